@@ -1,0 +1,1 @@
+"""go_rl: learned graph optimisation for machine-learning compilers."""

@@ -1,0 +1,66 @@
+"""The nouns: graph, package, problem, plan, evaluation, and the independent judge."""
+
+from go_rl.core.check_graph import check_graph
+from go_rl.core.errors import (
+    EnvironmentUseError,
+    GoRLError,
+    GraphError,
+    MissingDependencyError,
+    PackageError,
+    PlanError,
+    ProblemError,
+    ReadError,
+    SearchError,
+    SolverError,
+    UnknownOperatorError,
+)
+from go_rl.core.evaluation import Evaluation, Status
+from go_rl.core.graph_builder import GraphBuilder, Node
+from go_rl.core.op_graph import FREE, NO_DIM, NodeId, OpGraph
+from go_rl.core.op_kind import OpKind
+from go_rl.core.optimizer import Budget, Optimizer, Progress
+from go_rl.core.package import MAX_DEVICES, Chip, Links, Package, Topology
+from go_rl.core.plan import CurvePoint, Plan, plan_for
+from go_rl.core.presets import package
+from go_rl.core.problem import RULE_SETS, Objective, Problem, Rules, rule_set
+
+__all__ = [
+    "FREE",
+    "MAX_DEVICES",
+    "NO_DIM",
+    "RULE_SETS",
+    "Budget",
+    "Chip",
+    "CurvePoint",
+    "EnvironmentUseError",
+    "Evaluation",
+    "GoRLError",
+    "GraphBuilder",
+    "GraphError",
+    "Links",
+    "MissingDependencyError",
+    "Node",
+    "NodeId",
+    "Objective",
+    "OpGraph",
+    "OpKind",
+    "Optimizer",
+    "Package",
+    "PackageError",
+    "Plan",
+    "PlanError",
+    "Problem",
+    "ProblemError",
+    "Progress",
+    "ReadError",
+    "Rules",
+    "SearchError",
+    "SolverError",
+    "Status",
+    "Topology",
+    "UnknownOperatorError",
+    "check_graph",
+    "package",
+    "plan_for",
+    "rule_set",
+]

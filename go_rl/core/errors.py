@@ -1,0 +1,56 @@
+"""Every error that go_rl raises for bad input, one named subclass for each room."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class GoRLError(Exception):
+    """Base of all errors raised on purpose; its message is one clear sentence for the user."""
+
+
+class GraphError(GoRLError):
+    """An operator graph breaks one of its invariants (a cycle, a negative cost, no nodes)."""
+
+
+class ReadError(GoRLError):
+    """A model file or function cannot be read into a graph."""
+
+
+class UnknownOperatorError(ReadError):
+    """A model uses operators whose cost go_rl does not know."""
+
+
+class PackageError(GoRLError):
+    """A hardware package is unknown or described wrongly."""
+
+
+class ProblemError(GoRLError):
+    """Graph, package, objective and rules do not fit together."""
+
+
+class PlanError(GoRLError):
+    """A plan is malformed, belongs to another graph, or breaks a rule it claims to keep."""
+
+
+class SolverError(GoRLError):
+    """A solver was called with arguments of the wrong shape or meaning."""
+
+
+class SearchError(GoRLError):
+    """An optimizer is unknown, or cannot work on this problem."""
+
+
+class EnvironmentUseError(GoRLError):
+    """A Gymnasium environment was configured or used wrongly."""
+
+
+class MissingDependencyError(GoRLError):
+    """An optional dependency is needed; the message carries the command that installs it."""
+
+
+def nearest(word: str, choices: Iterable[str]) -> str:
+    """Return ``; did you mean 'x'?`` for the choice nearest to ``word``, or an empty string."""
+    match = difflib.get_close_matches(word, list(choices), n=1, cutoff=0.5)
+    return f"; did you mean {match[0]!r}?" if match else ""

@@ -1,0 +1,112 @@
+"""`Evaluation`: what a plan costs, and `Status`: how it went. A failure is a value, not a NaN."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float64
+
+
+class Status(enum.StrEnum):
+    """How a search or a pricing ended; each member carries a sentence for the user."""
+
+    OK = "ok"
+    INFEASIBLE = "infeasible"
+    OUT_OF_MEMORY = "out-of-memory"
+    ILLEGAL = "illegal"
+    UNSUPPORTED = "unsupported"
+    GAVE_UP = "gave-up"
+
+    @property
+    def sentence(self) -> str:
+        """One sentence that says what the member means."""
+        return _SENTENCES[self]
+
+    @property
+    def ok(self) -> bool:
+        """True for a legal plan that fits."""
+        return self is Status.OK
+
+
+_SENTENCES = {
+    Status.OK: "The plan is legal and fits.",
+    Status.INFEASIBLE: "No plan obeys the rules: this was proved.",
+    Status.OUT_OF_MEMORY: "A device needs more memory than it has.",
+    Status.ILLEGAL: "The plan breaks a static rule.",
+    Status.UNSUPPORTED: "A node sits on a device that cannot run it.",
+    Status.GAVE_UP: "The budget ended before a legal plan was found; none was proved impossible.",
+}
+
+STATUS_CODES = tuple(Status)
+"""Status by the small integer that compiled kernels return."""
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """The price of one plan. ``D`` devices, ``L`` links (link i joins chip i to chip i + 1)."""
+
+    status: Status
+    seconds_per_step: float
+    """The objective: T_max on a ring, the largest load or the makespan elsewhere; inf if unusable."""
+    device_seconds: Float64[np.ndarray, "D"]
+    """[D] compute (and, for max-load, communication) of each device, seconds a step."""
+    link_seconds: Float64[np.ndarray, "L"]
+    """[L] time that each link is busy, seconds a step."""
+    link_bytes: Float64[np.ndarray, "L"]
+    """[L] traffic of each link, pass-through included, bytes a step."""
+    weight_bytes: Float64[np.ndarray, "D"]
+    """[D] weights resident on each device."""
+    streamed_bytes: Float64[np.ndarray, "D"]
+    """[D] weights streamed from the host every step because one operator's exceed the memory."""
+    peak_bytes: Float64[np.ndarray, "D"]
+    """[D] resident weights plus the largest sum of live tensors."""
+    detail: str = ""
+    """What failed and where, in words; empty when nothing did."""
+
+    @property
+    def throughput(self) -> float:
+        """Steps a second; 0 for a failure."""
+        return 1.0 / self.seconds_per_step if self.seconds_per_step > 0 else 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain lists and numbers; infinities become None."""
+        document: dict[str, Any] = {"status": str(self.status), "detail": self.detail}
+        document["seconds_per_step"] = finite(self.seconds_per_step)
+        for name in _ARRAYS:
+            document[name] = [float(x) for x in getattr(self, name)]
+        return document
+
+    @classmethod
+    def from_json(cls, document: dict[str, Any]) -> Evaluation:
+        """Read what `to_json` wrote."""
+        seconds = document["seconds_per_step"]
+        return cls(
+            status=Status(document["status"]),
+            seconds_per_step=float("inf") if seconds is None else float(seconds),
+            detail=str(document.get("detail", "")),
+            **{name: np.array(document[name], np.float64) for name in _ARRAYS},
+        )
+
+
+_ARRAYS = (
+    "device_seconds",
+    "link_seconds",
+    "link_bytes",
+    "weight_bytes",
+    "streamed_bytes",
+    "peak_bytes",
+)
+
+
+def finite(value: float | None) -> float | None:
+    """Return the number, or None where JSON has no way to write it."""
+    return None if value is None or not np.isfinite(value) else float(value)
+
+
+def failed(status: Status, devices: int, detail: str) -> Evaluation:
+    """Return the evaluation of something that could not be priced."""
+    zeros, none = np.zeros(devices), np.zeros(0)
+    return Evaluation(status, float("inf"), zeros, none, none, zeros, zeros, zeros, detail)

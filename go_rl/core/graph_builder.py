@@ -1,0 +1,207 @@
+"""`GraphBuilder`: the one way readers turn operators and tensors into a checked `OpGraph`."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from go_rl.core.check_graph import check_graph
+from go_rl.core.errors import GraphError
+from go_rl.core.op_graph import FREE, NO_DIM, NodeId, OpGraph
+from go_rl.core.op_kind import OpKind
+
+
+@dataclass(frozen=True)
+class Node:
+    """One operator as a reader describes it; units and meaning as in `OpGraph`."""
+
+    name: NodeId
+    op_type: str
+    kind: OpKind
+    flops: float = 0.0
+    bytes_accessed: float = 0.0
+    output_bytes: float = 0.0
+    weight_bytes: float = 0.0
+    output_itemsize: float = 0.0
+    weight_itemsize: float = 0.0
+    weight_key: frozenset[str] | None = None
+    """The tied weights that the node reads, by any name; None: its weights are its own."""
+    output_shape: tuple[int, ...] = ()
+    colocation: int = FREE
+    is_backward: bool = False
+    is_output: bool = False
+    source: str = ""
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    transfer_seconds: float | None = None
+
+
+class GraphBuilder:
+    """Collects nodes and edges in any order; `build` sorts, checks and freezes them."""
+
+    def __init__(self, name: str, meta: Mapping[str, Any] | None = None) -> None:
+        self.name = name
+        self.meta: dict[str, Any] = dict(meta or {})
+        self._nodes: list[Node] = []
+        self._index: dict[NodeId, int] = {}
+        self._edges: dict[tuple[int, int, int], float] = {}
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def __contains__(self, name: NodeId) -> bool:
+        return name in self._index
+
+    def add_node(self, node: Node) -> int:
+        """Add a node and return its number in order of adding; its name must be new."""
+        if node.name in self._index:
+            raise GraphError(f"graph {self.name!r}: two nodes have the id {node.name!r}")
+        self._index[node.name] = len(self._nodes)
+        self._nodes.append(node)
+        return len(self._nodes) - 1
+
+    def replace_node(self, number: int, node: Node) -> None:
+        """Replace the node added as ``number``; the name must not change."""
+        if self._nodes[number].name != node.name:
+            raise GraphError(f"graph {self.name!r}: cannot rename {self._nodes[number].name!r}")
+        self._nodes[number] = node
+
+    def node(self, number: int) -> Node:
+        """Return the node added as ``number``."""
+        return self._nodes[number]
+
+    def number_of(self, name: NodeId) -> int:
+        """Return the number of the node called ``name``; a `GraphError` when there is none."""
+        if name not in self._index:
+            raise GraphError(f"graph {self.name!r}: an edge names node {name!r}, which is absent")
+        return self._index[name]
+
+    def add_edge(self, sender: int, receiver: int, num_bytes: float, output: int = 0) -> None:
+        """Add the edge that carries result ``output`` of ``sender``; a repeated edge is one."""
+        if sender == receiver:
+            name = self._nodes[sender].name
+            raise GraphError(f"graph {self.name!r}: node {name!r} feeds itself")
+        self._edges[sender, receiver, output] = float(num_bytes)
+
+    def build(self) -> OpGraph:
+        """Sort topologically (stable in order of adding), check, and freeze.
+
+        Raises:
+            GraphError: no nodes, a cycle (the message names it), NaN or negative costs.
+        """
+        if not self._nodes:
+            raise GraphError(f"graph {self.name!r} has no nodes; at least one is needed")
+        edges = sorted(self._edges)
+        order = self._topological_order(edges)
+        position = np.empty(len(order), np.int64)
+        position[order] = np.arange(len(order))
+        graph = self._freeze([self._nodes[i] for i in order], edges, position)
+        check_graph(graph)
+        return graph
+
+    def _topological_order(self, edges: Sequence[tuple[int, int, int]]) -> list[int]:
+        successors: list[list[int]] = [[] for _ in self._nodes]
+        indegree = [0] * len(self._nodes)
+        for u, v, _ in edges:
+            successors[u].append(v)
+            indegree[v] += 1
+        ready = [i for i, d in enumerate(indegree) if d == 0]
+        order: list[int] = []
+        while ready:
+            u = heapq.heappop(ready)
+            order.append(u)
+            for v in successors[u]:
+                indegree[v] -= 1
+                if indegree[v] == 0:
+                    heapq.heappush(ready, v)
+        if len(order) < len(self._nodes):
+            raise GraphError(f"graph {self.name!r} has a cycle: {self._cycle(indegree, edges)}")
+        return order
+
+    def _cycle(self, indegree: list[int], edges: Sequence[tuple[int, int, int]]) -> str:
+        predecessor = {v: u for u, v, _ in edges if indegree[u] > 0 and indegree[v] > 0}
+        seen: dict[int, int] = {}
+        node = next(iter(predecessor))
+        while node not in seen:
+            seen[node] = len(seen)
+            node = predecessor[node]
+        loop = [n for n in seen if seen[n] >= seen[node]]
+        names = [repr(self._nodes[n].name) for n in reversed(loop)]
+        shown = names if len(names) <= 8 else [*names[:4], "…", *names[-3:]]
+        return " -> ".join([*shown, names[0]])
+
+    def _freeze(
+        self, nodes: list[Node], edges: list[tuple[int, int, int]], position: np.ndarray
+    ) -> OpGraph:
+        def column(attribute: str, dtype: type) -> np.ndarray:
+            return np.array([getattr(n, attribute) for n in nodes], dtype)
+
+        ends = np.array(edges, np.int64).reshape(-1, 3)
+        sent = np.array([self._edges[e] for e in edges], np.float64)
+        senders, receivers = position[ends[:, 0]], position[ends[:, 1]]
+        by_place = np.lexsort((ends[:, 2], receivers, senders))
+        return OpGraph(
+            name=self.name,
+            names=tuple(n.name for n in nodes),
+            op_type=tuple(n.op_type for n in nodes),
+            kind=column("kind", np.int8),
+            flops=column("flops", np.float64),
+            bytes_accessed=column("bytes_accessed", np.float64),
+            output_bytes=column("output_bytes", np.float64),
+            weight_bytes=column("weight_bytes", np.float64),
+            output_itemsize=column("output_itemsize", np.float64),
+            weight_itemsize=column("weight_itemsize", np.float64),
+            weight_group=_weight_groups(nodes),
+            output_shape=_padded_shapes(nodes),
+            colocation=column("colocation", np.int32),
+            is_backward=column("is_backward", np.bool_),
+            is_output=column("is_output", np.bool_),
+            senders=senders[by_place].astype(np.int32),
+            receivers=receivers[by_place].astype(np.int32),
+            edge_bytes=sent[by_place],
+            edge_output=ends[by_place, 2].astype(np.int32),
+            source=tuple(n.source for n in nodes),
+            seconds=_profiles(self.name, nodes),
+            transfer_seconds=_transfers(nodes),
+            meta=self.meta,
+        )
+
+
+def _padded_shapes(nodes: list[Node]) -> np.ndarray:
+    rank = max((len(n.output_shape) for n in nodes), default=0)
+    shapes = np.full((len(nodes), rank), NO_DIM, np.int64)
+    for i, node in enumerate(nodes):
+        shapes[i, : len(node.output_shape)] = node.output_shape
+    return shapes
+
+
+def _weight_groups(nodes: list[Node]) -> np.ndarray:
+    """Number the weight sets that at least two nodes read; a set with one reader is its own."""
+    readers: dict[frozenset[str], int] = {}
+    for node in nodes:
+        if node.weight_key:
+            readers[node.weight_key] = readers.get(node.weight_key, 0) + 1
+    tied = {key: i for i, key in enumerate(k for k, count in readers.items() if count > 1)}
+    return np.array(
+        [tied.get(n.weight_key, FREE) if n.weight_key else FREE for n in nodes], np.int32
+    )
+
+
+def _profiles(graph: str, nodes: list[Node]) -> dict[str, np.ndarray]:
+    kinds = sorted({kind for n in nodes for kind in n.seconds})
+    for node in nodes:
+        missing = [kind for kind in kinds if kind not in node.seconds]
+        if missing:
+            raise GraphError(
+                f"graph {graph!r}: node {node.name!r} has no seconds for {missing[0]!r}"
+            )
+    return {kind: np.array([n.seconds[kind] for n in nodes], np.float64) for kind in kinds}
+
+
+def _transfers(nodes: list[Node]) -> np.ndarray | None:
+    if all(n.transfer_seconds is None for n in nodes):
+        return None
+    return np.array([n.transfer_seconds or 0.0 for n in nodes], np.float64)

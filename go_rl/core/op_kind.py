@@ -1,0 +1,34 @@
+"""The classes of operators that a cost model tells apart."""
+
+from __future__ import annotations
+
+import enum
+
+
+class OpKind(enum.IntEnum):
+    """What limits an operator on a chip; the key of every per-kind efficiency table."""
+
+    INPUT = 0
+    """A value the user feeds each step: no work."""
+    CONSTANT = 1
+    """A value known before the first step (a weight or literal kept as a node): no work."""
+    MATMUL = 2
+    """Dense contractions: Gemm, MatMul, dot_general, Einsum."""
+    CONVOLUTION = 3
+    """Convolutions, their transposes and gradients."""
+    ELEMENTWISE = 4
+    """One result element from one element of each operand."""
+    REDUCTION = 5
+    """Sums, maxima, arg-reductions, pooling, softmax and normalisation as one operator."""
+    MOVEMENT = 6
+    """Layout only, no arithmetic: reshape, transpose, slice, concatenate, pad, broadcast."""
+    GATHER = 7
+    """Indexed reads and writes: embedding look-ups, gather, scatter, dynamic slices."""
+    CONTROL = 8
+    """Folded loops and calls whose body was not unrolled."""
+    OTHER = 9
+    """Anything else, counted by bytes."""
+
+
+FREE_KINDS = frozenset({OpKind.INPUT, OpKind.CONSTANT})
+"""Kinds that cost no time on any chip."""

@@ -1,0 +1,83 @@
+"""`Optimizer`: the one protocol of everything that proposes plans."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+from go_rl.core.errors import SearchError
+from go_rl.core.plan import CurvePoint, Plan
+from go_rl.core.problem import Problem
+
+
+@dataclass(frozen=True)
+class Budget:
+    """When to stop: after this many priced samples or this many seconds, whichever is first."""
+
+    samples: int | None = None
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.samples is None and self.seconds is None:
+            raise SearchError("a budget needs samples, seconds or both")
+        if self.samples is not None and self.samples < 1:
+            raise SearchError(f"budget: samples must be >= 1, not {self.samples}")
+        if self.seconds is not None and not self.seconds > 0:
+            raise SearchError(f"budget: seconds must be > 0, not {self.seconds}")
+
+
+@runtime_checkable
+class Optimizer(Protocol):
+    """Proposes a plan for a problem within a budget; deterministic in the seed when the budget
+    counts samples only."""
+
+    @property
+    def name(self) -> str:
+        """What tables and the command line call it."""
+        ...
+
+    def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
+        """Return the best plan found; a search that fails returns a plan whose status says so."""
+        ...
+
+
+@dataclass
+class Progress:
+    """Counts priced samples against a budget and keeps the best-so-far curve."""
+
+    budget: Budget
+    started: float = field(default_factory=time.perf_counter)
+    samples: int = 0
+    best: float = float("inf")
+    curve: list[CurvePoint] = field(default_factory=list)
+
+    @property
+    def wall_seconds(self) -> float:
+        """Seconds since the search began."""
+        return time.perf_counter() - self.started
+
+    @property
+    def spent(self) -> bool:
+        """True when nothing is left of the budget."""
+        return self.remaining_samples <= 0 or self.remaining_seconds <= 0
+
+    @property
+    def remaining_samples(self) -> float:
+        """Samples still allowed (inf when not limited)."""
+        return float("inf") if self.budget.samples is None else self.budget.samples - self.samples
+
+    @property
+    def remaining_seconds(self) -> float:
+        """Seconds still allowed (inf when not limited)."""
+        limit = self.budget.seconds
+        return float("inf") if limit is None else limit - self.wall_seconds
+
+    def record(self, value: float, samples: int = 1) -> bool:
+        """Count ``samples`` priced plans, the best worth ``value``; True when it is a new best."""
+        self.samples += samples
+        improved = value < self.best
+        if improved:
+            self.best = value
+            self.curve.append(CurvePoint(self.samples, self.wall_seconds, value))
+        return improved

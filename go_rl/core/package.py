@@ -1,0 +1,208 @@
+"""`Package`: chips and the links between them, as data."""
+
+from __future__ import annotations
+
+import enum
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from go_rl.core.errors import PackageError, nearest
+
+MAX_DEVICES = 64
+"""Chips a package may have: the solver keeps a node's domain in one 64-bit word."""
+
+
+class Topology(enum.StrEnum):
+    """How chips are joined."""
+
+    RING = "ring"
+    """Chip i sends to chip i + 1; data for a farther chip passes through those between."""
+    FULL = "full"
+    """Every pair of chips has a link of its own."""
+    TREE = "tree"
+    """A complete binary tree in heap order: chip i > 0 hangs under chip (i - 1) // 2."""
+
+
+@dataclass(frozen=True)
+class Chip:
+    """One device. SI units: FLOP/s, bytes, bytes/s, seconds."""
+
+    kind: str
+    """Device kind, the key of profiles and cost-model parameters, such as ``hermosa``."""
+    peak_flops: float
+    """Peak arithmetic rate in the package's number format, FLOP/s."""
+    memory_bytes: float
+    """Memory for weights and live tensors, bytes."""
+    memory_bandwidth: float
+    """Rate at which operators read and write that memory, bytes/s."""
+    launch_seconds: float = 0.0
+    """Fixed cost of starting one operator, seconds."""
+    host_bandwidth: float = 16e9
+    """Rate at which weights can be streamed from the host, bytes/s."""
+    is_cpu: bool = False
+    """A host processor: communication with host memory is free for it."""
+
+    def __post_init__(self) -> None:
+        for name in ("peak_flops", "memory_bytes", "memory_bandwidth", "host_bandwidth"):
+            if not getattr(self, name) > 0:
+                raise PackageError(f"chip {self.kind!r}: {name} must be a number > 0")
+        if not self.launch_seconds >= 0:
+            raise PackageError(f"chip {self.kind!r}: launch_seconds must be a number >= 0")
+
+
+@dataclass(frozen=True)
+class Links:
+    """The wires between chips."""
+
+    topology: Topology
+    bandwidth: float
+    """Bytes/s of one link in one direction."""
+    latency_seconds: float = 0.0
+    """Seconds from the first byte sent to the first byte received."""
+
+    def __post_init__(self) -> None:
+        if not self.bandwidth > 0:
+            raise PackageError("links: bandwidth must be a number > 0 (bytes/s)")
+        if not self.latency_seconds >= 0:
+            raise PackageError("links: latency_seconds must be a number >= 0")
+
+
+@dataclass(frozen=True)
+class Package:
+    """Chips (accelerators first, then CPUs) and their links."""
+
+    name: str
+    chips: tuple[Chip, ...]
+    links: Links
+    element_bytes: float | None = None
+    """Bytes of one element of any tensor on this hardware; None: the model's own width."""
+    description: str = ""
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.chips) <= MAX_DEVICES:
+            raise PackageError(
+                f"package {self.name!r}: chips must number 1 to {MAX_DEVICES}, "
+                f"not {len(self.chips)}"
+            )
+        if [c.is_cpu for c in self.chips] != sorted(c.is_cpu for c in self.chips):
+            raise PackageError(f"package {self.name!r}: list accelerators before CPUs")
+        if self.element_bytes is not None and not self.element_bytes > 0:
+            raise PackageError(f"package {self.name!r}: element_bytes must be a number > 0")
+
+    @property
+    def num_chips(self) -> int:
+        """All devices, CPUs included."""
+        return len(self.chips)
+
+    @property
+    def num_accelerators(self) -> int:
+        """Devices that are not CPUs."""
+        return sum(not c.is_cpu for c in self.chips)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The distinct device kinds in order of first appearance."""
+        return tuple(dict.fromkeys(c.kind for c in self.chips))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON document that `from_json` reads back; equal chips are one entry."""
+        groups: list[dict[str, Any]] = []
+        for chip in self.chips:
+            entry = asdict(chip)
+            if groups and {k: v for k, v in groups[-1].items() if k != "count"} == entry:
+                groups[-1]["count"] += 1
+            else:
+                groups.append({**entry, "count": 1})
+        links = {**asdict(self.links), "topology": str(self.links.topology)}
+        return {
+            "name": self.name,
+            "description": self.description,
+            "element_bytes": self.element_bytes,
+            "chips": groups,
+            "links": links,
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any], where: str = "package") -> Package:
+        """Read a package description; a `PackageError` names the field that is wrong."""
+        if not isinstance(document, Mapping):
+            raise PackageError(f"{where}: a package is a JSON object with chips and links")
+        _known(document, {"name", "description", "element_bytes", "chips", "links"}, where)
+        groups = document.get("chips")
+        if not isinstance(groups, list) or not groups:
+            raise PackageError(f"{where}: field 'chips' must list at least one chip")
+        if not isinstance(document.get("links"), Mapping):
+            raise PackageError(
+                f"{where}: field 'links' is missing; give topology (ring, full, tree) and bandwidth"
+            )
+        chips: list[Chip] = []
+        for i, group in enumerate(groups):
+            chips += _chips(group, f"{where}: chips[{i}]")
+        element = document.get("element_bytes")
+        return cls(
+            name=str(document.get("name", where)),
+            chips=tuple(chips),
+            links=_links(document["links"], f"{where}: links"),
+            element_bytes=None if element is None else _number(element, f"{where}: element_bytes"),
+            description=str(document.get("description", "")),
+        )
+
+    @classmethod
+    def load(cls, path: str | Path) -> Package:
+        """Read a package from a JSON file."""
+        try:
+            document = json.loads(Path(path).read_text())
+        except OSError as error:
+            raise PackageError(f"{path}: cannot be read ({error.strerror})") from error
+        except ValueError as error:
+            raise PackageError(f"{path}: not JSON ({error})") from error
+        return cls.from_json(document, str(path))
+
+
+def _known(document: Mapping[str, Any], allowed: set[str], where: str) -> None:
+    for key in document:
+        if key not in allowed:
+            raise PackageError(f"{where}: unknown field {key!r}{nearest(key, allowed)}")
+
+
+def _number(value: Any, where: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value:
+        raise PackageError(f"{where} must be a number, not {value!r}")
+    return float(value)
+
+
+def _chips(group: Any, where: str) -> list[Chip]:
+    if not isinstance(group, Mapping):
+        raise PackageError(f"{where} must be an object")
+    allowed = {f.name for f in fields(Chip)}
+    _known(group, allowed | {"count"}, where)
+    for name in ("kind", "peak_flops", "memory_bytes", "memory_bandwidth"):
+        if name not in group:
+            raise PackageError(f"{where}: field {name!r} is missing")
+    count = group.get("count", 1)
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise PackageError(f"{where}: count must be an integer >= 1, not {count!r}")
+    values: dict[str, Any] = {
+        k: _number(v, f"{where}: {k}")
+        for k, v in group.items()
+        if k not in ("kind", "is_cpu", "count")
+    }
+    chip = Chip(kind=str(group["kind"]), is_cpu=bool(group.get("is_cpu", False)), **values)
+    return [chip] * count
+
+
+def _links(document: Mapping[str, Any], where: str) -> Links:
+    _known(document, {"topology", "bandwidth", "latency_seconds"}, where)
+    topology = str(document.get("topology", ""))
+    if topology not in list(Topology):
+        raise PackageError(f"{where}: topology must be ring, full or tree, not {topology!r}")
+    if "bandwidth" not in document:
+        raise PackageError(f"{where}: field 'bandwidth' is missing (bytes/s)")
+    return Links(
+        topology=Topology(topology),
+        bandwidth=_number(document["bandwidth"], f"{where}: bandwidth"),
+        latency_seconds=_number(document.get("latency_seconds", 0.0), f"{where}: latency_seconds"),
+    )

@@ -1,0 +1,222 @@
+"""`Plan`: what to do with each node, who proposed it, and what it costs."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int16, Int64
+
+from go_rl.core.errors import PlanError
+from go_rl.core.evaluation import Evaluation, finite
+from go_rl.core.op_graph import NodeId
+from go_rl.core.problem import Problem
+
+PLAN_FORMAT = "go_rl-plan-1"
+"""Version of the JSON layout described in docs/plan.md."""
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """Best objective so far after some priced samples."""
+
+    samples: int
+    wall_seconds: float
+    seconds_per_step: float
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A device for every node, its evaluation, and the proof of how good it can get."""
+
+    nodes: tuple[NodeId, ...]
+    """[N] ids exactly as in the source file."""
+    device: Int16[np.ndarray, "N"]
+    """[N] device index of each node: accelerators first, then CPUs."""
+    replicas: Mapping[int, tuple[int, ...]]
+    """Further devices that hold a copy of a node, by node index."""
+    evaluation: Evaluation
+    bound: float
+    """Proven lower bound on the objective of any plan for this problem, seconds."""
+    optimizer: str
+    seed: int
+    samples: int
+    """Complete plans priced to find this one."""
+    wall_seconds: float
+    graph_hash: str
+    package: Mapping[str, Any]
+    """The package as `Package.to_json` writes it."""
+    rules: str
+    objective: str
+    memory: bool = True
+    all_chips: bool = False
+    cost_model: str = "analytical"
+    dims: Mapping[str, int] = field(default_factory=dict)
+    element_bytes: float | None = None
+    curve: tuple[CurvePoint, ...] = ()
+    notes: tuple[str, ...] = ()
+    priority: Int64[np.ndarray, "N"] | None = None
+    """[N] scheduling priority, larger first; None: topological order."""
+    fusion_group: Int64[np.ndarray, "N"] | None = None
+    """[N] fused kernel of each node; None: nothing is fused."""
+    optimal: bool = False
+    """True when the optimizer proved that nothing better exists."""
+    versions: Mapping[str, str] = field(default_factory=lambda: {"go_rl": version("go_rl")})
+
+    @property
+    def value(self) -> float:
+        """The objective, seconds a step; inf for a failure."""
+        return self.evaluation.seconds_per_step
+
+    @property
+    def gap(self) -> float:
+        """How far the plan is from the proven bound: value / bound - 1."""
+        if not np.isfinite(self.value):
+            return float("inf")
+        return max(0.0, self.value / self.bound - 1.0) if self.bound > 0 else float("inf")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document described in docs/plan.md."""
+        return {
+            "format": PLAN_FORMAT,
+            "nodes": list(self.nodes),
+            "device": [int(d) for d in self.device],
+            "replicas": {
+                str(self.nodes[n]): [int(d) for d in devices]
+                for n, devices in sorted(self.replicas.items())
+            },
+            "package": dict(self.package),
+            "rules": self.rules,
+            "objective": self.objective,
+            "memory": self.memory,
+            "all_chips": self.all_chips,
+            "value": finite(self.value),
+            "seconds_per_step": finite(self.value),
+            "throughput": self.evaluation.throughput,
+            "bound": finite(self.bound),
+            "gap": finite(self.gap),
+            "optimal": self.optimal,
+            "status": str(self.evaluation.status),
+            "optimizer": self.optimizer,
+            "seed": self.seed,
+            "samples": self.samples,
+            "wall_seconds": self.wall_seconds,
+            "cost_model": self.cost_model,
+            "dims": dict(self.dims),
+            "dtype": {"element_bytes": self.element_bytes},
+            "versions": dict(self.versions),
+            "graph_hash": self.graph_hash,
+            "evaluation": self.evaluation.to_json(),
+            "curve": [[p.samples, p.wall_seconds, finite(p.seconds_per_step)] for p in self.curve],
+            "notes": list(self.notes),
+            "priority": None if self.priority is None else [int(p) for p in self.priority],
+            "fusion_group": (
+                None if self.fusion_group is None else [int(g) for g in self.fusion_group]
+            ),
+        }
+
+    @classmethod
+    def from_json(cls, document: Any, where: str = "plan") -> Plan:
+        """Read a plan; a `PlanError` names the field that is missing or malformed."""
+        if not isinstance(document, dict):
+            raise PlanError(f"{where}: a plan is a JSON object with nodes and device")
+        try:
+            return _read_plan(document, where)
+        except KeyError as error:
+            raise PlanError(f"{where}: field {error.args[0]!r} is missing") from error
+        except (TypeError, ValueError, OverflowError, AttributeError) as error:
+            raise PlanError(f"{where}: a field is malformed ({error})") from error
+
+    @classmethod
+    def load(cls, path: str | Path) -> Plan:
+        """Read ``plan.json``."""
+        try:
+            document = json.loads(Path(path).read_text())
+        except OSError as error:
+            raise PlanError(f"{path}: cannot be read ({error.strerror})") from error
+        except ValueError as error:
+            raise PlanError(f"{path}: not JSON ({error})") from error
+        return cls.from_json(document, str(path))
+
+    def save(self, path: str | Path) -> None:
+        """Write ``plan.json`` aside, then rename it into place."""
+        write_text(Path(path), json.dumps(self.to_json(), indent=1, allow_nan=False) + "\n")
+
+
+def plan_for(problem: Problem, **fields: Any) -> Plan:
+    """Return a `Plan` with everything that the problem already says filled in."""
+    return Plan(
+        nodes=problem.graph.names,
+        graph_hash=problem.graph.digest,
+        package=problem.package.to_json(),
+        rules=problem.rules.name,
+        objective=str(problem.objective),
+        memory=problem.memory,
+        all_chips=problem.all_chips,
+        cost_model=problem.cost_model,
+        dims=problem.dims,
+        element_bytes=problem.package.element_bytes,
+        notes=problem.notes,
+        **fields,
+    )
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file aside and rename it, so that no reader ever sees half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, suffix=".part") as part:
+        part.write(text)
+    os.replace(part.name, path)
+
+
+def _read_plan(document: dict[str, Any], where: str) -> Plan:
+    nodes = tuple(document["nodes"])
+    device = np.array(document["device"])
+    if device.shape != (len(nodes),) or not np.issubdtype(device.dtype, np.integer):
+        raise PlanError(f"{where}: device must list one integer for each of {len(nodes)} nodes")
+    if device.size and (device.min() < 0 or device.max() > np.iinfo(np.int16).max):
+        raise PlanError(f"{where}: device must hold indices >= 0")
+    by_name = {str(n): i for i, n in enumerate(nodes)}
+    replicas = {}
+    for name, devices in document["replicas"].items():
+        if name not in by_name:
+            raise PlanError(f"{where}: replicas names node {name!r}, which is not in nodes")
+        replicas[by_name[name]] = tuple(int(d) for d in devices)
+    priority, fusion = document.get("priority"), document.get("fusion_group")
+    bound = document["bound"]
+    return Plan(
+        nodes=nodes,
+        device=device.astype(np.int16),
+        replicas=replicas,
+        evaluation=Evaluation.from_json(document["evaluation"]),
+        bound=0.0 if bound is None else float(bound),
+        optimizer=str(document["optimizer"]),
+        seed=int(document["seed"]),
+        samples=int(document.get("samples", 0)),
+        wall_seconds=float(document.get("wall_seconds", 0.0)),
+        graph_hash=str(document["graph_hash"]),
+        package=document["package"],
+        rules=str(document["rules"]),
+        objective=str(document["objective"]),
+        memory=bool(document.get("memory", True)),
+        all_chips=bool(document.get("all_chips", False)),
+        cost_model=str(document.get("cost_model", "analytical")),
+        dims=document.get("dims", {}),
+        element_bytes=document.get("dtype", {}).get("element_bytes"),
+        curve=tuple(
+            CurvePoint(int(s), float(w), float("inf") if v is None else float(v))
+            for s, w, v in document.get("curve", [])
+        ),
+        notes=tuple(document.get("notes", ())),
+        priority=None if priority is None else np.array(priority, np.int64),
+        fusion_group=None if fusion is None else np.array(fusion, np.int64),
+        optimal=bool(document.get("optimal", False)),
+        versions=document.get("versions", {}),
+    )

@@ -1,0 +1,98 @@
+"""Packages by name: ``ringN``, ``host`` and ``<flavour>x<N>`` such as ``p100x4``."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from go_rl.core.errors import PackageError, nearest
+from go_rl.core.package import MAX_DEVICES, Chip, Links, Package, Topology
+
+HERMOSA = Chip(
+    kind="hermosa",
+    peak_flops=24e12,
+    memory_bytes=32e6,
+    memory_bandwidth=1.2e12,
+    launch_seconds=1e-7,
+    host_bandwidth=16e9,
+)
+"""One die of the multi-chip module: 24 TOPS int8, 32 MB SRAM (Partitioning ML Models on Multi-Chip
+Modules, MLSys 2022). Its SRAM and host rates are not published: 1.2 TB/s, 0.1 us to start an operator, and 16 GB/s are ours."""
+
+GPU_CHIPS = {
+    "p100": Chip("p100", 10.6e12, 16e9, 732e9, 4e-6, 12e9),
+    "v100": Chip("v100", 15.7e12, 32e9, 900e9, 4e-6, 12e9),
+    "a100": Chip("a100", 156e12, 80e9, 2039e9, 3e-6, 24e9),
+    "h100": Chip("h100", 494e12, 80e9, 3350e9, 3e-6, 48e9),
+}
+"""Vendor data sheets: fp32 rate on P100 and V100, TF32 dense tensor rate on A100 and H100."""
+
+GPU_LINKS = {
+    "p100": Links(Topology.FULL, 16e9, 5e-6),
+    "v100": Links(Topology.FULL, 25e9, 5e-6),
+    "a100": Links(Topology.FULL, 300e9, 3e-6),
+    "h100": Links(Topology.FULL, 450e9, 3e-6),
+}
+"""P100 over PCIe; the others over NVLink, one direction."""
+
+HOST = Chip("cpu", 1e11, 16e9, 2e10, 2e-6, 2e10, is_cpu=True)
+"""Two cores of a server processor."""
+
+
+def ring(chips: int) -> Package:
+    """Return the multi-chip module with ``chips`` dies on a one-dimensional ring, int8."""
+    return Package(
+        name=f"ring{chips}",
+        chips=(HERMOSA,) * chips,
+        links=Links(Topology.RING, 16e9, 0.0),
+        element_bytes=1.0,
+        description=f"{chips} chips of 24 TOPS int8 and 32 MB SRAM, 16 GB/s to the next and to the host",
+    )
+
+
+def gpu(flavour: str, count: int) -> Package:
+    """Return ``count`` fully connected GPUs of a flavour in `GPU_CHIPS`."""
+    return Package(
+        name=f"{flavour}x{count}",
+        chips=(GPU_CHIPS[flavour],) * count,
+        links=GPU_LINKS[flavour],
+        description=f"{count} fully connected {flavour.upper()} GPUs",
+    )
+
+
+def host() -> Package:
+    """Return the machine's own processor as the only device."""
+    return Package("host", (HOST,), Links(Topology.FULL, 2e10, 0.0), None, "one CPU")
+
+
+EXAMPLES = ("ring6", "ring16", "ring36", "p100x4", "v100x4", "a100x8", "h100x8", "host")
+"""One instance of each family of presets, for lists and messages."""
+
+
+def package(name: str | Path) -> Package:
+    """Return the preset called ``name``, or the package in the JSON file at that path.
+
+    Raises:
+        PackageError: neither a preset (the nearest one is named) nor a readable file.
+    """
+    text = str(name)
+    if match := re.fullmatch(r"ring(\d+)", text):
+        return ring(_count(text, int(match[1])))
+    if match := re.fullmatch(r"(?:gpu-)?(p100|v100|a100|h100)x(\d+)", text):
+        return gpu(match[1], _count(text, int(match[2])))
+    if match := re.fullmatch(r"gpu(\d+)", text):
+        return gpu("a100", _count(text, int(match[1])))
+    if text == "host":
+        return host()
+    if Path(text).suffix == ".json" or Path(text).is_file():
+        return Package.load(text)
+    raise PackageError(
+        f"unknown package {text!r}{nearest(text, EXAMPLES)} Presets: ringN (ring36), "
+        "p100xN, v100xN, a100xN, h100xN, gpuN, host; or the path of a JSON file"
+    )
+
+
+def _count(name: str, count: int) -> int:
+    if not 1 <= count <= MAX_DEVICES:
+        raise PackageError(f"package {name!r}: chips must number 1 to {MAX_DEVICES}")
+    return count

@@ -1,0 +1,141 @@
+"""`Problem`: a graph on a package with an objective and constraints; what every optimizer takes."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float64, Int16
+
+from go_rl.core.errors import ProblemError, nearest
+from go_rl.core.op_graph import FREE, OpGraph
+from go_rl.core.package import Package, Topology
+
+REPLICATE_SHARE = 1e-3
+"""Largest share of the whole work that a replicable node may cost with all its ancestors."""
+
+
+class Objective(enum.StrEnum):
+    """What a plan is judged by; the smaller the better, in seconds."""
+
+    RING = "ring"
+    """T_max of a pipeline on a ring of chips under the multi-chip-module rules."""
+    MAX_LOAD = "max-load"
+    """Largest device load, dnn-partitioning's throughput objective (NeurIPS 2020)."""
+    LATENCY = "latency"
+    """Time of one sample, dnn-partitioning's latency objective."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """A rule set of the ring. Acyclicity and no-skip always hold."""
+
+    replicate: bool = False
+    """Cheap functions of constants and inputs may be copied to each consumer's chip."""
+    relay: bool = False
+    """A tensor for a farther chip is forwarded hop by hop, which makes triangles harmless."""
+
+    @property
+    def triangle(self) -> bool:
+        """True when the chip-triangle rule binds."""
+        return not self.relay
+
+    @property
+    def name(self) -> str:
+        """The name that the command line uses."""
+        return {v: k for k, v in RULE_SETS.items()}[self]
+
+
+RULE_SETS = {
+    "strict": Rules(),
+    "replicate": Rules(replicate=True),
+    "relay": Rules(relay=True),
+    "default": Rules(replicate=True, relay=True),
+}
+"""Rule sets by name; ``strict`` are the paper's rules."""
+
+
+def rule_set(name: str) -> Rules:
+    """Return the rule set called ``name``; a `ProblemError` names the nearest one."""
+    if name not in RULE_SETS:
+        raise ProblemError(
+            f"unknown rules {name!r}{nearest(name, RULE_SETS)} Use {list(RULE_SETS)}"
+        )
+    return RULE_SETS[name]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What to optimise. Build one with `go_rl.cost.make_problem`, which prices the operators.
+
+    ``K`` device kinds, ``N`` nodes, ``D`` devices. All sizes are in the package's number format.
+    """
+
+    graph: OpGraph
+    package: Package
+    objective: Objective
+    rules: Rules
+    seconds: Float64[np.ndarray, "K N"]
+    """[K, N] seconds of each node on each device kind; inf: the kind cannot run it."""
+    cost_model: str
+    """Who said so: ``analytical`` or ``profiled``."""
+    output_bytes: Float64[np.ndarray, "N"]
+    """[N] bytes of all results of a node."""
+    weight_bytes: Float64[np.ndarray, "N"]
+    """[N] bytes of weights that stay on the chip (0 where they are streamed)."""
+    streamed_bytes: Float64[np.ndarray, "N"]
+    """[N] weights streamed from the host every step, already paid for in `seconds`."""
+    edge_bytes: Float64[np.ndarray, "E"]
+    """[E] bytes of the tensor on each edge."""
+    transfer_seconds: Float64[np.ndarray, "N"]
+    """[N] seconds to move a node's output between device and host (max-load and latency)."""
+    memory: bool = True
+    """Whether weights and live tensors must fit each device."""
+    all_chips: bool = False
+    """Ring only: every chip must be used (m = chips - 1)."""
+    fixed: Mapping[int, int] = field(default_factory=dict)
+    """Device of nodes that the user has pinned, by node index."""
+    notes: tuple[str, ...] = ()
+    """Sentences the user should read beside the result (what was assumed or left out)."""
+    dims: Mapping[str, int] = field(default_factory=dict)
+    """Symbolic dimensions the user set."""
+
+    def __post_init__(self) -> None:
+        chips = self.package.num_chips
+        if self.objective is Objective.RING and self.package.links.topology is not Topology.RING:
+            raise ProblemError(
+                f"objective ring needs a package with ring links; {self.package.name!r} has "
+                f"{self.package.links.topology} links: choose ringN or --objective max-load"
+            )
+        if self.all_chips and chips > self.graph.num_nodes:
+            raise ProblemError(
+                f"--all-chips: package {self.package.name!r} has {chips} chips and the graph only "
+                f"{self.graph.num_nodes} nodes; use at most {self.graph.num_nodes} chips"
+            )
+        for node, device in self.fixed.items():
+            if not 0 <= node < self.graph.num_nodes:
+                raise ProblemError(f"fixed node {node} is not a node of {self.graph.name!r}")
+            if not 0 <= device < chips:
+                name = self.graph.names[node]
+                raise ProblemError(
+                    f"node {name!r} is fixed to chip {device}; chips are 0..{chips - 1}"
+                )
+
+    @cached_property
+    def device_kind(self) -> Int16[np.ndarray, "D"]:
+        """[D] row of `seconds` for each device."""
+        kinds = {kind: i for i, kind in enumerate(self.package.kinds)}
+        return np.array([kinds[c.kind] for c in self.package.chips], np.int16)
+
+    @cached_property
+    def work(self) -> Float64[np.ndarray, "N"]:
+        """[N] seconds of each node on the first device kind: the work of a homogeneous ring."""
+        return self.seconds[0]
+
+    @cached_property
+    def has_colocation(self) -> bool:
+        """True when some nodes must share a device."""
+        return bool((self.graph.colocation != FREE).any())
