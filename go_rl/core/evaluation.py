@@ -50,7 +50,7 @@ class Evaluation:
 
     status: Status
     seconds_per_step: float
-    """The objective: T_max on a ring, the largest load or the makespan elsewhere; inf if unusable."""
+    """The objective (T_max, largest load or makespan); inf if the plan is unusable."""
     device_seconds: Float64[np.ndarray, "D"]
     """[D] compute (and, for max-load, communication) of each device, seconds a step."""
     link_seconds: Float64[np.ndarray, "L"]

@@ -80,7 +80,7 @@ class OpGraph:
     seconds: Mapping[str, Float64[np.ndarray, "N"]] = field(default_factory=dict)
     """Measured seconds by device kind; ``inf`` marks a node that the kind cannot run."""
     transfer_seconds: Float64[np.ndarray, "N"] | None = None
-    """[N] measured seconds to move the node's output between device and host memory, if profiled."""
+    """[N] measured seconds to move the node's output between device and host, if profiled."""
     meta: Mapping[str, Any] = field(default_factory=dict)
     """Facts of the source that are not per node (format, dims, the file's own hardware); JSON."""
 
@@ -137,8 +137,8 @@ class OpGraph:
         graph = nx.MultiDiGraph(name=self.name)
         for i, name in enumerate(self.names):
             graph.add_node(i, name=name, op_type=self.op_type[i], flops=float(self.flops[i]))
-        edges = zip(self.senders.tolist(), self.receivers.tolist(), self.edge_bytes.tolist())
-        graph.add_edges_from((u, v, {"bytes": b}) for u, v, b in edges)
+        for u, v, size in zip(self.senders, self.receivers, self.edge_bytes, strict=True):
+            graph.add_edge(int(u), int(v), bytes=float(size))
         return graph
 
     def to_jraph(self) -> jraph.GraphsTuple:

@@ -17,7 +17,8 @@ HERMOSA = Chip(
     host_bandwidth=16e9,
 )
 """One die of the multi-chip module: 24 TOPS int8, 32 MB SRAM (Partitioning ML Models on Multi-Chip
-Modules, MLSys 2022). Its SRAM and host rates are not published: 1.2 TB/s, 0.1 us to start an operator, and 16 GB/s are ours."""
+Modules, MLSys 2022). Its other rates are not published: 1.2 TB/s to SRAM, 16 GB/s from the host and
+0.1 us to start an operator are our assumptions."""
 
 GPU_CHIPS = {
     "p100": Chip("p100", 10.6e12, 16e9, 732e9, 4e-6, 12e9),
@@ -46,7 +47,7 @@ def ring(chips: int) -> Package:
         chips=(HERMOSA,) * chips,
         links=Links(Topology.RING, 16e9, 0.0),
         element_bytes=1.0,
-        description=f"{chips} chips of 24 TOPS int8 and 32 MB SRAM, 16 GB/s to the next and to the host",
+        description=f"{chips} chips of 24 TOPS int8, 32 MB SRAM; 16 GB/s to the next and the host",
     )
 
 

@@ -1,1 +1,19 @@
-"""cost."""
+"""Seconds for a kernel on a chip, and the priced `Problem` built from them."""
+
+from go_rl.cost.analytical import Analytical, Efficiency, calibrate, shipped_parameters
+from go_rl.cost.cost_model import CostModel, Kernels
+from go_rl.cost.make_problem import ProblemOptions, file_package, make_problem
+from go_rl.cost.profiled import Profiled
+
+__all__ = [
+    "Analytical",
+    "CostModel",
+    "Efficiency",
+    "Kernels",
+    "ProblemOptions",
+    "Profiled",
+    "calibrate",
+    "file_package",
+    "make_problem",
+    "shipped_parameters",
+]

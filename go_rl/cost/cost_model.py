@@ -1,0 +1,41 @@
+"""`CostModel`: seconds for a batch of kernels on a chip."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float64, Int8
+
+from go_rl.core import Chip, OpGraph
+
+
+@dataclass(frozen=True, eq=False)
+class Kernels:
+    """A batch of ``K`` kernels in one package's number format."""
+
+    graph: OpGraph
+    """The graph that the kernels were cut from; kernel i is node i until kernels are fused."""
+    kind: Int8[np.ndarray, "K"]
+    """[K] `OpKind` values."""
+    flops: Float64[np.ndarray, "K"]
+    """[K] FLOP."""
+    bytes_accessed: Float64[np.ndarray, "K"]
+    """[K] bytes read and written in the chip's own memory."""
+    streamed_bytes: Float64[np.ndarray, "K"]
+    """[K] weights that arrive from the host while the kernel runs."""
+
+
+@runtime_checkable
+class CostModel(Protocol):
+    """Prices kernels; analytical, profiled, learned and measured models all implement it."""
+
+    @property
+    def name(self) -> str:
+        """What plans and tables call it."""
+        ...
+
+    def seconds(self, kernels: Kernels, chip: Chip) -> Float64[np.ndarray, "K"]:
+        """Return [K] seconds a step; inf marks a kernel that the chip cannot run."""
+        ...

@@ -1,0 +1,171 @@
+"""`make_problem`: a graph on a package, priced, in the package's number format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from jaxtyping import Float64
+
+from go_rl.core import (
+    FREE,
+    Chip,
+    Links,
+    Objective,
+    OpGraph,
+    Package,
+    Problem,
+    ProblemError,
+    Rules,
+    Topology,
+    rule_set,
+)
+from go_rl.cost.analytical import Analytical
+from go_rl.cost.cost_model import CostModel, Kernels
+from go_rl.cost.profiled import Profiled, profile_for
+
+
+@dataclass(frozen=True)
+class ProblemOptions:
+    """What a user may choose beside graph and package."""
+
+    objective: Objective = Objective.RING
+    rules: Rules = field(default_factory=lambda: rule_set("default"))
+    memory: bool | None = None
+    """None: on, unless a profile is used on another machine than its own."""
+    all_chips: bool = False
+    fixed: Mapping[int, int] = field(default_factory=dict)
+    cost_model: CostModel | None = None
+    """None: profiled for a graph without FLOP that brings seconds, else analytical."""
+    colocation: bool = True
+    """False: the graph's colocation classes are ignored."""
+    allow_training: bool = False
+    """Ring only: accept a graph with backward nodes."""
+
+
+def make_problem(
+    graph: OpGraph, package: Package, options: ProblemOptions | None = None
+) -> Problem:
+    """Return the priced problem.
+
+    Raises:
+        ProblemError: a training graph on a ring, or package and objective do not fit.
+    """
+    options = options or ProblemOptions()
+    if options.objective is Objective.RING and graph.is_backward.any():
+        _refuse_training(graph, options)
+    if not options.colocation:
+        graph = replace(graph, colocation=np.full(graph.num_nodes, FREE, np.int32))
+    profiled = bool(graph.seconds) and not graph.has_flops
+    model = options.cost_model or (Profiled() if profiled else Analytical())
+    memory = options.memory
+    foreign = model.name == "profiled" and not _is_own_package(graph, package)
+    if memory is None:
+        memory = not foreign
+    weights = _rescaled(graph.weight_bytes, graph.weight_itemsize, package)
+    streamed = _streamed(weights, package, options.objective, memory)
+    kernels = Kernels(
+        graph=graph,
+        kind=graph.kind,
+        flops=graph.flops,
+        bytes_accessed=_rescaled(graph.bytes_accessed, graph.output_itemsize, package),
+        streamed_bytes=streamed,
+    )
+    chips = {chip.kind: chip for chip in package.chips}
+    output_bytes = _rescaled(graph.output_bytes, graph.output_itemsize, package)
+    return Problem(
+        graph=graph,
+        package=package,
+        objective=options.objective,
+        rules=options.rules,
+        seconds=np.stack([model.seconds(kernels, chips[kind]) for kind in package.kinds]),
+        cost_model=model.name,
+        output_bytes=output_bytes,
+        weight_bytes=np.where(streamed > 0, 0.0, weights),
+        streamed_bytes=streamed,
+        edge_bytes=_rescaled(graph.edge_bytes, graph.output_itemsize[graph.senders], package),
+        transfer_seconds=_transfers(graph, package, output_bytes),
+        memory=memory,
+        all_chips=options.all_chips,
+        fixed=dict(options.fixed),
+        notes=_notes(graph, package, model, memory, streamed),
+        dims=dict(graph.meta.get("dims", {})),
+    )
+
+
+def file_package(graph: OpGraph) -> Package | None:
+    """Return the hardware that a dnn-partitioning file brings with it, or None."""
+    meta = graph.meta
+    if "accelerators" not in meta:
+        return None
+    limit = float(meta.get("memory_bytes") or 1e18)
+    accelerator = Chip("accelerator", 1e12, limit, 1e12)
+    cpu = Chip("cpu", 1e11, 1e18, 1e11, is_cpu=True)
+    return Package(
+        name="file",
+        chips=(accelerator,) * int(meta["accelerators"]) + (cpu,) * int(meta.get("cpus", 0)),
+        links=Links(Topology.FULL, 1e10, 0.0),
+        description="the accelerators and CPUs that the model file names; only its profile counts",
+    )
+
+
+def _refuse_training(graph: OpGraph, options: ProblemOptions) -> None:
+    if not options.allow_training:
+        name = graph.names[int(np.flatnonzero(graph.is_backward)[0])]
+        raise ProblemError(
+            f"graph {graph.name!r} is a training graph (node {name!r} belongs to the backward pass), "
+            "and a ring moves data one way only; give the inference graph, or --objective max-load"
+        )
+
+
+def _is_own_package(graph: OpGraph, package: Package) -> bool:
+    own = file_package(graph)
+    return own is not None and own.to_json()["chips"] == package.to_json()["chips"]
+
+
+def _rescaled(
+    size: Float64[np.ndarray, "X"], itemsize: Float64[np.ndarray, "X"], package: Package
+) -> Float64[np.ndarray, "X"]:
+    if package.element_bytes is None:
+        return np.array(size)
+    known = itemsize > 0
+    return np.where(known, size / np.where(known, itemsize, 1.0) * package.element_bytes, size)
+
+
+def _streamed(
+    weights: Float64[np.ndarray, "N"], package: Package, objective: Objective, memory: bool
+) -> Float64[np.ndarray, "N"]:
+    """An operator whose weights alone exceed a chip's memory streams them from the host."""
+    if not memory or objective is not Objective.RING:
+        return np.zeros_like(weights)
+    smallest = min(chip.memory_bytes for chip in package.chips)
+    return np.where(weights > smallest, weights, 0.0)
+
+
+def _transfers(
+    graph: OpGraph, package: Package, output_bytes: Float64[np.ndarray, "N"]
+) -> Float64[np.ndarray, "N"]:
+    if graph.transfer_seconds is not None:
+        return np.array(graph.transfer_seconds)
+    seconds = output_bytes / package.links.bandwidth
+    return np.where(output_bytes > 0, seconds + package.links.latency_seconds, 0.0)
+
+
+def _notes(
+    graph: OpGraph, package: Package, model: CostModel, memory: bool, streamed: np.ndarray
+) -> tuple[str, ...]:
+    notes = [str(note) for note in graph.meta.get("notes", ())]
+    if model.name == "profiled":
+        used = sorted({profile_for(chip, tuple(graph.seconds)) for chip in package.chips})
+        notes.append(f"Operator times are the graph's own profile ({', '.join(used)}).")
+        if not graph.edge_bytes.any():
+            notes.append("The profile has no tensor sizes: traffic on ring links is not priced.")
+        if not memory:
+            notes.append("Memory is not checked: a profile's sizes belong to its own machine.")
+    for node in np.flatnonzero(streamed > 0)[:8]:
+        notes.append(
+            f"Node {graph.names[node]!r} streams {streamed[node] / 1e6:.1f} MB of weights from the "
+            "host every step: they exceed a chip's memory."
+        )
+    return tuple(notes)
