@@ -1,1 +1,7 @@
-"""readers."""
+"""Readers: a model file or function becomes an `OpGraph`; one door, `load`."""
+
+from go_rl.readers.archive import load_graph, save_graph
+from go_rl.readers.dnn_partitioning import read_dnn_partitioning
+from go_rl.readers.load import load
+
+__all__ = ["load", "load_graph", "read_dnn_partitioning", "save_graph"]

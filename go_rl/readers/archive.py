@@ -1,0 +1,94 @@
+"""Our own file: a graph as a compressed ``.npz`` with a JSON manifest and the graph's digest."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from go_rl.core import GraphError, OpGraph, ReadError, check_graph
+
+FORMAT = "go_rl-graph-1"
+MANIFEST = "manifest"
+TEXT_FIELDS = ("names", "op_type", "source")
+SECONDS = "seconds."
+ARRAYS = (
+    "kind", "flops", "bytes_accessed", "output_bytes", "weight_bytes", "output_itemsize",
+    "weight_itemsize", "weight_group", "output_shape", "colocation", "is_backward", "is_output",
+    "senders", "receivers", "edge_bytes", "edge_output",
+)  # fmt: skip
+
+
+def save_graph(graph: OpGraph, path: str | Path) -> None:
+    """Write ``graph`` to ``path``; a reader never sees a half-written file."""
+    path = Path(path)
+    arrays: dict[str, np.ndarray] = {name: getattr(graph, name) for name in ARRAYS}
+    arrays |= {SECONDS + kind: values for kind, values in graph.seconds.items()}
+    if graph.transfer_seconds is not None:
+        arrays["transfer_seconds"] = graph.transfer_seconds
+    manifest = {"format": FORMAT, "digest": graph.digest, "name": graph.name}
+    manifest |= {field: list(getattr(graph, field)) for field in TEXT_FIELDS}
+    manifest["meta"] = dict(graph.meta)
+    text = json.dumps(manifest, ensure_ascii=False).encode()
+    arrays[MANIFEST] = np.frombuffer(text, np.uint8)
+    handle, aside = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            np.savez_compressed(file, **arrays)
+        os.replace(aside, path)
+    except BaseException:
+        os.unlink(aside)
+        raise
+
+
+def load_graph(path: str | Path) -> OpGraph:
+    """Read a graph written by `save_graph`, checking its digest and every invariant.
+
+    Raises:
+        ReadError: not such a file, another format version, or damaged content.
+    """
+    path = Path(path)
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            content = {name: archive[name] for name in archive.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise ReadError(f"{path}: not a readable go_rl graph ({error})") from error
+    manifest = _manifest(content, path)
+    try:
+        graph = _graph(manifest, content)
+        check_graph(graph)
+    except (KeyError, TypeError, GraphError) as error:
+        raise ReadError(f"{path}: a damaged go_rl graph ({error})") from error
+    if graph.digest != manifest["digest"]:
+        raise ReadError(f"{path}: damaged: its content does not match the digest it carries")
+    return graph
+
+
+def _manifest(content: dict[str, np.ndarray], path: Path) -> dict[str, Any]:
+    try:
+        manifest = json.loads(content[MANIFEST].tobytes())
+        version = manifest["format"]
+    except (KeyError, ValueError, TypeError) as error:
+        raise ReadError(f"{path}: an .npz without the manifest of a go_rl graph") from error
+    if version != FORMAT:
+        raise ReadError(f"{path}: format {version!r}; this version of go_rl reads {FORMAT!r}")
+    return manifest
+
+
+def _graph(manifest: dict[str, Any], content: dict[str, np.ndarray]) -> OpGraph:
+    profiles = sorted(name for name in content if name.startswith(SECONDS))
+    fields: dict[str, Any] = {field: tuple(manifest[field]) for field in TEXT_FIELDS}
+    fields |= {name: content[name] for name in ARRAYS}
+    return OpGraph(
+        name=manifest["name"],
+        **fields,
+        seconds={name.removeprefix(SECONDS): content[name] for name in profiles},
+        transfer_seconds=content.get("transfer_seconds"),
+        meta=manifest["meta"],
+    )

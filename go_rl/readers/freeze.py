@@ -1,0 +1,33 @@
+"""Turning what a reader collected into a graph, with errors that name the user's file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from go_rl.core import GraphBuilder, GraphError, Node, OpGraph, ReadError
+
+
+def freeze(builder: GraphBuilder, path: str | Path) -> OpGraph:
+    """Build the graph; an invariant that it breaks becomes a `ReadError` naming ``path``."""
+    try:
+        return builder.build()
+    except GraphError as error:
+        raise ReadError(f"{path}: {error}") from error
+
+
+def add_node(builder: GraphBuilder, node: Node, path: str | Path) -> int:
+    """Add a node; a repeated id becomes a `ReadError` naming ``path``."""
+    try:
+        return builder.add_node(node)
+    except GraphError as error:
+        raise ReadError(f"{path}: {error}") from error
+
+
+def add_edge(
+    builder: GraphBuilder, ends: tuple[int, int], num_bytes: float, path: str | Path
+) -> None:
+    """Add an edge; a node that feeds itself becomes a `ReadError` naming ``path``."""
+    try:
+        builder.add_edge(*ends, num_bytes)
+    except GraphError as error:
+        raise ReadError(f"{path}: {error}") from error
