@@ -3,5 +3,6 @@
 from go_rl.readers.archive import load_graph, save_graph
 from go_rl.readers.dnn_partitioning import read_dnn_partitioning
 from go_rl.readers.load import load
+from go_rl.readers.pipedream import read_pipedream
 
-__all__ = ["load", "load_graph", "read_dnn_partitioning", "save_graph"]
+__all__ = ["load", "load_graph", "read_dnn_partitioning", "read_pipedream", "save_graph"]

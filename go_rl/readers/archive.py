@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 import zipfile
 import zlib
 from pathlib import Path
@@ -28,22 +27,22 @@ ARRAYS = (
 def save_graph(graph: OpGraph, path: str | Path) -> None:
     """Write ``graph`` to ``path``; a reader never sees a half-written file."""
     path = Path(path)
-    arrays: dict[str, np.ndarray] = {name: getattr(graph, name) for name in ARRAYS}
+    arrays: dict[str, Any] = {name: getattr(graph, name) for name in ARRAYS}
     arrays |= {SECONDS + kind: values for kind, values in graph.seconds.items()}
     if graph.transfer_seconds is not None:
         arrays["transfer_seconds"] = graph.transfer_seconds
-    manifest = {"format": FORMAT, "digest": graph.digest, "name": graph.name}
+    manifest: dict[str, Any] = {"format": FORMAT, "digest": graph.digest, "name": graph.name}
     manifest |= {field: list(getattr(graph, field)) for field in TEXT_FIELDS}
     manifest["meta"] = dict(graph.meta)
     text = json.dumps(manifest, ensure_ascii=False).encode()
     arrays[MANIFEST] = np.frombuffer(text, np.uint8)
-    handle, aside = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    aside = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez_compressed(file, **arrays)
+        with aside.open("wb") as file:
+            np.savez_compressed(file, allow_pickle=False, **arrays)
         os.replace(aside, path)
     except BaseException:
-        os.unlink(aside)
+        aside.unlink(missing_ok=True)
         raise
 
 

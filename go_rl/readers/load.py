@@ -10,6 +10,7 @@ from typing import Literal
 from go_rl.core import OpGraph, ReadError
 from go_rl.readers.archive import load_graph
 from go_rl.readers.dnn_partitioning import read_dnn_partitioning
+from go_rl.readers.pipedream import read_pipedream
 from go_rl.readers.recognise import Format, recognise
 
 Unknown = Literal["error", "bytes"]
@@ -51,6 +52,8 @@ def load(
     _refuse(path, found, dims, training and found is not Format.PIPEDREAM)
     if found is Format.ARCHIVE:
         return load_graph(path)
+    if found is Format.PIPEDREAM:
+        return read_pipedream(path, training)
     return read_dnn_partitioning(path)
 
 
