@@ -1,0 +1,166 @@
+"""The static rules that max-load and latency share: colocation, pins, supported kinds, memory."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, no_type_check
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int16, Int32
+from numba import njit
+
+from go_rl.core import FREE, Evaluation, Problem, ProblemError, Status
+from go_rl.core.evaluation import STATUS_CODES
+
+OK = STATUS_CODES.index(Status.OK)
+OUT_OF_MEMORY = STATUS_CODES.index(Status.OUT_OF_MEMORY)
+ILLEGAL = STATUS_CODES.index(Status.ILLEGAL)
+UNSUPPORTED = STATUS_CODES.index(Status.UNSUPPORTED)
+NO_PIN = -1
+"""`Placement.pin`: the node may sit anywhere."""
+
+
+class Placement(NamedTuple):
+    """What compiled kernels need of a `Problem`; ``N`` nodes, ``D`` devices, ``K`` kinds."""
+
+    seconds: Float64[np.ndarray, "K N"]
+    """[K, N] seconds of each node on each device kind; inf: cannot run."""
+    kind: Int16[np.ndarray, "D"]
+    """[D] row of `seconds`."""
+    is_cpu: Bool[np.ndarray, "D"]
+    """[D] the device is a CPU."""
+    limit: Float64[np.ndarray, "D"]
+    """[D] bytes of weights the device can hold; inf: not checked."""
+    size: Float64[np.ndarray, "N"]
+    """[N] bytes of weights."""
+    transfer: Float64[np.ndarray, "N"]
+    """[N] seconds to move the node's output between a device and host memory."""
+    leader: Int32[np.ndarray, "N"]
+    """[N] first node of the same colocation class; itself for a free node."""
+    pin: Int16[np.ndarray, "N"]
+    """[N] device that the user fixed, or `NO_PIN`."""
+    senders: Int32[np.ndarray, "E"]
+    """[E] producing node of each edge."""
+    receivers: Int32[np.ndarray, "E"]
+    """[E] consuming node of each edge."""
+
+
+def placement(problem: Problem) -> Placement:
+    """Return the flat arrays of ``problem``."""
+    graph, chips = problem.graph, problem.package.chips
+    cpu = np.array([c.is_cpu for c in chips])
+    memory = np.array([c.memory_bytes for c in chips], np.float64)
+    pin = np.full(graph.num_nodes, NO_PIN, np.int16)
+    for node, device in problem.fixed.items():
+        pin[node] = device
+    return Placement(
+        seconds=np.ascontiguousarray(problem.seconds),
+        kind=problem.device_kind,
+        is_cpu=cpu,
+        limit=np.where(cpu | (not problem.memory), np.inf, memory),
+        size=problem.weight_bytes,
+        transfer=problem.transfer_seconds,
+        leader=_leaders(graph.colocation),
+        pin=pin,
+        senders=graph.senders,
+        receivers=graph.receivers,
+    )
+
+
+def check_shape(problem: Problem, devices: Int16[np.ndarray, "..."]) -> None:
+    """Raise a `ProblemError` unless the last axis of ``devices`` has one entry a node."""
+    nodes = problem.graph.num_nodes
+    if devices.shape[-1] != nodes:
+        raise ProblemError(
+            f"devices has {devices.shape[-1]} entries a plan; graph {problem.graph.name!r} has "
+            f"{nodes} nodes, and each needs one"
+        )
+
+
+def evaluation(
+    problem: Problem,
+    device: Int16[np.ndarray, "N"],
+    priced: tuple[float, int],
+    device_seconds: Float64[np.ndarray, "D"],
+) -> Evaluation:
+    """Return the `Evaluation` of a plan that a kernel priced as ``(value, status code)``."""
+    value, code = priced
+    none, chips = np.zeros(0), problem.package.num_chips
+    held = np.zeros(chips)
+    inside = (device >= 0) & (device < chips)
+    np.add.at(held, device[inside], problem.weight_bytes[inside])
+    status = STATUS_CODES[code]
+    return Evaluation(
+        status=status,
+        seconds_per_step=float(value),
+        device_seconds=device_seconds,
+        link_seconds=none,
+        link_bytes=none,
+        weight_bytes=held,
+        streamed_bytes=np.zeros(chips),
+        peak_bytes=held,
+        detail="" if status.ok else _explain(problem, device, held, status),
+    )
+
+
+@njit(cache=True, nogil=True)
+@no_type_check
+def static_status(place, device, held):
+    """Status code of one plan [N] by the static rules; ``held`` [D] receives bytes of weights."""
+    chips = place.kind.shape[0]
+    held[:] = 0.0
+    unsupported = False
+    for n in range(device.shape[0]):
+        d = device[n]
+        if d < 0 or d >= chips or d != device[place.leader[n]]:
+            return ILLEGAL
+        if place.pin[n] != NO_PIN and place.pin[n] != d:
+            return ILLEGAL
+        if np.isinf(place.seconds[place.kind[d], n]):
+            unsupported = True
+        held[d] += place.size[n]
+    if unsupported:
+        return UNSUPPORTED
+    for d in range(chips):
+        if held[d] > place.limit[d]:
+            return OUT_OF_MEMORY
+    return OK
+
+
+def _leaders(colocation: Int32[np.ndarray, "N"]) -> Int32[np.ndarray, "N"]:
+    leader = np.arange(len(colocation), dtype=np.int32)
+    bound = np.flatnonzero(colocation != FREE)
+    if bound.size:
+        _, first, inverse = np.unique(colocation[bound], return_index=True, return_inverse=True)
+        leader[bound] = bound[first][inverse.reshape(-1)]
+    return leader
+
+
+def _explain(
+    problem: Problem,
+    device: Int16[np.ndarray, "N"],
+    held: Float64[np.ndarray, "D"],
+    status: Status,
+) -> str:
+    place, names = placement(problem), problem.graph.names
+    if status is Status.OUT_OF_MEMORY:
+        d = int(np.flatnonzero(held > place.limit)[0])
+        return f"device {d} holds {held[d]:.0f} bytes of weights; it has {place.limit[d]:.0f}"
+    chips = len(place.kind)
+    outside = np.flatnonzero((device < 0) | (device >= chips))
+    if outside.size:
+        n = int(outside[0])
+        return f"node {names[n]!r} is on device {device[n]}; devices are 0..{chips - 1}"
+    if status is Status.UNSUPPORTED:
+        n = int(
+            np.flatnonzero(np.isinf(place.seconds[place.kind[device], np.arange(len(device))]))[0]
+        )
+        return f"node {names[n]!r} is on device {device[n]}, which cannot run it"
+    apart = np.flatnonzero(device != device[place.leader])
+    if apart.size:
+        n = int(apart[0])
+        return f"nodes {names[n]!r} and {names[place.leader[n]]!r} must share a device"
+    moved = np.flatnonzero((place.pin != NO_PIN) & (place.pin != device))
+    if moved.size:
+        n = int(moved[0])
+        return f"node {names[n]!r} is fixed to device {place.pin[n]}, not {device[n]}"
+    return "the accelerators' subgraphs and the CPU nodes form a cycle: one is not contiguous"
