@@ -23,6 +23,9 @@ ARRAYS = (
     "senders", "receivers", "edge_bytes", "edge_output",
 )  # fmt: skip
 
+_UNREADABLE = (OSError, ValueError, EOFError, NotImplementedError, RuntimeError,
+               zipfile.BadZipFile, zlib.error)  # fmt: skip
+
 
 def save_graph(graph: OpGraph, path: str | Path) -> None:
     """Write ``graph`` to ``path``; a reader never sees a half-written file."""
@@ -54,15 +57,16 @@ def load_graph(path: str | Path) -> OpGraph:
     """
     path = Path(path)
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        # NumPy leaves a file that it opened itself open when the archive is damaged.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             content = {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    except _UNREADABLE as error:
         raise ReadError(f"{path}: not a readable go_rl graph ({error})") from error
     manifest = _manifest(content, path)
     try:
         graph = _graph(manifest, content)
         check_graph(graph)
-    except (KeyError, TypeError, GraphError) as error:
+    except (KeyError, TypeError, ValueError, GraphError) as error:
         raise ReadError(f"{path}: a damaged go_rl graph ({error})") from error
     if graph.digest != manifest["digest"]:
         raise ReadError(f"{path}: damaged: its content does not match the digest it carries")

@@ -88,7 +88,11 @@ def read_dnn_partitioning(path: str | Path) -> OpGraph:
     edges = _records(top, "edges", "edge")
     builder = GraphBuilder(path.stem)
     ids = [record.name("id") for record in nodes]
-    known = set(ids)
+    known: set[NodeId] = set()
+    for record, name in zip(nodes, ids, strict=True):
+        if name in known:
+            raise ReadError(f"{path}: {record.place}: two nodes have the id {name!r}")
+        known.add(name)
     for record in edges:
         for end in ("sourceId", "destId"):
             if record.name(end) not in known:
