@@ -1,6 +1,7 @@
 """The nouns: graph, package, problem, plan, evaluation, and the independent judge."""
 
 from go_rl.core.check_graph import check_graph
+from go_rl.core.check_plan import Verdict, check_plan
 from go_rl.core.errors import (
     EnvironmentUseError,
     GoRLError,
@@ -21,6 +22,7 @@ from go_rl.core.op_kind import OpKind
 from go_rl.core.optimizer import Budget, Optimizer, Progress
 from go_rl.core.package import MAX_DEVICES, Chip, Links, Package, Topology
 from go_rl.core.plan import CurvePoint, Plan, plan_for
+from go_rl.core.plan_rules import Violation, legal
 from go_rl.core.presets import package
 from go_rl.core.problem import RULE_SETS, Objective, Problem, Rules, rule_set
 
@@ -59,7 +61,11 @@ __all__ = [
     "Status",
     "Topology",
     "UnknownOperatorError",
+    "Verdict",
+    "Violation",
     "check_graph",
+    "check_plan",
+    "legal",
     "package",
     "plan_for",
     "rule_set",

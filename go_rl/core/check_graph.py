@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 
 import numpy as np
 
@@ -23,8 +24,9 @@ def _not_seconds(values: np.ndarray) -> np.ndarray:
 
 
 def _repeated(graph: OpGraph) -> np.ndarray:
-    seen: set[object] = set()
-    return np.array([n in seen or bool(seen.add(n)) for n in graph.names], np.bool_)
+    """Ids count as equal when they read the same: JSON objects know no other keys."""
+    seen: set[str] = set()
+    return np.array([str(n) in seen or bool(seen.add(str(n))) for n in graph.names], np.bool_)
 
 
 def _transfers(graph: OpGraph) -> np.ndarray:
@@ -66,7 +68,7 @@ EDGE_RULES: tuple[Rule, ...] = (
 
 def _inside(graph: OpGraph) -> np.ndarray:
     ends = np.stack([graph.senders, graph.receivers])
-    return ((ends >= 0) & (ends < graph.num_nodes)).all(axis=0)
+    return np.asarray(((ends >= 0) & (ends < graph.num_nodes)).all(axis=0))
 
 
 def check_graph(graph: OpGraph) -> None:
@@ -89,7 +91,8 @@ def check_graph(graph: OpGraph) -> None:
 
 def _check_lengths(graph: OpGraph) -> None:
     nodes, edges = len(graph.names), len(graph.senders)
-    for field, values in vars(graph).items():
+    for field in (f.name for f in fields(graph)):
+        values = getattr(graph, field)
         per_edge = field in ("senders", "receivers", "edge_bytes", "edge_output")
         if not isinstance(values, (np.ndarray, tuple)):
             continue

@@ -76,7 +76,7 @@ class Evaluation:
         document: dict[str, Any] = {"status": str(self.status), "detail": self.detail}
         document["seconds_per_step"] = finite(self.seconds_per_step)
         for name in _ARRAYS:
-            document[name] = [float(x) for x in getattr(self, name)]
+            document[name] = [finite(x) for x in getattr(self, name)]
         return document
 
     @classmethod
@@ -87,7 +87,7 @@ class Evaluation:
             status=Status(document["status"]),
             seconds_per_step=float("inf") if seconds is None else float(seconds),
             detail=str(document.get("detail", "")),
-            **{name: np.array(document[name], np.float64) for name in _ARRAYS},
+            **{name: _array(document[name]) for name in _ARRAYS},
         )
 
 
@@ -99,6 +99,10 @@ _ARRAYS = (
     "streamed_bytes",
     "peak_bytes",
 )
+
+
+def _array(numbers: list[Any]) -> Float64[np.ndarray, "D"]:
+    return np.array([np.inf if x is None else float(x) for x in numbers], np.float64)
 
 
 def finite(value: float | None) -> float | None:

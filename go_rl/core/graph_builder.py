@@ -95,6 +95,9 @@ class GraphBuilder:
         if not self._nodes:
             raise GraphError(f"graph {self.name!r} has no nodes; at least one is needed")
         edges = sorted(self._edges)
+        for end in (end for u, v, _ in edges for end in (u, v)):
+            if not 0 <= end < len(self._nodes):
+                raise GraphError(f"graph {self.name!r}: an edge ends at {end}, which is no node")
         order = self._topological_order(edges)
         position = np.empty(len(order), np.int64)
         position[order] = np.arange(len(order))

@@ -120,10 +120,10 @@ class OpGraph:
         h = hashlib.sha256()
         for name in self.names:
             h.update(f"{type(name).__name__}:{name}\n".encode())
-        for array in (*self._arrays().values(), *(self.seconds[k] for k in sorted(self.seconds))):
-            h.update(str(array.dtype).encode())
+        for name, array in (*self._arrays().items(), *sorted(self.seconds.items())):
+            h.update(f"{name}:{array.dtype}:{array.shape}\n".encode())
             h.update(np.ascontiguousarray(array).tobytes())
-        h.update("\n".join((*self.op_type, *sorted(self.seconds))).encode())
+        h.update("\n".join(self.op_type).encode())
         return h.hexdigest()
 
     def _arrays(self) -> dict[str, Shaped[np.ndarray, "..."]]:
@@ -151,10 +151,10 @@ class OpGraph:
         return jraph.GraphsTuple(
             nodes=nodes,
             edges=self.edge_bytes[:, None],
-            senders=self.senders,
-            receivers=self.receivers,
-            n_node=np.array([self.num_nodes]),
-            n_edge=np.array([self.num_edges]),
+            senders=self.senders,  # pyright: ignore[reportArgumentType]
+            receivers=self.receivers,  # pyright: ignore[reportArgumentType]
+            n_node=np.array([self.num_nodes]),  # pyright: ignore[reportArgumentType]
+            n_edge=np.array([self.num_edges]),  # pyright: ignore[reportArgumentType]
             globals=None,
         )
 

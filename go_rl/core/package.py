@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import enum
 import json
+import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
@@ -47,10 +49,10 @@ class Chip:
 
     def __post_init__(self) -> None:
         for name in ("peak_flops", "memory_bytes", "memory_bandwidth", "host_bandwidth"):
-            if not getattr(self, name) > 0:
-                raise PackageError(f"chip {self.kind!r}: {name} must be a number > 0")
-        if not self.launch_seconds >= 0:
-            raise PackageError(f"chip {self.kind!r}: launch_seconds must be a number >= 0")
+            if not 0 < getattr(self, name) < inf:
+                raise PackageError(f"chip {self.kind!r}: {name} must be a finite number > 0")
+        if not 0 <= self.launch_seconds < inf:
+            raise PackageError(f"chip {self.kind!r}: launch_seconds must be a finite number >= 0")
 
 
 @dataclass(frozen=True)
@@ -64,10 +66,10 @@ class Links:
     """Seconds from the first byte sent to the first byte received."""
 
     def __post_init__(self) -> None:
-        if not self.bandwidth > 0:
-            raise PackageError("links: bandwidth must be a number > 0 (bytes/s)")
-        if not self.latency_seconds >= 0:
-            raise PackageError("links: latency_seconds must be a number >= 0")
+        if not 0 < self.bandwidth < inf:
+            raise PackageError("links: bandwidth must be a finite number > 0 (bytes/s)")
+        if not 0 <= self.latency_seconds < inf:
+            raise PackageError("links: latency_seconds must be a finite number >= 0")
 
 
 @dataclass(frozen=True)
@@ -89,8 +91,9 @@ class Package:
             )
         if [c.is_cpu for c in self.chips] != sorted(c.is_cpu for c in self.chips):
             raise PackageError(f"package {self.name!r}: list accelerators before CPUs")
-        if self.element_bytes is not None and not self.element_bytes > 0:
-            raise PackageError(f"package {self.name!r}: element_bytes must be a number > 0")
+        if self.element_bytes is not None and not 0 < self.element_bytes < inf:
+            raise PackageError(f"package {self.name!r}: element_bytes must be a finite number > 0")
+        _check_kinds(self.name, self.chips)
 
     @property
     def num_chips(self) -> int:
@@ -162,6 +165,17 @@ class Package:
         return cls.from_json(document, str(path))
 
 
+def _check_kinds(package: str, chips: tuple[Chip, ...]) -> None:
+    """Operators are priced once for each kind: chips of one kind may differ in memory only."""
+    first: dict[str, Chip] = {}
+    for chip in chips:
+        kin = first.setdefault(chip.kind, chip)
+        if replace(chip, memory_bytes=kin.memory_bytes) != kin:
+            raise PackageError(
+                f"package {package!r}: chips of kind {chip.kind!r} differ; give each its own kind"
+            )
+
+
 def _known(document: Mapping[str, Any], allowed: set[str], where: str) -> None:
     for key in document:
         if key not in allowed:
@@ -169,8 +183,10 @@ def _known(document: Mapping[str, Any], allowed: set[str], where: str) -> None:
 
 
 def _number(value: Any, where: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value:
-        raise PackageError(f"{where} must be a number, not {value!r}")
+    """The value as a float; ints too large for one are as unusable as infinities."""
+    number = not isinstance(value, bool) and isinstance(value, (int, float))
+    if not number or abs(value) > sys.float_info.max or not isfinite(value):
+        raise PackageError(f"{where} must be a finite number, not {str(value)[:40]!r}")
     return float(value)
 
 
@@ -190,7 +206,11 @@ def _chips(group: Any, where: str) -> list[Chip]:
         for k, v in group.items()
         if k not in ("kind", "is_cpu", "count")
     }
-    chip = Chip(kind=str(group["kind"]), is_cpu=bool(group.get("is_cpu", False)), **values)
+    if not isinstance(group["kind"], str) or not isinstance(group.get("is_cpu", False), bool):
+        raise PackageError(f"{where}: kind must be a string and is_cpu true or false")
+    if count > MAX_DEVICES:
+        raise PackageError(f"{where}: count must be at most {MAX_DEVICES}, not {count}")
+    chip = Chip(kind=group["kind"], is_cpu=group.get("is_cpu", False), **values)
     return [chip] * count
 
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+import math
 import os
-import tempfile
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import numpy as np
 from jaxtyping import Int16, Int64
 
-from go_rl.core.errors import PlanError
+from go_rl.core.errors import PlanError, nearest
 from go_rl.core.evaluation import Evaluation, finite
 from go_rl.core.op_graph import NodeId
 from go_rl.core.problem import Problem
@@ -128,7 +130,9 @@ class Plan:
         if not isinstance(document, dict):
             raise PlanError(f"{where}: a plan is a JSON object with nodes and device")
         try:
-            return _read_plan(document, where)
+            plan = _read_plan(document, where)
+            _check_derived(document, plan, where)
+            return plan
         except KeyError as error:
             raise PlanError(f"{where}: field {error.args[0]!r} is missing") from error
         except (TypeError, ValueError, OverflowError, AttributeError) as error:
@@ -147,7 +151,10 @@ class Plan:
 
     def save(self, path: str | Path) -> None:
         """Write ``plan.json`` aside, then rename it into place."""
-        write_text(Path(path), json.dumps(self.to_json(), indent=1, allow_nan=False) + "\n")
+        try:
+            write_text(Path(path), json.dumps(self.to_json(), indent=1, allow_nan=False) + "\n")
+        except OSError as error:
+            raise PlanError(f"{path}: cannot be written ({error.strerror})") from error
 
 
 def plan_for(problem: Problem, **fields: Any) -> Plan:
@@ -171,32 +178,101 @@ def plan_for(problem: Problem, **fields: Any) -> Plan:
 def write_text(path: Path, text: str) -> None:
     """Write a text file aside and rename it, so that no reader ever sees half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, suffix=".part") as part:
-        part.write(text)
-    os.replace(part.name, path)
+    part = path.with_name(f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+_FIELD_TYPES: dict[str, tuple[type, ...]] = {
+    "nodes": (list,),
+    "device": (list,),
+    "replicas": (dict,),
+    "package": (dict,),
+    "evaluation": (dict,),
+    "rules": (str,),
+    "objective": (str,),
+    "optimizer": (str,),
+    "graph_hash": (str,),
+    "cost_model": (str,),
+    "seed": (int,),
+    "samples": (int,),
+    "memory": (bool,),
+    "all_chips": (bool,),
+    "optimal": (bool,),
+    "bound": (int, float, NoneType),
+    "dims": (dict,),
+    "dtype": (dict,),
+    "versions": (dict,),
+    "notes": (list,),
+    "curve": (list,),
+}
+_DERIVED = ("value", "seconds_per_step", "throughput", "gap", "status")
+
+
+def _check_types(document: dict[str, Any], where: str) -> None:
+    if document.get("format", PLAN_FORMAT) != PLAN_FORMAT:
+        raise PlanError(f"{where}: format must be {PLAN_FORMAT!r}, not {document['format']!r}")
+    for name, kinds in _FIELD_TYPES.items():
+        if name in document and not isinstance(document[name], kinds):
+            want = " or ".join(k.__name__ for k in kinds)
+            got = type(document[name]).__name__
+            raise PlanError(f"{where}: field {name!r} must be a {want}, not a {got}")
+
+
+def _check_derived(document: dict[str, Any], plan: Plan, where: str) -> None:
+    """Fields written for outside readers must agree with those they follow from."""
+    written = plan.to_json()
+    for name in _DERIVED:
+        theirs, mine = document.get(name, written[name]), written[name]
+        same = theirs == mine
+        if isinstance(theirs, float | int) and isinstance(mine, float | int):
+            same = math.isclose(theirs, mine, rel_tol=1e-6, abs_tol=1e-9)
+        if not same:
+            raise PlanError(
+                f"{where}: field {name!r} is {theirs!r}, but the plan's evaluation and bound make "
+                f"it {mine!r}"
+            )
+
+
+def _read_devices(document: dict[str, Any], where: str) -> np.ndarray:
+    nodes, device = document["nodes"], np.array(document["device"])
+    if device.shape != (len(nodes),) or not np.issubdtype(device.dtype, np.integer):
+        raise PlanError(f"{where}: device must list one integer for each of {len(nodes)} nodes")
+    if device.min() < 0 or device.max() > np.iinfo(np.int16).max:
+        raise PlanError(f"{where}: device must hold indices >= 0")
+    return device.astype(np.int16)
+
+
+def _read_replicas(document: dict[str, Any], where: str) -> dict[int, tuple[int, ...]]:
+    by_name = {str(n): i for i, n in enumerate(document["nodes"])}
+    replicas: dict[int, tuple[int, ...]] = {}
+    for name, devices in document["replicas"].items():
+        if name not in by_name:
+            near = nearest(name, by_name)
+            raise PlanError(f"{where}: replicas names node {name!r}, which is not in nodes{near}")
+        if not isinstance(devices, list) or not all(type(d) is int and d >= 0 for d in devices):
+            raise PlanError(f"{where}: replicas of {name!r} must list device indices >= 0")
+        replicas[by_name[name]] = tuple(devices)
+    return replicas
 
 
 def _read_plan(document: dict[str, Any], where: str) -> Plan:
-    nodes = tuple(document["nodes"])
-    device = np.array(document["device"])
-    if device.shape != (len(nodes),) or not np.issubdtype(device.dtype, np.integer):
-        raise PlanError(f"{where}: device must list one integer for each of {len(nodes)} nodes")
-    if device.size and (device.min() < 0 or device.max() > np.iinfo(np.int16).max):
-        raise PlanError(f"{where}: device must hold indices >= 0")
-    by_name = {str(n): i for i, n in enumerate(nodes)}
-    replicas = {}
-    for name, devices in document["replicas"].items():
-        if name not in by_name:
-            raise PlanError(f"{where}: replicas names node {name!r}, which is not in nodes")
-        replicas[by_name[name]] = tuple(int(d) for d in devices)
+    _check_types(document, where)
+    nodes = document["nodes"]
+    for i, node in enumerate(nodes):
+        if type(node) not in (int, str):
+            raise PlanError(f"{where}: nodes[{i}] must be an integer or a string, not {node!r}")
     priority, fusion = document.get("priority"), document.get("fusion_group")
     bound = document["bound"]
     return Plan(
-        nodes=nodes,
-        device=device.astype(np.int16),
-        replicas=replicas,
+        nodes=tuple(nodes),
+        device=_read_devices(document, where),
+        replicas=_read_replicas(document, where),
         evaluation=Evaluation.from_json(document["evaluation"]),
-        bound=0.0 if bound is None else float(bound),
+        bound=float("inf") if bound is None else float(bound),
         optimizer=str(document["optimizer"]),
         seed=int(document["seed"]),
         samples=int(document.get("samples", 0)),

@@ -1,0 +1,127 @@
+"""`check_plan`: the independent judge of a plan.
+
+It shares no code with solvers, environments or simulators: what they propose and claim is read
+from the plan alone, held against the rules in `plan_rules`, and priced again in `plan_value`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from go_rl.core.errors import PackageError, PlanError
+from go_rl.core.evaluation import Status
+from go_rl.core.package import Package
+from go_rl.core.plan import Plan
+from go_rl.core.plan_rules import ROUNDING, Violation, legal
+from go_rl.core.plan_value import plan_value
+from go_rl.core.problem import Problem
+
+VALUE_TOLERANCE = 1e-6
+"""Relative difference allowed between the plan's value and the judge's own."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the judge says of a plan."""
+
+    status: Status
+    """``ok``; the status of the first violation; or the plan's own when it admits a failure."""
+    violations: tuple[Violation, ...]
+    """Every broken rule; empty when the status is ``ok`` or the plan's own."""
+    value: float = float("inf")
+    """The objective as the judge computes it, seconds a step; inf when it was not computed."""
+
+    @property
+    def ok(self) -> bool:
+        """True for a legal plan whose value and bound hold."""
+        return self.status.ok
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in words, every violation named."""
+        return " ".join(
+            [self.status.sentence, *(f"{v.rule}: {v.message}." for v in self.violations)]
+        )
+
+
+def check_plan(plan: Plan, problem: Problem) -> Verdict:
+    """Judge a plan: does it keep every rule of the problem, and is its value what it says?
+
+    A plan whose own status is a failure gets that status; nothing else is asked of it.
+
+    Raises:
+        PlanError: the plan belongs to another graph, package, objective or rule set.
+    """
+    check_belongs(plan, problem)
+    if not plan.evaluation.status.ok:
+        return Verdict(plan.evaluation.status, ())
+    if broken := legal(problem, plan.device, plan.replicas):
+        return Verdict(broken[0].status, broken)
+    value = plan_value(problem, plan.device, plan.replicas)
+    wrong = tuple(Violation(*claim) for claim in _false_claims(plan, value))
+    return Verdict(Status.ILLEGAL if wrong else Status.OK, wrong, value)
+
+
+def _false_claims(plan: Plan, value: float) -> list[tuple[str, str]]:
+    claims = []
+    if not abs(plan.value - value) <= VALUE_TOLERANCE * max(value, abs(plan.value)):
+        claims.append(("value", f"the plan says {plan.value:.9g} s; it is {value:.9g} s"))
+    if not 0 <= plan.bound <= value * (1 + ROUNDING):
+        claims.append(
+            ("bound", f"a lower bound of {plan.bound:.9g} s does not fit a plan of {value:.9g} s")
+        )
+    return claims
+
+
+def check_belongs(plan: Plan, problem: Problem) -> None:
+    """Raise a `PlanError` naming the first difference when the plan is for another problem."""
+    _check_nodes(plan, problem)
+    if plan.graph_hash != problem.graph.digest:
+        raise PlanError(
+            f"the plan is for another graph: graph_hash {plan.graph_hash[:12]}…, but "
+            f"{problem.graph.name!r} has {problem.graph.digest[:12]}… (same nodes, other costs or "
+            "edges)"
+        )
+    _check_package(plan, problem)
+    for name, mine in (
+        ("objective", str(problem.objective)),
+        ("rules", problem.rules.name),
+        ("memory", problem.memory),
+        ("all_chips", problem.all_chips),
+        ("cost_model", problem.cost_model),
+    ):
+        if getattr(plan, name) != mine:
+            raise PlanError(
+                f"the plan is for another problem: its {name} is {getattr(plan, name)!r}, "
+                f"the problem's {mine!r}"
+            )
+
+
+def _check_nodes(plan: Plan, problem: Problem) -> None:
+    names = problem.graph.names
+    for i, (theirs, mine) in enumerate(zip(plan.nodes, names, strict=False)):
+        if theirs != mine:
+            raise PlanError(
+                f"the plan is for another graph: its node {i} is {theirs!r}, that of "
+                f"{problem.graph.name!r} is {mine!r}"
+            )
+    for field, length in (("nodes", len(plan.nodes)), ("device", len(plan.device))):
+        if length != len(names):
+            raise PlanError(
+                f"the plan is for another graph: {field} has {length} entries, "
+                f"{problem.graph.name!r} has {len(names)} nodes"
+            )
+
+
+def _check_package(plan: Plan, problem: Problem) -> None:
+    try:
+        theirs = Package.from_json(plan.package, "the plan's package")
+    except PackageError as error:
+        raise PlanError(str(error)) from error
+    for field in fields(Package):
+        name, mine = field.name, getattr(problem.package, field.name)
+        if name != "description" and getattr(theirs, name) != mine:
+            raise PlanError(
+                f"the plan is for another package: {name} of {theirs.name!r} differs from that "
+                f"of {problem.package.name!r}"
+            )
