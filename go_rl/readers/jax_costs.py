@@ -1,0 +1,266 @@
+"""FLOP, bytes and kind of every JAX primitive, as XLA counts them on the unoptimised program.
+
+The common primitives are closed-form; the rest are priced by XLA itself, one primitive at a time
+(`jax_xla_cost`). Two of XLA's conventions are worth knowing: a transpose is a change of layout and
+costs nothing, and a transcendental function (exp, tanh, rsqrt, erf, …) is no FLOP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from go_rl.core.errors import UnknownOperatorError
+from go_rl.core.op_kind import OpKind
+from go_rl.readers.jax_values import Cost, Value
+from go_rl.readers.jax_xla_cost import xla_cost
+
+Params = Mapping[str, Any]
+Rule = Callable[[Sequence[Value], Sequence[Value], Params], Cost | None]
+"""Cost from operands, results and parameters; None: leave it to XLA."""
+
+ONE_FLOP = frozenset(
+    "abs add add_any and bitcast_convert_type ceil clamp clz div eq floor ge gt is_finite le lt "
+    "max min mul ne neg not or population_count reduce_precision rem round select_n shift_left "
+    "shift_right_arithmetic shift_right_logical sign sub xor".split()
+)
+"""Element-wise primitives of one FLOP an element (XLA counts comparisons and selects too)."""
+
+TRANSCENDENTAL = frozenset(
+    "atan2 cbrt cos erf exp expm1 log log1p pow rsqrt sin sqrt tan tanh".split()
+)
+"""Element-wise primitives that XLA counts as transcendentals, not FLOP."""
+
+ELEMENTWISE = (
+    ONE_FLOP
+    | TRANSCENDENTAL
+    | frozenset(
+        "acos acosh asin asinh atan atanh convert_element_type cosh digamma erf_inv erfc exp2 imag "
+        "integer_pow lgamma logistic nextafter real complex conj sinh square threefry2x32".split()
+    )
+)
+IDENTITY = frozenset(
+    "copy copy_p name optimization_barrier pbroadcast pvary sharding_constraint stop_gradient "
+    "reshard mesh_cast layout_constraint".split()
+)
+"""Primitives that XLA's program does not contain or charges nothing for: results are aliases."""
+
+LAYOUT = frozenset(
+    "broadcast_in_dim concatenate expand_dims pad reshape rev slice split squeeze tile transpose".split()
+)
+INDEXED = frozenset("dynamic_slice dynamic_update_slice gather".split())
+REDUCTIONS = frozenset(
+    "reduce_and reduce_max reduce_min reduce_or reduce_prod reduce_sum reduce_xor".split()
+)
+OTHER_REDUCTIONS = frozenset(
+    "approx_top_k argmax argmin cumlogsumexp cummax cummin cumprod cumsum reduce reduce_window "
+    "reduce_window_max reduce_window_min reduce_window_sum sort top_k".split()
+)
+OPAQUE = frozenset(
+    "custom_partitioning ffi_call io_callback pallas_call pure_callback shard_map "
+    "tpu_custom_call xla_pmap".split()
+)
+"""Primitives whose work XLA itself cannot see."""
+
+
+def kind_of(op_type: str, has_operands: bool) -> OpKind:
+    """Return the `OpKind` of a primitive."""
+    if op_type in ("dot_general", "ragged_dot", "ragged_dot_general"):
+        return OpKind.MATMUL
+    if op_type == "conv_general_dilated":
+        return OpKind.CONVOLUTION
+    if op_type in ELEMENTWISE:
+        return OpKind.ELEMENTWISE
+    if op_type in REDUCTIONS or op_type in OTHER_REDUCTIONS or op_type.startswith("select_and_"):
+        return OpKind.REDUCTION
+    if op_type in LAYOUT or op_type in IDENTITY:
+        return OpKind.MOVEMENT if has_operands else OpKind.CONSTANT
+    if op_type in INDEXED or op_type.startswith("scatter"):
+        return OpKind.GATHER
+    return OpKind.OTHER if has_operands else OpKind.CONSTANT
+
+
+def cost_of(
+    primitive: Any,
+    inputs: Sequence[Value],
+    outputs: Sequence[Value],
+    params: Params,
+    unknown: str,
+) -> Cost:
+    """Return what one equation costs.
+
+    Raises:
+        UnknownOperatorError: neither go_rl nor XLA knows the primitive, and ``unknown`` is not
+            ``bytes``.
+    """
+    name = primitive.name
+    if name not in OPAQUE:
+        rule = _rule(name)
+        cost = rule(inputs, outputs, params) if rule else None
+        if cost is None:
+            cost = xla_cost(primitive, inputs, params)
+        if cost is not None:
+            return cost
+    if unknown == "bytes":
+        return _plain(inputs, outputs)
+    raise UnknownOperatorError(
+        f"primitive {name!r}: its cost is not known; pass unknown='bytes' (--unknown bytes) to "
+        "count it by the bytes of its operands and results only"
+    )
+
+
+def _rule(name: str) -> Rule | None:
+    if name in ONE_FLOP:
+        return _one_flop
+    if name in TRANSCENDENTAL:
+        return lambda i, o, p: Cost(0.0, _elementwise_bytes(i, o))
+    if name in REDUCTIONS:
+        return _reduce
+    return _RULES.get(name)
+
+
+def _plain(inputs: Sequence[Value], outputs: Sequence[Value], flops: float = 0.0) -> Cost:
+    return Cost(flops, sum(v.num_bytes for v in (*inputs, *outputs)))
+
+
+def _elementwise_bytes(inputs: Sequence[Value], outputs: Sequence[Value]) -> float:
+    """Operands of another size are first broadcast to the result's, as JAX lowers them."""
+    out = outputs[0]
+    total = out.num_bytes
+    for value in inputs:
+        total += out.size * value.itemsize
+        if value.size != out.size:
+            total += _broadcast_bytes(value, out.size)
+    return total
+
+
+def _broadcast_bytes(value: Value, size: int) -> float:
+    """XLA drops dimensions of one by a reshape before it broadcasts."""
+    reshape = 2 * value.num_bytes if 1 in value.shape else 0.0
+    return reshape + value.num_bytes + size * value.itemsize
+
+
+def _one_flop(inputs: Sequence[Value], outputs: Sequence[Value], params: Params) -> Cost | None:
+    if len(inputs) > 3:  # a select between more than two cases is lowered to several
+        return None
+    return Cost(float(outputs[0].size), _elementwise_bytes(inputs, outputs))
+
+
+def _reduce(inputs: Sequence[Value], outputs: Sequence[Value], params: Params) -> Cost:
+    x, out = inputs[0], outputs[0]
+    return Cost(float(max(x.size - out.size, 0)), x.num_bytes + out.num_bytes + x.itemsize)
+
+
+def _dot_general(inputs: Sequence[Value], outputs: Sequence[Value], params: Params) -> Cost:
+    (contracted, _), _ = params["dimension_numbers"]
+    depth = prod(inputs[0].shape[d] for d in contracted)
+    return _plain(inputs, outputs, 2.0 * outputs[0].size * depth)
+
+
+def _integer_pow(inputs: Sequence[Value], outputs: Sequence[Value], params: Params) -> Cost | None:
+    exponent = int(params["y"])
+    if exponent < 1:
+        return None
+    products = exponent.bit_length() + exponent.bit_count() - 2
+    return Cost(float(products * outputs[0].size), 3.0 * products * outputs[0].num_bytes)
+
+
+def _convert(inputs: Sequence[Value], outputs: Sequence[Value], params: Params) -> Cost | None:
+    x, out = inputs[0], outputs[0]
+    if x.dtype == out.dtype:
+        return Cost()
+    if out.dtype == np.bool_:
+        return None
+    return _plain(inputs, outputs, float(out.size))
+
+
+def _broadcast_in_dim(inputs: Sequence[Value], outputs: Sequence[Value], params: Params) -> Cost:
+    x, out = inputs[0], outputs[0]
+    kept = [out.shape[d] for d in params["broadcast_dimensions"]]
+    expands = any(a != b for a, b in zip(x.shape, kept, strict=True))
+    return Cost(0.0, x.num_bytes + out.num_bytes + (2 * x.num_bytes if expands else 0.0))
+
+
+def _slices(inputs: Sequence[Value], outputs: Sequence[Value], params: Params) -> Cost:
+    return Cost(0.0, 2.0 * sum(v.num_bytes for v in outputs))
+
+
+def _dynamic_slice(inputs: Sequence[Value], outputs: Sequence[Value], params: Params) -> Cost:
+    return Cost(0.0, 2 * outputs[0].num_bytes + sum(v.num_bytes for v in inputs[1:]))
+
+
+def _dynamic_update_slice(
+    inputs: Sequence[Value], outputs: Sequence[Value], params: Params
+) -> Cost:
+    return Cost(0.0, 2 * inputs[1].num_bytes + sum(v.num_bytes for v in inputs[2:]))
+
+
+def _reduce_window(inputs: Sequence[Value], outputs: Sequence[Value], params: Params) -> Cost:
+    x, out = inputs[0], outputs[0]
+    window = prod(params["window_dimensions"])
+    return _plain((x,), (out,), float(out.size * (window - 1))) + Cost(0.0, x.itemsize)
+
+
+def _convolution(inputs: Sequence[Value], outputs: Sequence[Value], params: Params) -> Cost:
+    """2 × batch × output features × input features a group × valid kernel positions.
+
+    A kernel tap that falls on padding, or between the elements that the left-hand side's dilation
+    has spread, multiplies nothing and is not counted.
+    """
+    lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
+    left, right, out = inputs[0].shape, inputs[1].shape, outputs[0].shape
+    positions = prod(
+        _valid_taps(
+            left[lhs_spec[2 + d]],
+            right[rhs_spec[2 + d]],
+            out[out_spec[2 + d]],
+            (
+                params["window_strides"][d],
+                params["padding"][d][0],
+                params["lhs_dilation"][d],
+                params["rhs_dilation"][d],
+            ),
+        )
+        for d in range(len(out) - 2)
+    )
+    channels = left[lhs_spec[1]] // params["feature_group_count"]
+    batch = left[lhs_spec[0]] // params["batch_group_count"]
+    products = positions * channels * batch * out[out_spec[1]]
+    return _plain(inputs, outputs, 2.0 * products)
+
+
+def _valid_taps(size: int, kernel: int, out: int, geometry: tuple[int, int, int, int]) -> int:
+    """Count pairs of kernel tap and output position along one axis that meet an input element."""
+    stride, low, spread, dilation = geometry
+    taps = np.arange(kernel)[:, None] * dilation
+    place = np.arange(out)[None, :] * stride - low + taps
+    inside = (place >= 0) & (place <= (size - 1) * spread) & (place % spread == 0)
+    return int(np.count_nonzero(inside))
+
+
+_RULES: dict[str, Rule] = {
+    "broadcast_in_dim": _broadcast_in_dim,
+    "concatenate": lambda i, o, p: _plain(i, o),
+    "conv_general_dilated": _convolution,
+    "convert_element_type": _convert,
+    "dot_general": _dot_general,
+    "dynamic_slice": _dynamic_slice,
+    "dynamic_update_slice": _dynamic_update_slice,
+    "expand_dims": lambda i, o, p: _plain(i, o),
+    "integer_pow": _integer_pow,
+    "iota": lambda i, o, p: _plain((), o),
+    "pad": lambda i, o, p: _plain(i, o),
+    "reduce_window_max": _reduce_window,
+    "reduce_window_min": _reduce_window,
+    "reduce_window_sum": _reduce_window,
+    "reshape": lambda i, o, p: _plain(i, o),
+    "rev": lambda i, o, p: _plain(i, o),
+    "slice": _slices,
+    "split": _slices,
+    "square": lambda i, o, p: Cost(float(o[0].size), 3.0 * o[0].num_bytes),
+    "squeeze": lambda i, o, p: _plain(i, o),
+    "transpose": lambda i, o, p: Cost(),
+}

@@ -1,0 +1,117 @@
+"""The flat program that a jaxpr becomes: values, equations without nesting, and their liveness."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+from go_rl.core.op_kind import OpKind
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Work of one equation as XLA's cost analysis counts it on the unoptimised program."""
+
+    flops: float = 0.0
+    """FLOP; transcendental functions (exp, tanh, rsqrt, erf, …) count as none, as in XLA."""
+    num_bytes: float = 0.0
+    """Bytes read and written."""
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(self.flops + other.flops, self.num_bytes + other.num_bytes)
+
+    def times(self, count: float) -> Cost:
+        """Return the cost of ``count`` repetitions."""
+        return Cost(self.flops * count, self.num_bytes * count)
+
+
+@dataclass(eq=False, slots=True)
+class Value:
+    """One array of the program, abstract: nothing is computed."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+    producer: Equation | None = None
+    """The equation that makes it; None for literals and weights."""
+    output: int = 0
+    """Which result of the producer."""
+    weights: frozenset[str] = frozenset()
+    """Names of the base weights that it is a view of; empty for anything but a weight."""
+    known: Any = None
+    """The number itself, where a scalar's value does not depend on the inputs."""
+    views: list[Cost] = field(default_factory=list)
+    """What making the view costs; the first equation that reads it pays."""
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return prod(self.shape)
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element; a random key counts its words."""
+        return int(getattr(self.dtype, "itemsize", 0))
+
+    @property
+    def num_bytes(self) -> float:
+        """Bytes of the whole array."""
+        return float(self.size * self.itemsize)
+
+
+@dataclass(eq=False, slots=True)
+class Equation:
+    """One operator of the flat program, or one input (`op_type` ``input``)."""
+
+    op_type: str
+    kind: OpKind
+    inputs: list[Value]
+    outputs: list[Value]
+    cost: Cost = Cost()
+    scope: str = ""
+    """JAX name stack, transformations included."""
+    line: str = ""
+    """``file:line`` of the user's code, or an empty string."""
+    name: str = ""
+    """Set for inputs only; other nodes are numbered when the graph is assembled."""
+    live: bool = False
+
+    @property
+    def is_backward(self) -> bool:
+        """True when JAX made the equation while transposing, that is in the backward pass."""
+        return "transpose(" in self.scope
+
+
+def mark_live(equations: Sequence[Equation], outputs: Sequence[Value]) -> None:
+    """Mark the equations that some output depends on; XLA never sees the others either."""
+    for value in outputs:
+        if value.producer is not None:
+            value.producer.live = True
+    for equation in reversed(equations):
+        if not equation.live:
+            continue
+        for value in equation.inputs:
+            if value.producer is not None:
+                value.producer.live = True
+
+
+def view_cost(value: Value) -> Cost:
+    """Take the pending cost of a weight's view: a view is made once, whoever reads it."""
+    total = Cost()
+    for cost in value.views:
+        total = total + cost
+    value.views.clear()
+    return total
+
+
+def total_cost(equations: Sequence[Equation]) -> Cost:
+    """Sum the live equations and the views they are the first to read."""
+    flops = num_bytes = 0.0
+    for equation in equations:
+        if not equation.live:
+            continue
+        for cost in (equation.cost, *(view_cost(v) for v in equation.inputs)):
+            flops += cost.flops
+            num_bytes += cost.num_bytes
+    return Cost(flops, num_bytes)

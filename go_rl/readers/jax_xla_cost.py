@@ -1,0 +1,40 @@
+"""The price of a rare primitive, asked of XLA: lower it alone, read the cost analysis, remember.
+
+Composite lowerings (erf_inv, threefry2x32, cumsum, gather modes, scatters, …) change from one JAX
+release to the next; asking keeps the counts right. Nothing is compiled or run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+
+from go_rl.readers.jax_values import Cost, Value
+
+_SKIPPED = frozenset({"update_jaxpr", "update_consts", "jvp_jaxpr_fun", "jvp", "fwd", "bwd"})
+"""Parameters that never change the cost but are slow to print or print differently each time."""
+_CACHE: dict[tuple[Any, ...], Cost | None] = {}
+
+
+def xla_cost(primitive: Any, inputs: Sequence[Value], params: Mapping[str, Any]) -> Cost | None:
+    """Return XLA's cost of one primitive on these operands, or None when XLA cannot say."""
+    operands = tuple((v.shape, str(v.dtype)) for v in inputs)
+    settings = tuple((k, str(v)) for k, v in sorted(params.items()) if k not in _SKIPPED)
+    key = (primitive.name, operands, settings)
+    if key not in _CACHE:
+        _CACHE[key] = _ask(primitive, inputs, params)
+    return _CACHE[key]
+
+
+def _ask(primitive: Any, inputs: Sequence[Value], params: Mapping[str, Any]) -> Cost | None:
+    avals = [jax.ShapeDtypeStruct(v.shape, v.dtype) for v in inputs]
+    try:
+        traced = jax.jit(lambda *operands: primitive.bind(*operands, **params)).trace(*avals)
+        analysis = traced.lower(lowering_platforms=("cpu",)).cost_analysis()
+    except Exception:  # any failure to lower means that XLA cannot price it here
+        return None
+    if not analysis:
+        return None
+    return Cost(float(analysis.get("flops", 0.0)), float(analysis.get("bytes accessed", 0.0)))
