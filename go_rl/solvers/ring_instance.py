@@ -1,0 +1,270 @@
+"""`RingInstance`: a ring problem reduced to blocks, ready for the kernels.
+
+Nodes that must share a chip (colocation classes, and whatever a cycle through them ties together)
+become one block. Replicated nodes leave the problem: their weights turn into weight groups of the
+blocks that consume them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Int32, Int64
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+
+from go_rl.core import FREE, Objective, Problem, ProblemError
+from go_rl.solvers.between import between_triples
+from go_rl.solvers.bitset import ALL
+from go_rl.solvers.heads_tails import sums_after, sums_before
+from go_rl.solvers.network import Network
+from go_rl.solvers.replication import replicated_nodes
+
+REPLICATED = -1
+"""`RingInstance.block_of`: the node is copied and belongs to no block."""
+
+
+@dataclass(frozen=True, eq=False)
+class RingInstance:
+    """A ring problem at the level of ``M`` blocks."""
+
+    problem: Problem
+    replicated: Bool[np.ndarray, "N"]
+    """[N] nodes copied to each consumer's chip."""
+    block_of: Int32[np.ndarray, "N"]
+    """[N] block of each node, or `REPLICATED`."""
+    leader: Int32[np.ndarray, "M"]
+    """[M] first node of each block: its row of the policy decides for all."""
+    conflict: str
+    """Why no plan can exist, when that is plain before any search; else empty."""
+    net: Network
+
+    @property
+    def num_blocks(self) -> int:
+        """M."""
+        return len(self.leader)
+
+    def members(self, block: int) -> Int64[np.ndarray, "members"]:
+        """Return the nodes of a block."""
+        return np.flatnonzero(self.block_of == block)
+
+
+def ring_instance(problem: Problem) -> RingInstance:
+    """Reduce a ring problem.
+
+    Raises:
+        ProblemError: the objective is not the ring's.
+    """
+    if problem.objective is not Objective.RING:
+        raise ProblemError(f"the ring solver cannot work on objective {problem.objective}")
+    graph = problem.graph
+    replicated = replicated_nodes(problem)
+    block_of, leader = _blocks(problem, replicated)
+    blocks, chips = len(leader), problem.package.num_chips
+    ends = np.stack([block_of[graph.senders], block_of[graph.receivers]])
+    ends = ends[:, (ends[0] != ends[1]) & (ends >= 0).all(axis=0)]
+    ends = np.unique(ends, axis=1)
+    pred_ptr, pred = _rows(ends[1], ends[0], blocks)
+    succ_ptr, succ = _rows(ends[0], ends[1], blocks)
+    weight, group_ptr, group, group_bytes = _weights(problem, replicated, block_of, blocks)
+    capacity = np.array([min(c.memory_bytes, 2**62) for c in problem.package.chips], np.int64)
+    start, conflict = _start(problem, block_of, leader, (pred_ptr, pred), (succ_ptr, succ), weight)
+    if problem.all_chips and blocks < chips and not replicated.any():
+        conflict = conflict or _too_few(problem, block_of, leader)
+    triples = (
+        between_triples(pred_ptr, pred, succ_ptr, succ)
+        if problem.rules.triangle
+        else np.zeros((0, 3), np.int32)
+    )
+    triple_ptr, triple_of = _rows(
+        triples.T.reshape(-1), np.tile(np.arange(len(triples), dtype=np.int32), 3), blocks
+    )
+    return RingInstance(
+        problem=problem,
+        replicated=replicated,
+        block_of=block_of,
+        leader=leader,
+        conflict=conflict,
+        net=Network(
+            chips=chips,
+            pred_ptr=pred_ptr,
+            pred=pred,
+            succ_ptr=succ_ptr,
+            succ=succ,
+            triple=triples,
+            triple_ptr=triple_ptr,
+            triple_of=triple_of,
+            weight=weight,
+            heavy=np.argsort(-weight, kind="stable")[: np.count_nonzero(weight)].astype(np.int32),
+            group_ptr=group_ptr,
+            group=group,
+            group_bytes=group_bytes,
+            capacity=capacity,
+            start=start,
+            triangle=problem.rules.triangle,
+            all_chips=problem.all_chips,
+            memory=problem.memory,
+            spare=0,
+        ),
+    )
+
+
+def _rows(keys: np.ndarray, values: np.ndarray, rows: int) -> tuple[np.ndarray, np.ndarray]:
+    offsets = np.zeros(rows + 1, np.int64)
+    np.cumsum(np.bincount(keys, minlength=rows), out=offsets[1:])
+    return offsets, values[np.lexsort((values, keys))].astype(np.int32)
+
+
+def _blocks(
+    problem: Problem, replicated: np.ndarray
+) -> tuple[Int32[np.ndarray, "N"], Int32[np.ndarray, "M"]]:
+    """Number the blocks in topological order."""
+    graph = problem.graph
+    nodes = graph.num_nodes
+    if not problem.has_colocation:
+        block_of = np.where(replicated, REPLICATED, np.cumsum(~replicated) - 1).astype(np.int32)
+        return block_of, np.flatnonzero(~replicated).astype(np.int32)
+    tied_u, tied_v = _colocation_ring(graph.colocation)
+    rows = np.concatenate([graph.senders, tied_u])
+    columns = np.concatenate([graph.receivers, tied_v])
+    matrix = coo_matrix((np.ones(len(rows)), (rows, columns)), (nodes, nodes))
+    _, component = connected_components(matrix, directed=True, connection="strong")
+    return _number_components(graph.senders, graph.receivers, component, replicated)
+
+
+def _colocation_ring(colocation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Edges that tie the members of each class into a cycle, so that they form one component."""
+    members = np.flatnonzero(colocation != FREE)
+    members = members[np.argsort(colocation[members], kind="stable")]
+    classes = colocation[members]
+    first = np.r_[True, classes[1:] != classes[:-1]] if members.size else np.zeros(0, bool)
+    starts = np.flatnonzero(first)
+    following = np.r_[members[1:], members[:1]]
+    last = np.r_[starts[1:] - 1, len(members) - 1] if members.size else np.zeros(0, np.int64)
+    following[last] = members[starts]
+    return members, following
+
+
+def _number_components(
+    senders: np.ndarray, receivers: np.ndarray, component: np.ndarray, replicated: np.ndarray
+) -> tuple[Int32[np.ndarray, "N"], Int32[np.ndarray, "M"]]:
+    """Sort the components topologically, stable by their first node."""
+    import heapq
+
+    count = int(component.max()) + 1
+    first = np.full(count, len(component))
+    np.minimum.at(first, component, np.arange(len(component)))
+    ends = np.stack([component[senders], component[receivers]])
+    ends = np.unique(ends[:, ends[0] != ends[1]], axis=1)
+    successors: list[list[int]] = [[] for _ in range(count)]
+    indegree = np.bincount(ends[1], minlength=count)
+    for a, b in ends.T.tolist():
+        successors[a].append(b)
+    ready = [(int(first[c]), int(c)) for c in np.flatnonzero(indegree == 0)]
+    heapq.heapify(ready)
+    number, leaders = np.full(count, REPLICATED, np.int32), []
+    while ready:
+        node, c = heapq.heappop(ready)
+        if not replicated[node]:
+            number[c] = len(leaders)
+            leaders.append(node)
+        for b in successors[c]:
+            indegree[b] -= 1
+            if indegree[b] == 0:
+                heapq.heappush(ready, (int(first[b]), b))
+    return number[component], np.array(leaders, np.int32)
+
+
+def _weights(
+    problem: Problem, replicated: np.ndarray, block_of: np.ndarray, blocks: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Own weights and weight groups of the blocks, in bytes rounded up."""
+    graph = problem.graph
+    size = np.ceil(problem.weight_bytes).astype(np.int64)
+    own = (graph.weight_group == FREE) & ~replicated
+    weight = np.zeros(blocks, np.int64)
+    np.add.at(weight, block_of[own], size[own])
+    tied = np.flatnonzero((graph.weight_group != FREE) & ~replicated & (size > 0))
+    pairs = set(zip(block_of[tied].tolist(), graph.weight_group[tied].tolist(), strict=True))
+    groups = int(graph.weight_group.max(initial=FREE)) + 1
+    sizes = np.zeros(groups, np.int64)
+    np.maximum.at(sizes, graph.weight_group[tied], size[tied])
+    copies = np.flatnonzero(replicated & (size > 0))
+    for extra, node in enumerate(copies):
+        pairs |= {(b, groups + extra) for b in _consumer_blocks(problem, replicated, block_of, node)}
+    pairs_array = np.array(sorted(pairs), np.int64).reshape(-1, 2)
+    group_ptr, group = _rows(pairs_array[:, 0], pairs_array[:, 1], blocks)
+    return weight, group_ptr, group, np.concatenate([sizes, size[copies]])
+
+
+def _consumer_blocks(
+    problem: Problem, replicated: np.ndarray, block_of: np.ndarray, node: int
+) -> set[int]:
+    """Blocks whose chip must hold a copy of a replicated node."""
+    offsets, edges = problem.graph.successors
+    stack, seen, found = [int(node)], {int(node)}, set()
+    while stack:
+        v = stack.pop()
+        for e in edges[offsets[v] : offsets[v + 1]]:
+            w = int(problem.graph.receivers[e])
+            if not replicated[w]:
+                found.add(int(block_of[w]))
+            elif w not in seen:
+                seen.add(w)
+                stack.append(w)
+    return found
+
+
+def _start(
+    problem: Problem,
+    block_of: np.ndarray,
+    leader: np.ndarray,
+    preds: tuple[np.ndarray, np.ndarray],
+    succs: tuple[np.ndarray, np.ndarray],
+    weight: np.ndarray,
+) -> tuple[Int64[np.ndarray, "M"], str]:
+    """Initial domains from pins and, with memory, from the weights before and after each block."""
+    chips = problem.package.num_chips
+    everywhere = ALL if chips == 64 else (np.int64(1) << np.int64(chips)) - np.int64(1)
+    start = np.full(len(leader), everywhere, np.int64)
+    conflict = ""
+    for node, chip in problem.fixed.items():
+        block = block_of[node]
+        start[block] &= np.int64(1) << np.int64(chip)
+        if start[block] == 0:
+            conflict = (
+                f"rule colocation: node {problem.graph.names[node]!r} is fixed to chip {chip}, "
+                "and a node that must share its chip is fixed to another"
+            )
+    if problem.memory and weight.any():
+        room = np.array([c.memory_bytes for c in problem.package.chips])
+        before = sums_before(*preds, weight.astype(np.float64))
+        after = sums_after(*succs, weight.astype(np.float64))
+        for c in range(chips):
+            fits = (before <= room[: c + 1].sum()) & (after <= room[c:].sum())
+            start[~(fits & (weight <= room[c]))] &= ~(np.int64(1) << np.int64(c))
+        if (start == 0).any() and not conflict:
+            node = leader[int(np.flatnonzero(start == 0)[0])]
+            conflict = _no_room(problem, weight, int(block_of[node]), node)
+    return start, conflict
+
+
+def _no_room(problem: Problem, weight: np.ndarray, block: int, node: int) -> str:
+    name, total = problem.graph.names[node], sum(c.memory_bytes for c in problem.package.chips)
+    return (
+        f"rule memory: no chip can take node {name!r} with {weight[block] / 1e6:.1f} MB of weights "
+        f"and all that must come before and after it ({weight.sum() / 1e6:.1f} MB in all, "
+        f"{total / 1e6:.1f} MB of memory)"
+    )
+
+
+def _too_few(problem: Problem, block_of: np.ndarray, leader: np.ndarray) -> str:
+    sizes = np.bincount(block_of[block_of >= 0])
+    largest = int(sizes.argmax())
+    names = [repr(problem.graph.names[n]) for n in np.flatnonzero(block_of == largest)[:3]]
+    return (
+        f"rule no-skip: colocation and acyclicity leave {len(leader)} blocks for "
+        f"{problem.package.num_chips} chips; the largest ties {sizes[largest]} nodes together "
+        f"({', '.join(names)}, ...)"
+    )

@@ -1,0 +1,273 @@
+"""`RingSolver`: legal partitions of a ring problem, by FIX and by SAMPLE, batched and seeded."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float, Float64, Int, Int8, Int16, Int64
+from numba import njit
+
+from go_rl.core import Problem, SolverError, Status
+from go_rl.core.evaluation import STATUS_CODES
+from go_rl.solvers.bitset import bit, lowest, membership
+from go_rl.solvers.explain import explain
+from go_rl.solvers.linear_cuts import expected_chips, guided_order, sample_cuts
+from go_rl.solvers.network import Network, State, new_state
+from go_rl.solvers.propagation import OK, reset, undo
+from go_rl.solvers.replication import presence
+from go_rl.solvers.ring_instance import RingInstance, ring_instance
+from go_rl.solvers.tree_search import EXHAUSTED, FOUND, NO_PROPOSAL, search
+
+CODE = {status: i for i, status in enumerate(STATUS_CODES)}
+"""Small integer of each `Status`, as kernels and `Samples.status` hold it."""
+
+
+@dataclass(frozen=True)
+class SolverOptions:
+    """Effort of the search."""
+
+    quick_failures: int = 100
+    """Contradictions before the tree search yields to cuts of a linear order."""
+    full_failures: int = 20_000
+    """Contradictions in the last attempt, when no linear order has a legal cut."""
+    threads: int | None = None
+    """Threads for a batch; None: one for each core."""
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """``B`` proposals made legal."""
+
+    device: Int16[np.ndarray, "B N"]
+    """[B, N] chip of each node (home chip of a copied node); zeros where the status is not OK."""
+    mask: Int64[np.ndarray, "B N"]
+    """[B, N] chips that were possible when the node was drawn, as the bits of a word. One bit: the
+    node was decided by others and has probability one."""
+    status: Int8[np.ndarray, "B"]
+    """[B] index into `STATUS_CODES`."""
+    detail: str
+    """Why there is none, when every sample failed."""
+
+    @property
+    def ok(self) -> np.ndarray:
+        """[B] samples that are legal partitions."""
+        return self.status == CODE[Status.OK]
+
+    def masks(self, chips: int) -> np.ndarray:
+        """Return boolean [B, N, chips] domains."""
+        return membership(self.mask, chips)
+
+    def log_prob(self, log_probs: Float[np.ndarray, "*B N k"]) -> Float64[np.ndarray, "B"]:
+        """Return [B] log-probability of each sample under masked, renormalised ``log_probs``."""
+        masked = np.where(self.masks(log_probs.shape[-1]), log_probs.astype(np.float64), -np.inf)
+        top = masked.max(axis=-1, keepdims=True)
+        top = np.where(np.isfinite(top), top, 0.0)
+        with np.errstate(divide="ignore"):
+            total = top[..., 0] + np.log(np.exp(masked - top).sum(axis=-1))
+        chosen = np.take_along_axis(masked, self.device[..., None].astype(np.int64), -1)[..., 0]
+        several = (self.mask & (self.mask - 1)) != 0
+        return np.where(several, chosen - total, 0.0).sum(axis=-1)
+
+
+@njit(cache=True, nogil=True)
+def _solve(net: Network, st: State, log_probs, proposal, order, failures, seed, chip, mask):
+    """Write one legal partition into [M] chip and [M] mask; return a search verdict."""
+    random = np.array([seed], np.uint64)
+    blocks = len(order)
+    levels = np.empty((blocks + 1, 6), np.int64)
+    trail, done, relations = st.cursor[0], st.cursor[1], st.cursor[2]
+    verdict, depth = search(net, st, log_probs, proposal, order, failures[0], random, levels)
+    if verdict == FOUND:
+        _read_out(st, levels, depth, chip, mask)
+    undo(net, st, trail, done, relations)
+    if verdict == FOUND or verdict == EXHAUSTED:
+        return verdict
+    wish = expected_chips(net, log_probs)
+    for v in range(blocks):
+        if proposal[v] != NO_PROPOSAL:
+            wish[v] = proposal[v]
+    biased = log_probs.copy()
+    for v in range(blocks):
+        if proposal[v] != NO_PROPOSAL:
+            biased[v, proposal[v]] += 50.0
+    if sample_cuts(net, guided_order(net, wish), st.domain, biased, random, chip, mask):
+        return FOUND
+    if sample_cuts(net, order, st.domain, biased, random, chip, mask):
+        return FOUND
+    verdict, depth = search(net, st, log_probs, proposal, order, failures[1], random, levels)
+    if verdict == FOUND:
+        _read_out(st, levels, depth, chip, mask)
+    undo(net, st, trail, done, relations)
+    return verdict
+
+
+@njit(cache=True)
+def _read_out(st: State, levels, depth: int, chip, mask) -> None:
+    for v in range(len(chip)):
+        chip[v] = lowest(st.domain[v])
+        mask[v] = st.domain[v]
+    for i in range(depth):
+        mask[levels[i, 0]] = levels[i, 2]
+
+
+@njit(cache=True, nogil=True)
+def _to_nodes(block_of, replicated, leader, offsets, receivers, chip, block_mask, device, mask):
+    """Spread [M] chips over [N] nodes; copied nodes go to their lowest consumer."""
+    for n in range(len(block_of)):
+        b = block_of[n]
+        device[n] = chip[b] if b >= 0 else 0
+    presence(offsets, receivers, replicated, device, mask)
+    for n in range(len(block_of)):
+        b = block_of[n]
+        mask[n] = block_mask[b] if b >= 0 and leader[b] == n else bit(device[n])
+
+
+class RingSolver:
+    """Makes every proposal legal. Build once for a problem; thread-safe after that."""
+
+    def __init__(self, problem: Problem, options: SolverOptions | None = None) -> None:
+        self.problem = problem
+        self.options = options or SolverOptions()
+        self.instance: RingInstance = ring_instance(problem)
+        self._order = np.arange(self.instance.num_blocks, dtype=np.int32)
+        self._offsets, edges = problem.graph.successors
+        self._receivers = problem.graph.receivers[edges]
+        self._states: list[State] = []
+        self.detail = self.instance.conflict or self._prove_root()
+
+    @property
+    def feasible_so_far(self) -> bool:
+        """False when propagation alone has proved that no partition exists."""
+        return not self.detail
+
+    def sample(
+        self,
+        log_probs: Float[np.ndarray, "*B N k"] | None = None,
+        batch: int = 1,
+        seed: int = 0,
+    ) -> Samples:
+        """SAMPLE: nodes in topological order, each drawn from its renormalised distribution.
+
+        Args:
+            log_probs: [N, chips] or [B, N, chips]; None: uniform. -inf where never wanted.
+            batch: samples to draw when ``log_probs`` has no batch axis.
+            seed: the same seed gives the same samples, whatever the number of threads.
+        """
+        rows = self._rows(log_probs, batch)
+        none = np.full((1, self.instance.num_blocks), NO_PROPOSAL, np.int16)
+        return self._run(rows, none, rows.shape[0] if rows.shape[0] > 1 else batch, seed)
+
+    def fix(
+        self,
+        assignment: Int[np.ndarray, "*B N"],
+        log_probs: Float[np.ndarray, "*B N k"] | None = None,
+        seed: int = 0,
+    ) -> Samples:
+        """FIX: keep the proposed chips where still legal, sample the others.
+
+        Args:
+            assignment: [N] or [B, N] proposed chip of each node; -1: no proposal.
+            log_probs: [N, chips] or [B, N, chips] for the nodes that must be drawn.
+            seed: as for `sample`.
+
+        Raises:
+            SolverError: shapes do not fit, or a proposed chip does not exist.
+        """
+        proposals = np.atleast_2d(np.asarray(assignment))
+        nodes, chips = self.problem.graph.num_nodes, self.problem.package.num_chips
+        if proposals.shape[1] != nodes:
+            raise SolverError(f"fix: assignment has {proposals.shape[1]} nodes, the graph {nodes}")
+        if proposals.min(initial=0) < -1 or proposals.max(initial=0) >= chips:
+            raise SolverError(f"fix: chips must be 0..{chips - 1}, or -1 for no proposal")
+        rows = self._rows(log_probs, len(proposals))
+        blocks = proposals[:, self.instance.leader].astype(np.int16)
+        return self._run(rows, blocks, max(len(proposals), rows.shape[0]), seed)
+
+    def _rows(self, log_probs: np.ndarray | None, batch: int) -> Float64[np.ndarray, "B M k"]:
+        nodes, chips = self.problem.graph.num_nodes, self.problem.package.num_chips
+        if batch < 1:
+            raise SolverError(f"batch must be >= 1, not {batch}")
+        if log_probs is None:
+            return np.zeros((1, self.instance.num_blocks, chips))
+        if log_probs.shape[-2:] != (nodes, chips) or log_probs.ndim not in (2, 3):
+            raise SolverError(
+                f"log_probs must be [{nodes}, {chips}] or [B, {nodes}, {chips}], "
+                f"not {list(log_probs.shape)}"
+            )
+        if np.isnan(log_probs).any() or (log_probs == np.inf).any():
+            raise SolverError("log_probs must not hold NaN or +inf")
+        rows = log_probs if log_probs.ndim == 3 else log_probs[None]
+        return rows[:, self.instance.leader].astype(np.float64)
+
+    def _run(self, rows: np.ndarray, proposals: np.ndarray, batch: int, seed: int) -> Samples:
+        nodes = self.problem.graph.num_nodes
+        device = np.zeros((batch, nodes), np.int16)
+        mask = np.zeros((batch, nodes), np.int64)
+        status = np.full(batch, CODE[Status.INFEASIBLE], np.int8)
+        if not self.detail:
+            threads = min(self.options.threads or os.cpu_count() or 1, batch)
+            shares = [range(t, batch, threads) for t in range(threads)]
+            states = [self._state(t) for t in range(threads)]
+            work = [(states[t], shares[t]) for t in range(threads)]
+
+            def one(item: tuple[State, range]) -> None:
+                for i in item[1]:
+                    self._one(item[0], rows[i % len(rows)], proposals[i % len(proposals)],
+                              _seed(seed, i), device[i], mask[i], status[i : i + 1])  # fmt: skip
+
+            if threads == 1:
+                one(work[0])
+            else:
+                with ThreadPoolExecutor(threads) as pool:
+                    list(pool.map(one, work))
+        return Samples(device, mask, status, self.detail)
+
+    def _one(
+        self,
+        st: State,
+        log_probs: np.ndarray,
+        proposal: np.ndarray,
+        seed: np.uint64,
+        device: np.ndarray,
+        mask: np.ndarray,
+        status: np.ndarray,
+    ) -> None:
+        inst = self.instance
+        chip = np.zeros(inst.num_blocks, np.int16)
+        block_mask = np.zeros(inst.num_blocks, np.int64)
+        failures = np.array([self.options.quick_failures, self.options.full_failures])
+        verdict = _solve(
+            inst.net, st, log_probs, proposal, self._order, failures, seed, chip, block_mask
+        )
+        if verdict == FOUND:
+            _to_nodes(inst.block_of, inst.replicated, inst.leader, self._offsets,
+                      self._receivers, chip, block_mask, device, mask)  # fmt: skip
+            status[0] = CODE[Status.OK]
+        elif verdict != EXHAUSTED or inst.replicated.any():
+            status[0] = CODE[Status.GAVE_UP]
+
+    def _state(self, index: int) -> State:
+        while len(self._states) <= index:
+            state = new_state(self.instance.net)
+            reset(self.instance.net, state)
+            self._states.append(state)
+        return self._states[index]
+
+    def _prove_root(self) -> str:
+        state = new_state(self.instance.net)
+        if reset(self.instance.net, state) == OK:
+            self._states.append(state)
+            return ""
+        return explain(self.instance, state)
+
+    def without_copies(self) -> RingSolver:
+        """Return a solver for the same problem that copies no node."""
+        rules = replace(self.problem.rules, replicate=False)
+        return RingSolver(replace(self.problem, rules=rules), self.options)
+
+
+def _seed(seed: int, index: int) -> np.uint64:
+    return np.uint64(((seed + 1) * 0x9E3779B97F4A7C15 + index * 0xD1B54A32D192ED03) % 2**64)

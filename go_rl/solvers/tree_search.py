@@ -1,0 +1,125 @@
+"""Depth-first search over blocks: FIX and SAMPLE with chronological backtracking.
+
+SAMPLE: blocks in order, each drawn from the policy's distribution renormalised over its current
+domain. FIX: the policy's proposal is taken block by block where it is still legal, then the rest
+are sampled (Partitioning ML Models on Multi-Chip Modules, MLSys 2022).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from go_rl.solvers.bitset import bit, lowest
+from go_rl.solvers.network import Network, State
+from go_rl.solvers.propagation import (
+    DONE,
+    NO_SKIP,
+    OK,
+    RELATIONS,
+    TRAIL,
+    propagate,
+    shrink,
+    undo,
+)
+
+FOUND, EXHAUSTED, STOPPED = 0, 1, 2
+"""How a search ended: a partition, a proof that none exists, too many failures."""
+
+NO_PROPOSAL = -1
+
+
+@njit(cache=True)
+def next_uniform(random) -> float:
+    """Return a float in [0, 1) and advance ``random`` [1] uint64 (SplitMix64)."""
+    random[0] += np.uint64(0x9E3779B97F4A7C15)
+    z = random[0]
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z = z ^ (z >> np.uint64(31))
+    return (z >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+@njit(cache=True)
+def draw(log_probs, domain: int, random) -> int:
+    """Draw a chip of ``domain`` from [k] log-probabilities renormalised over it.
+
+    Where all of them are -inf the draw is uniform.
+    """
+    top = -np.inf
+    members = domain
+    while members:
+        top = max(top, log_probs[lowest(members)])
+        members &= members - 1
+    total = 0.0
+    members = domain
+    while members:
+        total += np.exp(log_probs[lowest(members)] - top) if top > -np.inf else 1.0
+        members &= members - 1
+    at = next_uniform(random) * total
+    members = domain
+    chosen = lowest(domain)
+    while members:
+        c = lowest(members)
+        share = np.exp(log_probs[c] - top) if top > -np.inf else 1.0
+        members &= members - 1
+        if share > 0.0:
+            chosen = c
+            at -= share
+            if at < 0.0:
+                break
+    return chosen
+
+
+@njit(cache=True)
+def search(net: Network, st: State, log_probs, proposal, order, max_failures: int, random, levels):
+    """Extend the state to a complete partition.
+
+    Args:
+        net, st: the problem and a state at its root fixed point.
+        log_probs: [M, k].
+        proposal: [M] chips for FIX, or `NO_PROPOSAL`.
+        order: [M] blocks in the order of drawing.
+        max_failures: contradictions after which to stop.
+        random: [1] uint64.
+        levels: [M + 1, 6] scratch; on FOUND its rows hold (block, chip, domain when drawn).
+
+    Returns:
+        (FOUND, depth), (EXHAUSTED, failures) or (STOPPED, failures).
+    """
+    blocks = len(order)
+    depth, failures = 0, 0
+    at = 0 if proposal[0] != NO_PROPOSAL or (proposal != NO_PROPOSAL).any() else blocks
+    while at < 2 * blocks:
+        fixing = at < blocks
+        v = order[at if fixing else at - blocks]
+        domain = st.domain[v]
+        if st.done[v] or (fixing and (proposal[v] < 0 or domain & bit(proposal[v]) == 0)):
+            at += 1
+            continue
+        c = proposal[v] if fixing else draw(log_probs[v], domain, random)
+        row = levels[depth]
+        row[0], row[1], row[2] = v, c, domain
+        row[3], row[4], row[5] = st.cursor[TRAIL], st.cursor[DONE], st.cursor[RELATIONS]
+        depth += 1
+        resume = at
+        shrink(net, st, v, bit(c), NO_SKIP)
+        rule = propagate(net, st)
+        at += 1
+        while rule != OK:
+            failures += 1
+            if depth == 0:
+                return EXHAUSTED, failures
+            depth -= 1
+            row = levels[depth]
+            undo(net, st, row[3], row[4], row[5])
+            if failures > max_failures:
+                return STOPPED, failures
+            rule = shrink(net, st, row[0], ~bit(row[1]), NO_SKIP)
+            if rule == OK:
+                rule = propagate(net, st)
+            else:
+                undo(net, st, row[3], row[4], row[5])
+            at = min(at, resume)
+            resume = blocks if at >= blocks else 0
+    return FOUND, depth
