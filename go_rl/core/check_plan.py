@@ -64,7 +64,7 @@ def check_plan(plan: Plan, problem: Problem) -> Verdict:
 
 def _false_claims(plan: Plan, value: float) -> list[tuple[str, str]]:
     claims = []
-    if not abs(plan.value - value) <= VALUE_TOLERANCE * max(value, abs(plan.value)):
+    if not abs(plan.value - value) <= VALUE_TOLERANCE * value:
         claims.append(("value", f"the plan says {plan.value:.9g} s; it is {value:.9g} s"))
     if not 0 <= plan.bound <= value * (1 + ROUNDING):
         claims.append(
