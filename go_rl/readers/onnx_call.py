@@ -1,0 +1,114 @@
+"""One operator with the static types of its operands: what every cost rule is computed from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from onnx import TensorProto
+
+from go_rl.core.errors import ReadError
+from go_rl.core.op_kind import OpKind
+
+_BITS = {
+    **dict.fromkeys(("BOOL", "INT8", "UINT8", "STRING"), 8),
+    **dict.fromkeys(
+        ("FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ", "FLOAT8E8M0"), 8
+    ),
+    **dict.fromkeys(("FLOAT16", "BFLOAT16", "INT16", "UINT16"), 16),
+    **dict.fromkeys(("FLOAT", "INT32", "UINT32"), 32),
+    **dict.fromkeys(("DOUBLE", "INT64", "UINT64", "COMPLEX64"), 64),
+    "COMPLEX128": 128,
+    **dict.fromkeys(("INT4", "UINT4", "FLOAT4E2M1"), 4),
+    **dict.fromkeys(("INT2", "UINT2"), 2),
+}
+
+
+def itemsize(element: int) -> float:
+    """Return the bytes of one element of ONNX element type ``element`` (a string counts as 1)."""
+    name = TensorProto.DataType.Name(element)
+    return _BITS.get(name, 0) / 8
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A static tensor type."""
+
+    shape: tuple[int, ...]
+    itemsize: float
+    """Bytes of one element; 0.5 for 4-bit types."""
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> float:
+        """Bytes of all elements."""
+        return self.size * self.itemsize
+
+
+@dataclass(frozen=True)
+class Call:
+    """One operator: its attributes and the types of its operands and results."""
+
+    op: str
+    """Operator type, prefixed by its domain unless that is the default one."""
+    version: int
+    """Opset version of its domain."""
+    where: str
+    """Name and place, for messages."""
+    attributes: Mapping[str, Any]
+    inputs: tuple[Tensor | None, ...]
+    """Operands by position; None where one is left out."""
+    outputs: tuple[Tensor | None, ...]
+    """Results by position; None where one is left out."""
+
+    def has(self, position: int) -> bool:
+        """True when operand ``position`` is given."""
+        return position < len(self.inputs) and self.inputs[position] is not None
+
+    def operand(self, position: int = 0) -> Tensor:
+        """Return operand ``position``; a `ReadError` when it is left out."""
+        tensor = self.inputs[position] if position < len(self.inputs) else None
+        if tensor is None:
+            raise ReadError(f"{self.where}: operand {position} is missing")
+        return tensor
+
+    @property
+    def result(self) -> Tensor:
+        """The first result that is given."""
+        for tensor in self.outputs:
+            if tensor is not None:
+                return tensor
+        raise ReadError(f"{self.where}: the operator has no result")
+
+    def get(self, attribute: str, default: Any) -> Any:
+        """Return an attribute, text as `str`, or ``default``."""
+        found = self.attributes.get(attribute, default)
+        return found.decode() if isinstance(found, bytes) else found
+
+
+Formula = Callable[[Call], float]
+
+
+def default_bytes(call: Call) -> float:
+    """Return the bytes of all operands and results: XLA's rule for most operators."""
+    tensors = (*call.inputs, *call.outputs)
+    return float(sum(t.nbytes for t in tensors if t is not None))
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How one operator is counted."""
+
+    kind: OpKind
+    flops: Formula
+    """FLOP as XLA's cost analysis of the unfused program counts them."""
+    num_bytes: Formula = default_bytes
+    """Bytes read and written."""
+    settings: frozenset[int] = frozenset()
+    """Operands that configure the operator (shapes, axes, pads): no weights even if constant."""

@@ -1,0 +1,179 @@
+"""Loading an ONNX file without its weights' data, and binding its symbolic dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+import onnx
+from google.protobuf.message import DecodeError
+from onnx import external_data_helper
+
+from go_rl.core.errors import ReadError, nearest
+
+KEPT_BYTES = 8192
+"""Larger constants keep their header (name, type, shape) only; nothing reads their data."""
+TRIPS_SUFFIX = ".trips"
+"""``<loop name>.trips`` names the trip count of a `Loop` among the dimensions."""
+
+
+def load_header(path: str | Path) -> onnx.ModelProto:
+    """Read the ONNX file at ``path``; bulky weights are dropped, their headers stay.
+
+    External weight files need not exist.
+
+    Raises:
+        ReadError: the file is absent, empty, truncated or not an ONNX model.
+    """
+    path = Path(path)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ReadError(f"{path}: cannot be read ({error.strerror or error})") from None
+    if not data:
+        raise ReadError(f"{path}: the file is empty; an ONNX model is wanted")
+    try:
+        model = onnx.load_model_from_string(data)
+    except (DecodeError, ValueError) as error:
+        raise ReadError(
+            f"{path}: not an ONNX model, or cut off ({str(error).strip().splitlines()[0]})"
+        ) from None
+    copy = light_copy(model, str(path))
+    _load_small_external(copy, path.parent)
+    return copy
+
+
+def light_copy(model: onnx.ModelProto, name: str) -> onnx.ModelProto:
+    """Return a copy of ``model`` with its bulky constants reduced to headers.
+
+    Every node's ``doc_string`` becomes the place where it stood, such as ``graph.node[12]``.
+
+    Raises:
+        ReadError: the model has no version, no operators, or no operator set.
+    """
+    if model.ir_version <= 0 or not model.HasField("graph"):
+        raise ReadError(f"{name}: not an ONNX model (it has no ir_version or no graph)")
+    if not model.graph.node:
+        raise ReadError(f"{name}: the ONNX graph has no nodes; at least one is needed")
+    copy = onnx.ModelProto(ir_version=model.ir_version, opset_import=model.opset_import)
+    copy.functions.extend(model.functions)
+    for function in copy.functions:
+        _mark_places(function.node, f"function {function.name}")
+    source = model.graph
+    copy.graph.name = source.name or "graph"
+    for field in ("node", "input", "output", "value_info", "sparse_initializer"):
+        getattr(copy.graph, field).extend(getattr(source, field))
+    copy.graph.initializer.extend(_light_tensor(t) for t in source.initializer)
+    _mark_places(copy.graph.node, "graph")
+    if not copy.opset_import:
+        copy.opset_import.append(onnx.helper.make_opsetid("", 1))
+    return copy
+
+
+def bind_dims(model: onnx.ModelProto, dims: Mapping[str, int], name: str) -> dict[str, int]:
+    """Replace symbolic dimensions in ``model`` by ``dims``; return the trip counts among them.
+
+    A dimension without a name is called ``<input>_<axis>``.
+
+    Raises:
+        ReadError: a dimension has no size, a name in ``dims`` is unknown, or a size is not
+            positive.
+    """
+    for dim, size in dims.items():
+        if size < 1:
+            raise ReadError(f"{name}: dimension {dim!r} must be at least 1, not {size}")
+    symbols = _input_symbols(model.graph, name)
+    loops = {n.name or n.output[0] for g in _graphs(model) for n in g.node if n.op_type == "Loop"}
+    allowed = {*symbols, *(loop + TRIPS_SUFFIX for loop in loops)}
+    for dim in dims:
+        if dim not in allowed:
+            known = ", ".join(sorted(symbols)) or "none"
+            raise ReadError(
+                f"{name}: the model has no dimension {dim!r} (it has: {known})"
+                f"{nearest(dim, allowed)}"
+            )
+    missing = [dim for dim in symbols if dim not in dims]
+    if missing:
+        wanted = "; ".join(f"{dim!r} of {symbols[dim]}" for dim in missing)
+        flags = " ".join(f"--dim {dim}=<size>" for dim in missing)
+        raise ReadError(f"{name}: dimensions without a size: {wanted}; give {flags}")
+    _substitute(model, dims)
+    trips = {d[: -len(TRIPS_SUFFIX)]: n for d, n in dims.items() if d.endswith(TRIPS_SUFFIX)}
+    return {loop: count for loop, count in trips.items() if loop in loops}
+
+
+def _light_tensor(tensor: onnx.TensorProto) -> onnx.TensorProto:
+    elements = int(np.prod(tensor.dims, dtype=np.int64))
+    if elements * 8 <= KEPT_BYTES:
+        return tensor
+    return onnx.TensorProto(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims)
+
+
+def _mark_places(nodes: object, place: str) -> None:
+    stack = [(nodes, place)]
+    while stack:
+        nodes, place = stack.pop()
+        for i, node in enumerate(nodes):  # type: ignore[arg-type]
+            node.doc_string = f"{place}.node[{i}]"
+            for attribute in node.attribute:
+                if attribute.HasField("g"):
+                    stack.append((attribute.g.node, f"{node.doc_string}.{attribute.name}"))
+
+
+def _load_small_external(model: onnx.ModelProto, folder: Path) -> None:
+    for tensor in model.graph.initializer:
+        if tensor.data_location == onnx.TensorProto.EXTERNAL:
+            try:
+                external_data_helper.load_external_data_for_tensor(tensor, str(folder))
+                tensor.data_location = onnx.TensorProto.DEFAULT
+            except Exception:  # an absent data file only costs some folding of shapes
+                continue
+
+
+def _graphs(model: onnx.ModelProto) -> Iterator[onnx.GraphProto]:
+    stack = [model.graph]
+    while stack:
+        graph = stack.pop()
+        yield graph
+        for node in graph.node:
+            stack.extend(a.g for a in node.attribute if a.HasField("g"))
+
+
+def _dimensions(kind: onnx.TypeProto) -> list[onnx.TensorShapeProto.Dimension] | None:
+    if kind.HasField("sequence_type"):
+        kind = kind.sequence_type.elem_type
+    elif kind.HasField("optional_type"):
+        kind = kind.optional_type.elem_type
+    if not kind.HasField("tensor_type") or not kind.tensor_type.HasField("shape"):
+        return None
+    return list(kind.tensor_type.shape.dim)
+
+
+def _input_symbols(graph: onnx.GraphProto, name: str) -> dict[str, str]:
+    """Name every symbolic dimension of the inputs in place; return where each first occurs."""
+    symbols: dict[str, str] = {}
+    initial = {t.name for t in graph.initializer}
+    for value in graph.input:
+        if value.name in initial:
+            continue
+        dimensions = _dimensions(value.type)
+        if dimensions is None:
+            raise ReadError(
+                f"{name}: input {value.name!r} has no shape, not even a rank; export the model "
+                "with the shapes of its inputs"
+            )
+        for axis, dim in enumerate(dimensions):
+            if dim.HasField("dim_value") and dim.dim_value >= 0:
+                continue
+            dim.dim_param = dim.dim_param or f"{value.name}_{axis}"
+            symbols.setdefault(dim.dim_param, f"input {value.name!r} (axis {axis})")
+    return symbols
+
+
+def _substitute(model: onnx.ModelProto, dims: Mapping[str, int]) -> None:
+    for graph in _graphs(model):
+        for value in (*graph.input, *graph.output, *graph.value_info):
+            for dim in _dimensions(value.type) or ():
+                if dim.dim_param in dims:
+                    dim.dim_value = dims[dim.dim_param]

@@ -1,0 +1,154 @@
+"""Order, liveness and name checks of one ONNX graph; all linear in its size."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+import onnx
+
+from go_rl.core.errors import ReadError, nearest
+
+
+def captured_names(node: onnx.NodeProto) -> set[str]:
+    """Return the names that the subgraphs of ``node`` read from outside themselves."""
+    if not any(a.HasField("g") for a in node.attribute):
+        return set()
+    read: set[str] = set()
+    defined: set[str] = set()
+    stack = [a.g for a in node.attribute if a.HasField("g")]
+    while stack:
+        graph = stack.pop()
+        defined.update(v.name for v in graph.input)
+        defined.update(t.name for t in graph.initializer)
+        read.update(o.name for o in graph.output)
+        for inner in graph.node:
+            read.update(i for i in inner.input if i)
+            defined.update(inner.output)
+            stack.extend(a.g for a in inner.attribute if a.HasField("g"))
+    return read - defined
+
+
+def topological_nodes(
+    graph: onnx.GraphProto, known: Collection[str], where: str
+) -> Iterator[onnx.NodeProto]:
+    """Yield the nodes of ``graph``, each after its producers, in file order where that is legal.
+
+    Raises:
+        ReadError: a result defined twice, a name that nothing defines, or a cycle.
+    """
+    nodes = list(graph.node)
+    producer = _producers(graph, nodes, where)
+    reads = [{i for i in n.input if i} | captured_names(n) for n in nodes]
+    _check_defined(nodes, reads, producer, known, where)
+    waiting = [0] * len(nodes)
+    readers: dict[int, list[int]] = {}
+    for i, names in enumerate(reads):
+        for p in {producer[n] for n in names if n in producer}:
+            waiting[i] += 1
+            readers.setdefault(p, []).append(i)
+    order = _stable_order(waiting, readers)
+    if len(order) < len(nodes):
+        raise ReadError(f"{where} has a cycle: {_cycle(nodes, reads, producer, set(order))}")
+    return iter([nodes[i] for i in order])
+
+
+def drop_unread_results(graph: onnx.GraphProto) -> None:
+    """Leave out, in place, every result after a node's first that nothing reads."""
+    read = {o.name for o in graph.output}
+    for node in graph.node:
+        read.update(node.input)
+        read |= captured_names(node)
+    for node in graph.node:
+        for i, output in enumerate(node.output):
+            if i and output not in read:
+                node.output[i] = ""
+
+
+def live_nodes(graph: onnx.GraphProto, nodes: list[onnx.NodeProto]) -> list[onnx.NodeProto]:
+    """Return the nodes, in order, from which an output of ``graph`` can be reached."""
+    wanted = {o.name for o in graph.output}
+    kept: list[onnx.NodeProto] = []
+    for node in reversed(nodes):
+        if wanted.isdisjoint(node.output):
+            continue
+        kept.append(node)
+        wanted.update(i for i in node.input if i)
+        wanted |= captured_names(node)
+    return kept[::-1]
+
+
+def describe(node: onnx.NodeProto) -> str:
+    """Return ``Conv 'conv1' (graph.node[12])`` for messages."""
+    return f"{node.op_type} {node.name or node.output[0]!r} ({node.doc_string})"
+
+
+def _producers(graph: onnx.GraphProto, nodes: list[onnx.NodeProto], where: str) -> dict[str, int]:
+    producer: dict[str, int] = {}
+    given = {v.name for v in graph.input} | {t.name for t in graph.initializer}
+    for i, node in enumerate(nodes):
+        for output in node.output:
+            if not output:
+                continue
+            if output in producer or output in given:
+                other = "an input or initializer of the graph"
+                if output in producer:
+                    other = describe(nodes[producer[output]])
+                raise ReadError(
+                    f"{where}: {describe(node)} produces {output!r}, which {other} already defines"
+                )
+            producer[output] = i
+    return producer
+
+
+def _check_defined(
+    nodes: list[onnx.NodeProto],
+    reads: list[set[str]],
+    producer: dict[str, int],
+    known: Collection[str],
+    where: str,
+) -> None:
+    for node, names in zip(nodes, reads):
+        for name in names:
+            if name not in producer and name not in known:
+                raise ReadError(
+                    f"{where}: {describe(node)} reads {name!r}, which nothing defines"
+                    f"{nearest(name, [*producer, *known][:5000])}"
+                )
+
+
+def _stable_order(waiting: list[int], readers: dict[int, list[int]]) -> list[int]:
+    """Depth-first over the file: a node goes as soon as its last producer has gone."""
+    order: list[int] = []
+    done = [False] * len(waiting)
+    for start in range(len(waiting)):
+        stack = [start] if waiting[start] == 0 and not done[start] else []
+        while stack:
+            i = stack.pop()
+            done[i] = True
+            order.append(i)
+            for reader in readers.get(i, ()):
+                waiting[reader] -= 1
+                if waiting[reader] == 0 and reader < start:
+                    stack.append(reader)
+    return order
+
+
+def _cycle(
+    nodes: list[onnx.NodeProto],
+    reads: list[set[str]],
+    producer: dict[str, int],
+    done: set[int],
+) -> str:
+    def stuck_producer(i: int) -> int:
+        return next(
+            producer[n] for n in sorted(reads[i]) if n in producer and producer[n] not in done
+        )
+
+    at = next(i for i in range(len(nodes)) if i not in done)
+    seen: dict[int, int] = {}
+    while at not in seen:
+        seen[at] = len(seen)
+        at = stuck_producer(at)
+    loop = [describe(nodes[i]) for i in seen if seen[i] >= seen[at]][::-1]
+    shown = loop if len(loop) <= 8 else [*loop[:4], "…", *loop[-3:]]
+    return " -> ".join([*shown, loop[0]])
