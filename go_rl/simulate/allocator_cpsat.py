@@ -1,0 +1,35 @@
+"""The same question put to CP-SAT: rectangles at fixed places in time may not overlap."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Int64
+from ortools.sat.python import cp_model
+
+from go_rl.core import Status
+from go_rl.simulate.allocator_buffers import Buffers
+
+
+def solve_with_cp_sat(
+    buffers: Buffers, capacity: int, seconds: float, workers: int = 2
+) -> tuple[Status, Int64[np.ndarray, "B"] | None]:
+    """Return OK with offsets [B], OUT_OF_MEMORY when proved that none fit, or GAVE_UP."""
+    unit = int(np.gcd.reduce(buffers.size))
+    model = cp_model.CpModel()
+    offsets, lifetimes, places = [], [], []
+    for lower, upper, size in zip(
+        buffers.lower.tolist(), buffers.upper.tolist(), (buffers.size // unit).tolist(), strict=True
+    ):
+        offset = model.new_int_var(0, capacity // unit - size, "")
+        offsets.append(offset)
+        lifetimes.append(model.new_fixed_size_interval_var(lower, upper - lower, ""))
+        places.append(model.new_fixed_size_interval_var(offset, size, ""))
+    model.add_no_overlap_2d(lifetimes, places)
+    solver = cp_model.CpSolver()
+    solver.parameters.max_time_in_seconds = seconds
+    solver.parameters.num_workers = workers
+    solver.parameters.random_seed = 0
+    status = solver.solve(model)
+    if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        return Status.OK, np.array([solver.value(x) for x in offsets], np.int64) * unit
+    return (Status.OUT_OF_MEMORY if status == cp_model.INFEASIBLE else Status.GAVE_UP), None
