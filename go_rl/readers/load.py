@@ -10,8 +10,10 @@ from typing import Literal
 from go_rl.core import OpGraph, ReadError
 from go_rl.readers.archive import load_graph
 from go_rl.readers.dnn_partitioning import read_dnn_partitioning
+from go_rl.readers.hlo_reader import read_hlo
 from go_rl.readers.pipedream import read_pipedream
 from go_rl.readers.recognise import Format, recognise
+from go_rl.readers.stablehlo_reader import read_stablehlo
 
 Unknown = Literal["error", "bytes"]
 """What to do with an operator whose cost is unknown: refuse it, or count its bytes only."""
@@ -52,6 +54,10 @@ def load(
     _refuse(path, found, dims, training and found is not Format.PIPEDREAM)
     if found is Format.ARCHIVE:
         return load_graph(path)
+    if found is Format.HLO:
+        return read_hlo(path, unknown)
+    if found is Format.STABLEHLO:
+        return read_stablehlo(path, unknown)
     if found is Format.PIPEDREAM:
         return read_pipedream(path, training)
     return read_dnn_partitioning(path)
