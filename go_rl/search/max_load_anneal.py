@@ -33,8 +33,6 @@ class Schedule(NamedTuple):
     """First temperature, as a relative change of one device's load at the target."""
     cold: float
     """Last temperature."""
-    seed: int
-    """Seed of this run."""
 
 
 class State(NamedTuple):
@@ -54,14 +52,13 @@ class State(NamedTuple):
 
 @njit(cache=True, nogil=True)
 @no_type_check
-def anneal(hypergraph, devices, device, schedule):
+def anneal(hypergraph, devices, device, schedule, rng):
     """Anneal from ``device`` [B].
 
     Returns:
         ``(best [B], best value)``, the best assignment within memory, its value inf if there was
         none; the last state is left in ``device``.
     """
-    np.random.seed(schedule.seed)
     state = initial_state(hypergraph, devices, device)
     blocks, chips = hypergraph.size.shape[0], devices.kind.shape[0]
     best = device.copy()
@@ -74,8 +71,8 @@ def anneal(hypergraph, devices, device, schedule):
     heat = schedule.hot * scale
     for _ in range(schedule.moves):
         heat *= cooling
-        b = np.random.randint(blocks)
-        other, to = _propose(hypergraph, chips, state, b)
+        b = int(rng.random() * blocks)
+        other, to = _propose(hypergraph, chips, state, b, rng)
         a = state.device[b]
         if to == a or not hypergraph.allowed[b, to]:
             continue
@@ -91,7 +88,7 @@ def anneal(hypergraph, devices, device, schedule):
             state.held[to] <= devices.limit[to] or state.held[to] <= held_to
         )
         rise = after - before
-        if not fits or (rise > 0.0 and rise > -heat * np.log(np.random.random())):
+        if not fits or (rise > 0.0 and rise > -heat * np.log(rng.random())):
             if other >= 0:
                 move(hypergraph, devices, state, other, to)
             move(hypergraph, devices, state, b, a)
@@ -156,24 +153,24 @@ def move(hypergraph, devices, state, b, to):
 
 @njit(cache=True, nogil=True)
 @no_type_check
-def _propose(hypergraph, chips, state, b):
+def _propose(hypergraph, chips, state, b, rng):
     """``(other, to)``: where block ``b`` may go, and the block that comes back, or -1."""
     first, last = hypergraph.block_offsets[b], hypergraph.block_offsets[b + 1]
-    if last > first and np.random.random() < NEAR:
-        m = hypergraph.nets[first + np.random.randint(last - first)]
+    if last > first and rng.random() < NEAR:
+        m = hypergraph.nets[first + int(rng.random() * (last - first))]
         pin = hypergraph.pin_offsets[m]
-        pin += np.random.randint(hypergraph.pin_offsets[m + 1] - pin)
+        pin += int(rng.random() * (hypergraph.pin_offsets[m + 1] - pin))
         other = hypergraph.pins[pin]
     else:
-        other = np.random.randint(state.device.shape[0])
-        if np.random.random() < 0.5:
-            return -1, np.random.randint(chips)
+        other = int(rng.random() * (state.device.shape[0]))
+        if rng.random() < 0.5:
+            return -1, int(rng.random() * chips)
     to = state.device[other]
-    if np.random.random() >= SWAP:
+    if rng.random() >= SWAP:
         return -1, to
-    if np.random.random() < 0.5:
+    if rng.random() < 0.5:
         return other, to
-    stranger = np.random.randint(state.device.shape[0])
+    stranger = int(rng.random() * (state.device.shape[0]))
     return stranger, state.device[stranger]
 
 

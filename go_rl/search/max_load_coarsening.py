@@ -1,7 +1,7 @@
 """Random coarsening of a max-load hypergraph inside the devices of a given assignment.
 
-Blocks on one device that share costly nets are merged pair by pair, so that a move at a coarse level
-moves a whole group; the assignment stays representable at every level (iterated multilevel search,
+Blocks on one device that share costly nets are merged pair by pair, so that a coarse level moves
+whole groups; the assignment stays representable at every level (iterated multilevel search,
 Karypis et al., "Multilevel hypergraph partitioning", 1999).
 """
 
@@ -33,8 +33,7 @@ def coarsen(
     levels: list[Level] = []
     chips = hypergraph.allowed.shape[1]
     while len(device) > LEAST_BLOCKS_A_DEVICE * chips:
-        seed = int(rng.integers(2**31))
-        cluster = match_blocks(hypergraph, device, seed)
+        cluster = match_blocks(hypergraph, device, rng)
         clusters = int(cluster.max()) + 1
         if clusters > STOP_RATIO * len(device):
             break
@@ -48,15 +47,14 @@ def coarsen(
 
 @njit(cache=True, nogil=True)
 @no_type_check
-def match_blocks(hypergraph, device, seed):
-    """Cluster [B] of a random heavy matching: partners share a device, both may sit on the same
-    devices, and the pair with the most net seconds per pin, shaken by a random factor, goes first."""
-    np.random.seed(seed)
+def match_blocks(hypergraph, device, rng):
+    """Cluster [B] of a random heavy matching: partners share a device and may sit on the same
+    devices; the one with the most net seconds per pin, times a random factor, is chosen."""
     blocks = device.shape[0]
     partner = np.full(blocks, -1, np.int32)
     score = np.zeros(blocks)
     met = np.empty(blocks, np.int32)
-    for b in np.random.permutation(blocks):
+    for b in rng.permutation(blocks):
         if partner[b] >= 0:
             continue
         found = 0
@@ -76,7 +74,7 @@ def match_blocks(hypergraph, device, seed):
         best, most = -1, 0.0
         for i in range(found):
             c = met[i]
-            shaken = score[c] * np.random.random()
+            shaken = score[c] * rng.random()
             if shaken > most and (hypergraph.allowed[c] == hypergraph.allowed[b]).all():
                 best, most = c, shaken
             score[c] = 0.0

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, no_type_check
 
 import numpy as np
-from jaxtyping import Float64, Int16, Int32
+from jaxtyping import Int16, Int32
 from numba import njit
 
 from go_rl.core import Budget, Plan, Problem, Progress
@@ -91,7 +91,7 @@ def split_order(
     """
     hypergraph, devices = contraction.hypergraph, contraction.devices
     pools = device_pools(devices)
-    runs = _runs(hypergraph, order, pools)
+    runs = order_runs(hypergraph, order, pools)
     coarse = contract(hypergraph, runs)
     length = coarse.work.shape[1]
     pieces = _interval_dp(coarse, devices, pools, np.arange(length, dtype=np.int32), ceiling)
@@ -99,7 +99,7 @@ def split_order(
         return None
     device = np.empty(length, np.int16)
     used = np.zeros(len(pools.device), np.int64)
-    members = _pool_members(devices, pools)
+    members = pool_members(devices, pools)
     end = length
     for start, pool in pieces:
         device[start:end] = members[pool][used[pool]]
@@ -127,11 +127,11 @@ def device_pools(devices: Devices) -> Pools:
     used = np.indices(shape).reshape(len(counts), -1)
     strides = np.array([int(np.prod(shape[g + 1 :])) for g in range(len(shape))])
     table = np.arange(used.shape[1])[:, None] + strides[None, :]
-    table = np.where(used.T < counts[None, :], table, NO_STATE)
+    table = np.where(counts[None, :] > used.T, table, NO_STATE)
     return Pools(np.array([g[0] for g in groups.values()], np.int16), table.astype(np.int32))
 
 
-def _pool_members(devices: Devices, pools: Pools) -> list[list[int]]:
+def pool_members(devices: Devices, pools: Pools) -> list[list[int]]:
     if len(pools.device) == len(devices.kind):
         return [[int(d)] for d in pools.device]
     return [
@@ -146,7 +146,7 @@ def _pool_members(devices: Devices, pools: Pools) -> list[list[int]]:
     ]
 
 
-def _runs(
+def order_runs(
     hypergraph: Hypergraph, order: Int32[np.ndarray, "B"], pools: Pools
 ) -> Int32[np.ndarray, "B"]:
     """[B] run of each block: the place in the order, or runs of about equal work if it is long."""

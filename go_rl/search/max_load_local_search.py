@@ -1,7 +1,7 @@
 """Multilevel annealing for max-load, from the best splits of the interval DP.
 
-Several walkers, each with its own seed, repeat: coarsen at random inside the current devices, anneal
-from the coarsest level down to single blocks, keep the best. Walkers run on threads.
+Several walkers, each with its own seed, repeat: coarsen at random inside the current devices, then
+anneal from the coarsest level down to single blocks, and keep the best. Walkers run on threads.
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ class _Walker:
         hot = self.settings.hot * 10.0 ** (-1.5 * rng.random())
         share = max(1, moves // len(graphs))
         for level in range(len(graphs) - 1, -1, -1):
-            schedule = Schedule(share, hot, min(self.settings.cold, hot), int(rng.integers(2**31)))
-            best, value = anneal(graphs[level], self.contraction.devices, device, schedule)
+            schedule = Schedule(share, hot, min(self.settings.cold, hot))
+            best, value = anneal(graphs[level], self.contraction.devices, device, schedule, rng)
             if value < self.least or np.isfinite(value):
                 device = best
             if level > 0:
@@ -181,7 +181,7 @@ def _walk(walkers: list[_Walker], progress: Progress, bound: float) -> _Walker:
 def _share(walkers: list[_Walker], moves: int, progress: Progress, threads: int) -> int:
     """Moves of each walker's next cycle that the budget still pays for."""
     rate = min(w.rate for w in walkers) * threads / len(walkers)
-    share = min(float(moves), progress.remaining_samples // len(walkers))
+    share = min(float(moves), progress.remaining_samples / len(walkers))
     if walkers[0].cycles == 0 and np.isfinite(progress.remaining_seconds):
         share = min(share, 20_000.0)
     return int(min(share, 0.9 * progress.remaining_seconds * rate))
