@@ -23,14 +23,62 @@ Rule = Callable[[Sequence[Value], Sequence[Value], Params], Cost | None]
 """Cost from operands, results and parameters; None: leave it to XLA."""
 
 ONE_FLOP = frozenset(
-    "abs add add_any and bitcast_convert_type ceil clamp clz div eq floor ge gt is_finite le lt "
-    "max min mul ne neg not or population_count reduce_precision rem round select_n shift_left "
-    "shift_right_arithmetic shift_right_logical sign sub xor".split()
+    (
+        "abs",
+        "add",
+        "add_any",
+        "and",
+        "bitcast_convert_type",
+        "ceil",
+        "clamp",
+        "clz",
+        "div",
+        "eq",
+        "floor",
+        "ge",
+        "gt",
+        "is_finite",
+        "le",
+        "lt",
+        "max",
+        "min",
+        "mul",
+        "ne",
+        "neg",
+        "not",
+        "or",
+        "population_count",
+        "reduce_precision",
+        "rem",
+        "round",
+        "select_n",
+        "shift_left",
+        "shift_right_arithmetic",
+        "shift_right_logical",
+        "sign",
+        "sub",
+        "xor",
+    )
 )
 """Element-wise primitives of one FLOP an element (XLA counts comparisons and selects too)."""
 
 TRANSCENDENTAL = frozenset(
-    "atan2 cbrt cos erf exp expm1 log log1p pow rsqrt sin sqrt tan tanh".split()
+    (
+        "atan2",
+        "cbrt",
+        "cos",
+        "erf",
+        "exp",
+        "expm1",
+        "log",
+        "log1p",
+        "pow",
+        "rsqrt",
+        "sin",
+        "sqrt",
+        "tan",
+        "tanh",
+    )
 )
 """Element-wise primitives that XLA counts as transcendentals, not FLOP."""
 
@@ -38,30 +86,107 @@ ELEMENTWISE = (
     ONE_FLOP
     | TRANSCENDENTAL
     | frozenset(
-        "acos acosh asin asinh atan atanh convert_element_type cosh digamma erf_inv erfc exp2 imag "
-        "integer_pow lgamma logistic nextafter real complex conj sinh square threefry2x32".split()
+        (
+            "acos",
+            "acosh",
+            "asin",
+            "asinh",
+            "atan",
+            "atanh",
+            "convert_element_type",
+            "cosh",
+            "digamma",
+            "erf_inv",
+            "erfc",
+            "exp2",
+            "imag",
+            "integer_pow",
+            "lgamma",
+            "logistic",
+            "nextafter",
+            "real",
+            "complex",
+            "conj",
+            "sinh",
+            "square",
+            "threefry2x32",
+        )
     )
 )
 IDENTITY = frozenset(
-    "copy copy_p name optimization_barrier pbroadcast pvary sharding_constraint stop_gradient "
-    "reshard mesh_cast layout_constraint".split()
+    (
+        "copy",
+        "copy_p",
+        "name",
+        "optimization_barrier",
+        "pbroadcast",
+        "pvary",
+        "sharding_constraint",
+        "stop_gradient",
+        "reshard",
+        "mesh_cast",
+        "layout_constraint",
+    )
 )
 """Primitives that XLA's program does not contain or charges nothing for: results are aliases."""
 
 LAYOUT = frozenset(
-    "broadcast_in_dim concatenate expand_dims pad reshape rev slice split squeeze tile transpose".split()
+    (
+        "broadcast_in_dim",
+        "concatenate",
+        "expand_dims",
+        "pad",
+        "reshape",
+        "rev",
+        "slice",
+        "split",
+        "squeeze",
+        "tile",
+        "transpose",
+    )
 )
-INDEXED = frozenset("dynamic_slice dynamic_update_slice gather".split())
+INDEXED = frozenset(("dynamic_slice", "dynamic_update_slice", "gather"))
 REDUCTIONS = frozenset(
-    "reduce_and reduce_max reduce_min reduce_or reduce_prod reduce_sum reduce_xor".split()
+    (
+        "reduce_and",
+        "reduce_max",
+        "reduce_min",
+        "reduce_or",
+        "reduce_prod",
+        "reduce_sum",
+        "reduce_xor",
+    )
 )
 OTHER_REDUCTIONS = frozenset(
-    "approx_top_k argmax argmin cumlogsumexp cummax cummin cumprod cumsum reduce reduce_window "
-    "reduce_window_max reduce_window_min reduce_window_sum sort top_k".split()
+    (
+        "approx_top_k",
+        "argmax",
+        "argmin",
+        "cumlogsumexp",
+        "cummax",
+        "cummin",
+        "cumprod",
+        "cumsum",
+        "reduce",
+        "reduce_window",
+        "reduce_window_max",
+        "reduce_window_min",
+        "reduce_window_sum",
+        "sort",
+        "top_k",
+    )
 )
 OPAQUE = frozenset(
-    "custom_partitioning ffi_call io_callback pallas_call pure_callback shard_map "
-    "tpu_custom_call xla_pmap".split()
+    (
+        "custom_partitioning",
+        "ffi_call",
+        "io_callback",
+        "pallas_call",
+        "pure_callback",
+        "shard_map",
+        "tpu_custom_call",
+        "xla_pmap",
+    )
 )
 """Primitives whose work XLA itself cannot see."""
 
@@ -112,6 +237,27 @@ def cost_of(
     )
 
 
+def shared_splats(
+    name: str, inputs: Sequence[Value], outputs: Sequence[Value], seen: set[Any]
+) -> Cost:
+    """Return what to take off because XLA keeps one copy of equal filled constants a function.
+
+    ``x * 2.0`` first fills an array with 2.0; the second use of that array in the same function
+    (``seen`` belongs to it) costs its reading only.
+    """
+    if name not in ELEMENTWISE and name != "broadcast_in_dim":
+        return Cost()
+    out, spared = outputs[0], 0.0
+    for value in inputs:
+        if value.shape != () or out.shape == () or not value.is_literal:
+            continue
+        key = (repr(value.known), str(value.dtype), out.shape)
+        if key in seen:
+            spared -= value.itemsize * (1 + out.size)
+        seen.add(key)
+    return Cost(0.0, spared)
+
+
 def _rule(name: str) -> Rule | None:
     if name in ONE_FLOP:
         return _one_flop
@@ -138,9 +284,9 @@ def _elementwise_bytes(inputs: Sequence[Value], outputs: Sequence[Value]) -> flo
 
 
 def _broadcast_bytes(value: Value, size: int) -> float:
-    """XLA drops dimensions of one by a reshape before it broadcasts."""
-    reshape = 2 * value.num_bytes if 1 in value.shape else 0.0
-    return reshape + value.num_bytes + size * value.itemsize
+    """XLA drops dimensions of one by a copy and a reshape before it broadcasts."""
+    dropped = 4 * value.num_bytes if 1 in value.shape else 0.0
+    return dropped + value.num_bytes + size * value.itemsize
 
 
 def _one_flop(inputs: Sequence[Value], outputs: Sequence[Value], params: Params) -> Cost | None:
@@ -179,9 +325,11 @@ def _convert(inputs: Sequence[Value], outputs: Sequence[Value], params: Params) 
 
 def _broadcast_in_dim(inputs: Sequence[Value], outputs: Sequence[Value], params: Params) -> Cost:
     x, out = inputs[0], outputs[0]
-    kept = [out.shape[d] for d in params["broadcast_dimensions"]]
-    expands = any(a != b for a, b in zip(x.shape, kept, strict=True))
-    return Cost(0.0, x.num_bytes + out.num_bytes + (2 * x.num_bytes if expands else 0.0))
+    dims = params["broadcast_dimensions"]
+    grown = [d for d, size in zip(dims, x.shape, strict=True) if size != out.shape[d]]
+    between = out.size / prod(out.shape[d] for d in grown) if out.size else 0
+    dropped = 4 * between * x.itemsize if grown else 0.0
+    return Cost(0.0, x.num_bytes + dropped + out.num_bytes)
 
 
 def _slices(inputs: Sequence[Value], outputs: Sequence[Value], params: Params) -> Cost:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
-import numpy as np
 from jax._src.interpreters import partial_eval
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun, jaxprs_in_params
 
@@ -109,14 +108,6 @@ def _picked(items: Sequence[Any], marks: Sequence[bool]) -> list[Any]:
 
 def _concrete(value: Value) -> Any:
     return jax.numpy.asarray(value.known, value.dtype).reshape(value.shape)
-
-
-def known_scalar(array: Any) -> Any:
-    """Return a closed-over scalar as NumPy's, or None for anything else (a random key)."""
-    try:
-        return np.asarray(array)
-    except (TypeError, ValueError):
-        return None
 
 
 _SIZES: dict[tuple[int, bool], tuple[Any, int]] = {}

@@ -1,22 +1,22 @@
-"""Read a JAX function into an `OpGraph`: trace it abstractly, flatten the jaxpr, price each equation."""
+"""Read a JAX function into an `OpGraph`: trace it, flatten the jaxpr, price each equation."""
 
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 import jax
+from jax.extend.core import ClosedJaxpr
 
 from go_rl.core.errors import GoRLError, ReadError
 from go_rl.core.graph_builder import GraphBuilder, Node
 from go_rl.core.op_graph import OpGraph
 from go_rl.core.op_kind import OpKind
 from go_rl.readers.jax_inline import Inliner, JaxOptions
-from go_rl.readers.jax_values import Cost, Equation, Value, mark_live, view_cost
+from go_rl.readers.jax_source import clean_scope
+from go_rl.readers.jax_values import Equation, Value, mark_live, view_cost
 
 SMALL_WEIGHT_BYTES = 1024
 """Weights up to this size do not tell weight groups apart, unless a node reads only such."""
@@ -51,11 +51,10 @@ def trace_jax(
 
     Raises:
         ReadError: the function raises while it is traced, or a ``while`` has unknown trips.
-        UnknownOperatorError: a primitive of unknown cost; ``JaxOptions(unknown="bytes")`` counts it.
+        UnknownOperatorError: a primitive of unknown cost (see ``JaxOptions.unknown``).
     """
     title = name or getattr(function, "__name__", None) or type(function).__name__
-    jaxpr, out_tree = _traced(function, args, kwargs, title)
-    del out_tree
+    jaxpr = _traced(function, args, kwargs, title)
     leaves = _leaves(function, args, kwargs, _weight_positions(args, kwargs, weights))
     inputs = [leaf.value for leaf in leaves]
     inliner = Inliner(options or JaxOptions())
@@ -79,9 +78,9 @@ class _Leaf:
 
 def _traced(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], title: str
-) -> tuple[Any, Any]:
+) -> ClosedJaxpr:
     try:
-        return jax.make_jaxpr(function, return_shape=True)(*args, **kwargs)
+        return jax.make_jaxpr(function)(*args, **kwargs)
     except GoRLError:
         raise
     except Exception as error:
@@ -166,20 +165,12 @@ class _Numbering:
         else:
             number = self.counts.get(equation.op_type, 0)
             self.counts[equation.op_type] = number + 1
-            scope = _clean_scope(equation.scope)
+            scope = clean_scope(equation.scope)
             base = (
                 f"{scope}/{equation.op_type}.{number}" if scope else f"{equation.op_type}.{number}"
             )
         self.taken.add(base)
         return base
-
-
-@lru_cache(maxsize=65536)
-def _clean_scope(scope: str) -> str:
-    """Strip transformations from a name stack: ``transpose(jvp(enc))/block`` is ``enc/block``."""
-    bare = re.sub(r"\bjit\([^()]*\)", "", scope)
-    bare = re.sub(r"\b\w+\(", "", bare).replace(")", "")
-    return "/".join(part for part in bare.split("/") if part)
 
 
 def _assemble(
@@ -229,6 +220,3 @@ def _node(equation: Equation, name: str, is_output: bool) -> Node:
 def _weight_key(held: Mapping[str, Value]) -> frozenset[str] | None:
     large = frozenset(n for n, v in held.items() if v.num_bytes > SMALL_WEIGHT_BYTES)
     return large or frozenset(held) or None
-
-
-__all__ = ["Cost", "JaxOptions", "trace_jax"]

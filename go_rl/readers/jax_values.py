@@ -45,6 +45,11 @@ class Value:
     """What making the view costs; the first equation that reads it pays."""
 
     @property
+    def is_literal(self) -> bool:
+        """True for a number written in the program."""
+        return self.known is not None and self.producer is None
+
+    @property
     def size(self) -> int:
         """Number of elements."""
         return prod(self.shape)

@@ -1,0 +1,112 @@
+"""Put a loop into the flat program: unrolled while that stays small, else as one folded node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from go_rl.core.op_kind import OpKind
+from go_rl.readers.jax_loops import Loop, body_size, scan_loop, while_loop
+from go_rl.readers.jax_source import join_scopes
+from go_rl.readers.jax_values import Cost, Equation, Value
+
+if TYPE_CHECKING:
+    from go_rl.readers.jax_inline import Context, Finish, Inliner
+
+
+def read_loop(
+    inliner: Inliner, eqn: Any, inputs: list[Value], bind: Finish, context: Context
+) -> None:
+    """Unroll a loop if the limit allows, else with its inner loops folded, else fold it.
+
+    The rule: unrolling adds trips × equations of the body (inner loops multiplied out) and all
+    unrolled loops of a program share one limit. Loops within a loop whose inner loops had to be
+    folded are all folded, so that every trip looks alike.
+    """
+    if eqn.primitive.name == "scan":
+        loop = scan_loop(eqn, inputs)
+    else:
+        loop = while_loop(eqn, inputs, inliner.options.trip_count, context.line)
+    room = inliner.options.unroll_limit - inliner.unrolled
+    whole, shallow = (loop.trips * body_size(loop.body, deep) for deep in (True, False))
+    if context.fold_inner and loop.trips > 1:
+        bind(_fold(inliner, eqn, loop, context))
+    elif whole <= room:
+        _unroll(inliner, eqn, loop, bind, context)
+    elif shallow <= room:
+        _unroll(inliner, eqn, loop, bind, replace(context, fold_inner=True))
+    else:
+        bind(_fold(inliner, eqn, loop, context))
+
+
+def _fold(inliner: Inliner, eqn: Any, loop: Loop, context: Context) -> list[Value]:
+    """One CONTROL node whose cost is the body's times the trip count."""
+    rows = [Value(v.shape[1:], v.dtype) for v in loop.sequences]
+    fixed = [Value(v.shape, v.dtype, known=v.known) for v in loop.constants]
+    moving = [Value(v.shape, v.dtype) for v in loop.carry]
+    avals = [v.aval for v in eqn.outvars]
+    stacked = [Value(tuple(a.shape[1:]), a.dtype) for a in avals[len(loop.carry) :]]
+    moved = Cost(0.0, 2.0 * sum(v.num_bytes for v in (*rows, *stacked)))
+    once = inliner.body_cost(loop.body, [*fixed, *moving, *rows]) + moved
+    outputs = [Value(tuple(a.shape), a.dtype, output=i) for i, a in enumerate(avals)]
+    name, where = eqn.primitive.name, context.line or context.scope or "top level"
+    inliner.notes.append(f"{name} at {where}: its {loop.trips} trips are folded into one node")
+    inputs = [*loop.constants, *loop.carry, *loop.sequences]
+    cost = once.times(loop.trips)
+    inliner.emit(Equation(name, OpKind.CONTROL, inputs, outputs, cost, context.scope, context.line))
+    return outputs
+
+
+def _unroll(inliner: Inliner, eqn: Any, loop: Loop, bind: Finish, context: Context) -> None:
+    """Walk the body once a trip; each trip's end starts the next, so the stack stays flat."""
+    inliner.unrolled += loop.trips * body_size(loop.body, not context.fold_inner)
+    carried = len(loop.carry)
+    columns: list[list[Value]] = [[] for _ in eqn.outvars[carried:]]
+
+    def trip(index: int, carry: list[Value]) -> None:
+        if index == loop.trips:
+            avals = [v.aval for v in eqn.outvars[carried:]]
+            bind([*carry, *map(stack, avals, columns)])
+            return
+        inner = replace(context, scope=join_scopes(context.scope, f"trip_{index}"))
+        row = [_row(inliner, v, index, inner) for v in loop.sequences]
+        operands = [*loop.constants, *carry, *row]
+        inliner.call(loop.body, operands, _collect(columns, carried, index, trip), inner)
+
+    def stack(aval: Any, rows: list[Value]) -> Value:
+        result = Value(tuple(aval.shape), aval.dtype)
+        cost = Cost(0.0, 4.0 * result.num_bytes)
+        line, scope = context.line, context.scope
+        inliner.emit(Equation("concatenate", OpKind.MOVEMENT, rows, [result], cost, scope, line))
+        return result
+
+    trip(0, list(loop.carry))
+
+
+def _collect(
+    columns: list[list[Value]],
+    carried: int,
+    index: int,
+    trip: Callable[[int, list[Value]], None],
+) -> Finish:
+    def finish(results: list[Value]) -> None:
+        for column, value in zip(columns, results[carried:], strict=True):
+            column.append(value)
+        trip(index + 1, results[:carried])
+
+    return finish
+
+
+def _row(inliner: Inliner, stacked: Value, index: int, context: Context) -> Value:
+    """Row ``index`` of a scanned array: a slice, and still a weight if the array is one."""
+    row = Value(stacked.shape[1:], stacked.dtype)
+    cost = Cost(0.0, 4.0 * row.num_bytes)
+    if stacked.weights:
+        row.weights = frozenset(f"{name}[{index}]" for name in stacked.weights)
+        row.views = [cost]
+        return row
+    inliner.emit(
+        Equation("slice", OpKind.MOVEMENT, [stacked], [row], cost, context.scope, context.line)
+    )
+    return row
