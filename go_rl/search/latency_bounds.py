@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from go_rl.core import Problem
 
 
