@@ -65,7 +65,8 @@ class Progress:
     @property
     def remaining_samples(self) -> float:
         """Samples still allowed (inf when not limited)."""
-        return float("inf") if self.budget.samples is None else self.budget.samples - self.samples
+        limit = self.budget.samples
+        return float("inf") if limit is None else float(limit - self.samples)
 
     @property
     def remaining_seconds(self) -> float:

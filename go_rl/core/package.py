@@ -129,7 +129,7 @@ class Package:
         }
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any], where: str = "package") -> Package:
+    def from_json(cls, document: Any, where: str = "package") -> Package:
         """Read a package description; a `PackageError` names the field that is wrong."""
         if not isinstance(document, Mapping):
             raise PackageError(f"{where}: a package is a JSON object with chips and links")

@@ -1,0 +1,154 @@
+"""`Package`: JSON round trip, presets, and the messages of what is refused."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from go_rl.core import MAX_DEVICES, Chip, Links, Package, PackageError, Topology, package
+from go_rl.core.presets import EXAMPLES
+
+CHIP = {"kind": "tile", "peak_flops": 1e12, "memory_bytes": 1e6, "memory_bandwidth": 1e11}
+LINKS = {"topology": "ring", "bandwidth": 1e9}
+TILE = Chip("tile", 1e12, 1e6, 1e11)
+
+
+def document(**changes: Any) -> dict[str, Any]:
+    return {"name": "p", "chips": [{**CHIP, "count": 2}], "links": LINKS, **changes}
+
+
+def test_a_short_description_gets_the_defaults():
+    read = Package.from_json(document())
+    assert read == Package("p", (TILE, TILE), Links(Topology.RING, 1e9, 0.0))
+    assert read.chips[0].host_bandwidth == 16e9
+    assert read.element_bytes is None
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_presets_survive_json(name):
+    preset = package(name)
+    assert Package.from_json(json.loads(json.dumps(preset.to_json()))) == preset
+    assert preset.description
+
+
+def test_mixed_chips_keep_their_order():
+    cpu = Chip("cpu", 1e11, 1e9, 1e10, is_cpu=True)
+    mixed = Package("m", (TILE, replace(TILE, memory_bytes=2e6), TILE, cpu), package("host").links)
+    assert [g["count"] for g in mixed.to_json()["chips"]] == [1, 1, 1, 1]
+    assert Package.from_json(mixed.to_json()) == mixed
+    assert (mixed.num_chips, mixed.num_accelerators, mixed.kinds) == (4, 3, ("tile", "cpu"))
+
+
+def test_a_file_is_read_by_name(tmp_path):
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps(document()))
+    assert package(path) == Package.load(path) == Package.from_json(document())
+
+
+CPU_FIRST = [{**CHIP, "kind": "cpu", "is_cpu": True}, CHIP]
+BAD = [
+    ([], "where: a package is a JSON object"),
+    (document(chips=[]), "where: field 'chips' must list at least one chip"),
+    (document(chips="tile"), "field 'chips' must list"),
+    (document(chips=[3]), "where: chips[0] must be an object"),
+    (document(links=None), "where: field 'links' is missing; give topology"),
+    ({"chips": [CHIP]}, "field 'links' is missing"),
+    (document(link=LINKS), "where: unknown field 'link'; did you mean 'links'?"),
+    (document(chips=[{**CHIP, "peak_flop": 1}]), "'peak_flop'; did you mean 'peak_flops'?"),
+    (document(chips=[{k: v for k, v in CHIP.items() if k != "kind"}]), "field 'kind' is missing"),
+    (document(chips=[CHIP, {"kind": "x"}]), "where: chips[1]: field 'peak_flops' is missing"),
+    (document(chips=[{**CHIP, "peak_flops": "fast"}]), "peak_flops must be a finite number"),
+    (document(chips=[{**CHIP, "peak_flops": True}]), "must be a finite number, not 'True'"),
+    (document(chips=[{**CHIP, "peak_flops": 0}]), "chip 'tile': peak_flops must be"),
+    (document(chips=[{**CHIP, "memory_bytes": -1}]), "memory_bytes must be"),
+    (document(chips=[{**CHIP, "memory_bytes": float("inf")}]), "memory_bytes must be a finite"),
+    (document(chips=[{**CHIP, "memory_bytes": 10**400}]), "memory_bytes must be a finite"),
+    (document(chips=[{**CHIP, "memory_bandwidth": float("nan")}]), "memory_bandwidth must be"),
+    (document(chips=[{**CHIP, "launch_seconds": -1e-6}]), "launch_seconds must be"),
+    (document(chips=[{**CHIP, "host_bandwidth": 0}]), "host_bandwidth must be"),
+    (document(chips=[{**CHIP, "is_cpu": "false"}]), "is_cpu true or false"),
+    (document(chips=[{**CHIP, "kind": 3}]), "kind must be a string"),
+    (document(chips=[{**CHIP, "count": 0}]), "count must be an integer >= 1, not 0"),
+    (document(chips=[{**CHIP, "count": 1.5}]), "count must be an integer >= 1"),
+    (document(chips=[{**CHIP, "count": 10**9}]), f"count must be at most {MAX_DEVICES}"),
+    (document(chips=[{**CHIP, "count": 40}] * 2), f"chips must number 1 to {MAX_DEVICES}, not 80"),
+    (document(chips=CPU_FIRST), "list accelerators before CPUs"),
+    (document(chips=[CHIP, {**CHIP, "peak_flops": 2e12}]), "chips of kind 'tile' differ"),
+    (document(links={"topology": "mesh", "bandwidth": 1}), "must be ring, full or tree"),
+    (document(links={"topology": "ring"}), "where: links: field 'bandwidth' is missing"),
+    (document(links={**LINKS, "bandwidth": 0}), "bandwidth must be a finite number > 0"),
+    (document(links={**LINKS, "latency_seconds": -1}), "latency_seconds must be"),
+    (document(links={**LINKS, "latency": 1}), "did you mean 'latency_seconds'?"),
+    (document(element_bytes=0), "element_bytes must be a finite number > 0"),
+    (document(element_bytes="int8"), "element_bytes must be a finite number, not 'int8'"),
+]
+
+
+@pytest.mark.parametrize(("bad", "words"), BAD, ids=[f"{i}-{w}" for i, (_, w) in enumerate(BAD)])
+def test_bad_descriptions_are_refused(bad, words):
+    with pytest.raises(PackageError) as error:
+        Package.from_json(bad, "where")
+    assert words in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [(None, "cannot be read"), (b"", "not JSON"), (b'{"chips": [', "not JSON"), (b"\xff", "not J")],
+)
+def test_bad_files_are_refused(content, words, tmp_path):
+    path = tmp_path / "p.json"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(PackageError, match=words) as error:
+        package(path)
+    assert str(path) in str(error.value)
+
+
+def test_the_multi_chip_module_is_the_papers():
+    ring = package("ring36")
+    assert ring.num_chips == 36
+    assert ring.links == Links(Topology.RING, 16e9, 0.0)
+    assert ring.element_bytes == 1.0
+    assert (ring.chips[0].peak_flops, ring.chips[0].memory_bytes) == (24e12, 32e6)
+
+
+@pytest.mark.parametrize(
+    ("name", "called", "chips", "topology"),
+    [
+        ("ring1", "ring1", 1, Topology.RING),
+        ("ring64", "ring64", 64, Topology.RING),
+        ("p100x2", "p100x2", 2, Topology.FULL),
+        ("gpu-v100x3", "v100x3", 3, Topology.FULL),
+        ("gpu4", "a100x4", 4, Topology.FULL),
+        ("h100x8", "h100x8", 8, Topology.FULL),
+        ("host", "host", 1, Topology.FULL),
+    ],
+)
+def test_presets_by_name(name, called, chips, topology):
+    preset = package(name)
+    assert (preset.name, preset.num_chips, preset.links.topology) == (called, chips, topology)
+
+
+def test_only_the_host_is_a_cpu():
+    assert [package(name).num_accelerators == 0 for name in EXAMPLES] == [
+        name == "host" for name in EXAMPLES
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("rng36", "unknown package 'rng36'; did you mean 'ring36'?"),
+        ("ring", "did you mean 'ring"),
+        ("zzz", "Presets: ringN"),
+        ("ring0", "chips must number 1 to 64"),
+        ("ring65", "chips must number 1 to 64"),
+        ("a100x999", "package 'a100x999': chips must number"),
+        ("nowhere.json", "nowhere.json: cannot be read"),
+    ],
+)
+def test_unknown_presets_are_refused(name, words):
+    with pytest.raises(PackageError) as error:
+        package(name)
+    assert words in str(error.value)

@@ -1,0 +1,262 @@
+"""`Plan` and `Evaluation`: JSON round trip, what a file may not say, and atomic saving."""
+
+import json
+import os
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from go_rl.core import CurvePoint, Evaluation, Plan, PlanError, Status, plan_for
+from go_rl.core.evaluation import STATUS_CODES, failed, finite
+from go_rl.core.plan import PLAN_FORMAT
+
+INF = float("inf")
+
+
+@pytest.fixture
+def plan(problem_of, small_ring, plan_of) -> Plan:
+    seconds = {"a": 1e-4, "b": 1.0, "c": 1.0}
+    edges = [("a", "b"), ("b", "c"), ("a", "c")]
+    problem = problem_of("abc", edges, small_ring(3), "default", {"seconds": seconds})
+    return plan_of(
+        problem,
+        [0, 1, 2],
+        {0: (1, 2)},
+        value=1.25,
+        bound=1.0,
+        seed=7,
+        samples=3,
+        wall_seconds=0.5,
+        curve=(CurvePoint(1, 0.1, INF), CurvePoint(3, 0.5, 1.25)),
+        priority=np.array([3, 2, 1], np.int64),
+        fusion_group=np.array([0, 0, 1], np.int64),
+        optimal=True,
+    )
+
+
+def through_json(plan: Plan) -> Plan:
+    return Plan.from_json(json.loads(json.dumps(plan.to_json(), allow_nan=False)))
+
+
+def test_a_plan_survives_json(plan):
+    read = through_json(plan)
+    for name in (f.name for f in fields(Plan) if f.name not in ("evaluation", "device")):
+        mine, theirs = getattr(plan, name), getattr(read, name)
+        assert np.array_equal(mine, theirs) if isinstance(mine, np.ndarray) else mine == theirs
+    assert read.device.dtype == np.int16
+    assert read.to_json() == plan.to_json()
+
+
+def test_the_document_says_what_an_outside_program_needs(plan):
+    document = plan.to_json()
+    assert document["format"] == PLAN_FORMAT
+    assert document["nodes"] == ["a", "b", "c"]
+    assert document["device"] == [0, 1, 2]
+    assert document["replicas"] == {"a": [1, 2]}
+    assert (document["objective"], document["rules"]) == ("ring", "default")
+    assert (document["value"], document["seconds_per_step"]) == (1.25, 1.25)
+    assert (document["bound"], document["gap"], document["throughput"]) == (1.0, 0.25, 0.8)
+    assert document["status"] == "ok"
+    assert document["curve"] == [[1, 0.1, None], [3, 0.5, 1.25]]
+    assert document["package"]["chips"][0]["count"] == 3
+    assert "go_rl" in document["versions"]
+
+
+def test_ids_keep_their_type(plan):
+    numbered = replace(plan, nodes=(10, "x", 30))
+    assert through_json(numbered).nodes == (10, "x", 30)
+    assert through_json(numbered).replicas == {0: (1, 2)}
+
+
+def test_a_failure_survives_json(plan):
+    lost = replace(plan, evaluation=failed(Status.INFEASIBLE, 3, "nodes clash"), bound=INF)
+    document = lost.to_json()
+    assert (document["value"], document["bound"], document["gap"]) == (None, None, None)
+    assert (document["throughput"], document["status"]) == (0.0, "infeasible")
+    read = through_json(lost)
+    assert (read.value, read.bound, read.gap) == (INF, INF, INF)
+    assert read.evaluation.detail == "nodes clash"
+
+
+@pytest.mark.parametrize(
+    ("value", "bound", "gap"),
+    [(2.0, 1.0, 1.0), (2.0, 2.0, 0.0), (2.0, 2.0 + 1e-12, 0.0), (2.0, 0.0, INF), (INF, 1.0, INF)],
+)
+def test_gap(value, bound, gap, plan):
+    judged = replace(plan, evaluation=replace(plan.evaluation, seconds_per_step=value), bound=bound)
+    assert judged.gap == gap
+
+
+DROP = object()
+BAD: list[tuple[dict[str, Any], str]] = [
+    ({"nodes": DROP}, "where: field 'nodes' is missing"),
+    ({"device": DROP}, "field 'device' is missing"),
+    ({"replicas": DROP}, "field 'replicas' is missing"),
+    ({"evaluation": DROP}, "field 'evaluation' is missing"),
+    ({"package": DROP}, "field 'package' is missing"),
+    ({"graph_hash": DROP}, "field 'graph_hash' is missing"),
+    ({"bound": DROP}, "field 'bound' is missing"),
+    ({"format": "go_rl-plan-9"}, "format must be 'go_rl-plan-1', not 'go_rl-plan-9'"),
+    ({"nodes": "abc"}, "field 'nodes' must be a list, not a str"),
+    ({"nodes": ["a", "b", ["c"]]}, "nodes[2] must be an integer or a string"),
+    ({"nodes": ["a", True, "c"]}, "nodes[1] must be an integer or a string"),
+    ({"nodes": [], "device": [], "replicas": {}}, "one integer for each of 0 nodes"),
+    ({"device": [0, 1]}, "device must list one integer for each of 3 nodes"),
+    ({"device": [0, 1, 1.5]}, "device must list one integer"),
+    ({"device": [0, 1, None]}, "device must list one integer"),
+    ({"device": [0, 1, "2"]}, "device must list one integer"),
+    ({"device": [0, True, [2]]}, "malformed"),
+    ({"device": [0, 1, -1]}, "device must hold indices >= 0"),
+    ({"device": [0, 1, 70000]}, "device must hold indices >= 0"),
+    ({"device": [0, 1, 10**30]}, "device must list one integer"),
+    ({"replicas": []}, "field 'replicas' must be a dict, not a list"),
+    ({"replicas": {"d": [1]}}, "replicas names node 'd', which is not in nodes"),
+    ({"replicas": {"a": 1}}, "replicas of 'a' must list device indices >= 0"),
+    ({"replicas": {"a": [1.5]}}, "replicas of 'a' must list"),
+    ({"replicas": {"a": [-1]}}, "replicas of 'a' must list"),
+    ({"package": "ring36"}, "field 'package' must be a dict, not a str"),
+    ({"memory": "false"}, "field 'memory' must be a bool, not a str"),
+    ({"seed": "7"}, "field 'seed' must be a int"),
+    ({"rules": None}, "field 'rules' must be a str, not a NoneType"),
+    ({"evaluation": {}}, "field 'seconds_per_step' is missing"),
+    ({"curve": [[1, 2]]}, "a field is malformed"),
+    ({"bound": "low"}, "field 'bound' must be a int or float or NoneType"),
+    ({"value": 1.0}, "field 'value' is 1.0, but the plan's evaluation and bound make it 1.25"),
+    ({"seconds_per_step": 1.0}, "field 'seconds_per_step' is 1.0"),
+    ({"throughput": 9.0}, "field 'throughput' is 9.0"),
+    ({"gap": 0.0}, "field 'gap' is 0.0"),
+    ({"gap": None}, "field 'gap' is None"),
+    ({"status": "illegal"}, "field 'status' is 'illegal'"),
+]
+
+
+@pytest.mark.parametrize(("change", "words"), BAD, ids=[f"{i}-{w}" for i, (_, w) in enumerate(BAD)])
+def test_bad_documents_are_refused(change, words, plan):
+    document = {**plan.to_json(), **change}
+    document = {k: v for k, v in document.items() if v is not DROP}
+    with pytest.raises(PlanError) as error:
+        Plan.from_json(document, "where")
+    assert str(error.value).startswith("where: ")
+    assert words in str(error.value)
+
+
+@pytest.mark.parametrize("document", [None, [], 3, "plan"])
+def test_what_is_no_object_is_refused(document):
+    with pytest.raises(PlanError, match="a plan is a JSON object with nodes and device"):
+        Plan.from_json(document)
+
+
+def test_an_unknown_status_is_refused(plan):
+    document = plan.to_json()
+    document["evaluation"]["status"] = "fine"
+    with pytest.raises(PlanError, match="'fine' is not a valid Status"):
+        Plan.from_json(document)
+
+
+def test_optional_fields_may_be_absent(plan):
+    document = plan.to_json()
+    for name in ("priority", "fusion_group", "curve", "notes", "dims", "dtype", "versions", "gap"):
+        del document[name]
+    assert Plan.from_json(document).priority is None
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [(None, "cannot be read"), (b"", "not JSON"), (b'{"nodes": [', "not JSON"), (b"\xff", "not J")],
+)
+def test_bad_files_are_refused(content, words, tmp_path):
+    path = tmp_path / "plan.json"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(PlanError, match=words) as error:
+        Plan.load(path)
+    assert str(path) in str(error.value)
+
+
+def test_saving_replaces_whole_files(plan, tmp_path):
+    path = tmp_path / "deep" / "plan.json"
+    plan.save(path)
+    first = path.stat().st_ino
+    replace(plan, seed=8).save(path)
+    assert Plan.load(path).seed == 8
+    assert path.stat().st_ino != first
+    assert [p.name for p in path.parent.iterdir()] == ["plan.json"]
+
+
+def test_a_failed_save_leaves_the_old_plan_and_no_litter(plan, tmp_path, monkeypatch):
+    path = tmp_path / "plan.json"
+    plan.save(path)
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(PlanError, match=r"plan\.json: cannot be written \(No space left"):
+        replace(plan, seed=8).save(path)
+    assert Plan.load(path).seed == 7
+    assert [p.name for p in tmp_path.iterdir()] == ["plan.json"]
+
+
+def test_a_saved_plan_is_as_readable_as_any_new_file(plan, tmp_path):
+    plan.save(tmp_path / "plan.json")
+    (tmp_path / "other").touch()
+    assert (tmp_path / "plan.json").stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
+def test_a_problem_fills_in_what_it_knows(problem_of, small_ring):
+    problem = problem_of("ab", [], small_ring(2), "relay", all_chips=True, dims={"batch": 8})
+    made = plan_for(
+        problem,
+        device=np.array([0, 1], np.int16),
+        replicas={},
+        evaluation=failed(Status.GAVE_UP, 2, ""),
+        bound=0.0,
+        optimizer="none",
+        seed=0,
+        samples=0,
+        wall_seconds=0.0,
+    )
+    assert (made.rules, made.objective, made.all_chips) == ("relay", "ring", True)
+    assert made.graph_hash == problem.graph.digest
+    assert made.dims == {"batch": 8}
+
+
+def test_an_evaluation_survives_json_infinities_and_all():
+    one = Evaluation(
+        Status.OUT_OF_MEMORY,
+        INF,
+        np.array([1.0, INF]),
+        np.array([0.5]),
+        np.array([8.0]),
+        np.array([1.0, 2.0]),
+        np.array([0.0, 3.0]),
+        np.array([4.0, 5.0]),
+        "chip 1 is full",
+    )
+    document = json.loads(json.dumps(one.to_json(), allow_nan=False))
+    read = Evaluation.from_json(document)
+    assert read.to_json() == one.to_json()
+    assert read.device_seconds.tolist() == [1.0, INF]
+    assert (read.status, read.seconds_per_step, read.detail) == (one.status, INF, one.detail)
+
+
+def test_throughput_is_the_inverse_and_zero_for_failures():
+    price = failed(Status.ILLEGAL, 2, "")
+    assert price.throughput == 0.0
+    assert replace(price, seconds_per_step=0.25).throughput == 4.0
+
+
+def test_every_status_has_a_sentence_and_a_code():
+    assert len({status.sentence for status in Status}) == len(Status) == len(STATUS_CODES)
+    assert [status for status in Status if status.ok] == [Status.OK]
+    assert STATUS_CODES[0] is Status.OK
+
+
+@pytest.mark.parametrize(
+    ("number", "written"),
+    [(1.5, 1.5), (INF, None), (-INF, None), (float("nan"), None), (None, None)],
+)
+def test_finite(number, written):
+    assert finite(number) == written

@@ -1,0 +1,94 @@
+"""`Problem`, rule sets, budgets and progress."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from go_rl.core import (
+    RULE_SETS,
+    Budget,
+    Objective,
+    ProblemError,
+    Progress,
+    Rules,
+    SearchError,
+    package,
+    rule_set,
+)
+
+
+def test_rule_sets_by_name():
+    assert rule_set("strict") == Rules(replicate=False, relay=False)
+    assert rule_set("default") == Rules(replicate=True, relay=True)
+    assert {name: rule_set(name).triangle for name in RULE_SETS} == {
+        "strict": True,
+        "replicate": True,
+        "relay": False,
+        "default": False,
+    }
+    assert [rule_set(name).name for name in RULE_SETS] == list(RULE_SETS)
+
+
+def test_an_unknown_rule_set_names_the_nearest():
+    with pytest.raises(ProblemError, match="unknown rules 'strikt'; did you mean 'strict'"):
+        rule_set("strikt")
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"package": package("p100x4")}, "objective ring needs a package with ring links"),
+        ({"package": package("ring4"), "all_chips": True}, "has 4 chips and the graph only 3"),
+        ({"fixed": {3: 0}}, "fixed node 3 is not a node of 'small'"),
+        ({"fixed": {-1: 0}}, "fixed node -1 is not"),
+        ({"fixed": {1: 3}}, "node 'b' is fixed to chip 3; chips are 0..2"),
+    ],
+)
+def test_what_does_not_fit_is_refused(fields, words, problem_of, small_ring):
+    problem = problem_of("abc", [], small_ring(3))
+    with pytest.raises(ProblemError) as error:
+        replace(problem, **fields)
+    assert words in str(error.value)
+
+
+def test_devices_know_their_kind(problem_of, small_boxes):
+    problem = problem_of("ab", [], small_boxes(2, 3), objective=Objective.MAX_LOAD)
+    assert problem.device_kind.tolist() == [0, 0, 1, 1, 1]
+    assert problem.work.tolist() == [1.0, 1.0]
+    assert not problem.has_colocation
+    tied = problem_of("ab", [], small_boxes(1, 1), per_node={"colocation": {"a": 0}},
+                      objective=Objective.MAX_LOAD)  # fmt: skip
+    assert tied.has_colocation
+
+
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        ({}, "needs samples, seconds or both"),
+        ({"samples": 0}, "samples must be >= 1, not 0"),
+        ({"seconds": 0.0}, "seconds must be > 0"),
+        ({"seconds": float("nan")}, "seconds must be > 0"),
+    ],
+)
+def test_empty_budgets_are_refused(limits, words):
+    with pytest.raises(SearchError, match=words):
+        Budget(**limits)
+
+
+def test_progress_keeps_the_best_curve():
+    progress = Progress(Budget(samples=10))
+    assert [progress.record(v, n) for v, n in ((3.0, 4), (5.0, 1), (2.0, 4))] == [True, False, True]
+    assert [(p.samples, p.seconds_per_step) for p in progress.curve] == [(4, 3.0), (9, 2.0)]
+    assert (progress.samples, progress.best, progress.remaining_samples) == (9, 2.0, 1)
+    assert not progress.spent
+    progress.record(np.inf)
+    assert progress.spent
+
+
+def test_time_ends_a_budget():
+    progress = Progress(Budget(seconds=5.0))
+    assert progress.remaining_samples == float("inf")
+    assert not progress.spent
+    progress.started -= 6.0
+    assert progress.spent
