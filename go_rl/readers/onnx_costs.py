@@ -123,8 +123,9 @@ SETTINGS: dict[str, tuple[int, ...]] = {
     "Trilu": (1,),
     "Unsqueeze": (1,),
     "Upsample": (1,),
-    **{f"Reduce{how}": (1,) for how in "Max Mean Min Prod Sum L1 L2 LogSum SumSquare".split()},
-    "ReduceLogSumExp": (1,),
+    **{f"Reduce{how}": (1,) for how in ("Max", "Mean", "Min", "Prod", "Sum", "L1", "L2")},
+    **{f"ReduceLog{how}": (1,) for how in ("Sum", "SumExp")},
+    "ReduceSumSquare": (1,),
 }
 """Operands that set an operator up (shapes, axes, pads, limits) and are no data."""
 

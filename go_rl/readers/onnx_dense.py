@@ -13,8 +13,8 @@ from go_rl.readers.onnx_call import Call
 
 def matmul(call: Call) -> float:
     """``2 * batch * M * N * K`` of `MatMul`, of `FusedMatMul` with its transposed operands."""
-    a = call.operand(0)
-    inner = a.shape[-2] if call.get("transA", 0) and len(a.shape) > 1 else a.shape[-1]
+    axis = -2 if call.get("transA", 0) and len(call.operand(0).shape) > 1 else -1
+    inner = call.operand(0).shape[axis]
     return 2.0 * call.result.size * inner
 
 
@@ -60,7 +60,7 @@ def einsum(call: Call) -> float:
     named: list[set[str]] = []
     for i, term in enumerate(terms):
         letters = _letters(term, len(call.operand(i).shape))
-        for letter, size in zip(letters, call.operand(i).shape):
+        for letter, size in zip(letters, call.operand(i).shape, strict=True):
             sizes[letter] = max(size, sizes.get(letter, 1))
         named.append(set(letters))
     if "->" in equation:

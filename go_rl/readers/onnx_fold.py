@@ -17,13 +17,14 @@ from onnx import numpy_helper
 MAX_ELEMENTS = 4096
 """Arrays with more elements are data, not shape arithmetic."""
 
-FOLDABLE = frozenset(
+_FOLDABLE = (
     "Abs Add And Cast CastLike Ceil Compress Concat ConstantOfShape Div Equal Expand Flatten Floor"
     " Gather GatherElements GatherND Greater GreaterOrEqual Identity Less LessOrEqual Max Min Mod"
     " Mul Neg NonZero Not Or Pow Range ReduceMax ReduceMin ReduceProd ReduceSum Reshape Round"
     " ScatterElements ScatterND Shape Sign Size Slice Split Sqrt Squeeze Sub Tile TopK Transpose"
-    " Unsqueeze Where Xor".split()
+    " Unsqueeze Where Xor"
 )
+FOLDABLE = frozenset(_FOLDABLE.split())
 """Operators of the default domain that shape arithmetic uses; all are pure functions."""
 
 
@@ -63,7 +64,7 @@ def evaluate(
         return None
     from onnx.reference import ReferenceEvaluator
 
-    feeds: dict[str, Any] = {n: x for n, x in zip(node.input, inputs) if n}
+    feeds: dict[str, Any] = {n: x for n, x in zip(node.input, inputs, strict=True) if n}
     try:
         results = ReferenceEvaluator(node, opsets=opsets).run(None, feeds)
     except Exception:  # the Python reference raises freely; an unfolded node is still correct

@@ -111,7 +111,7 @@ def resize(call: Call) -> float:
     """Linear: 3 FLOP an axis and result; cubic: 7; nearest: only moves data."""
     mode = call.get("mode", "nearest")
     x, out = call.operand(0).shape, call.result.shape
-    axes = sum(a != b for a, b in zip(x, out))
+    axes = sum(a != b for a, b in zip(x, out, strict=True))
     per_axis = {"nearest": 0, "linear": 3, "bilinear": 3, "cubic": 7}
     if mode not in per_axis:
         raise ReadError(f"{call.where}: mode {mode!r} is unknown; one of {sorted(per_axis)}")

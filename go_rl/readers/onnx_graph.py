@@ -29,10 +29,11 @@ from go_rl.readers.onnx_costs import BYTES_ONLY, CONSTANTS, RULES
 from go_rl.readers.onnx_order import captured_names
 from go_rl.readers.onnx_shapes import BRANCH, DEFAULT_DOMAINS, TRIPS, element_type, static_shape
 
-LAYOUT_OF_WEIGHTS = frozenset(
+_LAYOUT = (
     "Cast CastLike DequantizeLinear Flatten Identity QuantizeLinear Reshape Squeeze Transpose"
-    " Unsqueeze".split()
+    " Unsqueeze"
 )
+LAYOUT_OF_WEIGHTS = frozenset(_LAYOUT.split())
 """Operators that leave a weight a weight."""
 TIE_BYTES = 1024.0
 """Arrays up to this size do not tell weight groups apart."""
@@ -178,7 +179,7 @@ def _inline_branch(walk: Walk, node: onnx.NodeProto, values: Values, prefix: str
     branch = attributes[chosen].g
     inner = _child(values)
     _walk_graph(walk, branch, inner, f"{prefix}{name}/")
-    for output, result in zip(node.output, branch.output):
+    for output, result in zip(node.output, branch.output, strict=True):
         if output:
             values[output] = inner[result.name]
 

@@ -10,12 +10,13 @@ from collections.abc import Mapping
 import numpy as np
 import onnx
 
-SAME_AS_FIRST = frozenset(
+_SAME_AS_FIRST = (
     "BiasAdd BiasGelu BiasSoftmax BiasSplitGelu FastGelu FusedMatMulActivation Gelu GroupNorm"
     " LayerNormalization QLinearAdd QLinearLeakyRelu QLinearMul QLinearSigmoid QLinearSoftmax"
     " QuickGelu RMSNormalization RotaryEmbedding SimplifiedLayerNormalization"
-    " SkipLayerNormalization SkipSimplifiedLayerNormalization".split()
+    " SkipLayerNormalization SkipSimplifiedLayerNormalization"
 )
+SAME_AS_FIRST = frozenset(_SAME_AS_FIRST.split())
 """Operators whose results all have the type of the first input."""
 
 

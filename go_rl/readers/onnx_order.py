@@ -107,7 +107,7 @@ def _check_defined(
     known: Collection[str],
     where: str,
 ) -> None:
-    for node, names in zip(nodes, reads):
+    for node, names in zip(nodes, reads, strict=True):
         for name in names:
             if name not in producer and name not in known:
                 raise ReadError(

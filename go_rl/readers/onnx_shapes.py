@@ -41,9 +41,9 @@ class MissingShapeError(ReadError):
 class Scope:
     """What is known at one point of the walk; subgraphs see their outer scope."""
 
-    types: MutableMapping[str, onnx.TypeProto] = field(default_factory=ChainMap)
+    types: MutableMapping[str, onnx.TypeProto] = field(default_factory=lambda: ChainMap())
     """Static types by tensor name."""
-    constants: MutableMapping[str, np.ndarray] = field(default_factory=ChainMap)
+    constants: MutableMapping[str, np.ndarray] = field(default_factory=lambda: ChainMap())
     """Small constant arrays by tensor name."""
 
     def child(self) -> Scope:
@@ -195,7 +195,7 @@ def _fold(node: onnx.NodeProto, scope: Scope, opsets: dict[str, int]) -> bool:
         results = evaluate(node, [constants[i] if i else None for i in node.input], opsets)
     if results is None:
         return False
-    for output, array in zip(node.output, results):
+    for output, array in zip(node.output, results, strict=False):
         if output:
             _define_constant(scope, output, array)
     return True
@@ -317,7 +317,7 @@ def _complete_if(node: onnx.NodeProto, scope: Scope, run: Completion) -> bool:
     results = [o.name for o in branches[chosen[0]].output]
     first = inner[chosen[0]]
     folded = len(chosen) == 1 and all(r in first.constants for r in results)
-    for output, result in zip(node.output, results):
+    for output, result in zip(node.output, results, strict=True):
         scope.types[output] = first.types[result]
         if len(chosen) == 1 and result in first.constants:
             scope.constants[output] = first.constants[result]
@@ -352,7 +352,7 @@ def _enter_loop(
     counter, condition, *state = body.input
     inner.types[counter.name] = tensor_type(onnx.TensorProto.INT64, ())
     _define_constant(inner, condition.name, np.array(True))
-    for value, outer in zip(state, node.input[2:]):
+    for value, outer in zip(state, node.input[2:], strict=True):
         inner.types[value.name] = scope.types[outer]
     return None, len(node.input) - 2, []
 
@@ -367,7 +367,7 @@ def _enter_scan(
     carried = len(node.input) - scanned
     axes = list(attributes["scan_input_axes"].ints) if "scan_input_axes" in attributes else []
     trips = 1
-    for i, (value, outer) in enumerate(zip(body.input, node.input)):
+    for i, (value, outer) in enumerate(zip(body.input, node.input, strict=True)):
         kind = scope.types[outer]
         if i >= carried:
             shape = list(static_shape(kind) or ())
