@@ -16,7 +16,7 @@ import numpy as np
 from go_rl.core.errors import UnknownOperatorError
 from go_rl.core.op_kind import OpKind
 from go_rl.readers.jax_values import Cost, Value
-from go_rl.readers.jax_xla_cost import xla_cost
+from go_rl.readers.jax_xla_cost import cost_key, xla_cost, xla_saving
 
 Params = Mapping[str, Any]
 Rule = Callable[[Sequence[Value], Sequence[Value], Params], Cost | None]
@@ -238,15 +238,26 @@ def cost_of(
 
 
 def shared_splats(
-    name: str, inputs: Sequence[Value], outputs: Sequence[Value], seen: set[Any]
+    primitive: Any,
+    inputs: Sequence[Value],
+    outputs: Sequence[Value],
+    params: Params,
+    seen: set[Any],
 ) -> Cost:
     """Return what to take off because XLA keeps one copy of equal filled constants a function.
 
     ``x * 2.0`` first fills an array with 2.0; the second use of that array in the same function
-    (``seen`` belongs to it) costs its reading only.
+    (``seen`` belongs to it) costs its reading only. So do the constants inside a composite
+    lowering such as erfc's.
     """
+    name = primitive.name
     if name not in ELEMENTWISE and name != "broadcast_in_dim":
         return Cost()
+    if _rule(name) is None:
+        key = cost_key(primitive, inputs, params)
+        saving = xla_saving(primitive, inputs, params) if key in seen else Cost()
+        seen.add(key)
+        return saving
     out, spared = outputs[0], 0.0
     for value in inputs:
         if value.shape != () or out.shape == () or not value.is_literal:

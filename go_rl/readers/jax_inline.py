@@ -202,7 +202,7 @@ class Inliner:
         name, avals = eqn.primitive.name, [v.aval for v in eqn.outvars]
         outputs = [Value(tuple(a.shape), a.dtype, output=i) for i, a in enumerate(avals)]
         cost = cost_of(eqn.primitive, inputs, outputs, eqn.params, self.options.unknown)
-        cost = cost + shared_splats(name, inputs, outputs, context.splats)
+        cost = cost + shared_splats(eqn.primitive, inputs, outputs, eqn.params, context.splats)
         if name in VIEWS and inputs and inputs[0].weights and outputs[0].size <= inputs[0].size:
             return [_view(name, inputs[0], outputs[0], cost, eqn.params)]
         if len(outputs) == 1:

@@ -1,0 +1,52 @@
+"""What every network here is made of: abstract arguments, abstract parameters, training steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+Built = tuple[Callable[..., Any], tuple[Any, ...], tuple[int, ...]]
+"""Function, abstract arguments, positions of the weights."""
+
+
+def floats(*shape: int) -> jax.ShapeDtypeStruct:
+    """Return an abstract float32 array."""
+    return jax.ShapeDtypeStruct(shape, jnp.float32)
+
+
+def integers(*shape: int) -> jax.ShapeDtypeStruct:
+    """Return an abstract int32 array."""
+    return jax.ShapeDtypeStruct(shape, jnp.int32)
+
+
+def key() -> Any:
+    """Return an abstract random key."""
+    return jax.eval_shape(lambda: jax.random.key(0))
+
+
+def flax_model(module: nn.Module, *inputs: Any) -> Built:
+    """Return the forward pass of a flax module; nothing is initialised."""
+    variables = jax.eval_shape(module.init, key(), *inputs)
+
+    def forward(variables: Any, *inputs: Any) -> Any:
+        return module.apply(variables, *inputs)
+
+    return forward, (variables, *inputs), (0,)
+
+
+def training(built: Built) -> Built:
+    """Return one step of gradient descent on the mean square of the outputs."""
+    forward, args, weights = built
+
+    def loss(params: Any, *inputs: Any) -> Any:
+        return sum(jnp.square(y).mean() for y in jax.tree.leaves(forward(params, *inputs)))
+
+    def step(params: Any, *inputs: Any) -> Any:
+        value, gradients = jax.value_and_grad(loss)(params, *inputs)
+        return value, jax.tree.map(lambda p, g: p - 0.01 * g, params, gradients)
+
+    return step, args, weights
