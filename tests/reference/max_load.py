@@ -1,0 +1,66 @@
+"""The max-load objective and its optimum, written as the definition reads."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from go_rl.core import FREE, Problem, Status
+
+
+def static_status(problem: Problem, device) -> Status:
+    """The static rules, one after the other."""
+    chips = problem.package.chips
+    if any(not 0 <= d < len(chips) for d in device):
+        return Status.ILLEGAL
+    classes: dict[int, set[int]] = {}
+    for n, c in enumerate(problem.graph.colocation):
+        if c != FREE:
+            classes.setdefault(int(c), set()).add(int(device[n]))
+    if any(len(devices) > 1 for devices in classes.values()):
+        return Status.ILLEGAL
+    if any(device[n] != d for n, d in problem.fixed.items()):
+        return Status.ILLEGAL
+    if any(np.isinf(problem.seconds[problem.device_kind[d], n]) for n, d in enumerate(device)):
+        return Status.UNSUPPORTED
+    for d, chip in enumerate(chips):
+        held = sum(problem.weight_bytes[n] for n in range(len(device)) if device[n] == d)
+        if problem.memory and not chip.is_cpu and held > chip.memory_bytes:
+            return Status.OUT_OF_MEMORY
+    return Status.OK
+
+
+def accelerator_load(problem: Problem, device, d: int) -> float:
+    """Compute, and one transfer for each distinct external producer and each exporting node."""
+    graph = problem.graph
+    edges = list(zip(graph.senders.tolist(), graph.receivers.tolist(), strict=True))
+    own = [n for n in range(graph.num_nodes) if device[n] == d]
+    feeding = {u for u, v in edges if device[v] == d and device[u] != d}
+    sending = {u for u, v in edges if device[u] == d and device[v] != d}
+    row = problem.seconds[problem.device_kind[d]]
+    return sum(row[n] for n in own) + sum(problem.transfer_seconds[n] for n in feeding | sending)
+
+
+def loads(problem: Problem, device) -> list[float]:
+    """Load of each device."""
+    result = []
+    for d, chip in enumerate(problem.package.chips):
+        row = problem.seconds[problem.device_kind[d]]
+        own = [n for n in range(problem.graph.num_nodes) if device[n] == d]
+        cpu = sum(row[n] for n in own)
+        result.append(cpu if chip.is_cpu else accelerator_load(problem, device, d))
+    return result
+
+
+def max_load(problem: Problem, device) -> tuple[float, Status]:
+    """Price one plan."""
+    status = static_status(problem, device)
+    return (max(loads(problem, device)) if status.ok else float("inf")), status
+
+
+def optimum(problem: Problem, price) -> float:
+    """The least value over all assignments; inf when none is legal."""
+    chips, nodes = problem.package.num_chips, problem.graph.num_nodes
+    plans = itertools.product(range(chips), repeat=nodes)
+    return min(price(problem, np.array(plan, np.int16))[0] for plan in plans)
