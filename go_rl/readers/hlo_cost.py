@@ -211,9 +211,20 @@ def _called(module: Module, computation: Computation) -> list[str]:
 
 def _bytes(instruction: Instruction, operands: Sequence[Shape]) -> float:
     output = instruction.shape.num_bytes
+    if instruction.opcode == "transpose" and _is_relabelling(instruction, operands[0]):
+        return 0.0
     if instruction.opcode in _SPECIAL_BYTES and operands:
         return _SPECIAL_BYTES[instruction.opcode](output, operands)
     return output + sum(shape.num_bytes for shape in operands)
+
+
+def _is_relabelling(transpose: Instruction, operand: Shape) -> bool:
+    """True when the layouts make the transpose free: no element changes its place in memory."""
+    dims, order = transpose.numbers("dimensions"), transpose.shape.layout
+    if len(dims) != len(order):
+        return False
+    moved = [dims[d] for d in order if transpose.shape.dims[d] != 1]
+    return moved == [d for d in operand.layout if operand.dims[d] != 1]
 
 
 def _scatter_bytes(output: float, operands: Sequence[Shape]) -> float:

@@ -11,7 +11,7 @@ from go_rl.core import ReadError
 TUPLE = "tuple"
 _BITS = {"pred": 8, "token": 0, "opaque": 0, "bf16": 16, "c64": 64, "c128": 128}
 _MAX_NESTING = 64
-_ARRAY = re.compile(r"([a-z]\w*)\[([^\]]*)\](?:\{[^}]*\})?")
+_ARRAY = re.compile(r"([a-z]\w*)\[([^\]]*)\](?:\{([^}]*)\})?")
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,8 @@ class Shape:
     dtype: str
     dims: tuple[int, ...] = ()
     parts: tuple[Shape, ...] = ()
+    layout: tuple[int, ...] = ()
+    """Dimensions from the fastest varying to the slowest (``minor_to_major``)."""
 
     @property
     def is_tuple(self) -> bool:
@@ -90,7 +92,8 @@ def parse_shape(text: str, start: int = 0) -> tuple[Shape, int]:
             if match is None:
                 raise ReadError(f"expected an HLO shape at {text[place : place + 40]!r}")
             _bits(match[1])
-            shape = Shape(match[1], _dims(match[2]))
+            dims, layout = _dims(match[2]), (match[3] or "").split(":")[0]
+            shape = Shape(match[1], dims, layout=_layout(layout, len(dims)))
             place = match.end()
         if not open_tuples:
             return shape, place
@@ -102,3 +105,8 @@ def _dims(text: str) -> tuple[int, ...]:
         return tuple(int(d.strip().removeprefix("<=")) for d in text.split(",") if d.strip())
     except ValueError as error:
         raise ReadError(f"HLO dimensions [{text}] are not numbers") from error
+
+
+def _layout(text: str, rank: int) -> tuple[int, ...]:
+    order = tuple(int(d) for d in text.split(",") if d.strip().isdigit())
+    return order if len(order) == rank else tuple(reversed(range(rank)))

@@ -41,10 +41,11 @@ def load(
     """
     path = Path(model)
     if _is_target(str(model)) and not path.exists():
-        from go_rl.readers.jax_reader import read_jax_target
+        from go_rl.readers.jax_inline import JaxOptions
+        from go_rl.readers.jax_target import read_jax_target
 
         _refuse(str(model), Format.JAX, training=training)
-        return read_jax_target(str(model), dims)
+        return read_jax_target(str(model), dims, JaxOptions(unknown=unknown))
     found = recognise(path)
     if found is Format.ONNX:
         from go_rl.readers.onnx_reader import read_onnx
