@@ -19,7 +19,7 @@ from go_rl.search.max_load_hypergraph import (
     contract_problem,
 )
 
-Edges = tuple[Int32[np.ndarray, "X"], Int32[np.ndarray, "X"]]
+Edges = tuple[Int32[np.ndarray, "_"], Int32[np.ndarray, "_"]]
 """Senders and receivers, distinct pairs sorted by sender."""
 
 

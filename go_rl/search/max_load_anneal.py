@@ -124,6 +124,8 @@ def initial_state(hypergraph, devices, device):
 def move(hypergraph, devices, state, b, to):
     """Put block ``b`` on device ``to``."""
     a = state.device[b]
+    if a == to:
+        return
     left = hypergraph.work[devices.kind[a], b]
     entered = hypergraph.work[devices.kind[to], b]
     sent_a, sent_to = 0.0, 0.0

@@ -22,7 +22,7 @@ LEAST_BLOCKS_A_DEVICE = 3
 WIDE_NET = 256
 """Nets with more pins say nothing about which blocks belong together."""
 
-Level = tuple[Hypergraph, Int32[np.ndarray, "B"]]
+Level = tuple[Hypergraph, Int32[np.ndarray, "_"]]
 """A coarser hypergraph, and the cluster [B] of each block of the one below."""
 
 

@@ -1,0 +1,63 @@
+"""Latency optimizers: legal on any mix, optimal on tiny problems, honest about failure."""
+
+import numpy as np
+import pytest
+from reference.boxed_problems import random_problem
+from reference.latency import latency
+from reference.max_load import optimum
+
+from go_rl.core import Budget, Objective, SearchError, Status, check_plan
+from go_rl.search.latency_bounds import latency_bound
+from go_rl.search.latency_greedy import greedy_latency
+from go_rl.search.latency_search import LatencySearch
+from go_rl.search.local_search import LocalSearch
+
+BUDGET = Budget(samples=20_000)
+
+
+def tiny(seed: int):
+    return random_problem(seed, Objective.LATENCY, 2 + seed % 6, 1 + seed % 3)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_tiny_problems_are_solved_and_bounded(seed):
+    problem = tiny(seed)
+    best = optimum(problem, latency)
+    plan = LocalSearch().optimize(problem, BUDGET, 0)
+    if np.isinf(best):
+        assert plan.evaluation.status in (Status.INFEASIBLE, Status.GAVE_UP)
+        return
+    assert plan.evaluation.status is Status.OK
+    assert plan.value == pytest.approx(best, rel=1e-9)
+    assert latency_bound(problem) <= best * (1 + 1e-9)
+    check_plan(plan, problem)
+
+
+@pytest.mark.parametrize("seed", range(40, 70))
+def test_greedy_is_legal_where_it_finds_room(seed):
+    problem = tiny(seed)
+    try:
+        device = greedy_latency(problem)
+    except SearchError:
+        return
+    value, status = latency(problem, device)
+    assert status is Status.OK
+    assert value >= latency_bound(problem) - 1e-9
+
+
+def test_greedy_finds_room_on_most_problems():
+    found = 0
+    for seed in range(40, 70):
+        try:
+            greedy_latency(tiny(seed))
+        except SearchError:
+            continue
+        found += 1
+    assert found >= 10
+
+
+def test_equal_seeds_and_samples_give_equal_plans():
+    problem = random_problem(9, Objective.LATENCY, 25, 4)
+    one, two = (LatencySearch().optimize(problem, BUDGET, 3) for _ in range(2))
+    assert (one.device == two.device).all()
+    assert one.samples == two.samples <= 20_000
