@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Int32
 from numba import njit
 
-TRIPLES_PER_BLOCK = 40
+TRIPLES_PER_BLOCK = 4
 """Triples kept for each block at most, shortest spans first; leaving some out prunes less, and is
 still sound because the chip graph itself is checked."""
 

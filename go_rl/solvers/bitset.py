@@ -71,6 +71,15 @@ def highest(x: int) -> int:
     return n
 
 
+@njit(cache=True)
+def members(x: int) -> int:
+    """Return how many members a set has."""
+    x = x - ((x >> 1) & 0x5555555555555555)
+    x = (x & 0x3333333333333333) + ((x >> 2) & 0x3333333333333333)
+    x = (x + (x >> 4)) & 0x0F0F0F0F0F0F0F0F
+    return ((x * 0x0101010101010101) >> 56) & 0xFF
+
+
 def chip_set(members: np.ndarray) -> np.ndarray:
     """Return [...] words for boolean membership [..., chips]."""
     weights = ONE << np.arange(members.shape[-1], dtype=np.int64)

@@ -29,7 +29,9 @@ def explain(instance: RingInstance, state: State) -> str:
     at = int(state.cursor[CLASH_BLOCK])
     if at < 0:
         where = f"chip {-1 - at}"
-        detail = "no node can still be put there" if "no-skip" in rule else "more is needed than is free"
+        detail = (
+            "no node can still be put there" if "no-skip" in rule else "more is needed than is free"
+        )
         return f"rule {rule}: {where}: {detail}; {_size(instance)}"
     names = [repr(instance.problem.graph.names[n]) for n in instance.members(at)[:4]]
     return f"rule {rule}: no chip is left for node {', '.join(names)}; {_size(instance)}"

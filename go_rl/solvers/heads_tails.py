@@ -7,12 +7,12 @@ one word a node (``E * M / 64`` word operations).
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Float64, Int64
 from numba import njit
 
-from go_rl.solvers.bitset import ONE, lowest
+from go_rl.solvers.bitset import ONE, lowest, members
 
-EXACT_LIMIT = 4_000_000_000
+EXACT_LIMIT = 50_000_000
 """Word operations up to which sums are exact; beyond, a path bound stands in."""
 
 
@@ -41,6 +41,27 @@ def _reach_sums(pred_ptr, pred, value, reverse):
 
 
 @njit(cache=True)
+def _reach_counts(pred_ptr, pred, reverse):
+    """[M] how many blocks reach a block (or are reached from it), itself included."""
+    blocks = len(pred_ptr) - 1
+    total = np.zeros(blocks, np.int64)
+    word = np.zeros(blocks, np.int64)
+    for first in range(0, blocks, 64):
+        begin = blocks - first - 64 if reverse else first
+        for step in range(max(first, 0), blocks):
+            v = blocks - 1 - step if reverse else step
+            own = v - begin
+            x = ONE << np.int64(own) if 0 <= own < 64 else np.int64(0)
+            for i in range(pred_ptr[v], pred_ptr[v + 1]):
+                x |= word[pred[i]]
+            word[v] = x
+            total[v] += members(x)
+        for step in range(first, min(first + 64, blocks)):
+            word[blocks - 1 - step if reverse else step] = 0
+    return total
+
+
+@njit(cache=True)
 def _path_sums(pred_ptr, pred, value, reverse):
     """[M] largest sum of ``value`` over a path that ends (or starts) at a block: a lower bound."""
     blocks = len(value)
@@ -59,7 +80,7 @@ def sums_before(
 ) -> Float64[np.ndarray, "M"]:
     """Return [M] the sum of ``value`` over each block and its ancestors (a lower bound of it on
     graphs too large for the exact sum)."""
-    exact = float(np.count_nonzero(value)) * (len(pred) + len(value)) / 64 <= EXACT_LIMIT / 8
+    exact = float(np.count_nonzero(value)) * (len(pred) + len(value)) / 64 <= EXACT_LIMIT
     return (_reach_sums if exact else _path_sums)(pred_ptr, pred, value, False)
 
 
@@ -67,5 +88,22 @@ def sums_after(
     succ_ptr: np.ndarray, succ: np.ndarray, value: Float64[np.ndarray, "M"]
 ) -> Float64[np.ndarray, "M"]:
     """Return [M] the sum of ``value`` over each block and its descendants; see `sums_before`."""
-    exact = float(np.count_nonzero(value)) * (len(succ) + len(value)) / 64 <= EXACT_LIMIT / 8
+    exact = float(np.count_nonzero(value)) * (len(succ) + len(value)) / 64 <= EXACT_LIMIT
     return (_reach_sums if exact else _path_sums)(succ_ptr, succ, value, True)
+
+
+def counts_after(succ_ptr: np.ndarray, succ: np.ndarray) -> Int64[np.ndarray, "M"]:
+    """Return [M] how many blocks each block reaches, itself included (a lower bound of it on
+    graphs too large to count exactly)."""
+    blocks = len(succ_ptr) - 1
+    if float(blocks) * (len(succ) + blocks) / 64 <= EXACT_LIMIT:
+        return _reach_counts(succ_ptr, succ, True)
+    return _path_sums(succ_ptr, succ, np.ones(blocks), True).astype(np.int64)
+
+
+def counts_before(pred_ptr: np.ndarray, pred: np.ndarray) -> Int64[np.ndarray, "M"]:
+    """Return [M] how many blocks reach each block, itself included; see `counts_after`."""
+    blocks = len(pred_ptr) - 1
+    if float(blocks) * (len(pred) + blocks) / 64 <= EXACT_LIMIT:
+        return _reach_counts(pred_ptr, pred, False)
+    return _path_sums(pred_ptr, pred, np.ones(blocks), False).astype(np.int64)

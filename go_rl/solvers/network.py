@@ -43,6 +43,8 @@ class Network(NamedTuple):
     """[k] int64 bytes of each chip."""
     start: np.ndarray
     """[M] initial domains: pinned blocks, heads and tails."""
+    after: np.ndarray
+    """[M] int64 how many blocks a block reaches, itself included."""
     triangle: bool
     """The chip-triangle rule binds."""
     all_chips: bool
@@ -62,6 +64,8 @@ class State(NamedTuple):
     """[k] blocks that have the chip in their domain."""
     placed: np.ndarray
     """[k] blocks whose only chip is this and that have been processed."""
+    span: np.ndarray
+    """[k, k] blocks not yet placed, by smallest and largest chip."""
     lows: np.ndarray
     """[k] blocks whose smallest chip is this."""
     low_weight: np.ndarray
@@ -104,6 +108,7 @@ def new_state(net: Network) -> State:
         domain=np.zeros(blocks, word),
         count=np.zeros(chips, word),
         placed=np.zeros(chips, word),
+        span=np.zeros((chips, chips), word),
         lows=np.zeros(chips, word),
         low_weight=np.zeros(chips, word),
         high_weight=np.zeros(chips, word),

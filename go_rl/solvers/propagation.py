@@ -10,6 +10,7 @@ Rules, each for blocks u, v, w and chips a, b, c (f is the partition):
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 from go_rl.solvers.bitset import bit, highest, lowest, up_to
@@ -31,6 +32,7 @@ def reset(net: Network, st: State) -> int:
     st.count[:] = 0
     st.placed[:] = 0
     st.lows[:] = 0
+    st.span[:] = 0
     st.low_weight[:] = 0
     st.high_weight[:] = 0
     st.free[:] = net.capacity
@@ -50,6 +52,7 @@ def reset(net: Network, st: State) -> int:
             if d & bit(c):
                 st.count[c] += 1
         st.lows[lowest(d)] += 1
+        st.span[lowest(d), highest(d)] += 1
         st.low_weight[lowest(d)] += net.weight[v]
         st.high_weight[highest(d)] += net.weight[v]
     st.cursor[SIZE] = blocks
@@ -82,14 +85,23 @@ def _move(net: Network, st: State, v: int, old: int, new: int) -> None:
         c = lowest(removed)
         st.count[c] -= 1
         removed &= removed - 1
-    if lowest(old) != lowest(new):
-        st.lows[lowest(old)] -= 1
-        st.lows[lowest(new)] += 1
-    if net.weight[v] > 0 and not st.done[v]:
-        st.low_weight[lowest(old)] -= net.weight[v]
-        st.low_weight[lowest(new)] += net.weight[v]
-        st.high_weight[highest(old)] -= net.weight[v]
-        st.high_weight[highest(new)] += net.weight[v]
+    _move_ends(net, st, v, old, new)
+
+
+@njit(cache=True)
+def _move_ends(net: Network, st: State, v: int, old: int, new: int) -> None:
+    a, b, c, d = lowest(old), highest(old), lowest(new), highest(new)
+    if a == c and b == d:
+        return
+    st.lows[a] -= 1
+    st.lows[c] += 1
+    st.span[a, b] -= 1
+    st.span[c, d] += 1
+    if net.weight[v] > 0:
+        st.low_weight[a] -= net.weight[v]
+        st.low_weight[c] += net.weight[v]
+        st.high_weight[b] -= net.weight[v]
+        st.high_weight[d] += net.weight[v]
 
 
 @njit(cache=True)
@@ -139,14 +151,7 @@ def _widen(net: Network, st: State, v: int, now: int, old: int) -> None:
     while added:
         st.count[lowest(added)] += 1
         added &= added - 1
-    if lowest(old) != lowest(now):
-        st.lows[lowest(now)] -= 1
-        st.lows[lowest(old)] += 1
-    if net.weight[v] > 0:
-        st.low_weight[lowest(now)] -= net.weight[v]
-        st.low_weight[lowest(old)] += net.weight[v]
-        st.high_weight[highest(now)] -= net.weight[v]
-        st.high_weight[highest(old)] += net.weight[v]
+    _move_ends(net, st, v, now, old)
 
 
 @njit(cache=True)
@@ -157,6 +162,7 @@ def _place(net: Network, st: State, v: int) -> int:
     st.done_list[st.cursor[DONE]] = v
     st.cursor[DONE] += 1
     st.placed[c] += 1
+    st.span[c, c] -= 1
     if net.memory:
         st.low_weight[c] -= net.weight[v]
         st.high_weight[c] -= net.weight[v]
@@ -182,6 +188,7 @@ def _unplace(net: Network, st: State, v: int) -> None:
     c = lowest(st.domain[v])
     st.done[v] = False
     st.placed[c] -= 1
+    st.span[c, c] += 1
     if net.memory:
         st.low_weight[c] += net.weight[v]
         st.high_weight[c] += net.weight[v]
@@ -233,16 +240,20 @@ def _join(net: Network, st: State, v: int, c: int) -> int:
 @njit(cache=True)
 def filter_neighbours(net: Network, st: State, v: int) -> int:
     """Take from the neighbours of a placed block the chips that would close a triangle."""
-    c = lowest(st.domain[v])
-    outward, inward = ~st.relation[3, c], ~st.relation[4, c]
+    domain, c = st.domain, lowest(st.domain[v])
+    outward, inward = st.relation[3, c], st.relation[4, c]
     for i in range(net.succ_ptr[v], net.succ_ptr[v + 1]):
-        rule = shrink(net, st, net.succ[i], outward, TRIANGLE)
-        if rule != OK:
-            return rule
+        w = net.succ[i]
+        if domain[w] & outward:
+            rule = shrink(net, st, w, ~outward, TRIANGLE)
+            if rule != OK:
+                return rule
     for i in range(net.pred_ptr[v], net.pred_ptr[v + 1]):
-        rule = shrink(net, st, net.pred[i], inward, TRIANGLE)
-        if rule != OK:
-            return rule
+        u = net.pred[i]
+        if domain[u] & inward:
+            rule = shrink(net, st, u, ~inward, TRIANGLE)
+            if rule != OK:
+                return rule
     return OK
 
 
@@ -253,12 +264,29 @@ def _add_chip_edge(net: Network, st: State, a: int, c: int, v: int) -> int:
         return clash(st, TRIANGLE, v)
     st.relation_trail[st.cursor[RELATIONS]] = st.relation
     st.cursor[RELATIONS] += 1
+    before = st.relation_trail[st.cursor[RELATIONS] - 1]
     add_relation(st.relation, a, c)
+    done_list, domain = st.done_list, st.domain
+    outward, inward = st.relation[3] & ~before[3], st.relation[4] & ~before[4]
     for i in range(st.cursor[DONE]):
-        rule = filter_neighbours(net, st, st.done_list[i])
-        if rule != OK:
-            return rule
+        w = done_list[i]
+        e = lowest(domain[w])
+        if (outward[e] | inward[e]) and _touches(net, domain, w, outward[e], inward[e]):
+            rule = filter_neighbours(net, st, w)
+            if rule != OK:
+                return rule
     return OK
+
+
+@njit(cache=True)
+def _touches(net: Network, domain, v: int, outward: int, inward: int) -> bool:
+    for i in range(net.succ_ptr[v], net.succ_ptr[v + 1]):
+        if domain[net.succ[i]] & outward:
+            return True
+    for i in range(net.pred_ptr[v], net.pred_ptr[v + 1]):
+        if domain[net.pred[i]] & inward:
+            return True
+    return False
 
 
 @njit(cache=True)
@@ -323,21 +351,29 @@ def propagate(net: Network, st: State) -> int:
 
 @njit(cache=True)
 def _revise(net: Network, st: State, v: int) -> int:
-    d = st.domain[v]
-    at_least, at_most = ~(up_to(lowest(d)) ^ bit(lowest(d))), up_to(highest(d))
+    domain, triple = st.domain, net.triple
+    d = domain[v]
+    too_low, too_high = bit(lowest(d)) - 1, ~up_to(highest(d))
     for i in range(net.succ_ptr[v], net.succ_ptr[v + 1]):
-        rule = shrink(net, st, net.succ[i], at_least, ORDER)
-        if rule != OK:
-            return rule
+        w = net.succ[i]
+        if domain[w] & too_low:
+            rule = shrink(net, st, w, ~too_low, ORDER)
+            if rule != OK:
+                return rule
     for i in range(net.pred_ptr[v], net.pred_ptr[v + 1]):
-        rule = shrink(net, st, net.pred[i], at_most, ORDER)
-        if rule != OK:
-            return rule
+        u = net.pred[i]
+        if domain[u] & too_high:
+            rule = shrink(net, st, u, ~too_high, ORDER)
+            if rule != OK:
+                return rule
     for i in range(net.triple_ptr[v], net.triple_ptr[v + 1]):
-        rule = _between(net, st, net.triple_of[i])
-        if rule != OK:
-            return rule
-    d = st.domain[v]
+        t = net.triple_of[i]
+        du, dw, dv = domain[triple[t, 0]], domain[triple[t, 1]], domain[triple[t, 2]]
+        if dw & ~(du | dv) or (dw & du == 0 and dw != dv) or (dw & dv == 0 and dw != du):
+            rule = _between(net, st, t)
+            if rule != OK:
+                return rule
+    d = domain[v]
     if d & (d - 1) == 0 and not st.done[v]:
         return _place(net, st, v)
     return OK
@@ -383,10 +419,57 @@ def _check_no_skip(net: Network, st: State) -> int:
             rule = _force_only(net, st, c)
             if rule != OK:
                 return rule
-    if net.spare == 0:
-        for c in range(top + 1, net.chips):
-            if st.count[c] == 0:
-                return _cut_above(net, st, c)
+    if net.spare > 0:
+        return OK
+    for c in range(top + 1, net.chips):
+        if st.count[c] == 0:
+            rule = _cut_above(net, st, c)
+            if rule != OK:
+                return rule
+            break
+    return _check_fillers(net, st, top)
+
+
+@njit(cache=True)
+def _check_fillers(net: Network, st: State, top: int) -> int:
+    """Every unused chip up to ``top`` finds a block of its own (earliest-deadline matching of
+    chips to intervals, as in Glover 1967)."""
+    last = top
+    while last >= 0 and st.placed[last] > 0:
+        last -= 1
+    if last < 0:
+        return OK
+    ready = np.zeros(net.chips, np.int64)
+    for c in range(last + 1):
+        for e in range(c, net.chips):
+            ready[e] += st.span[c, e]
+        if st.placed[c] > 0:
+            continue
+        e = c
+        while e < net.chips and ready[e] == 0:
+            e += 1
+        if e == net.chips:
+            return clash(st, NO_SKIP, -1 - c)
+        ready[e] -= 1
+    return OK
+
+
+@njit(cache=True)
+def limit_reach(net: Network, st: State, v: int, ahead: int) -> int:
+    """Shrink the domain of ``v`` to chips whose lower neighbours others can still fill.
+
+    All blocks before ``v`` in topological order must be placed; ``ahead`` blocks behind it are.
+    Chips below f(v) that are unused can only be filled by blocks that ``v`` does not reach.
+    """
+    if net.spare > 0:
+        return OK
+    fillers = len(st.domain) - st.cursor[DONE] - (net.after[v] - ahead)
+    top = highest(st.domain[v])
+    for c in range(top):
+        if st.placed[c] == 0:
+            fillers -= 1
+            if fillers < 0:
+                return shrink(net, st, v, up_to(c), NO_SKIP)
     return OK
 
 

@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import connected_components
 from go_rl.core import FREE, Objective, Problem, ProblemError
 from go_rl.solvers.between import between_triples
 from go_rl.solvers.bitset import ALL
-from go_rl.solvers.heads_tails import sums_after, sums_before
+from go_rl.solvers.heads_tails import counts_after, counts_before, sums_after, sums_before
 from go_rl.solvers.network import Network
 from go_rl.solvers.replication import replicated_nodes
 
@@ -102,6 +102,7 @@ def ring_instance(problem: Problem) -> RingInstance:
             group_bytes=group_bytes,
             capacity=capacity,
             start=start,
+            after=counts_after(succ_ptr, succ),
             triangle=problem.rules.triangle,
             all_chips=problem.all_chips,
             memory=problem.memory,
@@ -192,7 +193,9 @@ def _weights(
     np.maximum.at(sizes, graph.weight_group[tied], size[tied])
     copies = np.flatnonzero(replicated & (size > 0))
     for extra, node in enumerate(copies):
-        pairs |= {(b, groups + extra) for b in _consumer_blocks(problem, replicated, block_of, node)}
+        pairs |= {
+            (b, groups + extra) for b in _consumer_blocks(problem, replicated, block_of, node)
+        }
     pairs_array = np.array(sorted(pairs), np.int64).reshape(-1, 2)
     group_ptr, group = _rows(pairs_array[:, 0], pairs_array[:, 1], blocks)
     return weight, group_ptr, group, np.concatenate([sizes, size[copies]])
@@ -237,6 +240,13 @@ def _start(
                 f"rule colocation: node {problem.graph.names[node]!r} is fixed to chip {chip}, "
                 "and a node that must share its chip is fixed to another"
             )
+    reach = len(leader) - counts_after(*succs)
+    room_above = len(leader) - counts_before(*preds)
+    for c in range(chips):
+        out = reach < c
+        if problem.all_chips:
+            out = out | (room_above < chips - 1 - c)
+        start[out] &= ~(np.int64(1) << np.int64(c))
     if problem.memory and weight.any():
         room = np.array([c.memory_bytes for c in problem.package.chips])
         before = sums_before(*preds, weight.astype(np.float64))

@@ -24,12 +24,15 @@ from go_rl.solvers.tree_search import EXHAUSTED, FOUND, NO_PROPOSAL, search
 CODE = {status: i for i, status in enumerate(STATUS_CODES)}
 """Small integer of each `Status`, as kernels and `Samples.status` hold it."""
 
+FAITH = 50.0
+"""Log-odds that FIX gives a proposed chip when it must fall back on cuts of a linear order."""
+
 
 @dataclass(frozen=True)
 class SolverOptions:
     """Effort of the search."""
 
-    quick_failures: int = 100
+    quick_failures: int = 10
     """Contradictions before the tree search yields to cuts of a linear order."""
     full_failures: int = 20_000
     """Contradictions in the last attempt, when no linear order has a legal cut."""
@@ -79,25 +82,25 @@ def _solve(net: Network, st: State, log_probs, proposal, order, failures, seed, 
     blocks = len(order)
     levels = np.empty((blocks + 1, 6), np.int64)
     trail, done, relations = st.cursor[0], st.cursor[1], st.cursor[2]
-    verdict, depth = search(net, st, log_probs, proposal, order, failures[0], random, levels)
-    if verdict == FOUND:
-        _read_out(st, levels, depth, chip, mask)
-    undo(net, st, trail, done, relations)
-    if verdict == FOUND or verdict == EXHAUSTED:
-        return verdict
-    wish = expected_chips(net, log_probs)
+    for attempt in range(2):
+        verdict, depth = search(
+            net, st, log_probs, proposal, order, failures[0], attempt == 1, random, levels
+        )
+        if verdict == FOUND:
+            _read_out(st, levels, depth, chip, mask)
+        undo(net, st, trail, done, relations)
+        if verdict == FOUND or (verdict == EXHAUSTED and attempt == 0):
+            return verdict
+    wish, biased = expected_chips(net, log_probs), log_probs.copy()
     for v in range(blocks):
         if proposal[v] != NO_PROPOSAL:
             wish[v] = proposal[v]
-    biased = log_probs.copy()
-    for v in range(blocks):
-        if proposal[v] != NO_PROPOSAL:
-            biased[v, proposal[v]] += 50.0
-    if sample_cuts(net, guided_order(net, wish), st.domain, biased, random, chip, mask):
-        return FOUND
-    if sample_cuts(net, order, st.domain, biased, random, chip, mask):
-        return FOUND
-    verdict, depth = search(net, st, log_probs, proposal, order, failures[1], random, levels)
+            biased[v, proposal[v]] += FAITH
+    for guided in (True, False):
+        line = guided_order(net, wish) if guided else order
+        if sample_cuts(net, line, st.domain, biased, random, chip, mask):
+            return FOUND
+    verdict, depth = search(net, st, log_probs, proposal, order, failures[1], False, random, levels)
     if verdict == FOUND:
         _read_out(st, levels, depth, chip, mask)
     undo(net, st, trail, done, relations)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from go_rl.solvers.bitset import bit, lowest
+from go_rl.solvers.bitset import bit, lowest, up_to
 from go_rl.solvers.network import Network, State
 from go_rl.solvers.propagation import (
     DONE,
@@ -18,6 +18,7 @@ from go_rl.solvers.propagation import (
     OK,
     RELATIONS,
     TRAIL,
+    limit_reach,
     propagate,
     shrink,
     undo,
@@ -72,7 +73,25 @@ def draw(log_probs, domain: int, random) -> int:
 
 
 @njit(cache=True)
-def search(net: Network, st: State, log_probs, proposal, order, max_failures: int, random, levels):
+def _first_unused(st: State) -> int:
+    c = 0
+    while c < len(st.placed) and st.placed[c] > 0:
+        c += 1
+    return c
+
+
+@njit(cache=True)
+def search(
+    net: Network,
+    st: State,
+    log_probs,
+    proposal,
+    order,
+    max_failures: int,
+    tight: bool,
+    random,
+    levels,
+):
     """Extend the state to a complete partition.
 
     Args:
@@ -81,6 +100,7 @@ def search(net: Network, st: State, log_probs, proposal, order, max_failures: in
         proposal: [M] chips for FIX, or `NO_PROPOSAL`.
         order: [M] blocks in the order of drawing.
         max_failures: contradictions after which to stop.
+        tight: open chips one after another, never leaving a gap to be filled later.
         random: [1] uint64.
         levels: [M + 1, 6] scratch; on FOUND its rows hold (block, chip, domain when drawn).
 
@@ -97,6 +117,11 @@ def search(net: Network, st: State, log_probs, proposal, order, max_failures: in
         if st.done[v] or (fixing and (proposal[v] < 0 or domain & bit(proposal[v]) == 0)):
             at += 1
             continue
+        if not fixing and order[at - blocks] == at - blocks:
+            limit_reach(net, st, v, st.cursor[DONE] - v)
+            if tight:
+                shrink(net, st, v, up_to(_first_unused(st)), NO_SKIP)
+            domain = st.domain[v]
         c = proposal[v] if fixing else draw(log_probs[v], domain, random)
         row = levels[depth]
         row[0], row[1], row[2] = v, c, domain
