@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from dataclasses import dataclass
+from functools import cached_property
 
 from go_rl.core import ReadError
 
@@ -28,7 +30,7 @@ class Shape:
     def is_tuple(self) -> bool:
         return self.dtype == TUPLE
 
-    @property
+    @cached_property
     def elements(self) -> int:
         """Elements of an array; of a tuple those of its first part."""
         if self.is_tuple:
@@ -40,7 +42,7 @@ class Shape:
         """Bytes of one element (0 for a tuple)."""
         return 0.0 if self.is_tuple else _bits(self.dtype) / 8
 
-    @property
+    @cached_property
     def num_bytes(self) -> float:
         """Bytes of all arrays inside."""
         return float(sum(math.ceil(leaf.elements * leaf.itemsize) for leaf in self.leaves()))
@@ -91,13 +93,18 @@ def parse_shape(text: str, start: int = 0) -> tuple[Shape, int]:
             match = _ARRAY.match(text, place)
             if match is None:
                 raise ReadError(f"expected an HLO shape at {text[place : place + 40]!r}")
-            _bits(match[1])
-            dims, layout = _dims(match[2]), (match[3] or "").split(":")[0]
-            shape = Shape(match[1], dims, layout=_layout(layout, len(dims)))
+            shape = _array(match[1], match[2], match[3] or "")
             place = match.end()
         if not open_tuples:
             return shape, place
         open_tuples[-1].append(shape)
+
+
+@functools.lru_cache(maxsize=4096)
+def _array(dtype: str, dimensions: str, layout: str) -> Shape:
+    _bits(dtype)
+    dims = _dims(dimensions)
+    return Shape(dtype, dims, layout=_layout(layout.split(":")[0], len(dims)))
 
 
 def _dims(text: str) -> tuple[int, ...]:

@@ -6,6 +6,7 @@ import enum
 import re
 import zipfile
 from pathlib import Path
+from typing import BinaryIO
 
 from go_rl.core import ReadError
 from go_rl.readers.archive import MANIFEST
@@ -40,13 +41,13 @@ def recognise(path: Path) -> Format:
     head = _head(path)
     if head.startswith(b"PK"):
         return _zip_format(path)
-    text = _as_text(head)
-    if text is not None:
-        found = _text_format(text)
-        if found is not None:
-            return found
+    # No text begins with the tags of an ONNX model, but a model may hold any text.
     if _looks_like_onnx(path):
         return Format.ONNX
+    text = _as_text(head)
+    found = None if text is None else _text_format(text)
+    if found is not None:
+        return found
     raise ReadError(f"{path}: not a model that go_rl reads; accepted are {ACCEPTED}")
 
 
@@ -120,7 +121,7 @@ def _looks_like_onnx(path: Path) -> bool:
     return 7 in seen or {1, 8} <= seen
 
 
-def _read_varint(file) -> int:
+def _read_varint(file: BinaryIO) -> int:
     """Read one protobuf varint; negative when the file ends or the number is too long."""
     value = 0
     for shift in range(0, 70, 7):

@@ -33,10 +33,53 @@ def test_bad_content_is_one_clear_error(tmp_path, content, message):
 
 
 def test_missing_file_and_directory(tmp_path):
-    with pytest.raises(ReadError, match="no such file; accepted are ONNX"):
+    with pytest.raises(ReadError, match="no such file; accepted are ONNX, a go_rl graph"):
         load(tmp_path / "absent.onnx")
     with pytest.raises(ReadError, match="a directory; accepted are"):
         load(tmp_path)
+
+
+@pytest.fixture
+def onnx_file(tmp_path):
+    """A real ONNX model under a name that says otherwise, with text inside that says otherwise."""
+    from onnx import TensorProto, helper
+
+    node = helper.make_node("Relu", ["x"], ["y"], name="func.func @module")
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 4])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", 4])
+    model = helper.make_model(helper.make_graph([node], "g", [x], [y]), doc_string="\nmodule @m\n")
+    path = tmp_path / "model.json"
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+def test_onnx_is_recognised_and_gets_its_dims(onnx_file):
+    graph = load(onnx_file, dims={"batch": 3})
+    assert graph.flops.sum() == 12
+
+
+def test_a_cut_onnx_file(onnx_file):
+    whole = onnx_file.read_bytes()
+    for size in (len(whole) // 4, len(whole) // 2, len(whole) - 1):
+        onnx_file.write_bytes(whole[:size])
+        with pytest.raises(ReadError, match=r"truncated|not a model") as error:
+            load(onnx_file)
+        assert str(onnx_file) in str(error.value)
+
+
+def test_a_jax_function_by_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tiny_model_for_load.py").write_text(
+        "import jax.numpy as jnp\n"
+        "def make(batch=2):\n"
+        "    return (lambda x: jnp.tanh(x) + x), (jnp.ones((batch, 4)),)\n"
+    )
+    graph = load("tiny_model_for_load:make", dims={"batch": 3})
+    assert graph.flops.sum() == 12
+    with pytest.raises(ReadError, match="training=True applies to PipeDream"):
+        load("tiny_model_for_load:make", training=True)
+    with pytest.raises(ReadError, match="no_such_module_at_all"):
+        load("no_such_module_at_all:make")
 
 
 @pytest.fixture
