@@ -1,4 +1,4 @@
-"""FLOP, bytes and kind of every JAX primitive, as XLA counts them on the unoptimised program.
+"""FLOP and bytes of every JAX primitive, as XLA counts them on the unoptimised program.
 
 The common primitives are closed-form; the rest are priced by XLA itself, one primitive at a time
 (`jax_xla_cost`). Two of XLA's conventions are worth knowing: a transpose is a change of layout and
@@ -14,198 +14,13 @@ from typing import Any
 import numpy as np
 
 from go_rl.core.errors import UnknownOperatorError
-from go_rl.core.op_kind import OpKind
+from go_rl.readers.jax_primitives import ELEMENTWISE, ONE_FLOP, OPAQUE, REDUCTIONS, TRANSCENDENTAL
 from go_rl.readers.jax_values import Cost, Value
 from go_rl.readers.jax_xla_cost import cost_key, xla_cost, xla_saving
 
 Params = Mapping[str, Any]
 Rule = Callable[[Sequence[Value], Sequence[Value], Params], Cost | None]
 """Cost from operands, results and parameters; None: leave it to XLA."""
-
-ONE_FLOP = frozenset(
-    (
-        "abs",
-        "add",
-        "add_any",
-        "and",
-        "bitcast_convert_type",
-        "ceil",
-        "clamp",
-        "clz",
-        "div",
-        "eq",
-        "floor",
-        "ge",
-        "gt",
-        "is_finite",
-        "le",
-        "lt",
-        "max",
-        "min",
-        "mul",
-        "ne",
-        "neg",
-        "not",
-        "or",
-        "population_count",
-        "reduce_precision",
-        "rem",
-        "round",
-        "select_n",
-        "shift_left",
-        "shift_right_arithmetic",
-        "shift_right_logical",
-        "sign",
-        "sub",
-        "xor",
-    )
-)
-"""Element-wise primitives of one FLOP an element (XLA counts comparisons and selects too)."""
-
-TRANSCENDENTAL = frozenset(
-    (
-        "atan2",
-        "cbrt",
-        "cos",
-        "erf",
-        "exp",
-        "expm1",
-        "log",
-        "log1p",
-        "pow",
-        "rsqrt",
-        "sin",
-        "sqrt",
-        "tan",
-        "tanh",
-    )
-)
-"""Element-wise primitives that XLA counts as transcendentals, not FLOP."""
-
-ELEMENTWISE = (
-    ONE_FLOP
-    | TRANSCENDENTAL
-    | frozenset(
-        (
-            "acos",
-            "acosh",
-            "asin",
-            "asinh",
-            "atan",
-            "atanh",
-            "convert_element_type",
-            "cosh",
-            "digamma",
-            "erf_inv",
-            "erfc",
-            "exp2",
-            "imag",
-            "integer_pow",
-            "lgamma",
-            "logistic",
-            "nextafter",
-            "real",
-            "complex",
-            "conj",
-            "sinh",
-            "square",
-            "threefry2x32",
-        )
-    )
-)
-IDENTITY = frozenset(
-    (
-        "copy",
-        "copy_p",
-        "name",
-        "optimization_barrier",
-        "pbroadcast",
-        "pvary",
-        "sharding_constraint",
-        "stop_gradient",
-        "reshard",
-        "mesh_cast",
-        "layout_constraint",
-    )
-)
-"""Primitives that XLA's program does not contain or charges nothing for: results are aliases."""
-
-LAYOUT = frozenset(
-    (
-        "broadcast_in_dim",
-        "concatenate",
-        "expand_dims",
-        "pad",
-        "reshape",
-        "rev",
-        "slice",
-        "split",
-        "squeeze",
-        "tile",
-        "transpose",
-    )
-)
-INDEXED = frozenset(("dynamic_slice", "dynamic_update_slice", "gather"))
-REDUCTIONS = frozenset(
-    (
-        "reduce_and",
-        "reduce_max",
-        "reduce_min",
-        "reduce_or",
-        "reduce_prod",
-        "reduce_sum",
-        "reduce_xor",
-    )
-)
-OTHER_REDUCTIONS = frozenset(
-    (
-        "approx_top_k",
-        "argmax",
-        "argmin",
-        "cumlogsumexp",
-        "cummax",
-        "cummin",
-        "cumprod",
-        "cumsum",
-        "reduce",
-        "reduce_window",
-        "reduce_window_max",
-        "reduce_window_min",
-        "reduce_window_sum",
-        "sort",
-        "top_k",
-    )
-)
-OPAQUE = frozenset(
-    (
-        "custom_partitioning",
-        "ffi_call",
-        "io_callback",
-        "pallas_call",
-        "pure_callback",
-        "shard_map",
-        "tpu_custom_call",
-        "xla_pmap",
-    )
-)
-"""Primitives whose work XLA itself cannot see."""
-
-
-def kind_of(op_type: str, has_operands: bool) -> OpKind:
-    """Return the `OpKind` of a primitive."""
-    if op_type in ("dot_general", "ragged_dot", "ragged_dot_general"):
-        return OpKind.MATMUL
-    if op_type == "conv_general_dilated":
-        return OpKind.CONVOLUTION
-    if op_type in ELEMENTWISE:
-        return OpKind.ELEMENTWISE
-    if op_type in REDUCTIONS or op_type in OTHER_REDUCTIONS or op_type.startswith("select_and_"):
-        return OpKind.REDUCTION
-    if op_type in LAYOUT or op_type in IDENTITY:
-        return OpKind.MOVEMENT if has_operands else OpKind.CONSTANT
-    if op_type in INDEXED or op_type.startswith("scatter"):
-        return OpKind.GATHER
-    return OpKind.OTHER if has_operands else OpKind.CONSTANT
 
 
 def cost_of(
@@ -262,7 +77,7 @@ def shared_splats(
     for value in inputs:
         if value.shape != () or out.shape == () or not value.is_literal:
             continue
-        key = (repr(value.known), str(value.dtype), out.shape)
+        key = (repr(np.asarray(value.known).item()), str(value.dtype), out.shape)
         if key in seen:
             spared -= value.itemsize * (1 + out.size)
         seen.add(key)
@@ -315,6 +130,18 @@ def _dot_general(inputs: Sequence[Value], outputs: Sequence[Value], params: Para
     (contracted, _), _ = params["dimension_numbers"]
     depth = prod(inputs[0].shape[d] for d in contracted)
     return _plain(inputs, outputs, 2.0 * outputs[0].size * depth)
+
+
+def _triangular_solve(inputs: Sequence[Value], outputs: Sequence[Value], params: Params) -> Cost:
+    """Forward substitution: one multiply and add for each entry of the triangle and column."""
+    return _plain(inputs, outputs, float(inputs[1].size * inputs[0].shape[-1]))
+
+
+def _lu(inputs: Sequence[Value], outputs: Sequence[Value], params: Params) -> Cost:
+    """Gaussian elimination of a tall m × n matrix: n² (m − n / 3) FLOP."""
+    *batch, rows, columns = inputs[0].shape
+    tall, wide = max(rows, columns), min(rows, columns)
+    return _plain(inputs, outputs, prod(batch) * wide**2 * (tall - wide / 3))
 
 
 def _integer_pow(inputs: Sequence[Value], outputs: Sequence[Value], params: Params) -> Cost | None:
@@ -411,6 +238,7 @@ _RULES: dict[str, Rule] = {
     "expand_dims": lambda i, o, p: _plain(i, o),
     "integer_pow": _integer_pow,
     "iota": lambda i, o, p: _plain((), o),
+    "lu": _lu,
     "pad": lambda i, o, p: _plain(i, o),
     "reduce_window_max": _reduce_window,
     "reduce_window_min": _reduce_window,
@@ -422,4 +250,5 @@ _RULES: dict[str, Rule] = {
     "square": lambda i, o, p: Cost(float(o[0].size), 3.0 * o[0].num_bytes),
     "squeeze": lambda i, o, p: _plain(i, o),
     "transpose": lambda i, o, p: Cost(),
+    "triangular_solve": _triangular_solve,
 }

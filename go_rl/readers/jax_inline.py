@@ -14,8 +14,10 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 from go_rl.core.errors import ReadError
-from go_rl.readers.jax_costs import IDENTITY, cost_of, kind_of, shared_splats
+from go_rl.core.op_kind import OpKind
+from go_rl.readers.jax_costs import cost_of, shared_splats
 from go_rl.readers.jax_known import known_result, known_scalar
+from go_rl.readers.jax_primitives import IDENTITY, kind_of
 from go_rl.readers.jax_source import join_scopes, source_line
 from go_rl.readers.jax_unroll import read_loop
 from go_rl.readers.jax_values import Cost, Equation, Value, mark_live, total_cost
@@ -178,7 +180,8 @@ class Inliner:
         inputs = [self._value(frame, v) for v in eqn.invars]
         around = frame.context
         scope = join_scopes(around.scope, str(eqn.source_info.name_stack))
-        context = replace(around, scope=scope, line=source_line(eqn) or around.line)
+        line = source_line(eqn) or around.line
+        context = Context(scope, line, around.fold_inner, around.splats)
 
         def bind(results: list[Value]) -> None:
             frame.values.update(zip(eqn.outvars, results, strict=True))
@@ -191,8 +194,7 @@ class Inliner:
         elif name in ("scan", "while"):
             read_loop(self, eqn, inputs, bind, context)
         elif name == "cond":
-            branch = self._dearest(eqn.params["branches"])
-            self.call(branch, inputs[1:], bind, replace(context, splats=set()))
+            self._cond(eqn, inputs, bind, context)
         elif name in IDENTITY:
             bind(inputs[: len(eqn.outvars)])
         else:
@@ -218,6 +220,21 @@ class Inliner:
         constants = inputs[before : before + counts.solve]
         operands = inputs[sum(counts) :]
         self.call(eqn.params["jaxprs"].solve, constants + operands, bind, context)
+
+    def _cond(self, eqn: Any, inputs: list[Value], bind: Finish, context: Context) -> None:
+        """Inline the dearest branch, then a node without cost where the predicate chooses."""
+
+        def choose(results: list[Value]) -> None:
+            outputs = [Value(v.shape, v.dtype, output=i) for i, v in enumerate(results)]
+            operands = [inputs[0], *results]
+            node = Equation("cond", OpKind.CONTROL, operands, outputs)
+            node.scope, node.line = context.scope, context.line
+            self.emit(node)
+            bind(outputs)
+
+        branch = self._dearest(eqn.params["branches"])
+        finish = choose if inputs[0].producer is not None else bind
+        self.call(branch, inputs[1:], finish, replace(context, splats=set()))
 
     def _dearest(self, branches: Sequence[ClosedJaxpr]) -> ClosedJaxpr:
         """The branch of most FLOP (then bytes) stands for a ``cond``."""

@@ -37,7 +37,8 @@ def trace_jax(
     `custom_vjp`, `checkpoint`, …) are inlined. A ``scan``, or a ``while`` whose trips are known, is
     unrolled while all unrolled equations stay under ``options.unroll_limit``; beyond, its inner
     loops are folded first, then the loop itself: one `OpKind.CONTROL` node that costs the body
-    times the trips. Of a ``cond`` the dearest branch (FLOP, then bytes) is taken. Equations that no
+    times the trips. Of a ``cond`` the dearest branch (FLOP, then bytes) is
+    taken, and a ``cond`` node without cost follows where the predicate chooses. Equations that no
     result depends on are left out, and so are inputs that nothing reads.
 
     Weights are the array leaves of the arguments whose positions are in ``weights``, and arrays
@@ -63,7 +64,7 @@ def trace_jax(
             inliner.emit(_input(leaf))
     results = inliner.run(jaxpr, inputs)
     mark_live(inliner.equations, results)
-    notes = [*inliner.notes, *_unread(inliner.equations)]
+    notes = [*dict.fromkeys(inliner.notes), *_unread(inliner.equations)]
     meta = {"format": "jax", "dims": dict(dims or {}), "notes": notes}
     return _assemble(title, meta, inliner.equations, results)
 

@@ -64,4 +64,5 @@ def _ask(
         return None
     if not analysis:
         return None
-    return Cost(float(analysis.get("flops", 0.0)), float(analysis.get("bytes accessed", 0.0)))
+    counts = [float(analysis.get(name, 0.0)) for name in ("flops", "bytes accessed")]
+    return Cost(*(max(count, 0.0) for count in counts))  # -1 stands for a library call's FLOP
