@@ -1,6 +1,6 @@
 """Hand-written plans for every rule: legal ones, and illegal ones that break exactly one rule."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -100,6 +100,12 @@ RING_CASES = [
          "abc", CHAIN, [0, 1, 2], {0: (1,)}, "default"),
     Case("a cheap node has dear ancestors", "copy-cost", ("'b'",),
          "abc", CHAIN, [0, 0, 1], {1: (1,)}, "default", {"seconds": {"b": CHEAP}}),
+    Case("a copy costs just too much", "copy-cost", ("'a'",),
+         "abc", CHAIN, [0, 1, 2], {0: (1,)}, "default",
+         {"seconds": {"a": 0.0012, "b": 0.5, "c": 0.4988}}),
+    Case("a copy costs just not too much", None, (),
+         "abc", CHAIN, [0, 1, 2], {0: (1,)}, "default",
+         {"seconds": {"a": 0.001, "b": 0.5, "c": 0.499}}),
     Case("each ancestor is counted once", None, (),
          "stuvx", [("s", "t"), ("s", "u"), ("t", "v"), ("u", "v"), ("v", "x")],
          [0, 0, 0, 0, 1], {3: (1,)}, "default",
@@ -211,6 +217,13 @@ def test_status_says_what_kind_of_failure_it_is(problem_of, small_ring):
     wrong = problem_of("ab", [("a", "b")], small_ring(2), per_node={"seconds": {"a": np.inf}})
     assert legal(wrong, np.array([0, 1]), {})[0].status is Status.UNSUPPORTED
     assert legal(wrong, np.array([1, 0]), {})[0].status is Status.ILLEGAL
+
+
+def test_on_a_ring_a_cpu_has_a_memory_too(problem_of, small_ring, small_boxes):
+    package = replace(small_boxes(1, 1), links=small_ring(2).links)
+    problem = problem_of("ab", [("a", "b")], package, per_node={"weights": {"b": 11}})
+    found = legal(problem, np.array([0, 1]), {})
+    assert [(v.rule, "chip 1 holds 11 bytes" in v.message) for v in found] == [("weights", True)]
 
 
 def test_messages_of_one_rule_are_limited(problem_of, small_ring):
