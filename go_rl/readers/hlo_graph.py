@@ -156,6 +156,8 @@ class HloWalk:
             trips = self.costs.trips(instruction, self._names(frame.computation))
             if trips == 0:
                 return _operands(instruction, frame)[0]
+            loop = frame.prefix + instruction.name
+            self.builder.meta["notes"].append(f"loop {loop} is one node: {trips} trips")
         return self._node(instruction, frame)
 
     def _parameter(self, instruction: Instruction, frame: _Frame) -> Value:

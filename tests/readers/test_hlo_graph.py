@@ -164,6 +164,7 @@ def test_a_long_loop_is_folded(tmp_path):
     assert graph.names == ("x", "w")
     assert graph.kind[1] == OpKind.CONTROL
     assert graph.flops[1] == 3000 * (8 + 1 + 1)
+    assert graph.meta["notes"] == ["loop w is one node: 3000 trips"]
 
 
 FUSION = """HloModule fused
