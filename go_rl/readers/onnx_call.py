@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ _BITS = {
 }
 
 
+@functools.cache
 def itemsize(element: int) -> float:
     """Return the bytes of one element of ONNX element type ``element`` (a string counts as 1)."""
     name = TensorProto.DataType.Name(element)

@@ -22,11 +22,11 @@ def no_flops(call: Call) -> float:
     return 0.0
 
 
-def per_element(count: float) -> Formula:
+def per_element(count: float | int) -> Formula:
     """``count`` FLOP an element of the first result."""
 
     def flops(call: Call) -> float:
-        return count * call.result.size
+        return float(count * call.result.size)
 
     return flops
 
@@ -66,7 +66,7 @@ def fast_gelu(call: Call) -> float:
     return (8.0 + call.has(1)) * call.result.size
 
 
-ELEMENTWISE_FLOPS: dict[float, str] = {
+ELEMENTWISE_FLOPS: dict[int, str] = {
     0: "Cos Erf Exp Log Pow Sin Sqrt Tan Tanh Atan BitCast",
     1: "Abs Add And BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast CastLike Ceil Div"
     " Equal Floor Greater GreaterOrEqual IsNaN Less LessOrEqual Mul Neg Not Or Reciprocal Relu"

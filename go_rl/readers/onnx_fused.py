@@ -27,7 +27,7 @@ def recurrent(gates: int, elementwise: int) -> Formula:
     return flops
 
 
-def _attention_flops(batch_heads: float, q: int, k: int, d: int, d_value: int, extra: int) -> float:
+def _attention_flops(batch_heads: int, q: int, k: int, d: int, d_value: int, extra: int) -> float:
     """``QK^T`` and ``PV`` products, scaling, softmax (4), and ``extra`` FLOP a score."""
     scores = batch_heads * q * k
     return scores * (2.0 * d + 2.0 * d_value + 5.0 + extra) - batch_heads * q

@@ -212,7 +212,8 @@ def _body_work(walk: Walk, body: onnx.GraphProto, values: Values) -> _Work:
     for name in {i for n in body.node for i in (*n.input, *captured_names(n)) if i}:
         if name in inner:
             weights.update(inner[name].weights)
-    return _Work(sum(n.flops for n in nodes), sum(n.bytes_accessed for n in nodes), weights)
+    flops, num_bytes = sum(n.flops for n in nodes), sum(n.bytes_accessed for n in nodes)
+    return _Work(float(flops), float(num_bytes), weights)
 
 
 def _type_of(graph: onnx.GraphProto, value: onnx.ValueInfoProto) -> onnx.TypeProto:
@@ -232,7 +233,7 @@ def _call(
         attributes={
             a.name: onnx.helper.get_attribute_value(a)
             for a in node.attribute
-            if not a.HasField("g") and not a.HasField("t")
+            if a.type not in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.TENSOR)
         },
         inputs=tuple(values[i].tensor if i else None for i in node.input),
         outputs=tuple(_tensor(types[o]) if o else None for o in node.output),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -110,15 +111,24 @@ def _light_tensor(tensor: onnx.TensorProto) -> onnx.TensorProto:
     return onnx.TensorProto(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims)
 
 
-def _mark_places(nodes: object, place: str) -> None:
+def _mark_places(nodes: Any, place: str) -> None:
     stack = [(nodes, place)]
     while stack:
         nodes, place = stack.pop()
-        for i, node in enumerate(nodes):  # type: ignore[arg-type]
+        for i, node in enumerate(nodes):
             node.doc_string = f"{place}.node[{i}]"
             for attribute in node.attribute:
+                if not attribute.type:
+                    attribute.type = _guessed_type(attribute)
                 if attribute.HasField("g"):
                     stack.append((attribute.g.node, f"{node.doc_string}.{attribute.name}"))
+
+
+def _guessed_type(attribute: onnx.AttributeProto) -> Any:
+    """Return the type of an attribute in the oldest files, which do not store it."""
+    fields = ("f", "i", "s", "t", "g", "floats", "ints", "strings", "tensors", "graphs")
+    present = {descriptor.name for descriptor, _ in attribute.ListFields()}
+    return next((n for n, name in enumerate(fields, start=1) if name in present), 7)
 
 
 def _load_small_external(model: onnx.ModelProto, folder: Path) -> None:

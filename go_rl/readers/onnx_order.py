@@ -11,11 +11,9 @@ from go_rl.core.errors import ReadError, nearest
 
 def captured_names(node: onnx.NodeProto) -> set[str]:
     """Return the names that the subgraphs of ``node`` read from outside themselves."""
-    if not any(a.HasField("g") for a in node.attribute):
-        return set()
+    stack = [a.g for a in node.attribute if a.type == onnx.AttributeProto.GRAPH]
     read: set[str] = set()
     defined: set[str] = set()
-    stack = [a.g for a in node.attribute if a.HasField("g")]
     while stack:
         graph = stack.pop()
         defined.update(v.name for v in graph.input)

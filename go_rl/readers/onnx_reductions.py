@@ -12,12 +12,12 @@ def ceil_log2(n: int) -> int:
     return max(0, (n - 1).bit_length())
 
 
-def reduction(before: float = 0.0, after: float = 0.0) -> Formula:
+def reduction(before: float | int = 0, after: float | int = 0) -> Formula:
     """A reduction costs inputs - outputs, plus ``before`` an input and ``after`` an output."""
 
     def flops(call: Call) -> float:
         n, out = call.operand(0).size, call.result.size
-        return max(0, n - out) + before * n + after * out
+        return float(max(0, n - out) + before * n + after * out)
 
     return flops
 
@@ -86,10 +86,10 @@ def global_average_pool(call: Call) -> float:
 
 
 def batch_norm(call: Call) -> float:
-    """Subtract mean, multiply by rsqrt(variance + epsilon) and scale, add bias: ``4n + C``."""
+    """Subtract mean, multiply by ``scale * rsqrt(variance + epsilon)``, add bias: ``3n + 2C``."""
     n, channels = call.operand(0).size, call.operand(1).size
     training = 4.0 * n if call.get("training_mode", 0) else 0.0
-    return 4.0 * n + channels + training
+    return 3.0 * n + 2.0 * channels + training
 
 
 def layer_norm(call: Call) -> float:

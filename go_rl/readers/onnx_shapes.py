@@ -83,10 +83,12 @@ def static_shape(kind: onnx.TypeProto) -> tuple[int, ...] | None:
     tensor = _tensor_type(kind)
     if tensor is None or not tensor.HasField("shape"):
         return None
-    dims = tensor.shape.dim
-    if not all(d.HasField("dim_value") and d.dim_value >= 0 for d in dims):
-        return None
-    return tuple(d.dim_value for d in dims)
+    shape = []
+    for dim in tensor.shape.dim:
+        if dim.dim_value < 0 or not dim.HasField("dim_value"):
+            return None
+        shape.append(dim.dim_value)
+    return tuple(shape)
 
 
 def tensor_type(element: int, shape: Iterable[int]) -> onnx.TypeProto:
@@ -158,9 +160,8 @@ def _visit(
     if default and node.op_type in ("Loop", "Scan"):
         _complete_loop(node, scope, run)
         return False
-    found = {o: declared[o] for o in node.output if o in declared}
-    complete_types = all(not o or (o in found and _is_static(found[o])) for o in node.output)
-    if not complete_types:
+    found = {o: declared[o] for o in node.output if o in declared and _is_static(declared[o])}
+    if any(o and o not in found for o in node.output):
         found = _infer(node, scope, run, found)
     for output in node.output:
         if output:
@@ -218,11 +219,11 @@ def _infer(
         raise MissingShapeError(f"the shape of {node.output[0]!r} is missing")
     inferred, reason = _schema_types(node, scope, run)
     for name in node.output:
-        if name and not (name in found and _is_static(found[name])) and name in inferred:
+        if name and name not in found and name in inferred and _is_static(inferred[name]):
             found[name] = inferred[name]
     for i, name in enumerate(node.output):
-        if name and not (name in found and _is_static(found[name])):
-            found[name] = _bounded_type(node, i, scope, run, found.get(name), reason)
+        if name and name not in found:
+            found[name] = _bounded_type(node, i, scope, run, inferred.get(name), reason)
     return found
 
 

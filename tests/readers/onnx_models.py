@@ -1,0 +1,57 @@
+"""Small ONNX models for the reader's tests."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+
+def value(name, shape, element=TensorProto.FLOAT):
+    return helper.make_tensor_value_info(name, element, shape)
+
+
+def array(name, data, dtype=np.float32):
+    return numpy_helper.from_array(np.asarray(data, dtype), name)
+
+
+def header(name, shape, element=TensorProto.FLOAT):
+    """A weight without data."""
+    return TensorProto(name=name, data_type=element, dims=shape)
+
+
+def model(nodes, inputs, outputs, weights=(), opset=21, shapes=(), functions=(), domains=()):
+    """A model; ``outputs`` are names or value infos."""
+    outputs = [
+        onnx.ValueInfoProto(name=o, type=helper.make_tensor_type_proto(1, None))
+        if isinstance(o, str)
+        else o
+        for o in outputs
+    ]
+    graph = helper.make_graph(nodes, "g", inputs, outputs, list(weights), value_info=list(shapes))
+    opsets = [helper.make_opsetid("", opset), *(helper.make_opsetid(d, 1) for d in domains)]
+    return helper.make_model(graph, opset_imports=opsets, functions=list(functions), ir_version=10)
+
+
+def one_operator(op, inputs, results, opset=21, domain="", **attributes):
+    """A model of one operator; ``inputs`` and ``results`` are shapes or (shape, element) pairs."""
+
+    def typed(name, given):
+        shape, element = (
+            given
+            if isinstance(given, tuple) and given[1:] and isinstance(given[0], list)
+            else (given, TensorProto.FLOAT)
+        )
+        return value(name, shape, element)
+
+    names = ["" if x is None else f"x{i}" for i, x in enumerate(inputs)]
+    outputs = [f"y{i}" for i in range(len(results))]
+    node = helper.make_node(op, names, outputs, name="op", domain=domain, **attributes)
+    given = [typed(n, x) for n, x in zip(names, inputs, strict=True) if n]
+    return model(
+        [node],
+        given,
+        [typed(n, x) for n, x in zip(outputs, results, strict=True)],
+        opset=opset,
+        domains=[domain] if domain else [],
+    )
