@@ -18,64 +18,82 @@ from go_rl.simulate.allocator_buffers import NO_OFFSET, Allocation, AllocationEr
 from go_rl.simulate.allocator_check import check_allocation
 from go_rl.simulate.allocator_cpsat import solve_with_cp_sat
 from go_rl.simulate.allocator_first_fit import first_fit_within
-from go_rl.simulate.allocator_orders import SEARCH_ORDERS, orders_of
-from go_rl.simulate.allocator_search import search_within
-from go_rl.simulate.allocator_sections import sections_of
+from go_rl.simulate.allocator_search import compile_search, search_within
+from go_rl.simulate.allocator_sections import Sections, sections_of
 
 __all__ = ["Allocation", "AllocationError", "Buffers", "allocate", "check_allocation"]
 
-METHODS = ("live-bytes", "first-fit", "search", "cp-sat")
+LIVE_BYTES, FIRST_FIT, SEARCH, CP_SAT = METHODS = ("live-bytes", "first-fit", "search", "cp-sat")
 """What can settle an allocation, from the cheapest on."""
 
 CP_SAT_SHARE = 0.3
 """The part of the time kept for CP-SAT after the search."""
+CP_SAT_BUFFERS = 3000
+"""The most buffers of a stretch that CP-SAT is asked about; more take it longer to read in."""
 
 
 def allocate(buffers: Buffers, capacity: int, seconds: float = 10.0) -> Allocation:
     """Return an offset for every buffer such that all end within ``capacity`` bytes.
 
     Proves that none exist where live bytes exceed the capacity or the search is exhausted; gives up
-    after about ``seconds``. Raises `AllocationError` for a negative capacity or no time.
+    after about ``seconds``, in which the once-only compilation of the search does not count.
+    Raises `AllocationError` for a negative capacity or no time.
     """
     if capacity < 0:
         raise AllocationError(f"capacity is {capacity} bytes; it must be at least 0")
     if not seconds > 0:
         raise AllocationError(f"seconds is {seconds}; the time allowed must be positive")
-    deadline = time.monotonic() + seconds
     offsets = np.full(len(buffers), NO_OFFSET, np.int64)
     if len(buffers) == 0:
-        return Allocation(offsets, 0, Status.OK, 0, METHODS[0])
+        return Allocation(offsets, 0, Status.OK, 0, LIVE_BYTES)
     sections = sections_of(buffers)
     bound = int(sections.live_bytes.max())
     if bound > capacity:
-        return Allocation(offsets, 0, Status.OUT_OF_MEMORY, bound, METHODS[0])
-    settled_by = 0
-    for stretch in sections.independent:
-        status, method, found = _settle(buffers.take(stretch), capacity, deadline)
-        if found is None:
-            return Allocation(np.full_like(offsets, NO_OFFSET), 0, status, bound, method)
-        offsets[stretch] = found
-        settled_by = max(settled_by, METHODS.index(method))
+        return Allocation(offsets, 0, Status.OUT_OF_MEMORY, bound, LIVE_BYTES)
+    status, method = _settle(buffers, sections, offsets, capacity, seconds)
+    if status is not Status.OK:
+        return Allocation(np.full_like(offsets, NO_OFFSET), 0, status, bound, method)
     height = int((offsets + buffers.size).max())
-    return Allocation(offsets, height, Status.OK, bound, METHODS[settled_by])
+    return Allocation(offsets, height, Status.OK, bound, method)
 
 
 def _settle(
+    buffers: Buffers,
+    sections: Sections,
+    offsets: Int64[np.ndarray, "B"],
+    capacity: int,
+    seconds: float,
+) -> tuple[Status, str]:
+    """Write the offsets of each independent stretch; return how it went and what settled it."""
+    deadline = time.monotonic() + seconds
+    hard: list[Int64[np.ndarray, "b"]] = []
+    for stretch in sections.independent:
+        found = first_fit_within(buffers.take(stretch), capacity, deadline)
+        if found is None:
+            hard.append(stretch)
+        else:
+            offsets[stretch] = found
+    method = FIRST_FIT
+    if hard:
+        deadline += compile_search()
+    for stretch in sorted(hard, key=len):
+        status, settled_by, found = _settle_hard(buffers.take(stretch), capacity, deadline)
+        if found is None:
+            return status, settled_by
+        offsets[stretch] = found
+        method = max(method, settled_by, key=METHODS.index)
+    return Status.OK, method
+
+
+def _settle_hard(
     buffers: Buffers, capacity: int, deadline: float
 ) -> tuple[Status, str, Int64[np.ndarray, "B"] | None]:
-    """Allocate one independent stretch: how it went, what settled it, and the offsets if any."""
-    sections = sections_of(buffers)
-    offsets = first_fit_within(buffers, sections, capacity, deadline)
-    if offsets is not None:
-        return Status.OK, "first-fit", offsets
+    """Search one stretch, then ask CP-SAT: how it went, what settled it, the offsets if any."""
     now = time.monotonic()
-    orders = orders_of(buffers, sections, SEARCH_ORDERS)
     until = deadline - CP_SAT_SHARE * max(deadline - now, 0.0)
-    status, offsets = search_within(buffers, sections, orders, capacity, until)
-    if status is not Status.GAVE_UP:
-        return status, "search", offsets
+    status, offsets = search_within(buffers, capacity, until)
     left = deadline - time.monotonic()
-    if left <= 0:
-        return status, "search", None
+    if status is not Status.GAVE_UP or left <= 0 or len(buffers) > CP_SAT_BUFFERS:
+        return status, SEARCH, offsets
     status, offsets = solve_with_cp_sat(buffers, capacity, left)
-    return status, "cp-sat", offsets
+    return status, CP_SAT, offsets

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import no_type_check
 
 import numpy as np
 from jaxtyping import Int64
@@ -10,14 +11,15 @@ from numba import njit
 
 from go_rl.simulate.allocator_buffers import Buffers
 from go_rl.simulate.allocator_orders import FIRST_FIT_ORDERS, orders_of
-from go_rl.simulate.allocator_sections import Sections
+from go_rl.simulate.allocator_sections import sections_of
 
 REPAIRS = 12
 """Rounds of repair before the search takes over."""
 
 
 @njit(cache=True)
-def first_fit(lower, upper, size, order):  # type: ignore[no-untyped-def]
+@no_type_check
+def first_fit(lower, upper, size, order):
     """Return the offsets [B] that first fit gives buffers taken in ``order`` [B]. O(B^2).
 
     The buffers placed so far are kept sorted by offset, so that one pass over them finds the
@@ -45,7 +47,7 @@ def first_fit(lower, upper, size, order):  # type: ignore[no-untyped-def]
 
 
 def first_fit_within(
-    buffers: Buffers, sections: Sections, capacity: int, deadline: float
+    buffers: Buffers, capacity: int, deadline: float
 ) -> Int64[np.ndarray, "B"] | None:
     """Return the first first-fit offsets that end within ``capacity`` bytes, or None.
 
@@ -53,7 +55,7 @@ def first_fit_within(
     buffers that end too high move to the front (squeaky wheel; Joslin and Clements, 1999).
     """
     best_order, least = None, np.inf
-    for order in orders_of(buffers, sections, FIRST_FIT_ORDERS).values():
+    for order in orders_of(buffers, sections_of(buffers), FIRST_FIT_ORDERS).values():
         offsets = first_fit(buffers.lower, buffers.upper, buffers.size, order)
         height = int((offsets + buffers.size).max())
         if height <= capacity:

@@ -19,7 +19,7 @@ The search is a loop over explicit stacks: it can stop after any number of nodes
 from __future__ import annotations
 
 import time
-from typing import NamedTuple
+from typing import NamedTuple, no_type_check
 
 import numpy as np
 from jaxtyping import Int64
@@ -27,7 +27,8 @@ from numba import njit
 
 from go_rl.core import Status
 from go_rl.simulate.allocator_buffers import Buffers
-from go_rl.simulate.allocator_sections import Sections
+from go_rl.simulate.allocator_orders import SEARCH_ORDERS, orders_of
+from go_rl.simulate.allocator_sections import covering, sections_of
 
 SOLVED, EXHAUSTED, RUNNING = 0, 1, 2
 NONE = -1
@@ -49,6 +50,10 @@ class SearchState(NamedTuple):
     """[B] bytes."""
     twin: np.ndarray
     """[B] the previous buffer with the same sections and size, or NONE."""
+    by_first: np.ndarray
+    """[B] the buffers by first section."""
+    begin: np.ndarray
+    """[S + 1] where in ``by_first`` those of each section begin."""
     floor: np.ndarray
     """[B] the lowest offset left to a buffer; its offset once placed."""
     is_placed: np.ndarray
@@ -82,17 +87,19 @@ def start_search(
 ) -> SearchState:
     """Return a search over buffers in their order of preference, before its first node."""
     count, sections = len(size), int(last.max()) + 1
-    pairs = _prepare_pairs(first, last)
+    by_first = np.argsort(first, kind="stable")
     state = SearchState(
         first=first,
         last=last,
         size=size,
         twin=_twins(first, last, size),
+        by_first=by_first,
+        begin=np.searchsorted(first[by_first], np.arange(sections + 1)),
         floor=np.zeros(count, np.int64),
         is_placed=np.zeros(count, np.bool_),
-        cuts=np.zeros(sections, np.int64),
-        top=np.zeros(4, np.int64),
-        trail=np.empty((pairs, 2), np.int64),
+        cuts=covering(first, last, np.ones_like(first), sections),
+        top=np.array([0, 0, 0, 1]),
+        trail=np.empty((_overlapping_pairs(first, last), 2), np.int64),
         placed=np.empty(count, np.int64),
         frames=np.empty((count, 7), np.int64),
         parts=np.empty((2 * sections + count + 2, 5), np.int64),
@@ -100,7 +107,8 @@ def start_search(
         key=np.empty(count, np.int64),
         finish=np.empty(sections, np.int64),
     )
-    _begin(state)
+    state.parts[0] = (0, sections - 1, NONE, NONE, NONE)
+    state.frames[0] = (0, NONE, NONE, size.min(), 0, 0, 1)
     return state
 
 
@@ -117,7 +125,7 @@ def _twins(
     return twin
 
 
-def _prepare_pairs(first: Int64[np.ndarray, "B"], last: Int64[np.ndarray, "B"]) -> int:
+def _overlapping_pairs(first: Int64[np.ndarray, "B"], last: Int64[np.ndarray, "B"]) -> int:
     """The number of pairs of buffers that share a section: those that end not before one begins."""
     begun = np.searchsorted(np.sort(first), last, side="right")
     over = np.searchsorted(np.sort(last), first, side="left")
@@ -125,18 +133,8 @@ def _prepare_pairs(first: Int64[np.ndarray, "B"], last: Int64[np.ndarray, "B"]) 
 
 
 @njit(cache=True)
-def _begin(state):  # type: ignore[no-untyped-def]
-    """Count the cuts and open the first frame, over all sections."""
-    for i in range(len(state.size)):
-        for s in range(state.first[i], state.last[i]):
-            state.cuts[s] += 1
-    state.top[DEPTH] = NONE
-    _push_part(state, 0, len(state.cuts) - 1, NONE, NONE, NONE)
-    _open_frame(state, 0)
-
-
-@njit(cache=True)
-def run_search(state, capacity, nodes):  # type: ignore[no-untyped-def]
+@no_type_check
+def run_search(state, capacity, nodes):
     """Try up to ``nodes`` more placements; return SOLVED (offsets in ``floor``), EXHAUSTED (none
     exist) or RUNNING."""
     for _ in range(nodes):
@@ -150,39 +148,46 @@ def run_search(state, capacity, nodes):  # type: ignore[no-untyped-def]
             state.top[DEPTH] = frame[FRAME_FAIL]
             continue
         frame[FRAME_KEY] = (state.floor[buffer] << BITS) + buffer
-        _place(state, buffer)
         part = frame[FRAME_PART]
-        if _may_fit(state, part, frame[FRAME_KEY], capacity):  # noqa: SIM102
-            if not _open_frame(state, _split(state, part, buffer, depth)):
-                return SOLVED
+        _place(state, part, buffer)
+        if not _may_fit(state, part, frame[FRAME_KEY], capacity):
+            continue
+        if not _open_frame(state, _split(state, part, buffer, depth)):
+            return SOLVED
     return RUNNING
 
 
 @njit(cache=True)
-def _gather(state, part):  # type: ignore[no-untyped-def]
+@no_type_check
+def _gather(state, part):
     """Write the unplaced buffers of a part to ``member`` and return their number."""
-    is_placed, first, last, member = state.is_placed, state.first, state.last, state.member
+    is_placed, by_first, member = state.is_placed, state.by_first, state.member
     start, stop = state.parts[part, PART_FIRST], state.parts[part, PART_LAST]
     count = 0
-    for i in range(len(first)):
-        if not is_placed[i] and first[i] >= start and last[i] <= stop:
-            member[count] = i
+    # An unplaced buffer never leaves its part, so the first section tells where it belongs.
+    for b in range(state.begin[start], state.begin[stop + 1]):
+        if not is_placed[by_first[b]]:
+            member[count] = by_first[b]
             count += 1
     return count
 
 
 @njit(cache=True)
-def _push_part(state, first, last, then, fail, key):  # type: ignore[no-untyped-def]
+@no_type_check
+def _push_part(state, first, last, then, fail, key):
     """Add a part: its sections, the part to solve after it, the frame to fall back to, and the
     canonical key that its buffers must exceed."""
     part = state.top[PARTS]
-    state.parts[part] = (first, last, then, fail, key)
+    row = state.parts[part]
+    row[PART_FIRST], row[PART_LAST], row[PART_NEXT] = first, last, then
+    row[PART_FAIL], row[PART_KEY] = fail, key
     state.top[PARTS] = part + 1
     return part
 
 
 @njit(cache=True)
-def _open_frame(state, part):  # type: ignore[no-untyped-def]
+@no_type_check
+def _open_frame(state, part):
     """Open a choice point in the first of the linked parts with an unplaced buffer; False if none
     has one, so that all is placed."""
     floor, size, member = state.floor, state.size, state.member
@@ -198,14 +203,18 @@ def _open_frame(state, part):  # type: ignore[no-untyped-def]
     for m in range(count):
         ceiling = min(ceiling, floor[member[m]] + size[member[m]])
     depth = state.top[PLACED]
-    fail, key = state.parts[part, PART_FAIL], state.parts[part, PART_KEY]
-    state.frames[depth] = (part, fail, key, ceiling, state.top[TRAIL], depth, state.top[PARTS])
+    frame = state.frames[depth]
+    frame[FRAME_PART], frame[FRAME_CEILING] = part, ceiling
+    frame[FRAME_FAIL], frame[FRAME_KEY] = state.parts[part, PART_FAIL], state.parts[part, PART_KEY]
+    frame[FRAME_TRAIL], frame[FRAME_PLACED] = state.top[TRAIL], depth
+    frame[FRAME_PARTS] = state.top[PARTS]
     state.top[DEPTH] = depth
     return True
 
 
 @njit(cache=True)
-def _undo(state, frame):  # type: ignore[no-untyped-def]
+@no_type_check
+def _undo(state, frame):
     """Take back every placement made since the frame was opened."""
     for p in range(frame[FRAME_PLACED], state.top[PLACED]):
         buffer = state.placed[p]
@@ -220,7 +229,8 @@ def _undo(state, frame):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _next_buffer(state, frame):  # type: ignore[no-untyped-def]
+@no_type_check
+def _next_buffer(state, frame):
     """The next buffer in canonical order that leaves no hole for another, or NONE."""
     floor, is_placed, twins = state.floor, state.is_placed, state.twin
     bound, ceiling = frame[FRAME_KEY], frame[FRAME_CEILING]
@@ -236,19 +246,21 @@ def _next_buffer(state, frame):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _place(state, buffer):  # type: ignore[no-untyped-def]
+@no_type_check
+def _place(state, part, buffer):
     """Fix the buffer at its floor and raise the floors of unplaced buffers that overlap it."""
-    firsts, lasts, floor, is_placed = state.first, state.last, state.floor, state.is_placed
+    firsts, lasts, floor, member = state.first, state.last, state.floor, state.member
     trail, trailed = state.trail, state.top[TRAIL]
     first, last = firsts[buffer], lasts[buffer]
     end = floor[buffer] + state.size[buffer]
-    is_placed[buffer] = True
+    state.is_placed[buffer] = True
     state.placed[state.top[PLACED]] = buffer
     state.top[PLACED] += 1
     for s in range(first, last):
         state.cuts[s] -= 1
-    for i in range(len(firsts)):
-        if not is_placed[i] and firsts[i] <= last and first <= lasts[i] and floor[i] < end:
+    for m in range(_gather(state, part)):
+        i = member[m]
+        if firsts[i] <= last and first <= lasts[i] and floor[i] < end:
             trail[trailed, 0], trail[trailed, 1] = i, floor[i]
             trailed += 1
             floor[i] = end
@@ -256,7 +268,8 @@ def _place(state, buffer):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _may_fit(state, part, bound, capacity):  # type: ignore[no-untyped-def]
+@no_type_check
+def _may_fit(state, part, bound, capacity):
     """Whether no section of the part must overflow: stack its buffers in order of release."""
     first, last, size, finish = state.first, state.last, state.size, state.finish
     count = _gather(state, part)
@@ -276,7 +289,8 @@ def _may_fit(state, part, bound, capacity):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _release(state, count, bound, capacity):  # type: ignore[no-untyped-def]
+@no_type_check
+def _release(state, count, bound, capacity):
     """Write the sort key of each member, its floor lifted if it was passed over; False if one can
     never be placed."""
     floor, size, member, keys = state.floor, state.size, state.member, state.key
@@ -299,7 +313,8 @@ def _release(state, count, bound, capacity):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _lifted(state, count, buffer, bound, lowest_end):  # type: ignore[no-untyped-def]
+@no_type_check
+def _lifted(state, count, buffer, bound, lowest_end):
     """The lowest end of an unplaced buffer that a passed-over buffer may come to rest on."""
     firsts, lasts, floor, member = state.first, state.last, state.floor, state.member
     first, last = firsts[buffer], lasts[buffer]
@@ -315,7 +330,8 @@ def _lifted(state, count, buffer, bound, lowest_end):  # type: ignore[no-untyped
 
 
 @njit(cache=True)
-def _split(state, part, buffer, depth):  # type: ignore[no-untyped-def]
+@no_type_check
+def _split(state, part, buffer, depth):
     """Return the part to go on with: what is left of ``part``, cut where nothing links it."""
     key = state.frames[depth, FRAME_KEY]
     then, last = state.parts[part, PART_NEXT], state.parts[part, PART_LAST]
@@ -326,27 +342,33 @@ def _split(state, part, buffer, depth):  # type: ignore[no-untyped-def]
     return _push_part(state, state.parts[part, PART_FIRST], last, then, depth, key)
 
 
-def search_within(
-    buffers: Buffers,
-    sections: Sections,
-    orders: dict[str, Int64[np.ndarray, "B"]],
-    capacity: int,
-    deadline: float,
-) -> tuple[Status, Int64[np.ndarray, "B"] | None]:
-    """Search from each order in turn, a slice of nodes each, longer slices every round.
+def compile_search() -> float:
+    """Compile the search, or load it from Numba's cache; return the seconds that took."""
+    start = time.monotonic()
+    one = np.ones(1, np.int64)
+    run_search(start_search(one - 1, one - 1, one), 1, 0)
+    return time.monotonic() - start
 
-    Returns OK with offsets [B], OUT_OF_MEMORY when one search proved that none exist, or GAVE_UP
-    at the deadline (a `time.monotonic` instant).
+
+def search_within(
+    buffers: Buffers, capacity: int, deadline: float
+) -> tuple[Status, Int64[np.ndarray, "B"] | None]:
+    """Search from each of `SEARCH_ORDERS` in turn, a slice of nodes each, longer every round.
+
+    The buffers must be live at no step together with more bytes than ``capacity``. Returns OK with
+    offsets [B], OUT_OF_MEMORY when one search proved that none exist, or GAVE_UP at the deadline (a
+    `time.monotonic` instant) and for what its sort keys cannot hold.
     """
-    unit = int(np.gcd.reduce(buffers.size))
+    sections, unit = sections_of(buffers), int(np.gcd.reduce(buffers.size))
     if len(buffers) > MASK or int(buffers.size.sum()) // unit >= 1 << (62 - BITS):
         return Status.GAVE_UP, None
+    orders = orders_of(buffers, sections, SEARCH_ORDERS)
     searches = {
         name: start_search(sections.first[order], sections.last[order], buffers.size[order] // unit)
         for name, order in orders.items()
     }
     nodes = FIRST_SLICE
-    while True:
+    while time.monotonic() < deadline:
         for name, search in searches.items():
             outcome = _run_until(search, capacity // unit, nodes, deadline)
             if outcome == SOLVED:
@@ -355,9 +377,8 @@ def search_within(
                 return Status.OK, offsets
             if outcome == EXHAUSTED:
                 return Status.OUT_OF_MEMORY, None
-            if time.monotonic() > deadline:
-                return Status.GAVE_UP, None
         nodes *= 2
+    return Status.GAVE_UP, None
 
 
 def _run_until(search: SearchState, capacity: int, nodes: int, deadline: float) -> int:

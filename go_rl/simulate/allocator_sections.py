@@ -29,7 +29,7 @@ class Sections:
     @property
     def independent(self) -> list[Int64[np.ndarray, "b"]]:
         """The buffers of each stretch of sections that no buffer links to the rest."""
-        links = _running(self.first, self.last, np.ones_like(self.first), len(self.live_bytes))
+        links = covering(self.first, self.last, np.ones_like(self.first), len(self.live_bytes))
         stretch = np.concatenate([[0], np.cumsum(links[:-1] == 0)])[self.first]
         order = np.argsort(stretch, kind="stable")
         return np.split(order, np.flatnonzero(np.diff(stretch[order])) + 1)
@@ -53,7 +53,7 @@ def sections_of(buffers: Buffers) -> Sections:
     closes[deaths] = since > 0
     closed = np.cumsum(closes)
     first, last = closed[born], closed[dead] - 1
-    live = _running(first, last + 1, buffers.size, int(closed[-1]) + 1)[:-1]
+    live = covering(first, last + 1, buffers.size, int(closed[-1]) + 1)[:-1]
     return Sections(first, last, live)
 
 
@@ -70,7 +70,7 @@ def peak_over(
     return peak
 
 
-def _running(
+def covering(
     start: Int64[np.ndarray, "B"],
     stop: Int64[np.ndarray, "B"],
     weight: Int64[np.ndarray, "B"],
