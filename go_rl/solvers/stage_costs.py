@@ -1,0 +1,129 @@
+"""`StageCosts`: what blocks, copies and tensors cost the chips and links of a ring.
+
+The objective at the level of blocks, for the exact models. ``M`` blocks, ``k`` chips.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float64, Int
+
+from go_rl.core import Problem
+from go_rl.solvers.ring_instance import RingInstance
+
+FIRST_CHIP = -1
+"""In `Copies.blocks`: a copied node that nobody reads stays on chip 0."""
+
+
+@dataclass(frozen=True, eq=False)
+class Copies:
+    """Replicated nodes with the same consumers: present wherever one of these blocks is."""
+
+    blocks: tuple[int, ...]
+    seconds: Float64[np.ndarray, "k"]
+    """[k] their work on each chip."""
+
+
+@dataclass(frozen=True)
+class Tensors:
+    """Results of one block with the same readers: they cross all links up to the furthest one."""
+
+    block: int
+    readers: tuple[int, ...]
+    bytes: float
+
+
+@dataclass(frozen=True, eq=False)
+class StageCosts:
+    """The objective of a ring instance."""
+
+    seconds: Float64[np.ndarray, "k M"]
+    """[k, M] work of each block on each chip; inf: the chip cannot run it."""
+    copies: tuple[Copies, ...]
+    tensors: tuple[Tensors, ...]
+    bandwidth: float
+    latency: float
+
+    @property
+    def total(self) -> float:
+        """All work on the dearest chip kind, one presence of each node, seconds."""
+        finite = np.where(np.isfinite(self.seconds), self.seconds, 0.0)
+        return float(finite.max(axis=0).sum() + sum(c.seconds.max() for c in self.copies))
+
+    def value(self, chip: Int[np.ndarray, "M"], traffic: bool = True) -> float:
+        """T_max of [M] chips: the busiest chip or link, seconds a step."""
+        chips = len(self.seconds)
+        load = np.zeros(chips)
+        np.add.at(load, chip, self.seconds[chip, np.arange(len(chip))])
+        for group in self.copies:
+            for c in {0 if b == FIRST_CHIP else int(chip[b]) for b in group.blocks}:
+                load[c] += group.seconds[c]
+        if not traffic:
+            return float(load.max())
+        crossing = np.zeros(chips)
+        for t in self.tensors:
+            crossing[chip[t.block] : max(chip[r] for r in t.readers)] += t.bytes
+        busy = np.where(crossing > 0, crossing / self.bandwidth + self.latency, 0.0)
+        return float(max(load.max(), busy.max()))
+
+
+def stage_costs(instance: RingInstance) -> StageCosts:
+    """Return the costs of an instance's blocks."""
+    problem, blocks = instance.problem, instance.num_blocks
+    home = ~instance.replicated
+    seconds = np.zeros((len(problem.seconds), blocks))
+    for kind, row in enumerate(problem.seconds):
+        np.add.at(seconds[kind], instance.block_of[home], row[home])
+    links = problem.package.links
+    return StageCosts(
+        seconds=seconds[problem.device_kind],
+        copies=_copies(instance),
+        tensors=_tensors(problem, instance.block_of),
+        bandwidth=links.bandwidth,
+        latency=links.latency_seconds,
+    )
+
+
+def _copies(instance: RingInstance) -> tuple[Copies, ...]:
+    """Copied nodes with work, grouped by the blocks that need them."""
+    problem = instance.problem
+    offsets, edges = problem.graph.successors
+    needed_by: dict[int, frozenset[int]] = {}
+    groups: dict[frozenset[int], Float64[np.ndarray, "K"]] = {}
+    for n in np.flatnonzero(instance.replicated)[::-1].tolist():
+        readers = problem.graph.receivers[edges[offsets[n] : offsets[n + 1]]].tolist()
+        sets = [needed_by.get(r, frozenset({int(instance.block_of[r])})) for r in readers]
+        needed_by[n] = frozenset().union(*sets) if sets else frozenset({FIRST_CHIP})
+        if problem.seconds[:, n].any():
+            groups.setdefault(needed_by[n], np.zeros(len(problem.seconds)))
+            groups[needed_by[n]] += problem.seconds[:, n]
+    kinds = problem.device_kind
+    return tuple(Copies(tuple(sorted(b)), work[kinds]) for b, work in groups.items())
+
+
+def _tensors(problem: Problem, block_of: Int[np.ndarray, "N"]) -> tuple[Tensors, ...]:
+    """Tensors that leave their block, with the same block and readers taken together."""
+    graph = problem.graph
+    readers: dict[tuple[int, int], set[int]] = {}
+    size: dict[tuple[int, int], float] = {}
+    edges = zip(
+        graph.senders.tolist(),
+        block_of[graph.receivers].tolist(),
+        graph.edge_output.tolist(),
+        problem.edge_bytes.tolist(),
+        strict=True,
+    )
+    for sender, reader, output, volume in edges:
+        if block_of[sender] >= 0:
+            readers.setdefault((sender, output), set()).add(reader)
+            size[sender, output] = max(size.get((sender, output), 0.0), volume)
+    merged: dict[tuple[int, tuple[int, ...]], float] = {}
+    for (sender, output), found in readers.items():
+        block = int(block_of[sender])
+        others = tuple(sorted(found - {block}))
+        if others and size[sender, output] > 0:
+            key = (block, others)
+            merged[key] = merged.get(key, 0.0) + size[sender, output]
+    return tuple(Tensors(block, others, volume) for (block, others), volume in merged.items())
