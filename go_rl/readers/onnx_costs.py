@@ -107,6 +107,7 @@ SETTINGS: dict[str, tuple[int, ...]] = {
     "DFT": (1, 2),
     "Dropout": (1, 2),
     "Expand": (1,),
+    "Loop": (0, 1),
     "NonMaxSuppression": (2, 3, 4),
     "OneHot": (1,),
     "Pad": (1, 2, 3),
@@ -255,9 +256,6 @@ _ELEMENTWISE: dict[str, Formula] = {
     "Multinomial": per_element(40),
 }
 
-CONTROL = ("If", "Loop", "Scan")
-"""Operators that hold subgraphs, which `onnx_graph` counts."""
-
 
 def _table() -> dict[str, Rule]:
     rules: dict[str, tuple[OpKind, Formula, Formula]] = {}
@@ -273,6 +271,8 @@ def _table() -> dict[str, Rule]:
     enter(OpKind.REDUCTION, _REDUCTIONS)
     enter(OpKind.MATMUL, _CONTRACTIONS)
     enter(OpKind.CONVOLUTION, _CONVOLUTIONS)
+    # Operators that hold subgraphs: `onnx_graph` counts what is in them.
+    enter(OpKind.CONTROL, dict.fromkeys(("If", "Loop", "Scan"), no_flops))
     rules.update({op: (OpKind.GATHER, f, b) for op, (f, b) in _INDEXED.items()})
     special: dict[str, Callable[[Call], float]] = {
         "Slice": fused.slice_bytes,

@@ -113,6 +113,8 @@ def qlinear_conv(call: Call) -> float:
 def _convolution(call: Call, weight: int, bias: int) -> float:
     x, w, out = call.operand(0), call.operand(weight), call.result
     kernel = w.shape[2:]
+    if not 2 < len(x.shape) == len(w.shape) == len(out.shape):
+        raise ReadError(f"{call.where}: operands {x.shape} and {w.shape} are of unequal rank")
     strides = _spatial(call, "strides", 1, len(kernel))
     dilations = _spatial(call, "dilations", 1, len(kernel))
     begin = pads_begin(call, x.shape[2:], out.shape[2:], kernel)
@@ -132,6 +134,8 @@ def convolution_transpose(call: Call) -> float:
     """2 per multiply-add whose result lies inside the cropped output, and the bias."""
     x, w, out = call.operand(0), call.operand(1), call.result
     kernel = w.shape[2:]
+    if not 2 < len(x.shape) == len(w.shape) == len(out.shape):
+        raise ReadError(f"{call.where}: operands {x.shape} and {w.shape} are of unequal rank")
     strides = _spatial(call, "strides", 1, len(kernel))
     dilations = _spatial(call, "dilations", 1, len(kernel))
     begin = pads_begin(call, x.shape[2:], out.shape[2:], kernel)

@@ -12,10 +12,10 @@ import onnx
 
 from go_rl.core.errors import ReadError, UnknownOperatorError
 from go_rl.core.op_graph import OpGraph
-from go_rl.readers.onnx_costs import CONTROL, RULES
+from go_rl.readers.onnx_costs import RULES
 from go_rl.readers.onnx_graph import build_graph, operator_name
 from go_rl.readers.onnx_load import bind_dims, light_copy, load_header
-from go_rl.readers.onnx_shapes import DEFAULT_DOMAINS, Completion, MissingShapeError, complete
+from go_rl.readers.onnx_shapes import Completion, MissingShapeError, complete
 from go_rl.readers.onnx_worker import complete_in_subprocess
 
 Unknown = Literal["error", "bytes"]
@@ -98,7 +98,7 @@ def _check_operators(model: onnx.ModelProto, unknown: Unknown, where: str) -> li
     while stack:
         for node in stack.pop().node:
             name = operator_name(node)
-            if name not in RULES and not (name in CONTROL and node.domain in DEFAULT_DOMAINS):
+            if name not in RULES:
                 counts[name] += 1
             stack.extend(a.g for a in node.attribute if a.HasField("g"))
     if not counts:

@@ -10,7 +10,7 @@ from jax import lax
 from onnx_models import one_operator
 
 from go_rl.core.op_kind import OpKind
-from go_rl.readers.onnx_costs import CONTROL, RULES
+from go_rl.readers.onnx_costs import RULES
 from go_rl.readers.onnx_dense import valid_pairs
 from go_rl.readers.onnx_reader import read_onnx_model
 
@@ -279,5 +279,5 @@ def test_every_onnx_operator_has_a_rule_but_these():
         "StringSplit",
         "TfIdfVectorizer",
     }
-    assert current - set(RULES) - set(CONTROL) <= left_out
+    assert current - set(RULES) <= left_out
     assert not left_out & set(RULES)
