@@ -1,6 +1,6 @@
 """Static constraints of the ring, and the solver that makes every proposal obey them."""
 
-from go_rl.solvers.replication import place_copies, replicas_of, replicated_nodes
+from go_rl.simulate.replication import place_copies, replicas_of, replicated_nodes
 from go_rl.solvers.ring_instance import RingInstance, ring_instance
 from go_rl.solvers.ring_solver import RingSolver, Samples, SolverOptions
 

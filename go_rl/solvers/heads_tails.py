@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float64, Int64
 from numba import njit
 
-from go_rl.solvers.bitset import ONE, lowest, members
+from go_rl.simulate.bitset import ONE, lowest, members
 
 EXACT_LIMIT = 50_000_000
 """Word operations up to which sums are exact; beyond, a path bound stands in."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from go_rl.solvers.bitset import bit
+from go_rl.simulate.bitset import bit
 from go_rl.solvers.network import Network
 from go_rl.solvers.tree_search import draw
 

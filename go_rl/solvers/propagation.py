@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from go_rl.solvers.bitset import bit, highest, lowest, up_to
+from go_rl.simulate.bitset import bit, highest, lowest, up_to
 from go_rl.solvers.network import Network, State
 
 OK = 0
@@ -21,7 +21,7 @@ ORDER, BETWEEN, TRIANGLE, NO_SKIP, MEMORY = 1, 2, 3, 4, 5
 """Clash codes: which rule emptied a domain."""
 
 TRAIL, DONE, RELATIONS, HEAD, SIZE, CLASH_RULE, CLASH_BLOCK = 0, 1, 2, 3, 4, 5, 6
-"""Places in `State.cursor`: trail lengths, queue head and size, rule and block of the last clash."""
+"""Places in `State.cursor`: trail lengths, queue head and size, the last clash."""
 
 
 @njit(cache=True)

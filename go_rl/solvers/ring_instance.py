@@ -15,11 +15,11 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from go_rl.core import FREE, Objective, Problem, ProblemError
+from go_rl.simulate.bitset import ALL
+from go_rl.simulate.replication import replicated_nodes
 from go_rl.solvers.between import between_triples
-from go_rl.solvers.bitset import ALL
 from go_rl.solvers.heads_tails import counts_after, counts_before, sums_after, sums_before
 from go_rl.solvers.network import Network
-from go_rl.solvers.replication import replicated_nodes
 
 REPLICATED = -1
 """`RingInstance.block_of`: the node is copied and belongs to no block."""

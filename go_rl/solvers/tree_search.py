@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from go_rl.solvers.bitset import bit, lowest, up_to
+from go_rl.simulate.bitset import bit, lowest, up_to
 from go_rl.solvers.network import Network, State
 from go_rl.solvers.propagation import (
     DONE,

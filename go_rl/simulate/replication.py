@@ -13,7 +13,7 @@ from numba import njit
 
 from go_rl.core import FREE, OpGraph, Problem
 from go_rl.core.problem import REPLICATE_SHARE
-from go_rl.solvers.bitset import bit, lowest
+from go_rl.simulate.bitset import bit, lowest
 
 LARGEST_COPY = 0.05
 """Share of a chip's memory above which a node's weights are not worth copying."""
