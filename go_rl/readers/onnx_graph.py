@@ -27,7 +27,8 @@ from go_rl.core.op_kind import OpKind
 from go_rl.readers.onnx_call import Call, Tensor, itemsize
 from go_rl.readers.onnx_costs import BYTES_ONLY, CONSTANTS, RULES
 from go_rl.readers.onnx_order import captured_names
-from go_rl.readers.onnx_shapes import BRANCH, DEFAULT_DOMAINS, TRIPS, element_type, static_shape
+from go_rl.readers.onnx_shapes import BRANCH, DEFAULT_DOMAINS, TRIPS
+from go_rl.readers.onnx_types import element_type, static_shape
 
 _LAYOUT = (
     "Cast CastLike DequantizeLinear Flatten Identity QuantizeLinear Reshape Squeeze Transpose"
@@ -198,7 +199,7 @@ class _Work:
 
 def _body_work(walk: Walk, body: onnx.GraphProto, values: Values) -> _Work:
     """Return the work of one run of ``body`` and the stored arrays that it reads."""
-    inner = _child({k: v for m in reversed(_child(values).maps) for k, v in m.items()})
+    inner = _child(values)
     for value in body.input:
         inner[value.name] = Value(_tensor(_type_of(body, value)))
     counting = Walk(GraphBuilder("body"), walk.opsets, walk.notes)
