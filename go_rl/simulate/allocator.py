@@ -89,11 +89,12 @@ def _settle_hard(
     buffers: Buffers, capacity: int, deadline: float
 ) -> tuple[Status, str, Int64[np.ndarray, "B"] | None]:
     """Search one stretch, then ask CP-SAT: how it went, what settled it, the offsets if any."""
-    now = time.monotonic()
-    until = deadline - CP_SAT_SHARE * max(deadline - now, 0.0)
-    status, offsets = search_within(buffers, capacity, until)
+    kept = 0.0
+    if len(buffers) <= CP_SAT_BUFFERS:
+        kept = CP_SAT_SHARE * max(deadline - time.monotonic(), 0.0)
+    status, offsets = search_within(buffers, capacity, deadline - kept)
     left = deadline - time.monotonic()
-    if status is not Status.GAVE_UP or left <= 0 or len(buffers) > CP_SAT_BUFFERS:
+    if status is not Status.GAVE_UP or kept == 0.0 or left <= 0:
         return status, SEARCH, offsets
     status, offsets = solve_with_cp_sat(buffers, capacity, left)
     return status, CP_SAT, offsets

@@ -1,0 +1,182 @@
+"""How fast buffers get their offsets: MiniMalloc's instances, and lifetimes as networks have them.
+
+Run: ``python experiments/allocator.py --data DIR`` with the folder that holds
+``minimalloc/*.csv`` (columns id, lower, upper, size; the capacity is in the file's name). Without
+it only generated instances run. CP-SAT alone, on the same machine, is the rival. Compilation is
+not counted. Writes ``experiments/results/allocator.csv`` and ``.md``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+import numpy as np
+
+from go_rl.core import Status
+from go_rl.simulate.allocator import Buffers, allocate, check_allocation
+from go_rl.simulate.allocator_cpsat import solve_with_cp_sat
+from go_rl.simulate.allocator_search import compile_search
+from go_rl.simulate.allocator_sections import sections_of
+
+RESULTS = Path(__file__).parent / "results"
+SLACKS = (1.0, 1.05, 1.2)
+"""Capacities of generated instances, as multiples of their live bytes."""
+SIZES = (300, 1000, 3000, 10_000)
+KIB = 1024
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One row of the table."""
+
+    instance: str
+    buffers: int
+    capacity: int
+    live_bytes: int
+    height: int
+    status: str
+    method: str
+    seconds: float
+    cp_sat_status: str
+    cp_sat_seconds: float
+
+
+@dataclass(frozen=True)
+class Instance:
+    """Buffers to allocate within a capacity, bytes."""
+
+    name: str
+    buffers: Buffers
+    capacity: int
+    is_published: bool
+
+
+def published(folder: Path) -> Iterator[Instance]:
+    """MiniMalloc's instances: the capacity is the second word of the file's name."""
+    for path in sorted(folder.glob("*.csv")):
+        name, capacity = path.name.split(".")[:2]
+        with path.open() as file:
+            rows = [[int(r[k]) for k in ("lower", "upper", "size")] for r in csv.DictReader(file)]
+        yield Instance(f"MiniMalloc {name}", Buffers(*np.array(rows).T.copy()), int(capacity), True)
+
+
+def generated(rng: np.random.Generator) -> Iterator[Instance]:
+    """Lifetimes of an inference network, a training network, and at random, at each slack."""
+    for name, draw in (("inference", inference), ("training", training), ("random", random)):
+        for count in SIZES:
+            buffers = draw(rng, count)
+            peak = int(sections_of(buffers).live_bytes.max())
+            for slack in SLACKS:
+                title = f"{name} {count}, {slack:.2f} × live"
+                yield Instance(title, buffers, int(peak * slack), False)
+
+
+def inference(rng: np.random.Generator, count: int) -> Buffers:
+    """A chain whose tensors die at the next operator, but for a tenth that skip far ahead."""
+    lower = np.arange(count)
+    upper = lower + 2
+    skips = rng.random(count) < 0.1
+    upper[skips] += rng.integers(1, count // 4, int(skips.sum()))
+    size = rng.integers(1, 64, count) * KIB * rng.choice([1, 4, 16], count)
+    return Buffers(lower, np.minimum(upper, count + 1), size)
+
+
+def training(rng: np.random.Generator, count: int) -> Buffers:
+    """Activations kept until their backward operator, last in first out, and their gradients."""
+    forward = np.arange(count // 2)
+    lower = np.concatenate([forward, forward + count // 2])
+    upper = np.concatenate([2 * (count // 2) - forward + 1, forward + count // 2 + 2])
+    return Buffers(lower, upper, rng.integers(1, 64, len(lower)) * KIB)
+
+
+def random(rng: np.random.Generator, count: int) -> Buffers:
+    """Births at random, geometric lifetimes, sizes without a common unit."""
+    lower = rng.integers(0, 1_000_000, count)
+    return Buffers(lower, lower + rng.geometric(1 / 3000, count) * 10, rng.integers(1, 1000, count))
+
+
+def measure(instance: Instance, seconds: float) -> Outcome:
+    """Allocate and check; ask CP-SAT alone about the published instances."""
+    start = time.perf_counter()
+    plan = allocate(instance.buffers, instance.capacity, seconds)
+    taken = time.perf_counter() - start
+    if plan.status.ok:
+        check_allocation(instance.buffers, plan.offsets, instance.capacity)
+    rival, rival_seconds = "", float("nan")
+    if instance.is_published:
+        start = time.perf_counter()
+        status, _ = solve_with_cp_sat(instance.buffers, instance.capacity, seconds)
+        rival, rival_seconds = str(status), time.perf_counter() - start
+    return Outcome(
+        instance=instance.name,
+        buffers=len(instance.buffers),
+        capacity=instance.capacity,
+        live_bytes=plan.lower_bound,
+        height=plan.height,
+        status=str(plan.status),
+        method=plan.method,
+        seconds=taken,
+        cp_sat_status=rival,
+        cp_sat_seconds=rival_seconds,
+    )
+
+
+def write_tables(outcomes: list[Outcome], seconds: float) -> None:
+    """Write the CSV and the Markdown table."""
+    RESULTS.mkdir(exist_ok=True)
+    with (RESULTS / "allocator.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, [f.name for f in fields(Outcome)])
+        writer.writeheader()
+        writer.writerows(asdict(outcome) for outcome in outcomes)
+    solved = sum(outcome.status == Status.OK for outcome in outcomes)
+    lines = [
+        "# Offset allocation: time to place every buffer within the capacity",
+        "",
+        f"{solved} of {len(outcomes)} instances placed within {seconds:g} s each, compilation not "
+        "counted; every allocation was checked. *height* and *live bytes* (a lower bound) are "
+        "relative to the capacity. *CP-SAT alone* has two workers and the same time. A generated "
+        "instance with a capacity of exactly its live bytes may have no solution.",
+        "",
+        "| instance | buffers | live bytes | height | status | settled by | s | CP-SAT alone |",
+        "|---|--:|--:|--:|---|---|--:|---|",
+        *map(_line, outcomes),
+    ]
+    (RESULTS / "allocator.md").write_text("\n".join(lines) + "\n")
+
+
+def _line(o: Outcome) -> str:
+    """One row of the Markdown table."""
+    rival = f"{o.cp_sat_status}, {o.cp_sat_seconds:.2f} s" if o.cp_sat_status else "–"
+    height = f"{o.height / o.capacity:.4f}" if o.status == Status.OK else "–"
+    return (
+        f"| {o.instance} | {o.buffers} | {o.live_bytes / o.capacity:.4f} | {height} | {o.status} "
+        f"| {o.method} | {o.seconds:.3f} | {rival} |"
+    )
+
+
+def main() -> None:
+    """Measure every instance, print the rows as they come, write the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--data", type=Path, help="folder that holds minimalloc/*.csv")
+    parser.add_argument("--seconds", type=float, default=20.0, help="time allowed an instance")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    compile_search()
+    one = np.ones(1, np.int64)
+    allocate(Buffers(one - 1, one, one), 1)
+    instances = list(published(options.data / "minimalloc")) if options.data else []
+    instances += generated(np.random.default_rng(options.seed))
+    outcomes = []
+    for instance in instances:
+        outcomes.append(measure(instance, options.seconds))
+        print(_line(outcomes[-1]), flush=True)
+    write_tables(outcomes, options.seconds)
+
+
+if __name__ == "__main__":
+    main()
