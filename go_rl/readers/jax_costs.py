@@ -95,7 +95,11 @@ def _rule(name: str) -> Rule | None:
 
 
 def _plain(inputs: Sequence[Value], outputs: Sequence[Value], flops: float = 0.0) -> Cost:
-    return Cost(flops, sum(v.num_bytes for v in (*inputs, *outputs)))
+    return Cost(flops, _total((*inputs, *outputs)))
+
+
+def _total(values: Sequence[Value]) -> float:
+    return float(sum(v.num_bytes for v in values))
 
 
 def _elementwise_bytes(inputs: Sequence[Value], outputs: Sequence[Value]) -> float:
@@ -171,23 +175,24 @@ def _broadcast_in_dim(inputs: Sequence[Value], outputs: Sequence[Value], params:
 
 
 def _slices(inputs: Sequence[Value], outputs: Sequence[Value], params: Params) -> Cost:
-    return Cost(0.0, 2.0 * sum(v.num_bytes for v in outputs))
+    return Cost(0.0, 2.0 * _total(outputs))
 
 
 def _dynamic_slice(inputs: Sequence[Value], outputs: Sequence[Value], params: Params) -> Cost:
-    return Cost(0.0, 2 * outputs[0].num_bytes + sum(v.num_bytes for v in inputs[1:]))
+    """XLA counts one of the indices, however many there are."""
+    return Cost(0.0, 2 * outputs[0].num_bytes + inputs[1].num_bytes)
 
 
 def _dynamic_update_slice(
     inputs: Sequence[Value], outputs: Sequence[Value], params: Params
 ) -> Cost:
-    return Cost(0.0, 2 * inputs[1].num_bytes + sum(v.num_bytes for v in inputs[2:]))
+    return Cost(0.0, 2 * inputs[1].num_bytes + inputs[2].num_bytes)
 
 
 def _reduce_window(inputs: Sequence[Value], outputs: Sequence[Value], params: Params) -> Cost:
     x, out = inputs[0], outputs[0]
     window = prod(params["window_dimensions"])
-    return _plain((x,), (out,), float(out.size * (window - 1))) + Cost(0.0, x.itemsize)
+    return _plain((x,), (out,), float(out.size * (window - 1))) + Cost(0.0, float(x.itemsize))
 
 
 def _convolution(inputs: Sequence[Value], outputs: Sequence[Value], params: Params) -> Cost:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -183,9 +184,7 @@ class Inliner:
         line = source_line(eqn) or around.line
         context = Context(scope, line, around.fold_inner, around.splats)
 
-        def bind(results: list[Value]) -> None:
-            frame.values.update(zip(eqn.outvars, results, strict=True))
-
+        bind = partial(_bind, frame.values, eqn.outvars)
         if name in CALLS:
             inner = replace(context, splats=set()) if name in FUNCTIONS else context
             self.call(eqn.params[CALLS[name]], inputs, bind, inner)
@@ -246,6 +245,10 @@ class Inliner:
             return known.flops, known.num_bytes
 
         return max(branches, key=cost)
+
+
+def _bind(values: dict[Any, Value], names: Sequence[Any], results: list[Value]) -> None:
+    values.update(zip(names, results, strict=True))
 
 
 def _blanks(closed: ClosedJaxpr) -> list[Value]:

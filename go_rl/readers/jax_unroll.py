@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from go_rl.core.op_kind import OpKind
@@ -53,7 +54,7 @@ def _fold(inliner: Inliner, eqn: Any, loop: Loop, context: Context) -> list[Valu
     name, where = eqn.primitive.name, context.line or context.scope or "top level"
     inliner.notes.append(f"{name} at {where}: its {loop.trips} trips are folded into one node")
     inputs = [*loop.constants, *loop.carry, *loop.sequences]
-    cost = once.times(loop.trips)
+    cost = once.times(float(loop.trips))
     inliner.emit(Equation(name, OpKind.CONTROL, inputs, outputs, cost, context.scope, context.line))
     return outputs
 
@@ -72,7 +73,7 @@ def _unroll(inliner: Inliner, eqn: Any, loop: Loop, bind: Finish, context: Conte
         inner = replace(context, scope=join_scopes(context.scope, f"trip_{index}"))
         row = [_row(inliner, v, index, inner) for v in loop.sequences]
         operands = [*loop.constants, *carry, *row]
-        inliner.call(loop.body, operands, _collect(columns, carried, index, trip), inner)
+        inliner.call(loop.body, operands, partial(_collect, columns, carried, index, trip), inner)
 
     def stack(aval: Any, rows: list[Value]) -> Value:
         result = Value(tuple(aval.shape), aval.dtype)
@@ -89,13 +90,12 @@ def _collect(
     carried: int,
     index: int,
     trip: Callable[[int, list[Value]], None],
-) -> Finish:
-    def finish(results: list[Value]) -> None:
-        for column, value in zip(columns, results[carried:], strict=True):
-            column.append(value)
-        trip(index + 1, results[:carried])
-
-    return finish
+    results: list[Value],
+) -> None:
+    """End one trip: keep its rows, start the next with its carry."""
+    for column, value in zip(columns, results[carried:], strict=True):
+        column.append(value)
+    trip(index + 1, results[:carried])
 
 
 def _row(inliner: Inliner, stacked: Value, index: int, context: Context) -> Value:
