@@ -97,7 +97,7 @@ def sample_with(
             at += 1
             continue
         word = np.uint64(domain).astype(np.int64)
-        chip = int(draw(log_probs[node], word, random))
+        chip = int(draw(log_probs[node], int(word), random))
         levels.append(_Level(at, chip, word, store.depth))
         if store.set(node, chip):
             continue

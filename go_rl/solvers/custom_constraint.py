@@ -12,6 +12,7 @@ from jaxtyping import Bool
 from go_rl.core import Problem, SolverError
 
 
+@runtime_checkable
 class DomainView(Protocol):
     """What a constraint may read: the domains as they are now. `DomainStore` is one."""
 

@@ -7,6 +7,7 @@ left hold only chips that the rules, as far as propagation sees, still allow.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import no_type_check
 
 import numpy as np
 from jaxtyping import Bool, Int16, Int64
@@ -39,7 +40,8 @@ Mark = tuple[int, int, int]
 
 
 @njit(cache=True)
-def _intersect(net: Network, st: State, blocks, allowed: int) -> int:
+@no_type_check
+def _intersect(net: Network, st: State, blocks, allowed) -> int:
     """Intersect the domains of some blocks and propagate; return OK or the clash."""
     for v in blocks:
         rule = shrink(net, st, v, allowed, NO_SKIP)
@@ -49,6 +51,7 @@ def _intersect(net: Network, st: State, blocks, allowed: int) -> int:
 
 
 @njit(cache=True)
+@no_type_check
 def _possible(net: Network, st: State, v: int) -> int:
     """The chips of a block's domain that survive being set and propagated."""
     left, possible = st.domain[v], 0 * st.domain[v]
@@ -63,6 +66,7 @@ def _possible(net: Network, st: State, v: int) -> int:
 
 
 @njit(cache=True)
+@no_type_check
 def _node_domains(offsets, receivers, block_of, domain, out) -> None:
     """Write [N] domains: a copied node may be wherever a consumer may."""
     for n in range(len(block_of) - 1, -1, -1):

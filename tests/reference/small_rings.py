@@ -1,0 +1,73 @@
+"""Small ring problems for the stepping interface, and their legal plans by brute force."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from go_rl.core import FREE, Chip, GraphBuilder, Links, Node, Objective, OpKind, Package, Problem
+
+from go_rl.core import Topology, legal, rule_set  # isort: skip
+
+
+def ring_problem(
+    nodes: int,
+    edges: list[tuple[int, int]],
+    chips: int,
+    rules: str = "strict",
+    weights: list[float] | None = None,
+    memory_bytes: float = 100.0,
+    **options,
+) -> Problem:
+    """Every node takes one second, unless ``seconds`` says otherwise; edges carry one byte."""
+    colocation = options.pop("colocation", [FREE] * nodes)
+    kinds = options.pop("kinds", [OpKind.OTHER] * nodes)
+    builder = GraphBuilder("small")
+    for n in range(nodes):
+        builder.add_node(Node(n, "Op", kinds[n], flops=1.0, colocation=colocation[n]))
+    for u, v in edges:
+        builder.add_edge(u, v, 1.0)
+    graph = builder.build()
+    chip = Chip("tiny", 1.0, memory_bytes, 1.0)
+    return Problem(
+        graph=graph,
+        package=Package("tiny-ring", (chip,) * chips, Links(Topology.RING, 1.0)),
+        objective=Objective.RING,
+        rules=rule_set(rules),
+        seconds=np.array([options.pop("seconds", [1.0] * nodes)], np.float64),
+        cost_model="profiled",
+        output_bytes=np.zeros(nodes),
+        weight_bytes=np.array(weights or [0.0] * nodes),
+        streamed_bytes=np.zeros(nodes),
+        edge_bytes=np.full(graph.num_edges, options.pop("edge_bytes", 1e-3)),
+        transfer_seconds=np.zeros(nodes),
+        **options,
+    )
+
+
+def random_ring(seed: int, rules: str = "strict") -> Problem:
+    """Four to six nodes on two or three chips, sometimes with classes, pins and little memory."""
+    rng = np.random.default_rng(seed)
+    nodes, chips = int(rng.integers(4, 7)), int(rng.integers(2, 4))
+    pairs = itertools.combinations(range(nodes), 2)
+    edges = [pair for pair in pairs if rng.random() < 0.35]
+    coloured = rng.random() < 0.3
+    return ring_problem(
+        nodes,
+        edges,
+        chips,
+        rules,
+        weights=rng.integers(0, 5, nodes).astype(float).tolist(),
+        memory_bytes=float(rng.integers(5, 12)),
+        colocation=[int(c) if coloured else FREE for c in rng.integers(-1, 2, nodes)],
+        fixed={int(rng.integers(nodes)): int(rng.integers(chips))} if rng.random() < 0.3 else {},
+        all_chips=bool(rng.random() < 0.3),
+    )
+
+
+def legal_plans(problem: Problem) -> np.ndarray:
+    """[plans, N] every legal plan without copies, by the independent judge."""
+    chips, nodes = problem.package.num_chips, problem.graph.num_nodes
+    plans = np.array(list(itertools.product(range(chips), repeat=nodes)), np.int16)
+    return plans[[not legal(problem, plan, {}) for plan in plans]]

@@ -1,0 +1,162 @@
+"""The stepping interface against brute force: sound domains, exact undo, clear refusals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from reference.small_rings import legal_plans, random_ring, ring_problem
+
+from go_rl.core import SolverError, legal
+from go_rl.simulate.replication import place_copies, replicas_of
+from go_rl.solvers import DomainStore
+
+DIAMOND = [(0, 1), (0, 2), (1, 3), (2, 3)]
+
+
+def test_root_domains_of_a_chain_by_hand():
+    """Three nodes in a row on two chips: all chips stay open, chip 0 must be somebody's."""
+    store = DomainStore(ring_problem(3, [(0, 1), (1, 2)], 2))
+    assert store.domains().tolist() == [[True, False], [True, True], [True, True]]
+    assert store.set(2, 0)
+    assert store.complete
+    assert store.assignment().tolist() == [0, 0, 0]
+
+
+def test_set_propagates_and_undo_opens_again():
+    store = DomainStore(ring_problem(4, DIAMOND, 3))
+    before = store.domains()
+    assert store.set(1, 1)
+    assert store.chips(0) == (0,)
+    assert store.chips(3) == (1, 2)
+    store.undo()
+    assert (store.domains() == before).all()
+    assert store.depth == 0
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_no_value_of_any_solution_is_removed(seed):
+    """After random decisions the domains hold every plan that agrees with them."""
+    problem = random_ring(seed)
+    plans, store = legal_plans(problem), DomainStore(problem)
+    if not store.feasible:
+        assert len(plans) == 0
+        assert store.clash
+        return
+    rng = np.random.default_rng(seed)
+    for _ in range(12):
+        node = int(rng.integers(problem.graph.num_nodes))
+        chip = int(rng.integers(problem.package.num_chips))
+        setting = rng.random() < 0.6
+        agreeing = plans[(plans[:, node] == chip) == setting]
+        if (store.set if setting else store.remove)(node, chip):
+            plans = agreeing
+        else:
+            assert len(agreeing) == 0
+            assert store.clash
+        allowed = store.domains()[np.arange(problem.graph.num_nodes), plans]
+        assert allowed.all()
+    if store.complete:
+        assert len(plans) == 1
+        assert (store.assignment() == plans[0]).all()
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_possible_keeps_every_solution_and_lies_in_the_domain(seed):
+    problem = random_ring(seed)
+    plans, store = legal_plans(problem), DomainStore(problem)
+    for node in range(problem.graph.num_nodes):
+        possible = store.possible(node)
+        assert not (possible & ~store.domains()[node]).any()
+        assert possible[plans[:, node]].all()
+
+
+@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("rules", ["strict", "default"])
+def test_undo_and_reset_restore_exactly(seed, rules):
+    problem = random_ring(seed, rules)
+    store = DomainStore(problem)
+    rng = np.random.default_rng(seed)
+    seen = [_snapshot(store)]
+    for _ in range(20):
+        node = int(rng.integers(problem.graph.num_nodes))
+        chip = int(rng.integers(problem.package.num_chips))
+        if (store.set if rng.random() < 0.5 else store.remove)(node, chip):
+            seen.append(_snapshot(store))
+        _assert_same(_snapshot(store), seen[-1])
+        if rng.random() < 0.3 and store.depth:
+            store.undo()
+            seen.pop()
+            _assert_same(_snapshot(store), seen[-1])
+    store.reset()
+    _assert_same(_snapshot(store), seen[0])
+
+
+def _snapshot(store: DomainStore) -> dict[str, np.ndarray]:
+    counted = ("domain", "count", "placed", "span", "lows", "low_weight", "high_weight", "free")
+    state = store._state
+    names = (*counted, "holds", "done", "relation", "queued")
+    return {n: getattr(state, n).copy() for n in names} | {"domains": store.domains()}
+
+
+def _assert_same(now: dict[str, np.ndarray], before: dict[str, np.ndarray]) -> None:
+    for name in before:
+        assert (now[name] == before[name]).all(), name
+
+
+def test_copied_nodes_follow_their_consumers():
+    """Node 0 costs next to nothing and feeds both ends of a chain of three."""
+    edges = [(0, 1), (0, 3), (1, 2), (2, 3)]
+    problem = ring_problem(4, edges, 3, "replicate", seconds=[1e-6, 1.0, 1.0, 1.0])
+    store = DomainStore(problem)
+    assert store.instance.replicated.tolist() == [True, False, False, False]
+    assert store.set(3, 2)
+    assert store.set(2, 1)
+    assert store.chips(0) == (0, 2)
+    device = store.assignment()
+    assert device.tolist() == [0, 0, 1, 2]
+    home, present = place_copies(problem, store.instance.replicated, device)
+    assert not legal(problem, home, replicas_of(home, present))
+
+
+def test_setting_a_copied_node_sets_its_consumers():
+    edges = [(0, 1), (0, 2), (1, 2)]
+    problem = ring_problem(3, edges, 2, "replicate", seconds=[1e-6, 1.0, 1.0])
+    store = DomainStore(problem)
+    assert store.set(0, 0)
+    assert store.assignment().tolist() == [0, 0, 0]
+    store.undo()
+    assert not store.set(0, 1)
+    assert "cannot be put on chip 1" in store.clash
+
+
+def test_an_infeasible_problem_says_why():
+    problem = ring_problem(2, [(0, 1)], 2, weights=[60.0, 60.0], fixed={0: 1})
+    store = DomainStore(problem)
+    assert not store.feasible
+    assert "rule" in store.clash
+    assert not store.domains().any()
+    assert not store.set(0, 0)
+    with pytest.raises(SolverError, match=r"no plan exists: .*rule"):
+        store.assignment()
+
+
+def test_a_refusal_names_node_and_chip():
+    store = DomainStore(ring_problem(3, [(0, 1), (1, 2)], 2))
+    assert not store.set(0, 1)
+    assert store.clash == "node 0 cannot be put on chip 1; it has [0] left"
+
+
+@pytest.mark.parametrize(
+    ("misuse", "sentence"),
+    [
+        (lambda s: s.set(3, 0), "node 3 is not one of 0..2"),
+        (lambda s: s.set(-1, 0), "node -1 is not one of 0..2"),
+        (lambda s: s.remove(0, 2), "chip 2 is not one of 0..1"),
+        (lambda s: s.undo(), "no decision is left"),
+        (lambda s: s.assignment(), r"node 1 still has chips \[0, 1\]"),
+    ],
+)
+def test_misuse(misuse, sentence):
+    store = DomainStore(ring_problem(3, [(0, 1), (1, 2)], 2))
+    with pytest.raises(SolverError, match=sentence):
+        misuse(store)
