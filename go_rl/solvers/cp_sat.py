@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 from jaxtyping import Int, Int16
@@ -18,7 +18,7 @@ from ortools.sat.python import cp_model
 from go_rl.core import SolverError, Status
 from go_rl.simulate.replication import place_copies
 from go_rl.solvers.ring_instance import RingInstance
-from go_rl.solvers.stage_costs import FIRST_CHIP, StageCosts, stage_costs
+from go_rl.solvers.stage_costs import FIRST_CHIP, StageCosts, Tensors, stage_costs
 
 UNITS = 10**8
 """Integer units in the whole work: costs are rounded down to them, so that bounds stay bounds."""
@@ -42,7 +42,7 @@ class CpSatResult:
     value: float = float("inf")
     """T_max of `device`, computed from the unrounded costs, seconds a step."""
     bound: float = 0.0
-    """Proven lower bound on T_max, seconds a step."""
+    """Proven lower bound on T_max, seconds a step; inf for an infeasible problem."""
     optimal: bool = False
     """CP-SAT closed its gap: `value` is optimal up to the rounding of costs."""
     curve: tuple[tuple[float, float], ...] = ()
@@ -97,19 +97,19 @@ def optimise(
         raise SolverError(f"optimise: hint has shape {hint.shape}; the graph has {nodes} nodes")
     model, costs = _RingModel(instance), stage_costs(instance)
     unit = costs.total / UNITS or 1.0
-    stage = model.minimise_stage(costs, unit, options)
+    least = model.minimise_stage(costs, unit, options)
     if hint is not None:
-        model.hint(hint[instance.leader])
-        chosen = hint[instance.leader].astype(np.int64)
-        model.cp.add_hint(stage, int(np.ceil(costs.value(chosen, options.traffic) / unit)))
+        model.hint(hint[instance.leader].astype(np.int64))
     curve = _Curve(model, costs, options.traffic, started, log)
     left = options.seconds - (time.perf_counter() - started)
     solver = _solver(left, options.workers, options.seed)
     code = solver.solve(model.cp, curve)
     status, wall = _STATUS[code], time.perf_counter() - started
-    bound = max(0.0, solver.best_objective_bound * unit * (1 - SAFETY))
+    if status is Status.INFEASIBLE:
+        return CpSatResult(status, None, wall, bound=float("inf"))
+    bound = max(least, solver.best_objective_bound) * unit * (1 - SAFETY)
     if not status.ok:
-        return CpSatResult(status, None, wall, bound=bound if status is Status.GAVE_UP else 0.0)
+        return CpSatResult(status, None, wall, bound=bound)
     value = costs.value(model.chips(solver.boolean_value), options.traffic)
     return CpSatResult(
         status,
@@ -158,15 +158,21 @@ class _Curve(cp_model.CpSolverSolutionCallback):
                 self._log(*self.points[-1])
 
 
+_Truth = Callable[[Int[np.ndarray, "M"]], bool]
+"""What an indicator is worth for [M] chips."""
+
+
 class _RingModel:
     """The rules of the ring over ``at[v][c]`` (f(v) = c) and ``upto[v][c]`` (f(v) <= c)."""
 
     def __init__(self, instance: RingInstance) -> None:
         self.instance, self.net = instance, instance.net
         self.cp = cp_model.CpModel()
+        self._hinted: list[tuple[cp_model.IntVar, _Truth]] = []
         self.blocks, self.chips_count = instance.num_blocks, instance.net.chips
-        self.upto = [self._steps() for _ in range(self.blocks)]
-        self.at = [self._indicators(steps) for steps in self.upto]
+        self.upto = [self._steps(v) for v in range(self.blocks)]
+        self.at = [self._indicators(v, steps) for v, steps in enumerate(self.upto)]
+        self._joined_of = b"", np.zeros((0, 0), np.bool_), np.zeros((0, 0), np.bool_)
         self.edges = [
             (u, int(v))
             for u in range(self.blocks)
@@ -180,19 +186,25 @@ class _RingModel:
         if instance.problem.memory:
             self._memory()
 
-    def _steps(self) -> list[cp_model.IntVar]:
+    def _bool(self, truth: _Truth) -> cp_model.IntVar:
+        """A new indicator that hints fill with ``truth``: only a complete hint is of use."""
+        variable = self.cp.new_bool_var("")
+        self._hinted.append((variable, truth))
+        return variable
+
+    def _steps(self, v: int) -> list[cp_model.IntVar]:
         """``upto``: false ... false true ... true; the last chip's is constant."""
-        steps = [self.cp.new_bool_var("") for _ in range(self.chips_count - 1)]
+        steps = [self._bool(lambda f, c=c: f[v] <= c) for c in range(self.chips_count - 1)]
         for lower, higher in pairwise(steps):
             self.cp.add_implication(lower, higher)
         return steps
 
-    def _indicators(self, steps: list[cp_model.IntVar]) -> list[cp_model.LiteralT]:
+    def _indicators(self, v: int, steps: list[cp_model.IntVar]) -> list[cp_model.LiteralT]:
         if not steps:
             return [self.cp.new_constant(1)]
         at: list[cp_model.LiteralT] = [steps[0]]
-        for lower, higher in pairwise(steps):
-            here = self.cp.new_bool_var("")
+        for c, (lower, higher) in enumerate(pairwise(steps), start=1):
+            here = self._bool(lambda f, c=c: f[v] == c)
             self.cp.add_bool_and([higher, ~lower]).only_enforce_if(here)
             self.cp.add_bool_or([here, ~higher, lower])
             at.append(here)
@@ -208,7 +220,7 @@ class _RingModel:
 
     def _no_skip(self) -> None:
         """The used chips are 0..m; all of them with all_chips."""
-        used = [self.cp.new_bool_var("") for _ in range(self.chips_count)]
+        used = [self._bool(lambda f, c=c: (f == c).any()) for c in range(self.chips_count)]
         for c, flag in enumerate(used):
             here = [self.at[v][c] for v in range(self.blocks)]
             self.cp.add_max_equality(flag, here)
@@ -228,10 +240,9 @@ class _RingModel:
 
     def _triangle(self) -> None:
         """No chip edge a -> c beside a longer path of chip edges from a to c."""
-        k = self.chips_count
-        pairs = [(a, c) for a in range(k) for c in range(a + 1, k)]
-        edge = {pair: self.cp.new_bool_var("") for pair in pairs}
-        path = {pair: self.cp.new_bool_var("") for pair in pairs}
+        pairs = list(combinations(range(self.chips_count), 2))
+        edge = {(a, c): self._bool(lambda f, a=a, c=c: self._joined(f)[0][a, c]) for a, c in pairs}
+        path = {(a, c): self._bool(lambda f, a=a, c=c: self._joined(f)[1][a, c]) for a, c in pairs}
         for u, v in self.edges:
             for a, c in pairs:
                 self.cp.add_bool_or([~self.at[u][a], ~self.at[v][c], edge[a, c]])
@@ -241,24 +252,40 @@ class _RingModel:
                 self.cp.add_bool_or([~edge[a, b], ~path[b, c], path[a, c]])
                 self.cp.add_bool_or([~edge[a, b], ~path[b, c], ~edge[a, c]])
 
+    def _joined(self, chip: Int[np.ndarray, "M"]) -> tuple[np.ndarray, np.ndarray]:
+        """[k, k] chip edges and [k, k] chip paths of [M] chips."""
+        key = chip.tobytes()
+        if self._joined_of[0] != key:
+            edge = np.zeros((self.chips_count, self.chips_count), np.bool_)
+            u, v = np.array(self.edges, np.int64).reshape(-1, 2).T
+            edge[chip[u], chip[v]] = True
+            np.fill_diagonal(edge, False)
+            path = edge.copy()
+            for b in range(self.chips_count):
+                path |= path[:, [b]] & path[[b]]
+            self._joined_of = key, edge, path
+        return self._joined_of[1:]
+
     def _memory(self) -> None:
         """Own weights and, once a chip, weight groups fit the chip."""
         net = self.net
+        users: list[list[int]] = [[] for _ in net.group_bytes]
+        for v in range(self.blocks):
+            for g in net.group[net.group_ptr[v] : net.group_ptr[v + 1]]:
+                users[g].append(v)
         size = net.weight.sum() + net.group_bytes.sum()
         for c in range(self.chips_count):
             if size <= net.capacity[c]:
                 continue
-            held = [self.cp.new_bool_var("") for _ in net.group_bytes]
-            for v in range(self.blocks):
-                for g in net.group[net.group_ptr[v] : net.group_ptr[v + 1]]:
-                    self.cp.add_implication(self.at[v][c], held[g])
+            held = [self._any_on(blocks, c) for blocks in users]
             here = [self.at[v][c] for v in range(self.blocks)]
             self.cp.add(_sum([*here, *held], [*net.weight, *net.group_bytes]) <= net.capacity[c])
 
-    def minimise_stage(
-        self, costs: StageCosts, unit: float, options: CpSatOptions
-    ) -> cp_model.IntVar:
-        """Add the objective: T in units is no less than any chip's and any link's time."""
+    def minimise_stage(self, costs: StageCosts, unit: float, options: CpSatOptions) -> int:
+        """Add the objective: T in units is no less than any chip's and any link's time.
+
+        Returns a bound on T that is plain from the outset.
+        """
         work = _floor(np.where(np.isfinite(costs.seconds), costs.seconds, 0.0), unit)
         copied = [_floor(group.seconds, unit) for group in costs.copies] * options.copies
         links = _floor(np.array([t.bytes for t in costs.tensors]) / costs.bandwidth, unit)
@@ -273,30 +300,32 @@ class _RingModel:
             terms = [self.at[v][c] for v in range(self.blocks)]
             sizes = [*work[c], *(seconds[c] for seconds in copied)]
             if options.copies:
-                terms += [self._present(group.blocks, c) for group in costs.copies]
+                terms += [self._any_on(group.blocks, c) for group in costs.copies]
             self.cp.add(_sum(terms, sizes) <= stage)
         if options.traffic:
             for i in range(self.chips_count - 1):
                 self._link(i, costs, links, latency, stage)
         self.cp.minimize(stage)
-        return stage
+        return least
 
-    def _present(self, blocks: tuple[int, ...], c: int) -> cp_model.IntVar:
-        present = self.cp.new_bool_var("")
-        for b in blocks:
-            if b == FIRST_CHIP:
-                self.cp.add_bool_or([present] if c == 0 else [present, ~present])
-            else:
-                self.cp.add_implication(self.at[b][c], present)
+    def _any_on(self, blocks: Sequence[int], c: int) -> cp_model.IntVar:
+        """An indicator that is true when one of the blocks is on chip ``c``."""
+        members = np.array(blocks, np.int64)
+        always = c == 0 and FIRST_CHIP in blocks
+        present = self._bool(lambda f: always or bool((f[members[members >= 0]] == c).any()))
+        for b in members[members >= 0]:
+            self.cp.add_implication(self.at[b][c], present)
+        if always:
+            self.cp.add_bool_and([present])
         return present
 
     def _link(
         self, i: int, costs: StageCosts, seconds: np.ndarray, latency: int, stage: cp_model.IntVar
     ) -> None:
         """Tensors with sender on chip <= i and a reader beyond cross link i."""
-        crossings, busy = [], self.cp.new_bool_var("")
+        crossings, busy = [], self._bool(lambda f: any(_crosses(t, i, f) for t in costs.tensors))
         for tensor in costs.tensors:
-            crosses = self.cp.new_bool_var("")
+            crosses = self._bool(lambda f, t=tensor: _crosses(t, i, f))
             for reader in tensor.readers:
                 self.cp.add_bool_or([~self.upto[tensor.block][i], self.upto[reader][i], crosses])
             self.cp.add_implication(crosses, busy)
@@ -305,9 +334,8 @@ class _RingModel:
 
     def hint(self, chip: Int[np.ndarray, "M"]) -> None:
         """Suggest [M] chips."""
-        for v, steps in enumerate(self.upto):
-            for c, step in enumerate(steps):
-                self.cp.add_hint(step, bool(chip[v] <= c))
+        for variable, truth in self._hinted:
+            self.cp.add_hint(variable, bool(truth(chip)))
 
     def chips(self, is_true: Callable[[cp_model.LiteralT], bool]) -> Int16[np.ndarray, "M"]:
         """Read [M] chips from a solution."""
@@ -319,6 +347,10 @@ class _RingModel:
         chip, inst = self.chips(solver.boolean_value), self.instance
         device = np.where(inst.block_of >= 0, chip[inst.block_of], 0).astype(np.int16)
         return place_copies(inst.problem, inst.replicated, device)[0]
+
+
+def _crosses(tensor: Tensors, link: int, chip: Int[np.ndarray, "M"]) -> bool:
+    return chip[tensor.block] <= link < max(chip[r] for r in tensor.readers)
 
 
 def _sum(terms: Sequence[cp_model.LiteralT], sizes: Sequence[int]) -> cp_model.LinearExprT:
