@@ -1,1 +1,25 @@
-"""go_rl: learned graph optimisation for machine-learning compilers."""
+"""go_rl: learned graph optimisation for machine-learning compilers.
+
+The names below are loaded when first used, so that ``import go_rl`` stays fast.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from go_rl.api import check, load, partition, problem_of, trace
+
+__all__ = ["check", "load", "partition", "problem_of", "trace"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'go_rl' has no attribute {name!r}; it has {__all__}")
+    from go_rl import api
+
+    return getattr(api, name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,261 @@
+"""The Python twin of the command line: `load`, `trace`, `partition`, `check`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from go_rl.core import (
+    FREE,
+    Budget,
+    NodeId,
+    Objective,
+    OpGraph,
+    Package,
+    PackageError,
+    Plan,
+    PlanError,
+    Problem,
+    ProblemError,
+    SearchError,
+    Verdict,
+    check_plan,
+    package,
+    rule_set,
+)
+from go_rl.core.errors import nearest
+
+if TYPE_CHECKING:
+    from go_rl.portfolio import Result
+    from go_rl.readers.load import Unknown
+
+DEFAULT_PACKAGE = "ring36"
+"""Hardware when the user names none and the model brings none."""
+OWN_PACKAGE = "file"
+"""The hardware that a dnn-partitioning file brings with it."""
+DEFAULT_SECONDS = 20.0
+"""Budget when the user gives neither samples nor seconds."""
+
+
+@dataclass(frozen=True)
+class PartitionOptions:
+    """What `partition` optimises, and how long; the command line's flags of the same names."""
+
+    objective: Literal["ring", "max-load", "latency"] = "ring"
+    """What a plan is judged by (docs/objectives.md)."""
+    rules: Literal["default", "strict", "replicate", "relay"] = "default"
+    """Rule set of the ring; strict: the paper's own."""
+    all_chips: bool = False
+    """Ring: every chip must be used."""
+    method: str = "auto"
+    """auto (a portfolio), all, or the name of one method (docs/index.md)."""
+    samples: int | None = None
+    """Stop after this many priced plans a method."""
+    seconds: float | None = None
+    """Stop after this many seconds in all; 20 when neither limit is given."""
+    seed: int = 0
+    """Of all randomness."""
+
+    def __post_init__(self) -> None:
+        if self.objective not in list(Objective):
+            near = nearest(str(self.objective), list(Objective))
+            raise ProblemError(
+                f"unknown objective {self.objective!r}{near} Use {[str(o) for o in Objective]}"
+            )
+        rule_set(self.rules)
+        if self.seed < 0:
+            raise SearchError(f"seed must be >= 0, not {self.seed}")
+        self.budget  # noqa: B018 - a budget checks itself
+
+    @property
+    def budget(self) -> Budget:
+        """The limits as a `Budget`."""
+        unlimited = self.samples is None and self.seconds is None
+        return Budget(self.samples, DEFAULT_SECONDS if unlimited else self.seconds)
+
+
+def load(
+    model: str | Path,
+    dims: Mapping[str, int] | None = None,
+    unknown: Unknown = "error",
+    training: bool = False,
+) -> OpGraph:
+    """Read a model file, or ``module:function``, into a graph; see `go_rl.readers.load`."""
+    from go_rl.readers import load as read
+
+    return read(model, dims, unknown, training)
+
+
+def trace(
+    function: Callable[..., Any],
+    *args: Any,
+    name: str | None = None,
+    weights: Collection[int] | None = None,
+    **kwargs: Any,
+) -> OpGraph:
+    """Return the graph of a JAX function at these arguments; nothing is computed.
+
+    Args:
+        function: anything `jax.make_jaxpr` traces.
+        args, kwargs: pytrees of arrays or `jax.ShapeDtypeStruct`.
+        name: of the graph; the function's own by default.
+        weights: positions of the arguments that are weights (see `readers.jax_reader.trace_jax`).
+    """
+    from go_rl.readers.jax_reader import trace_jax
+
+    return trace_jax(function, *args, name=name, weights=weights, **kwargs)
+
+
+def partition(
+    model: OpGraph | str | Path,
+    package: str | Path | Package | None = None,
+    *,
+    memory: bool | None = None,
+    fixed: Mapping[NodeId, int] | None = None,
+    dims: Mapping[str, int] | None = None,
+    report: Callable[[str], None] | None = None,
+    **options: Any,
+) -> Result:
+    """Place every operator of a model on a chip; the result's ``best`` is the plan to follow.
+
+    Args:
+        model: a graph, or what `load` reads.
+        package: a preset's name, a JSON file, a `Package`, or ``"file"``; by default the hardware
+            that the model file brings along, and else ``ring36``.
+        memory: whether weights and live tensors must fit; None: unless a profile is used on
+            another machine than its own.
+        fixed: chips of nodes that must not move, by node name.
+        dims: values for symbolic dimensions of a model given by name.
+        report: called with a sentence as each method starts.
+        options: fields of `PartitionOptions`.
+
+    Raises:
+        GoRLError: bad input. A problem without a solution is a plan whose status says so.
+    """
+    chosen = _options(options)
+    graph = model if isinstance(model, OpGraph) else load(model, dims)
+    problem = problem_for(graph, package, chosen, memory, fixed)
+    from go_rl import portfolio
+
+    known = ("auto", "all", *portfolio.METHODS)
+    if chosen.method not in known:
+        near = nearest(chosen.method, known)
+        raise SearchError(f"unknown method {chosen.method!r}{near} Methods: {', '.join(known)}")
+    return portfolio.run(problem, chosen.method, chosen.budget, chosen.seed, report)
+
+
+def problem_for(
+    graph: OpGraph,
+    package: str | Path | Package | None = None,
+    options: PartitionOptions | None = None,
+    memory: bool | None = None,
+    fixed: Mapping[NodeId, int] | None = None,
+) -> Problem:
+    """Return the priced problem that `partition` solves; arguments as there."""
+    from go_rl.cost import ProblemOptions, make_problem
+
+    options = options or PartitionOptions()
+    chosen = ProblemOptions(
+        objective=Objective(options.objective),
+        rules=rule_set(options.rules),
+        memory=memory,
+        all_chips=options.all_chips,
+        fixed=_fixed_nodes(graph, fixed or {}),
+    )
+    return make_problem(graph, _package_for(graph, package, chosen.objective), chosen)
+
+
+def check(plan: Plan | str | Path, model: OpGraph | Problem | str | Path) -> Verdict:
+    """Judge a plan independently of whoever made it.
+
+    Args:
+        plan: a plan, or the path of a plan.json.
+        model: what the plan is for: a graph, a problem, or what `load` reads with the plan's dims.
+
+    Raises:
+        PlanError: the plan is malformed or belongs to another graph.
+    """
+    plan = plan if isinstance(plan, Plan) else Plan.load(plan)
+    if isinstance(model, (str, Path)):
+        model = load(model, plan.dims)
+    return check_plan(plan, model if isinstance(model, Problem) else problem_of(plan, model))
+
+
+def problem_of(plan: Plan, graph: OpGraph) -> Problem:
+    """Return the problem that a plan says it solves, rebuilt on ``graph``.
+
+    Raises:
+        PlanError: the plan's package or objective is malformed.
+    """
+    from go_rl.cost import Analytical, ProblemOptions, Profiled, make_problem
+
+    models = {"analytical": Analytical, "profiled": Profiled}
+    if plan.cost_model not in models:
+        raise PlanError(
+            f"the plan's cost_model is {plan.cost_model!r}{nearest(plan.cost_model, models)} "
+            f"It must be one of {list(models)}"
+        )
+    if plan.objective not in list(Objective):
+        raise PlanError(f"the plan's objective {plan.objective!r} is unknown")
+    try:
+        hardware = Package.from_json(plan.package, "the plan's package")
+        options = ProblemOptions(
+            objective=Objective(plan.objective),
+            rules=rule_set(plan.rules),
+            memory=plan.memory,
+            all_chips=plan.all_chips,
+            cost_model=models[plan.cost_model](),
+            colocation=not _without_colocation(plan, graph),
+            allow_training=True,
+        )
+    except (PackageError, ProblemError) as error:
+        raise PlanError(str(error)) from error
+    return make_problem(graph, hardware, options)
+
+
+def _without_colocation(plan: Plan, graph: OpGraph) -> bool:
+    """Whether the plan was made with the graph's colocation classes switched off."""
+    if plan.graph_hash == graph.digest:
+        return False
+    free = replace(graph, colocation=np.full(graph.num_nodes, FREE, np.int32))
+    return plan.graph_hash == free.digest
+
+
+def _options(options: Mapping[str, Any]) -> PartitionOptions:
+    known = [f.name for f in fields(PartitionOptions)]
+    for name in options:
+        if name not in known:
+            raise SearchError(f"partition has no option {name!r}{nearest(name, known)}")
+    return PartitionOptions(**options)
+
+
+def _package_for(
+    graph: OpGraph, chosen: str | Path | Package | None, objective: Objective
+) -> Package:
+    from go_rl.cost import file_package
+
+    if isinstance(chosen, Package):
+        return chosen
+    own = file_package(graph)
+    if chosen is None and own is not None and objective is not Objective.RING:
+        return own
+    if chosen == OWN_PACKAGE:
+        if own is None:
+            raise PackageError(
+                f"--package {OWN_PACKAGE}: {graph.name!r} brings no hardware of its own; only "
+                f"dnn-partitioning JSON does. Name a preset such as {DEFAULT_PACKAGE!r}"
+            )
+        return own
+    return package(chosen or DEFAULT_PACKAGE)
+
+
+def _fixed_nodes(graph: OpGraph, fixed: Mapping[NodeId, int]) -> dict[int, int]:
+    for name in fixed:
+        if name not in graph.index:
+            near = nearest(str(name), [str(n) for n in graph.names])
+            raise ProblemError(f"fixed: {graph.name!r} has no node {name!r}{near}")
+    return {graph.index[name]: chip for name, chip in fixed.items()}

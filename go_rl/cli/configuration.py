@@ -1,0 +1,132 @@
+"""What the command line accepts: one frozen dataclass a command."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from typing import Annotated, Any, Literal, TypeVar, get_type_hints
+
+import tyro
+
+from go_rl.api import PartitionOptions
+from go_rl.core import GoRLError, ReadError
+from go_rl.core.errors import nearest
+
+T = TypeVar("T")
+Dims = Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(metavar="NAME=SIZE")]
+
+
+@dataclass(frozen=True)
+class Model:
+    """The model to read."""
+
+    model: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="MODEL")]
+    """A file (ONNX, go_rl .npz, dnn-partitioning JSON, PipeDream text, HLO or StableHLO text), or
+    module:function for a JAX function."""
+    dim: Dims = ()
+    """Size of a symbolic dimension, such as batch=8; may be repeated."""
+    unknown: Literal["error", "bytes"] = "error"
+    """Operators of unknown cost: refuse the model, or count their bytes only."""
+    training: bool = False
+    """Expand a PipeDream profile into its forward and backward pass."""
+
+    def __post_init__(self) -> None:
+        self.dims  # noqa: B018 - malformed sizes are refused before anything is read
+
+    @property
+    def dims(self) -> dict[str, int]:
+        """The sizes by name."""
+        return dict(_size(text) for given in self.dim for text in given.split(","))
+
+
+def _size(text: str) -> tuple[str, int]:
+    name, _, size = text.rpartition("=")
+    if not name or not size.isdecimal() or int(size) < 1:
+        raise ReadError(f"--dim {text}: must be NAME=SIZE with a size >= 1, such as batch=8")
+    return name, int(size)
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Place every operator of a model on a chip."""
+
+    source: Model
+    package: Annotated[str | None, tyro.conf.arg(metavar="NAME|FILE")] = None
+    """Hardware: a preset (go-rl package list), a JSON file, or "file" for the model file's own.
+    Default: ring36; for max-load and latency the model file's own hardware, if it names any."""
+    search: PartitionOptions = field(default_factory=PartitionOptions)
+    memory: Literal["auto", "on", "off"] = "auto"
+    """Must weights and live tensors fit? auto: yes, except for a profile on foreign hardware."""
+    out: Annotated[str | None, tyro.conf.arg(metavar="DIR")] = None
+    """Folder for the plan, tables and figures. Default: out/MODEL, and none with --json."""
+    json: bool = False
+    """Print one JSON document, table and plan, and nothing else."""
+
+    @property
+    def memory_choice(self) -> bool | None:
+        """``memory`` as `go_rl.partition` takes it."""
+        return {"auto": None, "on": True, "off": False}[self.memory]
+
+
+@dataclass(frozen=True)
+class Check:
+    """Judge a plan independently; exit code 0: accepted, 1: rejected."""
+
+    plan: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="PLAN")]
+    """A plan.json."""
+    source: Model
+    json: bool = False
+    """Print one JSON document and nothing else."""
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Show or save a model's operator graph."""
+
+    source: Model
+    save: Annotated[str | None, tyro.conf.arg(metavar="FILE.npz")] = None
+    """Write the graph to this .npz file, which every command reads back quickly."""
+    json: bool = False
+    """Print one JSON document with nodes and edges, and nothing else."""
+
+
+@dataclass(frozen=True)
+class PackageList:
+    """List the hardware presets."""
+
+    json: bool = False
+    """Print one JSON document and nothing else."""
+
+
+@dataclass(frozen=True)
+class PackageShow:
+    """Show one package: its chips and links."""
+
+    package: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="NAME|FILE")]
+    """A preset such as ring36 or a100x8, or a JSON file."""
+    json: bool = False
+    """Print the JSON document that --package reads back, and nothing else."""
+
+
+def to_json(configuration: Any) -> dict[str, Any]:
+    """Return any of these dataclasses as a JSON object."""
+    return asdict(configuration)
+
+
+def from_json(kind: type[T], document: Any, where: str = "configuration") -> T:
+    """Read what `to_json` wrote; an error names the field that is unknown or missing."""
+    if not isinstance(document, Mapping):
+        raise GoRLError(f"{where}: must be a JSON object")
+    known = {f.name for f in fields(kind)}  # pyright: ignore[reportArgumentType]
+    types = get_type_hints(kind)
+    values: dict[str, Any] = {}
+    for name, value in document.items():
+        if name not in known:
+            raise GoRLError(f"{where}: unknown field {name!r}{nearest(name, known)}")
+        if is_dataclass(types[name]):
+            value = from_json(types[name], value, f"{where}: {name}")  # pyright: ignore[reportArgumentType]
+        values[name] = tuple(value) if isinstance(value, list) else value
+    try:
+        return kind(**values)
+    except TypeError as error:
+        raise GoRLError(f"{where}: {error}") from error

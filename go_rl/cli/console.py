@@ -1,0 +1,60 @@
+"""Where a command's output goes: results to standard output, progress to standard error."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
+from typing import Any
+
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+
+def console() -> Console:
+    """Return standard output for tables; a pipe gets wide lines without colours."""
+    terminal = sys.stdout.isatty()
+    return Console(file=sys.stdout, width=None if terminal else 160, highlight=False)
+
+
+@contextmanager
+def working(sentence: str) -> Iterator[Callable[[str], None]]:
+    """Show a spinner with what is going on; yields the function that changes its sentence.
+
+    It is on standard error, and only on a terminal. Whatever libraries print meanwhile goes to
+    standard error too, so that standard output holds results only.
+    """
+    error = Console(file=sys.stderr)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with (
+        Progress(*columns, console=error, transient=True, disable=not error.is_terminal) as bar,
+        _output_to_error(),
+    ):
+        task = bar.add_task(sentence, total=None)
+        yield lambda text: bar.update(task, description=text)
+
+
+@contextmanager
+def _output_to_error() -> Iterator[None]:
+    """Also for compiled libraries, which write to the file descriptor."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    try:
+        os.dup2(2, 1)
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+def print_json(document: Any) -> None:
+    """Print one JSON document on standard output."""
+    sys.stdout.write(json.dumps(document, allow_nan=False) + "\n")
+
+
+def complain(message: str) -> None:
+    """Print one line on standard error."""
+    sys.stderr.write(f"go-rl: {' '.join(message.split())}\n")

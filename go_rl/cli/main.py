@@ -1,0 +1,77 @@
+"""The ``go-rl`` command: typed configuration in, files and tables out."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Annotated
+
+import tyro
+
+from go_rl.cli.configuration import Check, Graph, PackageList, PackageShow, Partition
+from go_rl.cli.console import complain
+from go_rl.cli.exit_codes import BAD_INPUT, INTERRUPTED, OK
+from go_rl.core import GoRLError
+
+Subcommand = tyro.conf.subcommand
+PackageCommand = (
+    Annotated[PackageList, Subcommand("list")] | Annotated[PackageShow, Subcommand("show")]
+)
+Command = (
+    Annotated[Partition, Subcommand("partition")]
+    | Annotated[Check, Subcommand("check")]
+    | Annotated[Graph, Subcommand("graph")]
+    | Annotated[PackageCommand, Subcommand("package", description="Hardware presets.")]
+)
+STYLE = (tyro.conf.OmitArgPrefixes, tyro.conf.FlagCreatePairsOff)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run ``go-rl`` with these arguments (the process's own by default); returns the exit code."""
+    argv = list(sys.argv[1:] if argv is None else argv)
+    if argv == ["--version"]:
+        sys.stdout.write(f"go-rl {version('go_rl')}\n")
+        return OK
+    try:
+        return _run(_parse(argv))
+    except GoRLError as error:
+        complain(str(error))
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        complain("stopped")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader of the pipe has left; the interpreter must not complain when it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return OK
+
+
+def _parse(argv: list[str]) -> object:
+    return tyro.cli(
+        Command,  # pyright: ignore[reportArgumentType]
+        args=argv,
+        prog="go-rl",
+        description="Partition neural networks over chips, with proven bounds.",
+        config=STYLE,
+    )
+
+
+def _run(command: object) -> int:
+    if isinstance(command, Partition):
+        from go_rl.cli.partition import run_partition
+
+        return run_partition(command)
+    if isinstance(command, Check):
+        from go_rl.cli.check import run_check
+
+        return run_check(command)
+    if isinstance(command, Graph):
+        from go_rl.cli.graph import run_graph
+
+        return run_graph(command)
+    from go_rl.cli.package import run_package
+
+    assert isinstance(command, PackageList | PackageShow)
+    return run_package(command)

@@ -1,0 +1,177 @@
+"""Pictures of a plan: the loads of its chips, and how each method came to its value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from go_rl.core import Objective, Package, Plan
+from go_rl.report.tables import Unit, unit_for
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+BLUE, ORANGE, GREEN, RED, PURPLE, SKY, YELLOW, BLACK = (
+    "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#F0E442", "#000000",
+)  # fmt: skip
+"""Okabe and Ito's palette, told apart by all common kinds of colour vision."""
+LINE_COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, BLACK)
+LINE_STYLES = ("-", "--", ":")
+GREY = "#666666"
+DPI = 150
+
+
+def save_loads(plan: Plan, stem: Path) -> None:
+    """Write ``stem``.svg and .png: time and memory of each device under a usable plan."""
+    _save(loads_figure(plan), stem)
+
+
+def save_curves(plans: Sequence[Plan], bound: float, stem: Path) -> None:
+    """Write ``stem``.svg and .png: best value so far of each method."""
+    _save(curves_figure(plans, bound), stem)
+
+
+def loads_figure(plan: Plan) -> Figure:
+    """Return the picture of a plan's loads: seconds above, bytes below, a column a device."""
+    devices = len(plan.evaluation.device_seconds)
+    figure = _figure(min(14.0, 5.5 + 0.16 * devices), 6.2)
+    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+    _draw_seconds(upper, plan)
+    _draw_memory(lower, plan)
+    step = max(1, -(-devices // 24))
+    lower.set_xticks(range(0, devices, step))
+    lower.set_xlim(-0.7, devices - 0.3)
+    lower.set_xlabel("device (accelerators first, then CPUs)" if _has_cpus(plan) else "chip")
+    title = (
+        f"{plan.package['name']}, {plan.objective}, rules {plan.rules}: plan by {plan.optimizer}"
+    )
+    figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+    return figure
+
+
+def curves_figure(plans: Sequence[Plan], bound: float) -> Figure:
+    """Return the picture of best value so far against priced samples and against seconds."""
+    figure = _figure(9.5, 4.2)
+    left, right = figure.subplots(1, 2, sharey=True)
+    values = [p.seconds_per_step for plan in plans for p in plan.curve]
+    finite = [v for v in values if np.isfinite(v)]
+    unit = unit_for(min([*finite, bound] if bound > 0 else finite, default=0.0))
+    for i, plan in enumerate(plans):
+        _draw_curve(left, right, plan, unit, i)
+    for axes, label in ((left, "priced samples"), (right, "seconds")):
+        axes.set_xscale("log")
+        axes.set_xlabel(label)
+        if bound > 0 and np.isfinite(bound):
+            axes.axhline(bound * unit[0], color=GREY, linewidth=1, linestyle=(0, (1, 1)),
+                         label="proven bound" if axes is left else None)  # fmt: skip
+    if finite and max(finite) > 5 * max(min(finite), 1e-30):
+        left.set_yscale("log")
+    left.set_ylabel(f"best objective so far [{unit[1]} a step]")
+    handles, labels = left.get_legend_handles_labels()
+    if handles:
+        figure.legend(handles, labels, loc="outside right upper", frameon=False)
+    return figure
+
+
+def _draw_seconds(axes: Axes, plan: Plan) -> None:
+    evaluation = plan.evaluation
+    compute, links = evaluation.device_seconds, evaluation.link_seconds
+    has_links = bool(len(links) and links.any())
+    unit = unit_for(max(float(compute.max(initial=0.0)), plan.value))
+    chips, width = np.arange(len(compute)), 0.4 if has_links else 0.8
+    shift = width / 2 if has_links else 0.0
+    label = "compute" if plan.objective == Objective.RING else "load"
+    axes.bar(chips - shift, compute * unit[0], width, color=BLUE, label=label)
+    if has_links:
+        axes.bar(np.arange(len(links)) + shift, links * unit[0], width, color=ORANGE,
+                 label="link to the next chip")  # fmt: skip
+    goal = "makespan" if plan.objective == Objective.LATENCY else "T_max"
+    axes.axhline(plan.value * unit[0], color=BLACK, linewidth=1.2,
+                 label=f"{goal} {plan.value * unit[0]:.4g} {unit[1]}")  # fmt: skip
+    if 0 < plan.bound < np.inf:
+        axes.axhline(plan.bound * unit[0], color=RED, linewidth=1.2, linestyle="--",
+                     label=f"proven bound {plan.bound * unit[0]:.4g} {unit[1]}")  # fmt: skip
+    axes.set_ylabel(f"{unit[1]} a step")
+    axes.set_ylim(bottom=0)
+    _legend(axes)
+
+
+def _draw_memory(axes: Axes, plan: Plan) -> None:
+    evaluation = plan.evaluation
+    weights, peak = evaluation.weight_bytes, evaluation.peak_bytes
+    top = float(max(weights.max(initial=0.0), peak.max(initial=0.0)))
+    scale, name = next(((s, n) for s, n in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")) if top >= s),
+                       (1.0, "B"))  # fmt: skip
+    chips = np.arange(len(weights))
+    axes.bar(chips, weights / scale, 0.8, color=GREEN, label="weights")
+    axes.bar(chips, np.maximum(peak - weights, 0) / scale, 0.8, bottom=weights / scale, color=SKY,
+             label="live tensors at the peak")  # fmt: skip
+    capacity = _capacity(plan)
+    if top >= 0.1 * capacity.min():
+        shown = np.where(capacity < 20 * max(top, 1.0), capacity, np.nan)
+        axes.hlines(shown / scale, chips - 0.5, chips + 0.5, color=BLACK, linewidth=1.2,
+                    label="capacity" if plan.memory else "capacity (not checked)")  # fmt: skip
+    else:
+        axes.plot(
+            [], [], " ", label=f"capacity {capacity.min() / scale:,.4g} {name}, off the scale"
+        )
+    axes.set_ylabel(f"memory [{name}]")
+    axes.set_ylim(bottom=0)
+    _legend(axes)
+
+
+def _capacity(plan: Plan) -> np.ndarray:
+    return np.array([chip.memory_bytes for chip in Package.from_json(plan.package).chips])
+
+
+def _has_cpus(plan: Plan) -> bool:
+    return any(group.get("is_cpu") for group in plan.package["chips"])
+
+
+def _draw_curve(left: Axes, right: Axes, plan: Plan, unit: Unit, i: int) -> None:
+    points = [p for p in plan.curve if np.isfinite(p.seconds_per_step)]
+    if not points:
+        return
+    values = [p.seconds_per_step * unit[0] for p in points]
+    last = values[-1]
+    samples = [max(p.samples, 1) for p in points] + [max(plan.samples, points[-1].samples, 1)]
+    seconds = [max(p.wall_seconds, 1e-3) for p in points]
+    seconds.append(max(plan.wall_seconds, seconds[-1]))
+    look: dict[str, Any] = {
+        "where": "post", "color": LINE_COLOURS[i % len(LINE_COLOURS)], "linewidth": 1.6,
+        "linestyle": LINE_STYLES[i // len(LINE_COLOURS) % len(LINE_STYLES)],
+        "marker": "o", "markersize": 3, "markevery": [0, len(values)],
+    }  # fmt: skip
+    left.step(samples, [*values, last], label=plan.optimizer, **look)
+    right.step(seconds, [*values, last], **look)
+
+
+def _legend(axes: Axes) -> None:
+    axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=9)
+
+
+def _figure(width: float, height: float) -> Figure:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure((width, height), layout="constrained", dpi=DPI)
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def _save(figure: Figure, stem: Path) -> None:
+    import matplotlib as mpl
+
+    for axes in figure.axes:
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(axis="y", color="#dddddd", linewidth=0.6)
+        axes.set_axisbelow(True)
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    # Fixed ids and no date: equal plans give equal files.
+    with mpl.rc_context({"svg.hashsalt": "go_rl", "svg.fonttype": "none"}):
+        figure.savefig(stem.with_suffix(".svg"), metadata={"Date": None})
+    figure.savefig(stem.with_suffix(".png"))

@@ -1,0 +1,72 @@
+"""An operator graph in two tables: its facts and its operators."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from rich.table import Table
+
+from go_rl.core import FREE, OpGraph, OpKind
+
+TOP_OPERATORS = 30
+"""Operator types listed one by one; the rest share a row."""
+
+
+def facts(graph: OpGraph) -> Table:
+    """Return name, size, work and bytes of the graph."""
+    table = Table(title=f"graph {graph.name}", title_justify="left", show_header=False)
+    rows = {
+        "format": str(graph.meta.get("format", "")),
+        "operators": f"{graph.num_nodes:,}",
+        "edges": f"{graph.num_edges:,}",
+        "work": f"{graph.flops.sum() / 1e9:,.4g} GFLOP" if graph.has_flops else "profile only",
+        "weights": f"{_weight_bytes(graph) / 1e6:,.4g} MB",
+        "largest result": f"{graph.output_bytes.max() / 1e6:,.4g} MB",
+        "backward operators": f"{int(graph.is_backward.sum()):,}",
+        "profile": ", ".join(graph.seconds),
+        "dims": ", ".join(f"{k}={v}" for k, v in graph.meta.get("dims", {}).items()),
+        "hash": graph.digest[:16],
+    }
+    for name, text in rows.items():
+        if text and text != "0":
+            table.add_row(name, text)
+    return table
+
+
+def histogram(graph: OpGraph) -> Table:
+    """Return operator types by how often they occur, with their share of the FLOP."""
+    count = Counter(graph.op_type)
+    flops = Counter[str]()
+    kinds: dict[str, str] = {}
+    for n, op_type in enumerate(graph.op_type):
+        flops[op_type] += float(graph.flops[n])  # pyright: ignore[reportArgumentType]
+        kinds.setdefault(op_type, OpKind(int(graph.kind[n])).name.lower())
+    table = Table(title="operators", title_justify="left")
+    for column in ("operator", "kind", "count", "share of FLOP"):
+        table.add_column(column, justify="left" if column in ("operator", "kind") else "right")
+    total = sum(flops.values())
+    for op_type, number in count.most_common(TOP_OPERATORS):
+        table.add_row(op_type, kinds[op_type], f"{number:,}", _share(flops[op_type], total))
+    rest = [op_type for op_type, _ in count.most_common()[TOP_OPERATORS:]]
+    if rest:
+        table.add_row(
+            f"{len(rest)} more", "", f"{sum(count[o] for o in rest):,}",
+            _share(sum(flops[o] for o in rest), total),
+        )  # fmt: skip
+    return table
+
+
+def _share(part: float, whole: float) -> str:
+    return f"{100 * part / whole:.1f} %" if whole > 0 else ""
+
+
+def _weight_bytes(graph: OpGraph) -> float:
+    """Bytes of all weights, tied ones once."""
+    tied: dict[int, float] = {}
+    own = 0.0
+    for group, size in zip(graph.weight_group.tolist(), graph.weight_bytes.tolist(), strict=True):
+        if group == FREE:
+            own += size
+        else:
+            tied[group] = size
+    return own + sum(tied.values())

@@ -1,0 +1,40 @@
+"""A plan in a few lines of text."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from go_rl.core import Plan
+from go_rl.report.tables import unit_for
+
+
+def plan_lines(plan: Plan) -> list[str]:
+    """Return the sentences that go under the table: value, bound, chips, memory, notes."""
+    evaluation = plan.evaluation
+    if not evaluation.status.ok:
+        return [f"{evaluation.status.sentence} {evaluation.detail}".rstrip(), *plan.notes]
+    return [
+        f"best: {plan.optimizer}, {_time(plan.value)} a step, {_bound_sentence(plan)}",
+        f"devices used: {len(np.unique(plan.device))} of {len(evaluation.device_seconds)}"
+        f"{_copies(plan)}",
+        f"verdict of the independent judge: {evaluation.status.sentence}",
+        *(f"note: {note}" for note in plan.notes),
+    ]
+
+
+def _bound_sentence(plan: Plan) -> str:
+    if plan.optimal:
+        return "proved optimal"
+    if plan.bound <= 0 or not np.isfinite(plan.gap):
+        return "no bound was proved"
+    return f"at most {100 * plan.gap:.1f} % above the optimum (no plan beats {_time(plan.bound)})"
+
+
+def _copies(plan: Plan) -> str:
+    copies = sum(len(devices) for devices in plan.replicas.values())
+    return f"; {len(plan.replicas)} nodes have {copies} copies" if copies else ""
+
+
+def _time(seconds: float) -> str:
+    scale, unit = unit_for(seconds)
+    return f"{seconds * scale:.4g} {unit}"

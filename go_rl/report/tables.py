@@ -1,0 +1,150 @@
+"""The table of methods: one row a plan, as rich, Markdown, CSV and JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from math import inf, isfinite
+from typing import Any
+
+from rich.table import Table
+
+from go_rl.core import Plan
+
+HEURISTIC = "greedy"
+"""The compiler heuristic: the method that every improvement is measured against."""
+
+Unit = tuple[float, str]
+"""How many units make a second, and the unit's name."""
+
+UNITS: tuple[Unit, ...] = ((1.0, "s"), (1e3, "ms"), (1e6, "µs"), (1e9, "ns"))
+
+
+@dataclass(frozen=True)
+class Row:
+    """One method's result; None where there is no finite number."""
+
+    method: str
+    """Name of the optimizer."""
+    seconds_per_step: float | None
+    """The objective, seconds."""
+    throughput: float | None
+    """Steps a second."""
+    improvement: float | None
+    """Throughput over that of the compiler heuristic (1.0: as good)."""
+    gap: float | None
+    """How far the objective lies above the proven bound, as a ratio (0.1: 10 %)."""
+    samples: int
+    """Complete plans priced."""
+    wall_seconds: float
+    """Time the search took, seconds."""
+    status: str
+    """How it went: a `Status`."""
+
+
+COLUMNS = tuple(f.name for f in fields(Row))
+
+
+def rows(plans: Sequence[Plan], bound: float) -> list[Row]:
+    """Return a row a plan, in the order given; ``bound`` is the best proven bound of them all."""
+    named = [plan for plan in plans if plan.optimizer == HEURISTIC]
+    heuristic = named[0].value if named else inf
+    return [_row(plan, heuristic, bound) for plan in plans]
+
+
+def _row(plan: Plan, heuristic: float, bound: float) -> Row:
+    usable = plan.evaluation.status.ok and isfinite(plan.value)
+    value = plan.value if usable else inf
+    improvement = heuristic / value if isfinite(heuristic) and value > 0 else None
+    return Row(
+        method=plan.optimizer,
+        seconds_per_step=_finite(value),
+        throughput=_finite(1 / value if value > 0 else inf) if usable else None,
+        improvement=_finite(improvement) if usable else None,
+        gap=_finite(max(0.0, value / bound - 1)) if bound > 0 else None,
+        samples=int(plan.samples),
+        wall_seconds=float(plan.wall_seconds),
+        status=str(plan.evaluation.status),
+    )
+
+
+def _finite(value: float | None) -> float | None:
+    return float(value) if value is not None and isfinite(value) else None
+
+
+def json_rows(table: Sequence[Row]) -> list[dict[str, Any]]:
+    """Return the rows as JSON objects; every number is finite or null."""
+    return [asdict(row) for row in table]
+
+
+def csv_text(table: Sequence[Row]) -> str:
+    """Return the rows as CSV in SI units; an empty field stands for no number."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for row in table:
+        writer.writerow("" if cell is None else cell for cell in asdict(row).values())
+    return text.getvalue()
+
+
+def unit_for(seconds: float) -> Unit:
+    """Return the unit in which a time reads as 1 to 1,000."""
+    for scale, name in UNITS:
+        if seconds * scale >= 1.0:
+            return scale, name
+    return UNITS[1] if seconds == 0 else UNITS[-1]
+
+
+def headings(unit: Unit) -> tuple[str, ...]:
+    """Return the printed column heads."""
+    return ("method", f"T_max [{unit[1]}]", "steps/s", "vs heuristic", "gap to bound", "samples",
+            "seconds", "status")  # fmt: skip
+
+
+def cells(row: Row, unit: Unit) -> tuple[str, ...]:
+    """Return the printed cells of a row."""
+    return (
+        row.method,
+        _number(row.seconds_per_step, unit[0], "{:.4g}"),
+        _throughput(row.throughput),
+        _number(row.improvement, 1.0, "{:.2f}×"),
+        _number(row.gap, 100.0, "{:.1f} %"),
+        f"{row.samples:,}",
+        f"{row.wall_seconds:.2f}",
+        row.status,
+    )
+
+
+def _number(value: float | None, scale: float, form: str) -> str:
+    return "–" if value is None else form.format(value * scale)
+
+
+def _throughput(steps: float | None) -> str:
+    if steps is None:
+        return "–"
+    return f"{steps:,.0f}" if steps >= 1000 else f"{steps:.4g}"
+
+
+def table_unit(table: Sequence[Row]) -> Unit:
+    """Return the unit that suits the smallest time in the table."""
+    return unit_for(min((r.seconds_per_step for r in table if r.seconds_per_step), default=0.0))
+
+
+def markdown(table: Sequence[Row]) -> str:
+    """Return the rows as a Markdown table."""
+    unit = table_unit(table)
+    lines = [headings(unit), ("---", *["---:"] * 6, "---"), *(cells(r, unit) for r in table)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def rich_table(table: Sequence[Row], best: str, title: str) -> Table:
+    """Return the rows for a terminal; the row of method ``best`` stands out."""
+    unit = table_unit(table)
+    printed = Table(title=title, title_justify="left")
+    for i, head in enumerate(headings(unit)):
+        printed.add_column(head, justify="right" if 1 <= i <= 6 else "left", no_wrap=True)
+    for row in table:
+        printed.add_row(*cells(row, unit), style="bold" if row.method == best else None)
+    return printed
