@@ -93,6 +93,8 @@ class Context:
     """Where the user called it: what equations say that come from a library."""
     fold_inner: bool = False
     """Loops inside are folded because unrolling them too would pass the limit."""
+    unroll_inner: bool = False
+    """Scans inside are unrolled: the limit has already been charged for them."""
     splats: set[Any] = field(default_factory=set)
     """Filled constants of the XLA function that the jaxpr is lowered into."""
 
@@ -120,7 +122,8 @@ class Inliner:
     """Sentences the user should read."""
     _constants: dict[int, tuple[str, Any]] = field(default_factory=dict)
     """Name of each closed-over array by its id; the array is kept so that the id stays its own."""
-    _branches: dict[int, tuple[ClosedJaxpr, Cost]] = field(default_factory=dict)
+    _costs: dict[Any, tuple[ClosedJaxpr, Cost]] = field(default_factory=dict)
+    """Cost of each branch and folded body by its id and the numbers known to enter it."""
     _stack: list[Frame] = field(default_factory=list)
 
     def run(self, closed: ClosedJaxpr, inputs: Sequence[Value]) -> list[Value]:
@@ -152,10 +155,14 @@ class Inliner:
 
     def body_cost(self, body: ClosedJaxpr, inputs: Sequence[Value]) -> Cost:
         """Return the cost of a jaxpr walked on its own, loops inside folded."""
-        inner = Inliner(replace(self.options, unroll_limit=0))
-        mark = inner.run(body, inputs)
-        mark_live(inner.equations, mark)
-        return total_cost(inner.equations)
+        entering = tuple(None if v.known is None else repr(v.known) for v in inputs)
+        key = id(body), entering
+        if key not in self._costs:
+            inner = Inliner(replace(self.options, unroll_limit=0), _costs=self._costs)
+            results = inner.run(body, inputs)
+            mark_live(inner.equations, results)
+            self._costs[key] = body, total_cost(inner.equations)
+        return self._costs[key][1]
 
     def _value(self, frame: Frame, atom: Any) -> Value:
         if not isinstance(atom, Literal):
@@ -182,8 +189,7 @@ class Inliner:
         around = frame.context
         scope = join_scopes(around.scope, str(eqn.source_info.name_stack))
         line = source_line(eqn) or around.line
-        context = Context(scope, line, around.fold_inner, around.splats)
-
+        context = Context(scope, line, around.fold_inner, around.unroll_inner, around.splats)
         bind = partial(_bind, frame.values, eqn.outvars)
         if name in CALLS:
             inner = replace(context, splats=set()) if name in FUNCTIONS else context
@@ -239,10 +245,8 @@ class Inliner:
         """The branch of most FLOP (then bytes) stands for a ``cond``."""
 
         def cost(branch: ClosedJaxpr) -> tuple[float, float]:
-            if id(branch) not in self._branches:
-                self._branches[id(branch)] = (branch, self.body_cost(branch, _blanks(branch)))
-            known = self._branches[id(branch)][1]
-            return known.flops, known.num_bytes
+            total = self.body_cost(branch, _blanks(branch))
+            return total.flops, total.num_bytes
 
         return max(branches, key=cost)
 

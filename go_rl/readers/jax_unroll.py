@@ -22,23 +22,32 @@ def read_loop(
     """Unroll a loop if the limit allows, else with its inner loops folded, else fold it.
 
     The rule: unrolling adds trips × equations of the body (inner loops multiplied out) and all
-    unrolled loops of a program share one limit. Loops within a loop whose inner loops had to be
-    folded are all folded, so that every trip looks alike.
+    unrolled loops of a program share one limit. Scans within an unrolled loop are either all
+    unrolled or all folded, so that every trip looks alike.
     """
     if eqn.primitive.name == "scan":
         loop = scan_loop(eqn, inputs)
     else:
         loop = while_loop(eqn, inputs, inliner.options.trip_count, context.line)
     room = inliner.options.unroll_limit - inliner.unrolled
-    whole, shallow = (loop.trips * body_size(loop.body, deep) for deep in (True, False))
-    if context.fold_inner and loop.trips > 1:
+    whole, shallow = (_unrolled_size(loop, deep) for deep in (True, False))
+    if context.unroll_inner and eqn.primitive.name == "scan":
+        _unroll(inliner, eqn, loop, bind, context)
+    elif context.fold_inner and loop.trips > 1:
         bind(_fold(inliner, eqn, loop, context))
     elif whole <= room:
-        _unroll(inliner, eqn, loop, bind, context)
+        inliner.unrolled += whole
+        _unroll(inliner, eqn, loop, bind, replace(context, unroll_inner=True))
     elif shallow <= room:
+        inliner.unrolled += shallow
         _unroll(inliner, eqn, loop, bind, replace(context, fold_inner=True))
     else:
         bind(_fold(inliner, eqn, loop, context))
+
+
+def _unrolled_size(loop: Loop, deep: bool) -> int:
+    """Count the equations and slices that unrolling adds; ``deep``: inner scans unrolled too."""
+    return loop.trips * max(1, body_size(loop.body, deep) + len(loop.sequences))
 
 
 def _fold(inliner: Inliner, eqn: Any, loop: Loop, context: Context) -> list[Value]:
@@ -61,7 +70,6 @@ def _fold(inliner: Inliner, eqn: Any, loop: Loop, context: Context) -> list[Valu
 
 def _unroll(inliner: Inliner, eqn: Any, loop: Loop, bind: Finish, context: Context) -> None:
     """Walk the body once a trip; each trip's end starts the next, so the stack stays flat."""
-    inliner.unrolled += loop.trips * body_size(loop.body, not context.fold_inner)
     carried = len(loop.carry)
     columns: list[list[Value]] = [[] for _ in eqn.outvars[carried:]]
 
@@ -104,7 +112,8 @@ def _row(inliner: Inliner, stacked: Value, index: int, context: Context) -> Valu
     cost = Cost(0.0, 4.0 * row.num_bytes)
     if stacked.weights:
         row.weights = frozenset(f"{name}[{index}]" for name in stacked.weights)
-        row.views = [cost]
+        row.views = [*stacked.views, cost]
+        stacked.views.clear()
         return row
     inliner.emit(
         Equation("slice", OpKind.MOVEMENT, [stacked], [row], cost, context.scope, context.line)

@@ -67,6 +67,16 @@ def test_inner_loops_are_folded_first():
     assert graph.flops.sum() == 4 * 1000 * (MATMUL + 1)
 
 
+def test_the_limit_is_charged_once_for_nested_loops():
+    def model(x):
+        return jax.lax.fori_loop(0, 4, lambda i, c: power(c, 5), x)
+
+    # a trip: the outer index and call of the inner loop, and 5 × (inner index and product)
+    whole = 4 * (2 + 5 * 2)
+    assert trace_jax(model, X, options=folded(whole)).op_type.count("dot_general") == 20
+    assert trace_jax(model, X, options=folded(whole - 1)).op_type.count("scan") == 4
+
+
 def test_rows_of_a_stacked_weight_are_weights_of_their_own():
     def model(layers, x):
         return jax.lax.scan(lambda c, w: (c @ w["k"] + w["b"], None), x, layers)[0]
