@@ -1,1 +1,43 @@
-"""Puts this folder on the import path: tests import their twins as ``reference.<module>``."""
+"""Shared by all tests. Its presence puts this folder on the import path: tests import their twins
+as ``reference.<module>``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import matplotlib as mpl
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "go_rl"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Draw without a display; in the process that starts all others, drop stale kernels."""
+    mpl.use("Agg")
+    if not hasattr(config, "workerinput"):
+        drop_stale_kernels(PACKAGE)
+
+
+def drop_stale_kernels(package: Path) -> int:
+    """Delete all of Numba's on-disk caches when any source is newer than one; returns how many.
+
+    Numba compares a kernel with its own file only, not with the files whose functions it inlines.
+    """
+    caches = [path for suffix in ("nbi", "nbc") for path in package.rglob(f"*.{suffix}")]
+    oldest = min((path.stat().st_mtime for path in caches), default=float("inf"))
+    if all(path.stat().st_mtime <= oldest for path in package.rglob("*.py")):
+        return 0
+    for path in caches:
+        path.unlink(missing_ok=True)
+    return len(caches)
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The folder of public data sets, which the package does not ship."""
+    folder = Path(os.environ.get("GO_RL_DATA", ROOT.parent / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip(f"the data sets are not here ({folder}); set GO_RL_DATA to their folder")
+    return folder

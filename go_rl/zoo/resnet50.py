@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -148,3 +149,7 @@ def _with_shapes(model: onnx.ModelProto) -> onnx.ModelProto:
     inferred = onnx.shape_inference.infer_shapes(bare, strict_mode=True)
     model.graph.value_info.extend(inferred.graph.value_info)
     return model
+
+
+if __name__ == "__main__":
+    print(write_resnet50_onnx(sys.argv[1] if len(sys.argv) > 1 else "resnet50.onnx"))

@@ -1,0 +1,49 @@
+# Two commands: `make demo` and `make test`. Both build .venv on first use.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.PHONY: demo test test-slow bench clean format
+
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/installed
+GO_RL := $(BIN)/go-rl
+RESNET := build/resnet50.onnx
+BERT := go_rl.zoo.bert:bert_base
+
+demo: $(RESNET)
+	$(GO_RL) partition $(RESNET) --package ring36 --out out/resnet50
+	$(GO_RL) partition $(BERT) --package ring36 --out out/bert_base
+	$(GO_RL) check out/resnet50/plan.json $(RESNET)
+	$(GO_RL) check out/bert_base/plan.json $(BERT)
+
+test: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+	$(BIN)/pytest -n 2 -m "not slow"
+
+test-slow: $(STAMP)
+	$(BIN)/pytest -m slow
+
+bench: $(STAMP)
+	for script in experiments/*.py; do echo "== $$script"; $(BIN)/python "$$script"; done
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf .venv build out .pytest_cache .ruff_cache .hypothesis .import_linter_cache *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(RESNET): $(STAMP)
+	$(BIN)/python -m go_rl.zoo.resnet50 $@
+
+# The package is installed in place: only new requirements call for a new installation.
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit("go_rl needs Python 3.11 or later; set PYTHON=...") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
