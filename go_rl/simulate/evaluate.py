@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float64, Int8, Int16
@@ -13,6 +13,7 @@ from go_rl.simulate.max_load import evaluate_max_load, max_load_batch
 from go_rl.simulate.ring import RingPricer
 
 
+@runtime_checkable
 class Pricer(Protocol):
     """Prices plans of one problem."""
 
