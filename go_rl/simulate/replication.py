@@ -22,7 +22,8 @@ LARGEST_COPY = 0.05
 def replicated_nodes(problem: Problem) -> Bool[np.ndarray, "N"]:
     """Return [N] the nodes that the solver copies to each consumer's chip; none under strict rules.
 
-    Members of colocation classes, pinned nodes and nodes with large weights are never copied.
+    Members of colocation classes, pinned nodes, nodes with large weights and nodes that nobody
+    reads are never copied.
     """
     graph = problem.graph
     allowed = np.zeros(graph.num_nodes, np.bool_)
@@ -34,6 +35,7 @@ def replicated_nodes(problem: Problem) -> Bool[np.ndarray, "N"]:
     if problem.memory:
         allowed &= problem.weight_bytes <= LARGEST_COPY * smallest
     allowed[list(problem.fixed)] = False
+    allowed &= np.bincount(graph.senders, minlength=graph.num_nodes) > 0
     offsets, edges = graph.predecessors
     chosen = _close(offsets, graph.senders[edges], problem.work, allowed, limit)
     return chosen if not chosen.all() else np.zeros_like(chosen)

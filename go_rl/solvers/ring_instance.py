@@ -7,7 +7,7 @@ blocks that consume them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Int32, Int64
@@ -69,7 +69,8 @@ def ring_instance(problem: Problem) -> RingInstance:
     succ_ptr, succ = _rows(ends[0], ends[1], blocks)
     weight, group_ptr, group, group_bytes = _weights(problem, replicated, block_of, blocks)
     capacity = np.array([min(c.memory_bytes, 2**62) for c in problem.package.chips], np.int64)
-    start, conflict = _start(problem, block_of, leader, (pred_ptr, pred), (succ_ptr, succ), weight)
+    rows = (pred_ptr, pred), (succ_ptr, succ)
+    start, conflict = _start(problem, block_of, leader, *rows, weight, no_skip=True)
     if problem.all_chips and blocks < chips and not replicated.any():
         conflict = conflict or _too_few(problem, block_of, leader)
     triples = (
@@ -107,6 +108,34 @@ def ring_instance(problem: Problem) -> RingInstance:
             all_chips=problem.all_chips,
             memory=problem.memory,
             spare=0,
+        ),
+    )
+
+
+def without_copied(instance: RingInstance) -> RingInstance:
+    """Return what is left when the copied nodes and all that they need are struck out.
+
+    They might also stay at home and fill chips, so no-skip goes with them. Every legal plan of the
+    problem, whatever it copies, is a solution: when there is none, the problem has no plan.
+    """
+    net = instance.net
+    start, conflict = _start(
+        instance.problem,
+        instance.block_of,
+        instance.leader,
+        (net.pred_ptr, net.pred),
+        (net.succ_ptr, net.succ),
+        net.weight,
+        no_skip=False,
+    )
+    return replace(
+        instance,
+        conflict=conflict,
+        net=net._replace(
+            start=start,
+            spare=net.chips,
+            all_chips=False,
+            group_bytes=np.zeros_like(net.group_bytes),
         ),
     )
 
@@ -186,16 +215,17 @@ def _weights(
     own = (graph.weight_group == FREE) & ~replicated
     weight = np.zeros(blocks, np.int64)
     np.add.at(weight, block_of[own], size[own])
-    tied = np.flatnonzero((graph.weight_group != FREE) & ~replicated & (size > 0))
-    pairs = set(zip(block_of[tied].tolist(), graph.weight_group[tied].tolist(), strict=True))
+    tied = np.flatnonzero((graph.weight_group != FREE) & (size > 0))
+    home = tied[~replicated[tied]]
+    pairs = set(zip(block_of[home].tolist(), graph.weight_group[home].tolist(), strict=True))
     groups = int(graph.weight_group.max(initial=FREE)) + 1
     sizes = np.zeros(groups, np.int64)
     np.maximum.at(sizes, graph.weight_group[tied], size[tied])
     copies = np.flatnonzero(replicated & (size > 0))
-    for extra, node in enumerate(copies):
-        pairs |= {
-            (b, groups + extra) for b in _consumer_blocks(problem, replicated, block_of, node)
-        }
+    for extra, node in enumerate(copies, start=groups):
+        shared = int(graph.weight_group[node])
+        needed = extra if shared == FREE else shared
+        pairs |= {(b, needed) for b in _consumer_blocks(problem, replicated, block_of, int(node))}
     pairs_array = np.array(sorted(pairs), np.int64).reshape(-1, 2)
     group_ptr, group = _rows(pairs_array[:, 0], pairs_array[:, 1], blocks)
     return weight, group_ptr, group, np.concatenate([sizes, size[copies]])
@@ -226,8 +256,10 @@ def _start(
     preds: tuple[np.ndarray, np.ndarray],
     succs: tuple[np.ndarray, np.ndarray],
     weight: np.ndarray,
+    no_skip: bool,
 ) -> tuple[Int64[np.ndarray, "M"], str]:
-    """Initial domains from pins and, with memory, from the weights before and after each block."""
+    """Initial domains from pins, from no-skip and, with memory, from the weights before and after
+    each block."""
     chips = problem.package.num_chips
     everywhere = ALL if chips == 64 else (np.int64(1) << np.int64(chips)) - np.int64(1)
     start = np.full(len(leader), everywhere, np.int64)
@@ -242,7 +274,7 @@ def _start(
             )
     reach = len(leader) - counts_after(*succs)
     room_above = len(leader) - counts_before(*preds)
-    for c in range(chips):
+    for c in range(chips if no_skip else 0):
         out = reach < c
         if problem.all_chips:
             out = out | (room_above < chips - 1 - c)

@@ -18,7 +18,7 @@ from go_rl.solvers.explain import explain
 from go_rl.solvers.linear_cuts import expected_chips, guided_order, sample_cuts
 from go_rl.solvers.network import Network, State, new_state
 from go_rl.solvers.propagation import OK, reset, undo
-from go_rl.solvers.ring_instance import RingInstance, ring_instance
+from go_rl.solvers.ring_instance import RingInstance, ring_instance, without_copied
 from go_rl.solvers.tree_search import EXHAUSTED, FOUND, NO_PROPOSAL, search
 
 CODE = {status: i for i, status in enumerate(STATUS_CODES)}
@@ -140,10 +140,11 @@ class RingSolver:
         self._receivers = problem.graph.receivers[edges]
         self._states: list[State] = []
         self.detail = self.instance.conflict or self._prove_root()
+        self._failure = self._judge_failure() if self.detail else Status.GAVE_UP
 
     @property
     def feasible_so_far(self) -> bool:
-        """False when propagation alone has proved that no partition exists."""
+        """False when propagation alone has proved that no partition exists with these copies."""
         return not self.detail
 
     def sample(
@@ -209,7 +210,7 @@ class RingSolver:
         nodes = self.problem.graph.num_nodes
         device = np.zeros((batch, nodes), np.int16)
         mask = np.zeros((batch, nodes), np.int64)
-        status = np.full(batch, CODE[Status.INFEASIBLE], np.int8)
+        status = np.full(batch, CODE[self._failure], np.int8)
         if not self.detail:
             threads = min(self.options.threads or os.cpu_count() or 1, batch)
             shares = [range(t, batch, threads) for t in range(threads)]
@@ -249,8 +250,8 @@ class RingSolver:
             _to_nodes(inst.block_of, inst.replicated, inst.leader, self._offsets,
                       self._receivers, chip, block_mask, device, mask)  # fmt: skip
             status[0] = CODE[Status.OK]
-        elif verdict != EXHAUSTED or inst.replicated.any():
-            status[0] = CODE[Status.GAVE_UP]
+        elif verdict == EXHAUSTED and not inst.replicated.any():
+            status[0] = CODE[Status.INFEASIBLE]
 
     def _state(self, index: int) -> State:
         while len(self._states) <= index:
@@ -265,6 +266,14 @@ class RingSolver:
             self._states.append(state)
             return ""
         return explain(self.instance, state)
+
+    def _judge_failure(self) -> Status:
+        """A clash at the root proves infeasibility, unless other copies might have avoided it."""
+        if not self.instance.replicated.any():
+            return Status.INFEASIBLE
+        rest = without_copied(self.instance)
+        proved = rest.conflict or reset(rest.net, new_state(rest.net)) != OK
+        return Status.INFEASIBLE if proved else Status.GAVE_UP
 
     def without_copies(self) -> RingSolver:
         """Return a solver for the same problem that copies no node."""
