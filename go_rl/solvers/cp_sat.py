@@ -99,7 +99,8 @@ def optimise(
     unit = costs.total / UNITS or 1.0
     least = model.minimise_stage(costs, unit, options)
     if hint is not None:
-        model.hint(hint[instance.leader].astype(np.int64))
+        chosen = hint[instance.leader].astype(np.int64)
+        model.hint(chosen, int(np.ceil(costs.value(chosen, options.traffic) / unit)))
     curve = _Curve(model, costs, options.traffic, started, log)
     left = options.seconds - (time.perf_counter() - started)
     solver = _solver(left, options.workers, options.seed)
@@ -169,6 +170,7 @@ class _RingModel:
         self.instance, self.net = instance, instance.net
         self.cp = cp_model.CpModel()
         self._hinted: list[tuple[cp_model.IntVar, _Truth]] = []
+        self.stage: cp_model.IntVar | None = None
         self.blocks, self.chips_count = instance.num_blocks, instance.net.chips
         self.upto = [self._steps(v) for v in range(self.blocks)]
         self.at = [self._indicators(v, steps) for v, steps in enumerate(self.upto)]
@@ -295,7 +297,7 @@ class _RingModel:
         most = int(work.max(axis=0).sum() + sum(c.max() for c in copied))
         if options.traffic:
             most = max(most, int(links.sum()) + latency)
-        stage = self.cp.new_int_var(least, most, "stage")
+        stage = self.stage = self.cp.new_int_var(least, most + 1, "stage")
         for c in range(self.chips_count):
             terms = [self.at[v][c] for v in range(self.blocks)]
             sizes = [*work[c], *(seconds[c] for seconds in copied)]
@@ -332,8 +334,10 @@ class _RingModel:
             crossings.append(crosses)
         self.cp.add(_sum([*crossings, busy], [*seconds, latency]) <= stage)
 
-    def hint(self, chip: Int[np.ndarray, "M"]) -> None:
-        """Suggest [M] chips."""
+    def hint(self, chip: Int[np.ndarray, "M"], stage: int) -> None:
+        """Suggest [M] chips and the time that their slowest stage takes."""
+        if self.stage is not None:
+            self.cp.add_hint(self.stage, stage)
         for variable, truth in self._hinted:
             self.cp.add_hint(variable, bool(truth(chip)))
 

@@ -1,0 +1,86 @@
+"""Small random ring problems: any directed acyclic graph, classes, pins, weights and rule set."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from go_rl.core import (
+    FREE,
+    RULE_SETS,
+    Chip,
+    GraphBuilder,
+    Links,
+    Node,
+    Objective,
+    OpGraph,
+    OpKind,
+    Package,
+    Problem,
+    Topology,
+)
+
+RULES = tuple(RULE_SETS.values())
+UNIT = 30
+"""Heavy weights are multiples of this; light ones are small enough to be copied."""
+
+
+def random_ring(seed: int, most_nodes: int = 7, most_chips: int = 4) -> Problem:
+    """Two to ``most_nodes`` nodes on two to ``most_chips`` chips; whole numbers throughout."""
+    rng = np.random.default_rng(seed)
+    nodes, chips = int(rng.integers(2, most_nodes + 1)), int(rng.integers(2, most_chips + 1))
+    graph = random_graph(rng, nodes)
+    weights = rng.integers(0, 6, nodes) * (rng.random(nodes) < rng.uniform(0.3, 1.0)) * UNIT
+    light = rng.random(nodes) < 0.4
+    weights[light] = rng.integers(0, 4, int(light.sum()))
+    tied = graph.weight_group != FREE
+    weights[tied] = (rng.integers(1, 6, 2) * UNIT ** rng.integers(0, 2, 2))[
+        graph.weight_group[tied]
+    ]
+    all_chips = bool(rng.random() < 0.25) and chips <= nodes
+    pins = rng.permutation(nodes)[: int(rng.integers(0, 3))] if rng.random() < 0.3 else []
+    seconds = rng.integers(1, 9, nodes).astype(np.float64)
+    seconds[rng.random(nodes) < 0.3] = 0.0
+    tight = rng.uniform(0.9, 2.5) * max(1, int(weights.sum())) / chips
+    room = max(float(weights.max()), float(np.floor(tight)), 1.0)
+    package = Package(
+        "small",
+        tuple(Chip("tile", 1.0, room + float(rng.integers(0, UNIT)), 1.0) for _ in range(chips)),
+        Links(Topology.RING, 4.0, float(rng.integers(0, 2))),
+    )
+    return Problem(
+        graph=graph,
+        package=package,
+        objective=Objective.RING,
+        rules=RULES[int(rng.integers(len(RULES)))],
+        seconds=seconds[None],
+        cost_model="profiled",
+        output_bytes=np.zeros(nodes),
+        weight_bytes=weights.astype(np.float64),
+        streamed_bytes=np.zeros(nodes),
+        edge_bytes=graph.edge_bytes,
+        transfer_seconds=np.zeros(nodes),
+        memory=bool(rng.random() < 0.6),
+        all_chips=all_chips,
+        fixed={int(n): int(rng.integers(chips)) for n in pins},
+    )
+
+
+def random_graph(rng: np.random.Generator, nodes: int) -> OpGraph:
+    """A graph with some edges of several results, classes and tied weights."""
+    builder = GraphBuilder("random")
+    classed = rng.random() < 0.35
+    for n in range(nodes):
+        colour = int(rng.integers(3)) if classed and rng.random() < 0.6 else FREE
+        builder.add_node(Node(n, "Op", OpKind.OTHER, colocation=colour))
+    dense = rng.uniform(0.0, 0.8)
+    for u in range(nodes):
+        for v in range(u + 1, nodes):
+            if rng.random() < dense:
+                builder.add_edge(u, v, float(rng.integers(0, 9)), int(rng.random() < 0.2))
+    graph = builder.build()
+    if rng.random() < 0.4:
+        groups = rng.integers(FREE, 2, nodes).astype(np.int32)
+        graph = replace(graph, weight_group=groups)
+    return graph

@@ -1,0 +1,109 @@
+"""The rules of the ring in plain Python: every legal partition of a small problem, one by one.
+
+Independent of solvers and judge. Nodes are tried in topological order; a copied node (under the
+replicating rules) is wherever a consumer is, and its home is the lowest of these chips.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from go_rl.core import FREE, Problem
+
+Partition = tuple[int, ...]
+
+
+def partitions(problem: Problem, copied: frozenset[int] = frozenset()) -> Iterator[Partition]:
+    """Yield the chip of every node for each legal partition."""
+    graph = problem.graph
+    edges = list(zip(graph.senders.tolist(), graph.receivers.tolist(), strict=True))
+    chips = range(problem.package.num_chips)
+    placed: list[int] = []
+
+    def extend() -> Iterator[Partition]:
+        node = len(placed)
+        if node == graph.num_nodes:
+            present = presences(placed, edges, copied)
+            home = tuple(min(p) for p in present)
+            if is_legal(problem, edges, home, present, copied):
+                yield home
+            return
+        before = [placed[u] for u, v in edges if v == node and u not in copied]
+        for chip in [0] if node in copied else chips[max(before, default=0) :]:
+            placed.append(chip)
+            yield from extend()
+            placed.pop()
+
+    return extend()
+
+
+def presences(
+    home: list[int], edges: list[tuple[int, int]], copied: frozenset[int]
+) -> list[frozenset[int]]:
+    """The chips where each node is; a copied node without consumers stays on chip 0."""
+    present = [frozenset({chip}) for chip in home]
+    for node in sorted(copied, reverse=True):
+        readers = [present[v] for u, v in edges if u == node]
+        present[node] = frozenset().union(*readers) if readers else frozenset({0})
+    return present
+
+
+def is_legal(
+    problem: Problem,
+    edges: list[tuple[int, int]],
+    home: Partition,
+    present: list[frozenset[int]],
+    copied: frozenset[int],
+) -> bool:
+    """All rules but acyclicity, which the enumeration sees to."""
+    needs = {(home[u], home[v]) for u, v in edges if u not in copied and home[u] != home[v]}
+    return (
+        all(home[n] == chip for n, chip in problem.fixed.items())
+        and classes_together(problem, home)
+        and no_chip_skipped(problem, {home[n] for n in range(len(home)) if n not in copied})
+        and (problem.rules.relay or no_triangle(needs))
+        and (not problem.memory or weights_fit(problem, present))
+    )
+
+
+def classes_together(problem: Problem, home: Partition) -> bool:
+    chip_of: dict[int, int] = {}
+    classes = problem.graph.colocation.tolist()
+    return all(
+        c == FREE or chip_of.setdefault(c, home[n]) == home[n] for n, c in enumerate(classes)
+    )
+
+
+def no_chip_skipped(problem: Problem, used: set[int]) -> bool:
+    last = problem.package.num_chips - 1 if problem.all_chips else max(used)
+    return used == set(range(last + 1))
+
+
+def no_triangle(direct: set[tuple[int, int]]) -> bool:
+    """No direct (a, c) beside a longer path a -> ... -> c."""
+
+    def reaches(a: int, c: int) -> bool:
+        return any(b == c or reaches(b, c) for x, b in direct if x == a)
+
+    return not any(b != c and reaches(b, c) for a, c in direct for x, b in direct if x == a)
+
+
+def weights_fit(problem: Problem, present: list[frozenset[int]]) -> bool:
+    """Own weights of all present nodes, tied ones once a chip, fit."""
+    groups, weights = problem.graph.weight_group.tolist(), problem.weight_bytes.tolist()
+    for chip, device in enumerate(problem.package.chips):
+        held: dict[object, float] = {}
+        for n in range(len(present)):
+            if chip in present[n]:
+                key = ("own", n) if groups[n] == FREE else ("tied", groups[n])
+                held[key] = max(held.get(key, 0.0), weights[n])
+        if sum(held.values()) > device.memory_bytes:
+            return False
+    return True
+
+
+def copied_by(replicated: np.ndarray) -> frozenset[int]:
+    """The set of nodes in a boolean [N]."""
+    return frozenset(np.flatnonzero(replicated).tolist())
