@@ -32,6 +32,8 @@ from go_rl.solvers.propagation import (
 )
 from go_rl.solvers.ring_instance import RingInstance, ring_instance
 
+OPEN = -1
+"""`DomainStore.placement`: the node has several chips left."""
 NO_CONSUMER_CHIP = 0
 """Where a copied node without consumers sits."""
 
@@ -143,6 +145,12 @@ class DomainStore:
         """Return the chips a node may still take, ascending; one of them: it is placed."""
         word = self.domain(node)
         return tuple(c for c in range(self.instance.net.chips) if word >> c & 1)
+
+    def placement(self) -> Int16[np.ndarray, "N"]:
+        """Return [N] the chip of each node that has one left, `OPEN` for all others."""
+        words = self._words()
+        single = (words != 0) & (words & (words - 1) == 0)
+        return np.where(single, np.bitwise_count(words - 1).astype(np.int16), np.int16(OPEN))
 
     def possible(self, node: int) -> Bool[np.ndarray, "chips"]:
         """Return [chips] the part of a node's domain that propagation would not refute if set.

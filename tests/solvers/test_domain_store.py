@@ -9,6 +9,7 @@ from reference.small_rings import legal_plans, random_ring, ring_problem
 from go_rl.core import SolverError, legal
 from go_rl.simulate.replication import place_copies, replicas_of
 from go_rl.solvers import DomainStore
+from go_rl.solvers.domain_store import OPEN
 
 DIAMOND = [(0, 1), (0, 2), (1, 3), (2, 3)]
 
@@ -28,6 +29,7 @@ def test_set_propagates_and_undo_opens_again():
     assert store.set(1, 1)
     assert store.chips(0) == (0,)
     assert store.chips(3) == (1, 2)
+    assert store.placement().tolist() == [0, 1, OPEN, OPEN]
     store.undo()
     assert (store.domains() == before).all()
     assert store.depth == 0

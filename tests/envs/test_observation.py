@@ -1,0 +1,91 @@
+"""Features by hand, padding and masks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from reference.small_rings import ring_problem
+
+from go_rl.core import OpKind
+from go_rl.envs import EDGE_FEATURES, NODE_FEATURES, PartitionEnv
+
+DIAMOND = [(0, 1), (0, 2), (1, 3), (2, 3)]
+
+
+def diamond():
+    kinds = [OpKind.INPUT, OpKind.CONVOLUTION, OpKind.MATMUL, OpKind.OTHER]
+    problem = ring_problem(
+        4, DIAMOND, 3, kinds=kinds, seconds=[0.0, 3.0, 2.0, 1.0], weights=[0.0, 25.0, 50.0, 0.0]
+    )
+    return replace(problem, edge_bytes=np.array([0.0, 9.0, 99.0, 0.0]))
+
+
+def column(observed, name: str) -> list[float]:
+    return observed["nodes"][:, NODE_FEATURES.index(name)].tolist()
+
+
+def test_features_by_hand():
+    observed, _ = PartitionEnv(problem=diamond()).reset()
+    assert column(observed, "log_flops") == pytest.approx([np.log10(2) / 18] * 4)
+    assert column(observed, "seconds_share") == pytest.approx([0.0, 1.0, 1.0, 0.5])
+    assert column(observed, "memory_share") == pytest.approx([0.0, 0.25, 0.5, 0.0])
+    assert column(observed, "depth") == pytest.approx([0.0, 0.5, 0.5, 1.0])
+    assert column(observed, "in_degree") == pytest.approx([0.0, 1 / 16, 1 / 16, np.log2(3) / 16])
+    assert column(observed, "kind_convolution") == [0.0, 1.0, 0.0, 0.0]
+    assert observed["nodes"][:, -len(OpKind) :].sum(axis=1).tolist() == [1.0] * 4
+    assert observed["links"].tolist() == [list(edge) for edge in DIAMOND]
+    assert observed["edges"][:, 0] == pytest.approx([0.0, 1 / 18, 2 / 18, 0.0])
+
+
+def test_progress_shows_in_the_last_columns():
+    env = PartitionEnv(problem=diamond())
+    observed, _ = env.reset()
+    assert column(observed, "chip") == [0.0, -1.0, -1.0, -1.0]
+    assert column(observed, "current") == [1.0, 0.0, 0.0, 0.0]
+    env.step(0)
+    observed = env.step(1)[0]
+    assert column(observed, "chip")[:2] == [0.0, 0.5]
+    assert column(observed, "decided") == [1.0, 1.0, 0.0, 0.0]
+    assert column(observed, "current") == [0.0, 0.0, 1.0, 0.0]
+
+
+@pytest.mark.parametrize("action", ["fix", "sample"])
+def test_one_step_forms_show_the_partition_at_the_end(action):
+    env = PartitionEnv(problem=diamond(), action=action)
+    observed, _ = env.reset()
+    assert column(observed, "chip") == [-1.0] * 4
+    env.action_space.seed(1)
+    observed, *_, info = env.step(env.action_space.sample())
+    assert column(observed, "chip") == pytest.approx((info["device"] / 2).tolist())
+    assert column(observed, "decided") == [1.0] * 4
+
+
+def test_padding_is_masked():
+    env = PartitionEnv(problem=diamond(), max_nodes=7, max_edges=9)
+    observed, _ = env.reset()
+    assert observed["node_mask"].tolist() == [1, 1, 1, 1, 0, 0, 0]
+    assert observed["edge_mask"].tolist() == [1] * 4 + [0] * 5
+    assert not observed["nodes"][4:].any()
+    assert not observed["edges"][4:].any()
+    assert observed["nodes"].shape == (7, len(NODE_FEATURES))
+    assert observed in env.observation_space
+
+
+def test_graph_form_holds_the_same_without_padding():
+    padded, _ = PartitionEnv(problem=diamond(), max_nodes=7, max_edges=9).reset()
+    env = PartitionEnv(problem=diamond(), observation="graph")
+    observed, _ = env.reset()
+    assert observed in env.observation_space
+    assert (observed.nodes == padded["nodes"][:4]).all()
+    assert (observed.edges == padded["edges"][:4]).all()
+    assert (observed.edge_links == padded["links"][:4]).all()
+    assert observed.edges.shape == (4, len(EDGE_FEATURES))
+
+
+@pytest.mark.parametrize("seen", ["dict", "graph"])
+def test_a_graph_without_edges(seen):
+    env = PartitionEnv(problem=ring_problem(2, [], 2), observation=seen)
+    observed, _ = env.reset()
+    assert observed in env.observation_space

@@ -1,0 +1,59 @@
+"""Configuration: files and problems, and one sentence for each misuse."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import gymnasium
+import pytest
+from reference.small_rings import ring_problem
+
+from go_rl.core import EnvironmentUseError, Objective
+from go_rl.envs import PartitionConfig, PartitionEnv
+from go_rl.readers.archive import save_graph
+
+SMALL = ring_problem(4, [(0, 1), (1, 2)], 2)
+
+
+def test_a_model_file_is_read_and_priced(tmp_path):
+    path = str(tmp_path / "small.npz")
+    save_graph(SMALL.graph, path)
+    env = gymnasium.make("go_rl/Partition-v0", graph=path, package="ring6", rules="strict")
+    problem = env.unwrapped.cases[0].problem
+    assert (problem.graph.num_nodes, problem.package.name, problem.rules.name) == (
+        4,
+        "ring6",
+        "strict",
+    )
+    assert env.reset(seed=0)[1]["action_mask"].shape == (6,)
+
+
+def test_a_configuration_does_as_well_as_keywords():
+    config = PartitionConfig(problem=SMALL, action="fix", max_nodes=6)
+    assert (
+        PartitionEnv(config).action_space
+        == PartitionEnv(problem=SMALL, action="fix", max_nodes=6).action_space
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({}, "give either problem= or graph="),
+        ({"problem": SMALL, "graph": "x.npz"}, "give either problem= or graph="),
+        ({"problem": []}, "at least one is needed"),
+        ({"problem": SMALL, "action": "fixx"}, r"unknown action 'fixx'; did you mean 'fix'\?"),
+        ({"problem": SMALL, "observation": "image"}, "unknown observation 'image'"),
+        ({"problem": SMALL, "max_nodes": 3}, "4 nodes, more than max_nodes=3; give max_nodes=4"),
+        ({"problem": SMALL, "max_edges": 1}, "2 edges, more than max_edges=1"),
+        ({"problem": SMALL, "max_nodes": -1}, "max_nodes must be >= 0"),
+        ({"problem": SMALL, "failure_reward": float("nan")}, "failure_reward must be finite"),
+        ({"problem": SMALL, "max_node": 3}, "unknown argument 'max_node'; did you mean 'max_nod"),
+        ({"problem": replace(SMALL, objective=Objective.MAX_LOAD)}, "the objective is max-load"),
+        ({"problem": [SMALL, ring_problem(4, [], 3)]}, "has 3 chips and 'small' 2"),
+        ({"config": PartitionConfig(SMALL), "action": "fix"}, r"not both"),
+    ],
+)
+def test_misuse(fields, sentence):
+    with pytest.raises(EnvironmentUseError, match=sentence):
+        PartitionEnv(**fields)

@@ -1,0 +1,100 @@
+"""The vector form against the single one, and both in Gymnasium's own wrappers."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import data_equivalence
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from reference.small_rings import random_ring, ring_problem
+
+from go_rl.core import EnvironmentUseError, Status
+from go_rl.envs import PartitionEnv, PartitionVectorEnv
+
+CHAIN = ring_problem(4, [(0, 1), (1, 2), (2, 3)], 2)
+FORMS = ("node", "fix", "sample")
+
+
+def three_chip_problems():
+    found = [random_ring(seed, "default") for seed in range(12)]
+    return [p for p in found if p.package.num_chips == 3][:3]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("seen", ["dict", "graph"])
+def test_same_as_single_environments_for_fifty_steps(form, seen):
+    fields = {"problem": three_chip_problems(), "action": form, "observation": seen}
+    single = SyncVectorEnv(
+        [partial(PartitionEnv, **fields)] * 4, autoreset_mode=AutoresetMode.SAME_STEP
+    )
+    vector = PartitionVectorEnv(4, **fields)
+    single.action_space.seed(5)
+    results = [env.reset(seed=17) for env in (single, vector)]
+    ended = np.zeros(4, np.int64)
+    for _ in range(50):
+        assert data_equivalence(*results, exact=True)
+        action = single.action_space.sample()
+        results = [env.step(action) for env in (single, vector)]
+        ended += results[0][2]
+    assert (ended > 1).all()
+    assert results[1][0] in vector.observation_space
+
+
+def test_make_vec_prices_a_batch():
+    env = gymnasium.make_vec("go_rl/Partition-v0", num_envs=3, problem=CHAIN, action="fix")
+    assert isinstance(env, PartitionVectorEnv)
+    env.reset(seed=0)
+    plans = np.array([[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 0, 0]])
+    _, rewards, terminated, truncated, infos = env.step(plans)
+    assert infos["final_info"]["seconds"].tolist() == [2.0, 3.0, 4.0]
+    assert infos["final_info"]["device"].tolist() == plans.tolist()
+    assert rewards == pytest.approx(infos["final_info"]["baseline_seconds"] / [2.0, 3.0, 4.0])
+    assert terminated.all()
+    assert not truncated.any()
+
+
+def test_an_episode_that_fails_starts_again_while_others_go_on():
+    env = PartitionVectorEnv(2, problem=CHAIN)
+    env.reset(seed=0)
+    env.step(np.array([0, 0]))
+    observed, rewards, terminated, _, infos = env.step(np.array([1, 0]))
+    assert not terminated.any()
+    observed, rewards, terminated, _, infos = env.step(np.array([0, 1]))
+    assert (rewards.tolist(), terminated.tolist()) == ([-10.0, 0.0], [True, False])
+    assert infos["final_info"]["status"].tolist() == [Status.ILLEGAL, None]
+    assert infos["node"].tolist() == [0, 3]
+    assert observed["nodes"].shape[0] == 2
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_in_gymnasiums_vector_wrappers(asynchronous):
+    """Spawned, not forked: JAX's threads may be running."""
+    makers = [partial(PartitionEnv, problem=CHAIN, action="fix")] * 2
+    env = AsyncVectorEnv(makers, context="spawn") if asynchronous else SyncVectorEnv(makers)
+    env.reset(seed=3)
+    _, rewards, terminated, _, infos = env.step(np.array([[0, 0, 1, 1], [0, 0, 0, 0]]))
+    assert rewards[0] == 2 * rewards[1] > 0
+    assert terminated.all()
+    assert infos["seconds"].tolist() == [2.0, 4.0]
+    env.close()
+
+
+@pytest.mark.parametrize(
+    ("misuse", "sentence"),
+    [
+        (lambda e: PartitionVectorEnv(0, problem=CHAIN), "num_envs must be >= 1"),
+        (lambda e: e.step(np.array([0, 0, 0])), "3 actions for 2 episodes"),
+        (lambda e: e.step(np.array([0, 5])), "chip 5"),
+        (lambda e: e.reset(seed=[1, 2, 3]), "3 seeds were given for 2 episodes"),
+        (lambda e: e.reset(options={"graph": 4}), r"must be 0\.\.0"),
+        (lambda _: PartitionVectorEnv(2, problem=CHAIN).step(np.zeros(2, int)), "call reset"),
+    ],
+)
+def test_misuse(misuse, sentence):
+    env = PartitionVectorEnv(2, problem=CHAIN)
+    env.reset()
+    with pytest.raises(EnvironmentUseError, match=sentence):
+        misuse(env)
