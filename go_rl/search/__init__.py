@@ -1,1 +1,34 @@
-"""search."""
+"""Every optimizer that does not learn, and the proven bounds."""
+
+from go_rl.search.annealing import Annealing
+from go_rl.search.exact import Exact
+from go_rl.search.expert import Expert, read_split
+from go_rl.search.greedy import Greedy, greedy_partition
+from go_rl.search.ideal_search import IdealDP
+from go_rl.search.latency_bounds import latency_bound
+from go_rl.search.linear_dp import LinearDP
+from go_rl.search.local_search import LocalSearch
+from go_rl.search.max_load_bounds import max_load_bound
+from go_rl.search.max_load_dp import MaxLoadDP
+from go_rl.search.metis import Metis
+from go_rl.search.random_search import RandomSearch
+from go_rl.search.ring_bounds import improve_bound, ring_bound
+
+__all__ = [
+    "Annealing",
+    "Exact",
+    "Expert",
+    "Greedy",
+    "IdealDP",
+    "LinearDP",
+    "LocalSearch",
+    "MaxLoadDP",
+    "Metis",
+    "RandomSearch",
+    "greedy_partition",
+    "improve_bound",
+    "latency_bound",
+    "max_load_bound",
+    "read_split",
+    "ring_bound",
+]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,11 +15,17 @@ from go_rl.search.latency_bounds import latency_bound
 from go_rl.search.latency_dp import latency_orders, split_for_latency
 from go_rl.search.latency_greedy import greedy_latency_blocks
 from go_rl.search.max_load_anneal import Schedule
-from go_rl.search.max_load_coarsening import coarsen
+from go_rl.search.max_load_coarsening import carry_up, coarsen
 from go_rl.search.max_load_hypergraph import Devices
 from go_rl.search.max_load_plan import failed_plan, finished_plan
+from go_rl.search.max_load_walkers import SETUP_SECONDS_A_PIN, STALE, Pace, Rounds, walk
 from go_rl.simulate.device_rules import OK, placement
 from go_rl.simulate.latency import consumers, latency_batch
+
+PROBE_NODES = 2_000_000
+"""Nodes that the first, pace-measuring round of a walker may visit."""
+START_SHARE = 0.5
+"""Splits stop once they took this many times the time that is left."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,9 @@ class LatencySearch:
             )
             for i in range(self.walkers)
         ]
-        best = _walk(walkers, progress, bound)
+        probe = max(1, min(2_000, PROBE_NODES // problem.graph.num_nodes))
+        rounds = Rounds(probe, self.moves_a_cycle)
+        best = walk(walkers, rounds, progress, bound, np.random.default_rng(seed))
         if not np.isfinite(best.least):
             return failed_plan(problem, contraction, self.name, seed, progress)
         return finished_plan(
@@ -83,28 +89,25 @@ class _Walker:
     device: Int16[np.ndarray, "B"] = field(init=False)
     best: Int16[np.ndarray, "B"] = field(init=False)
     least: float = field(init=False)
-    rate: float = 2e4
-    """Moves a second, measured."""
-    cycles: int = 0
+    pace: Pace = field(init=False)
     stale: int = 0
 
     def __post_init__(self) -> None:
+        pins = len(self.blocks.contraction.hypergraph.pins)
+        self.pace = Pace(2e4, SETUP_SECONDS_A_PIN * pins)
         self.least, self.device = self.start
         self.best = self.device.copy()
 
-    def cycle(self, moves: int) -> int:
+    def cycle(self, moves: int, depth: float) -> int:
         """Coarsen, anneal every level from the coarsest down; returns the moves made."""
-        started = time.perf_counter()
-        contraction, rng = self.blocks.contraction, self.rng
-        levels = coarsen(contraction.hypergraph, self.device, rng)
-        levels = levels[: int(np.ceil(float(rng.random()) * len(levels)))]
+        clock, rng, contraction = [time.perf_counter()], self.rng, self.blocks.contraction
+        levels = coarsen(contraction.hypergraph, self.device, rng, depth)[: moves - 1]
+        clock.append(time.perf_counter())
         graphs = [contraction.hypergraph, *(graph for graph, _ in levels)]
         owners, device = [contraction.block], self.device
         for _, cluster in levels:
             owners.append(cluster[owners[-1]])
-            coarse = np.empty(int(cluster.max()) + 1, np.int16)
-            coarse[cluster] = device
-            device = coarse
+            device = carry_up(device, cluster)
         hot = self.settings.hot * 10.0 ** (-2.5 * rng.random())
         share, value = max(1, moves // len(graphs)), np.inf
         for level in range(len(graphs) - 1, -1, -1):
@@ -119,15 +122,15 @@ class _Walker:
                 device = device[levels[level - 1][1]]
             hot = max(self.settings.cold, 0.5 * hot)
         self._accept(value, device)
-        self.rate = share * len(graphs) / max(1e-6, time.perf_counter() - started)
-        return share * len(graphs)
+        made = share * len(graphs)
+        self.pace.measure(made, clock[1] - clock[0], time.perf_counter() - clock[1])
+        return made
 
     def _accept(self, value: float, device: Int16[np.ndarray, "B"]) -> None:
-        self.cycles += 1
         self.stale += 1
         if value < self.least:
             self.best, self.least, self.stale = device.copy(), value, 0
-        self.device = device if self.stale < 5 else self.best.copy()
+        self.device = device if self.stale < STALE else self.best.copy()
 
 
 def _members(problem: Problem, devices: Devices, owner: Int32[np.ndarray, "N"]) -> Members:
@@ -158,6 +161,8 @@ def _starts(
                 value = _price(problem, blocks, device)
                 progress.record(value)
                 found[device.tobytes()] = (value, device)
+        if progress.wall_seconds > START_SHARE * progress.remaining_seconds:
+            break
     if not found:
         allowed = blocks.contraction.hypergraph.allowed
         device = allowed.argmax(axis=1).astype(np.int16)
@@ -169,32 +174,3 @@ def _starts(
 def _price(problem: Problem, blocks: LatencyBlocks, device: Int16[np.ndarray, "B"]) -> float:
     values, codes = latency_batch(problem, device[blocks.contraction.block][None, :])
     return float(values[0]) if codes[0] == OK else float("inf")
-
-
-def _walk(walkers: list[_Walker], progress: Progress, bound: float) -> _Walker:
-    """Cycle all walkers until the budget ends or the bound is met; returns the best one."""
-    moves = walkers[0].settings.moves_a_cycle
-    threads = min(len(walkers), os.cpu_count() or 1)
-    lead = min(walkers, key=lambda w: w.least)
-    with ThreadPoolExecutor(threads) as pool:
-        while not progress.spent and lead.least > bound * (1.0 + 1e-12):
-            share = _share(walkers, moves, progress, threads)
-            if share < 1:
-                break
-            made = sum(pool.map(_Walker.cycle, walkers, [share] * len(walkers)))
-            lead = min(walkers, key=lambda w: w.least)
-            progress.record(lead.least, made)
-            moves = min(int(1.3 * moves), 100 * walkers[0].settings.moves_a_cycle)
-            worst = max(walkers, key=lambda w: w.least)
-            if lead.cycles % 8 == 0 and lead.least < worst.least:
-                worst.device = lead.best.copy()
-    return lead
-
-
-def _share(walkers: list[_Walker], moves: int, progress: Progress, threads: int) -> int:
-    """Moves of each walker's next cycle that the budget still pays for."""
-    rate = min(w.rate for w in walkers) * threads / len(walkers)
-    share = min(float(moves), progress.remaining_samples / len(walkers))
-    if walkers[0].cycles == 0 and np.isfinite(progress.remaining_seconds):
-        share = min(share, 2_000.0)
-    return int(min(share, 0.9 * progress.remaining_seconds * rate))

@@ -27,22 +27,36 @@ Level = tuple[Hypergraph, Int32[np.ndarray, "_"]]
 
 
 def coarsen(
-    hypergraph: Hypergraph, device: Int16[np.ndarray, "B"], rng: np.random.Generator
+    hypergraph: Hypergraph,
+    device: Int16[np.ndarray, "B"],
+    rng: np.random.Generator,
+    depth: float = 1.0,
 ) -> list[Level]:
-    """Return the levels above ``hypergraph``, finest first; clusters never join two devices."""
+    """Return the levels above ``hypergraph``, finest first; clusters never join two devices.
+
+    ``depth`` from 0 (no level) to 1 (as coarse as possible) is linear in the logarithm of blocks.
+    """
     levels: list[Level] = []
-    chips = hypergraph.allowed.shape[1]
-    while len(device) > LEAST_BLOCKS_A_DEVICE * chips:
+    least = LEAST_BLOCKS_A_DEVICE * hypergraph.allowed.shape[1]
+    target = len(device) * (least / len(device)) ** depth
+    while len(device) > max(least, target):
         cluster = match_blocks(hypergraph, device, rng)
         clusters = int(cluster.max()) + 1
         if clusters > STOP_RATIO * len(device):
             break
         hypergraph = contract(hypergraph, cluster)
-        coarse = np.empty(clusters, np.int16)
-        coarse[cluster] = device
-        device = coarse
+        device = carry_up(device, cluster)
         levels.append((hypergraph, cluster))
     return levels
+
+
+def carry_up(
+    device: Int16[np.ndarray, "B"], cluster: Int32[np.ndarray, "B"]
+) -> Int16[np.ndarray, "C"]:
+    """Return the device [C] of each cluster of ``cluster`` [B], whose blocks share it."""
+    coarse = np.empty(int(cluster.max()) + 1, np.int16)
+    coarse[cluster] = device
+    return coarse
 
 
 @njit(cache=True, nogil=True)

@@ -5,6 +5,7 @@ Tarnawski et al., NeurIPS 2020, "DP on a linearised order", with several orders 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, no_type_check
 
@@ -29,8 +30,10 @@ from go_rl.search.max_load_plan import failed_plan, finished_plan
 
 STATE_LIMIT = 512
 """Most ways to count used devices; past it, devices are used in index order."""
-WORK_LIMIT = 4e8
+WORK_LIMIT = 1e8
 """Most elementary DP steps of one order; longer orders are first cut into runs of equal work."""
+LEAST_RUNS = 256
+"""Orders are never cut into fewer runs than this for the sake of time."""
 NO_STATE = -1
 
 
@@ -61,17 +64,11 @@ class MaxLoadDP:
         contraction = contract_problem(problem)
         if not contraction.hypergraph.allowed.any(axis=1).all():
             return failed_plan(problem, contraction, self.name, seed, progress)
-        best, least = None, np.inf
-        for order in block_orders(problem, contraction, seed, self.orders):
-            device = split_order(contraction, order, least)
-            if device is None:
-                device = greedy_blocks(contraction, order)
-            if device is not None:
-                value = float(
-                    device_loads(contraction.hypergraph, contraction.devices, device).max()
-                )
-                if progress.record(value):
-                    best, least = device, value
+        best = None
+        orders = block_orders(problem, contraction, seed, self.orders)
+        for device in splits(contraction, orders, 1.0):
+            if progress.record(assignment_value(contraction, device)):
+                best = device
             if progress.spent:
                 break
         if best is None:
@@ -79,6 +76,31 @@ class MaxLoadDP:
         return finished_plan(
             problem, best[contraction.block], max_load_bound(problem), self.name, seed, progress
         )
+
+
+def splits(
+    contraction: Contraction, orders: list[Int32[np.ndarray, "_"]], slack: float
+) -> Iterator[Int16[np.ndarray, "_"]]:
+    """Yield legal assignments [B]: the greedy fill of the first order, then the split of each order
+    that comes within ``slack`` times the best value so far."""
+    least = np.inf
+    filled = greedy_blocks(contraction, orders[0])
+    if filled is not None:
+        least = assignment_value(contraction, filled)
+        yield filled
+    for order in orders:
+        device = split_order(contraction, order, slack * least)
+        if device is not None:
+            least = min(least, assignment_value(contraction, device))
+            yield device
+
+
+def assignment_value(contraction: Contraction, device: Int16[np.ndarray, "B"]) -> float:
+    """Return the largest load of an assignment of blocks, inf when it overfills a memory."""
+    held = np.bincount(device, contraction.hypergraph.size, len(contraction.devices.kind))
+    if (held > contraction.devices.limit).any():
+        return float("inf")
+    return float(device_loads(contraction.hypergraph, contraction.devices, device).max())
 
 
 def split_order(
@@ -152,7 +174,9 @@ def order_runs(
     """[B] run of each block: the place in the order, or runs of about equal work if it is long."""
     length = len(order)
     steps = np.count_nonzero(pools.following != NO_STATE)
-    longest = int(np.sqrt(2.0 * WORK_LIMIT / max(1, steps)))
+    by_states = np.sqrt(2.0 * WORK_LIMIT / max(1, steps))
+    by_pins = 2.0 * WORK_LIMIT / max(1, len(hypergraph.pins))
+    longest = max(LEAST_RUNS, int(min(by_states, by_pins)))
     run = np.empty(length, np.int32)
     if length <= longest:
         run[order] = np.arange(length, dtype=np.int32)

@@ -14,6 +14,7 @@ from go_rl.simulate.ring import RingPricer
 
 
 @runtime_checkable
+@runtime_checkable
 class Pricer(Protocol):
     """Prices plans of one problem."""
 

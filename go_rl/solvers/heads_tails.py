@@ -107,3 +107,17 @@ def counts_before(pred_ptr: np.ndarray, pred: np.ndarray) -> Int64[np.ndarray, "
     if float(blocks) * (len(pred) + blocks) / 64 <= EXACT_LIMIT:
         return _reach_counts(pred_ptr, pred, False)
     return _path_sums(pred_ptr, pred, np.ones(blocks), False).astype(np.int64)
+
+
+def path_sums_before(
+    pred_ptr: np.ndarray, pred: np.ndarray, value: Float64[np.ndarray, "M"]
+) -> Float64[np.ndarray, "M"]:
+    """Return [M] the largest sum of ``value`` over a path that ends at each block."""
+    return _path_sums(pred_ptr, pred, value, False)
+
+
+def path_sums_after(
+    succ_ptr: np.ndarray, succ: np.ndarray, value: Float64[np.ndarray, "M"]
+) -> Float64[np.ndarray, "M"]:
+    """Return [M] the largest sum of ``value`` over a path that starts at each block."""
+    return _path_sums(succ_ptr, succ, value, True)

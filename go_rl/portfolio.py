@@ -1,0 +1,170 @@
+"""`auto`: which optimizers run, in what order, within a budget; never worse than the heuristic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from go_rl.core import Budget, Objective, Optimizer, Plan, Problem, Progress, SearchError
+from go_rl.core.errors import nearest
+from go_rl.search import (
+    Annealing,
+    Exact,
+    Greedy,
+    IdealDP,
+    LinearDP,
+    LocalSearch,
+    MaxLoadDP,
+    Metis,
+    RandomSearch,
+)
+
+METHODS: dict[str, Callable[[], Optimizer]] = {
+    "greedy": Greedy,
+    "random": RandomSearch,
+    "annealing": Annealing,
+    "metis": Metis,
+    "linear-dp": LinearDP,
+    "ideal-dp": IdealDP,
+    "exact": Exact,
+    "dp": MaxLoadDP,
+    "local-search": LocalSearch,
+}
+"""Optimizers by the name that ``--method`` takes."""
+
+_RING = ("greedy", "random", "annealing", "metis", "linear-dp", "ideal-dp", "exact")
+_BY_OBJECTIVE = {
+    Objective.RING: _RING,
+    Objective.MAX_LOAD: ("greedy", "dp", "local-search"),
+    Objective.LATENCY: ("greedy", "local-search"),
+}
+_AUTO = {
+    Objective.RING: (("linear-dp", 0.25), ("ideal-dp", 0.5), ("annealing", 0.25)),
+    Objective.MAX_LOAD: (("dp", 0.3), ("local-search", 0.7)),
+    Objective.LATENCY: (("local-search", 1.0),),
+}
+"""What ``auto`` runs after the heuristic, with each one's share of the budget."""
+
+GOOD_ENOUGH = 1e-3
+"""Gap to the proven bound at which ``auto`` stops looking."""
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What a portfolio found."""
+
+    problem: Problem
+    plans: tuple[Plan, ...]
+    """One plan a method, the compiler heuristic first."""
+    best: Plan
+    """The best of them, with the best bound that any method proved."""
+    bound: float
+    """Proven lower bound, seconds."""
+
+    def improvement(self, plan: Plan) -> float:
+        """Return throughput relative to the compiler heuristic; nan where either failed."""
+        heuristic = self.plans[0].value
+        usable = np.isfinite(heuristic) and np.isfinite(plan.value) and plan.value > 0
+        return heuristic / plan.value if usable else float("nan")
+
+
+def methods_for(problem: Problem) -> tuple[str, ...]:
+    """Return the methods that work on the problem's objective."""
+    return _BY_OBJECTIVE[problem.objective]
+
+
+def run(
+    problem: Problem,
+    method: str = "auto",
+    budget: Budget | None = None,
+    seed: int = 0,
+    report: Callable[[str], None] | None = None,
+    extra: tuple[Optimizer, ...] = (),
+) -> Result:
+    """Run the heuristic and then one method, all of them, or the portfolio ``auto``.
+
+    Args:
+        problem: what to optimise.
+        method: a name in `METHODS`, ``all`` or ``auto``.
+        budget: for all methods together under ``auto``, for each one otherwise.
+        seed: the one seed from which every choice follows.
+        report: is told the name of each method before it runs.
+        extra: further optimizers to run, such as an `Expert`.
+
+    Raises:
+        SearchError: the method is unknown, or cannot work on this objective.
+    """
+    budget = budget or Budget(seconds=20.0)
+    allowed = methods_for(problem)
+    if method not in ("auto", "all", *METHODS):
+        raise SearchError(
+            f"unknown method {method!r}{nearest(method, METHODS)} "
+            f"Use auto, all or one of {', '.join(allowed)}"
+        )
+    if method not in ("auto", "all", *allowed):
+        raise SearchError(
+            f"method {method!r} cannot work on objective {problem.objective}; "
+            f"use auto, all or one of {', '.join(allowed)}"
+        )
+    tell = report or (lambda sentence: None)
+    tell("greedy")
+    plans = [Greedy().optimize(problem, Budget(samples=100), seed)]
+    if method == "auto":
+        plans += _auto(problem, budget, seed, tell, plans[0])
+    else:
+        for name in allowed if method == "all" else (method,):
+            if name != "greedy":
+                tell(name)
+                plans.append(METHODS[name]().optimize(problem, budget, seed))
+    for optimizer in extra:
+        tell(optimizer.name)
+        plans.append(optimizer.optimize(problem, budget, seed))
+    return _result(problem, plans)
+
+
+def _auto(
+    problem: Problem, budget: Budget, seed: int, tell: Callable[[str], None], heuristic: Plan
+) -> list[Plan]:
+    """Each stage gets its share of what is left; the search ends when the gap is closed."""
+    plans: list[Plan] = []
+    best, progress = heuristic, Progress(budget)
+    stages = _AUTO[problem.objective]
+    for i, (name, share) in enumerate(stages):
+        left = sum(s for _, s in stages[i:])
+        if best.gap <= GOOD_ENOUGH or progress.spent:
+            break
+        optimizer = METHODS[name]()
+        if isinstance(optimizer, Annealing) and best.evaluation.status.ok:
+            optimizer = Annealing(start=best.device)
+        tell(name)
+        plan = optimizer.optimize(problem, _portion(progress, share / left), seed)
+        progress.samples += plan.samples
+        bound = max(best.bound, plan.bound)
+        best = replace(min(best, plan, key=_worth), bound=bound)
+        plans.append(plan)
+    return plans
+
+
+def _portion(progress: Progress, share: float) -> Budget:
+    samples, seconds = progress.remaining_samples, progress.remaining_seconds
+    return Budget(
+        samples=max(1, int(samples * share)) if np.isfinite(samples) else None,
+        seconds=max(1e-3, seconds * share) if np.isfinite(seconds) else None,
+    )
+
+
+def _worth(plan: Plan) -> tuple[bool, float]:
+    return not plan.evaluation.status.ok, plan.value
+
+
+def _result(problem: Problem, plans: list[Plan]) -> Result:
+    usable = [p.value for p in plans if p.evaluation.status.ok]
+    bound = max(p.bound for p in plans)
+    if usable:
+        bound = min(bound, *usable)
+    plans = [replace(p, bound=bound) for p in plans]
+    best = min(plans, key=_worth)
+    closed = best.evaluation.status.ok and best.value <= bound * (1 + 1e-9)
+    return Result(problem, tuple(plans), replace(best, optimal=best.optimal or closed), bound)

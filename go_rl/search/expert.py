@@ -1,0 +1,90 @@
+"""A human expert's split, where one is given."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from go_rl.core import Budget, NodeId, Objective, Plan, Problem, Progress, SearchError, plan_for
+from go_rl.core.errors import nearest
+from go_rl.search.ring_workspace import Incumbent, ring_workspace
+from go_rl.simulate import pricer
+
+
+@dataclass(frozen=True)
+class Expert:
+    """`Optimizer`: prices the given split; on a ring, the solver repairs it first."""
+
+    split: Mapping[NodeId, int]
+    """Device of each node by name."""
+    name: str = "expert"
+
+    def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
+        """Return the expert's plan; a `SearchError` names a node without device."""
+        progress = Progress(budget)
+        device = np.zeros(problem.graph.num_nodes, np.int16)
+        for i, node in enumerate(problem.graph.names):
+            if node not in self.split:
+                raise SearchError(f"expert split: node {node!r} has no device")
+            chip = self.split[node]
+            if not 0 <= chip < problem.package.num_chips:
+                raise SearchError(
+                    f"expert split: node {node!r} is on device {chip}; "
+                    f"devices are 0..{problem.package.num_chips - 1}"
+                )
+            device[i] = chip
+        if problem.objective is Objective.RING:
+            workspace = ring_workspace(problem)
+            incumbent = Incumbent(workspace, progress)
+            incumbent.offer(*workspace.legalise(device, seed))
+            return workspace.plan(incumbent.best, self.name, seed, progress)
+        evaluation = pricer(problem).evaluate(device)
+        progress.record(evaluation.seconds_per_step)
+        return plan_for(
+            problem,
+            device=device,
+            replicas={},
+            evaluation=evaluation,
+            bound=0.0,
+            optimizer=self.name,
+            seed=seed,
+            samples=1,
+            wall_seconds=progress.wall_seconds,
+            curve=tuple(progress.curve),
+        )
+
+
+def read_split(path: str | Path, problem: Problem) -> dict[NodeId, int]:
+    """Read a split: dnn-partitioning's expert JSON (``fpgas`` and ``cpus`` with their ``nodes``),
+    or a JSON object of device by node name.
+
+    Raises:
+        SearchError: unreadable, or a node that the graph does not have.
+    """
+    try:
+        document = json.loads(Path(path).read_text())
+    except (OSError, ValueError) as error:
+        raise SearchError(f"{path}: not a readable JSON split ({error})") from error
+    if not isinstance(document, dict):
+        raise SearchError(f"{path}: a split is a JSON object of device by node name")
+    if "fpgas" in document:
+        devices = [d["nodes"] for d in document["fpgas"]]
+        first_cpu = problem.package.num_accelerators
+        pairs = [(n, i) for i, nodes in enumerate(devices) for n in nodes]
+        pairs += [
+            (n, first_cpu + i) for i, d in enumerate(document.get("cpus", [])) for n in d["nodes"]
+        ]
+    else:
+        pairs = list(document.items())
+    by_text = {str(name): name for name in problem.graph.names}
+    split: dict[NodeId, int] = {}
+    for name, chip in pairs:
+        if str(name) not in by_text:
+            near = nearest(str(name), by_text)
+            raise SearchError(f"{path}: node {name!r} is not in the graph{near}")
+        split[by_text[str(name)]] = int(chip)
+    return split

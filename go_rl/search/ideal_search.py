@@ -1,0 +1,117 @@
+"""`IdealDP`: the smallest T for which dynamic programming over ideals finds k stages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Int16
+
+from go_rl.core import Budget, Evaluation, Plan, Problem, Progress
+from go_rl.search.ideal_dp import FOUND, NONE, Limits, stages_within
+from go_rl.search.linear_cuts import LinearCuts
+from go_rl.search.ring_units import contracted
+from go_rl.search.ring_workspace import Incumbent, RingWorkspace, ring_workspace
+
+WIDTHS = (30, 300, 3000, 20_000)
+"""States kept a layer, round by round; a round starts where the last one stopped."""
+TOLERANCE = 2e-4
+"""Relative width of the interval of T at which a round ends."""
+LARGEST = 12_000
+"""Units beyond which a layer's bit sets no longer pay; larger problems get linear cuts only."""
+
+
+@dataclass
+class _Interval:
+    """Where the best T lies: ``proven`` < T <= ``high``; T in (proven, tried] was not found."""
+
+    proven: float
+    tried: float
+    high: float
+
+
+@dataclass(frozen=True)
+class IdealDP:
+    """`Optimizer`: bounded dynamic programming over ideals; raises the bound where it is exact.
+
+    A sample is one T for which a partition was found and priced.
+    """
+
+    name: str = "ideal-dp"
+
+    def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
+        """Return the best partition found; see `go_rl.core.Optimizer`."""
+        workspace, progress = ring_workspace(problem), Progress(budget)
+        incumbent = Incumbent(workspace, progress)
+        interval = _Interval(workspace.bound, workspace.bound, np.inf)
+        if not workspace.solver.feasible_so_far or workspace.units.num_units == 0:
+            nothing = np.zeros(problem.graph.num_nodes, np.int16)
+            incumbent.offer(*workspace.legalise(nothing, seed))
+        elif workspace.units.num_units <= LARGEST:
+            for width in WIDTHS:
+                _bisect(workspace, progress, incumbent, interval, width)
+                if progress.spent or _closed(interval):
+                    break
+        return workspace.plan(incumbent.best, self.name, seed, progress, interval.proven)
+
+
+def _closed(interval: _Interval) -> bool:
+    return interval.high <= interval.proven * (1 + TOLERANCE)
+
+
+def _bisect(
+    workspace: RingWorkspace,
+    progress: Progress,
+    incumbent: Incumbent,
+    interval: _Interval,
+    width: int,
+) -> None:
+    """Narrow the interval with ``width`` states a layer."""
+    interval.tried = interval.proven
+    step, limit = 1.01, workspace.weight_limit
+    seconds = interval.proven if np.isinf(interval.high) else _middle(interval)
+    refused = 0
+    while not progress.spent:
+        verdict, device, evaluation = _attempt(workspace, seconds, limit, width)
+        if evaluation is not None:
+            incumbent.offer(device, evaluation)
+        if evaluation is not None and evaluation.status.ok:
+            interval.high = min(interval.high, max(evaluation.seconds_per_step, interval.tried))
+        elif evaluation is not None and np.isfinite(limit) and refused < 8:
+            limit, refused = 0.95 * limit, refused + 1
+            continue
+        else:
+            exact = verdict == NONE and not workspace.problem.rules.triangle
+            if exact and limit == workspace.weight_limit and interval.tried == interval.proven:
+                interval.proven = seconds
+            interval.tried = seconds
+            if np.isinf(interval.high):
+                seconds, step = seconds * step, min(1 + (step - 1) * 1.7, 4.0)
+                if seconds > 4 * (workspace.units.work.sum() + workspace.bound):
+                    return
+                continue
+        if interval.high <= interval.tried * (1 + TOLERANCE):
+            return
+        seconds = _middle(interval)
+
+
+def _middle(interval: _Interval) -> float:
+    return 0.5 * (interval.tried + interval.high)
+
+
+def _attempt(
+    workspace: RingWorkspace, seconds: float, weight: float, width: int
+) -> tuple[int, Int16[np.ndarray, "N"] | None, Evaluation | None]:
+    """Look for stages of at most ``seconds``; legalise and price what is found."""
+    problem, chips = workspace.problem, workspace.chips
+    units = contracted(workspace.units, seconds)
+    limits = Limits(seconds, chips, weight, problem.rules.triangle, width)
+    verdict, order, stage = stages_within(units, limits)
+    if verdict != FOUND:
+        return verdict, None, None
+    if problem.all_chips and stage.max() + 1 < chips:
+        spread = LinearCuts(units, order, problem.rules.triangle).stages(
+            seconds, chips, weight, exactly=True
+        )
+        stage = stage if spread is None else spread
+    return verdict, *workspace.legalise(workspace.nodes_of(stage[units.unit_of]))

@@ -1,0 +1,166 @@
+"""Dynamic programming over the cuts of one linear order.
+
+A stage is a contiguous piece of the order. Position i may be cut when the tensors that cross it
+keep the link busy for at most T; with the triangle rule, a tensor that crosses one cut must be
+consumed before the next. For a given T the fewest stages follow in one sweep; the smallest T is
+found by bisection.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float64, Int32
+from numba import njit
+
+from go_rl.search.ring_units import RingUnits
+
+NO_STAGE = 1 << 20
+"""More stages than any package has chips: not reachable."""
+
+
+@njit(cache=True)
+def _profile(order, tensors, succ_ptr, succ, triangle):
+    """([U + 1] seconds on the link at each cut, [U + 1] first position of the next cut)."""
+    tensor_seconds, source, use_ptr, user = tensors
+    units = len(order)
+    place = np.empty(units, np.int64)
+    for i in range(units):
+        place[order[i]] = i
+    delta = np.zeros(units + 2)
+    for t in range(len(tensor_seconds)):
+        last = place[source[t]]
+        first = last
+        for j in range(use_ptr[t], use_ptr[t + 1]):
+            last = max(last, place[user[j]])
+        delta[first + 1] += tensor_seconds[t]
+        delta[last + 1] -= tensor_seconds[t]
+    crossing = np.cumsum(delta)[: units + 1]
+    following = np.empty(units + 1, np.int64)
+    reach = 0
+    for i in range(units + 1):
+        following[i] = max(i + 1, reach + 1) if triangle and reach >= i and i > 0 else i + 1
+        if i < units:
+            for j in range(succ_ptr[order[i]], succ_ptr[order[i] + 1]):
+                reach = max(reach, place[succ[j]])
+    return crossing, following
+
+
+@njit(cache=True)
+def _fewest(order, work, weight, crossing, following, seconds, weight_limit, come_from):
+    """[U + 1] fewest stages that end before each position; ``come_from`` gets the previous cut."""
+    units = len(order)
+    fewest = np.full(units + 1, 1 << 20, np.int64)
+    fewest[0] = 0
+    for i in range(units):
+        if fewest[i] >= 1 << 20:
+            continue
+        load, held = 0.0, 0.0
+        for j in range(i + 1, units + 1):
+            load += work[order[j - 1]]
+            held += weight[order[j - 1]]
+            if load > seconds or held > weight_limit:
+                break
+            legal = j == units or (j >= following[i] and crossing[j] <= seconds)
+            if legal and fewest[i] + 1 < fewest[j]:
+                fewest[j] = fewest[i] + 1
+                come_from[j] = i
+    return fewest
+
+
+@njit(cache=True)
+def _exactly(order, work, weight, crossing, following, seconds, weight_limit, stages):
+    """[stages + 1, U + 1] previous cut of a way to end stage s at each position, or -1."""
+    units = len(order)
+    back = np.full((stages + 1, units + 1), -1, np.int32)
+    back[0, 0] = 0
+    for s in range(stages):
+        for i in range(units):
+            if back[s, i] < 0:
+                continue
+            load, held = 0.0, 0.0
+            for j in range(i + 1, units + 1):
+                load += work[order[j - 1]]
+                held += weight[order[j - 1]]
+                if load > seconds or held > weight_limit:
+                    break
+                if back[s + 1, j] < 0 and (
+                    j == units or (j >= following[i] and crossing[j] <= seconds)
+                ):
+                    back[s + 1, j] = i
+    return back
+
+
+class LinearCuts:
+    """The cuts of one order of a ring problem's units."""
+
+    def __init__(self, units: RingUnits, order: Int32[np.ndarray, "U"], triangle: bool) -> None:
+        self.units = units
+        self.order = order
+        tensors = (units.tensor_seconds, units.tensor_source, units.use_ptr, units.user)
+        self._crossing, self._following = _profile(
+            order, tensors, units.succ_ptr, units.succ, triangle
+        )
+
+    def stages(
+        self, seconds: float, chips: int, weight: float, exactly: bool = False
+    ) -> Int32[np.ndarray, "U"] | None:
+        """Return [U] the stage of each unit with largest stage and link ``seconds``, or None.
+
+        ``exactly``: use every chip.
+        """
+        work, held = self.units.work, self.units.weight
+        limit = seconds * (1 + 1e-12)
+        units = len(self.order)
+        if exactly:
+            back = _exactly(self.order, work, held, self._crossing, self._following, limit,
+                            weight, chips)  # fmt: skip
+            if back[chips, units] < 0:
+                return None
+            cuts, at = [units], units
+            for s in range(chips, 0, -1):
+                at = int(back[s, at])
+                cuts.append(at)
+        else:
+            come_from = np.zeros(units + 1, np.int64)
+            fewest = _fewest(self.order, work, held, self._crossing, self._following, limit,
+                             weight, come_from)  # fmt: skip
+            if fewest[units] > chips:
+                return None
+            cuts, at = [units], units
+            while at > 0:
+                at = int(come_from[at])
+                cuts.append(at)
+        cuts.reverse()
+        stage = np.zeros(units, np.int32)
+        stage[self.order] = np.repeat(np.arange(len(cuts) - 1), np.diff(cuts))
+        return stage
+
+    def best(
+        self,
+        low: float,
+        high: float,
+        chips: int,
+        weight: float,
+        exactly: bool = False,
+        tolerance: float = 1e-4,
+    ) -> tuple[float, Int32[np.ndarray, "U"] | None]:
+        """Return the smallest T in (low, high] (within ``tolerance``) and its [U] stages; None when
+        even ``high`` cannot be had."""
+        found = self.stages(high, chips, weight, exactly)
+        if found is None:
+            return high, None
+        high = min(high, self.value(found))
+        while high > low * (1 + tolerance):
+            middle = 0.5 * (low + high)
+            stage = self.stages(middle, chips, weight, exactly)
+            if stage is None:
+                low = middle
+            else:
+                found, high = stage, min(middle, self.value(stage))
+        return high, found
+
+    def value(self, stage: Int32[np.ndarray, "U"]) -> float:
+        """Return the largest stage or link of [U] stages, seconds."""
+        loads: Float64[np.ndarray, "chips"] = np.bincount(stage, self.units.work)
+        cuts = np.flatnonzero(np.diff(stage[self.order])) + 1
+        return float(max(loads.max(), self._crossing[cuts].max(initial=0.0)))

@@ -1,0 +1,43 @@
+"""Random search: the solver's SAMPLE under uniform probabilities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from go_rl.core import Budget, Plan, Problem, Progress
+from go_rl.core.evaluation import STATUS_CODES, failed
+from go_rl.search.ring_workspace import Incumbent, ring_workspace
+
+BATCH = 16
+"""Samples drawn and priced at a time."""
+DEFAULT_SAMPLES = 10_000
+"""Samples when the budget counts seconds only: an upper limit."""
+
+
+@dataclass(frozen=True)
+class RandomSearch:
+    """`Optimizer`: uniform legal partitions, the best of them."""
+
+    name: str = "random"
+
+    def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
+        """Return the best of the samples; see `go_rl.core.Optimizer`."""
+        workspace, progress = ring_workspace(problem), Progress(budget)
+        incumbent = Incumbent(workspace, progress)
+        rounds = 0
+        while not progress.spent and progress.samples < DEFAULT_SAMPLES:
+            size = int(min(BATCH, progress.remaining_samples))
+            drawn = workspace.solver.sample(batch=size, seed=seed * 1_000_003 + rounds)
+            rounds += 1
+            if not drawn.ok.any():
+                status = STATUS_CODES[int(drawn.status[0])]
+                reason = drawn.detail or status.sentence
+                incumbent.offer(None, failed(status, workspace.chips, reason), size)
+                break
+            values, _ = workspace.pricer.price(drawn.device)
+            values = np.where(drawn.ok, values, np.inf)
+            best = int(np.argmin(values))
+            incumbent.offer(drawn.device[best], workspace.pricer.evaluate(drawn.device[best]), size)
+        return workspace.plan(incumbent.best, self.name, seed, progress)

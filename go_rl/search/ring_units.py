@@ -1,0 +1,184 @@
+"""A ring problem as units of work and tensors between them, for methods that cut orders.
+
+A unit is a block of the solver (or several, contracted); ``U`` units, ``X`` tensors. Copied nodes
+are gone: they constrain nothing and cost at most a thousandth of the work.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float64, Int32, Int64
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+
+from go_rl.solvers import RingInstance
+
+
+@dataclass(frozen=True, eq=False)
+class RingUnits:
+    """Units in topological order."""
+
+    work: Float64[np.ndarray, "U"]
+    """[U] seconds on the slowest chip kind that all chips share (the first kind)."""
+    weight: Float64[np.ndarray, "U"]
+    """[U] bytes of weights; a tied group counts at its first unit."""
+    unit_of: Int32[np.ndarray, "M"]
+    """[M] unit of each block."""
+    pred_ptr: Int64[np.ndarray, "P"]
+    pred: Int32[np.ndarray, "Y"]
+    succ_ptr: Int64[np.ndarray, "P"]
+    succ: Int32[np.ndarray, "Y"]
+    tensor_seconds: Float64[np.ndarray, "X"]
+    """[X] seconds a tensor keeps a link busy."""
+    tensor_source: Int32[np.ndarray, "X"]
+    """[X] unit that makes the tensor."""
+    use_ptr: Int64[np.ndarray, "Q"]
+    user: Int32[np.ndarray, "Z"]
+    """[Z] consuming units of each tensor (not its source), ascending."""
+
+    @property
+    def num_units(self) -> int:
+        """U."""
+        return len(self.work)
+
+
+def ring_units(instance: RingInstance) -> RingUnits:
+    """Return the instance's blocks as units, one a block."""
+    problem, graph = instance.problem, instance.problem.graph
+    kept = instance.block_of >= 0
+    blocks = instance.num_blocks
+    work = np.zeros(blocks)
+    np.add.at(work, instance.block_of[kept], problem.seconds.max(axis=0)[kept])
+    weight = instance.net.weight.astype(np.float64)
+    first = np.full(len(instance.net.group_bytes), blocks)
+    owner = np.repeat(np.arange(blocks), np.diff(instance.net.group_ptr))
+    np.minimum.at(first, instance.net.group, owner)
+    held = first < blocks
+    np.add.at(weight, first[held], instance.net.group_bytes[held].astype(np.float64))
+    source, sink = instance.block_of[graph.senders], instance.block_of[graph.receivers]
+    crossing = (source >= 0) & (sink >= 0) & (source != sink)
+    tensor = np.stack([graph.senders[crossing], graph.edge_output[crossing]], axis=1)
+    links = problem.package.links
+    seconds = problem.edge_bytes[crossing] / links.bandwidth
+    seconds = np.where(seconds > 0, seconds + links.latency_seconds, 0.0)
+    return _assemble(
+        work,
+        weight,
+        np.arange(blocks, dtype=np.int32),
+        (tensor, source[crossing], sink[crossing], seconds),
+    )
+
+
+def contracted(units: RingUnits, longest: float) -> RingUnits:
+    """Merge the ends of every tensor that keeps a link busy for longer than ``longest`` seconds.
+
+    No partition whose links all finish in that time can cut such a tensor; its producer and all
+    its consumers share a chip, and so does whatever lies on a path between them.
+    """
+    heavy = units.tensor_seconds > longest
+    uses = np.diff(units.use_ptr)
+    tensor = np.repeat(np.arange(len(heavy)), uses)
+    source, sink = units.tensor_source[tensor], units.user
+    tied = heavy[tensor]
+    edges_u = np.concatenate([np.repeat(np.arange(units.num_units), np.diff(units.succ_ptr))])
+    rows = np.concatenate([edges_u, sink[tied]])
+    columns = np.concatenate([units.succ, source[tied]])
+    matrix = coo_matrix((np.ones(len(rows)), (rows, columns)), (units.num_units,) * 2)
+    count, component = connected_components(matrix, directed=True, connection="strong")
+    if count == units.num_units:
+        return units
+    number = _topological_numbers(edges_u, units.succ, component, count)
+    merged = number[component]
+    work, weight = np.zeros(count), np.zeros(count)
+    np.add.at(work, merged, units.work)
+    np.add.at(weight, merged, units.weight)
+    keys = np.stack([tensor, np.zeros_like(tensor)], axis=1)
+    a, b = merged[source], merged[sink]
+    apart = a != b
+    busy = units.tensor_seconds[tensor]
+    plain = _plain_edges(units, merged)
+    return _assemble(
+        work,
+        weight,
+        merged[units.unit_of].astype(np.int32),
+        (keys[apart], a[apart], b[apart], busy[apart]),
+        plain,
+    )
+
+
+def _plain_edges(units: RingUnits, merged: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    rows = np.repeat(np.arange(units.num_units), np.diff(units.succ_ptr))
+    return merged[rows], merged[units.succ]
+
+
+def _topological_numbers(
+    senders: np.ndarray, receivers: np.ndarray, component: np.ndarray, count: int
+) -> np.ndarray:
+    """Number components so that edges ascend: the last member in topological order would not do,
+    the first would not either; Kahn's algorithm, stable by first member."""
+    import heapq
+
+    first = np.full(count, len(component))
+    np.minimum.at(first, component, np.arange(len(component)))
+    ends = np.stack([component[senders], component[receivers]])
+    ends = np.unique(ends[:, ends[0] != ends[1]], axis=1)
+    starts = np.searchsorted(ends[0], np.arange(count + 1))
+    waiting = np.bincount(ends[1], minlength=count)
+    ready = [(int(first[c]), int(c)) for c in np.flatnonzero(waiting == 0)]
+    heapq.heapify(ready)
+    number = np.zeros(count, np.int64)
+    placed = 0
+    while ready:
+        _, c = heapq.heappop(ready)
+        number[c] = placed
+        placed += 1
+        for d in ends[1, starts[c] : starts[c + 1]].tolist():
+            waiting[d] -= 1
+            if waiting[d] == 0:
+                heapq.heappush(ready, (int(first[d]), d))
+    return number
+
+
+def _assemble(
+    work: np.ndarray,
+    weight: np.ndarray,
+    unit_of: np.ndarray,
+    uses: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
+    plain: tuple[np.ndarray, np.ndarray] | None = None,
+) -> RingUnits:
+    """Build rows from uses (tensor key [Z, 2], source [Z], sink [Z], seconds [Z])."""
+    keys, source, sink, seconds = uses
+    units = len(work)
+    table = np.unique(np.column_stack([keys, source, sink]).astype(np.int64), axis=0)
+    fresh = np.r_[True, (table[1:, :2] != table[:-1, :2]).any(axis=1)][: len(table)]
+    starts = np.flatnonzero(fresh)
+    busy = np.zeros(len(starts))
+    if len(table):
+        lookup = {(int(a), int(b)): i for i, (a, b) in enumerate(table[starts, :2])}
+        which = np.array([lookup[int(a), int(b)] for a, b in keys], np.int64)
+        np.maximum.at(busy, which, seconds)
+    edges = table[:, 2:] if plain is None else np.column_stack(plain)
+    edges = np.unique(edges[edges[:, 0] != edges[:, 1]], axis=0).reshape(-1, 2)
+    pred_ptr, pred = _rows(edges[:, 1], edges[:, 0], units)
+    succ_ptr, succ = _rows(edges[:, 0], edges[:, 1], units)
+    return RingUnits(
+        work=work,
+        weight=weight,
+        unit_of=unit_of,
+        pred_ptr=pred_ptr,
+        pred=pred,
+        succ_ptr=succ_ptr,
+        succ=succ,
+        tensor_seconds=busy,
+        tensor_source=table[starts, 2].astype(np.int32),
+        use_ptr=np.r_[starts, len(table)].astype(np.int64),
+        user=table[:, 3].astype(np.int32),
+    )
+
+
+def _rows(keys: np.ndarray, values: np.ndarray, rows: int) -> tuple[np.ndarray, np.ndarray]:
+    offsets = np.zeros(rows + 1, np.int64)
+    np.cumsum(np.bincount(keys, minlength=rows), out=offsets[1:])
+    return offsets, values[np.lexsort((values, keys))].astype(np.int32)
