@@ -3,14 +3,33 @@ as ``reference.<module>``."""
 
 from __future__ import annotations
 
+import inspect
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
+import numba
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "go_rl"
+
+
+def unchecked(njit: Callable[..., Any]) -> Callable[..., Any]:
+    """Return ``numba.njit`` for functions that the type checker has wrapped: Numba can compile only
+    what is inside, and then finds the caches that users' runs left, too."""
+
+    def compile_inside(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+        if function is None:
+            return lambda inner: njit(**options)(inspect.unwrap(inner))
+        return njit(**options)(inspect.unwrap(function))
+
+    return compile_inside
+
+
+numba.njit = unchecked(numba.njit)
 
 
 def pytest_configure(config: pytest.Config) -> None:
