@@ -78,7 +78,7 @@ def fractional_refutes(contraction: Contraction, hypergraph: Hypergraph, target:
         return True
     work, price = on_tile[~forced], on_cpu[~forced]
     saved = fractional_knapsack(work, price, room)
-    return work.sum() - saved > tiles * target * (1 + MARGIN)
+    return bool(work.sum() - saved > tiles * target * (1 + MARGIN))
 
 
 def fractional_knapsack(

@@ -19,15 +19,15 @@ from go_rl.search.max_load_greedy import greedy_max_load
 from go_rl.search.max_load_hypergraph import contract_problem, device_loads
 from go_rl.simulate.max_load import evaluate_max_load
 
-BUDGET = Budget(samples=60_000)
-"""Enough for the annealer to exhaust a seven-node problem."""
+BUDGET = Budget(samples=30_000)
+"""Enough for the annealer to exhaust a six-node problem."""
 
 
 def tiny(seed: int):
-    return random_problem(seed, Objective.MAX_LOAD, 2 + seed % 6, 1 + seed % 3)
+    return random_problem(seed, Objective.MAX_LOAD, 2 + seed % 5, 1 + seed % 3)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(30))
 def test_tiny_problems_are_solved_and_bounded(seed):
     problem = tiny(seed)
     best = optimum(problem, max_load)
@@ -93,7 +93,7 @@ def test_equal_seeds_and_samples_give_equal_plans():
     problem = random_problem(7, Objective.MAX_LOAD, 30, 4)
     one, two = (LocalSearch().optimize(problem, BUDGET, 3) for _ in range(2))
     assert (one.device == two.device).all()
-    assert one.samples == two.samples <= 60_000
+    assert one.samples == two.samples <= 30_000
 
 
 def test_one_sample_is_enough_for_a_plan():
