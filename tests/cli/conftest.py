@@ -1,0 +1,52 @@
+"""Tiny models on disk, and the command line as a function."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from profile_documents import chain_document
+
+from go_rl.cli.main import main
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run of ``go-rl`` left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> Any:
+        """Standard output, all of it, as one JSON document."""
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def command(capsys, monkeypatch, tmp_path) -> Callable[..., Outcome]:
+    """Run the command in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: object) -> Outcome:
+        try:
+            code = main([str(a) for a in arguments])
+        except SystemExit as stop:  # the parser's own way out
+            code = stop.code if isinstance(stop.code, int) else 1
+        captured = capsys.readouterr()
+        return Outcome(code, captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture
+def chain(tmp_path) -> Path:
+    """The file of `chain_document`."""
+    path = tmp_path / "chain.json"
+    path.write_text(json.dumps(chain_document()))
+    return path

@@ -1,0 +1,158 @@
+"""``go-rl check``, ``graph``, ``package`` and the options of the command itself."""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+from profile_documents import chain_document, node_document
+
+from go_rl.cli.configuration import Check, Graph, Model, Partition, from_json, to_json
+from go_rl.core import GoRLError, Package, ReadError, package
+
+
+@pytest.fixture
+def plan(command, chain) -> Path:
+    flags = ("--package", "ring3", "--method", "greedy", "--samples", 5, "--out", "planned")
+    assert command("partition", chain, *flags).code == 0
+    return Path("planned/plan.json")
+
+
+def test_check_accepts_what_partition_wrote(command, chain, plan):
+    found = command("check", plan, chain)
+    assert (found.code, found.err) == (0, "")
+    assert found.out.startswith("accepted: ")
+    assert "0.002 s a step" in found.out
+
+
+def test_check_rejects_with_a_line_for_each_violation(command, chain, plan):
+    document = json.loads(plan.read_text())
+    document["device"] = [1, 0, 0, 1, 2, 2]
+    plan.write_text(json.dumps(document))
+    found = command("check", plan, chain)
+    assert found.code == 1
+    first, *violations = found.out.splitlines()
+    assert first.startswith("rejected: ")
+    assert any(line.startswith("acyclic: ") for line in violations)
+    listed = command("check", plan, chain, "--json")
+    assert (listed.code, listed.document["accepted"]) == (1, False)
+    assert [v["rule"] for v in listed.document["violations"]] == [
+        line.split(":")[0] for line in violations
+    ]
+
+
+def test_check_refuses_a_plan_for_another_graph(command, plan, tmp_path):
+    other = tmp_path / "other.json"
+    nodes = [node_document(i, fpgaLatency=2.0) for i in range(6)]
+    other.write_text(json.dumps(chain_document(nodes=nodes)))
+    found = command("check", plan, other)
+    assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
+    assert "another graph" in found.err
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"device": None}, "device"),
+        ({"package": {"chips": []}}, "the plan's package"),
+        ({"cost_model": "guess"}, "cost_model"),
+        ({"rules": "loose"}, "unknown rules"),
+        ({"objective": "speed"}, "objective"),
+    ],
+)
+def test_check_refuses_a_malformed_plan(command, chain, plan, change, message):
+    plan.write_text(json.dumps(json.loads(plan.read_text()) | change))
+    found = command("check", plan, chain)
+    assert (found.code, found.err.count("\n")) == (2, 1)
+    assert message in found.err
+
+
+def test_graph_prints_nodes_and_edges(command, chain):
+    found = command("graph", chain, "--json")
+    assert found.code == 0, found.err
+    document = found.document
+    assert document["name"] == "chain"
+    assert [node["id"] for node in document["nodes"]] == [0, 1, 2, 3, 4, 5]
+    assert [(e["source"], e["target"]) for e in document["edges"]] == [
+        (0, 1), (1, 2), (2, 3), (3, 4), (4, 5),
+    ]  # fmt: skip
+    node = document["nodes"][1]
+    assert node["seconds"] == {"accelerator": 1e-3, "cpu": 1e-2}
+    assert (node["weight_bytes"], node["kind"], node["source"]) == (10.0, "other", "nodes[1]")
+
+
+def test_graph_saves_what_every_command_reads_back(command, chain):
+    assert command("graph", chain, "--save", "deep/chain.npz").code == 0
+    first, second = command("graph", chain, "--json"), command("graph", "deep/chain.npz", "--json")
+    assert first.document == second.document
+
+
+def test_graph_shows_size_and_operators(command, chain):
+    out = command("graph", chain).out
+    assert "dnn-partitioning" in out
+    assert "profile only" in out
+    assert "operator" in out
+
+
+def test_graph_of_a_real_profile(command, data_dir):
+    model = data_dir / "dnn-partitioning" / "throughput" / "layers" / "bert24_inference.json"
+    if not model.is_file():
+        pytest.skip(f"{model} is absent")
+    document = command("graph", model, "--json").document
+    assert (len(document["nodes"]), len(document["edges"])) == (32, 55)
+
+
+def test_package_list_names_the_presets(command):
+    assert "ring36" in command("package", "list").out
+    listed = command("package", "list", "--json").document
+    assert [Package.from_json(d).name for d in listed][:3] == ["ring6", "ring16", "ring36"]
+
+
+def test_package_show_prints_what_a_package_file_holds(command, tmp_path):
+    shown = command("package", "show", "ring4", "--json").document
+    (tmp_path / "mine.json").write_text(json.dumps(shown))
+    assert package(tmp_path / "mine.json") == package("ring4")
+    assert "16 GB/s" in command("package", "show", "mine.json").out
+    wrong = command("package", "show", "rnig4")
+    assert (wrong.code, wrong.err.count("\n")) == (2, 1)
+
+
+def test_version(command):
+    assert command("--version").out == f"go-rl {version('go_rl')}\n"
+
+
+def test_help_names_every_flag(command):
+    found = command("partition", "--help")
+    assert found.code == 0
+    for flag in ("--package", "--objective", "--rules", "--all-chips", "--memory", "--method",
+                 "--samples", "--seconds", "--seed", "--dim", "--unknown", "--out",
+                 "--json"):  # fmt: skip
+        assert flag in found.out
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        Partition(Model("m.onnx", ("batch=8",)), package="ring6", memory="off", json=True),
+        Check("plan.json", Model("m.onnx")),
+        Graph(Model("m.onnx", unknown="bytes"), save="x.npz"),
+    ],
+)
+def test_configurations_survive_json(config):
+    assert from_json(type(config), json.loads(json.dumps(to_json(config)))) == config
+
+
+def test_a_configuration_with_an_unknown_field_is_refused():
+    with pytest.raises(GoRLError, match=r"source: unknown field 'modle'; did you mean 'model'\?"):
+        from_json(Graph, {"source": {"modle": "m.onnx"}})
+
+
+def test_sizes_of_dimensions():
+    assert Model("m", ("batch=8,seq=4", "loop.trips=3")).dims == {
+        "batch": 8, "seq": 4, "loop.trips": 3,
+    }  # fmt: skip
+    for wrong in ("batch", "=8", "batch=0", "batch=-1", "batch=1.5"):
+        with pytest.raises(ReadError, match="NAME=SIZE"):
+            Model("m", (wrong,))

@@ -1,0 +1,135 @@
+"""``go-rl partition``: documents, files, exit codes."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from go_rl.cli.configuration import Partition, from_json
+from go_rl.core import Plan, package
+from go_rl.report.plan_folder import FILES
+
+COLUMNS = {
+    "method", "seconds_per_step", "throughput", "improvement", "gap", "samples", "wall_seconds",
+    "status",
+}  # fmt: skip
+QUICK = ("--samples", 20, "--seconds", 20)
+
+
+def test_json_is_one_document_with_table_and_plan(command, chain):
+    found = command("partition", chain, "--package", "ring3", "--json", *QUICK)
+    assert found.code == 0, found.err
+    table, plan = found.document["table"], found.document["plan"]
+    assert {*found.document} == {"table", "plan"}
+    assert all({*row} == COLUMNS for row in table)
+    for row in table:
+        numbers = [v for k, v in row.items() if k not in ("method", "status")]
+        assert all(v is None or math.isfinite(v) for v in numbers)
+    heuristic = table[0]
+    assert (heuristic["method"], heuristic["improvement"]) == ("greedy", 1.0)
+    best = min(row["seconds_per_step"] for row in table if row["seconds_per_step"])
+    assert plan["value"] == pytest.approx(best)
+    # Six operators of 1 ms on three chips, no traffic: two each.
+    assert plan["value"] == pytest.approx(2e-3)
+    assert plan["device"] == [0, 0, 1, 1, 2, 2]
+    assert plan["nodes"] == [0, 1, 2, 3, 4, 5]
+
+
+def test_improvement_is_the_ratio_of_throughputs(command, chain):
+    found = command("partition", chain, "--package", "ring4", "--method", "all", "--json", *QUICK)
+    assert found.code == 0, found.err
+    heuristic = found.document["table"][0]
+    for row in found.document["table"]:
+        if row["status"] == "ok":
+            ratio = row["throughput"] / heuristic["throughput"]
+            assert row["improvement"] == pytest.approx(ratio)
+            assert row["throughput"] == pytest.approx(1 / row["seconds_per_step"])
+
+
+def test_json_writes_no_files_unasked(command, chain, tmp_path):
+    command("partition", chain, "--method", "greedy", "--json", *QUICK)
+    assert [p.name for p in tmp_path.iterdir()] == ["chain.json"]
+
+
+def test_the_folder_holds_plan_tables_and_figures(command, chain, tmp_path):
+    found = command("partition", chain, "--package", "ring3", "--method", "greedy", *QUICK)
+    assert found.code == 0, found.err
+    folder = tmp_path / "out" / "chain"
+    assert {p.name for p in folder.iterdir()} == {*FILES}
+    assert [p.name for p in folder.parent.iterdir()] == ["chain"]
+    for line in ("chain on ring3", "greedy", "devices used: 3 of 3", "is legal and fits"):
+        assert line in found.out
+    plan = Plan.load(folder / "plan.json")
+    with (folder / "table.csv").open() as file:
+        row = next(csv.DictReader(file))
+    assert float(row["seconds_per_step"]) == plan.value
+    assert (folder / "table.md").read_text().startswith("| method | T_max [ms] |")
+    assert b"<svg" in (folder / "loads.svg").read_bytes()
+    assert (folder / "curves.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_second_run_replaces_its_files_and_leaves_others(command, chain):
+    arguments = ("partition", chain, "--method", "greedy", "--out", "there", *QUICK)
+    assert command(*arguments, "--seed", 1).code == 0
+    Path("there/mine.txt").write_text("keep")
+    assert command(*arguments, "--seed", 2).code == 0
+    assert Plan.load("there/plan.json").seed == 2
+    assert Path("there/mine.txt").read_text() == "keep"
+
+
+def test_the_written_configuration_reads_back(command, chain):
+    flags = ("--rules", "strict", "--memory", "off", "--out", "there", *QUICK)
+    assert command("partition", chain, "--method", "greedy", *flags).code == 0
+    config = from_json(Partition, json.loads(Path("there/config.json").read_text()))
+    assert (config.source.model, config.memory_choice) == (str(chain), False)
+    assert (config.search.rules, config.search.samples) == ("strict", 20)
+
+
+@pytest.mark.parametrize("objective", ["max-load", "latency"])
+def test_a_profile_runs_on_its_own_hardware(command, chain, objective):
+    flags = ("--objective", objective, "--json", *QUICK)
+    found = command("partition", chain, *flags)
+    assert found.code == 0, found.err
+    plan = found.document["plan"]
+    assert plan["package"]["name"] == "file"
+    assert plan["objective"] == objective
+    assert max(plan["device"]) <= 2
+    assert command("partition", chain, "--package", "file", *flags).document["plan"]["value"] == (
+        pytest.approx(plan["value"])
+    )
+
+
+def test_no_plan_is_told_and_has_exit_code_3(command, chain):
+    # Six operators of 10 bytes, and one chip of 20.
+    hardware = package("ring1").to_json()
+    hardware["chips"][0]["memory_bytes"] = 20.0
+    Path("tight.json").write_text(json.dumps(hardware))
+    flags = ("--package", "tight.json", "--memory", "on", *QUICK)
+    found = command("partition", chain, "--json", *flags)
+    assert found.code == 3, found.err
+    plan, row = found.document["plan"], found.document["table"][0]
+    assert (plan["status"], plan["value"]) == ("infeasible", None)
+    assert (row["status"], row["improvement"], row["gap"]) == ("infeasible", None, None)
+    shown = command("partition", chain, "--out", "there", *flags)
+    assert shown.code == 3
+    assert "No plan obeys the rules: this was proved." in shown.out
+    assert not Path("there/loads.svg").exists()
+    assert command("check", "there/plan.json", chain).code == 1
+
+
+def test_what_a_model_prints_stays_out_of_the_document(command, tmp_path):
+    (tmp_path / "noisy_model.py").write_text(
+        "import os\nimport jax\nprint('importing')\nos.system('echo from a child')\n"
+        "def net(x):\n    print('tracing')\n    return (x + 1) * 2\n"
+        "net.example_args = (jax.ShapeDtypeStruct((4, 4), 'float32'),)\n"
+    )
+    found = command(
+        "partition", "noisy_model.py:net", "--package", "ring2", "--method", "greedy", "--json",
+        *QUICK,
+    )  # fmt: skip
+    assert found.code == 0, found.err
+    assert found.document["plan"]["package"]["name"] == "ring2"
