@@ -23,17 +23,20 @@ def replicated_nodes(problem: Problem) -> Bool[np.ndarray, "N"]:
     """Return [N] the nodes that the solver copies to each consumer's chip; none under strict rules.
 
     Members of colocation classes, pinned nodes, nodes with large weights and nodes that nobody
-    reads are never copied.
+    reads are never copied; under the relay rule, neither is a node that takes longer to run than
+    its result takes to send.
     """
     graph = problem.graph
     allowed = np.zeros(graph.num_nodes, np.bool_)
     if not problem.rules.replicate:
         return allowed
-    limit = REPLICATE_SHARE * problem.work.sum()
+    limit = REPLICATE_SHARE * problem.work[np.isfinite(problem.work)].sum()
     smallest = min(chip.memory_bytes for chip in problem.package.chips)
     allowed = (problem.work <= limit) & (problem.streamed_bytes == 0) & ~_shared(graph)
     if problem.memory:
         allowed &= problem.weight_bytes <= LARGEST_COPY * smallest
+    if problem.rules.relay:
+        allowed &= problem.work <= problem.output_bytes / problem.package.links.bandwidth
     allowed[list(problem.fixed)] = False
     allowed &= np.bincount(graph.senders, minlength=graph.num_nodes) > 0
     offsets, edges = graph.predecessors

@@ -73,6 +73,8 @@ def ring_instance(problem: Problem) -> RingInstance:
     start, conflict = _start(problem, block_of, leader, *rows, weight, no_skip=True)
     if problem.all_chips and blocks < chips and not replicated.any():
         conflict = conflict or _too_few(problem, block_of, leader)
+    if problem.rules.triangle and problem.memory and not conflict:
+        conflict = _squeezed(problem, leader, (pred_ptr, pred), (succ_ptr, succ), weight)
     triples = (
         between_triples(pred_ptr, pred, succ_ptr, succ)
         if problem.rules.triangle
@@ -279,6 +281,9 @@ def _start(
         if problem.all_chips:
             out = out | (room_above < chips - 1 - c)
         start[out] &= ~(np.int64(1) << np.int64(c))
+    if (start == 0).any() and not conflict:
+        name = problem.graph.names[int(leader[start == 0][0])]
+        conflict = f"rule no-skip: too few nodes can fill the chips before and after node {name!r}"
     if problem.memory and weight.any():
         room = np.array([c.memory_bytes for c in problem.package.chips])
         before = sums_before(*preds, weight.astype(np.float64))
@@ -287,7 +292,7 @@ def _start(
             fits = (before <= room[: c + 1].sum()) & (after <= room[c:].sum())
             start[~(fits & (weight <= room[c]))] &= ~(np.int64(1) << np.int64(c))
         if (start == 0).any() and not conflict:
-            node = leader[int(np.flatnonzero(start == 0)[0])]
+            node = int(leader[start == 0][0])
             conflict = _no_room(problem, weight, int(block_of[node]), node)
     return start, conflict
 
@@ -298,6 +303,32 @@ def _no_room(problem: Problem, weight: np.ndarray, block: int, node: int) -> str
         f"rule memory: no chip can take node {name!r} with {weight[block] / 1e6:.1f} MB of weights "
         f"and all that must come before and after it ({weight.sum() / 1e6:.1f} MB in all, "
         f"{total / 1e6:.1f} MB of memory)"
+    )
+
+
+def _squeezed(
+    problem: Problem,
+    leader: np.ndarray,
+    preds: tuple[np.ndarray, np.ndarray],
+    succs: tuple[np.ndarray, np.ndarray],
+    weight: np.ndarray,
+) -> str:
+    """An edge whose ends and all between them have more weights than two chips hold, in words."""
+    room = 2 * max(c.memory_bytes for c in problem.package.chips)
+    ends = np.repeat(np.arange(len(leader)), np.diff(succs[0]))
+    if weight.sum() <= room or not ends.size:
+        return ""
+    own = weight.astype(np.float64)
+    # |between| >= |after u| + |before v| - |all|
+    between = sums_after(*succs, own)[ends] + sums_before(*preds, own)[succs[1]] - own.sum()
+    worst = int(between.argmax())
+    if between[worst] <= room:
+        return ""
+    u, v = (problem.graph.names[leader[b]] for b in (ends[worst], succs[1][worst]))
+    return (
+        f"rules triangle and memory: the edge {u!r} -> {v!r} ties all nodes between its ends to two "
+        f"chips; their weights are at least {between[worst] / 1e6:.1f} MB, two chips hold "
+        f"{room / 1e6:.1f} MB (the default rules lift this)"
     )
 
 
