@@ -357,7 +357,9 @@ def _crosses(tensor: Tensors, link: int, chip: Int[np.ndarray, "M"]) -> bool:
     return chip[tensor.block] <= link < max(chip[r] for r in tensor.readers)
 
 
-def _sum(terms: Sequence[cp_model.LiteralT], sizes: Sequence[int]) -> cp_model.LinearExprT:
+def _sum(
+    terms: Sequence[cp_model.LiteralT], sizes: Sequence[int | np.integer]
+) -> cp_model.LinearExprT:
     return cp_model.LinearExpr.weighted_sum(list(terms), [int(w) for w in sizes])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -29,8 +30,8 @@ UNIT = 30
 def random_ring(seed: int, most_nodes: int = 7, most_chips: int = 4) -> Problem:
     """Two to ``most_nodes`` nodes on two to ``most_chips`` chips; whole numbers throughout."""
     rng = np.random.default_rng(seed)
-    nodes, chips = int(rng.integers(2, most_nodes + 1)), int(rng.integers(2, most_chips + 1))
-    graph = random_graph(rng, nodes)
+    graph = random_graph(seed // 4, most_nodes)
+    nodes, chips = graph.num_nodes, int(rng.integers(2, most_chips + 1))
     weights = rng.integers(0, 6, nodes) * (rng.random(nodes) < rng.uniform(0.3, 1.0)) * UNIT
     light = rng.random(nodes) < 0.4
     weights[light] = rng.integers(0, 4, int(light.sum()))
@@ -67,8 +68,11 @@ def random_ring(seed: int, most_nodes: int = 7, most_chips: int = 4) -> Problem:
     )
 
 
-def random_graph(rng: np.random.Generator, nodes: int) -> OpGraph:
+@lru_cache(maxsize=64)
+def random_graph(seed: int, most_nodes: int) -> OpGraph:
     """A graph with some edges of several results, classes and tied weights."""
+    rng = np.random.default_rng(seed)
+    nodes = int(rng.integers(2, most_nodes + 1))
     builder = GraphBuilder("random")
     classed = rng.random() < 0.35
     for n in range(nodes):

@@ -1,0 +1,105 @@
+"""Verdicts against the truth: brute force, python-constraint and CP-SAT on small problems."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import islice
+
+import numpy as np
+import pytest
+from reference.random_rings import random_ring
+from reference.ring_rules import copied_by, partitions
+from reference.small_rings import ring_problem
+
+from go_rl.core import Problem, Status, legal
+from go_rl.core.evaluation import STATUS_CODES
+from go_rl.simulate.replication import place_copies, replicas_of, replicated_nodes
+from go_rl.solvers import RingSolver, SolverOptions, ring_instance
+from go_rl.solvers.cp_sat import first_partition
+from go_rl.solvers.python_constraint import all_partitions
+
+ONE_THREAD = SolverOptions(threads=1)
+
+
+def truth(problem: Problem) -> set[tuple[int, ...]]:
+    return set(partitions(problem, copied_by(replicated_nodes(problem))))
+
+
+def broken(problem: Problem, device: np.ndarray) -> tuple:
+    home, present = place_copies(problem, replicated_nodes(problem), device)
+    return legal(problem, home, replicas_of(home, present))
+
+
+@pytest.mark.usefixtures("unchecked_types")
+@pytest.mark.parametrize("chunk", range(5))
+def test_verdict_equals_brute_force(chunk):
+    """5,000 problems of up to seven nodes on up to four chips, all rule sets."""
+    seen = Counter()
+    for seed in range(1000 * chunk, 1000 * chunk + 1000):
+        problem = random_ring(seed)
+        solver = RingSolver(problem, ONE_THREAD)
+        samples = solver.sample(seed=seed)
+        status = STATUS_CODES[samples.status[0]]
+        copied = copied_by(solver.instance.replicated)
+        exists = next(partitions(problem, copied), None) is not None
+        assert (status is Status.OK) == exists, (seed, status)
+        seen[status] += 1
+        if exists:
+            assert broken(problem, samples.device[0]) == (), seed
+        elif not copied:
+            assert status is Status.INFEASIBLE, seed
+    assert seen[Status.OK] > 700
+    assert seen[Status.INFEASIBLE] > 50
+    assert seen[Status.GAVE_UP] < 20
+
+
+def test_infeasible_is_not_claimed_where_fewer_copies_would_do():
+    """Nodes 0 and 1 are copied to their readers; at home they could have filled chips 0 and 1."""
+    problem = ring_problem(
+        4, [(0, 2), (1, 2), (2, 3)], 3, "default", seconds=[0.0, 0.0, 1.0, 1.0], fixed={2: 1, 3: 2}
+    )
+    assert replicated_nodes(problem).tolist() == [True, True, False, False]
+    assert legal(problem, np.array([0, 0, 1, 2]), {}) == ()
+    assert STATUS_CODES[RingSolver(problem).sample().status[0]] is Status.GAVE_UP
+
+
+def test_infeasible_is_claimed_where_copies_do_not_matter():
+    """Chip 1 holds 100 bytes; both its pinned nodes together need 120, whatever is copied."""
+    problem = ring_problem(
+        3, [(0, 1), (0, 2)], 2, "default", weights=[1.0, 60.0, 60.0], seconds=[0.0, 1.0, 1.0],
+        fixed={1: 1, 2: 1},
+    )  # fmt: skip
+    assert replicated_nodes(problem).tolist() == [True, False, False]
+    samples = RingSolver(problem).sample()
+    assert STATUS_CODES[samples.status[0]] is Status.INFEASIBLE
+    assert "no-skip" in samples.detail or "memory" in samples.detail
+
+
+def test_python_constraint_lists_what_brute_force_lists():
+    sizes = []
+    for seed in range(250):
+        problem = random_ring(seed, 6, 3)
+        expected = truth(problem)
+        assert all_partitions(problem) == expected, seed
+        sizes.append(len(expected))
+    assert min(sizes) == 0
+    assert max(sizes) > 50
+
+
+def test_python_constraint_stops_at_the_limit():
+    problem = next(p for p in map(random_ring, range(100)) if len(truth(p)) > 10)
+    assert len(all_partitions(problem, 7)) == 7
+
+
+def test_cp_sat_agrees_with_brute_force():
+    seen = Counter()
+    for seed in range(150):
+        problem = random_ring(seed)
+        found = first_partition(ring_instance(problem), seconds=20.0, workers=1)
+        copied = copied_by(replicated_nodes(problem))
+        exists = bool(list(islice(partitions(problem, copied), 1)))
+        assert found.status is (Status.OK if exists else Status.INFEASIBLE), seed
+        seen[found.status] += 1
+        if found.device is not None:
+            assert broken(problem, found.device) == (), seed
+    assert seen[Status.INFEASIBLE] > 5
