@@ -34,7 +34,7 @@ def run_partition(config: Partition) -> int:
         written: tuple[str, ...] = ()
         if folder is not None:
             report("drawing figures")
-            written = write_plan_folder(folder, result.best, result.plans, table, to_json(config))
+            written = write_plan_folder(folder, result, to_json(config))
     if config.json:
         print_json({"table": json_rows(table), "plan": result.best.to_json()})
     else:
@@ -85,6 +85,6 @@ def _print(out: Console, result: Result, table: list[Row]) -> None:
         f"{problem.graph.name} on {problem.package.name}, objective {problem.objective}, "
         f"rules {problem.rules.name}"
     )
-    out.print(rich_table(table, result.best.optimizer, title))
+    out.print(rich_table(table, result.best, title))
     for line in plan_lines(result.best):
         out.print(line, markup=False, soft_wrap=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from go_rl.core import Objective, Package, Plan
-from go_rl.report.tables import Unit, unit_for
+from go_rl.report.tables import VALUE_NAMES, Unit, unit_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,17 +25,17 @@ GREY = "#666666"
 DPI = 150
 
 
-def save_loads(plan: Plan, stem: Path) -> None:
+def save_loads(plan: Plan, model: str, stem: Path) -> None:
     """Write ``stem``.svg and .png: time and memory of each device under a usable plan."""
-    _save(loads_figure(plan), stem)
+    _save(loads_figure(plan, model), stem)
 
 
-def save_curves(plans: Sequence[Plan], bound: float, stem: Path) -> None:
+def save_curves(plans: Sequence[Plan], bound: float, model: str, stem: Path) -> None:
     """Write ``stem``.svg and .png: best value so far of each method."""
-    _save(curves_figure(plans, bound), stem)
+    _save(curves_figure(plans, bound, model), stem)
 
 
-def loads_figure(plan: Plan) -> Figure:
+def loads_figure(plan: Plan, model: str) -> Figure:
     """Return the picture of a plan's loads: seconds above, bytes below, a column a device."""
     devices = len(plan.evaluation.device_seconds)
     figure = _figure(min(14.0, 5.5 + 0.16 * devices), 6.2)
@@ -46,14 +46,11 @@ def loads_figure(plan: Plan) -> Figure:
     lower.set_xticks(range(0, devices, step))
     lower.set_xlim(-0.7, devices - 0.3)
     lower.set_xlabel("device (accelerators first, then CPUs)" if _has_cpus(plan) else "chip")
-    title = (
-        f"{plan.package['name']}, {plan.objective}, rules {plan.rules}: plan by {plan.optimizer}"
-    )
-    figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+    _title(figure, f"{model}, plan by {plan.optimizer}", plan)
     return figure
 
 
-def curves_figure(plans: Sequence[Plan], bound: float) -> Figure:
+def curves_figure(plans: Sequence[Plan], bound: float, model: str) -> Figure:
     """Return the picture of best value so far against priced samples and against seconds."""
     figure = _figure(9.5, 4.2)
     left, right = figure.subplots(1, 2, sharey=True)
@@ -61,7 +58,8 @@ def curves_figure(plans: Sequence[Plan], bound: float) -> Figure:
     finite = [v for v in values if np.isfinite(v)]
     unit = unit_for(min([*finite, bound] if bound > 0 else finite, default=0.0))
     for i, plan in enumerate(plans):
-        _draw_curve(left, right, plan, unit, i)
+        # Earlier lines are thicker, so that lines that coincide can all be seen.
+        _draw_curve((left, right), plan, unit, i, 1.4 + 2.6 * (len(plans) - 1 - i) / len(plans))
     for axes, label in ((left, "priced samples"), (right, "seconds")):
         axes.set_xscale("log")
         axes.set_xlabel(label)
@@ -71,6 +69,8 @@ def curves_figure(plans: Sequence[Plan], bound: float) -> Figure:
     if finite and max(finite) > 5 * max(min(finite), 1e-30):
         left.set_yscale("log")
     left.set_ylabel(f"best objective so far [{unit[1]} a step]")
+    if plans:
+        _title(figure, model, plans[0])
     handles, labels = left.get_legend_handles_labels()
     if handles:
         figure.legend(handles, labels, loc="outside right upper", frameon=False)
@@ -89,7 +89,7 @@ def _draw_seconds(axes: Axes, plan: Plan) -> None:
     if has_links:
         axes.bar(np.arange(len(links)) + shift, links * unit[0], width, color=ORANGE,
                  label="link to the next chip")  # fmt: skip
-    goal = "makespan" if plan.objective == Objective.LATENCY else "T_max"
+    goal = VALUE_NAMES[plan.objective]
     axes.axhline(plan.value * unit[0], color=BLACK, linewidth=1.2,
                  label=f"{goal} {plan.value * unit[0]:.4g} {unit[1]}")  # fmt: skip
     if 0 < plan.bound < np.inf:
@@ -104,8 +104,7 @@ def _draw_memory(axes: Axes, plan: Plan) -> None:
     evaluation = plan.evaluation
     weights, peak = evaluation.weight_bytes, evaluation.peak_bytes
     top = float(max(weights.max(initial=0.0), peak.max(initial=0.0)))
-    scale, name = next(((s, n) for s, n in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")) if top >= s),
-                       (1.0, "B"))  # fmt: skip
+    scale, name = _byte_unit(top)
     chips = np.arange(len(weights))
     axes.bar(chips, weights / scale, 0.8, color=GREEN, label="weights")
     axes.bar(chips, np.maximum(peak - weights, 0) / scale, 0.8, bottom=weights / scale, color=SKY,
@@ -116,12 +115,16 @@ def _draw_memory(axes: Axes, plan: Plan) -> None:
         axes.hlines(shown / scale, chips - 0.5, chips + 0.5, color=BLACK, linewidth=1.2,
                     label="capacity" if plan.memory else "capacity (not checked)")  # fmt: skip
     else:
-        axes.plot(
-            [], [], " ", label=f"capacity {capacity.min() / scale:,.4g} {name}, off the scale"
-        )
+        size, unit = _byte_unit(float(capacity.min()))
+        axes.plot([], [], " ", label=f"capacity {capacity.min() / size:.4g} {unit}, off the scale")
     axes.set_ylabel(f"memory [{name}]")
     axes.set_ylim(bottom=0)
     _legend(axes)
+
+
+def _byte_unit(size: float) -> tuple[float, str]:
+    units = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+    return next(((scale, name) for scale, name in units if size >= scale), (1.0, "B"))
 
 
 def _capacity(plan: Plan) -> np.ndarray:
@@ -132,22 +135,28 @@ def _has_cpus(plan: Plan) -> bool:
     return any(group.get("is_cpu") for group in plan.package["chips"])
 
 
-def _draw_curve(left: Axes, right: Axes, plan: Plan, unit: Unit, i: int) -> None:
+def _draw_curve(panels: tuple[Axes, Axes], plan: Plan, unit: Unit, i: int, width: float) -> None:
     points = [p for p in plan.curve if np.isfinite(p.seconds_per_step)]
     if not points:
         return
     values = [p.seconds_per_step * unit[0] for p in points]
-    last = values[-1]
+    last, (left, right) = values[-1], panels
     samples = [max(p.samples, 1) for p in points] + [max(plan.samples, points[-1].samples, 1)]
     seconds = [max(p.wall_seconds, 1e-3) for p in points]
     seconds.append(max(plan.wall_seconds, seconds[-1]))
     look: dict[str, Any] = {
-        "where": "post", "color": LINE_COLOURS[i % len(LINE_COLOURS)], "linewidth": 1.6,
+        "where": "post", "color": LINE_COLOURS[i % len(LINE_COLOURS)], "linewidth": width,
         "linestyle": LINE_STYLES[i // len(LINE_COLOURS) % len(LINE_STYLES)],
         "marker": "o", "markersize": 3, "markevery": [0, len(values)],
     }  # fmt: skip
     left.step(samples, [*values, last], label=plan.optimizer, **look)
     right.step(seconds, [*values, last], **look)
+
+
+def _title(figure: Figure, words: str, plan: Plan) -> None:
+    rules = f", rules {plan.rules}" if plan.objective == Objective.RING else ""
+    text = f"{words} · {plan.package['name']}, {plan.objective}{rules}"
+    figure.suptitle(text, x=0.01, ha="left", fontsize=11)
 
 
 def _legend(axes: Axes) -> None:

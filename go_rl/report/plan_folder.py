@@ -6,26 +6,22 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from go_rl.core import Plan, PlanError
+from go_rl.core import PlanError
 from go_rl.report.figures import save_curves, save_loads
-from go_rl.report.tables import Row, csv_text, markdown
+from go_rl.report.tables import csv_text, markdown, rows
+
+if TYPE_CHECKING:
+    from go_rl.portfolio import Result
 
 FILES = ("plan.json", "table.csv", "table.md", "config.json",
          "loads.svg", "loads.png", "curves.svg", "curves.png")  # fmt: skip
 """Everything that the folder may hold; other files in it are left alone."""
 
 
-def write_plan_folder(
-    folder: Path,
-    best: Plan,
-    plans: Sequence[Plan],
-    table: Sequence[Row],
-    config: dict[str, Any],
-) -> tuple[str, ...]:
+def write_plan_folder(folder: Path, result: Result, config: dict[str, Any]) -> tuple[str, ...]:
     """Write all files aside, then move them into ``folder``; returns the names written.
 
     A failed plan has no loads to draw; what an earlier run left under these names is removed.
@@ -36,7 +32,7 @@ def write_plan_folder(
     except OSError as error:
         raise PlanError(f"{folder}: cannot be written ({error.strerror})") from error
     try:
-        _write(aside, best, plans, table, config)
+        _write(aside, result, config)
         return _move(aside, folder)
     except OSError as error:
         raise PlanError(f"{folder}: cannot be written ({error.strerror})") from error
@@ -44,16 +40,16 @@ def write_plan_folder(
         shutil.rmtree(aside, ignore_errors=True)
 
 
-def _write(
-    aside: Path, best: Plan, plans: Sequence[Plan], table: Sequence[Row], config: dict[str, Any]
-) -> None:
+def _write(aside: Path, result: Result, config: dict[str, Any]) -> None:
+    best, model = result.best, result.problem.graph.name
+    table = rows(result.plans, result.bound)
     best.save(aside / "plan.json")
     (aside / "table.csv").write_text(csv_text(table), encoding="utf-8")
-    (aside / "table.md").write_text(markdown(table), encoding="utf-8")
+    (aside / "table.md").write_text(markdown(table, best.objective), encoding="utf-8")
     (aside / "config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
     if best.evaluation.status.ok:
-        save_loads(best, aside / "loads")
-    save_curves(plans, best.bound, aside / "curves")
+        save_loads(best, model, aside / "loads")
+    save_curves(result.plans, result.bound, model, aside / "curves")
 
 
 def _move(aside: Path, folder: Path) -> tuple[str, ...]:

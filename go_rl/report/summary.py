@@ -7,6 +7,9 @@ import numpy as np
 from go_rl.core import Plan
 from go_rl.report.tables import unit_for
 
+PROVED = 1e-6
+"""Gap that is only rounding."""
+
 
 def plan_lines(plan: Plan) -> list[str]:
     """Return the sentences that go under the table: value, bound, chips, memory, notes."""
@@ -23,7 +26,7 @@ def plan_lines(plan: Plan) -> list[str]:
 
 
 def _bound_sentence(plan: Plan) -> str:
-    if plan.optimal:
+    if plan.optimal or plan.gap <= PROVED:
         return "proved optimal"
     if plan.bound <= 0 or not np.isfinite(plan.gap):
         return "no bound was proved"

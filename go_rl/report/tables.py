@@ -19,6 +19,9 @@ HEURISTIC = "greedy"
 Unit = tuple[float, str]
 """How many units make a second, and the unit's name."""
 
+VALUE_NAMES = {"ring": "T_max", "max-load": "max load", "latency": "makespan"}
+"""What the objective's value is called."""
+
 UNITS: tuple[Unit, ...] = ((1.0, "s"), (1e3, "ms"), (1e6, "µs"), (1e9, "ns"))
 
 
@@ -97,9 +100,9 @@ def unit_for(seconds: float) -> Unit:
     return UNITS[1] if seconds == 0 else UNITS[-1]
 
 
-def headings(unit: Unit) -> tuple[str, ...]:
-    """Return the printed column heads."""
-    return ("method", f"T_max [{unit[1]}]", "steps/s", "vs heuristic", "gap to bound", "samples",
+def headings(unit: Unit, value: str) -> tuple[str, ...]:
+    """Return the printed column heads; ``value`` is what the objective is called."""
+    return ("method", f"{value} [{unit[1]}]", "steps/s", "vs heuristic", "gap to bound", "samples",
             "seconds", "status")  # fmt: skip
 
 
@@ -132,19 +135,23 @@ def table_unit(table: Sequence[Row]) -> Unit:
     return unit_for(min((r.seconds_per_step for r in table if r.seconds_per_step), default=0.0))
 
 
-def markdown(table: Sequence[Row]) -> str:
+def markdown(table: Sequence[Row], objective: str) -> str:
     """Return the rows as a Markdown table."""
     unit = table_unit(table)
-    lines = [headings(unit), ("---", *["---:"] * 6, "---"), *(cells(r, unit) for r in table)]
+    lines = [
+        headings(unit, VALUE_NAMES[objective]),
+        ("---", *["---:"] * 6, "---"),
+        *(cells(r, unit) for r in table),
+    ]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def rich_table(table: Sequence[Row], best: str, title: str) -> Table:
-    """Return the rows for a terminal; the row of method ``best`` stands out."""
+def rich_table(table: Sequence[Row], best: Plan, title: str) -> Table:
+    """Return the rows for a terminal; the row of the best plan stands out."""
     unit = table_unit(table)
     printed = Table(title=title, title_justify="left")
-    for i, head in enumerate(headings(unit)):
+    for i, head in enumerate(headings(unit, VALUE_NAMES[best.objective])):
         printed.add_column(head, justify="right" if 1 <= i <= 6 else "left", no_wrap=True)
     for row in table:
-        printed.add_row(*cells(row, unit), style="bold" if row.method == best else None)
+        printed.add_row(*cells(row, unit), style="bold" if row.method == best.optimizer else None)
     return printed

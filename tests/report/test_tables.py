@@ -1,0 +1,95 @@
+"""The table of methods, against rows worked out by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from go_rl.core import (
+    Evaluation,
+    GraphBuilder,
+    Node,
+    Objective,
+    OpKind,
+    Plan,
+    Status,
+    package,
+    plan_for,
+)
+from go_rl.core.evaluation import failed
+from go_rl.cost import ProblemOptions, make_problem
+from go_rl.report.summary import plan_lines
+from go_rl.report.tables import csv_text, json_rows, markdown, rows, unit_for
+
+
+def plan(optimizer: str, seconds: float, bound: float = 1e-3, **fields) -> Plan:
+    builder = GraphBuilder("one")
+    builder.add_node(Node("a", "MatMul", OpKind.MATMUL, flops=1e6))
+    problem = make_problem(builder.build(), package("ring2"), ProblemOptions(Objective.RING))
+    zeros = np.zeros(2)
+    evaluation = Evaluation(Status.OK, seconds, zeros, zeros, zeros, zeros, zeros, zeros)
+    if not math.isfinite(seconds):
+        evaluation = failed(Status.GAVE_UP, 2, "Nothing was found.")
+    given = {"samples": 7, "wall_seconds": 0.5, "replicas": {}, **fields}
+    return plan_for(
+        problem, device=np.zeros(1, np.int16), evaluation=evaluation, bound=bound,
+        optimizer=optimizer, seed=0, **given,
+    )  # fmt: skip
+
+
+def test_rows_by_hand():
+    table = rows([plan("greedy", 4e-3), plan("dp", 1.25e-3), plan("random", math.inf)], 1e-3)
+    greedy, dp, random = json_rows(table)
+    assert greedy["improvement"] == 1.0
+    assert greedy["gap"] == pytest.approx(3.0)
+    assert dp == {
+        "method": "dp", "seconds_per_step": 1.25e-3, "throughput": 800.0, "improvement": 3.2,
+        "gap": pytest.approx(0.25), "samples": 7, "wall_seconds": 0.5, "status": "ok",
+    }  # fmt: skip
+    missing = {"seconds_per_step", "throughput", "improvement", "gap"}
+    assert {k for k, v in random.items() if v is None} == missing
+    assert random["status"] == "gave-up"
+
+
+def test_no_improvement_over_a_heuristic_that_failed():
+    _, dp = rows([plan("greedy", math.inf), plan("dp", 1e-3)], 0.0)
+    assert (dp.improvement, dp.gap, dp.throughput) == (None, None, 1000.0)
+
+
+def test_a_model_without_work_has_no_throughput():
+    (row,) = rows([plan("greedy", 0.0)], 0.0)
+    assert (row.seconds_per_step, row.throughput, row.improvement) == (0.0, None, None)
+
+
+def test_markdown_and_csv_say_the_same():
+    table = rows([plan("greedy", 4e-3), plan("random", math.inf)], 1e-3)
+    lines = markdown(table, "ring").splitlines()
+    assert lines[0].startswith("| method | T_max [ms] | steps/s | vs heuristic |")
+    assert lines[2] == "| greedy | 4 | 250 | 1.00× | 300.0 % | 7 | 0.50 | ok |"
+    assert lines[3] == "| random | – | – | – | – | 7 | 0.50 | gave-up |"
+    assert markdown(table, "latency").startswith("| method | makespan [ms] |")
+    text = csv_text(table).splitlines()
+    assert text[1] == "greedy,0.004,250.0,1.0,3.0,7,0.5,ok"
+    assert text[2] == "random,,,,,7,0.5,gave-up"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "unit"),
+    [(2.0, "s"), (1e-3, "ms"), (5e-5, "µs"), (5e-9, "ns"), (1e-12, "ns"), (0.0, "ms")],
+)
+def test_units(seconds, unit):
+    assert unit_for(seconds)[1] == unit
+
+
+def test_lines_under_the_table():
+    lines = plan_lines(plan("dp", 1.25e-3, replicas={0: (1,)}))
+    assert lines[0] == (
+        "best: dp, 1.25 ms a step, at most 25.0 % above the optimum (no plan beats 1 ms)"
+    )
+    assert lines[1] == "devices used: 1 of 2; 1 nodes have 1 copies"
+    assert "proved optimal" in plan_lines(plan("dp", 1e-3))[0]
+    assert "no bound was proved" in plan_lines(plan("dp", 1e-3, bound=0.0))[0]
+    failure = plan_lines(plan("dp", math.inf))
+    assert failure[0] == f"{Status.GAVE_UP.sentence} Nothing was found."
