@@ -326,8 +326,8 @@ def _squeezed(
         return ""
     u, v = (problem.graph.names[leader[b]] for b in (ends[worst], succs[1][worst]))
     return (
-        f"rules triangle and memory: the edge {u!r} -> {v!r} ties all nodes between its ends to two "
-        f"chips; their weights are at least {between[worst] / 1e6:.1f} MB, two chips hold "
+        f"rules triangle and memory: the edge {u!r} -> {v!r} ties all nodes between its ends to "
+        f"two chips; their weights are at least {between[worst] / 1e6:.1f} MB, two chips hold "
         f"{room / 1e6:.1f} MB (the default rules lift this)"
     )
 
