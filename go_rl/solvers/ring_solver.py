@@ -187,7 +187,7 @@ class RingSolver:
         if proposals.min(initial=0) < -1 or proposals.max(initial=0) >= chips:
             raise SolverError(f"fix: chips must be 0..{chips - 1}, or -1 for no proposal")
         rows = self._rows(log_probs, len(proposals))
-        blocks = proposals[:, self.instance.leader].astype(np.int16)
+        blocks = np.ascontiguousarray(proposals[:, self.instance.leader], np.int16)
         return self._run(rows, blocks, max(len(proposals), rows.shape[0]), seed)
 
     def _rows(self, log_probs: np.ndarray | None, batch: int) -> Float64[np.ndarray, "B M k"]:
@@ -204,7 +204,7 @@ class RingSolver:
         if np.isnan(log_probs).any() or (log_probs == np.inf).any():
             raise SolverError("log_probs must not hold NaN or +inf")
         rows = log_probs if log_probs.ndim == 3 else log_probs[None]
-        return rows[:, self.instance.leader].astype(np.float64)
+        return np.ascontiguousarray(rows[:, self.instance.leader], np.float64)
 
     def _run(self, rows: np.ndarray, proposals: np.ndarray, batch: int, seed: int) -> Samples:
         nodes = self.problem.graph.num_nodes
