@@ -36,9 +36,9 @@ class LatencySearch:
     """Topological orders that the DP splits for a start."""
     walkers: int = 4
     """Independent searches; results do not depend on how many threads serve them."""
-    moves_a_cycle: int = 20_000
+    moves_a_cycle: int = 100_000
     """Moves of one walker's first coarsen-anneal cycle; later cycles grow."""
-    hot: float = 0.03
+    hot: float = 0.15
     """Largest first temperature of a cycle, relative to the latency."""
     cold: float = 1e-5
     """Last temperature."""
@@ -157,7 +157,7 @@ def _starts(
     orders = latency_orders(blocks, seed, count)
     for order in orders:
         for device in (split_for_latency(blocks, order), greedy_latency_blocks(blocks, order)):
-            if device is not None and not progress.spent:
+            if device is not None and not (found and progress.spent):
                 value = _price(problem, blocks, device)
                 progress.record(value)
                 found[device.tobytes()] = (value, device)
