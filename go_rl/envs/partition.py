@@ -126,6 +126,6 @@ def final_info(episode: Episode, result: Result, observer: Observer) -> dict[str
         "status": result.status,
         "detail": result.detail,
         "seconds": result.seconds,
-        "baseline_seconds": episode.case.baseline_seconds,
+        "baseline_seconds": result.baseline_seconds,
         "device": device,
     }

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Int16
 
-from go_rl.core import GoRLError, Problem, Status
+from go_rl.core import Problem, Status
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.envs.observation import GraphFeatures, graph_features
 from go_rl.search.greedy import greedy_partition
@@ -37,6 +37,8 @@ class Result:
     reward: float
     seconds: float
     """Seconds a step of the partition; inf for a failure."""
+    baseline_seconds: float
+    """What the reward compares with."""
     detail: str
 
 
@@ -66,12 +68,14 @@ class PartitionCase:
     @cached_property
     def baseline_seconds(self) -> float:
         """Seconds a step of the compiler heuristic; where it fails, of everything on one chip."""
-        try:
-            device = np.asarray(greedy_partition(self.problem), np.int16)
-        except GoRLError:
-            return float(self.problem.work.sum())
+        device = np.asarray(greedy_partition(self.problem), np.int16)
         seconds = float(self.pricer.price(device[None])[0][0])
-        return seconds if np.isfinite(seconds) else float(self.problem.work.sum())
+        return seconds if np.isfinite(seconds) else self.one_chip_seconds
+
+    @property
+    def one_chip_seconds(self) -> float:
+        """The whole work, seconds a step."""
+        return float(self.problem.work.sum())
 
     def solver(self, thread: int = 0) -> RingSolver:
         """Return the solver of one thread."""
@@ -95,7 +99,10 @@ class PartitionCase:
         ]
 
     def _result(self, status: Status, seconds: float, detail: str) -> Result:
+        if status is Status.INFEASIBLE:
+            return Result(status, self.failure_reward, np.inf, self.one_chip_seconds, detail)
+        baseline = self.baseline_seconds
         if not status.ok:
-            return Result(status, self.failure_reward, np.inf, detail or status.sentence)
-        ratio = self.baseline_seconds / seconds if seconds > 0 else 1.0
-        return Result(status, ratio, seconds, detail)
+            why = detail or status.sentence
+            return Result(status, self.failure_reward, np.inf, baseline, why)
+        return Result(status, baseline / seconds if seconds > 0 else 1.0, seconds, baseline, detail)

@@ -126,7 +126,7 @@ def test_copied_nodes_are_not_decided():
         (chain(), [0, 1, 0], Status.ILLEGAL, "node 2 cannot be put on chip 0"),
         (chain(fixed={0: 1}), [0], Status.INFEASIBLE, "rule"),
         (
-            chain(output_bytes=np.full(4, 200.0)),
+            chain(output_bytes=np.full(4, 200.0), weight_bytes=np.ones(4)),
             [0, 0, 1, 1],
             Status.OUT_OF_MEMORY,
             "needs more memory",
