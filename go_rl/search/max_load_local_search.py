@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from jaxtyping import Int16
 
-from go_rl.core import Budget, Plan, Problem, Progress
+from go_rl.core import Budget, Objective, Plan, Problem, Progress
 from go_rl.search.max_load_anneal import Schedule, anneal
 from go_rl.search.max_load_bounds import ROUNDING, fractional_bound
 from go_rl.search.max_load_coarsening import carry_up, coarsen
@@ -29,9 +29,9 @@ from go_rl.search.max_load_walkers import (
     STALE,
     Pace,
     Rounds,
-    Walker,
     walk,
 )
+from go_rl.search.max_load_warm_up import warm_up
 
 START_SHARE = 0.5
 """Splits stop once they took this many times the time that is left."""
@@ -39,8 +39,12 @@ START_SLACK = 1.3
 """Splits up to this many times as costly as the best are worth a walker of their own."""
 CUT_SECONDS = 5.0
 """Time for the cut bound when the budget sets none."""
-CUT_SHARE = 0.3
-"""Share of the proving time that the cut bound may take."""
+CUT_SHARE = 0.1
+"""Share of the time left that each cut bound may take."""
+FIRST_LEG = 0.15
+"""Share of a time budget walked before the first cut bound."""
+EXACT_SETUP_SECONDS = 1.0
+"""Time kept for building the CP-SAT model."""
 PROVEN = 1e-5
 """A gap this small needs no further proof."""
 Devices16 = Int16[np.ndarray, "B"]
@@ -70,27 +74,64 @@ class MaxLoadSearch:
         return "local-search"
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
-        """Return the best plan found; one sample is one split or one priced move."""
+        """Return the best plan found; one sample is one split or one priced move.
+
+        Kernels are compiled before the budget's clock starts.
+        """
+        warm_up(_compile, Objective.MAX_LOAD)
+        return self._optimize(problem, budget, seed)
+
+    def _optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         progress = Progress(budget)
         contraction = contract_problem(problem)
         if not contraction.hypergraph.allowed.any(axis=1).all():
             return failed_plan(problem, contraction, self.name, seed, progress)
-        bound = fractional_bound(contraction)
         starts = _starts(problem, contraction, seed, self.orders, progress)
         walkers = [
             _Walker(self, contraction, starts[i % len(starts)], np.random.default_rng([seed, i]))
             for i in range(self.walkers)
         ]
-        rounds = Rounds(20_000, self.moves_a_cycle)
-        walking = replace(progress, budget=_part(budget, 1.0 - self.bound_share))
-        best = walk(walkers, rounds, walking, bound, np.random.default_rng(seed))
-        progress = replace(walking, budget=budget)
-        if not np.isfinite(best.least):
+        device, bound, progress = self._search(contraction, walkers, progress, seed)
+        if device is None:
             return failed_plan(problem, contraction, self.name, seed, progress)
-        bound = _prove(contraction, bound, best, progress)
-        return finished_plan(
-            problem, best.best[contraction.block], bound, self.name, seed, progress
-        )
+        return finished_plan(problem, device[contraction.block], bound, self.name, seed, progress)
+
+    def _search(
+        self, contraction: Contraction, walkers: list[_Walker], progress: Progress, seed: int
+    ) -> tuple[Devices16 | None, float, Progress]:
+        """Walk, with the cut bound taken early so that a proven optimum ends the walk; then prove.
+
+        Returns the best assignment, the bound, and the progress.
+        """
+        budget, low = progress.budget, fractional_bound(contraction)
+        rounds, rng = Rounds(20_000, self.moves_a_cycle), np.random.default_rng(seed)
+        timed = budget.seconds is not None
+        for share in (FIRST_LEG, 1.0 - self.bound_share) if timed else (1.0,):
+            walking = replace(progress, budget=_part(budget, share))
+            best = walk(walkers, rounds, walking, low * (1.0 + PROVEN), rng)
+            progress = replace(walking, budget=budget)
+            if best.least <= low or not np.isfinite(best.least):
+                continue
+            seconds = CUT_SHARE * progress.remaining_seconds if timed else CUT_SECONDS
+            if seconds > 0:
+                low = max(low, cut_bound(contraction, low, best.least, seconds))
+        if not np.isfinite(best.least):
+            return None, 0.0, progress
+        low *= 1.0 - ROUNDING
+        left = SAFETY * progress.remaining_seconds - EXACT_SETUP_SECONDS if timed else 0.0
+        if left <= 0 or best.least <= low * (1.0 + PROVEN):
+            return best.best, low, progress
+        known = best.least, best.best
+        exact = solve_exactly(contraction, low, known, left, os.cpu_count() or 1)
+        if exact.device is not None:
+            value = assignment_value(contraction, exact.device)
+            if progress.record(value):
+                return exact.device, max(low, exact.bound), progress
+        return best.best, max(low, exact.bound), progress
+
+
+def _compile(problem: Problem) -> None:
+    MaxLoadSearch(orders=4, moves_a_cycle=100)._optimize(problem, Budget(samples=4_000), 0)
 
 
 @dataclass
@@ -165,20 +206,6 @@ def _starts(
 def _part(budget: Budget, share: float) -> Budget:
     """The budget with only ``share`` of its seconds."""
     return budget if budget.seconds is None else replace(budget, seconds=share * budget.seconds)
-
-
-def _prove(contraction: Contraction, low: float, best: Walker, progress: Progress) -> float:
-    """The best lower bound that the seconds left can prove: minimum cuts, then CP-SAT."""
-    limited = progress.budget.seconds is not None
-    left = progress.remaining_seconds if limited else CUT_SECONDS
-    if left > 0 and best.least > low:
-        low = max(low, cut_bound(contraction, low, best.least, CUT_SHARE * left))
-    low *= 1.0 - ROUNDING
-    left = SAFETY * progress.remaining_seconds - 1.0 if limited else 0.0
-    if left > 0 and best.least > low * (1.0 + PROVEN):
-        known = best.least, best.best
-        low = max(low, solve_exactly(contraction, low, known, left, os.cpu_count() or 1).bound)
-    return low
 
 
 def _somewhere(contraction: Contraction) -> Devices16:
