@@ -354,7 +354,7 @@ class _RingModel:
 
 
 def _crosses(tensor: Tensors, link: int, chip: Int[np.ndarray, "M"]) -> bool:
-    return chip[tensor.block] <= link < max(chip[r] for r in tensor.readers)
+    return bool(chip[tensor.block] <= link < max(chip[r] for r in tensor.readers))
 
 
 def _sum(

@@ -72,7 +72,7 @@ def ring_instance(problem: Problem) -> RingInstance:
     rows = (pred_ptr, pred), (succ_ptr, succ)
     start, conflict = _start(problem, block_of, leader, *rows, weight, no_skip=True)
     if problem.all_chips and blocks < chips and not replicated.any():
-        conflict = conflict or _too_few(problem, block_of, leader)
+        conflict = _too_few(problem, block_of, leader)
     if problem.rules.triangle and problem.memory and not conflict:
         conflict = _squeezed(problem, leader, (pred_ptr, pred), (succ_ptr, succ), weight)
     triples = (

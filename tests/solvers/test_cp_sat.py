@@ -1,0 +1,96 @@
+"""CP-SAT's optimum and bound against brute force, priced by the judge."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from reference.random_rings import random_ring
+from reference.ring_rules import copied_by, partitions
+from reference.small_rings import ring_problem
+
+from go_rl.core import Problem, SolverError, Status
+from go_rl.core.plan_value import ring_seconds
+from go_rl.simulate.replication import place_copies, replicas_of, replicated_nodes
+from go_rl.solvers import ring_instance
+from go_rl.solvers.cp_sat import CpSatOptions, first_partition, optimise
+from go_rl.solvers.stage_costs import stage_costs
+
+QUICK = CpSatOptions(seconds=20.0, workers=1)
+
+
+def price(problem: Problem, device: np.ndarray) -> float:
+    home, present = place_copies(problem, replicated_nodes(problem), device)
+    return ring_seconds(problem, home.tolist(), replicas_of(home, present))
+
+
+def least(problem: Problem) -> float:
+    """The optimum by enumeration; inf without a partition."""
+    found = partitions(problem, copied_by(replicated_nodes(problem)))
+    return min((price(problem, np.array(d, np.int16)) for d in found), default=float("inf"))
+
+
+@pytest.mark.usefixtures("unchecked_types")
+def test_optimum_equals_brute_force():
+    copied = 0
+    for seed in range(120):
+        problem = random_ring(seed, 5, 3)
+        found, optimum = optimise(ring_instance(problem), QUICK), least(problem)
+        if optimum == float("inf"):
+            assert found.status is Status.INFEASIBLE, seed
+            continue
+        assert found.optimal, seed
+        assert found.value == pytest.approx(optimum, rel=1e-6), seed
+        assert found.bound <= optimum, seed
+        assert found.bound >= optimum * (1 - 1e-6), seed
+        assert found.value == pytest.approx(price(problem, found.device), rel=1e-12), seed
+        copied += bool(replicated_nodes(problem).any())
+    assert copied > 5
+
+
+@pytest.mark.usefixtures("unchecked_types")
+def test_bound_without_copies_holds_for_the_optimum_with_them():
+    options = CpSatOptions(seconds=20.0, workers=1, copies=False)
+    for seed in range(40):
+        problem = random_ring(seed, 5, 3)
+        if (optimum := least(problem)) < float("inf"):
+            assert optimise(ring_instance(problem), options).bound <= optimum, seed
+
+
+def test_compute_only_by_hand():
+    """Work 3, 1, 2, 2 in a chain on two chips: 4 | 4, whatever the tensors weigh."""
+    problem = ring_problem(
+        4, [(0, 1), (1, 2), (2, 3)], 2, "relay", seconds=[3.0, 1.0, 2.0, 2.0], edge_bytes=50.0
+    )
+    alone = optimise(ring_instance(problem), CpSatOptions(traffic=False))
+    assert alone.device is not None
+    assert alone.device.tolist() == [0, 0, 1, 1]
+    assert alone.value == 4.0
+    assert alone.bound == pytest.approx(4.0)
+    assert optimise(ring_instance(problem), QUICK).value == 8.0
+
+
+def test_a_complete_hint_is_where_the_search_starts():
+    problem = next(p for p in (random_ring(s, 7, 4) for s in range(50)) if least(p) < np.inf)
+    instance, costs = ring_instance(problem), stage_costs(ring_instance(problem))
+    start = first_partition(instance, 20.0, 1).device
+    assert start is not None
+    seen = []
+    found = optimise(instance, QUICK, hint=start, log=lambda _, value: seen.append(value))
+    first = costs.value(start[instance.leader])
+    assert first == pytest.approx(price(problem, start), rel=1e-12)
+    assert seen[0] <= first * (1 + 1e-9)
+    assert seen == sorted(seen, reverse=True)
+    assert [value for _, value in found.curve] == seen
+
+
+def test_no_time_gives_up_with_a_bound():
+    problem = ring_problem(40, [(n, n + 1) for n in range(39)], 8)
+    found = optimise(ring_instance(problem), CpSatOptions(seconds=1e-9))
+    assert found.status in (Status.GAVE_UP, Status.OK)
+    assert found.bound == pytest.approx(5.0)
+
+
+def test_a_hint_of_another_graph_is_refused():
+    instance = ring_instance(ring_problem(3, [(0, 1)], 2))
+    with pytest.raises(SolverError, match=r"shape \(4,\); the graph has 3 nodes"):
+        optimise(instance, QUICK, hint=np.zeros(4, np.int16))

@@ -1,0 +1,57 @@
+"""Infeasible problems name the nodes and the rule that clash."""
+
+from __future__ import annotations
+
+import pytest
+from reference.small_rings import ring_problem
+
+from go_rl.core import Objective, Problem, ProblemError, Status, package, rule_set
+from go_rl.core.evaluation import STATUS_CODES
+from go_rl.cost import ProblemOptions, make_problem
+from go_rl.readers import load
+from go_rl.solvers import RingSolver, ring_instance
+
+CHAIN = [(0, 1), (1, 2)]
+CASES = [
+    ("acyclic", ring_problem(4, CHAIN, 2, fixed={1: 1, 2: 0}), ["acyclic", "node"]),
+    ("colocation", ring_problem(3, [], 2, colocation=[0, 0, -1], fixed={0: 0, 1: 1}),
+     ["colocation", "node 1", "chip 1"]),
+    ("memory of one node", ring_problem(2, [], 2, weights=[9.0, 1.0], memory_bytes=5.0),
+     ["memory", "node 0"]),
+    ("memory in all", ring_problem(3, CHAIN, 2, weights=[4.0, 4.0, 4.0], memory_bytes=5.0),
+     ["memory"]),
+    ("all chips", ring_problem(4, [(0, 1)], 4, colocation=[0, 0, 0, -1], all_chips=True),
+     ["no-skip", "2 blocks for 4 chips", "ties 3 nodes together"]),
+    ("a chip that nobody can fill", ring_problem(2, [(0, 1)], 3, fixed={1: 2}),
+     ["no-skip", "node 1"]),
+    ("triangle", ring_problem(3, [*CHAIN, (0, 2)], 3, fixed={0: 0, 1: 1, 2: 2}), ["triangle"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("problem", "words"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
+def test_infeasible_problems_name_rule_and_node(problem: Problem, words: list[str]):
+    samples = RingSolver(problem).sample(batch=2)
+    assert [STATUS_CODES[s] for s in samples.status] == [Status.INFEASIBLE] * 2
+    for word in words:
+        assert word in samples.detail
+
+
+def test_only_rings_are_solved():
+    graph = ring_problem(3, CHAIN, 2).graph
+    problem = make_problem(graph, package("a100x8"), ProblemOptions(Objective.MAX_LOAD))
+    with pytest.raises(ProblemError, match="max-load"):
+        ring_instance(problem)
+
+
+def test_a_training_graph_with_colour_classes_collapses(data_dir):
+    """Forward and backward nodes that share a device tie nearly everything together."""
+    graph = load(data_dir / "dnn-partitioning/throughput/operators/bert_L-12_training.json")
+    options = ProblemOptions(rules=rule_set("strict"), all_chips=True, allow_training=True)
+    problem = make_problem(graph, package("ring36"), options)
+    solver = RingSolver(problem)
+    assert solver.instance.num_blocks == 13
+    samples = solver.sample()
+    assert STATUS_CODES[samples.status[0]] is Status.INFEASIBLE
+    assert "no-skip" in samples.detail
+    assert "13 blocks for 36 chips" in samples.detail
+    assert repr(graph.names[0])[:3] in samples.detail
