@@ -61,12 +61,7 @@ class PartitionOptions:
     """Of all randomness."""
 
     def __post_init__(self) -> None:
-        if self.objective not in list(Objective):
-            near = nearest(str(self.objective), list(Objective))
-            raise ProblemError(
-                f"unknown objective {self.objective!r}{near} Use {[str(o) for o in Objective]}"
-            )
-        rule_set(self.rules)
+        _check_words(self.objective, self.rules)
         if self.seed < 0:
             raise SearchError(f"seed must be >= 0, not {self.seed}")
         self.budget  # noqa: B018 - a budget checks itself
@@ -230,7 +225,17 @@ def _options(options: Mapping[str, Any]) -> PartitionOptions:
     for name in options:
         if name not in known:
             raise SearchError(f"partition has no option {name!r}{nearest(name, known)}")
+    _check_words(options.get("objective", "ring"), options.get("rules", "default"))
     return PartitionOptions(**options)
+
+
+def _check_words(objective: str, rules: str) -> None:
+    known = [str(o) for o in Objective]
+    if objective not in known:
+        raise ProblemError(
+            f"unknown objective {objective!r}{nearest(objective, known)} Use {known}"
+        )
+    rule_set(rules)
 
 
 def _package_for(

@@ -50,8 +50,7 @@ def _parts(workspace: RingWorkspace, seed: int) -> Int16[np.ndarray, "N"]:
     np.cumsum([len(n) for n in neighbours], out=starts[1:])
     _, part = pymetis.part_graph(
         min(workspace.chips, count),
-        xadj=starts.tolist(),
-        adjncy=[w for n in neighbours for w in n],
+        pymetis.CSRAdjacency(starts.tolist(), [w for n in neighbours for w in n]),
         vweights=_scaled(units.work).tolist(),
         eweights=[w for n in weights for w in n],
         options=pymetis.Options(seed=seed),

@@ -1,0 +1,146 @@
+"""The Python twin of the command line."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import go_rl
+from go_rl.api import PartitionOptions, problem_for
+from go_rl.core import (
+    GraphBuilder,
+    Node,
+    OpGraph,
+    OpKind,
+    PackageError,
+    PlanError,
+    ProblemError,
+    SearchError,
+    package,
+)
+from go_rl.core import check_plan as judge
+from go_rl.cost import ProblemOptions, make_problem
+from go_rl.readers import save_graph
+
+QUICK = {"method": "greedy", "samples": 10}
+
+
+@pytest.fixture
+def graph() -> OpGraph:
+    """Four equal multiplications in a row, with small tensors between them."""
+    builder = GraphBuilder("chain")
+    for i in range(4):
+        node = Node(f"m{i}", "MatMul", OpKind.MATMUL, flops=1e9, output_bytes=8.0)
+        builder.add_node(replace(node, is_output=i == 3))
+        if i:
+            builder.add_edge(i - 1, i, 8.0)
+    return builder.build()
+
+
+def test_importing_the_package_imports_nothing_heavy():
+    heavy = "{'jax', 'numba', 'numpy', 'onnx', 'ortools', 'matplotlib', 'tyro'}"
+    program = f"import sys, go_rl; print(sorted({heavy} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.stdout.strip(), done.stderr) == ("[]", "")
+
+
+def test_the_command_line_is_parsed_without_jax():
+    program = "import sys, go_rl.cli.main as m; m.main(['--version']); print('jax' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "False", done.stderr
+
+
+def test_names_of_the_package():
+    assert set(go_rl.__all__) <= set(dir(go_rl))
+    with pytest.raises(AttributeError, match="has no attribute 'partitoin'"):
+        _ = go_rl.partitoin
+
+
+def test_partition_a_graph_and_check_the_plan(graph, tmp_path):
+    said = []
+    result = go_rl.partition(graph, "ring2", report=said.append, **QUICK)
+    assert result.best.device.tolist() == [0, 0, 1, 1]
+    assert said
+    assert go_rl.check(result.best, graph).ok
+    assert go_rl.check(result.best, result.problem).ok
+    result.best.save(tmp_path / "plan.json")
+    save_graph(graph, tmp_path / "chain.npz")
+    assert go_rl.check(tmp_path / "plan.json", tmp_path / "chain.npz").ok
+
+
+def test_fixed_nodes_stay_where_they_are(graph):
+    result = go_rl.partition(graph, "ring3", fixed={"m0": 0, "m1": 1, "m2": 1, "m3": 1}, **QUICK)
+    assert result.best.device.tolist() == [0, 1, 1, 1]
+    with pytest.raises(ProblemError, match="no node 'm9'; did you mean"):
+        go_rl.partition(graph, fixed={"m9": 0}, **QUICK)
+
+
+def test_hardware_by_value_and_by_default(graph):
+    own = replace(package("ring2"), name="mine")
+    assert go_rl.partition(graph, own, **QUICK).problem.package == own
+    assert problem_for(graph).package.name == "ring36"
+    with pytest.raises(PackageError, match="brings no hardware"):
+        problem_for(graph, "file")
+
+
+def test_the_problem_of_a_plan_is_the_problem_it_was_made_for(graph):
+    options = PartitionOptions(rules="strict", all_chips=True, method="greedy", samples=10)
+    problem = problem_for(graph, "ring4", options, memory=False)
+    plan = go_rl.partition(
+        graph, "ring4", memory=False, rules="strict", all_chips=True, **QUICK
+    ).best
+    again = go_rl.problem_of(plan, graph)
+    assert (again.rules, again.memory, again.all_chips) == (problem.rules, False, True)
+    assert again.package == problem.package
+    np.testing.assert_array_equal(again.seconds, problem.seconds)
+
+
+def test_a_plan_made_without_colocation_is_checked_without(graph):
+    coloured = replace(graph, colocation=np.zeros(4, np.int32))
+    made = go_rl.partition(graph, "ring2", **QUICK).best
+    free = make_problem(coloured, package("ring2"), ProblemOptions(colocation=False))
+    plan = replace(made, graph_hash=free.graph.digest)
+    assert judge(plan, free).ok
+    assert go_rl.check(plan, coloured).ok
+
+
+def test_a_plan_with_unknown_costs_is_refused(graph):
+    plan = replace(go_rl.partition(graph, "ring2", **QUICK).best, cost_model="analytic")
+    with pytest.raises(PlanError, match=r"cost_model is 'analytic'; did you mean 'analytical'\?"):
+        go_rl.problem_of(plan, graph)
+
+
+def test_trace_a_function():
+    def net(x):
+        return (x @ x).sum()
+
+    graph = go_rl.trace(net, np.ones((4, 4), np.float32))
+    assert graph.name == "net"
+    assert "dot_general" in graph.op_type
+    result = go_rl.partition(graph, "ring2", **QUICK)
+    assert go_rl.check(result.best, graph).ok
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"objectiv": "ring"}, SearchError, "no option 'objectiv'; did you mean 'objective'"),
+        ({"objective": "rings"}, ProblemError, "unknown objective 'rings'; did you mean 'ring'"),
+        ({"rules": "stric"}, ProblemError, "did you mean 'strict'"),
+        ({"method": "anneal"}, SearchError, "did you mean 'annealing'"),
+        ({"samples": 0}, SearchError, "samples must be >= 1"),
+        ({"seed": -1}, SearchError, "seed must be >= 0"),
+    ],
+)
+def test_bad_options(graph, options, error, message):
+    with pytest.raises(error, match=message):
+        go_rl.partition(graph, "ring2", **options)
+
+
+def test_the_default_budget_is_seconds():
+    assert PartitionOptions().budget.seconds == 20.0
+    assert PartitionOptions(samples=5).budget.seconds is None
