@@ -1,4 +1,4 @@
-"""The test set-up itself: stale kernels go, fresh ones stay."""
+"""Stale kernels go, fresh ones stay."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from conftest import drop_stale_kernels
+from stale_kernels import drop_stale_kernels
 
 
 @pytest.fixture
