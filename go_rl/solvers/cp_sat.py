@@ -12,13 +12,21 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 
 import numpy as np
-from jaxtyping import Int, Int16
+from jaxtyping import Int, Int16, Int64
 from ortools.sat.python import cp_model
 
 from go_rl.core import SolverError, Status
 from go_rl.simulate.replication import place_copies
 from go_rl.solvers.ring_instance import RingInstance
-from go_rl.solvers.stage_costs import FIRST_CHIP, StageCosts, Tensors, stage_costs
+from go_rl.solvers.stage_costs import (
+    FIRST_CHIP,
+    StageCosts,
+    Tensors,
+    holds_with_fewer_copies,
+    other_copies,
+    stage_costs,
+    weights_of_homes,
+)
 
 UNITS = 10**8
 """Integer units in the whole work: costs are rounded down to them, so that bounds stay bounds."""
@@ -59,8 +67,9 @@ class CpSatOptions:
     traffic: bool = True
     """False: only compute counts, links are free."""
     copies: bool = True
-    """False: the work of copied nodes is left out. The bound then also holds for plans that copy
-    fewer nodes."""
+    """False: work and weights of copied nodes are left out, and so is the traffic of others that a
+    plan may copy. The bound then also holds for plans that copy fewer or more nodes; the partition
+    may exceed a chip's memory by the weights of its copies."""
 
 
 def first_partition(
@@ -95,7 +104,7 @@ def optimise(
     if hint is not None and hint.shape != (instance.problem.graph.num_nodes,):
         nodes = instance.problem.graph.num_nodes
         raise SolverError(f"optimise: hint has shape {hint.shape}; the graph has {nodes} nodes")
-    model, costs = _RingModel(instance), stage_costs(instance)
+    model, costs = _RingModel(instance, options.copies), stage_costs(instance)
     unit = costs.total / UNITS or 1.0
     least = model.minimise_stage(costs, unit, options)
     if hint is not None:
@@ -108,7 +117,8 @@ def optimise(
     status, wall = _STATUS[code], time.perf_counter() - started
     if status is Status.INFEASIBLE:
         return CpSatResult(status, None, wall, bound=float("inf"))
-    bound = max(least, solver.best_objective_bound) * unit * (1 - SAFETY)
+    proved = options.copies or holds_with_fewer_copies(instance)
+    bound = max(least, solver.best_objective_bound if proved else 0) * unit * (1 - SAFETY)
     if not status.ok:
         return CpSatResult(status, None, wall, bound=bound)
     value = costs.value(model.chips(solver.boolean_value), options.traffic)
@@ -166,7 +176,7 @@ _Truth = Callable[[Int[np.ndarray, "M"]], bool]
 class _RingModel:
     """The rules of the ring over ``at[v][c]`` (f(v) = c) and ``upto[v][c]`` (f(v) <= c)."""
 
-    def __init__(self, instance: RingInstance) -> None:
+    def __init__(self, instance: RingInstance, copies: bool = True) -> None:
         self.instance, self.net = instance, instance.net
         self.cp = cp_model.CpModel()
         self._hinted: list[tuple[cp_model.IntVar, _Truth]] = []
@@ -186,7 +196,7 @@ class _RingModel:
         if instance.problem.rules.triangle:
             self._triangle()
         if instance.problem.memory:
-            self._memory()
+            self._memory(instance.net.group_bytes if copies else weights_of_homes(instance))
 
     def _bool(self, truth: _Truth) -> cp_model.IntVar:
         """A new indicator that hints fill with ``truth``: only a complete hint is of use."""
@@ -268,20 +278,20 @@ class _RingModel:
             self._joined_of = key, edge, path
         return self._joined_of[1:]
 
-    def _memory(self) -> None:
+    def _memory(self, group_bytes: Int64[np.ndarray, "G"]) -> None:
         """Own weights and, once a chip, weight groups fit the chip."""
         net = self.net
-        users: list[list[int]] = [[] for _ in net.group_bytes]
+        users: list[list[int]] = [[] for _ in group_bytes]
         for v in range(self.blocks):
             for g in net.group[net.group_ptr[v] : net.group_ptr[v + 1]]:
                 users[g].append(v)
-        size = net.weight.sum() + net.group_bytes.sum()
+        size = net.weight.sum() + group_bytes.sum()
         for c in range(self.chips_count):
             if size <= net.capacity[c]:
                 continue
             held = [self._any_on(blocks, c) for blocks in users]
             here = [self.at[v][c] for v in range(self.blocks)]
-            self.cp.add(_sum([*here, *held], [*net.weight, *net.group_bytes]) <= net.capacity[c])
+            self.cp.add(_sum([*here, *held], [*net.weight, *group_bytes]) <= net.capacity[c])
 
     def minimise_stage(self, costs: StageCosts, unit: float, options: CpSatOptions) -> int:
         """Add the objective: T in units is no less than any chip's and any link's time.
@@ -290,7 +300,10 @@ class _RingModel:
         """
         work = _floor(np.where(np.isfinite(costs.seconds), costs.seconds, 0.0), unit)
         copied = [_floor(group.seconds, unit) for group in costs.copies] * options.copies
-        links = _floor(np.array([t.bytes for t in costs.tensors]) / costs.bandwidth, unit)
+        spared = other_copies(self.instance) & (not options.copies)
+        free = set(self.instance.block_of[spared].tolist())
+        sizes = [0.0 if t.block in free else t.bytes for t in costs.tensors]
+        links = _floor(np.array(sizes) / costs.bandwidth, unit)
         latency = int(_floor(np.array([costs.latency]), unit)[0])
         cheapest = work.min(axis=0)
         least = max(int(cheapest.max()), -(-int(cheapest.sum()) // self.chips_count))

@@ -8,10 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float64, Int
+from jaxtyping import Bool, Float64, Int, Int64
 
-from go_rl.core import Problem
+from go_rl.core import FREE, Problem
+from go_rl.core.problem import REPLICATE_SHARE
+from go_rl.solvers.heads_tails import sums_before
 from go_rl.solvers.ring_instance import RingInstance
+
+ROUNDING = 1e-9
+"""Relative slack between our sum of a node's ancestors and another's."""
 
 FIRST_CHIP = -1
 """In `Copies.blocks`: a copied node that nobody reads stays on chip 0."""
@@ -84,6 +89,43 @@ def stage_costs(instance: RingInstance) -> StageCosts:
         bandwidth=links.bandwidth,
         latency=links.latency_seconds,
     )
+
+
+def holds_with_fewer_copies(instance: RingInstance) -> bool:
+    """Whether a bound over plans that copy all of `replicated` holds for every plan.
+
+    Nodes that could be copied but are kept at home may fill a chip that would be skipped. Without
+    them the chips above move down one, which costs nothing when all chips are alike, no node is
+    pinned and not all chips are asked for. Other nodes that a plan may copy could mend a triangle.
+    """
+    problem = instance.problem
+    if not problem.rules.replicate:
+        return True
+    alike = len(set(problem.package.chips)) == 1
+    mended = problem.rules.triangle and bool(other_copies(instance).any())
+    return alike and not problem.fixed and not problem.all_chips and not mended
+
+
+def weights_of_homes(instance: RingInstance) -> Int64[np.ndarray, "G"]:
+    """Return [G] bytes of the weight groups, those that copied nodes need left out."""
+    group, size = instance.problem.graph.weight_group, instance.net.group_bytes.copy()
+    size[int(group.max(initial=FREE)) + 1 :] = 0
+    size[group[instance.replicated & (group != FREE)]] = 0
+    return size
+
+
+def other_copies(instance: RingInstance) -> Bool[np.ndarray, "N"]:
+    """Return [N] nodes outside `replicated` that a plan may copy to their readers all the same:
+    cheap with all their ancestors, but with large weights, say, or pinned."""
+    problem, graph = instance.problem, instance.problem.graph
+    if not problem.rules.replicate:
+        return np.zeros(graph.num_nodes, np.bool_)
+    offsets, edges = graph.predecessors
+    work = np.where(np.isfinite(problem.work), problem.work, 0.0)
+    cone = sums_before(offsets.astype(np.int64), graph.senders[edges], work)
+    read = np.bincount(graph.senders, minlength=graph.num_nodes) > 0
+    limit = REPLICATE_SHARE * float(work.sum()) * (1 + ROUNDING)
+    return (cone <= limit) & read & ~instance.replicated
 
 
 def _copies(instance: RingInstance) -> tuple[Copies, ...]:
