@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Int16
@@ -16,6 +16,8 @@ from go_rl.solvers.cp_sat import CpSatOptions, optimise
 
 DEFAULT_SECONDS = 60.0
 """Time limit when the budget counts samples only."""
+ROUNDING_GAP = 1e-6
+"""Gap to the bound that CP-SAT's whole-number costs explain: the plan counts as optimal."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +44,7 @@ class Exact:
         # A bound must hold for plans that copy fewer nodes too, so copies are not charged.
         options = CpSatOptions(max(seconds, 0.05), self.workers, seed, copies=False)
         found = optimise(workspace.solver.instance, options, hint=device)
+        copied = workspace.solver.instance.replicated.any()
         if found.device is not None:
             evaluation = workspace.pricer.evaluate(found.device)
             if incumbent.offer(found.device, evaluation):
@@ -49,8 +52,9 @@ class Exact:
                     *(CurvePoint(progress.samples, wall, value) for wall, value in found.curve),
                     progress.curve[-1],
                 ]
-        elif found.status is Status.INFEASIBLE and device is None:
+        elif found.status is Status.INFEASIBLE and device is None and not copied:
             reason = "CP-SAT proved that no partition obeys the rules"
             incumbent.offer(None, failed(found.status, workspace.chips, reason))
         bound = found.bound if np.isfinite(found.bound) else 0.0
-        return workspace.plan(incumbent.best, self.name, seed, progress, bound)
+        plan = workspace.plan(incumbent.best, self.name, seed, progress, bound)
+        return replace(plan, optimal=plan.optimal or plan.gap <= ROUNDING_GAP)
