@@ -114,8 +114,9 @@ def _refuse_training(graph: OpGraph, options: ProblemOptions) -> None:
     if not options.allow_training:
         name = graph.names[int(np.flatnonzero(graph.is_backward)[0])]
         raise ProblemError(
-            f"graph {graph.name!r} is a training graph (node {name!r} belongs to the backward pass), "
-            "and a ring moves data one way only; give the inference graph, or --objective max-load"
+            f"graph {graph.name!r} is a training graph (node {name!r} belongs to the backward "
+            "pass), and a ring moves data one way only; give the inference graph, or "
+            "--objective max-load"
         )
 
 

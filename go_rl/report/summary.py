@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from go_rl.core import Plan
-from go_rl.report.tables import unit_for
+from go_rl.report.tables import percent, unit_for
 
 PROVED = 1e-6
 """Gap that is only rounding."""
@@ -30,7 +30,7 @@ def _bound_sentence(plan: Plan) -> str:
         return "proved optimal"
     if plan.bound <= 0 or not np.isfinite(plan.gap):
         return "no bound was proved"
-    return f"at most {100 * plan.gap:.1f} % above the optimum (no plan beats {_time(plan.bound)})"
+    return f"at most {percent(plan.gap)} above the optimum (no plan beats {_time(plan.bound)})"
 
 
 def _copies(plan: Plan) -> str:

@@ -113,11 +113,16 @@ def cells(row: Row, unit: Unit) -> tuple[str, ...]:
         _number(row.seconds_per_step, unit[0], "{:.4g}"),
         _throughput(row.throughput),
         _number(row.improvement, 1.0, "{:.2f}×"),
-        _number(row.gap, 100.0, "{:.1f} %"),
+        "–" if row.gap is None else percent(row.gap),
         f"{row.samples:,}",
         f"{row.wall_seconds:.2f}",
         row.status,
     )
+
+
+def percent(ratio: float) -> str:
+    """Return a gap as text; small ones keep two digits, for 0.0 would claim an optimum."""
+    return f"{100 * ratio:.1f} %" if ratio >= 1e-3 or ratio == 0 else f"{100 * ratio:.2g} %"
 
 
 def _number(value: float | None, scale: float, form: str) -> str:

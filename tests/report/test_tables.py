@@ -21,7 +21,7 @@ from go_rl.core import (
 from go_rl.core.evaluation import failed
 from go_rl.cost import ProblemOptions, make_problem
 from go_rl.report.summary import plan_lines
-from go_rl.report.tables import csv_text, json_rows, markdown, rows, unit_for
+from go_rl.report.tables import csv_text, json_rows, markdown, percent, rows, unit_for
 
 
 def plan(optimizer: str, seconds: float, bound: float = 1e-3, **fields) -> Plan:
@@ -81,6 +81,13 @@ def test_markdown_and_csv_say_the_same():
 )
 def test_units(seconds, unit):
     assert unit_for(seconds)[1] == unit
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"), [(3.0, "300.0 %"), (0.0123, "1.2 %"), (1.37e-4, "0.014 %"), (0.0, "0.0 %")]
+)
+def test_gaps_in_words(ratio, text):
+    assert percent(ratio) == text
 
 
 def test_lines_under_the_table():
