@@ -56,7 +56,12 @@ _BY_OBJECTIVE = {
     Objective.LATENCY: ("greedy", "local-search"),
 }
 _AUTO = {
-    Objective.RING: (("linear-dp", 0.25), ("ideal-dp", 0.5), ("annealing", 0.25)),
+    Objective.RING: (
+        ("linear-dp", 0.1),
+        ("ideal-dp", 0.3),
+        ("annealing", 0.3),
+        ("exact", 0.3),
+    ),
     Objective.MAX_LOAD: (("dp", 0.3), ("local-search", 0.7)),
     Objective.LATENCY: (("local-search", 1.0),),
 }
@@ -64,6 +69,9 @@ _AUTO = {
 
 GOOD_ENOUGH = 1e-3
 """Gap to the proven bound at which ``auto`` stops looking."""
+
+EXACT_CELLS = 30_000
+"""Nodes times chips up to which ``auto`` hands the last part of its time to CP-SAT."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,8 +180,10 @@ def _auto(
         if best.gap <= GOOD_ENOUGH or progress.spent:
             break
         optimizer = METHODS[name]()
-        if isinstance(optimizer, Annealing) and best.evaluation.status.ok:
-            optimizer = Annealing(start=best.device)
+        if isinstance(optimizer, (Annealing, IdealDP, Exact)) and best.evaluation.status.ok:
+            optimizer = replace(optimizer, start=best.device)
+        if isinstance(optimizer, Exact) and not _small_enough(problem):
+            continue
         tell(name)
         plan = optimizer.optimize(problem, _portion(progress, share / left), seed)
         progress.samples += plan.samples
@@ -181,6 +191,11 @@ def _auto(
         best = replace(min(best, plan, key=_worth), bound=bound)
         plans.append(plan)
     return plans
+
+
+def _small_enough(problem: Problem) -> bool:
+    """Whether CP-SAT's model of the problem is worth building."""
+    return problem.graph.num_nodes * problem.package.num_chips <= EXACT_CELLS
 
 
 def _portion(progress: Progress, share: float) -> Budget:

@@ -72,6 +72,8 @@ def _ring_plan(problem: Problem, progress: Progress, name: str, seed: int) -> Pl
     for mix in MIXES:
         share = (1 - mix) * work + mix * weight
         total = share.sum()
+        if not total > 0:
+            continue
         incumbent.offer(*workspace.legalise(topological_fill(workspace, share / total), 0))
         if incumbent.evaluation.status.ok or not problem.memory:
             break

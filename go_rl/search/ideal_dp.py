@@ -17,6 +17,7 @@ proves nothing under that rule.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import no_type_check
 
 import numpy as np
 from jaxtyping import Int32
@@ -53,8 +54,11 @@ def stages_within(
     """Return (verdict, order [U], stage [U] by unit); the arrays mean something when FOUND."""
     order = np.zeros(units.num_units, np.int32)
     stage = np.zeros(units.num_units, np.int32)
+    if units.num_units == 0:
+        return FOUND, order, stage
     # Work sums are rounded differently by every order of adding; a hair of slack hides that.
     seconds = limits.seconds * (1.0 + 1e-12)
+    link = max(seconds - units.latency, 1e-12 * seconds)
     verdict = _search(
         units.work,
         units.weight,
@@ -62,7 +66,7 @@ def stages_within(
         (units.tensor_seconds, units.tensor_source, units.use_ptr, units.user),
         _tensors_of(units.tensor_source, units.num_units),
         _uses_of(units),
-        (seconds, limits.weight),
+        (seconds, link, limits.weight),
         limits.stages,
         limits.triangle,
         limits.width,
@@ -86,11 +90,13 @@ def _uses_of(units: RingUnits) -> tuple[np.ndarray, np.ndarray]:
 
 
 @njit(cache=True, inline="always")
+@no_type_check
 def _has(bits, v) -> bool:
     return (bits[v >> 6] >> np.int64(v & 63)) & 1 == 1
 
 
 @njit(cache=True)
+@no_type_check
 def _hash_of(v: int) -> int:
     z = np.uint64(v + 1) * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -99,6 +105,7 @@ def _hash_of(v: int) -> int:
 
 
 @njit(cache=True)
+@no_type_check
 def _cut_after(here, v, cut, tensor_seconds, use_ptr, user, made, used) -> float:
     """Link seconds of the ideal ``here`` + v, from those of ``here``."""
     made_ptr, made_ids = made
@@ -119,6 +126,7 @@ def _cut_after(here, v, cut, tensor_seconds, use_ptr, user, made, used) -> float
 
 
 @njit(cache=True)
+@no_type_check
 def _grown(table):
     bigger = np.empty((2 * len(table), table.shape[1]), table.dtype)
     bigger[: len(table)] = table
@@ -126,11 +134,13 @@ def _grown(table):
 
 
 @njit(cache=True)
+@no_type_check
 def _insert(bits, v) -> None:
     bits[v >> 6] |= np.int64(1) << np.int64(v & 63)
 
 
 @njit(cache=True)
+@no_type_check
 def _erase(bits, v) -> None:
     bits[v >> 6] &= ~(np.int64(1) << np.int64(v & 63))
 
@@ -147,10 +157,11 @@ cut; units behind the ideal's edges; units on each chip of the open stage."""
 
 
 @njit(cache=True, nogil=True)
+@no_type_check
 def _search(work, weight, graph, tensors, made, used, limit, stages, triangle, width, order, stage):
     pred_ptr, pred, succ_ptr, succ = graph
     tensor_seconds, _, use_ptr, user = tensors
-    seconds, weight_limit = limit
+    seconds, link, weight_limit = limit
     units = len(work)
     if work.max() > seconds:
         return 1
@@ -174,7 +185,7 @@ def _search(work, weight, graph, tensors, made, used, limit, stages, triangle, w
         for s in range(states):
             here = sets[INSIDE, s]
             left = stages - count[s]
-            may_open = step == 0 or value[s, CUT] <= seconds
+            may_open = step == 0 or value[s, CUT] <= link
             if triangle and may_open and step > 0:
                 may_open = not sets[NEED, s].any() and not (two[s] and value[s, LOAD_B] < 0)
             for word in range(words):
@@ -300,6 +311,7 @@ def _search(work, weight, graph, tensors, made, used, limit, stages, triangle, w
 
 
 @njit(cache=True)
+@no_type_check
 def _select(ci, cf, found: int, width: int):
     """Drop candidates that another with the same ideal beats; keep the ``width`` least wasteful."""
     order = np.argsort(ci[:found, KEY])
@@ -326,6 +338,7 @@ def _select(ci, cf, found: int, width: int):
 
 
 @njit(cache=True)
+@no_type_check
 def _beats(ci, cf, a: int, b: int) -> bool:
     if ci[a, CHIPS] > ci[b, CHIPS] or ci[a, TWO] != ci[b, TWO]:
         return False

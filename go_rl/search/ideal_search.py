@@ -17,6 +17,8 @@ WIDTHS = (30, 300, 3000, 20_000)
 """States kept a layer, round by round; a round starts where the last one stopped."""
 TOLERANCE = 2e-4
 """Relative width of the interval of T at which a round ends."""
+ROUNDING = 1e-9
+"""Relative slack that the weights rule allows."""
 LARGEST = 12_000
 """Units beyond which a layer's bit sets no longer pay; larger problems get linear cuts only."""
 
@@ -30,13 +32,15 @@ class _Interval:
     high: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class IdealDP:
     """`Optimizer`: bounded dynamic programming over ideals; raises the bound where it is exact.
 
     A sample is one T for which a partition was found and priced.
     """
 
+    start: Int16[np.ndarray, "N"] | None = None
+    """[N] a legal partition to better; None: none is known."""
     name: str = "ideal-dp"
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
@@ -44,14 +48,17 @@ class IdealDP:
         workspace, progress = ring_workspace(problem), Progress(budget)
         incumbent = Incumbent(workspace, progress)
         interval = _Interval(workspace.bound, workspace.bound, np.inf)
+        if self.start is not None:
+            incumbent.offer(*workspace.legalise(self.start, seed))
+            interval.high = incumbent.evaluation.seconds_per_step
         if not workspace.solver.feasible_so_far or workspace.units.num_units == 0:
             nothing = np.zeros(problem.graph.num_nodes, np.int16)
             incumbent.offer(*workspace.legalise(nothing, seed))
         elif workspace.units.num_units <= LARGEST:
             for width in WIDTHS:
-                _bisect(workspace, progress, incumbent, interval, width)
                 if progress.spent or _closed(interval):
                     break
+                _bisect(workspace, progress, incumbent, interval, width)
         return workspace.plan(incumbent.best, self.name, seed, progress, interval.proven)
 
 
@@ -68,31 +75,50 @@ def _bisect(
 ) -> None:
     """Narrow the interval with ``width`` states a layer."""
     interval.tried = interval.proven
-    step, limit = 1.01, workspace.weight_limit
     seconds = interval.proven if np.isinf(interval.high) else _middle(interval)
-    refused = 0
+    step, limit = 1.01, workspace.weight_limit
+    units, refused = workspace.units, 0
+    top = 4 * float(units.work.sum() + units.tensor_seconds.sum() + units.latency)
     while not progress.spent:
         verdict, device, evaluation = _attempt(workspace, seconds, limit, width)
         if evaluation is not None:
             incumbent.offer(device, evaluation)
         if evaluation is not None and evaluation.status.ok:
-            interval.high = min(interval.high, max(evaluation.seconds_per_step, interval.tried))
+            value = evaluation.seconds_per_step
+            interval.high = min(interval.high, max(value, interval.tried))
+            if value > seconds * (1 + TOLERANCE):
+                # Repair could not keep what was found: the same T would only be found again.
+                interval.tried = seconds
         elif evaluation is not None and np.isfinite(limit) and refused < 8:
             limit, refused = 0.95 * limit, refused + 1
             continue
         else:
-            exact = verdict == NONE and not workspace.problem.rules.triangle
-            if exact and limit == workspace.weight_limit and interval.tried == interval.proven:
+            if verdict == NONE and _refuted(workspace, seconds, limit, width):
                 interval.proven = seconds
             interval.tried = seconds
             if np.isinf(interval.high):
-                seconds, step = seconds * step, min(1 + (step - 1) * 1.7, 4.0)
-                if seconds > 4 * (workspace.units.work.sum() + workspace.bound):
+                if seconds >= top:
                     return
+                seconds, step = seconds * step or 1e-3 * top, min(1 + (step - 1) * 1.7, 4.0)
                 continue
         if interval.high <= interval.tried * (1 + TOLERANCE):
             return
         seconds = _middle(interval)
+
+
+def _refuted(workspace: RingWorkspace, seconds: float, limit: float, width: int) -> bool:
+    """Whether no legal plan at all is as fast, on whatever chips and with whatever copies, where
+    none was found with at most ``limit`` bytes of weights a stage."""
+    problem, capacity = workspace.problem, workspace.solver.instance.net.capacity
+    if problem.rules.triangle:
+        return False
+    alike = len(problem.seconds) == 1 and capacity.min() == capacity.max()
+    if alike and not problem.rules.replicate and limit == workspace.weight_limit:
+        return True
+    units = contracted(workspace.relaxed, seconds)
+    weight = float(capacity.max()) * (1 + ROUNDING) if problem.memory else np.inf
+    limits = Limits(seconds, workspace.chips, weight, False, width)
+    return stages_within(units, limits)[0] == NONE
 
 
 def _middle(interval: _Interval) -> float:

@@ -8,6 +8,8 @@ found by bisection.
 
 from __future__ import annotations
 
+from typing import no_type_check
+
 import numpy as np
 from jaxtyping import Float64, Int32
 from numba import njit
@@ -19,6 +21,7 @@ NO_STAGE = 1 << 20
 
 
 @njit(cache=True)
+@no_type_check
 def _profile(order, tensors, succ_ptr, succ, triangle):
     """([U + 1] seconds on the link at each cut, [U + 1] first position of the next cut)."""
     tensor_seconds, source, use_ptr, user = tensors
@@ -46,6 +49,7 @@ def _profile(order, tensors, succ_ptr, succ, triangle):
 
 
 @njit(cache=True)
+@no_type_check
 def _fewest(order, work, weight, crossing, following, seconds, weight_limit, come_from):
     """[U + 1] fewest stages that end before each position; ``come_from`` gets the previous cut."""
     units = len(order)
@@ -68,6 +72,7 @@ def _fewest(order, work, weight, crossing, following, seconds, weight_limit, com
 
 
 @njit(cache=True)
+@no_type_check
 def _exactly(order, work, weight, crossing, following, seconds, weight_limit, stages):
     """[stages + 1, U + 1] previous cut of a way to end stage s at each position, or -1."""
     units = len(order)
@@ -97,9 +102,10 @@ class LinearCuts:
         self.units = units
         self.order = order
         tensors = (units.tensor_seconds, units.tensor_source, units.use_ptr, units.user)
-        self._crossing, self._following = _profile(
-            order, tensors, units.succ_ptr, units.succ, triangle
-        )
+        crossing, self._following = _profile(order, tensors, units.succ_ptr, units.succ, triangle)
+        # What is left of a sum after everything was taken away is rounding, not traffic.
+        carries = crossing > 1e-12 * crossing.max()
+        self._crossing = np.where(carries, crossing + units.latency, 0.0)
 
     def stages(
         self, seconds: float, chips: int, weight: float, exactly: bool = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import no_type_check
 
 import numpy as np
 from jaxtyping import Float64, Int32
@@ -13,6 +14,7 @@ from go_rl.solvers.heads_tails import path_sums_after, path_sums_before
 
 
 @njit(cache=True)
+@no_type_check
 def _depth_first(pred_ptr, succ_ptr, succ, rank):
     """Take the newest ready unit; among those made ready together, the smallest rank first."""
     units = len(rank)

@@ -1,7 +1,7 @@
 """Proven lower bounds on T_max of a ring problem.
 
 Every bound holds for all legal plans of the given problem:
-- work over chips, and the largest indivisible unit;
+- on the fastest kind of chip, work over chips, and the largest indivisible unit;
 - station bounds of assembly-line balancing for a trial T: pairs and triples of large units, and
   tails along precedence (Scholl and Becker, "State-of-the-art exact and heuristic solution
   procedures for simple assembly line balancing", EJOR 2006); a T that needs more than k chips is
@@ -10,18 +10,20 @@ Every bound holds for all legal plans of the given problem:
   merged: no plan within T can cut it;
 - under the triangle rule, half the work between the ends of any edge: the nodes between share the
   two chips of its ends;
+- nodes that a plan may copy count as work only: they impose no order and force no traffic;
 - exhaustive dynamic programming over ideals, where it finishes.
 """
 
 from __future__ import annotations
 
 import time
+from typing import no_type_check
 
 import numpy as np
 from numba import njit
 
 from go_rl.search.ideal_dp import NONE, Limits, stages_within
-from go_rl.search.ring_units import RingUnits, contracted, ring_units
+from go_rl.search.ring_units import RingUnits, bound_units, contracted
 from go_rl.solvers import RingInstance
 from go_rl.solvers.heads_tails import sums_after, sums_before
 
@@ -31,14 +33,15 @@ STEPS = 40
 
 def ring_bound(instance: RingInstance) -> float:
     """Return a lower bound on T_max in seconds; a fraction of a second for thousands of nodes."""
-    units = ring_units(instance)
-    if units.num_units == 0:
-        return 0.0
-    chips = instance.net.chips
-    low = max(float(units.work.sum()) / chips, float(units.work.max(initial=0.0)))
+    units, chips = bound_units(instance), instance.net.chips
+    total = float(instance.problem.seconds.min(axis=0).sum())
+    low = max(total / chips, float(units.work.max(initial=0.0)))
+    if units.num_units == 0 or not np.isfinite(low):
+        return low
     if instance.problem.rules.triangle:
         low = max(low, half_between(units))
-    high = max(low, float(units.work.sum()), float(units.tensor_seconds.max(initial=0.0)))
+    longest = float(units.tensor_seconds.max(initial=0.0)) + units.latency
+    high = max(low, float(units.work.sum()), longest)
     if not _impossible(units, low, chips):
         return low
     for _ in range(STEPS):
@@ -59,7 +62,7 @@ def improve_bound(
 
     Stops after ``seconds``, or when a T cannot be refuted with ``width`` states a layer.
     """
-    units, chips = ring_units(instance), instance.net.chips
+    units, chips = bound_units(instance), instance.net.chips
     end = time.perf_counter() + seconds
     share = 0.5
     while high > low * (1 + 1e-4) and time.perf_counter() < end:
@@ -95,8 +98,10 @@ def _impossible(units: RingUnits, seconds: float, chips: int) -> bool:
 
 def _stations(units: RingUnits, seconds: float) -> float:
     """Return a lower bound on the chips that a largest load of ``seconds`` needs."""
-    if units.num_units == 0:
+    if units.num_units == 0 or not units.work.any():
         return 0
+    if seconds <= 0:
+        return np.inf
     share = units.work / (seconds * (1 + 1e-12))
     if share.max() > 1:
         return np.inf
@@ -112,6 +117,7 @@ def _stations(units: RingUnits, seconds: float) -> float:
 
 
 @njit(cache=True)
+@no_type_check
 def _tails(succ_ptr, succ, share):
     """[U] chips needed after each unit along its heaviest chain; a unit that does not fit beside
     the fraction of a chip behind it starts that chip anew."""

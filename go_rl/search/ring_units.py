@@ -13,6 +13,7 @@ from jaxtyping import Float64, Int32, Int64
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
+from go_rl.core import Problem
 from go_rl.solvers import RingInstance
 
 
@@ -21,7 +22,7 @@ class RingUnits:
     """Units in topological order."""
 
     work: Float64[np.ndarray, "U"]
-    """[U] seconds on the slowest chip kind that all chips share (the first kind)."""
+    """[U] seconds on the slowest chip kind that can run the unit; for bounds, on the fastest."""
     weight: Float64[np.ndarray, "U"]
     """[U] bytes of weights; a tied group counts at its first unit."""
     unit_of: Int32[np.ndarray, "M"]
@@ -31,12 +32,14 @@ class RingUnits:
     succ_ptr: Int64[np.ndarray, "P"]
     succ: Int32[np.ndarray, "Y"]
     tensor_seconds: Float64[np.ndarray, "X"]
-    """[X] seconds a tensor keeps a link busy."""
+    """[X] seconds a tensor keeps a link busy, latency left out."""
     tensor_source: Int32[np.ndarray, "X"]
     """[X] unit that makes the tensor."""
     use_ptr: Int64[np.ndarray, "Q"]
     user: Int32[np.ndarray, "Z"]
     """[Z] consuming units of each tensor (not its source), ascending."""
+    latency: float
+    """Seconds that a link which carries anything is busy beside its tensors."""
 
     @property
     def num_units(self) -> int:
@@ -44,30 +47,49 @@ class RingUnits:
         return len(self.work)
 
 
+def slowest_seconds(problem: Problem) -> Float64[np.ndarray, "N"]:
+    """Return [N] seconds on the slowest chip kind that can run each node; 0 where none can."""
+    return np.where(np.isfinite(problem.seconds), problem.seconds, 0.0).max(axis=0)
+
+
 def ring_units(instance: RingInstance) -> RingUnits:
     """Return the instance's blocks as units, one a block."""
-    problem, graph = instance.problem, instance.problem.graph
-    kept = instance.block_of >= 0
-    blocks = instance.num_blocks
-    work = np.zeros(blocks)
-    np.add.at(work, instance.block_of[kept], problem.seconds.max(axis=0)[kept])
-    weight = instance.net.weight.astype(np.float64)
-    first = np.full(len(instance.net.group_bytes), blocks)
-    owner = np.repeat(np.arange(blocks), np.diff(instance.net.group_ptr))
-    np.minimum.at(first, instance.net.group, owner)
+    none = np.zeros(instance.problem.graph.num_nodes, np.bool_)
+    seconds = slowest_seconds(instance.problem)
+    return _units(instance, seconds, instance.net.group_bytes, none)
+
+
+def bound_units(instance: RingInstance) -> RingUnits:
+    """Return units for proofs: work on the fastest chip kind, without the order, the traffic and
+    the weights that a legal plan might avoid by copying other nodes than the solver does."""
+    copyable = copyable_nodes(instance.problem)
+    fastest = instance.problem.seconds.min(axis=0)
+    return _units(instance, fastest, weights_of_homes(instance), copyable)
+
+
+def _units(
+    instance: RingInstance, seconds: np.ndarray, group_bytes: np.ndarray, loose: np.ndarray
+) -> RingUnits:
+    """Units with [N] seconds and [G] group bytes; [N] ``loose`` nodes impose no order."""
+    problem, graph, net = instance.problem, instance.problem.graph, instance.net
+    kept, blocks = instance.block_of >= 0, instance.num_blocks
+    work, weight = np.zeros(blocks), net.weight.astype(np.float64)
+    np.add.at(work, instance.block_of[kept], seconds[kept])
+    # A group counts at its first block, whose chip must hold it.
+    first = np.full(len(group_bytes), blocks)
+    np.minimum.at(first, net.group, np.repeat(np.arange(blocks), np.diff(net.group_ptr)))
     held = first < blocks
-    np.add.at(weight, first[held], instance.net.group_bytes[held].astype(np.float64))
+    np.add.at(weight, first[held], group_bytes[held].astype(np.float64))
     source, sink = instance.block_of[graph.senders], instance.block_of[graph.receivers]
-    crossing = (source >= 0) & (sink >= 0) & (source != sink)
+    crossing = (source >= 0) & (sink >= 0) & (source != sink) & ~loose[graph.senders]
     tensor = np.stack([graph.senders[crossing], graph.edge_output[crossing]], axis=1)
     links = problem.package.links
-    seconds = problem.edge_bytes[crossing] / links.bandwidth
-    seconds = np.where(seconds > 0, seconds + links.latency_seconds, 0.0)
     return _assemble(
         work,
         weight,
         np.arange(blocks, dtype=np.int32),
-        (tensor, source[crossing], sink[crossing], seconds),
+        (tensor, source[crossing], sink[crossing], problem.edge_bytes[crossing] / links.bandwidth),
+        links.latency_seconds,
     )
 
 
@@ -77,7 +99,7 @@ def contracted(units: RingUnits, longest: float) -> RingUnits:
     No partition whose links all finish in that time can cut such a tensor; its producer and all
     its consumers share a chip, and so does whatever lies on a path between them.
     """
-    heavy = units.tensor_seconds > longest
+    heavy = (units.tensor_seconds > 0) & (units.tensor_seconds + units.latency > longest)
     uses = np.diff(units.use_ptr)
     tensor = np.repeat(np.arange(len(heavy)), uses)
     source, sink = units.tensor_source[tensor], units.user
@@ -104,6 +126,7 @@ def contracted(units: RingUnits, longest: float) -> RingUnits:
         weight,
         merged[units.unit_of].astype(np.int32),
         (keys[apart], a[apart], b[apart], busy[apart]),
+        units.latency,
         plain,
     )
 
@@ -146,6 +169,7 @@ def _assemble(
     weight: np.ndarray,
     unit_of: np.ndarray,
     uses: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
+    latency: float,
     plain: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> RingUnits:
     """Build rows from uses (tensor key [Z, 2], source [Z], sink [Z], seconds [Z])."""
@@ -175,6 +199,7 @@ def _assemble(
         tensor_source=table[starts, 2].astype(np.int32),
         use_ptr=np.r_[starts, len(table)].astype(np.int64),
         user=table[:, 3].astype(np.int32),
+        latency=latency,
     )
 
 

@@ -10,7 +10,7 @@ from jaxtyping import Float64, Int, Int16
 from go_rl.core import Evaluation, Plan, Problem, Progress, Status, plan_for
 from go_rl.core.evaluation import STATUS_CODES, failed
 from go_rl.search.ring_bounds import ring_bound
-from go_rl.search.ring_units import RingUnits, ring_units
+from go_rl.search.ring_units import RingUnits, bound_units, ring_units, slowest_seconds
 from go_rl.simulate import RingPricer
 from go_rl.solvers import RingSolver
 
@@ -38,6 +38,11 @@ class RingWorkspace:
     def units(self) -> RingUnits:
         """Blocks as units of work, priced on the slowest chip kind."""
         return ring_units(self.solver.instance)
+
+    @cached_property
+    def relaxed(self) -> RingUnits:
+        """Units for proofs: what no legal plan can split or put out of order."""
+        return bound_units(self.solver.instance)
 
     @cached_property
     def bound(self) -> float:
@@ -139,6 +144,6 @@ class Incumbent:
 
 def work_share(workspace: RingWorkspace) -> Float64[np.ndarray, "N"]:
     """Return [N] each node's share of the work; copied nodes none."""
-    work = np.where(workspace.pricer.replicated, 0.0, workspace.problem.seconds.max(axis=0))
+    work = np.where(workspace.pricer.replicated, 0.0, slowest_seconds(workspace.problem))
     total = work.sum()
     return work / total if total > 0 else np.full(len(work), 1.0 / len(work))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import no_type_check
+
 import numpy as np
 from numba import njit
 
@@ -10,18 +12,21 @@ ALL = np.int64(-1)
 
 
 @njit(cache=True, inline="always")
+@no_type_check
 def bit(c: int) -> int:
     """Return the set {c}."""
     return ONE << np.int64(c)
 
 
 @njit(cache=True, inline="always")
+@no_type_check
 def up_to(c: int) -> int:
     """Return the set {0..c}."""
     return ALL if c >= 63 else (ONE << np.int64(c + 1)) - ONE
 
 
 @njit(cache=True)
+@no_type_check
 def lowest(x: int) -> int:
     """Return the smallest member of a set that is not empty."""
     n = 0
@@ -46,6 +51,7 @@ def lowest(x: int) -> int:
 
 
 @njit(cache=True)
+@no_type_check
 def highest(x: int) -> int:
     """Return the largest member of a set that is not empty."""
     if x < 0:
@@ -72,6 +78,7 @@ def highest(x: int) -> int:
 
 
 @njit(cache=True)
+@no_type_check
 def members(x: int) -> int:
     """Return how many members a set has."""
     x = x - ((x >> 1) & 0x5555555555555555)

@@ -7,6 +7,8 @@ chip and constrains nobody.
 
 from __future__ import annotations
 
+from typing import no_type_check
+
 import numpy as np
 from jaxtyping import Bool, Int16, Int64
 from numba import njit
@@ -54,6 +56,7 @@ def _shared(graph: OpGraph) -> Bool[np.ndarray, "N"]:
 
 
 @njit(cache=True)
+@no_type_check
 def _close(offsets, preds, work, allowed, limit):
     """Keep the allowed nodes whose cone is allowed throughout and costs at most ``limit``."""
     nodes = len(work)
@@ -86,6 +89,7 @@ def _close(offsets, preds, work, allowed, limit):
 
 
 @njit(cache=True)
+@no_type_check
 def presence(offsets, receivers, replicated, device, out):
     """Write [N] the chips on which each node is present (home and copies); sets homes of copies.
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from typing import NamedTuple, no_type_check
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int8, Int16, Int64
@@ -107,6 +107,7 @@ def ring_arrays(problem: Problem) -> RingArrays:
 
 
 @njit(cache=True, nogil=True)
+@no_type_check
 def _price(a: RingArrays, device, present, busy, traffic, held, peak) -> int:
     """Fill busy [k], traffic [k], held [k], peak [k] for one plan; return a status code."""
     nodes, chips = len(device), len(a.kind)
@@ -188,6 +189,7 @@ def _price(a: RingArrays, device, present, busy, traffic, held, peak) -> int:
 
 
 @njit(cache=True, nogil=True)
+@no_type_check
 def _slowest(a: RingArrays, busy, traffic) -> float:
     worst = 0.0
     for c in range(len(busy)):
@@ -198,6 +200,7 @@ def _slowest(a: RingArrays, busy, traffic) -> float:
 
 
 @njit(cache=True, nogil=True)
+@no_type_check
 def _price_range(a: RingArrays, devices, first, step, values, codes) -> None:
     nodes, chips = devices.shape[1], len(a.kind)
     device, present = np.empty(nodes, np.int16), np.empty(nodes, np.int64)

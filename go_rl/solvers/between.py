@@ -8,6 +8,8 @@ encoder's output) feeds every layer.
 
 from __future__ import annotations
 
+from typing import no_type_check
+
 import numpy as np
 from jaxtyping import Int32
 from numba import njit
@@ -18,6 +20,7 @@ still sound because the chip graph itself is checked."""
 
 
 @njit(cache=True)
+@no_type_check
 def _triples(pred_ptr, pred, succ_ptr, succ, order, limit, visits):
     blocks = len(pred_ptr) - 1
     out = np.empty((limit, 3), np.int32)

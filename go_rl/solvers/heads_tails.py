@@ -6,6 +6,8 @@ one word a node (``E * M / 64`` word operations).
 
 from __future__ import annotations
 
+from typing import no_type_check
+
 import numpy as np
 from jaxtyping import Float64, Int64
 from numba import njit
@@ -17,6 +19,7 @@ EXACT_LIMIT = 50_000_000
 
 
 @njit(cache=True)
+@no_type_check
 def _reach_sums(pred_ptr, pred, value, reverse):
     """[M] sum of ``value`` over a block and all blocks that reach it (or that it reaches)."""
     blocks = len(value)
@@ -41,6 +44,7 @@ def _reach_sums(pred_ptr, pred, value, reverse):
 
 
 @njit(cache=True)
+@no_type_check
 def _reach_counts(pred_ptr, pred, reverse):
     """[M] how many blocks reach a block (or are reached from it), itself included."""
     blocks = len(pred_ptr) - 1
@@ -62,6 +66,7 @@ def _reach_counts(pred_ptr, pred, reverse):
 
 
 @njit(cache=True)
+@no_type_check
 def _path_sums(pred_ptr, pred, value, reverse):
     """[M] largest sum of ``value`` over a path that ends (or starts) at a block: a lower bound."""
     blocks = len(value)

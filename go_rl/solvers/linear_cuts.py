@@ -8,6 +8,8 @@ the current chip or open the next one; its two-chip domain is the mask of the dr
 
 from __future__ import annotations
 
+from typing import no_type_check
+
 import numpy as np
 from numba import njit
 
@@ -17,10 +19,11 @@ from go_rl.solvers.tree_search import draw
 
 
 @njit(cache=True)
+@no_type_check
 def guided_order(net: Network, wish) -> np.ndarray:
     """Return a topological order that takes the ready block with the smallest [M] wish first."""
     blocks = len(wish)
-    order = np.empty(blocks, np.int32)
+    order = np.empty(blocks, np.int64)
     waiting = np.empty(blocks, np.int64)
     heap = [(np.float64(0.0), np.int64(0)) for _ in range(0)]
     for v in range(blocks):
@@ -39,6 +42,7 @@ def guided_order(net: Network, wish) -> np.ndarray:
 
 
 @njit(cache=True)
+@no_type_check
 def _push(heap, item) -> None:
     heap.append(item)
     at = len(heap) - 1
@@ -52,6 +56,7 @@ def _push(heap, item) -> None:
 
 
 @njit(cache=True)
+@no_type_check
 def _pop(heap):
     top = heap[0]
     item = heap.pop()
@@ -74,6 +79,7 @@ def _pop(heap):
 
 
 @njit(cache=True)
+@no_type_check
 def expected_chips(net: Network, log_probs) -> np.ndarray:
     """Return [M] the mean chip of each block under its distribution."""
     blocks, chips = log_probs.shape
@@ -90,6 +96,7 @@ def expected_chips(net: Network, log_probs) -> np.ndarray:
 
 
 @njit(cache=True)
+@no_type_check
 def earliest_next_cut(net: Network, order) -> np.ndarray:
     """Return [M + 1]: after a cut before position i, the first position where the next may be."""
     blocks = len(order)
@@ -109,6 +116,7 @@ def earliest_next_cut(net: Network, order) -> np.ndarray:
 
 
 @njit(cache=True)
+@no_type_check
 def furthest_cut(net: Network, order) -> np.ndarray:
     """Return [M]: the largest q such that the weights of positions i..q-1 fit the smallest chip."""
     blocks = len(order)
@@ -145,6 +153,7 @@ def furthest_cut(net: Network, order) -> np.ndarray:
 
 
 @njit(cache=True)
+@no_type_check
 def completions(net: Network, order, domain, first, furthest):
     """Count feasible cuts: ``table[c, i]`` is how many positions j < i may open chip c.
 
@@ -169,12 +178,14 @@ def completions(net: Network, order, domain, first, furthest):
 
 
 @njit(cache=True)
+@no_type_check
 def _any(row, low: int, high: int) -> bool:
     """Whether a position in low..high is marked, given counts of marks before each position."""
     return high >= low and row[high + 1] > row[low]
 
 
 @njit(cache=True)
+@no_type_check
 def sample_cuts(net: Network, order, domain, log_probs, random, chip, mask) -> bool:
     """Draw a legal partition into [M] ``chip`` with [M] domains ``mask``; False: none exists in
     this order."""
@@ -204,6 +215,7 @@ def sample_cuts(net: Network, order, domain, log_probs, random, chip, mask) -> b
 
 
 @njit(cache=True)
+@no_type_check
 def _piece_end(net: Network, order, domain, furthest, start: int, c: int) -> int:
     end = start
     while end < furthest[start] and domain[order[end]] & bit(c):

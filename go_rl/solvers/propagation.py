@@ -10,6 +10,8 @@ Rules, each for blocks u, v, w and chips a, b, c (f is the partition):
 
 from __future__ import annotations
 
+from typing import no_type_check
+
 import numpy as np
 from numba import njit
 
@@ -25,6 +27,7 @@ TRAIL, DONE, RELATIONS, HEAD, SIZE, CLASH_RULE, CLASH_BLOCK = 0, 1, 2, 3, 4, 5, 
 
 
 @njit(cache=True)
+@no_type_check
 def reset(net: Network, st: State) -> int:
     """Fill a state with the initial domains and propagate; return OK or the clash."""
     blocks, chips = len(net.weight), net.chips
@@ -60,6 +63,7 @@ def reset(net: Network, st: State) -> int:
 
 
 @njit(cache=True)
+@no_type_check
 def clash(st: State, rule: int, v: int) -> int:
     """Remember which rule clashed at which block, and return the rule."""
     st.cursor[CLASH_RULE] = rule
@@ -68,6 +72,7 @@ def clash(st: State, rule: int, v: int) -> int:
 
 
 @njit(cache=True)
+@no_type_check
 def enqueue(st: State, v: int) -> None:
     """Put a block into the propagation queue unless it waits there."""
     if not st.queued[v]:
@@ -78,6 +83,7 @@ def enqueue(st: State, v: int) -> None:
 
 
 @njit(cache=True)
+@no_type_check
 def _move(net: Network, st: State, v: int, old: int, new: int) -> None:
     """Update the counters for a domain that changes from ``old`` to ``new``."""
     removed = old & ~new
@@ -89,6 +95,7 @@ def _move(net: Network, st: State, v: int, old: int, new: int) -> None:
 
 
 @njit(cache=True)
+@no_type_check
 def _move_ends(net: Network, st: State, v: int, old: int, new: int) -> None:
     a, b, c, d = lowest(old), highest(old), lowest(new), highest(new)
     if a == c and b == d:
@@ -105,6 +112,7 @@ def _move_ends(net: Network, st: State, v: int, old: int, new: int) -> None:
 
 
 @njit(cache=True)
+@no_type_check
 def shrink(net: Network, st: State, v: int, allowed: int, rule: int) -> int:
     """Intersect a domain; return OK, or ``rule`` when nothing is left."""
     old = st.domain[v]
@@ -124,6 +132,7 @@ def shrink(net: Network, st: State, v: int, allowed: int, rule: int) -> int:
 
 
 @njit(cache=True)
+@no_type_check
 def undo(net: Network, st: State, trail: int, done: int, relations: int) -> None:
     """Return to the trail lengths that `mark` gave; empties the queue."""
     while st.cursor[DONE] > done:
@@ -145,6 +154,7 @@ def undo(net: Network, st: State, trail: int, done: int, relations: int) -> None
 
 
 @njit(cache=True)
+@no_type_check
 def _widen(net: Network, st: State, v: int, now: int, old: int) -> None:
     """Update the counters for a domain that returns from ``now`` to ``old``."""
     added = old & ~now
@@ -155,6 +165,7 @@ def _widen(net: Network, st: State, v: int, now: int, old: int) -> None:
 
 
 @njit(cache=True)
+@no_type_check
 def _place(net: Network, st: State, v: int) -> int:
     """A block has one chip left: charge its weights, add its edges to the chip graph."""
     c = lowest(st.domain[v])
@@ -184,6 +195,7 @@ def _place(net: Network, st: State, v: int) -> int:
 
 
 @njit(cache=True)
+@no_type_check
 def _unplace(net: Network, st: State, v: int) -> None:
     c = lowest(st.domain[v])
     st.done[v] = False
@@ -201,6 +213,7 @@ def _unplace(net: Network, st: State, v: int) -> None:
 
 
 @njit(cache=True)
+@no_type_check
 def _drop_heavy(net: Network, st: State, c: int) -> int:
     """Blocks whose own weights no longer fit chip ``c`` lose it."""
     for i in range(len(net.heavy)):
@@ -215,6 +228,7 @@ def _drop_heavy(net: Network, st: State, c: int) -> int:
 
 
 @njit(cache=True)
+@no_type_check
 def _join(net: Network, st: State, v: int, c: int) -> int:
     """Add the chip edges between ``v`` and its placed neighbours; filter the others."""
     direct = st.relation[0]
@@ -238,6 +252,7 @@ def _join(net: Network, st: State, v: int, c: int) -> int:
 
 
 @njit(cache=True)
+@no_type_check
 def filter_neighbours(net: Network, st: State, v: int) -> int:
     """Take from the neighbours of a placed block the chips that would close a triangle."""
     domain, c = st.domain, lowest(st.domain[v])
@@ -258,6 +273,7 @@ def filter_neighbours(net: Network, st: State, v: int) -> int:
 
 
 @njit(cache=True)
+@no_type_check
 def _add_chip_edge(net: Network, st: State, a: int, c: int, v: int) -> int:
     """Add a -> c to the chip graph, unless it closes a triangle, and filter all placed blocks."""
     if st.relation[3, a] & bit(c):
@@ -279,6 +295,7 @@ def _add_chip_edge(net: Network, st: State, a: int, c: int, v: int) -> int:
 
 
 @njit(cache=True)
+@no_type_check
 def _touches(net: Network, domain, v: int, outward: int, inward: int) -> bool:
     for i in range(net.succ_ptr[v], net.succ_ptr[v + 1]):
         if domain[net.succ[i]] & outward:
@@ -290,6 +307,7 @@ def _touches(net: Network, domain, v: int, outward: int, inward: int) -> bool:
 
 
 @njit(cache=True)
+@no_type_check
 def add_relation(relation, a: int, c: int) -> None:
     """Insert chip edge a -> c and bring descendants, ancestors and forbidden pairs up to date.
 
@@ -328,6 +346,7 @@ def add_relation(relation, a: int, c: int) -> None:
 
 
 @njit(cache=True)
+@no_type_check
 def propagate(net: Network, st: State) -> int:
     """Run all rules to their fixed point; return OK or the rule that clashed."""
     while True:
@@ -350,6 +369,7 @@ def propagate(net: Network, st: State) -> int:
 
 
 @njit(cache=True)
+@no_type_check
 def _revise(net: Network, st: State, v: int) -> int:
     domain, triple = st.domain, net.triple
     d = domain[v]
@@ -380,6 +400,7 @@ def _revise(net: Network, st: State, v: int) -> int:
 
 
 @njit(cache=True)
+@no_type_check
 def _between(net: Network, st: State, t: int) -> int:
     """f(w) is f(u) or f(v)."""
     u, w, v = net.triple[t, 0], net.triple[t, 1], net.triple[t, 2]
@@ -403,6 +424,7 @@ def _between(net: Network, st: State, t: int) -> int:
 
 
 @njit(cache=True)
+@no_type_check
 def _check_no_skip(net: Network, st: State) -> int:
     """Chips up to the largest that some block must reach are all used."""
     top = net.chips - 1
@@ -431,6 +453,7 @@ def _check_no_skip(net: Network, st: State) -> int:
 
 
 @njit(cache=True)
+@no_type_check
 def _check_fillers(net: Network, st: State, top: int) -> int:
     """Every unused chip up to ``top`` finds a block of its own (earliest-deadline matching of
     chips to intervals, as in Glover 1967)."""
@@ -455,6 +478,7 @@ def _check_fillers(net: Network, st: State, top: int) -> int:
 
 
 @njit(cache=True)
+@no_type_check
 def limit_reach(net: Network, st: State, v: int, ahead: int) -> int:
     """Shrink the domain of ``v`` to chips whose lower neighbours others can still fill.
 
@@ -474,6 +498,7 @@ def limit_reach(net: Network, st: State, v: int, ahead: int) -> int:
 
 
 @njit(cache=True)
+@no_type_check
 def _force_only(net: Network, st: State, c: int) -> int:
     for v in range(len(st.domain)):
         if st.domain[v] & bit(c):
@@ -482,6 +507,7 @@ def _force_only(net: Network, st: State, c: int) -> int:
 
 
 @njit(cache=True)
+@no_type_check
 def _cut_above(net: Network, st: State, c: int) -> int:
     """Nobody can use chip ``c``: nobody may use a higher one."""
     above = False
@@ -496,6 +522,7 @@ def _cut_above(net: Network, st: State, c: int) -> int:
 
 
 @njit(cache=True)
+@no_type_check
 def _check_memory(net: Network, st: State) -> int:
     """Weights that must go to chips c.. (or ..c) fit what is free there."""
     need, room = 0, 0

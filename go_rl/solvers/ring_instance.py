@@ -95,11 +95,11 @@ def ring_instance(problem: Problem) -> RingInstance:
             pred=pred,
             succ_ptr=succ_ptr,
             succ=succ,
-            triple=triples,
+            triple=triples.astype(np.int64),
             triple_ptr=triple_ptr,
             triple_of=triple_of,
             weight=weight,
-            heavy=np.argsort(-weight, kind="stable")[: np.count_nonzero(weight)].astype(np.int32),
+            heavy=np.argsort(-weight, kind="stable")[: np.count_nonzero(weight)],
             group_ptr=group_ptr,
             group=group,
             group_bytes=group_bytes,
@@ -145,7 +145,7 @@ def without_copied(instance: RingInstance) -> RingInstance:
 def _rows(keys: np.ndarray, values: np.ndarray, rows: int) -> tuple[np.ndarray, np.ndarray]:
     offsets = np.zeros(rows + 1, np.int64)
     np.cumsum(np.bincount(keys, minlength=rows), out=offsets[1:])
-    return offsets, values[np.lexsort((values, keys))].astype(np.int32)
+    return offsets, values[np.lexsort((values, keys))].astype(np.int64)
 
 
 def _blocks(
@@ -266,6 +266,13 @@ def _start(
     everywhere = ALL if chips == 64 else (np.int64(1) << np.int64(chips)) - np.int64(1)
     start = np.full(len(leader), everywhere, np.int64)
     conflict = ""
+    kept = np.flatnonzero(block_of >= 0)
+    for c, kind in enumerate(problem.device_kind):
+        out = block_of[kept[~np.isfinite(problem.seconds[kind, kept])]]
+        start[out] &= ~(np.int64(1) << np.int64(c))
+        if (start == 0).any() and not conflict:
+            name = problem.graph.names[leader[int(np.flatnonzero(start == 0)[0])]]
+            conflict = f"rule supported: no chip can run node {name!r}"
     for node, chip in problem.fixed.items():
         block = block_of[node]
         start[block] &= np.int64(1) << np.int64(chip)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import no_type_check
 
 import numpy as np
 from jaxtyping import Float, Float64, Int, Int8, Int16, Int64
@@ -76,6 +78,7 @@ class Samples:
 
 
 @njit(cache=True, nogil=True)
+@no_type_check
 def _solve(net: Network, st: State, log_probs, proposal, order, failures, seed, chip, mask):
     """Write one legal partition into [M] chip and [M] mask; return a search verdict."""
     random = np.array([seed], np.uint64)
@@ -108,6 +111,7 @@ def _solve(net: Network, st: State, log_probs, proposal, order, failures, seed, 
 
 
 @njit(cache=True)
+@no_type_check
 def _read_out(st: State, levels, depth: int, chip, mask) -> None:
     for v in range(len(chip)):
         chip[v] = lowest(st.domain[v])
@@ -117,6 +121,7 @@ def _read_out(st: State, levels, depth: int, chip, mask) -> None:
 
 
 @njit(cache=True, nogil=True)
+@no_type_check
 def _to_nodes(block_of, replicated, leader, offsets, receivers, chip, block_mask, device, mask):
     """Spread [M] chips over [N] nodes; copied nodes go to their lowest consumer."""
     for n in range(len(block_of)):
@@ -135,10 +140,11 @@ class RingSolver:
         self.problem = problem
         self.options = options or SolverOptions()
         self.instance: RingInstance = ring_instance(problem)
-        self._order = np.arange(self.instance.num_blocks, dtype=np.int32)
+        self._order = np.arange(self.instance.num_blocks)
         self._offsets, edges = problem.graph.successors
         self._receivers = problem.graph.receivers[edges]
-        self._states: list[State] = []
+        self._idle: list[State] = []
+        self._lock = threading.Lock()
         self.detail = self.instance.conflict or self._prove_root()
         self._failure = self._judge_failure() if self.detail else Status.GAVE_UP
 
@@ -167,14 +173,14 @@ class RingSolver:
     def fix(
         self,
         assignment: Int[np.ndarray, "*B N"],
-        log_probs: Float[np.ndarray, "*B N k"] | None = None,
+        log_probs: Float[np.ndarray, "*C N k"] | None = None,
         seed: int = 0,
     ) -> Samples:
         """FIX: keep the proposed chips where still legal, sample the others.
 
         Args:
             assignment: [N] or [B, N] proposed chip of each node; -1: no proposal.
-            log_probs: [N, chips] or [B, N, chips] for the nodes that must be drawn.
+            log_probs: [N, chips] for all, or [B, N, chips], for the nodes that must be drawn.
             seed: as for `sample`.
 
         Raises:
@@ -187,6 +193,10 @@ class RingSolver:
         if proposals.min(initial=0) < -1 or proposals.max(initial=0) >= chips:
             raise SolverError(f"fix: chips must be 0..{chips - 1}, or -1 for no proposal")
         rows = self._rows(log_probs, len(proposals))
+        if 1 not in (len(rows), len(proposals)) and len(rows) != len(proposals):
+            raise SolverError(
+                f"fix: a batch of {len(proposals)} assignments and one of {len(rows)} log_probs"
+            )
         blocks = np.ascontiguousarray(proposals[:, self.instance.leader], np.int16)
         return self._run(rows, blocks, max(len(proposals), rows.shape[0]), seed)
 
@@ -213,20 +223,19 @@ class RingSolver:
         status = np.full(batch, CODE[self._failure], np.int8)
         if not self.detail:
             threads = min(self.options.threads or os.cpu_count() or 1, batch)
-            shares = [range(t, batch, threads) for t in range(threads)]
-            states = [self._state(t) for t in range(threads)]
-            work = [(states[t], shares[t]) for t in range(threads)]
 
-            def one(item: tuple[State, range]) -> None:
-                for i in item[1]:
-                    self._one(item[0], rows[i % len(rows)], proposals[i % len(proposals)],
+            def share(first: int) -> None:
+                st = self._borrow()
+                for i in range(first, batch, threads):
+                    self._one(st, rows[i % len(rows)], proposals[i % len(proposals)],
                               _seed(seed, i), device[i], mask[i], status[i : i + 1])  # fmt: skip
+                self._give_back(st)
 
             if threads == 1:
-                one(work[0])
+                share(0)
             else:
                 with ThreadPoolExecutor(threads) as pool:
-                    list(pool.map(one, work))
+                    list(pool.map(share, range(threads)))
         return Samples(device, mask, status, self.detail)
 
     def _one(
@@ -253,17 +262,23 @@ class RingSolver:
         elif verdict == EXHAUSTED and not inst.replicated.any():
             status[0] = CODE[Status.INFEASIBLE]
 
-    def _state(self, index: int) -> State:
-        while len(self._states) <= index:
-            state = new_state(self.instance.net)
-            reset(self.instance.net, state)
-            self._states.append(state)
-        return self._states[index]
+    def _borrow(self) -> State:
+        """Return a state at its root that no other thread uses."""
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+        state = new_state(self.instance.net)
+        reset(self.instance.net, state)
+        return state
+
+    def _give_back(self, state: State) -> None:
+        with self._lock:
+            self._idle.append(state)
 
     def _prove_root(self) -> str:
         state = new_state(self.instance.net)
         if reset(self.instance.net, state) == OK:
-            self._states.append(state)
+            self._idle.append(state)
             return ""
         return explain(self.instance, state)
 

@@ -7,6 +7,8 @@ are sampled (Partitioning ML Models on Multi-Chip Modules, MLSys 2022).
 
 from __future__ import annotations
 
+from typing import no_type_check
+
 import numpy as np
 from numba import njit
 
@@ -31,6 +33,7 @@ NO_PROPOSAL = -1
 
 
 @njit(cache=True)
+@no_type_check
 def next_uniform(random) -> float:
     """Return a float in [0, 1) and advance ``random`` [1] uint64 (SplitMix64)."""
     random[0] += np.uint64(0x9E3779B97F4A7C15)
@@ -42,6 +45,7 @@ def next_uniform(random) -> float:
 
 
 @njit(cache=True)
+@no_type_check
 def draw(log_probs, domain: int, random) -> int:
     """Draw a chip of ``domain`` from [k] log-probabilities renormalised over it.
 
@@ -73,6 +77,7 @@ def draw(log_probs, domain: int, random) -> int:
 
 
 @njit(cache=True)
+@no_type_check
 def _first_unused(st: State) -> int:
     c = 0
     while c < len(st.placed) and st.placed[c] > 0:
@@ -81,6 +86,7 @@ def _first_unused(st: State) -> int:
 
 
 @njit(cache=True)
+@no_type_check
 def search(
     net: Network,
     st: State,
