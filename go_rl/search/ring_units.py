@@ -14,7 +14,9 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from go_rl.core import Problem
+from go_rl.simulate.replication import copyable_nodes
 from go_rl.solvers import RingInstance
+from go_rl.solvers.stage_costs import weights_of_homes
 
 
 @dataclass(frozen=True, eq=False)
