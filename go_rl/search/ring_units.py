@@ -14,9 +14,8 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from go_rl.core import Problem
-from go_rl.simulate.replication import copyable_nodes
 from go_rl.solvers import RingInstance
-from go_rl.solvers.stage_costs import weights_of_homes
+from go_rl.solvers.stage_costs import other_copies, weights_of_homes
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,9 +63,8 @@ def ring_units(instance: RingInstance) -> RingUnits:
 def bound_units(instance: RingInstance) -> RingUnits:
     """Return units for proofs: work on the fastest chip kind, without the order, the traffic and
     the weights that a legal plan might avoid by copying other nodes than the solver does."""
-    copyable = copyable_nodes(instance.problem)
     fastest = instance.problem.seconds.min(axis=0)
-    return _units(instance, fastest, weights_of_homes(instance), copyable)
+    return _units(instance, fastest, weights_of_homes(instance), other_copies(instance))
 
 
 def _units(
