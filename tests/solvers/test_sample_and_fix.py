@@ -177,6 +177,7 @@ BAD = [
     ("assignment of another graph", lambda s: s.fix(np.zeros(4, int)), "4 nodes, the graph 3"),
     ("chip too high", lambda s: s.fix(np.array([0, 0, 2])), r"0\.\.1"),
     ("chip too low", lambda s: s.fix(np.array([0, -2, 0])), r"0\.\.1"),
+    ("batches", lambda s: s.fix(np.zeros((2, 3), int), np.zeros((3, 3, 2))), "2 .* and .* 3"),
     ("NaN in fix", lambda s: s.fix(np.zeros(3, int), NAN), "NaN"),
 ]  # fmt: skip
 
