@@ -17,6 +17,9 @@ from go_rl.core import Problem
 from go_rl.solvers import RingInstance
 from go_rl.solvers.stage_costs import other_copies, weights_of_homes
 
+DROPPED = -1
+"""`RingUnits.unit_of`: the block is no part of the units."""
+
 
 @dataclass(frozen=True, eq=False)
 class RingUnits:
@@ -27,7 +30,7 @@ class RingUnits:
     weight: Float64[np.ndarray, "U"]
     """[U] bytes of weights; a tied group counts at its first unit."""
     unit_of: Int32[np.ndarray, "M"]
-    """[M] unit of each block."""
+    """[M] unit of each block, or `DROPPED`."""
     pred_ptr: Int64[np.ndarray, "P"]
     pred: Int32[np.ndarray, "Y"]
     succ_ptr: Int64[np.ndarray, "P"]
@@ -61,8 +64,8 @@ def ring_units(instance: RingInstance) -> RingUnits:
 
 
 def bound_units(instance: RingInstance) -> RingUnits:
-    """Return units for proofs: work on the fastest chip kind, without the order, the traffic and
-    the weights that a legal plan might avoid by copying other nodes than the solver does."""
+    """Return units for proofs: work on the fastest chip kind, without the nodes that a legal plan
+    may copy, which then force no order, no traffic and no weights."""
     fastest = instance.problem.seconds.min(axis=0)
     return _units(instance, fastest, weights_of_homes(instance), other_copies(instance))
 
@@ -70,24 +73,29 @@ def bound_units(instance: RingInstance) -> RingUnits:
 def _units(
     instance: RingInstance, seconds: np.ndarray, group_bytes: np.ndarray, loose: np.ndarray
 ) -> RingUnits:
-    """Units with [N] seconds and [G] group bytes; [N] ``loose`` nodes impose no order."""
+    """Units with [N] seconds and [G] group bytes; blocks of [N] ``loose`` nodes are left out."""
     problem, graph, net = instance.problem, instance.problem.graph, instance.net
-    kept, blocks = instance.block_of >= 0, instance.num_blocks
-    work, weight = np.zeros(blocks), net.weight.astype(np.float64)
-    np.add.at(work, instance.block_of[kept], seconds[kept])
-    # A group counts at its first block, whose chip must hold it.
-    first = np.full(len(group_bytes), blocks)
-    np.minimum.at(first, net.group, np.repeat(np.arange(blocks), np.diff(net.group_ptr)))
-    held = first < blocks
+    bound = (instance.block_of >= 0) & ~loose
+    stays = np.bincount(instance.block_of[bound], minlength=instance.num_blocks) > 0
+    unit_of = np.where(stays, np.cumsum(stays) - 1, DROPPED).astype(np.int32)
+    node_unit = np.where(bound, unit_of[np.maximum(instance.block_of, 0)], DROPPED)
+    units = int(stays.sum())
+    work, weight = np.zeros(units), net.weight[stays].astype(np.float64)
+    np.add.at(work, node_unit[bound], seconds[bound])
+    # A group counts at its first unit, whose chip must hold it.
+    owner = unit_of[np.repeat(np.arange(instance.num_blocks), np.diff(net.group_ptr))]
+    first = np.full(len(group_bytes), units)
+    np.minimum.at(first, net.group[owner >= 0], owner[owner >= 0])
+    held = first < units
     np.add.at(weight, first[held], group_bytes[held].astype(np.float64))
-    source, sink = instance.block_of[graph.senders], instance.block_of[graph.receivers]
-    crossing = (source >= 0) & (sink >= 0) & (source != sink) & ~loose[graph.senders]
+    source, sink = node_unit[graph.senders], node_unit[graph.receivers]
+    crossing = (source >= 0) & (sink >= 0) & (source != sink)
     tensor = np.stack([graph.senders[crossing], graph.edge_output[crossing]], axis=1)
     links = problem.package.links
     return _assemble(
         work,
         weight,
-        np.arange(blocks, dtype=np.int32),
+        unit_of,
         (tensor, source[crossing], sink[crossing], problem.edge_bytes[crossing] / links.bandwidth),
         links.latency_seconds,
     )
@@ -124,7 +132,7 @@ def contracted(units: RingUnits, longest: float) -> RingUnits:
     return _assemble(
         work,
         weight,
-        merged[units.unit_of].astype(np.int32),
+        np.where(units.unit_of >= 0, merged[units.unit_of], DROPPED).astype(np.int32),
         (keys[apart], a[apart], b[apart], busy[apart]),
         units.latency,
         plain,
