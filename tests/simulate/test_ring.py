@@ -257,8 +257,8 @@ def test_the_kernel_agrees_with_its_twin_and_with_the_judge():
             if status.ok and not legal(problem, home, copies):
                 seen["legal"] += 1
                 assert plan_value(problem, home, copies) == pytest.approx(value, rel=1e-12)
-    assert min(seen[Status.OK], seen[Status.ILLEGAL], seen[Status.OUT_OF_MEMORY]) > 100
-    assert min(seen["copies"], seen["legal"]) > 100
+    assert min(seen[Status.OK], seen[Status.ILLEGAL], seen[Status.OUT_OF_MEMORY]) > 50
+    assert min(seen["copies"], seen["legal"]) > 50
 
 
 @given(st.integers(0, 20_000))
