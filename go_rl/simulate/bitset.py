@@ -11,21 +11,21 @@ ONE = np.int64(1)
 ALL = np.int64(-1)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, error_model="numpy", inline="always")
 @no_type_check
 def bit(c: int) -> int:
     """Return the set {c}."""
     return ONE << np.int64(c)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, error_model="numpy", inline="always")
 @no_type_check
 def up_to(c: int) -> int:
     """Return the set {0..c}."""
     return ALL if c >= 63 else (ONE << np.int64(c + 1)) - ONE
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 @no_type_check
 def lowest(x: int) -> int:
     """Return the smallest member of a set that is not empty."""
@@ -50,7 +50,7 @@ def lowest(x: int) -> int:
     return n
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 @no_type_check
 def highest(x: int) -> int:
     """Return the largest member of a set that is not empty."""
@@ -77,7 +77,7 @@ def highest(x: int) -> int:
     return n
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 @no_type_check
 def members(x: int) -> int:
     """Return how many members a set has."""

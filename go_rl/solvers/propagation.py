@@ -26,7 +26,7 @@ TRAIL, DONE, RELATIONS, HEAD, SIZE, CLASH_RULE, CLASH_BLOCK = 0, 1, 2, 3, 4, 5, 
 """Places in `State.cursor`: trail lengths, queue head and size, the last clash."""
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 @no_type_check
 def reset(net: Network, st: State) -> int:
     """Fill a state with the initial domains and propagate; return OK or the clash."""
@@ -62,7 +62,7 @@ def reset(net: Network, st: State) -> int:
     return propagate(net, st)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 @no_type_check
 def clash(st: State, rule: int, v: int) -> int:
     """Remember which rule clashed at which block, and return the rule."""
@@ -71,100 +71,97 @@ def clash(st: State, rule: int, v: int) -> int:
     return rule
 
 
-@njit(cache=True)
-@no_type_check
-def enqueue(st: State, v: int) -> None:
-    """Put a block into the propagation queue unless it waits there."""
-    if not st.queued[v]:
-        st.queued[v] = True
-        tail = (st.cursor[HEAD] + st.cursor[SIZE]) % len(st.queue)
-        st.queue[tail] = v
-        st.cursor[SIZE] += 1
-
-
-@njit(cache=True)
-@no_type_check
-def _move(net: Network, st: State, v: int, old: int, new: int) -> None:
-    """Update the counters for a domain that changes from ``old`` to ``new``."""
-    removed = old & ~new
-    while removed:
-        c = lowest(removed)
-        st.count[c] -= 1
-        removed &= removed - 1
-    _move_ends(net, st, v, old, new)
-
-
-@njit(cache=True)
-@no_type_check
-def _move_ends(net: Network, st: State, v: int, old: int, new: int) -> None:
-    a, b, c, d = lowest(old), highest(old), lowest(new), highest(new)
-    if a == c and b == d:
-        return
-    st.lows[a] -= 1
-    st.lows[c] += 1
-    st.span[a, b] -= 1
-    st.span[c, d] += 1
-    if net.weight[v] > 0:
-        st.low_weight[a] -= net.weight[v]
-        st.low_weight[c] += net.weight[v]
-        st.high_weight[b] -= net.weight[v]
-        st.high_weight[d] += net.weight[v]
-
-
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 @no_type_check
 def shrink(net: Network, st: State, v: int, allowed: int, rule: int) -> int:
     """Intersect a domain; return OK, or ``rule`` when nothing is left."""
-    old = st.domain[v]
-    new = old & allowed
-    if new == old:
-        return OK
-    if new == 0:
+    if st.domain[v] & allowed == 0:
         return clash(st, rule, v)
-    top = st.cursor[TRAIL]
-    st.trail_block[top] = v
-    st.trail_domain[top] = old
-    st.cursor[TRAIL] = top + 1
-    _move(net, st, v, old, new)
-    st.domain[v] = new
-    enqueue(st, v)
+    if st.domain[v] & ~allowed:
+        _narrow(
+            st.domain, st.trail_block, st.trail_domain, st.cursor, st.queue, st.queued, v, allowed
+        )
+        _account(st.count, st.lows, st.span, st.trail_domain[st.cursor[TRAIL] - 1], st.domain[v])
+        if net.weight[v] > 0:
+            old, new = st.trail_domain[st.cursor[TRAIL] - 1], st.domain[v]
+            _weigh(st.low_weight, st.high_weight, net.weight[v], old, new)
     return OK
 
 
-@njit(cache=True)
+# Arrays are handed to the next three one by one: reading them out of the state costs a reference
+# count each, which made a change of one domain ten times as slow.
+
+
+@njit(cache=True, error_model="numpy")
+@no_type_check
+def _narrow(domain, trail_block, trail_domain, cursor, queue, queued, v: int, allowed: int) -> None:
+    """Shrink a domain, remember the old one and queue the block."""
+    top = cursor[TRAIL]
+    trail_block[top] = v
+    trail_domain[top] = domain[v]
+    cursor[TRAIL] = top + 1
+    domain[v] &= allowed
+    if not queued[v]:
+        queued[v] = True
+        tail = cursor[HEAD] + cursor[SIZE]
+        queue[tail if tail < len(queue) else tail - len(queue)] = v
+        cursor[SIZE] += 1
+
+
+@njit(cache=True, error_model="numpy")
+@no_type_check
+def _account(count, lows, span, old: int, new: int) -> None:
+    """Update the counters for a domain that changes from ``old`` to ``new``, either way."""
+    changed = old ^ new
+    step = -1 if old & ~new else 1
+    while changed:
+        count[lowest(changed)] += step
+        changed &= changed - 1
+    a, b, c, d = lowest(old), highest(old), lowest(new), highest(new)
+    lows[a] -= 1
+    lows[c] += 1
+    span[a, b] -= 1
+    span[c, d] += 1
+
+
+@njit(cache=True, error_model="numpy")
+@no_type_check
+def _weigh(low_weight, high_weight, weight: int, old: int, new: int) -> None:
+    """Move a block's weight between the sums by smallest and by largest chip."""
+    low_weight[lowest(old)] -= weight
+    low_weight[lowest(new)] += weight
+    high_weight[highest(old)] -= weight
+    high_weight[highest(new)] += weight
+
+
+@njit(cache=True, error_model="numpy")
 @no_type_check
 def undo(net: Network, st: State, trail: int, done: int, relations: int) -> None:
-    """Return to the trail lengths that `mark` gave; empties the queue."""
+    """Return to earlier lengths of the trails; empties the queue."""
     while st.cursor[DONE] > done:
         st.cursor[DONE] -= 1
         _unplace(net, st, st.done_list[st.cursor[DONE]])
-    while st.cursor[TRAIL] > trail:
-        st.cursor[TRAIL] -= 1
-        top = st.cursor[TRAIL]
-        v, old = st.trail_block[top], st.trail_domain[top]
-        _widen(net, st, v, st.domain[v], old)
-        st.domain[v] = old
-    if st.cursor[RELATIONS] > relations:
+    domain, cursor, queue, queued = st.domain, st.cursor, st.queue, st.queued
+    trail_block, trail_domain, weight = st.trail_block, st.trail_domain, net.weight
+    count, lows, span = st.count, st.lows, st.span
+    low_weight, high_weight = st.low_weight, st.high_weight
+    while cursor[TRAIL] > trail:
+        cursor[TRAIL] -= 1
+        v, old = trail_block[cursor[TRAIL]], trail_domain[cursor[TRAIL]]
+        _account(count, lows, span, domain[v], old)
+        if weight[v] > 0:
+            _weigh(low_weight, high_weight, weight[v], domain[v], old)
+        domain[v] = old
+    if cursor[RELATIONS] > relations:
         st.relation[:] = st.relation_trail[relations]
-        st.cursor[RELATIONS] = relations
-    while st.cursor[SIZE] > 0:
-        st.queued[st.queue[st.cursor[HEAD]]] = False
-        st.cursor[HEAD] = (st.cursor[HEAD] + 1) % len(st.queue)
-        st.cursor[SIZE] -= 1
+        cursor[RELATIONS] = relations
+    while cursor[SIZE] > 0:
+        queued[queue[cursor[HEAD]]] = False
+        cursor[HEAD] = cursor[HEAD] + 1 if cursor[HEAD] + 1 < len(queue) else 0
+        cursor[SIZE] -= 1
 
 
-@njit(cache=True)
-@no_type_check
-def _widen(net: Network, st: State, v: int, now: int, old: int) -> None:
-    """Update the counters for a domain that returns from ``now`` to ``old``."""
-    added = old & ~now
-    while added:
-        st.count[lowest(added)] += 1
-        added &= added - 1
-    _move_ends(net, st, v, now, old)
-
-
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 @no_type_check
 def _place(net: Network, st: State, v: int) -> int:
     """A block has one chip left: charge its weights, add its edges to the chip graph."""
@@ -194,7 +191,7 @@ def _place(net: Network, st: State, v: int) -> int:
     return OK
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 @no_type_check
 def _unplace(net: Network, st: State, v: int) -> None:
     c = lowest(st.domain[v])
@@ -212,7 +209,7 @@ def _unplace(net: Network, st: State, v: int) -> None:
                 st.free[c] += net.group_bytes[net.group[i]]
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 @no_type_check
 def _drop_heavy(net: Network, st: State, c: int) -> int:
     """Blocks whose own weights no longer fit chip ``c`` lose it."""
@@ -227,7 +224,7 @@ def _drop_heavy(net: Network, st: State, c: int) -> int:
     return OK
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 @no_type_check
 def _join(net: Network, st: State, v: int, c: int) -> int:
     """Add the chip edges between ``v`` and its placed neighbours; filter the others."""
@@ -251,7 +248,7 @@ def _join(net: Network, st: State, v: int, c: int) -> int:
     return filter_neighbours(net, st, v)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 @no_type_check
 def filter_neighbours(net: Network, st: State, v: int) -> int:
     """Take from the neighbours of a placed block the chips that would close a triangle."""
@@ -272,7 +269,7 @@ def filter_neighbours(net: Network, st: State, v: int) -> int:
     return OK
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 @no_type_check
 def _add_chip_edge(net: Network, st: State, a: int, c: int, v: int) -> int:
     """Add a -> c to the chip graph, unless it closes a triangle, and filter all placed blocks."""
@@ -294,7 +291,7 @@ def _add_chip_edge(net: Network, st: State, a: int, c: int, v: int) -> int:
     return OK
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 @no_type_check
 def _touches(net: Network, domain, v: int, outward: int, inward: int) -> bool:
     for i in range(net.succ_ptr[v], net.succ_ptr[v + 1]):
@@ -306,7 +303,7 @@ def _touches(net: Network, domain, v: int, outward: int, inward: int) -> bool:
     return False
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 @no_type_check
 def add_relation(relation, a: int, c: int) -> None:
     """Insert chip edge a -> c and bring descendants, ancestors and forbidden pairs up to date.
@@ -345,20 +342,14 @@ def add_relation(relation, a: int, c: int) -> None:
                 relation[4, y] |= bit(x)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 @no_type_check
 def propagate(net: Network, st: State) -> int:
     """Run all rules to their fixed point; return OK or the rule that clashed."""
     while True:
-        while st.cursor[SIZE] > 0:
-            v = st.queue[st.cursor[HEAD]]
-            st.cursor[HEAD] = (st.cursor[HEAD] + 1) % len(st.queue)
-            st.cursor[SIZE] -= 1
-            st.queued[v] = False
-            rule = _revise(net, st, v)
-            if rule != OK:
-                return rule
-        rule = _check_no_skip(net, st)
+        rule = _drain(net, st)
+        if rule == OK:
+            rule = _check_no_skip(net, st)
         if rule != OK:
             return rule
         if st.cursor[SIZE] > 0:
@@ -368,38 +359,52 @@ def propagate(net: Network, st: State) -> int:
         return OK
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 @no_type_check
-def _revise(net: Network, st: State, v: int) -> int:
-    domain, triple = st.domain, net.triple
-    d = domain[v]
-    too_low, too_high = bit(lowest(d)) - 1, ~up_to(highest(d))
-    for i in range(net.succ_ptr[v], net.succ_ptr[v + 1]):
-        w = net.succ[i]
-        if domain[w] & too_low:
-            rule = shrink(net, st, w, ~too_low, ORDER)
+def _drain(net: Network, st: State) -> int:
+    """Revise queued blocks until none waits: order, between, and placing blocks with one chip."""
+    domain, cursor, queue, queued, done = st.domain, st.cursor, st.queue, st.queued, st.done
+    trail_block, trail_domain, weight = st.trail_block, st.trail_domain, net.weight
+    count, lows, span = st.count, st.lows, st.span
+    low_weight, high_weight = st.low_weight, st.high_weight
+    pred_ptr, pred, succ_ptr, succ = net.pred_ptr, net.pred, net.succ_ptr, net.succ
+    triple, triple_ptr, triple_of = net.triple, net.triple_ptr, net.triple_of
+    while cursor[SIZE] > 0:
+        v = queue[cursor[HEAD]]
+        cursor[HEAD] = cursor[HEAD] + 1 if cursor[HEAD] + 1 < len(queue) else 0
+        cursor[SIZE] -= 1
+        queued[v] = False
+        too_low, too_high = bit(lowest(domain[v])) - 1, ~up_to(highest(domain[v]))
+        for side in range(2):
+            ptr, ids, out = succ_ptr, succ, too_low
+            if side == 1:
+                ptr, ids, out = pred_ptr, pred, too_high
+            for i in range(ptr[v], ptr[v + 1]):
+                w = ids[i]
+                if domain[w] & out == 0:
+                    continue
+                if domain[w] & ~out == 0:
+                    return clash(st, ORDER, w)
+                _narrow(domain, trail_block, trail_domain, cursor, queue, queued, w, ~out)
+                old, new = trail_domain[cursor[TRAIL] - 1], domain[w]
+                _account(count, lows, span, old, new)
+                if weight[w] > 0:
+                    _weigh(low_weight, high_weight, weight[w], old, new)
+        for i in range(triple_ptr[v], triple_ptr[v + 1]):
+            t = triple_of[i]
+            du, dw, dv = domain[triple[t, 0]], domain[triple[t, 1]], domain[triple[t, 2]]
+            if dw & ~(du | dv) or (dw & du == 0 and dw != dv) or (dw & dv == 0 and dw != du):
+                rule = _between(net, st, t)
+                if rule != OK:
+                    return rule
+        if domain[v] & (domain[v] - 1) == 0 and not done[v]:
+            rule = _place(net, st, v)
             if rule != OK:
                 return rule
-    for i in range(net.pred_ptr[v], net.pred_ptr[v + 1]):
-        u = net.pred[i]
-        if domain[u] & too_high:
-            rule = shrink(net, st, u, ~too_high, ORDER)
-            if rule != OK:
-                return rule
-    for i in range(net.triple_ptr[v], net.triple_ptr[v + 1]):
-        t = net.triple_of[i]
-        du, dw, dv = domain[triple[t, 0]], domain[triple[t, 1]], domain[triple[t, 2]]
-        if dw & ~(du | dv) or (dw & du == 0 and dw != dv) or (dw & dv == 0 and dw != du):
-            rule = _between(net, st, t)
-            if rule != OK:
-                return rule
-    d = domain[v]
-    if d & (d - 1) == 0 and not st.done[v]:
-        return _place(net, st, v)
     return OK
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 @no_type_check
 def _between(net: Network, st: State, t: int) -> int:
     """f(w) is f(u) or f(v)."""
@@ -423,7 +428,7 @@ def _between(net: Network, st: State, t: int) -> int:
     return OK
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 @no_type_check
 def _check_no_skip(net: Network, st: State) -> int:
     """Chips up to the largest that some block must reach are all used."""
@@ -452,7 +457,7 @@ def _check_no_skip(net: Network, st: State) -> int:
     return _check_fillers(net, st, top)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 @no_type_check
 def _check_fillers(net: Network, st: State, top: int) -> int:
     """Every unused chip up to ``top`` finds a block of its own (earliest-deadline matching of
@@ -477,7 +482,7 @@ def _check_fillers(net: Network, st: State, top: int) -> int:
     return OK
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 @no_type_check
 def limit_reach(net: Network, st: State, v: int, ahead: int) -> int:
     """Shrink the domain of ``v`` to chips whose lower neighbours others can still fill.
@@ -497,7 +502,7 @@ def limit_reach(net: Network, st: State, v: int, ahead: int) -> int:
     return OK
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 @no_type_check
 def _force_only(net: Network, st: State, c: int) -> int:
     for v in range(len(st.domain)):
@@ -506,7 +511,7 @@ def _force_only(net: Network, st: State, c: int) -> int:
     return OK
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 @no_type_check
 def _cut_above(net: Network, st: State, c: int) -> int:
     """Nobody can use chip ``c``: nobody may use a higher one."""
@@ -521,7 +526,7 @@ def _cut_above(net: Network, st: State, c: int) -> int:
     return OK
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 @no_type_check
 def _check_memory(net: Network, st: State) -> int:
     """Weights that must go to chips c.. (or ..c) fit what is free there."""

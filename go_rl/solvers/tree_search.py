@@ -32,7 +32,7 @@ FOUND, EXHAUSTED, STOPPED = 0, 1, 2
 NO_PROPOSAL = -1
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 @no_type_check
 def next_uniform(random) -> float:
     """Return a float in [0, 1) and advance ``random`` [1] uint64 (SplitMix64)."""
@@ -44,7 +44,7 @@ def next_uniform(random) -> float:
     return (z >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 @no_type_check
 def draw(log_probs, domain: int, random) -> int:
     """Draw a chip of ``domain`` from [k] log-probabilities renormalised over it.
@@ -76,7 +76,7 @@ def draw(log_probs, domain: int, random) -> int:
     return chosen
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 @no_type_check
 def _first_unused(st: State) -> int:
     c = 0
@@ -85,7 +85,7 @@ def _first_unused(st: State) -> int:
     return c
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 @no_type_check
 def search(
     net: Network,
