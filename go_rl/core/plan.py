@@ -59,6 +59,8 @@ class Plan:
     objective: str
     memory: bool = True
     all_chips: bool = False
+    fixed: Mapping[int, int] = field(default_factory=dict)
+    """Device of nodes that the user pinned, by node index."""
     cost_model: str = "analytical"
     dims: Mapping[str, int] = field(default_factory=dict)
     element_bytes: float | None = None
@@ -82,6 +84,8 @@ class Plan:
         """How far the plan is from the proven bound: value / bound - 1."""
         if not np.isfinite(self.value):
             return float("inf")
+        if self.value <= self.bound:
+            return 0.0
         return max(0.0, self.value / self.bound - 1.0) if self.bound > 0 else float("inf")
 
     def to_json(self) -> dict[str, Any]:
@@ -99,6 +103,7 @@ class Plan:
             "objective": self.objective,
             "memory": self.memory,
             "all_chips": self.all_chips,
+            "fixed": {str(self.nodes[n]): int(d) for n, d in sorted(self.fixed.items())},
             "value": finite(self.value),
             "seconds_per_step": finite(self.value),
             "throughput": self.evaluation.throughput,
@@ -167,6 +172,7 @@ def plan_for(problem: Problem, **fields: Any) -> Plan:
         objective=str(problem.objective),
         memory=problem.memory,
         all_chips=problem.all_chips,
+        fixed=dict(problem.fixed),
         cost_model=problem.cost_model,
         dims=problem.dims,
         element_bytes=problem.package.element_bytes,
@@ -201,6 +207,7 @@ _FIELD_TYPES: dict[str, tuple[type, ...]] = {
     "samples": (int,),
     "memory": (bool,),
     "all_chips": (bool,),
+    "fixed": (dict,),
     "optimal": (bool,),
     "bound": (int, float, NoneType),
     "dims": (dict,),
@@ -247,16 +254,35 @@ def _read_devices(document: dict[str, Any], where: str) -> np.ndarray:
 
 
 def _read_replicas(document: dict[str, Any], where: str) -> dict[int, tuple[int, ...]]:
-    by_name = {str(n): i for i, n in enumerate(document["nodes"])}
     replicas: dict[int, tuple[int, ...]] = {}
-    for name, devices in document["replicas"].items():
+    for node, devices in _by_node(document, "replicas", where).items():
+        if not isinstance(devices, list) or not all(type(d) is int and d >= 0 for d in devices):
+            name = document["nodes"][node]
+            raise PlanError(f"{where}: replicas of {name!r} must list device indices >= 0")
+        replicas[node] = tuple(devices)
+    return replicas
+
+
+def _read_fixed(document: dict[str, Any], where: str) -> dict[int, int]:
+    fixed = _by_node(document, "fixed", where)
+    for node, device in fixed.items():
+        if type(device) is not int or device < 0:
+            name = document["nodes"][node]
+            raise PlanError(f"{where}: fixed device of {name!r} must be an index >= 0")
+    return fixed
+
+
+def _by_node(document: dict[str, Any], field_name: str, where: str) -> dict[int, Any]:
+    """Return an object keyed by node names as one keyed by node indices."""
+    by_name = {str(n): i for i, n in enumerate(document["nodes"])}
+    entries = document["replicas"] if field_name == "replicas" else document.get(field_name, {})
+    for name in entries:
         if name not in by_name:
             near = nearest(name, by_name)
-            raise PlanError(f"{where}: replicas names node {name!r}, which is not in nodes{near}")
-        if not isinstance(devices, list) or not all(type(d) is int and d >= 0 for d in devices):
-            raise PlanError(f"{where}: replicas of {name!r} must list device indices >= 0")
-        replicas[by_name[name]] = tuple(devices)
-    return replicas
+            raise PlanError(
+                f"{where}: {field_name} names node {name!r}, which is not in nodes{near}"
+            )
+    return {by_name[name]: entry for name, entry in entries.items()}
 
 
 def _read_plan(document: dict[str, Any], where: str) -> Plan:
@@ -283,6 +309,7 @@ def _read_plan(document: dict[str, Any], where: str) -> Plan:
         objective=str(document["objective"]),
         memory=bool(document.get("memory", True)),
         all_chips=bool(document.get("all_chips", False)),
+        fixed=_read_fixed(document, where),
         cost_model=str(document.get("cost_model", "analytical")),
         dims=document.get("dims", {}),
         element_bytes=document.get("dtype", {}).get("element_bytes"),

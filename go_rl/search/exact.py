@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -47,14 +48,23 @@ class Exact:
         copied = workspace.solver.instance.replicated.any()
         if found.device is not None:
             evaluation = workspace.pricer.evaluate(found.device)
+            before = progress.best
             if incumbent.offer(found.device, evaluation):
-                progress.curve[-1:] = [
-                    *(CurvePoint(progress.samples, wall, value) for wall, value in found.curve),
-                    progress.curve[-1],
-                ]
+                progress.curve[-1:] = [*_between(found.curve, before, progress.curve[-1])]
         elif found.status is Status.INFEASIBLE and device is None and not copied:
             reason = "CP-SAT proved that no partition obeys the rules"
             incumbent.offer(None, failed(found.status, workspace.chips, reason))
         bound = found.bound if np.isfinite(found.bound) else 0.0
         plan = workspace.plan(incumbent.best, self.name, seed, progress, bound)
         return replace(plan, optimal=plan.optimal or plan.gap <= ROUNDING_GAP)
+
+
+def _between(
+    found: Iterable[tuple[float, float]], best: float, last: CurvePoint
+) -> Iterator[CurvePoint]:
+    """CP-SAT's improvements on ``best`` on the way to ``last``; its own costs leave copies out."""
+    for wall, value in found:
+        if last.seconds_per_step < value < best:
+            best = value
+            yield CurvePoint(last.samples, wall, value)
+    yield last

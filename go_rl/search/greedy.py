@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64, Int16
 
-from go_rl.core import Budget, Objective, Plan, Problem, Progress
+from go_rl.core import Budget, Objective, Plan, Problem, Progress, SearchError, Status
+from go_rl.core.evaluation import failed
 from go_rl.core.plan import plan_for
 from go_rl.search.latency_bounds import latency_bound
 from go_rl.search.latency_greedy import greedy_latency
@@ -32,8 +33,12 @@ class Greedy:
         if problem.objective is Objective.RING:
             return _ring_plan(problem, progress, self.name, seed)
         latency = problem.objective is Objective.LATENCY
-        device = (greedy_latency if latency else greedy_max_load)(problem).astype(np.int16)
-        evaluation = pricer(problem).evaluate(device)
+        try:
+            device = (greedy_latency if latency else greedy_max_load)(problem).astype(np.int16)
+            evaluation = pricer(problem).evaluate(device)
+        except SearchError as error:
+            device = np.zeros(problem.graph.num_nodes, np.int16)
+            evaluation = failed(Status.GAVE_UP, problem.package.num_chips, str(error))
         progress.record(evaluation.seconds_per_step)
         bound = (latency_bound if latency else max_load_bound)(problem)
         return plan_for(

@@ -99,7 +99,7 @@ def _impossible(units: RingUnits, seconds: float, chips: int) -> bool:
 def _stations(units: RingUnits, seconds: float) -> float:
     """Return a lower bound on the chips that a largest load of ``seconds`` needs."""
     if units.num_units == 0 or not units.work.any():
-        return 0
+        return 0.0
     if seconds <= 0:
         return np.inf
     share = units.work / (seconds * (1 + 1e-12))

@@ -1,0 +1,233 @@
+"""What every `Optimizer` must do, inherited by one test class for each of them.
+
+A subclass says how to make its optimizer and which objective it works on. Problems are tiny, and
+chosen to be odd: one node, no edges, more chips than nodes, no work, ties, pins, no room.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from reference.boxed_problems import random_problem
+from reference.random_rings import random_ring
+from reference.small_rings import ring_problem
+
+from go_rl.core import (
+    Budget,
+    Objective,
+    Optimizer,
+    Plan,
+    Problem,
+    Status,
+    Topology,
+    check_plan,
+    rule_set,
+)
+
+SAMPLES = 24
+RULES = ("strict", "replicate", "relay", "default")
+
+
+class OptimizerConformance:
+    """Inherit as ``Test<Name>`` and say what is under test."""
+
+    objective: ClassVar[Objective] = Objective.RING
+    sampled: ClassVar[bool] = True
+    """False: the method ignores samples and always takes seconds (CP-SAT)."""
+
+    def make(self, problem: Problem) -> Optimizer:
+        raise NotImplementedError
+
+    def solve(self, problem: Problem, samples: int = SAMPLES, seed: int = 0) -> Plan:
+        budget = Budget(samples=samples) if self.sampled else Budget(seconds=1.0)
+        return self.make(problem).optimize(problem, budget, seed)
+
+    def problem(self, nodes: int, edges: list[tuple[int, int]], chips: int, **options) -> Problem:
+        """The hand-made problem, for the objective under test."""
+        problem = ring_problem(nodes, edges, chips, **options)
+        return problem if self.objective is Objective.RING else self._boxed(problem)
+
+    def random(self, seed: int, nodes: int = 9, chips: int = 4) -> Problem:
+        if self.objective is Objective.RING:
+            return random_ring(seed, nodes, chips)
+        return random_problem(seed, self.objective, 2 + seed % nodes, 1 + seed % chips)
+
+    def _boxed(self, problem: Problem) -> Problem:
+        """The same on chips that are joined all to all."""
+        links = replace(problem.package.links, topology=Topology.FULL)
+        return replace(
+            problem,
+            objective=self.objective,
+            package=replace(problem.package, links=links),
+            rules=rule_set("default"),
+            all_chips=False,
+        )
+
+    def holds(self, problem: Problem, plan: Plan) -> None:
+        """What is true of every plan of any optimizer."""
+        assert plan.optimizer == self.make(problem).name
+        assert len(plan.device) == problem.graph.num_nodes
+        status = plan.evaluation.status
+        verdict = check_plan(plan, problem)
+        assert verdict.status is status, verdict.sentence
+        values = [point.seconds_per_step for point in plan.curve]
+        counts = [point.samples for point in plan.curve]
+        assert values == sorted(set(values), reverse=True)
+        assert counts == sorted(counts)
+        assert max(counts, default=0) <= plan.samples
+        if status.ok:
+            assert values[-1] == pytest.approx(plan.value, rel=1e-9)
+            assert 0 <= plan.bound <= plan.value * (1 + 1e-9)
+            assert not plan.optimal or plan.gap <= 1e-6
+        else:
+            assert plan.value == np.inf
+            assert plan.evaluation.detail
+        assert Plan.from_json(plan.to_json()).device.tolist() == plan.device.tolist()
+
+    @pytest.mark.parametrize("seed", range(12))
+    def test_random_problems(self, seed):
+        problem = self.random(seed)
+        plan = self.solve(problem, seed=seed)
+        self.holds(problem, plan)
+        assert not self.sampled or plan.samples <= SAMPLES
+
+    def test_some_random_problems_are_solved_and_some_are_not(self):
+        statuses = [self.solve(self.random(seed)).evaluation.status for seed in range(16)]
+        assert statuses.count(Status.OK) >= 5
+        assert set(statuses) <= set(Status) - {Status.ILLEGAL}
+
+    def test_equal_seeds_and_samples_give_equal_plans(self):
+        if not self.sampled:
+            pytest.skip("a limit in seconds promises no equal plans")
+        problem = self.problem(8, [(0, 1), (1, 2), (0, 3), (3, 4), (5, 6)], 4, rules="relay")
+        one, two = (self.solve(problem, seed=5) for _ in range(2))
+        assert one.device.tolist() == two.device.tolist()
+        assert one.samples == two.samples
+        assert [p.samples for p in one.curve] == [p.samples for p in two.curve]
+        assert one.value == two.value
+
+    def test_seconds_are_a_limit_too(self):
+        problem = self.problem(8, [(0, 1), (1, 2), (0, 3), (3, 4), (5, 6)], 4, rules="default")
+        self.solve(problem)
+        started = time.perf_counter()
+        plan = self.make(problem).optimize(problem, Budget(seconds=0.2), 0)
+        assert time.perf_counter() - started < 5 * 0.2 + 3.0
+        self.holds(problem, plan)
+        assert plan.evaluation.status.ok
+
+    @pytest.mark.parametrize("rules", RULES)
+    def test_an_easy_chain_is_solved_under_every_rule_set(self, rules):
+        problem = self.problem(6, [(i, i + 1) for i in range(5)], 3, rules=rules)
+        plan = self.solve(problem)
+        self.holds(problem, plan)
+        assert plan.evaluation.status.ok
+
+    def test_one_node(self):
+        problem = self.problem(1, [], 1)
+        plan = self.solve(problem)
+        self.holds(problem, plan)
+        assert (plan.value, plan.device.tolist()) == (1.0, [0])
+
+    def test_one_node_on_many_chips(self):
+        problem = self.problem(1, [], 5)
+        plan = self.solve(problem)
+        self.holds(problem, plan)
+        assert plan.value == 1.0
+
+    def test_no_edges(self):
+        problem = self.problem(5, [], 3)
+        plan = self.solve(problem)
+        self.holds(problem, plan)
+        assert plan.evaluation.status.ok
+
+    def test_more_chips_than_nodes(self):
+        problem = self.problem(3, [(0, 1), (1, 2)], 8)
+        plan = self.solve(problem)
+        self.holds(problem, plan)
+        assert plan.evaluation.status.ok
+
+    @pytest.mark.parametrize("rules", RULES)
+    def test_no_work_at_all(self, rules):
+        problem = self.problem(4, [(0, 1), (1, 2), (2, 3)], 3, rules=rules, seconds=[0.0] * 4)
+        plan = self.solve(problem)
+        self.holds(problem, plan)
+        assert plan.evaluation.status.ok
+
+    def test_no_work_and_too_little_room_on_one_chip(self):
+        problem = self.problem(
+            4,
+            [(0, 1), (2, 3)],
+            3,
+            rules="relay",
+            seconds=[0.0] * 4,
+            weights=[60.0] * 2 + [30.0] * 2,
+        )
+        plan = self.solve(problem)
+        self.holds(problem, plan)
+
+    def test_pinned_nodes_stay(self):
+        problem = self.problem(5, [(i, i + 1) for i in range(4)], 3, fixed={1: 0, 3: 1})
+        plan = self.solve(problem)
+        self.holds(problem, plan)
+        assert plan.evaluation.status.ok
+        assert (plan.device[1], plan.device[3]) == (0, 1)
+
+    def test_pins_against_each_other(self):
+        problem = self.problem(3, [(0, 1), (1, 2)], 2, fixed={0: 0, 1: 1}, colocation=[0, 0, -1])
+        plan = self.solve(problem)
+        self.holds(problem, plan)
+        assert not plan.evaluation.status.ok
+
+    def test_tied_weights(self):
+        problem = self.problem(4, [(0, 1), (1, 2), (2, 3)], 2, weights=[60.0] * 4, rules="relay")
+        groups = np.array([0, 1, 0, 1], np.int32)
+        problem = replace(problem, graph=replace(problem.graph, weight_group=groups))
+        self.holds(problem, self.solve(problem))
+
+    def test_no_chip_has_room(self):
+        problem = self.problem(3, [(0, 1), (1, 2)], 3, weights=[200.0, 1.0, 1.0])
+        plan = self.solve(problem)
+        self.holds(problem, plan)
+        assert plan.evaluation.status in (
+            Status.OUT_OF_MEMORY, Status.INFEASIBLE, Status.GAVE_UP
+        )  # fmt: skip
+
+    def test_a_node_that_nothing_can_run(self):
+        problem = self.problem(3, [(0, 1), (1, 2)], 2, seconds=[1.0, np.inf, 1.0])
+        plan = self.solve(problem)
+        self.holds(problem, plan)
+        assert not plan.evaluation.status.ok
+
+
+class RingConformance(OptimizerConformance):
+    """What only the ring asks for."""
+
+    def test_every_chip_is_used_where_asked(self):
+        for rules in RULES:
+            problem = ring_problem(
+                6, [(0, 1), (1, 2), (2, 3), (0, 4)], 4, rules, all_chips=True, edge_bytes=0.01
+            )
+            plan = self.solve(problem)
+            self.holds(problem, plan)
+            assert plan.evaluation.status.ok
+            assert set(plan.device.tolist()) == {0, 1, 2, 3}
+
+    def test_live_tensors_count(self):
+        """Weights fit one chip; weights and the received tensor do not."""
+        problem = ring_problem(4, [(0, 1), (1, 2), (2, 3)], 2, "relay", weights=[40.0] * 4)
+        problem = replace(problem, edge_bytes=np.array([30.0, 30.0, 30.0]))
+        plan = self.solve(problem)
+        self.holds(problem, plan)
+        if not plan.evaluation.status.ok:
+            assert plan.evaluation.status in (Status.OUT_OF_MEMORY, Status.GAVE_UP)
+
+    def test_proved_infeasible_is_called_so(self):
+        """0 -> 1 with 1 pinned below 0."""
+        problem = ring_problem(2, [(0, 1)], 2, fixed={0: 1, 1: 0})
+        plan = self.solve(problem)
+        self.holds(problem, plan)
+        assert plan.evaluation.status is Status.INFEASIBLE
