@@ -203,6 +203,7 @@ def problem_of(plan: Plan, graph: OpGraph) -> Problem:
             rules=rule_set(plan.rules),
             memory=plan.memory,
             all_chips=plan.all_chips,
+            fixed=plan.fixed,
             cost_model=models[plan.cost_model](),
             colocation=not _without_colocation(plan, graph),
             allow_training=True,

@@ -88,6 +88,7 @@ def check_belongs(plan: Plan, problem: Problem) -> None:
         ("rules", problem.rules.name),
         ("memory", problem.memory),
         ("all_chips", problem.all_chips),
+        ("fixed", dict(problem.fixed)),
         ("cost_model", problem.cost_model),
     ):
         if getattr(plan, name) != mine:
