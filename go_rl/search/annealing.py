@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int16
 
-from go_rl.core import Budget, Plan, Problem, Progress
+from go_rl.core import Budget, Evaluation, Plan, Problem, Progress
 from go_rl.search.greedy import topological_fill
 from go_rl.search.ring_workspace import Incumbent, RingWorkspace, ring_workspace, work_share
 
@@ -40,17 +40,17 @@ class Annealing:
             start = topological_fill(workspace, work_share(workspace))
         current, evaluation = workspace.legalise(np.asarray(start, np.int16), seed)
         incumbent.offer(current, evaluation)
-        energy = _energy(evaluation.seconds_per_step)
+        energy, busiest = _energy(evaluation.seconds_per_step), _busiest(evaluation)
         while current is not None and not progress.spent and _done(progress) < 1.0:
             temperature = HOT * (COLD / HOT) ** _done(progress)
-            proposal = _move(workspace, current, rng)
+            proposal = _move(workspace, current, busiest, rng)
             moved, evaluation = workspace.legalise(proposal, int(rng.integers(2**31)))
             incumbent.offer(moved, evaluation)
             after = _energy(evaluation.seconds_per_step)
             if moved is not None and rng.random() < np.exp(
                 min(0.0, (energy - after) / temperature)
             ):
-                current, energy = moved, after
+                current, energy, busiest = moved, after, _busiest(evaluation)
         return workspace.plan(incumbent.best, self.name, seed, progress)
 
 
@@ -67,13 +67,27 @@ def _done(progress: Progress) -> float:
     return min(1.0, share)
 
 
+def _busiest(evaluation: Evaluation) -> int:
+    """The chip that sets T_max, or that feeds the link which does."""
+    both = np.maximum(evaluation.device_seconds, evaluation.link_seconds)
+    return int(np.argmax(both))
+
+
 def _move(
-    workspace: RingWorkspace, current: Int16[np.ndarray, "N"], rng: np.random.Generator
+    workspace: RingWorkspace,
+    current: Int16[np.ndarray, "N"],
+    busiest: int,
+    rng: np.random.Generator,
 ) -> Int16[np.ndarray, "N"]:
-    """Return [N] chips with one block, or a block and its followers on the chip, moved by one."""
+    """Return [N] chips with one block, or a block and its followers on the chip, moved by one.
+
+    Half of the moves start on the busiest chip: only they can lower T_max.
+    """
     instance = workspace.solver.instance
     chip = current[instance.leader].copy()
-    block = int(rng.integers(len(chip)))
+    there = np.flatnonzero(chip == busiest)
+    from_busiest = there.size > 0 and rng.random() < 0.5
+    block = int(rng.choice(there)) if from_busiest else int(rng.integers(len(chip)))
     step = 1 if rng.random() < 0.5 else -1
     target = int(chip[block]) + step
     if not 0 <= target < workspace.chips:
