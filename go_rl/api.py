@@ -15,6 +15,7 @@ from go_rl.core import (
     NodeId,
     Objective,
     OpGraph,
+    Optimizer,
     Package,
     PackageError,
     Plan,
@@ -56,9 +57,11 @@ class PartitionOptions:
     samples: int | None = None
     """Stop after this many priced plans a method."""
     seconds: float | None = None
-    """Stop after this many seconds in all; 20 when neither limit is given."""
+    """Stop after this many seconds (auto: in all; all: each method); 20 if no limit is given."""
     seed: int = 0
     """Of all randomness."""
+    expert: str | None = None
+    """JSON file with a human expert's split, priced beside the methods (docs/index.md)."""
 
     def __post_init__(self) -> None:
         _check_words(self.objective, self.rules)
@@ -140,7 +143,14 @@ def partition(
     if chosen.method not in known:
         near = nearest(chosen.method, known)
         raise SearchError(f"unknown method {chosen.method!r}{near} Methods: {', '.join(known)}")
-    return portfolio.run(problem, chosen.method, chosen.budget, chosen.seed, report)
+    extra = () if chosen.expert is None else (_expert(chosen.expert, problem),)
+    return portfolio.run(problem, chosen.method, chosen.budget, chosen.seed, report, extra)
+
+
+def _expert(path: str, problem: Problem) -> Optimizer:
+    from go_rl.search import Expert, read_split
+
+    return Expert(read_split(path, problem))
 
 
 def problem_for(
