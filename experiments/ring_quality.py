@@ -1,0 +1,385 @@
+"""How good ring plans are: every method on every inference graph, and ours against CP-SAT alone.
+
+Run: ``python experiments/ring_quality.py [--data DIR] [--seconds 10] [--rival]``, where DIR holds
+``dnn-partitioning/throughput`` and ``latency`` (or these two folders themselves) of
+github.com/msr-fiddle/dnn-partitioning and ``pipedream/*.txt`` of github.com/msr-fiddle/pipedream
+(both MIT). Without it only ResNet-50 and BERT-base run.
+
+The first table gives each method the same seconds at 6, 16 and 36 chips under the strict and the
+default rules. With ``--rival`` only the second is made: 36 chips, compute alone (tensors weigh
+nothing), `auto` in ``--seconds`` against CP-SAT without a hint in ``--rival-seconds`` on two
+workers. A row is written as soon as it is known; rows that are there already are not run again.
+"""
+
+from __future__ import annotations
+
+import csv
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import tyro
+
+from go_rl.core import Budget, OpGraph, Plan, Problem, check_plan, package, plan_for, rule_set
+from go_rl.cost import ProblemOptions, make_problem
+from go_rl.portfolio import compile_kernels, run
+from go_rl.readers import load
+from go_rl.simulate import RingPricer
+from go_rl.solvers import ring_instance
+from go_rl.solvers.cp_sat import CpSatOptions, optimise
+from go_rl.zoo.resnet50 import write_resnet50_onnx
+
+RESULTS = Path(__file__).parent / "results"
+BERT = "go_rl.zoo.bert:bert_base"
+METHODS = ("greedy", "annealing", "metis", "linear-dp", "ideal-dp", "auto")
+CHIPS = (6, 16, 36)
+RULES = ("strict", "default")
+RIVAL_CHIPS, RIVAL_RULES = 36, ("strict", "replicate", "default")
+MILLISECONDS = 1e3
+PAPER = "strict"
+"""Rules of the multi-chip-module paper."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Command line of this experiment."""
+
+    data: Path | None = None
+    """Folder with the graphs."""
+    seconds: float = 10.0
+    """Time of each method on each problem."""
+    rival: bool = False
+    """Make the table against CP-SAT instead."""
+    rival_seconds: float = 90.0
+    """Time of CP-SAT on each problem."""
+    only: str = ""
+    """Graphs whose name contains this."""
+    most_nodes: int = 1_000_000
+    """Larger graphs are left out."""
+    out: Path = RESULTS
+    """Where tables and figure go; rows there are kept."""
+    seed: int = 0
+    """Of every search."""
+
+
+@dataclass(frozen=True)
+class Quality:
+    """One method on one problem; the first four fields say which."""
+
+    graph: str
+    chips: int
+    rules: str
+    method: str
+    nodes: int
+    t_max_ms: float
+    """inf without a plan."""
+    bound_ms: float
+    """What this run proved."""
+    gap: float
+    samples: int
+    seconds: float
+    verdict: str
+    """What the independent judge says."""
+
+
+@dataclass(frozen=True)
+class Rival:
+    """Ours and CP-SAT on one problem; the first three fields say which."""
+
+    graph: str
+    chips: int
+    rules: str
+    nodes: int
+    ours_ms: float
+    cp_sat_ms: float
+    ratio: float
+    """Ours / CP-SAT: below 1, ours is better."""
+    ours_bound_ms: float
+    cp_sat_bound_ms: float
+    ours_seconds: float
+    cp_sat_seconds: float
+    ours_verdict: str
+    cp_sat_verdict: str
+
+
+class Table:
+    """Rows in a CSV file that grows row by row."""
+
+    def __init__(self, path: Path, row: type, keys: int) -> None:
+        self.path, self.row, self.keys = path, row, keys
+        self.rows: list[Any] = []
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists():
+            with path.open(newline="") as file:
+                self.rows = [self._read(r) for r in csv.DictReader(file)]
+
+    def _read(self, texts: dict[str, str]) -> Any:
+        kinds = {"str": str, "int": int, "float": float}
+        return self.row(**{f.name: kinds[str(f.type)](texts[f.name]) for f in fields(self.row)})
+
+    def has(self, *key: object) -> bool:
+        """Whether a row with these first fields is there."""
+        return any(tuple(asdict(r).values())[: self.keys] == key for r in self.rows)
+
+    def add(self, row: Any) -> None:
+        """Append one row to the file."""
+        names = [f.name for f in fields(self.row)]
+        with self.path.open("a", newline="") as file:
+            writer = csv.DictWriter(file, names)
+            if not self.rows:
+                writer.writeheader()
+            writer.writerow(asdict(row))
+        self.rows.append(row)
+        print(row, flush=True)
+
+
+def main(options: Options) -> None:
+    """Make one of the two tables."""
+    (rival if options.rival else quality)(options)
+
+
+def quality(options: Options) -> None:
+    """Every method on every graph."""
+    table = Table(options.out / "ring_quality.csv", Quality, 4)
+    for name, read in _graphs(options).items():
+        for chips in CHIPS:
+            for rules in RULES:
+                missing = [m for m in METHODS if not table.has(name, chips, rules, m)]
+                problem = _problem(read(), chips, rules) if missing else None
+                if problem is None or problem.graph.num_nodes > options.most_nodes:
+                    continue
+                for method in missing:
+                    table.add(_quality_row(problem, name, chips, method, options))
+    if table.rows:
+        _write_quality(table.rows, options)
+
+
+def rival(options: Options) -> None:
+    """Ours against CP-SAT on every operator graph."""
+    table = Table(options.out / "ring_rival.csv", Rival, 3)
+    for name, read in _graphs(options).items():
+        if "operators/" not in name:
+            continue
+        for rules in RIVAL_RULES:
+            if table.has(name, RIVAL_CHIPS, rules):
+                continue
+            problem = _problem(read(), RIVAL_CHIPS, rules)
+            if problem.graph.num_nodes > options.most_nodes:
+                continue
+            free = replace(problem, edge_bytes=np.zeros_like(problem.edge_bytes))
+            table.add(_rival_row(free, name, options))
+    if table.rows:
+        _write_rival(table.rows, options)
+
+
+def _graphs(options: Options) -> dict[str, Callable[[], OpGraph]]:
+    """Name and reader of each inference graph."""
+    found: dict[str, Callable[[], OpGraph]] = {"resnet50-onnx": _resnet50, "bert-base": _bert}
+    if options.data is not None:
+        root = options.data / "dnn-partitioning"
+        root = root if root.is_dir() else options.data
+        paths = sorted(root.glob("throughput/*/*_inference.json"))
+        paths += sorted(root.glob("latency/*/*_inference.json"))
+        if not paths:
+            raise SystemExit(f"{options.data} holds no throughput/*/*_inference.json")
+        for path in paths:
+            name = str(path.relative_to(root).with_suffix("")).removesuffix("_inference")
+            found[name] = partial(load, path)
+        for path in sorted((options.data / "pipedream").glob("*.txt")):
+            if path.name != "LICENSE.txt":
+                found[f"pipedream/{path.stem}"] = partial(load, path)
+    return {n: cache(r) for n, r in found.items() if options.only in n}
+
+
+def _resnet50() -> OpGraph:
+    with tempfile.TemporaryDirectory() as folder:
+        return load(write_resnet50_onnx(Path(folder) / "resnet50.onnx", weights=False))
+
+
+def _bert() -> OpGraph:
+    return load(BERT)
+
+
+def _problem(graph: OpGraph, chips: int, rules: str) -> Problem:
+    return make_problem(graph, package(f"ring{chips}"), ProblemOptions(rules=rule_set(rules)))
+
+
+def _quality_row(problem: Problem, name: str, chips: int, method: str, options: Options) -> Quality:
+    plan, seconds = _plan(problem, method, options)
+    return Quality(
+        graph=name,
+        chips=chips,
+        rules=problem.rules.name,
+        method=method,
+        nodes=problem.graph.num_nodes,
+        t_max_ms=_short(plan.value * MILLISECONDS),
+        bound_ms=_short(plan.bound * MILLISECONDS),
+        gap=_short(plan.gap),
+        samples=plan.samples,
+        seconds=round(seconds, 2),
+        verdict=str(check_plan(plan, problem).status),
+    )
+
+
+def _plan(problem: Problem, method: str, options: Options) -> tuple[Plan, float]:
+    """The method's own plan (for ``auto`` the best of its stages) and the seconds it took."""
+    compile_kernels(problem.objective)
+    started = time.perf_counter()
+    result = run(problem, method, Budget(seconds=options.seconds), options.seed)
+    seconds = time.perf_counter() - started
+    return (result.best if method == "auto" else result.plans[-1]), seconds
+
+
+def _rival_row(problem: Problem, name: str, options: Options) -> Rival:
+    plan, seconds = _plan(problem, "auto", options)
+    started = time.perf_counter()
+    limits = CpSatOptions(options.rival_seconds, 2, options.seed)
+    found = optimise(ring_instance(problem), limits)
+    taken = time.perf_counter() - started
+    value, verdict = np.inf, str(found.status)
+    if found.device is not None:
+        value, verdict = _judged(problem, found.device)
+    return Rival(
+        graph=name,
+        chips=RIVAL_CHIPS,
+        rules=problem.rules.name,
+        nodes=problem.graph.num_nodes,
+        ours_ms=_short(plan.value * MILLISECONDS),
+        cp_sat_ms=_short(value * MILLISECONDS),
+        ratio=_short(plan.value / value) if np.isfinite(plan.value) else np.inf,
+        ours_bound_ms=_short(plan.bound * MILLISECONDS),
+        cp_sat_bound_ms=_short(found.bound * MILLISECONDS),
+        ours_seconds=round(seconds, 2),
+        cp_sat_seconds=round(taken, 2),
+        ours_verdict=str(check_plan(plan, problem).status),
+        cp_sat_verdict=verdict,
+    )
+
+
+def _judged(problem: Problem, device: np.ndarray) -> tuple[float, str]:
+    pricer = RingPricer(problem)
+    evaluation = pricer.evaluate(device)
+    plan = plan_for(
+        problem,
+        device=pricer.place(device)[0],
+        replicas=pricer.replicas(device),
+        evaluation=evaluation,
+        bound=0.0,
+        optimizer="cp-sat",
+        seed=0,
+        samples=1,
+        wall_seconds=0.0,
+    )
+    return evaluation.seconds_per_step, str(check_plan(plan, problem).status)
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.7g}")
+
+
+def _best_bounds(rows: list[Quality]) -> dict[tuple[str, int, str], float]:
+    best: dict[tuple[str, int, str], float] = {}
+    for row in rows:
+        key = (row.graph, row.chips, row.rules)
+        best[key] = max(best.get(key, 0.0), row.bound_ms)
+    return best
+
+
+def _means(rows: list[Quality]) -> list[list[str]]:
+    """Geometric means over the problems where every method has a plan."""
+    bound = _best_bounds(rows)
+    value = {(r.graph, r.chips, r.rules, r.method): r.t_max_ms for r in rows}
+    lines = []
+    for chips in CHIPS:
+        for rules in RULES:
+            names = sorted({r.graph for r in rows if (r.chips, r.rules) == (chips, rules)})
+            full = [
+                g for g in names
+                if all(np.isfinite(value.get((g, chips, rules, m), np.inf)) for m in METHODS)
+                and bound[g, chips, rules] > 0
+            ]  # fmt: skip
+            for method in METHODS if full else ():
+                mine = np.array([value[g, chips, rules, method] for g in full])
+                first = np.array([value[g, chips, rules, "greedy"] for g in full])
+                least = np.array([bound[g, chips, rules] for g in full])
+                lines.append(
+                    [str(chips), rules, method, f"{len(full)} of {len(names)}",
+                     f"{np.exp(np.log(mine / least).mean()):.4f}",
+                     f"{np.exp(np.log(first / mine).mean()):.4f}"]
+                )  # fmt: skip
+    return lines
+
+
+def _write_quality(rows: list[Quality], options: Options) -> None:
+    head = ["chips", "rules", "method", "graphs", "T_max / best bound", "throughput / heuristic"]
+    means = _means(rows)
+    text = [
+        "# Ring plans, method by method",
+        "",
+        f"{options.seconds:g} s for each method; geometric means over graphs on which every method "
+        "has a plan. The best bound is the largest that any method proved.",
+        "",
+        *_markdown(head, means),
+        "",
+        *_markdown([f.name for f in fields(Quality)], [_texts(r) for r in rows]),
+    ]
+    (options.out / "ring_quality.md").write_text("\n".join(text) + "\n")
+    if means:
+        _draw(means, options.out / "ring_quality")
+
+
+def _write_rival(rows: list[Rival], options: Options) -> None:
+    ratios = [r.ratio for r in rows if 0 < r.ratio < np.inf]
+    mean = np.exp(np.log(ratios).mean()) if ratios else np.nan
+    text = [
+        "# Ours against CP-SAT alone",
+        "",
+        f"36 chips, compute only. `auto` in {options.seconds:g} s, OR-Tools CP-SAT in "
+        f"{options.rival_seconds:g} s with 2 workers and no hint. Ratio ours / CP-SAT: below 1, "
+        f"ours is better; geometric mean {mean:.4f} over {len(ratios)} problems.",
+        "",
+        *_markdown([f.name for f in fields(Rival)], [_texts(r) for r in rows]),
+    ]
+    (options.out / "ring_rival.md").write_text("\n".join(text) + "\n")
+
+
+def _texts(row: Any) -> list[str]:
+    return [str(v) for v in asdict(row).values()]
+
+
+def _markdown(header: list[str], rows: list[list[str]]) -> list[str]:
+    lines = [header, ["---"] * len(header), *rows]
+    return ["| " + " | ".join(line) + " |" for line in lines]
+
+
+def _draw(means: list[list[str]], stem: Path) -> None:
+    """Mean distance from the bound: a panel for each rule set, a group for each package."""
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, panels = plt.subplots(1, len(RULES), figsize=(11, 4), sharey=True, layout="constrained")
+    for axes, rules in zip(panels, RULES, strict=True):
+        groups = [c for c in CHIPS if any(m[:2] == [str(c), rules] for m in means)]
+        for i, method in enumerate(METHODS):
+            heights = [
+                float(m[4]) - 1 for c in groups for m in means if m[:3] == [str(c), rules, method]
+            ]
+            places = np.arange(len(groups)) + (i - (len(METHODS) - 1) / 2) * 0.13
+            axes.bar(places, [100 * h for h in heights], 0.12, label=method)
+        axes.set_xticks(range(len(groups)), [f"{c} chips" for c in groups])
+        axes.set_title(f"rules {rules}" + (" (the paper's)" if rules == PAPER else ""))
+    panels[0].set_ylabel("T_max above the best bound [%], geometric mean")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right upper")
+    for suffix in (".png", ".svg"):
+        figure.savefig(stem.with_suffix(suffix), dpi=150)
+    plt.close(figure)
+
+
+if __name__ == "__main__":
+    main(tyro.cli(Options))
