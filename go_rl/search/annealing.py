@@ -69,8 +69,9 @@ def _done(progress: Progress) -> float:
 
 def _busiest(evaluation: Evaluation) -> int:
     """The chip that sets T_max, or that feeds the link which does."""
-    both = np.maximum(evaluation.device_seconds, evaluation.link_seconds)
-    return int(np.argmax(both))
+    if not evaluation.link_seconds.size:
+        return 0  # nothing was placed
+    return int(np.argmax(np.maximum(evaluation.device_seconds, evaluation.link_seconds)))
 
 
 def _move(
