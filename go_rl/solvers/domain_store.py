@@ -17,19 +17,10 @@ from go_rl.core import Problem, SolverError
 from go_rl.simulate.bitset import ONE, bit, lowest, membership
 from go_rl.simulate.replication import place_copies
 from go_rl.solvers.custom_constraint import CustomConstraint
+from go_rl.solvers.domains import DONE, NO_SKIP, OK, RELATIONS, TRAIL, shrink
 from go_rl.solvers.explain import explain
 from go_rl.solvers.network import Network, State, new_state
-from go_rl.solvers.propagation import (
-    DONE,
-    NO_SKIP,
-    OK,
-    RELATIONS,
-    TRAIL,
-    propagate,
-    reset,
-    shrink,
-    undo,
-)
+from go_rl.solvers.propagation import propagate, reset, undo
 from go_rl.solvers.ring_instance import RingInstance, ring_instance
 
 OPEN = -1

@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
+from go_rl.solvers.domains import BETWEEN, CLASH_BLOCK, CLASH_RULE, MEMORY, NO_SKIP, ORDER, TRIANGLE
 from go_rl.solvers.network import State
-from go_rl.solvers.propagation import (
-    BETWEEN,
-    CLASH_BLOCK,
-    CLASH_RULE,
-    MEMORY,
-    NO_SKIP,
-    ORDER,
-    TRIANGLE,
-)
 from go_rl.solvers.ring_instance import RingInstance
 
 RULE_NAMES = {

@@ -16,10 +16,11 @@ from go_rl.core import Problem, SolverError, Status
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.simulate.bitset import bit, lowest, membership
 from go_rl.simulate.replication import presence
+from go_rl.solvers.domains import OK
 from go_rl.solvers.explain import explain
 from go_rl.solvers.linear_cuts import expected_chips, guided_order, sample_cuts
 from go_rl.solvers.network import Network, State, new_state
-from go_rl.solvers.propagation import OK, reset, undo
+from go_rl.solvers.propagation import reset, undo
 from go_rl.solvers.ring_instance import RingInstance, ring_instance, without_copied
 from go_rl.solvers.tree_search import EXHAUSTED, FOUND, NO_PROPOSAL, search
 

@@ -13,18 +13,10 @@ import numpy as np
 from numba import njit
 
 from go_rl.simulate.bitset import bit, lowest, up_to
+from go_rl.solvers.chip_counts import limit_reach
+from go_rl.solvers.domains import DONE, NO_SKIP, OK, RELATIONS, TRAIL, shrink
 from go_rl.solvers.network import Network, State
-from go_rl.solvers.propagation import (
-    DONE,
-    NO_SKIP,
-    OK,
-    RELATIONS,
-    TRAIL,
-    limit_reach,
-    propagate,
-    shrink,
-    undo,
-)
+from go_rl.solvers.propagation import propagate, undo
 
 FOUND, EXHAUSTED, STOPPED = 0, 1, 2
 """How a search ended: a partition, a proof that none exists, too many failures."""

@@ -10,19 +10,9 @@ from reference.small_rings import ring_problem
 
 from go_rl.simulate.bitset import ONE, membership
 from go_rl.solvers import ring_instance
+from go_rl.solvers.domains import DONE, NO_SKIP, OK, RELATIONS, SIZE, TRAIL, shrink
 from go_rl.solvers.network import State, new_state
-from go_rl.solvers.propagation import (
-    DONE,
-    NO_SKIP,
-    OK,
-    RELATIONS,
-    SIZE,
-    TRAIL,
-    propagate,
-    reset,
-    shrink,
-    undo,
-)
+from go_rl.solvers.propagation import propagate, reset, undo
 from go_rl.solvers.ring_instance import RingInstance
 
 DECISIONS = 5
