@@ -34,7 +34,7 @@ def replicated_nodes(problem: Problem) -> Bool[np.ndarray, "N"]:
         return allowed
     limit = REPLICATE_SHARE * problem.work[np.isfinite(problem.work)].sum()
     smallest = min(chip.memory_bytes for chip in problem.package.chips)
-    allowed = (problem.work <= limit) & (problem.streamed_bytes == 0) & ~_shared(graph)
+    allowed = (problem.work <= limit) & (problem.streamed_bytes == 0) & ~shares_device(graph)
     if problem.memory:
         allowed &= problem.weight_bytes <= LARGEST_COPY * smallest
     if problem.rules.relay:
@@ -46,8 +46,8 @@ def replicated_nodes(problem: Problem) -> Bool[np.ndarray, "N"]:
     return chosen if not chosen.all() else np.zeros_like(chosen)
 
 
-def _shared(graph: OpGraph) -> Bool[np.ndarray, "N"]:
-    """Nodes whose colocation class has several members."""
+def shares_device(graph: OpGraph) -> Bool[np.ndarray, "N"]:
+    """Return [N] the nodes whose colocation class has several members: they are never copied."""
     classes = graph.colocation
     if (classes == FREE).all():
         return np.zeros(graph.num_nodes, np.bool_)

@@ -50,8 +50,14 @@ class RingInstance:
         return np.flatnonzero(self.block_of == block)
 
 
-def ring_instance(problem: Problem) -> RingInstance:
+def ring_instance(
+    problem: Problem, replicated: Bool[np.ndarray, "N"] | None = None
+) -> RingInstance:
     """Reduce a ring problem.
+
+    Args:
+        problem: a problem with the ring's objective.
+        replicated: [N] nodes to copy; None: those of `replicated_nodes`.
 
     Raises:
         ProblemError: the objective is not the ring's.
@@ -59,7 +65,7 @@ def ring_instance(problem: Problem) -> RingInstance:
     if problem.objective is not Objective.RING:
         raise ProblemError(f"the ring solver cannot work on objective {problem.objective}")
     graph = problem.graph
-    replicated = replicated_nodes(problem)
+    replicated = replicated_nodes(problem) if replicated is None else replicated
     block_of, leader = _blocks(problem, replicated)
     blocks, chips = len(leader), problem.package.num_chips
     ends = np.stack([block_of[graph.senders], block_of[graph.receivers]])
@@ -275,6 +281,8 @@ def _start(
             conflict = f"rule supported: no chip can run node {name!r}"
     for node, chip in problem.fixed.items():
         block = block_of[node]
+        if block == REPLICATED:
+            continue
         start[block] &= np.int64(1) << np.int64(chip)
         if start[block] == 0:
             conflict = (

@@ -6,6 +6,7 @@ import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import no_type_check
 
 import numpy as np
@@ -22,6 +23,7 @@ from go_rl.solvers.linear_cuts import expected_chips, guided_order, sample_cuts
 from go_rl.solvers.network import Network, State, new_state
 from go_rl.solvers.propagation import reset, undo
 from go_rl.solvers.ring_instance import RingInstance, ring_instance, without_copied
+from go_rl.solvers.stage_costs import other_copies
 from go_rl.solvers.tree_search import EXHAUSTED, FOUND, NO_PROPOSAL, search
 
 CODE = {status: i for i, status in enumerate(STATUS_CODES)}
@@ -260,7 +262,7 @@ class RingSolver:
             _to_nodes(inst.block_of, inst.replicated, inst.leader, self._offsets,
                       self._receivers, chip, block_mask, device, mask)  # fmt: skip
             status[0] = CODE[Status.OK]
-        elif verdict == EXHAUSTED and not inst.replicated.any():
+        elif verdict == EXHAUSTED and self._impossible:
             status[0] = CODE[Status.INFEASIBLE]
 
     def _borrow(self) -> State:
@@ -285,11 +287,34 @@ class RingSolver:
 
     def _judge_failure(self) -> Status:
         """A clash at the root proves infeasibility, unless other copies might have avoided it."""
-        if not self.instance.replicated.any():
-            return Status.INFEASIBLE
-        rest = without_copied(self.instance)
-        proved = rest.conflict or reset(rest.net, new_state(rest.net)) != OK
-        return Status.INFEASIBLE if proved else Status.GAVE_UP
+        return Status.INFEASIBLE if self._impossible else Status.GAVE_UP
+
+    @cached_property
+    def _impossible(self) -> bool:
+        """Whether no plan exists even without the nodes that it may copy; asked once this
+        solver's own search has failed for good."""
+        copyable = self.instance.replicated | other_copies(self.instance)
+        if not copyable.any():
+            return True
+        if copyable.all():
+            return False
+        rest = without_copied(ring_instance(self.problem, copyable))
+        state = new_state(rest.net)
+        if rest.conflict or reset(rest.net, state) != OK:
+            return True
+        blocks = rest.num_blocks
+        verdict, _ = search(
+            rest.net,
+            state,
+            np.zeros((blocks, rest.net.chips)),
+            np.full(blocks, NO_PROPOSAL, np.int16),
+            np.arange(blocks),
+            self.options.full_failures,
+            False,
+            np.array([0], np.uint64),
+            np.empty((blocks + 1, 6), np.int64),
+        )
+        return verdict == EXHAUSTED
 
     def without_copies(self) -> RingSolver:
         """Return a solver for the same problem that copies no node."""

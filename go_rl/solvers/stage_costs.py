@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float64, Int, Int64
 
 from go_rl.core import FREE, Problem
 from go_rl.core.problem import REPLICATE_SHARE
+from go_rl.simulate.replication import shares_device
 from go_rl.solvers.heads_tails import sums_before
 from go_rl.solvers.ring_instance import RingInstance
 
@@ -125,7 +126,7 @@ def other_copies(instance: RingInstance) -> Bool[np.ndarray, "N"]:
     cone = sums_before(offsets.astype(np.int64), graph.senders[edges], work)
     read = np.bincount(graph.senders, minlength=graph.num_nodes) > 0
     limit = REPLICATE_SHARE * float(work.sum()) * (1 + ROUNDING)
-    return (cone <= limit) & read & ~instance.replicated
+    return (cone <= limit) & read & ~instance.replicated & ~shares_device(graph)
 
 
 def _copies(instance: RingInstance) -> tuple[Copies, ...]:
