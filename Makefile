@@ -27,8 +27,12 @@ test: $(STAMP)
 test-slow: $(STAMP)
 	$(BIN)/pytest -m slow
 
+# Hours. DATA holds the public graphs and timings that some scripts compare with.
+DATA ?= ../shared/data
 bench: $(STAMP)
-	for script in experiments/*.py; do echo "== $$script"; $(BIN)/python "$$script"; done
+	$(BIN)/python experiments/cost_analysis_agreement.py
+	for script in allocator dnn_partitioning pricing_speed ring_quality solver_speed; do \
+	  echo "== $$script"; $(BIN)/python experiments/$$script.py --data $(DATA); done
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

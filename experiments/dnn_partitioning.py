@@ -64,7 +64,7 @@ class Options:
     """Command line of this experiment."""
 
     data: Path
-    """Folder with the graphs."""
+    """Folder with ``throughput`` and ``latency``, or the one that holds ``dnn-partitioning``."""
     seconds: float = 120.0
     """Time limit of each graph, proof of the bound included."""
     objective: Literal["max-load", "latency", "both"] = "both"
@@ -94,6 +94,8 @@ class Row:
 
 def main(options: Options) -> None:
     """Run every graph and write the tables, after each row."""
+    if (options.data / "dnn-partitioning").is_dir():
+        options = replace(options, data=options.data / "dnn-partitioning")
     jobs = ((Objective.MAX_LOAD, "throughput", MAX_LOAD), (Objective.LATENCY, "latency", LATENCY))
     for objective, folder, references in jobs:
         if options.objective not in ("both", str(objective)):
