@@ -314,6 +314,11 @@ def _start(
 
 def _no_room(problem: Problem, weight: np.ndarray, block: int, node: int) -> str:
     name, total = problem.graph.names[node], sum(c.memory_bytes for c in problem.package.chips)
+    if weight.sum() > total:
+        return (
+            f"rule memory: all weights together are {weight.sum() / 1e6:.1f} MB, the chips of "
+            f"{problem.package.name!r} hold {total / 1e6:.1f} MB"
+        )
     return (
         f"rule memory: no chip can take node {name!r} with {weight[block] / 1e6:.1f} MB of weights "
         f"and all that must come before and after it ({weight.sum() / 1e6:.1f} MB in all, "

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float, Float64, Int, Int8, Int16, Int64
 from numba import njit
 
-from go_rl.core import Problem, SolverError, Status
+from go_rl.core import FREE, Problem, SolverError, Status
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.simulate.bitset import bit, lowest, membership
 from go_rl.simulate.replication import presence
@@ -294,7 +294,7 @@ class RingSolver:
         """Whether no plan exists even without the nodes that it may copy; asked once this
         solver's own search has failed for good."""
         copyable = self.instance.replicated | other_copies(self.instance)
-        if not copyable.any():
+        if not copyable.any() or self._overfull():
             return True
         if copyable.all():
             return False
@@ -315,6 +315,16 @@ class RingSolver:
             np.empty((blocks + 1, 6), np.int64),
         )
         return verdict == EXHAUSTED
+
+    def _overfull(self) -> bool:
+        """Whether all weights, each kept once, exceed all memory: no copy helps against that."""
+        if not self.problem.memory:
+            return False
+        group, size = self.problem.graph.weight_group, self.problem.weight_bytes
+        tied = np.zeros(int(group.max(initial=FREE)) + 1)
+        np.maximum.at(tied, group[group != FREE], size[group != FREE])
+        room = sum(chip.memory_bytes for chip in self.problem.package.chips)
+        return bool(size[group == FREE].sum() + tied.sum() > room)
 
     def without_copies(self) -> RingSolver:
         """Return a solver for the same problem that copies no node."""

@@ -79,6 +79,14 @@ def test_infeasible_is_claimed_where_copies_do_not_matter():
     assert "no-skip" in samples.detail or "memory" in samples.detail
 
 
+def test_infeasible_is_claimed_when_all_weights_exceed_all_memory():
+    """Chips hold 100 bytes each; nodes 0 and 1 need 250 together, and node 0 may be copied."""
+    problem = ring_problem(
+        3, [(0, 1), (0, 2)], 2, "default", weights=[150.0, 100.0, 0.0], seconds=[0.0, 1.0, 1.0]
+    )
+    assert STATUS_CODES[RingSolver(problem).sample().status[0]] is Status.INFEASIBLE
+
+
 def test_python_constraint_lists_what_brute_force_lists():
     sizes = []
     for seed in range(250):
