@@ -15,6 +15,7 @@ from scipy.sparse.csgraph import connected_components
 
 from go_rl.core import Problem
 from go_rl.solvers import RingInstance
+from go_rl.solvers.condensation import sorted_rows, topological_numbers
 from go_rl.solvers.stage_costs import other_copies, weights_of_homes
 
 DROPPED = -1
@@ -119,7 +120,7 @@ def contracted(units: RingUnits, longest: float) -> RingUnits:
     count, component = connected_components(matrix, directed=True, connection="strong")
     if count == units.num_units:
         return units
-    number = _topological_numbers(edges_u, units.succ, component, count)
+    number = topological_numbers(edges_u, units.succ, component)
     merged = number[component]
     work, weight = np.zeros(count), np.zeros(count)
     np.add.at(work, merged, units.work)
@@ -144,34 +145,6 @@ def _plain_edges(units: RingUnits, merged: np.ndarray) -> tuple[np.ndarray, np.n
     return merged[rows], merged[units.succ]
 
 
-def _topological_numbers(
-    senders: np.ndarray, receivers: np.ndarray, component: np.ndarray, count: int
-) -> np.ndarray:
-    """Number components so that edges ascend: the last member in topological order would not do,
-    the first would not either; Kahn's algorithm, stable by first member."""
-    import heapq
-
-    first = np.full(count, len(component))
-    np.minimum.at(first, component, np.arange(len(component)))
-    ends = np.stack([component[senders], component[receivers]])
-    ends = np.unique(ends[:, ends[0] != ends[1]], axis=1)
-    starts = np.searchsorted(ends[0], np.arange(count + 1))
-    waiting = np.bincount(ends[1], minlength=count)
-    ready = [(int(first[c]), int(c)) for c in np.flatnonzero(waiting == 0)]
-    heapq.heapify(ready)
-    number = np.zeros(count, np.int64)
-    placed = 0
-    while ready:
-        _, c = heapq.heappop(ready)
-        number[c] = placed
-        placed += 1
-        for d in ends[1, starts[c] : starts[c + 1]].tolist():
-            waiting[d] -= 1
-            if waiting[d] == 0:
-                heapq.heappush(ready, (int(first[d]), d))
-    return number
-
-
 def _assemble(
     work: np.ndarray,
     weight: np.ndarray,
@@ -193,25 +166,19 @@ def _assemble(
         np.maximum.at(busy, which, seconds)
     edges = table[:, 2:] if plain is None else np.column_stack(plain)
     edges = np.unique(edges[edges[:, 0] != edges[:, 1]], axis=0).reshape(-1, 2)
-    pred_ptr, pred = _rows(edges[:, 1], edges[:, 0], units)
-    succ_ptr, succ = _rows(edges[:, 0], edges[:, 1], units)
+    pred_ptr, pred = sorted_rows(edges[:, 1], edges[:, 0], units)
+    succ_ptr, succ = sorted_rows(edges[:, 0], edges[:, 1], units)
     return RingUnits(
         work=work,
         weight=weight,
         unit_of=unit_of,
         pred_ptr=pred_ptr,
-        pred=pred,
+        pred=pred.astype(np.int32),
         succ_ptr=succ_ptr,
-        succ=succ,
+        succ=succ.astype(np.int32),
         tensor_seconds=busy,
         tensor_source=table[starts, 2].astype(np.int32),
         use_ptr=np.r_[starts, len(table)].astype(np.int64),
         user=table[:, 3].astype(np.int32),
         latency=latency,
     )
-
-
-def _rows(keys: np.ndarray, values: np.ndarray, rows: int) -> tuple[np.ndarray, np.ndarray]:
-    offsets = np.zeros(rows + 1, np.int64)
-    np.cumsum(np.bincount(keys, minlength=rows), out=offsets[1:])
-    return offsets, values[np.lexsort((values, keys))].astype(np.int32)

@@ -87,12 +87,6 @@ def members(x: int) -> int:
     return ((x * 0x0101010101010101) >> 56) & 0xFF
 
 
-def chip_set(members: np.ndarray) -> np.ndarray:
-    """Return [...] words for boolean membership [..., chips]."""
-    weights = ONE << np.arange(members.shape[-1], dtype=np.int64)
-    return (members * weights).sum(axis=-1, dtype=np.int64)
-
-
 def membership(words: np.ndarray, chips: int) -> np.ndarray:
     """Return boolean membership [..., chips] for words [...]."""
     return (words[..., None] >> np.arange(chips, dtype=np.int64)) & 1 == 1

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Float64, Int16, Int64
 
-from go_rl.core import Problem, SolverError, Status
+from go_rl.core import Problem, Status
 from go_rl.simulate.bitset import ONE
 from go_rl.solvers.custom_constraint import CustomConstraint
 from go_rl.solvers.domain_store import DomainStore
-from go_rl.solvers.ring_solver import CODE, Samples
+from go_rl.solvers.ring_solver import CODE, Samples, log_prob_rows
 from go_rl.solvers.tree_search import draw
 
 MAX_FAILURES = 2_000
@@ -58,7 +58,7 @@ def sample_with_constraints(
         SolverError: shapes do not fit, or a constraint names a node or chip that does not exist.
     """
     store = DomainStore(problem, constraints)
-    rows = _rows(problem, log_probs, batch)
+    rows = log_prob_rows(problem, log_probs, batch)
     batch = max(batch, len(rows))
     nodes = problem.graph.num_nodes
     device, mask = np.zeros((batch, nodes), np.int16), np.zeros((batch, nodes), np.int64)
@@ -133,21 +133,3 @@ def _masks(
     for level in levels:
         mask[store.instance.leader[level.block]] = level.domain
     return mask
-
-
-def _rows(
-    problem: Problem, log_probs: np.ndarray | None, batch: int
-) -> Float64[np.ndarray, "B N k"]:
-    nodes, chips = problem.graph.num_nodes, problem.package.num_chips
-    if batch < 1:
-        raise SolverError(f"batch must be >= 1, not {batch}")
-    if log_probs is None:
-        return np.zeros((1, nodes, chips))
-    if log_probs.ndim not in (2, 3) or log_probs.shape[-2:] != (nodes, chips):
-        raise SolverError(
-            f"log_probs must be [{nodes}, {chips}] or [B, {nodes}, {chips}], "
-            f"not {list(log_probs.shape)}"
-        )
-    if np.isnan(log_probs).any() or (log_probs == np.inf).any():
-        raise SolverError("log_probs must not hold NaN or +inf")
-    return (log_probs if log_probs.ndim == 3 else log_probs[None]).astype(np.float64)

@@ -18,6 +18,7 @@ from go_rl.core import FREE, Objective, Problem, ProblemError
 from go_rl.simulate.bitset import ALL
 from go_rl.simulate.replication import replicated_nodes
 from go_rl.solvers.between import between_triples
+from go_rl.solvers.condensation import sorted_rows, topological_numbers
 from go_rl.solvers.heads_tails import counts_after, counts_before, sums_after, sums_before
 from go_rl.solvers.network import Network
 
@@ -71,8 +72,8 @@ def ring_instance(
     ends = np.stack([block_of[graph.senders], block_of[graph.receivers]])
     ends = ends[:, (ends[0] != ends[1]) & (ends >= 0).all(axis=0)]
     ends = np.unique(ends, axis=1)
-    pred_ptr, pred = _rows(ends[1], ends[0], blocks)
-    succ_ptr, succ = _rows(ends[0], ends[1], blocks)
+    pred_ptr, pred = sorted_rows(ends[1], ends[0], blocks)
+    succ_ptr, succ = sorted_rows(ends[0], ends[1], blocks)
     weight, group_ptr, group, group_bytes = _weights(problem, replicated, block_of, blocks)
     capacity = np.array([min(c.memory_bytes, 2**62) for c in problem.package.chips], np.int64)
     rows = (pred_ptr, pred), (succ_ptr, succ)
@@ -86,7 +87,7 @@ def ring_instance(
         if problem.rules.triangle
         else np.zeros((0, 3), np.int32)
     )
-    triple_ptr, triple_of = _rows(
+    triple_ptr, triple_of = sorted_rows(
         triples.T.reshape(-1), np.tile(np.arange(len(triples), dtype=np.int32), 3), blocks
     )
     return RingInstance(
@@ -148,12 +149,6 @@ def without_copied(instance: RingInstance) -> RingInstance:
     )
 
 
-def _rows(keys: np.ndarray, values: np.ndarray, rows: int) -> tuple[np.ndarray, np.ndarray]:
-    offsets = np.zeros(rows + 1, np.int64)
-    np.cumsum(np.bincount(keys, minlength=rows), out=offsets[1:])
-    return offsets, values[np.lexsort((values, keys))].astype(np.int64)
-
-
 def _blocks(
     problem: Problem, replicated: np.ndarray
 ) -> tuple[Int32[np.ndarray, "N"], Int32[np.ndarray, "M"]]:
@@ -187,31 +182,14 @@ def _colocation_ring(colocation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _number_components(
     senders: np.ndarray, receivers: np.ndarray, component: np.ndarray, replicated: np.ndarray
 ) -> tuple[Int32[np.ndarray, "N"], Int32[np.ndarray, "M"]]:
-    """Sort the components topologically, stable by their first node."""
-    import heapq
-
-    count = int(component.max()) + 1
-    first = np.full(count, len(component))
+    """Number the components topologically; those that a replicated node leads get no number."""
+    in_order = np.argsort(topological_numbers(senders, receivers, component))
+    first = np.full(len(in_order), len(component))
     np.minimum.at(first, component, np.arange(len(component)))
-    ends = np.stack([component[senders], component[receivers]])
-    ends = np.unique(ends[:, ends[0] != ends[1]], axis=1)
-    successors: list[list[int]] = [[] for _ in range(count)]
-    indegree = np.bincount(ends[1], minlength=count)
-    for a, b in ends.T.tolist():
-        successors[a].append(b)
-    ready = [(int(first[c]), int(c)) for c in np.flatnonzero(indegree == 0)]
-    heapq.heapify(ready)
-    number, leaders = np.full(count, REPLICATED, np.int32), []
-    while ready:
-        node, c = heapq.heappop(ready)
-        if not replicated[node]:
-            number[c] = len(leaders)
-            leaders.append(node)
-        for b in successors[c]:
-            indegree[b] -= 1
-            if indegree[b] == 0:
-                heapq.heappush(ready, (int(first[b]), b))
-    return number[component], np.array(leaders, np.int32)
+    kept = in_order[~replicated[first[in_order]]]
+    number = np.full(len(in_order), REPLICATED, np.int32)
+    number[kept] = np.arange(len(kept))
+    return number[component], first[kept].astype(np.int32)
 
 
 def _weights(
@@ -235,7 +213,7 @@ def _weights(
         needed = extra if shared == FREE else shared
         pairs |= {(b, needed) for b in _consumer_blocks(problem, replicated, block_of, int(node))}
     pairs_array = np.array(sorted(pairs), np.int64).reshape(-1, 2)
-    group_ptr, group = _rows(pairs_array[:, 0], pairs_array[:, 1], blocks)
+    group_ptr, group = sorted_rows(pairs_array[:, 0], pairs_array[:, 1], blocks)
     return weight, group_ptr, group, np.concatenate([sizes, size[copies]])
 
 

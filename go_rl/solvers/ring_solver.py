@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import no_type_check
 
@@ -204,20 +204,8 @@ class RingSolver:
         return self._run(rows, blocks, max(len(proposals), rows.shape[0]), seed)
 
     def _rows(self, log_probs: np.ndarray | None, batch: int) -> Float64[np.ndarray, "B M k"]:
-        nodes, chips = self.problem.graph.num_nodes, self.problem.package.num_chips
-        if batch < 1:
-            raise SolverError(f"batch must be >= 1, not {batch}")
-        if log_probs is None:
-            return np.zeros((1, self.instance.num_blocks, chips))
-        if log_probs.shape[-2:] != (nodes, chips) or log_probs.ndim not in (2, 3):
-            raise SolverError(
-                f"log_probs must be [{nodes}, {chips}] or [B, {nodes}, {chips}], "
-                f"not {list(log_probs.shape)}"
-            )
-        if np.isnan(log_probs).any() or (log_probs == np.inf).any():
-            raise SolverError("log_probs must not hold NaN or +inf")
-        rows = log_probs if log_probs.ndim == 3 else log_probs[None]
-        return np.ascontiguousarray(rows[:, self.instance.leader], np.float64)
+        rows = log_prob_rows(self.problem, log_probs, batch)
+        return np.ascontiguousarray(rows[:, self.instance.leader])
 
     def _run(self, rows: np.ndarray, proposals: np.ndarray, batch: int, seed: int) -> Samples:
         nodes = self.problem.graph.num_nodes
@@ -326,10 +314,28 @@ class RingSolver:
         room = sum(chip.memory_bytes for chip in self.problem.package.chips)
         return bool(size[group == FREE].sum() + tied.sum() > room)
 
-    def without_copies(self) -> RingSolver:
-        """Return a solver for the same problem that copies no node."""
-        rules = replace(self.problem.rules, replicate=False)
-        return RingSolver(replace(self.problem, rules=rules), self.options)
+
+def log_prob_rows(
+    problem: Problem, log_probs: np.ndarray | None, batch: int
+) -> Float64[np.ndarray, "B N k"]:
+    """Return [B, N, chips] checked log-probabilities; [1, N, chips] where all samples share them.
+
+    Raises:
+        SolverError: the shape does not fit the problem, NaN or +inf, or ``batch`` is below 1.
+    """
+    nodes, chips = problem.graph.num_nodes, problem.package.num_chips
+    if batch < 1:
+        raise SolverError(f"batch must be >= 1, not {batch}")
+    if log_probs is None:
+        return np.zeros((1, nodes, chips))
+    if log_probs.ndim not in (2, 3) or log_probs.shape[-2:] != (nodes, chips):
+        raise SolverError(
+            f"log_probs must be [{nodes}, {chips}] or [B, {nodes}, {chips}], "
+            f"not {list(log_probs.shape)}"
+        )
+    if np.isnan(log_probs).any() or (log_probs == np.inf).any():
+        raise SolverError("log_probs must not hold NaN or +inf")
+    return (log_probs if log_probs.ndim == 3 else log_probs[None]).astype(np.float64, copy=False)
 
 
 def _seed(seed: int, index: int) -> np.uint64:

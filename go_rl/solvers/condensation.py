@@ -1,0 +1,47 @@
+"""Blocks of nodes as the nodes of a smaller graph: their topological numbers and their rows."""
+
+from __future__ import annotations
+
+import heapq
+
+import numpy as np
+from jaxtyping import Int, Int64
+
+
+def topological_numbers(
+    senders: Int[np.ndarray, "E"], receivers: Int[np.ndarray, "E"], component: Int[np.ndarray, "N"]
+) -> Int64[np.ndarray, "C"]:
+    """Return [C] the place of each component in a topological order of components, stable by first
+    member (Kahn's algorithm: neither the first nor the last member alone would ascend).
+
+    ``component`` [N] numbers the strongly connected components of the graph's nodes.
+    """
+    count = int(component.max()) + 1
+    first = np.full(count, len(component))
+    np.minimum.at(first, component, np.arange(len(component)))
+    ends = np.stack([component[senders], component[receivers]])
+    ends = np.unique(ends[:, ends[0] != ends[1]], axis=1)
+    starts = np.searchsorted(ends[0], np.arange(count + 1))
+    waiting = np.bincount(ends[1], minlength=count)
+    ready = [(int(first[c]), int(c)) for c in np.flatnonzero(waiting == 0)]
+    heapq.heapify(ready)
+    number = np.zeros(count, np.int64)
+    placed = 0
+    while ready:
+        _, c = heapq.heappop(ready)
+        number[c] = placed
+        placed += 1
+        for d in ends[1, starts[c] : starts[c + 1]].tolist():
+            waiting[d] -= 1
+            if waiting[d] == 0:
+                heapq.heappush(ready, (int(first[d]), d))
+    return number
+
+
+def sorted_rows(
+    keys: Int[np.ndarray, "X"], values: Int[np.ndarray, "X"], rows: int
+) -> tuple[Int64[np.ndarray, "R"], Int64[np.ndarray, "X"]]:
+    """Return compressed rows ``(offsets [rows + 1], values [X])``; values ascend within a row."""
+    offsets = np.zeros(rows + 1, np.int64)
+    np.cumsum(np.bincount(keys, minlength=rows), out=offsets[1:])
+    return offsets, values[np.lexsort((values, keys))].astype(np.int64)
