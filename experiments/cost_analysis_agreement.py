@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import jax
-from jax_models import MODELS, Model
 
 from go_rl.readers.jax_inline import JaxOptions
 from go_rl.readers.jax_reader import trace_jax
+from go_rl.zoo.models import MODELS, Model
 
 RESULTS = Path(__file__).parent / "results"
 

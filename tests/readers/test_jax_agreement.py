@@ -17,7 +17,8 @@ from go_rl.zoo.bert import bert_base, bert_base_training
 sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
 
 from cost_analysis_agreement import compare
-from jax_models import MODELS
+
+from go_rl.zoo.models import MODELS
 
 QUICK = frozenset(
     ("mlp-training", "lenet-training", "dcgan", "mixture-of-experts", "vae", "gru", "neural-ode")

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import flax.linen as nn
 
 from go_rl.zoo.bert import bert_base, bert_base_training
-from jax_models import relational, sequence, vision
-from jax_models.building import Built, flax_model, floats, integers, key, training
+from go_rl.zoo.models import relational, sequence, vision
+from go_rl.zoo.models.building import Built, flax_model, floats, integers, key, training
 
 
 @dataclass(frozen=True)

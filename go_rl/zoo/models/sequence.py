@@ -8,7 +8,7 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
-from jax_models.vision import EncoderBlock
+from go_rl.zoo.models.vision import EncoderBlock
 
 
 class GPT(nn.Module):
