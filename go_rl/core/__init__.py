@@ -14,6 +14,7 @@ from go_rl.core.errors import (
     SearchError,
     SolverError,
     UnknownOperatorError,
+    ZooError,
 )
 from go_rl.core.evaluation import Evaluation, Status
 from go_rl.core.graph_builder import GraphBuilder, Node
@@ -63,6 +64,7 @@ __all__ = [
     "UnknownOperatorError",
     "Verdict",
     "Violation",
+    "ZooError",
     "check_graph",
     "check_plan",
     "legal",

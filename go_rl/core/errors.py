@@ -46,6 +46,10 @@ class EnvironmentUseError(GoRLError):
     """A Gymnasium environment was configured or used wrongly."""
 
 
+class ZooError(GoRLError):
+    """The model zoo has no such graph or split, or its frozen files do not fit its index."""
+
+
 class MissingDependencyError(GoRLError):
     """An optional dependency is needed; the message carries the command that installs it."""
 

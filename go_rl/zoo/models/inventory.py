@@ -1,0 +1,23 @@
+"""Every network of the zoo, as the recipes that `go_rl.zoo.freeze` traces.
+
+Importing this file imports JAX and flax; the frozen graphs (`go_rl.zoo.zoo_graph`) need neither.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+
+from go_rl.zoo.models.zoo_model import ZooModel
+
+MODULES = ("keras_applications", "vision_entries", "language", "speech", "recommendation")
+"""Files of this folder that export ``ENTRIES``."""
+
+
+def _entries(module: str) -> tuple[ZooModel, ...]:
+    name = f"go_rl.zoo.models.{module}"
+    return import_module(name).ENTRIES if find_spec(name) is not None else ()
+
+
+ZOO_MODELS: tuple[ZooModel, ...] = tuple(entry for m in MODULES for entry in _entries(m))
+"""All recipes; names are unique."""

@@ -1,0 +1,36 @@
+"""Which zoo graphs are trained on, choose the checkpoint, and are never seen before the test.
+
+Families are kept whole: no family of the validation or test graphs has a member in training.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+Split = Literal["train", "validation", "test", "extra", "training-form"]
+SPLITS: tuple[str, ...] = get_args(Split)
+"""train, validation, test: inference graphs for the policy; extra: further members of the held-out
+families, and graphs beyond the usual size; training-form: one training step."""
+
+VALIDATION_FAMILIES = ("densenet", "mixer", "moe", "ssd", "wavernn")
+TEST_FAMILIES = ("bert", "convdraw", "dlrm", "gnmt", "inception", "nasnet", "t5", "unet")
+
+VALIDATION = ("densenet121", "mixer-s16", "ssd-mobilenet")
+TEST = (
+    "inception-v3", "inception-resnet-v2", "nasnet-mobile", "nasnet-large", "unet", "unet-deep",
+    "convdraw", "convdraw-long",
+)  # fmt: skip
+EXTRA: tuple[str, ...] = ()
+"""Graphs of training families that are left out of training all the same."""
+
+
+def split_of(name: str, family: str, training: bool) -> Split:
+    """Return the part of the split that a zoo graph belongs to."""
+    if training:
+        return "training-form"
+    if name in VALIDATION:
+        return "validation"
+    if name in TEST:
+        return "test"
+    held_out = family in VALIDATION_FAMILIES or family in TEST_FAMILIES
+    return "extra" if held_out or name in EXTRA else "train"
