@@ -34,25 +34,38 @@ class BertConfig:
 def bert_base(
     batch: int = 1, sequence: int = 128, layers: int = 12, mlm_head: bool = False
 ) -> tuple[Callable[..., Any], tuple[Any, ...], tuple[int, ...]]:
+    """Return BERT-base with an attention mask; see `bert`."""
+    return bert(BertConfig(layers=layers), batch, sequence, mlm_head=mlm_head)
+
+
+def bert(
+    config: BertConfig,
+    batch: int = 1,
+    sequence: int = 128,
+    *,
+    masked: bool = True,
+    mlm_head: bool = False,
+) -> tuple[Callable[..., Any], tuple[Any, ...], tuple[int, ...]]:
     """Return ``(function, abstract args, positions of weights)`` of the encoder's forward pass.
 
     The function maps parameters, token ids, token types and attention mask (all [batch, sequence],
     int32) to the last hidden states [batch, sequence, hidden] and the pooled output
     [batch, hidden]; with ``mlm_head`` to the logits over the vocabulary (tied embedding) instead.
+    Without ``masked`` there is no attention mask: every sequence has full length, and nothing but
+    the hidden states joins one layer to the next.
     """
-    config = BertConfig(layers=layers)
     if not 1 <= sequence <= config.positions:
-        raise ReadError(f"bert_base: sequence {sequence} must be 1..{config.positions}")
+        raise ReadError(f"bert: sequence {sequence} must be 1..{config.positions}")
     tokens = jax.ShapeDtypeStruct((batch, sequence), jnp.int32)
     parameters = bert_parameters(config, mlm_head)
 
-    def bert(params: Params, token_ids: Any, token_types: Any, attention_mask: Any) -> Any:
+    def bert(params: Params, token_ids: Any, token_types: Any, attention_mask: Any = None) -> Any:
         states = encode(params, config, token_ids, token_types, attention_mask)
         if mlm_head:
             return _mlm_logits(params, states)
         return states, jnp.tanh(_dense(params["pooler"], states[:, 0]))
 
-    return bert, (parameters, tokens, tokens, tokens), (0,)
+    return bert, (parameters, *[tokens] * (3 if masked else 2)), (0,)
 
 
 def bert_base_training(
@@ -93,14 +106,16 @@ def bert_parameters(config: BertConfig, mlm_head: bool = False) -> dict[str, Any
 def encode(
     params: Params, config: BertConfig, token_ids: Any, token_types: Any, attention_mask: Any
 ) -> Any:
-    """Return the last hidden states, [batch, sequence, hidden]."""
+    """Return the last hidden states, [batch, sequence, hidden]; mask None: full length."""
     tables = params["embeddings"]
     with jax.named_scope("embeddings"):
         word = jnp.take(tables["word"], token_ids, axis=0, mode="clip")
         kind = jnp.take(tables["token_type"], token_types, axis=0, mode="clip")
         place = tables["position"][: token_ids.shape[1]]
         states = _layer_norm(tables["norm"], word + kind + place)
-    bias = (1.0 - attention_mask[:, None, None, :].astype(jnp.float32)) * -1e9
+    bias = None
+    if attention_mask is not None:
+        bias = (1.0 - attention_mask[:, None, None, :].astype(jnp.float32)) * -1e9
     for i in range(config.layers):
         with jax.named_scope(f"encoder/layer_{i}"):
             states = _layer(params["encoder"][f"layer_{i}"], config, states, bias)
@@ -124,7 +139,9 @@ def _attention(params: Params, heads: int, states: Any, bias: Any) -> Any:
 
     query, key, value = split("query"), split("key"), split("value")
     scores = jnp.einsum("bqhd,bkhd->bhqk", query, key) / (hidden // heads) ** 0.5
-    mixed = jnp.einsum("bhqk,bkhd->bqhd", jax.nn.softmax(scores + bias), value)
+    if bias is not None:
+        scores = scores + bias
+    mixed = jnp.einsum("bhqk,bkhd->bqhd", jax.nn.softmax(scores), value)
     return _dense(params["output"], mixed.reshape(batch, sequence, hidden))
 
 

@@ -1,0 +1,93 @@
+"""Multi-head attention and the blocks around it, from which the transformers are built."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import flax.linen as nn
+import jax.numpy as jnp
+
+FORBIDDEN = -1e9
+"""Added to the score of a position that may not be attended to."""
+
+
+class Attention(nn.Module):
+    """Scaled dot-product attention (Vaswani et al. 2017, section 3.2).
+
+    ``x`` is [batch, queries, width], ``memory`` [batch, keys, width], ``bias`` is added to the
+    scores [batch, heads, queries, keys].
+    """
+
+    heads: int
+    size: int
+    """Width of one head."""
+    use_bias: bool = True
+    scaled: bool = True
+    """T5 leaves the scaling to its initialisation."""
+
+    @nn.compact
+    def __call__(self, x: Any, memory: Any = None, bias: Any = None) -> Any:
+        memory = x if memory is None else memory
+        query = self._split("query", x)
+        key, value = self._split("key", memory), self._split("value", memory)
+        scores = jnp.einsum("bqhd,bkhd->bhqk", query, key)
+        if self.scaled:
+            scores = scores / self.size**0.5
+        if bias is not None:
+            scores = scores + bias
+        mixed = jnp.einsum("bhqk,bkhd->bqhd", nn.softmax(scores), value)
+        merge = nn.DenseGeneral(
+            x.shape[-1], axis=(-2, -1), use_bias=self.use_bias, name="attention_output"
+        )
+        return merge(mixed)
+
+    def _split(self, name: str, x: Any) -> Any:
+        return nn.DenseGeneral((self.heads, self.size), use_bias=self.use_bias, name=name)(x)
+
+
+class FeedForward(nn.Module):
+    """Two dense layers with an activation between them."""
+
+    hidden: int
+    activation: Callable[[Any], Any] = nn.relu
+    use_bias: bool = True
+
+    @nn.compact
+    def __call__(self, x: Any) -> Any:
+        inner = self.activation(nn.Dense(self.hidden, use_bias=self.use_bias)(x))
+        return nn.Dense(x.shape[-1], use_bias=self.use_bias)(inner)
+
+
+class PreNormBlock(nn.Module):
+    """Self-attention, attention to ``memory`` if there is one, feed-forward; norms come first.
+
+    ``causal`` builds the mask inside the block, so that no tensor joins one block to all others.
+    """
+
+    heads: int
+    hidden: int
+    causal: bool = False
+
+    @nn.compact
+    def __call__(self, x: Any, memory: Any = None) -> Any:
+        size = x.shape[-1] // self.heads
+        bias = causal_bias(x.shape[1]) if self.causal else None
+        x = x + Attention(self.heads, size)(nn.LayerNorm()(x), bias=bias)
+        if memory is not None:
+            x = x + Attention(self.heads, size)(nn.LayerNorm()(x), memory)
+        return x + FeedForward(self.hidden, nn.gelu)(nn.LayerNorm()(x))
+
+
+def causal_bias(length: int, past: int = 0) -> Any:
+    """Return [length, past + length] zeros, `FORBIDDEN` where the key is later than the query."""
+    query = jnp.arange(length)[:, None] + past
+    key = jnp.arange(past + length)[None, :]
+    return jnp.where(key <= query, 0.0, FORBIDDEN)
+
+
+def sinusoids(positions: Any, width: int) -> Any:
+    """Return sine and cosine features [positions, width] (Vaswani et al. 2017, section 3.5)."""
+    rates = jnp.exp(jnp.arange(0, width, 2) * (-jnp.log(1e4) / width))
+    angles = positions[:, None] * rates
+    return jnp.concatenate([jnp.sin(angles), jnp.cos(angles)], axis=-1)
