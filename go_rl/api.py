@@ -22,6 +22,7 @@ from go_rl.core import (
     PlanError,
     Problem,
     ProblemError,
+    ReadError,
     SearchError,
     Verdict,
     check_plan,
@@ -38,6 +39,8 @@ DEFAULT_PACKAGE = "ring36"
 """Hardware when the user names none and the model brings none."""
 OWN_PACKAGE = "file"
 """The hardware that a dnn-partitioning file brings with it."""
+ZOO_PREFIX = "zoo:"
+"""What marks a graph of the zoo among models."""
 DEFAULT_SECONDS = 20.0
 """Budget when the user gives neither samples nor seconds."""
 
@@ -82,10 +85,30 @@ def load(
     unknown: Unknown = "error",
     training: bool = False,
 ) -> OpGraph:
-    """Read a model file, or ``module:function``, into a graph; see `go_rl.readers.load`."""
+    """Read a model file, ``module:function`` or ``zoo:NAME`` into a graph.
+
+    See `go_rl.readers.load` for files and functions, ``go-rl zoo list`` for the names.
+
+    Raises:
+        ReadError: see there; also ``dims`` or ``training`` with a graph of the zoo.
+        ZooError: the zoo has no such graph.
+    """
+    if str(model).startswith(ZOO_PREFIX) and not Path(model).exists():
+        return _zoo_graph(str(model), dims, training)
     from go_rl.readers import load as read
 
     return read(model, dims, unknown, training)
+
+
+def _zoo_graph(model: str, dims: Mapping[str, int] | None, training: bool) -> OpGraph:
+    from go_rl.zoo import zoo_graph
+
+    if dims or training:
+        raise ReadError(
+            f"{model}: a graph of the zoo is frozen, without symbolic dimensions or a training "
+            "option; choose another one (go-rl zoo list)"
+        )
+    return zoo_graph(model.removeprefix(ZOO_PREFIX))
 
 
 def trace(

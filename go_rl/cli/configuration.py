@@ -21,8 +21,8 @@ class Model:
     """The model to read."""
 
     model: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="MODEL")]
-    """A file (ONNX, go_rl .npz, dnn-partitioning JSON, PipeDream text, HLO or StableHLO text), or
-    module:function for a JAX function."""
+    """A file (ONNX, go_rl .npz, dnn-partitioning JSON, PipeDream text, HLO or StableHLO text),
+    module:function for a JAX function, or zoo:NAME (go-rl zoo list)."""
     dim: Dims = ()
     """Size of a symbolic dimension, such as batch=8; may be repeated."""
     unknown: Literal["error", "bytes"] = "error"
@@ -106,6 +106,26 @@ class PackageShow:
     """A preset such as ring36 or a100x8, or a JSON file."""
     json: bool = False
     """Print the JSON document that --package reads back, and nothing else."""
+
+
+@dataclass(frozen=True)
+class ZooList:
+    """List the frozen graphs of the model zoo."""
+
+    split: Literal["train", "validation", "test", "extra", "training-form"] | None = None
+    """Only this part of the split (docs/zoo.md)."""
+    json: bool = False
+    """Print one JSON document and nothing else."""
+
+
+@dataclass(frozen=True)
+class ZooShow:
+    """Show one graph of the model zoo."""
+
+    name: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="NAME")]
+    """A graph such as bert-base."""
+    json: bool = False
+    """Print one JSON document and nothing else."""
 
 
 def to_json(configuration: Any) -> dict[str, Any]:

@@ -10,7 +10,15 @@ from typing import Annotated
 
 import tyro
 
-from go_rl.cli.configuration import Check, Graph, PackageList, PackageShow, Partition
+from go_rl.cli.configuration import (
+    Check,
+    Graph,
+    PackageList,
+    PackageShow,
+    Partition,
+    ZooList,
+    ZooShow,
+)
 from go_rl.cli.console import complain
 from go_rl.cli.exit_codes import BAD_INPUT, INTERRUPTED, OK
 from go_rl.core import GoRLError
@@ -19,11 +27,13 @@ Subcommand = tyro.conf.subcommand
 PackageCommand = (
     Annotated[PackageList, Subcommand("list")] | Annotated[PackageShow, Subcommand("show")]
 )
+ZooCommand = Annotated[ZooList, Subcommand("list")] | Annotated[ZooShow, Subcommand("show")]
 Command = (
     Annotated[Partition, Subcommand("partition")]
     | Annotated[Check, Subcommand("check")]
     | Annotated[Graph, Subcommand("graph")]
     | Annotated[PackageCommand, Subcommand("package", description="Hardware presets.")]
+    | Annotated[ZooCommand, Subcommand("zoo", description="Frozen graphs of real networks.")]
 )
 STYLE = (tyro.conf.OmitArgPrefixes, tyro.conf.FlagCreatePairsOff)
 
@@ -71,6 +81,10 @@ def _run(command: object) -> int:
         from go_rl.cli.graph import run_graph
 
         return run_graph(command)
+    if isinstance(command, ZooList | ZooShow):
+        from go_rl.cli.zoo import run_zoo
+
+        return run_zoo(command)
     from go_rl.cli.package import run_package
 
     assert isinstance(command, PackageList | PackageShow)

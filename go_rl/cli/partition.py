@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from go_rl.api import partition
+from go_rl.api import load, partition
 from go_rl.cli.configuration import Model, Partition, to_json
 from go_rl.cli.console import console, print_json, working
 from go_rl.cli.exit_codes import FAILED_SEARCH, OK
@@ -45,8 +45,6 @@ def run_partition(config: Partition) -> int:
 
 def read(source: Model) -> OpGraph:
     """Read the model that the user named."""
-    from go_rl.readers import load
-
     return load(source.model, source.dims, source.unknown, source.training)
 
 

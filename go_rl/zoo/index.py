@@ -71,8 +71,8 @@ def zoo_entry(name: str) -> ZooEntry:
     """
     entries = read_index(FOLDER)
     if name not in entries:
-        near = nearest(name, entries) or ";"
-        raise ZooError(f"{ZOO_VERSION} has no graph {name!r}{near} list them: go-rl zoo list")
+        listed = "list them with go-rl zoo list"
+        raise ZooError(f"{ZOO_VERSION} has no graph {name!r} ({listed}){nearest(name, entries)}")
     return entries[name]
 
 
