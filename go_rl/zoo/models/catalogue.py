@@ -10,6 +10,7 @@ import flax.linen as nn
 from go_rl.zoo.bert import bert_base, bert_base_training
 from go_rl.zoo.models import relational, sequence, vision
 from go_rl.zoo.models.building import Built, flax_model, floats, integers, key, training
+from go_rl.zoo.models.recommenders import DLRM
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ MODELS: tuple[Model, ...] = (
         lambda: flax_model(sequence.TransformerXL(), floats(2, 32, 256), floats(4, 2, 32, 256)),
     ),
     _fixed("mixture-of-experts", lambda: flax_model(sequence.MixtureOfExperts(), floats(128, 256))),
-    _fixed("dlrm", lambda: flax_model(relational.DLRM(), floats(64, 13), integers(64, 8, 4))),
+    _fixed("dlrm", lambda: flax_model(DLRM(), floats(64, 13), integers(64, 8, 4))),
     _fixed(
         "graph-network",
         lambda: flax_model(

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
+import flax.linen as nn
+
 from go_rl.zoo.bert import BertConfig, bert
-from go_rl.zoo.models.building import Built, flax_model, integers
+from go_rl.zoo.models.building import Built, flax_model, floats, integers, training
 from go_rl.zoo.models.recurrent import GNMT, RNNLM, Seq2Seq
+from go_rl.zoo.models.transformer_xl import TransformerXL
 from go_rl.zoo.models.transformers import GPT, T5, MoETransformer, Transformer
 from go_rl.zoo.models.zoo_model import ZooModel
 
@@ -22,8 +28,25 @@ def _bert(
     return ZooModel(name, "bert", lambda: bert(config, batch, sequence, masked=masked))
 
 
-def _gpt(name: str, network: GPT, batch: int, sequence: int) -> ZooModel:
-    return ZooModel(name, "gpt", lambda: flax_model(network, integers(batch, sequence)))
+def _over_tokens(name: str, family: str, network: nn.Module, batch: int, length: int) -> ZooModel:
+    return ZooModel(name, family, lambda: flax_model(network, integers(batch, length)))
+
+
+def _over_pairs(
+    name: str, family: str, network: nn.Module, batch: int, lengths: tuple[int, int]
+) -> ZooModel:
+    source, target = (integers(batch, length) for length in lengths)
+    return ZooModel(name, family, lambda: flax_model(network, source, target))
+
+
+def _xl(layers: int, batch: int, length: int) -> ZooModel:
+    name = f"transformer-xl-{layers}-layers"
+    return ZooModel(name, "transformer-xl", lambda: _transformer_xl(layers, 512, batch, length))
+
+
+def _transformer_xl(layers: int, width: int, batch: int, length: int) -> Built:
+    network = TransformerXL(layers, width, width // 64, 4 * width)
+    return flax_model(network, integers(batch, length), floats(layers, batch, length, width))
 
 
 def _rnnlm(layers: int, width: int, batch: int, steps: int) -> Built:
@@ -32,6 +55,10 @@ def _rnnlm(layers: int, width: int, batch: int, steps: int) -> Built:
 
 def _gnmt(layers: int, width: int, batch: int, steps: int) -> Built:
     return flax_model(GNMT(layers, width), integers(batch, steps), integers(batch, steps))
+
+
+def _trained(build: Callable[..., Built], *sizes: int) -> Built:
+    return training(build(*sizes))
 
 
 BERT = (
@@ -45,24 +72,47 @@ BERT = (
     _bert("bert-large", BERT_LARGE, 1, 384),
 )
 
-ENTRIES: tuple[ZooModel, ...] = (
-    *BERT,
-    _gpt("gpt2-small", GPT(), 1, 256),
-    ZooModel("t5-small", "t5", lambda: flax_model(T5(), integers(1, 128), integers(1, 64))),
-    ZooModel(
-        "transformer-base",
-        "transformer",
-        lambda: flax_model(Transformer(), integers(4, 64), integers(4, 64)),
-    ),
-    ZooModel("rnnlm-2-layers", "rnnlm", lambda: _rnnlm(2, 1500, 20, 35)),
-    ZooModel("gnmt-2-layers", "gnmt", lambda: _gnmt(2, 1024, 32, 12)),
-    ZooModel("gnmt-8-layers", "gnmt", lambda: _gnmt(8, 1024, 32, 40)),
-    ZooModel(
-        "seq2seq-lstm", "seq2seq", lambda: flax_model(Seq2Seq(), integers(8, 20), integers(8, 20))
-    ),
-    ZooModel(
-        "moe-transformer-8-experts",
-        "moe",
-        lambda: flax_model(MoETransformer(), integers(2, 128)),
-    ),
+TRANSFORMERS = (
+    _over_tokens("gpt-6-layers", "gpt", GPT(6, 384, 6), 4, 128),
+    _over_tokens("gpt2-small", "gpt", GPT(), 1, 256),
+    _over_tokens("gpt2-small-b8", "gpt", GPT(), 8, 128),
+    _over_tokens("gpt2-medium", "gpt", GPT(24, 1024, 16), 1, 512),
+    _over_tokens("gpt2-large", "gpt", GPT(36, 1280, 20), 1, 256),
+    _over_pairs("t5-small", "t5", T5(), 1, (128, 64)),
+    _over_pairs("t5-base", "t5", T5(12, 768, 12, 3072), 1, (256, 64)),
+    _over_pairs("transformer-base", "transformer", Transformer(), 4, (64, 64)),
+    _over_pairs("transformer-big", "transformer", Transformer(6, 1024, 16, 4096), 1, (128, 128)),
+    _over_tokens("moe-8-experts", "moe", MoETransformer(), 2, 128),
+    _over_tokens("moe-32-experts", "moe", MoETransformer(24, 256, 4, 32), 4, 128),
+    _xl(2, 8, 128),
+    _xl(4, 4, 256),
+    _xl(8, 2, 256),
+    _xl(12, 1, 512),
 )
+
+RECURRENT = (
+    ZooModel("rnnlm-2-layers", "rnnlm", lambda: _rnnlm(2, 1500, 20, 35)),
+    ZooModel("rnnlm-4-layers", "rnnlm", lambda: _rnnlm(4, 1024, 64, 32)),
+    ZooModel("rnnlm-8-layers", "rnnlm", lambda: _rnnlm(8, 2048, 64, 48)),
+    ZooModel("gnmt-2-layers", "gnmt", lambda: _gnmt(2, 1024, 32, 12)),
+    ZooModel("gnmt-4-layers", "gnmt", lambda: _gnmt(4, 1024, 64, 24)),
+    ZooModel("gnmt-8-layers", "gnmt", lambda: _gnmt(8, 1024, 128, 40)),
+    ZooModel("gnmt-8-layers-full", "gnmt", lambda: _gnmt(8, 1024, 32, 200)),
+    _over_pairs("seq2seq-lstm", "seq2seq", Seq2Seq(), 8, (20, 20)),
+    _over_pairs("seq2seq-2-layers", "seq2seq", Seq2Seq(2, 512, 32000, 32000), 16, (30, 24)),
+)
+
+TRAINING = tuple(
+    ZooModel(
+        f"{name}-{layers}-layers-training", name, partial(_trained, build, layers, *sizes), True
+    )
+    for name, build, sizes in (
+        ("rnnlm", _rnnlm, (1024, 64, 32)),
+        ("gnmt", _gnmt, (1024, 64, 32)),
+        ("transformer-xl", _transformer_xl, (512, 4, 256)),
+    )
+    for layers in (2, 4, 8)
+)
+"""The families of GO (Zhou et al. 2020, table 1) as training steps."""
+
+ENTRIES: tuple[ZooModel, ...] = (*BERT, *TRANSFORMERS, *RECURRENT, *TRAINING)

@@ -60,7 +60,7 @@ class RNNLM(nn.Module):
 
     @nn.compact
     def __call__(self, tokens: Any) -> Any:
-        sequence = _steps(nn.Embed(self.vocabulary, self.width)(tokens))
+        sequence = split_steps(nn.Embed(self.vocabulary, self.width)(tokens))
         for _ in range(self.layers):
             sequence = LSTMCell(self.width, self.width).run(sequence)
         return nn.log_softmax(nn.Dense(self.vocabulary)(jnp.stack(sequence, axis=1)))
@@ -76,8 +76,8 @@ class Seq2Seq(nn.Module):
 
     @nn.compact
     def __call__(self, source: Any, target: Any) -> Any:
-        inputs = _steps(nn.Embed(self.source_vocabulary, self.width)(source[:, ::-1]))
-        outputs = _steps(nn.Embed(self.target_vocabulary, self.width)(target))
+        inputs = split_steps(nn.Embed(self.source_vocabulary, self.width)(source[:, ::-1]))
+        outputs = split_steps(nn.Embed(self.target_vocabulary, self.width)(target))
         for _ in range(self.layers):
             encoder, decoder = (LSTMCell(self.width, self.width) for _ in range(2))
             state = encoder.start(source.shape[0])
@@ -103,8 +103,8 @@ class GNMT(nn.Module):
 
     @nn.compact
     def __call__(self, source: Any, target: Any) -> Any:
-        memory = self._encoded(_steps(nn.Embed(self.vocabulary, self.width)(source)))
-        outputs = self._decoded(_steps(nn.Embed(self.vocabulary, self.width)(target)), memory)
+        memory = self._encoded(split_steps(nn.Embed(self.vocabulary, self.width)(source)))
+        outputs = self._decoded(split_steps(nn.Embed(self.vocabulary, self.width)(target)), memory)
         return nn.log_softmax(nn.Dense(self.vocabulary)(jnp.stack(outputs, axis=1)))
 
     def _encoded(self, sequence: list[Any]) -> Any:
@@ -139,6 +139,6 @@ class GNMT(nn.Module):
         return outputs
 
 
-def _steps(sequence: Any) -> list[Any]:
+def split_steps(sequence: Any) -> list[Any]:
     """Split [batch, steps, width] into ``steps`` arrays [batch, width]."""
     return [x[:, 0] for x in jnp.split(sequence, sequence.shape[1], axis=1)]

@@ -1,4 +1,4 @@
-"""Recommendation, graph, generative and dynamical networks."""
+"""Message passing, generative and dynamical networks."""
 
 from __future__ import annotations
 
@@ -7,26 +7,6 @@ from typing import Any
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
-
-from go_rl.zoo.models.vision import MLP
-
-
-class DLRM(nn.Module):
-    """Embedding bags, pairwise interactions and two MLPs (Naumov et al. 2019)."""
-
-    tables: int = 8
-    rows: int = 10000
-    width: int = 64
-
-    @nn.compact
-    def __call__(self, dense: Any, sparse: Any) -> Any:
-        bottom = MLP((512, 256, self.width))(dense)
-        bags = [nn.Embed(self.rows, self.width)(sparse[:, t]).sum(1) for t in range(self.tables)]
-        vectors = jnp.stack([bottom, *bags], axis=1)
-        products = jnp.einsum("bid,bjd->bij", vectors, vectors)
-        rows, columns = jnp.tril_indices(self.tables + 1, -1)
-        features = jnp.concatenate([bottom, products[:, rows, columns]], axis=-1)
-        return nn.sigmoid(nn.Dense(1)(nn.relu(nn.Dense(256)(nn.relu(nn.Dense(512)(features))))))
 
 
 class GraphNetwork(nn.Module):
@@ -51,13 +31,22 @@ class GraphNetwork(nn.Module):
 class VAE(nn.Module):
     """Variational auto-encoder that draws its noise inside the graph (Kingma and Welling 2013)."""
 
+    hidden: int = 512
+    latent: int = 32
+    depth: int = 1
+    """Hidden layers on either side."""
+
     @nn.compact
     def __call__(self, x: Any, key: Any) -> Any:
-        hidden = nn.relu(nn.Dense(512)(x))
-        mean, log_variance = nn.Dense(32)(hidden), nn.Dense(32)(hidden)
+        hidden = x
+        for _ in range(self.depth):
+            hidden = nn.relu(nn.Dense(self.hidden)(hidden))
+        mean, log_variance = nn.Dense(self.latent)(hidden), nn.Dense(self.latent)(hidden)
         noise = jax.random.normal(key, mean.shape)
         z = mean + jnp.exp(0.5 * log_variance) * noise
-        y = nn.sigmoid(nn.Dense(x.shape[-1])(nn.relu(nn.Dense(512)(z))))
+        for _ in range(self.depth):
+            z = nn.relu(nn.Dense(self.hidden)(z))
+        y = nn.sigmoid(nn.Dense(x.shape[-1])(z))
         divergence = -0.5 * (1 + log_variance - mean**2 - jnp.exp(log_variance)).sum(-1)
         return y, divergence
 
@@ -79,12 +68,13 @@ class NeuralODE(nn.Module):
 
     steps: int = 8
     unrolled: bool = False
+    hidden: int = 256
 
     @nn.compact
     def __call__(self, x: Any) -> Any:
         width = x.shape[-1]
-        first = self.param("first", nn.initializers.normal(), (width, 256))
-        second = self.param("second", nn.initializers.normal(), (256, width))
+        first = self.param("first", nn.initializers.normal(), (width, self.hidden))
+        second = self.param("second", nn.initializers.normal(), (self.hidden, width))
 
         def field(x: Any) -> Any:
             return jnp.tanh(x @ first) @ second
