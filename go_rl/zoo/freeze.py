@@ -14,7 +14,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from go_rl.core import OpGraph, ZooError, check_graph
+import numpy as np
+
+from go_rl.core import FREE, OpGraph, ZooError, check_graph
 from go_rl.core.errors import nearest
 from go_rl.readers.archive import save_graph
 from go_rl.zoo.index import FOLDER, INDEX, ZooEntry, graph_path, index_text, read_index
@@ -47,9 +49,16 @@ def entry_of(model: ZooModel, graph: OpGraph) -> ZooEntry:
         nodes=graph.num_nodes,
         edges=graph.num_edges,
         flops=float(graph.flops.sum()),
-        weight_bytes=float(graph.weight_bytes.sum()),
+        weight_bytes=_weight_bytes(graph),
         digest=graph.digest,
     )
+
+
+def _weight_bytes(graph: OpGraph) -> float:
+    """Bytes of all weights, those of a group of tied ones once."""
+    tied = graph.weight_group != FREE
+    _, first = np.unique(graph.weight_group[tied], return_index=True)
+    return float(graph.weight_bytes[~tied].sum() + graph.weight_bytes[tied][first].sum())
 
 
 def freeze(models: Sequence[ZooModel], folder: Path = FOLDER) -> list[str]:

@@ -40,7 +40,7 @@ class ZooEntry:
     flops: float
     """FLOP a step, as XLA's cost analysis counts them."""
     weight_bytes: float
-    """Bytes of all weights; tied weights count once for each operator that reads them."""
+    """Bytes of all weights, tied ones once."""
     digest: str
     """`OpGraph.digest`."""
 

@@ -15,10 +15,11 @@ families, and graphs beyond the usual size; training-form: one training step."""
 VALIDATION_FAMILIES = ("densenet", "mixer", "moe", "ssd", "wavernn")
 TEST_FAMILIES = ("bert", "convdraw", "dlrm", "gnmt", "inception", "nasnet", "t5", "unet")
 
-VALIDATION = ("densenet121", "mixer-s16", "ssd-mobilenet")
+VALIDATION = ("densenet121", "mixer-s16", "moe-8-experts", "ssd-mobilenet", "wavernn-224")
 TEST = (
-    "inception-v3", "inception-resnet-v2", "nasnet-mobile", "nasnet-large", "unet", "unet-deep",
-    "convdraw", "convdraw-long",
+    "bert-base", "bert-large", "convdraw", "convdraw-long", "dlrm-kaggle", "dlrm-rm2",
+    "gnmt-2-layers", "gnmt-8-layers", "inception-resnet-v2", "inception-v3", "nasnet-large",
+    "nasnet-mobile", "t5-base", "t5-small", "unet", "unet-deep",
 )  # fmt: skip
 EXTRA: tuple[str, ...] = ()
 """Graphs of training families that are left out of training all the same."""

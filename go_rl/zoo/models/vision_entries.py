@@ -1,0 +1,84 @@
+"""The zoo's vision networks written in flax; Keras applications are beside this file."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+from go_rl.zoo.models.amoebanet import AmoebaNetD
+from go_rl.zoo.models.building import Built, flax_model, floats, integers, key
+from go_rl.zoo.models.convdraw import ConvDRAW
+from go_rl.zoo.models.dense_prediction import SSD, MobileBackbone, UNet
+from go_rl.zoo.models.vision import ResNet
+from go_rl.zoo.models.vision_transformers import MLPMixer, Swin, VisionTransformer
+from go_rl.zoo.models.zoo_model import ZooModel
+
+
+def _images(module: nn.Module, size: int = 224, batch: int = 1) -> Built:
+    return flax_model(module, floats(batch, size, size, 3))
+
+
+def _convdraw(steps: int, size: int, batch: int, features: int = 160) -> Built:
+    module = ConvDRAW(steps, features)
+    noise = floats(steps, batch, size // 2, size // 2, module.latents)
+    return flax_model(module, floats(batch, size, size, 3), noise)
+
+
+def _entry(name: str, family: str, module: nn.Module, size: int = 224, batch: int = 1) -> ZooModel:
+    return ZooModel(name, family, partial(_images, module, size, batch))
+
+
+def _classifier_training(module: nn.Module, size: int, batch: int) -> Built:
+    """One step of gradient descent on the cross-entropy, batch statistics updated."""
+    images, labels = floats(batch, size, size, 3), integers(batch)
+    variables = jax.eval_shape(module.init, key(), images)
+
+    def loss(params: Any, statistics: Any, images: Any, labels: Any) -> Any:
+        held = {"params": params, "batch_stats": statistics}
+        logits, updated = module.apply(held, images, mutable=["batch_stats"])
+        shares = jax.nn.log_softmax(logits)
+        chosen = jnp.take_along_axis(shares, labels[:, None], axis=1, mode="clip")
+        return -chosen.mean(), updated["batch_stats"]
+
+    def step(params: Any, statistics: Any, images: Any, labels: Any) -> Any:
+        gradient = jax.value_and_grad(loss, has_aux=True)
+        (value, statistics), slopes = gradient(params, statistics, images, labels)
+        return value, jax.tree.map(lambda p, g: p - 0.01 * g, params, slopes), statistics
+
+    return step, (variables["params"], variables["batch_stats"], images, labels), (0, 1)
+
+
+def _training(name: str, family: str, module: nn.Module, size: int, batch: int) -> ZooModel:
+    build = partial(_classifier_training, module, size, batch)
+    return ZooModel(name, family, build, training=True)
+
+
+ENTRIES: tuple[ZooModel, ...] = (
+    _entry("resnet18", "resnet", ResNet()),
+    _entry("resnet18-b32", "resnet", ResNet(), 160, 32),
+    _entry("resnet34", "resnet", ResNet((3, 4, 6, 3))),
+    _entry("amoebanet-d-3-128", "amoebanet", AmoebaNetD(3, 128)),
+    _entry("amoebanet-d-6-192", "amoebanet", AmoebaNetD(6, 192)),
+    _entry("amoebanet-d-18-256", "amoebanet", AmoebaNetD(18, 256)),
+    _entry("amoebanet-d-36-256-b4", "amoebanet", AmoebaNetD(36, 256), 224, 4),
+    _entry("unet", "unet", UNet(), 256),
+    _entry("unet-deep", "unet", UNet((64, 128, 256, 512, 512), 3, residual=True, classes=3), 128),
+    _entry("ssd-vgg16", "ssd", SSD(), 300),
+    _entry("ssd-mobilenet", "ssd", SSD(MobileBackbone), 300),
+    _entry("vit-tiny", "vit", VisionTransformer(12, 192, 3)),
+    _entry("vit-small-b8", "vit", VisionTransformer(12, 384, 6), 224, 8),
+    _entry("vit-base", "vit", VisionTransformer()),
+    _entry("vit-base-r384", "vit", VisionTransformer(), 384, 2),
+    _entry("vit-large", "vit", VisionTransformer(24, 1024, 16)),
+    _entry("swin-tiny", "swin", Swin()),
+    _entry("swin-base-b4", "swin", Swin((2, 2, 18, 2), 128), 224, 4),
+    _entry("mixer-s16", "mixer", MLPMixer()),
+    _entry("mixer-b16-b8", "mixer", MLPMixer(12, 768, 16, 384, 3072), 224, 8),
+    ZooModel("convdraw", "convdraw", lambda: _convdraw(8, 32, 4)),
+    ZooModel("convdraw-long", "convdraw", lambda: _convdraw(32, 64, 1)),
+    _training("amoebanet-d-6-192-training", "amoebanet", AmoebaNetD(6, 192, train=True), 224, 2),
+)
