@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import flax.linen as nn
+import jax
 import jax.numpy as jnp
 
 FORBIDDEN = -1e9
@@ -77,6 +78,15 @@ class PreNormBlock(nn.Module):
         if memory is not None:
             x = x + Attention(self.heads, size)(nn.LayerNorm()(x), memory)
         return x + FeedForward(self.hidden, nn.gelu)(nn.LayerNorm()(x))
+
+
+class RootMeanSquareNorm(nn.Module):
+    """Division by the root mean square, then a scale; no mean, no shift (T5, section 2.1)."""
+
+    @nn.compact
+    def __call__(self, x: Any) -> Any:
+        scale = self.param("scale", nn.initializers.ones, (x.shape[-1],))
+        return x * jax.lax.rsqrt(jnp.square(x).mean(axis=-1, keepdims=True) + 1e-6) * scale
 
 
 def causal_bias(length: int, past: int = 0) -> Any:

@@ -7,6 +7,7 @@ from operator import add
 from typing import Any
 
 import flax.linen as nn
+import jax
 import jax.numpy as jnp
 
 from go_rl.zoo.models.attention import PreNormBlock, sinusoids
@@ -49,15 +50,16 @@ class WaveNet(nn.Module):
 class WaveRNN(nn.Module):
     """One GRU step a sample, fed with its own choice (Kalchbrenner et al. 2018, section 2).
 
-    Maps conditioning [steps, batch, 80] to the logits of the coarse and the fine byte of each
-    sample, [steps, batch, 256] each; every step is written out.
+    Maps conditioning [steps, batch, features] to the logits of the coarse and the fine byte of
+    each sample, [steps, batch, 256] each.
     """
 
     width: int = 896
+    unrolled: bool = False
 
     @nn.compact
     def __call__(self, condition: Any) -> Any:
-        steps, batch, features = condition.shape
+        _, batch, features = condition.shape
         half = self.width // 2
         recurrent = self._matrix("recurrent", self.width, 3 * self.width)
         project = self._matrix("project", features + 2, 3 * self.width)
@@ -65,10 +67,10 @@ class WaveRNN(nn.Module):
             (self._matrix(f"{name}_hidden", half, half), self._matrix(f"{name}_logits", half, 256))
             for name in ("coarse", "fine")
         ]
-        state, sample = jnp.zeros((batch, self.width)), jnp.zeros((batch, 2))
-        rows = []
-        for step in range(steps):
-            read = jnp.concatenate([condition[step], sample], axis=-1) @ project
+
+        def step(carry: Any, features: Any) -> Any:
+            state, sample = carry
+            read = jnp.concatenate([features, sample], axis=-1) @ project
             u, r, e = jnp.split(read, 3, axis=-1)
             hu, hr, he = jnp.split(state @ recurrent, 3, axis=-1)
             update, reset = nn.sigmoid(u + hu), nn.sigmoid(r + hr)
@@ -77,8 +79,10 @@ class WaveRNN(nn.Module):
             logits = [nn.relu(y @ a) @ b for y, (a, b) in zip(halves, heads, strict=True)]
             chosen = [jnp.argmax(row, axis=-1, keepdims=True) for row in logits]
             sample = jnp.concatenate(chosen, axis=-1).astype(jnp.float32) / 127.5 - 1.0
-            rows.append(logits)
-        return [jnp.stack(column) for column in zip(*rows, strict=True)]
+            return (state, sample), logits
+
+        start = (jnp.zeros((batch, self.width)), jnp.zeros((batch, 2)))
+        return jax.lax.scan(step, start, condition, unroll=self.unrolled)[1]
 
     def _matrix(self, name: str, inputs: int, outputs: int) -> Any:
         return self.param(name, nn.initializers.lecun_normal(), (inputs, outputs))

@@ -9,8 +9,11 @@ import flax.linen as nn
 
 from go_rl.zoo.bert import bert_base, bert_base_training
 from go_rl.zoo.models import relational, sequence, vision
+from go_rl.zoo.models.audio import WaveNet, WaveRNN
 from go_rl.zoo.models.building import Built, flax_model, floats, integers, key, training
 from go_rl.zoo.models.recommenders import DLRM
+from go_rl.zoo.models.transformer_xl import TransformerXL
+from go_rl.zoo.models.transformers import GPT, T5, MixtureOfExperts
 
 
 @dataclass(frozen=True)
@@ -61,15 +64,17 @@ MODELS: tuple[Model, ...] = (
     _fixed("mlp-mixer", lambda: flax_model(vision.Mixer(), _image(224))),
     _fixed("bert-base", bert_base),
     _fixed("bert-base-training", bert_base_training),
-    _fixed("gpt", lambda: flax_model(sequence.GPT(), integers(2, 64))),
-    _fixed("gpt-training", lambda: training(flax_model(sequence.GPT(), integers(2, 64)))),
-    _fixed("t5", lambda: flax_model(sequence.T5(), integers(2, 48), integers(2, 32))),
-    _fixed("wavenet", lambda: flax_model(sequence.WaveNet(), floats(1, 2048, 1))),
+    _fixed("gpt", lambda: flax_model(GPT(6, 256, 8, 5000, 64), integers(2, 64))),
+    _fixed("gpt-training", lambda: training(flax_model(GPT(6, 256, 8, 5000, 64), integers(2, 64)))),
+    _fixed(
+        "t5", lambda: flax_model(T5(3, 256, 8, 1024, 32, 4000), integers(2, 48), integers(2, 32))
+    ),
+    _fixed("wavenet", lambda: flax_model(WaveNet(1, 10), floats(1, 2048, 1))),
     _fixed(
         "transformer-xl",
-        lambda: flax_model(sequence.TransformerXL(), floats(2, 32, 256), floats(4, 2, 32, 256)),
+        lambda: flax_model(TransformerXL(4, 256), integers(2, 32), floats(4, 2, 32, 256)),
     ),
-    _fixed("mixture-of-experts", lambda: flax_model(sequence.MixtureOfExperts(), floats(128, 256))),
+    _fixed("mixture-of-experts", lambda: flax_model(MixtureOfExperts(), floats(128, 256))),
     _fixed("dlrm", lambda: flax_model(DLRM(), floats(64, 13), integers(64, 8, 4))),
     _fixed(
         "graph-network",
@@ -88,7 +93,7 @@ MODELS: tuple[Model, ...] = (
     Model("gru", lambda unrolled: _recurrent(nn.GRUCell, unrolled), True),
     Model(
         "wavernn",
-        lambda unrolled: flax_model(sequence.WaveRNN(16, unrolled), floats(16, 4, 80)),
+        lambda unrolled: flax_model(WaveRNN(256, unrolled), floats(16, 4, 80)),
         True,
     ),
     Model(

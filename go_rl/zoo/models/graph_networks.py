@@ -60,9 +60,9 @@ class GCN(nn.Module):
             last = layer == self.layers - 1
             y = nn.Dense(self.classes if last else self.width)(x) * scale
             y = (jax.ops.segment_sum(y[senders], receivers, count) + y) * scale
-            y = y if last else nn.relu(y)
-            x = x + y if x.shape == y.shape else y
-        return nn.log_softmax(x)
+            if not last:
+                x = x + nn.relu(y) if x.shape == y.shape else nn.relu(y)
+        return nn.log_softmax(y)
 
 
 class GAT(nn.Module):

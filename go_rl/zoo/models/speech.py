@@ -22,8 +22,8 @@ ENTRIES: tuple[ZooModel, ...] = (
     ZooModel("wavenet-2x18", "wavenet", lambda: _wavenet(2, 18, 4, 8192)),
     ZooModel("wavenet-3x30", "wavenet", lambda: _wavenet(3, 30, 1, 8192, residual=128)),
     ZooModel("wavenet-4x36", "wavenet", lambda: _wavenet(4, 36, 2, 8192)),
-    ZooModel("wavernn-224", "wavernn", lambda: flax_model(WaveRNN(224), floats(64, 8, 80))),
-    ZooModel("wavernn-896", "wavernn", lambda: flax_model(WaveRNN(896), floats(24, 16, 80))),
+    ZooModel("wavernn-224", "wavernn", lambda: flax_model(WaveRNN(224), floats(96, 8, 80))),
+    ZooModel("wavernn-896", "wavernn", lambda: flax_model(WaveRNN(896), floats(40, 16, 80))),
     ZooModel("conformer-s", "speech", lambda: flax_model(Conformer(), floats(4, 512, 80))),
     ZooModel(
         "conformer-l",

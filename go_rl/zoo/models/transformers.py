@@ -13,6 +13,7 @@ from go_rl.zoo.models.attention import (
     Attention,
     FeedForward,
     PreNormBlock,
+    RootMeanSquareNorm,
     causal_bias,
     sinusoids,
 )
@@ -90,15 +91,15 @@ class T5(nn.Module):
         table = nn.Embed(self.vocabulary, self.width)
         memory, bias = table(source), self._bias("encoder_buckets", source.shape[1], True)
         for _ in range(self.layers):
-            memory = memory + self._attention()(nn.RMSNorm()(memory), bias=bias)
-            memory = memory + self._feed_forward()(nn.RMSNorm()(memory))
-        memory = nn.RMSNorm()(memory)
+            memory = memory + self._attention()(RootMeanSquareNorm()(memory), bias=bias)
+            memory = memory + self._feed_forward()(RootMeanSquareNorm()(memory))
+        memory = RootMeanSquareNorm()(memory)
         x, bias = table(target), self._bias("decoder_buckets", target.shape[1], False)
         for _ in range(self.layers):
-            x = x + self._attention()(nn.RMSNorm()(x), bias=bias)
-            x = x + self._attention()(nn.RMSNorm()(x), memory)
-            x = x + self._feed_forward()(nn.RMSNorm()(x))
-        return table.attend(nn.RMSNorm()(x) * self.width**-0.5)
+            x = x + self._attention()(RootMeanSquareNorm()(x), bias=bias)
+            x = x + self._attention()(RootMeanSquareNorm()(x), memory)
+            x = x + self._feed_forward()(RootMeanSquareNorm()(x))
+        return table.attend(RootMeanSquareNorm()(x) * self.width**-0.5)
 
     def _attention(self) -> Attention:
         return Attention(self.heads, self.size, use_bias=False, scaled=False)
