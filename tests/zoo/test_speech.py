@@ -43,7 +43,7 @@ def test_wavernn_parameters_by_hand():
     assert _parameters(flax_model(WaveRNN(width), floats(2, 1, 80))) == by_hand
 
 
-@pytest.mark.parametrize(("stacks", "layers", "field"), [(1, 3, 8), (2, 6, 15)])
+@pytest.mark.parametrize(("stacks", "layers", "field"), [(1, 3, 8), (2, 4, 7)])
 def test_wavenet_sees_its_receptive_field_of_the_past(stacks, layers, field):
     """1 + sum of dilations: 1 + (1 + 2 + 4) for one stack of three layers."""
     model = WaveNet(stacks, layers, residual=4, skip=4)
