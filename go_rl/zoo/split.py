@@ -21,8 +21,13 @@ TEST = (
     "gnmt-2-layers", "gnmt-8-layers", "inception-resnet-v2", "inception-v3", "nasnet-large",
     "nasnet-mobile", "t5-base", "t5-small", "unet", "unet-deep",
 )  # fmt: skip
-EXTRA: tuple[str, ...] = ()
-"""Graphs of training families that are left out of training all the same."""
+EXTRA = (
+    "conformer-l", "convnext-tiny-b16", "efficientnet-b5", "gin-5-layers", "gpt2-small-b8",
+    "mobilenet-v2-b16", "resnet101", "resnet152-v2", "resnet18-b32", "transformer-big",
+    "vae-6-layers", "vit-base-r384", "xception-b8",
+)  # fmt: skip
+"""Graphs of training families that are left out of training all the same: mostly the twin of
+another one at another batch or width."""
 
 
 def split_of(name: str, family: str, training: bool) -> Split:

@@ -121,21 +121,39 @@ def separable(x: Any, features: int, stride: int = 1) -> Any:
 
 
 class SSD(nn.Module):
-    """Single-shot detector (Liu et al. 2016): box offsets and class scores from six maps."""
+    """Single-shot detector (Liu et al. 2016): box offsets and class scores from six maps.
 
-    backbone: type[nn.Module] = VGGBackbone
+    ``lite`` is SSDLite (Sandler et al. 2018, section 6.2): separable convolutions in extra layers
+    and heads, MobileNet v2 as the backbone. At 300 pixels: 8,732 boxes, lite 1,917.
+    """
+
+    lite: bool = False
     classes: int = 21
-    anchors: Sequence[int] = (4, 6, 6, 6, 4, 4)
 
     @nn.compact
     def __call__(self, x: Any) -> tuple[Any, Any]:
-        maps = self.backbone()(x)
-        for features, stride in ((512, 2), (256, 2), (256, 2), (256, 2)):
-            y = nn.relu(nn.Conv(features // 2, (1, 1))(maps[-1]))
-            maps.append(nn.relu(nn.Conv(features, (3, 3), (stride, stride))(y)))
+        maps = (MobileBackbone() if self.lite else VGGBackbone())(x)
+        last = (2, "SAME") if self.lite else (1, "VALID")
+        for features, (stride, padding) in zip((512, 256, 256, 256), [(2, "SAME")] * 2 + [last] * 2,
+                                               strict=True):  # fmt: skip
+            maps.append(self._extra(maps[-1], features, stride, padding))
         boxes, scores = [], []
-        for x, count in zip(maps, self.anchors, strict=True):
-            boxes.append(nn.Conv(4 * count, (3, 3))(x).reshape(x.shape[0], -1, 4))
-            score = nn.Conv(self.classes * count, (3, 3))(x)
-            scores.append(score.reshape(x.shape[0], -1, self.classes))
+        anchors = (3, 6, 6, 6, 6, 6) if self.lite else (4, 6, 6, 6, 4, 4)
+        for x, count in zip(maps, anchors, strict=True):
+            boxes.append(self._head(x, 4 * count).reshape(x.shape[0], -1, 4))
+            scores.append(self._head(x, self.classes * count).reshape(x.shape[0], -1, self.classes))
         return jnp.concatenate(boxes, 1), nn.softmax(jnp.concatenate(scores, 1))
+
+    def _extra(self, x: Any, features: int, stride: int, padding: str) -> Any:
+        x = nn.Conv(features // 2, (1, 1))(x)
+        if self.lite:
+            return nn.relu6(separable(nn.relu6(batch_norm(x)), features, stride))
+        strides = (stride, stride)
+        return nn.relu(nn.Conv(features, (3, 3), strides, padding=padding)(nn.relu(x)))
+
+    def _head(self, x: Any, features: int) -> Any:
+        if not self.lite:
+            return nn.Conv(features, (3, 3))(x)
+        wide = x.shape[-1]
+        x = nn.Conv(wide, (3, 3), feature_group_count=wide, use_bias=False)(x)
+        return nn.Conv(features, (1, 1))(nn.relu6(batch_norm(x)))

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from go_rl.zoo.models.amoebanet import AmoebaNetD
 from go_rl.zoo.models.building import Built, flax_model, floats, integers, key
 from go_rl.zoo.models.convdraw import ConvDRAW
-from go_rl.zoo.models.dense_prediction import SSD, MobileBackbone, UNet
+from go_rl.zoo.models.dense_prediction import SSD, UNet
 from go_rl.zoo.models.vision import ResNet
 from go_rl.zoo.models.vision_transformers import MLPMixer, Swin, VisionTransformer
 from go_rl.zoo.models.zoo_model import ZooModel
@@ -68,7 +68,7 @@ ENTRIES: tuple[ZooModel, ...] = (
     _entry("unet", "unet", UNet(), 256),
     _entry("unet-deep", "unet", UNet((64, 128, 256, 512, 512), 3, residual=True, classes=3), 128),
     _entry("ssd-vgg16", "ssd", SSD(), 300),
-    _entry("ssd-mobilenet", "ssd", SSD(MobileBackbone), 300),
+    _entry("ssd-mobilenet", "ssd", SSD(lite=True), 300),
     _entry("vit-tiny", "vit", VisionTransformer(12, 192, 3)),
     _entry("vit-small-b8", "vit", VisionTransformer(12, 384, 6), 224, 8),
     _entry("vit-base", "vit", VisionTransformer()),
