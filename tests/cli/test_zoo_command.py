@@ -1,0 +1,46 @@
+"""``go-rl zoo``, and graphs of the zoo as models."""
+
+from go_rl.zoo import zoo_entry, zoo_names
+
+
+def test_list_shows_every_graph_and_each_part_alone(command):
+    listed = command("zoo", "list", "--json").document
+    assert listed["version"] == "zoo-1"
+    assert [e["name"] for e in listed["graphs"]] == list(zoo_names(training=True))
+    tested = command("zoo", "list", "--split", "test", "--json").document["graphs"]
+    assert {e["name"] for e in tested} == set(zoo_names("test"))
+    text = command("zoo", "list", "--split", "validation").out
+    assert "5 graphs" in text
+    assert "densenet121" in text
+    assert "resnet18" not in text
+
+
+def test_show_says_what_a_graph_is(command):
+    text = command("zoo", "show", "resnet18").out
+    for said in ("family resnet", "split train", "inference", "3.373 GFLOP", "46.8 MB",
+                 "zoo:resnet18", zoo_entry("resnet18").digest):  # fmt: skip
+        assert said in text
+    shown = command("zoo", "show", "rnnlm-2-layers-training", "--json").document
+    assert (shown["split"], shown["training"]) == ("training-form", True)
+    assert shown["digest"] == zoo_entry("rnnlm-2-layers-training").digest
+
+
+def test_wrong_names_are_answered_in_one_line(command):
+    wrong = command("zoo", "show", "resnet-18")
+    assert (wrong.code, wrong.err.count("\n")) == (2, 1)
+    assert "did you mean 'resnet18'?" in wrong.err
+    wrong = command("zoo", "list", "--split", "tset")
+    assert wrong.code == 2
+    assert "train" in wrong.err
+
+
+def test_other_commands_take_a_graph_of_the_zoo(command):
+    document = command("graph", "zoo:vgg16", "--json").document
+    assert len(document["nodes"]) == zoo_entry("vgg16").nodes
+    flags = ("--package", "ring3", "--method", "greedy", "--samples", 2)
+    run = command("partition", "zoo:vgg16", *flags, "--out", "p", "--rules", "strict")
+    assert run.code == 0, run.err
+    assert command("check", "p/plan.json", "zoo:vgg16").code == 0
+    wrong = command("partition", "zoo:vgg-16")
+    assert (wrong.code, wrong.err.count("\n")) == (2, 1)
+    assert "did you mean 'vgg16'?" in wrong.err
