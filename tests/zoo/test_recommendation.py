@@ -41,9 +41,9 @@ def test_dlrm_terabyte_has_its_tables_and_mlps():
 
 
 def test_neumf_parameters_by_hand():
-    """Users and items of MovieLens-20M; factors 4, embeddings of 2, hidden 4 and 3."""
+    """Users and items of MovieLens-1M; factors 4, embeddings of 2, hidden 4 and 3."""
     built = flax_model(NeuMF(factors=4, hidden=(4, 3)), integers(2), integers(2, 20))
-    tables = (138493 + 26744) * (4 + 2)
+    tables = (6040 + 3706) * (4 + 2)
     dense = (4 * 4 + 4) + (4 * 3 + 3) + (4 + 3 + 1)
     assert _parameters(built) == tables + dense
 

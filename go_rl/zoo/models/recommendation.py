@@ -22,9 +22,9 @@ def _simulator(rounds: int, nodes: int, edges: int) -> Built:
     return flax_model(EncodeProcessDecode(rounds), floats(nodes, 24), floats(edges, 4), *ends)
 
 
-def _citations(network: GCN | GAT) -> Built:
-    """Cora: 2,708 papers, 1,433 words, 10,556 links."""
-    return flax_model(network, floats(2708, 1433), integers(10556), integers(10556))
+def _proteins(network: GCN | GAT) -> Built:
+    """One graph of PPI, on average: 2,372 proteins, 50 features, 68,226 directed links."""
+    return flax_model(network, floats(2372, 50), integers(68226), integers(68226))
 
 
 ENTRIES: tuple[ZooModel, ...] = (
@@ -47,9 +47,9 @@ ENTRIES: tuple[ZooModel, ...] = (
     ),
     ZooModel("graph-simulator-10", "graph-network", lambda: _simulator(10, 1000, 15000)),
     ZooModel("mesh-simulator-15", "graph-network", lambda: _simulator(15, 1885, 11000)),
-    ZooModel("gcn-3-layers", "graph-network", lambda: _citations(GCN(3, 64))),
-    ZooModel("gcn-16-layers", "graph-network", lambda: _citations(GCN(16, 256))),
-    ZooModel("gat-cora", "graph-network", lambda: _citations(GAT())),
+    ZooModel("gcn-3-layers", "graph-network", lambda: _proteins(GCN(3, 256, 121))),
+    ZooModel("gcn-16-layers", "graph-network", lambda: _proteins(GCN(16, 128, 121))),
+    ZooModel("gat-3-layers", "graph-network", lambda: _proteins(GAT(3, 4, 32, 121))),
     ZooModel(
         "gin-5-layers",
         "graph-network",

@@ -19,7 +19,7 @@ def _whisper(network: Whisper, frames: int, tokens: int) -> Built:
 
 ENTRIES: tuple[ZooModel, ...] = (
     ZooModel("wavenet-1x10", "wavenet", lambda: _wavenet(1, 10, 1, 4096, residual=32, skip=128)),
-    ZooModel("wavenet-2x18", "wavenet", lambda: _wavenet(2, 18, 4, 8192)),
+    ZooModel("wavenet-2x18", "wavenet", lambda: _wavenet(2, 18, 2, 8192)),
     ZooModel("wavenet-3x30", "wavenet", lambda: _wavenet(3, 30, 1, 8192, residual=128)),
     ZooModel("wavenet-4x36", "wavenet", lambda: _wavenet(4, 36, 2, 8192)),
     ZooModel("wavernn-224", "wavernn", lambda: flax_model(WaveRNN(224), floats(96, 8, 80))),
@@ -32,12 +32,12 @@ ENTRIES: tuple[ZooModel, ...] = (
     ),
     ZooModel("deepspeech2", "speech", lambda: flax_model(DeepSpeech2(), floats(8, 60, 161, 1))),
     ZooModel("wav2vec2-base", "speech", lambda: flax_model(Wav2Vec2(), floats(1, 48000, 1))),
-    ZooModel("whisper-tiny", "speech", lambda: _whisper(Whisper(), 3000, 64)),
+    ZooModel("whisper-tiny", "speech", lambda: _whisper(Whisper(), 2000, 64)),
     ZooModel("whisper-base", "speech", lambda: _whisper(Whisper(6, 512, 8), 1500, 32)),
     ZooModel(
         "wavenet-2x18-training",
         "wavenet",
-        lambda: training(_wavenet(2, 18, 4, 8192)),
+        lambda: training(_wavenet(2, 18, 2, 8192)),
         training=True,
     ),
     ZooModel(

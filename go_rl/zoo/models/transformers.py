@@ -27,6 +27,8 @@ class GPT(nn.Module):
     heads: int = 12
     vocabulary: int = 50257
     positions: int = 1024
+    last_only: bool = False
+    """Logits of the last position only, which is all that choosing the next token needs."""
 
     @nn.compact
     def __call__(self, tokens: Any) -> Any:
@@ -35,7 +37,7 @@ class GPT(nn.Module):
         x = table(tokens) + places[: tokens.shape[1]]
         for _ in range(self.layers):
             x = PreNormBlock(self.heads, 4 * self.width, causal=True)(x)
-        return table.attend(nn.LayerNorm()(x))
+        return table.attend(nn.LayerNorm()(x[:, -1] if self.last_only else x))
 
 
 class Transformer(nn.Module):
@@ -46,6 +48,7 @@ class Transformer(nn.Module):
     heads: int = 8
     hidden: int = 2048
     vocabulary: int = 37000
+    last_only: bool = False
 
     @nn.compact
     def __call__(self, source: Any, target: Any) -> Any:
@@ -59,7 +62,7 @@ class Transformer(nn.Module):
             x = self._after(x, self._attention()(x, bias=causal_bias(x.shape[1])))
             x = self._after(x, self._attention()(x, memory))
             x = self._after(x, FeedForward(self.hidden)(x))
-        return nn.softmax(table.attend(x))
+        return nn.softmax(table.attend(x[:, -1] if self.last_only else x))
 
     def _attention(self) -> Attention:
         return Attention(self.heads, self.width // self.heads, use_bias=False)
@@ -85,6 +88,7 @@ class T5(nn.Module):
     size: int = 64
     """Width of one head."""
     vocabulary: int = 32128
+    last_only: bool = False
 
     @nn.compact
     def __call__(self, source: Any, target: Any) -> Any:
@@ -99,6 +103,7 @@ class T5(nn.Module):
             x = x + self._attention()(RootMeanSquareNorm()(x), bias=bias)
             x = x + self._attention()(RootMeanSquareNorm()(x), memory)
             x = x + self._feed_forward()(RootMeanSquareNorm()(x))
+        x = x[:, -1] if self.last_only else x
         return table.attend(RootMeanSquareNorm()(x) * self.width**-0.5)
 
     def _attention(self) -> Attention:
@@ -159,7 +164,10 @@ class MixtureOfExperts(nn.Module):
 
 
 class MoETransformer(nn.Module):
-    """GPT whose every other feed-forward layer is a mixture of experts (GShard, figure 3)."""
+    """GPT whose every other feed-forward layer is a mixture of experts (GShard, figure 3).
+
+    Output: the logits of the last position.
+    """
 
     layers: int = 12
     width: int = 512
@@ -179,4 +187,4 @@ class MoETransformer(nn.Module):
             x = x + attention(nn.LayerNorm()(x), bias=causal_bias(x.shape[1]))
             flat = nn.LayerNorm()(x).reshape(-1, self.width)
             x = x + MixtureOfExperts(self.experts, 4 * self.width)(flat).reshape(x.shape)
-        return table.attend(nn.LayerNorm()(x))
+        return table.attend(nn.LayerNorm()(x[:, -1]))
