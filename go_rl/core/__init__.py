@@ -3,16 +3,19 @@
 from go_rl.core.check_graph import check_graph
 from go_rl.core.check_plan import Verdict, check_plan
 from go_rl.core.errors import (
+    CheckpointError,
     EnvironmentUseError,
     GoRLError,
     GraphError,
     MissingDependencyError,
     PackageError,
     PlanError,
+    PolicyError,
     ProblemError,
     ReadError,
     SearchError,
     SolverError,
+    TrainingError,
     UnknownOperatorError,
     ZooError,
 )
@@ -52,6 +55,7 @@ __all__ = [
     "PackageError",
     "Plan",
     "PlanError",
+    "PolicyError",
     "Problem",
     "ProblemError",
     "Progress",
@@ -61,6 +65,7 @@ __all__ = [
     "SolverError",
     "Status",
     "Topology",
+    "TrainingError",
     "UnknownOperatorError",
     "Verdict",
     "Violation",

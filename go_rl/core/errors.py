@@ -50,6 +50,18 @@ class ZooError(GoRLError):
     """The model zoo has no such graph or split, or its frozen files do not fit its index."""
 
 
+class PolicyError(GoRLError):
+    """A policy's configuration, weights or graph do not fit."""
+
+
+class TrainingError(GoRLError):
+    """Training cannot go on: a bad configuration, garbage values, a worker that died."""
+
+
+class CheckpointError(GoRLError):
+    """A checkpoint or weights file is missing, damaged or of another version."""
+
+
 class MissingDependencyError(GoRLError):
     """An optional dependency is needed; the message carries the command that installs it."""
 

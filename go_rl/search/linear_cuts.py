@@ -20,7 +20,7 @@ NO_STAGE = 1 << 20
 """More stages than any package has chips: not reachable."""
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 @no_type_check
 def _profile(order, tensors, succ_ptr, succ, triangle):
     """([U + 1] seconds on the link at each cut, [U + 1] first position of the next cut)."""
@@ -48,7 +48,7 @@ def _profile(order, tensors, succ_ptr, succ, triangle):
     return crossing, following
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 @no_type_check
 def _fewest(order, work, weight, crossing, following, seconds, weight_limit, come_from):
     """[U + 1] fewest stages that end before each position; ``come_from`` gets the previous cut."""
@@ -71,7 +71,7 @@ def _fewest(order, work, weight, crossing, following, seconds, weight_limit, com
     return fewest
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 @no_type_check
 def _exactly(order, work, weight, crossing, following, seconds, weight_limit, stages):
     """[stages + 1, U + 1] previous cut of a way to end stage s at each position, or -1."""

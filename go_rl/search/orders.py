@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterator
 from typing import no_type_check
 
@@ -49,6 +50,69 @@ def _depth_first(pred_ptr, succ_ptr, succ, rank):
 def depth_first(units: RingUnits, rank: Float64[np.ndarray, "U"]) -> Int32[np.ndarray, "U"]:
     """Return a depth-first topological order; lower [U] rank first among equals."""
     return _depth_first(units.pred_ptr, units.succ_ptr, units.succ, rank)
+
+
+@njit(cache=True, nogil=True)
+@no_type_check
+def _list_order(pred_ptr, succ_ptr, succ, score):
+    """Take the ready unit of the smallest (score, number); a binary heap holds the ready ones."""
+    units = len(score)
+    order = np.empty(units, np.int32)
+    waiting = pred_ptr[1:] - pred_ptr[:-1]
+    heap = [(score[0], np.int64(0)) for _ in range(0)]
+    for v in range(units):
+        if waiting[v] == 0:
+            heapq.heappush(heap, (score[v], np.int64(v)))
+    for done in range(units):
+        v = heapq.heappop(heap)[1]
+        order[done] = v
+        for i in range(succ_ptr[v], succ_ptr[v + 1]):
+            w = succ[i]
+            waiting[w] -= 1
+            if waiting[w] == 0:
+                heapq.heappush(heap, (score[w], np.int64(w)))
+    return order
+
+
+def list_order(units: RingUnits, score: Float64[np.ndarray, "U"]) -> Int32[np.ndarray, "U"]:
+    """Return the topological order of list scheduling: the ready unit of the lowest [U] score
+    first, the earlier unit among equals."""
+    if not units.num_units:
+        return np.zeros(0, np.int32)
+    return _list_order(units.pred_ptr, units.succ_ptr, units.succ, score)
+
+
+def reverse_depth_first(units: RingUnits, rank: Float64[np.ndarray, "U"]) -> Int32[np.ndarray, "U"]:
+    """Return a topological order that walks depth first from the sinks: producers come as late as
+    their consumers allow; the highest [U] rank last among equals."""
+    return _depth_first(units.succ_ptr, units.pred_ptr, units.pred, -rank)[::-1].copy()
+
+
+def positions(order: Int32[np.ndarray, "U"]) -> Float64[np.ndarray, "U"]:
+    """Return [U] the place of each unit in an order, in (0, 1)."""
+    place = np.empty(len(order))
+    place[order] = (np.arange(len(order)) + 0.5) / max(len(order), 1)
+    return place
+
+
+def barycentric(
+    units: RingUnits, place: Float64[np.ndarray, "U"], rounds: int = 30
+) -> Float64[np.ndarray, "U"]:
+    """Return [U] places in a topological order with short edges.
+
+    Every unit moves towards the mean place of its neighbours, places are ranked again, and so on
+    (the barycentre heuristic of Sugiyama, Tagawa, Toda 1981, on one line).
+    """
+    count = units.num_units
+    source = np.repeat(np.arange(count), np.diff(units.succ_ptr))
+    degree = np.bincount(source, minlength=count) + np.bincount(units.succ, minlength=count)
+    for _ in range(rounds):
+        total = np.bincount(source, place[units.succ], count)
+        total += np.bincount(units.succ, place[source], count)
+        mean = np.where(degree > 0, total / np.maximum(degree, 1), place)
+        order = np.argsort(0.2 * place + 0.8 * mean, kind="stable")
+        place = positions(order.astype(np.int32))
+    return positions(list_order(units, place))
 
 
 def candidate_orders(units: RingUnits, seed: int) -> Iterator[Int32[np.ndarray, "U"]]:

@@ -66,13 +66,15 @@ class RingWorkspace:
             return np.zeros(len(block_of), np.int16)
         return np.where(block_of >= 0, stage[np.maximum(block_of, 0)], 0).astype(np.int16)
 
+    def near(self, proposal: Int16[np.ndarray, "*B N"]) -> Float64[np.ndarray, "*B N k"]:
+        """Return [..., N, k] log-odds that fall with the distance from a proposal's chips."""
+        return -FAITHFUL * np.abs(np.arange(self.chips) - proposal[..., None]).astype(np.float64)
+
     def legalise(
         self, proposal: Int16[np.ndarray, "N"], seed: int = 0
     ) -> tuple[Int16[np.ndarray, "N"] | None, Evaluation]:
         """FIX a proposal and price it; nodes that must move prefer nearby chips."""
-        chips = np.arange(self.chips)
-        near = -FAITHFUL * np.abs(chips - proposal[:, None]).astype(np.float64)
-        fixed = self.solver.fix(proposal, near, seed)
+        fixed = self.solver.fix(proposal, self.near(proposal), seed)
         if not fixed.ok[0]:
             status = STATUS_CODES[int(fixed.status[0])]
             return None, failed(status, self.chips, fixed.detail or status.sentence)

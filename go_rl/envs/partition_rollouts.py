@@ -1,0 +1,123 @@
+"""`PartitionRollouts`: batches of a policy's decisions on one problem, solved, priced, rewarded.
+
+The form of `go_rl/Partition-v0` for learners: one call takes ``B`` whole proposals, every proposal
+goes through the solver, and all are priced at once. Decisions are per unit (block of the solver),
+``U`` of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Bool, Float, Float64, Int, Int16
+
+from go_rl.core import EnvironmentUseError, Problem
+from go_rl.core.evaluation import STATUS_CODES
+from go_rl.search.cut_scores import Priced, price_scores
+from go_rl.search.greedy import greedy_partition
+from go_rl.search.ring_workspace import RingWorkspace, ring_workspace
+from go_rl.simulate.bitset import membership
+from go_rl.solvers import Samples
+
+FAILURE_REWARD = -2.0
+"""Reward of a proposal without a usable plan: as if it were e^2 times slower than the heuristic."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rollouts:
+    """``B`` proposals on one problem."""
+
+    priced: Priced
+    reward: Float64[np.ndarray, "B"]
+    """[B] log of the throughput relative to the compiler heuristic."""
+    chip: Int16[np.ndarray, "B U"]
+    """[B, U] chip of each unit in the plan."""
+    possible: Bool[np.ndarray, "B U k"] | None = None
+    """[B, U, k] chips that were possible when a unit was drawn; SAMPLE only."""
+
+
+class PartitionRollouts:
+    """Rewards of proposals for one ring problem. Not thread-safe."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        failure_reward: float = FAILURE_REWARD,
+        workspace: RingWorkspace | None = None,
+    ) -> None:
+        self.problem = problem
+        self.failure_reward = failure_reward
+        self.workspace = workspace or ring_workspace(problem)
+
+    @cached_property
+    def heuristic(self) -> Int16[np.ndarray, "N"]:
+        """[N] the compiler heuristic's chips; zeros where it fails."""
+        return np.asarray(greedy_partition(self.problem), np.int16)
+
+    @cached_property
+    def baseline_seconds(self) -> float:
+        """T_max of the compiler heuristic; where it fails, of everything on one chip."""
+        seconds = float(self.workspace.pricer.price(self.heuristic[None])[0][0])
+        return seconds if np.isfinite(seconds) else float(self.problem.work.sum())
+
+    @cached_property
+    def _leader(self) -> np.ndarray:
+        """[U] the node whose chip is the unit's."""
+        unit_of, leader = self.workspace.units.unit_of, self.workspace.solver.instance.leader
+        return leader[unit_of >= 0]
+
+    def orders(self, scores: Float[np.ndarray, "B U"], seed: int) -> Rollouts:
+        """Cut the list schedule of [B, U] scores by dynamic programming."""
+        self._check(scores, scores.shape[1:], "scores")
+        priced = price_scores(self.workspace, scores.astype(np.float64), seed)
+        return self._rollouts(priced)
+
+    def sample(self, log_probs: Float[np.ndarray, "B U k"], seed: int) -> Rollouts:
+        """Draw each of ``B`` partitions with SAMPLE from its own log-probabilities."""
+        self._check(log_probs, log_probs.shape[1:2], "log_probs")
+        drawn = self.workspace.solver.sample(self._nodes(log_probs, 0.0), seed=seed)
+        possible = membership(drawn.mask[:, self._leader], self.workspace.chips)
+        return self._rollouts(self._price(drawn), possible)
+
+    def fix(
+        self,
+        chip: Int[np.ndarray, "B U"],
+        log_probs: Float[np.ndarray, "B U k"],
+        seed: int,
+    ) -> Rollouts:
+        """Keep [B, U] proposed chips where legal; draw the others from the log-probabilities."""
+        self._check(log_probs, log_probs.shape[1:2], "log_probs")
+        proposal = self._nodes(chip.astype(np.int16), 0)
+        fixed = self.workspace.solver.fix(proposal, self._nodes(log_probs, 0.0), seed)
+        return self._rollouts(self._price(fixed))
+
+    def _nodes(self, rows: np.ndarray, filler: float) -> np.ndarray:
+        """Spread [B, U, ...] rows over nodes; nodes that no unit holds get the filler."""
+        block, unit_of = self.workspace.solver.instance.block_of, self.workspace.units.unit_of
+        unit = np.where(block >= 0, unit_of[np.maximum(block, 0)], -1)
+        spread = np.full((rows.shape[0], len(unit), *rows.shape[2:]), filler, rows.dtype)
+        spread[:, unit >= 0] = rows[:, unit[unit >= 0]]
+        return spread
+
+    def _price(self, samples: Samples) -> Priced:
+        seconds, codes = self.workspace.pricer.price(samples.device)
+        status = np.where(samples.ok, codes, samples.status).astype(np.int8)
+        good = np.array([STATUS_CODES[int(code)].ok for code in status])
+        return Priced(samples.device, np.where(good, seconds, np.inf), status)
+
+    def _rollouts(self, priced: Priced, possible: np.ndarray | None = None) -> Rollouts:
+        with np.errstate(divide="ignore"):
+            gain = np.log(self.baseline_seconds) - np.log(np.maximum(priced.seconds, 1e-300))
+        reward = np.where(priced.ok, gain, self.failure_reward)
+        return Rollouts(priced, reward, priced.device[:, self._leader], possible)
+
+    def _check(self, values: np.ndarray, units: tuple[int, ...], what: str) -> None:
+        name, expected = self.problem.graph.name, self.workspace.units.num_units
+        if units != (expected,):
+            raise EnvironmentUseError(
+                f"graph {name!r}: {what} are for {units[0]} units, the problem has {expected}"
+            )
+        if np.isnan(values).any():
+            raise EnvironmentUseError(f"graph {name!r}: {what} contain NaN")

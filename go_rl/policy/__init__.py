@@ -1,0 +1,1 @@
+"""The transferable policy: GraphSAGE, segmented recurrent attention, task heads, decoders."""

@@ -1,0 +1,134 @@
+"""`Agent`: a policy with its weights, drawing decisions for a problem."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import jraph
+import numpy as np
+from jaxtyping import Float32, Int32
+
+from go_rl.policy.buckets import Padded, pad
+from go_rl.policy.config import PolicyConfig
+from go_rl.policy.network import Encoded, Params, Policy
+from go_rl.policy.observation import (
+    NUM_FEATURES,
+    PACKAGE_FEATURES,
+    REFERENCE_ORDERS,
+    PolicyGraph,
+    observe,
+)
+from go_rl.policy.order_decoder import OrderActions
+from go_rl.search.ring_workspace import RingWorkspace
+
+SMALLEST = 64
+"""Nodes of the graph with which parameters are initialised."""
+
+
+class Placements(NamedTuple):
+    """``B`` placements as drawn, before the solver."""
+
+    chosen: Int32[jax.Array, "B T U"]
+    """[B, T, U] chips of each iteration."""
+    log_probs: Float32[jax.Array, "B U K"]
+    """[B, U, K] distributions of the last iteration."""
+    place: Float32[jax.Array, "U"]
+    """[U] share of the work before each node, in the policy's order."""
+
+
+@dataclass(frozen=True, eq=False)
+class Agent:
+    """Weights and the configuration that they fit."""
+
+    config: PolicyConfig
+    params: Params
+
+    @property
+    def policy(self) -> Policy:
+        """The network without weights."""
+        return Policy(self.config)
+
+    @property
+    def num_parameters(self) -> int:
+        """Numbers in the weights."""
+        return sum(int(leaf.size) for leaf in jax.tree.leaves(self.params))
+
+    def encode(self, padded: Padded) -> Encoded:
+        """Embed a graph; once serves any number of draws."""
+        return encode(self.policy, self.params, padded.graph, padded.real)
+
+    def draw_orders(
+        self, padded: Padded, encoded: Encoded, key: jax.Array, noise: Float32[np.ndarray, "B"]
+    ) -> OrderActions:
+        """Draw [B] orders; the scores of the last iteration are the proposal."""
+        return draw_orders(self.policy, self.params, encoded, padded.graph, key, noise)
+
+    def draw_placements(
+        self, padded: Padded, encoded: Encoded, key: jax.Array, noise: Float32[np.ndarray, "B"]
+    ) -> Placements:
+        """Draw [B] placements; the last iteration's chips are the proposal."""
+        graph, real = padded.graph, padded.real
+        chips = jnp.int32(padded.chips)
+        return draw_placements(self.policy, self.params, encoded, graph, real, chips, key, noise)
+
+
+def padded_graph(workspace: RingWorkspace) -> Padded:
+    """Return the workspace's problem as the network takes it."""
+    return pad(observe(workspace))
+
+
+def new_agent(config: PolicyConfig, seed: int) -> Agent:
+    """Return an untrained agent."""
+    key = jax.random.key(seed)
+    padded = pad(_tiny_graph())
+    return Agent(config, Policy(config).init(key, padded.graph, padded.real, key))
+
+
+def _tiny_graph() -> PolicyGraph:
+    """Two nodes and an edge: parameters do not depend on the size."""
+    return PolicyGraph(
+        features=np.zeros((2, NUM_FEATURES), np.float32),
+        places=np.full((2, len(REFERENCE_ORDERS)), 0.5, np.float32),
+        share=np.full(2, 0.5, np.float32),
+        senders=np.zeros(1, np.int32),
+        receivers=np.ones(1, np.int32),
+        package=np.zeros(len(PACKAGE_FEATURES), np.float32),
+        chips=2,
+    )
+
+
+@partial(jax.jit, static_argnums=0)
+def encode(policy: Policy, params: Params, graph: jraph.GraphsTuple, real: Any) -> Encoded:
+    """`Policy.encode`, compiled."""
+    return policy.apply(params, graph, real, method=Policy.encode)
+
+
+@partial(jax.jit, static_argnums=0)
+def draw_orders(
+    policy: Policy, params: Params, encoded: Encoded, graph: jraph.GraphsTuple, key: Any, noise: Any
+) -> OrderActions:
+    """`Policy.draw_orders`, compiled."""
+    return policy.apply(params, encoded, graph, key, noise, method=Policy.draw_orders)
+
+
+@partial(jax.jit, static_argnums=0)
+def draw_placements(
+    policy: Policy,
+    params: Params,
+    encoded: Encoded,
+    graph: jraph.GraphsTuple,
+    real: Any,
+    chips: Any,
+    key: Any,
+    noise: Any,
+) -> Placements:
+    """`Policy.place`, then `Policy.draw_placements`, compiled."""
+    place = policy.apply(params, encoded, graph, real, method=Policy.place)
+    chosen, log_probs = policy.apply(
+        params, encoded, graph, chips, place, key, noise, method=Policy.draw_placements
+    )
+    return Placements(chosen, log_probs, place)

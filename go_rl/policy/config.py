@@ -1,0 +1,48 @@
+"""`PolicyConfig`: sizes and switches of the policy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from go_rl.core import PolicyError
+
+MAX_CHIPS = 64
+"""Most chips of a package, hence columns of a placement distribution."""
+
+
+@dataclass(frozen=True)
+class PolicyConfig:
+    """What the network is made of; the weights fit one such configuration only."""
+
+    hidden: int = 64
+    """Width of a node's embedding."""
+    sage_layers: int = 3
+    """GraphSAGE layers; 0: no message passing before the attention."""
+    attention_layers: int = 2
+    """Segmented attention layers; 0: none."""
+    heads: int = 4
+    """Attention heads."""
+    segment: int = 128
+    """Nodes of a segment, the unit of recurrence."""
+    recurrence: bool = True
+    """Attend to the previous segment as well."""
+    conditioning: bool = True
+    """Multiply every layer's input by a gate computed from the input features."""
+    decoder_width: int = 32
+    """Width of the per-sample part of a decoder."""
+    directions: int = 8
+    """Learned directions along which a graph-level decision bends the order."""
+    iterations: int = 2
+    """Decoding iterations, each conditioned on the decisions of the one before."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            least = 0 if field.name in ("sage_layers", "attention_layers") else 1
+            value = getattr(self, field.name)
+            if field.type == "int" and (not isinstance(value, int) or value < least):
+                raise PolicyError(f"policy: {field.name} must be a whole number >= {least}, "
+                                  f"not {value!r}")  # fmt: skip
+        if self.hidden % self.heads:
+            raise PolicyError(
+                f"policy: hidden {self.hidden} must be a multiple of heads {self.heads}"
+            )

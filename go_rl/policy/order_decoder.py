@@ -1,0 +1,157 @@
+"""The order task: scores whose list schedule is cut by dynamic programming.
+
+A graph-level decision (how to mix the reference orders, how far to bend along learned directions)
+comes first; node-level scores follow, for T iterations, each conditioned on the scores before
+(iterative non-autoregressive decoding, GO section 3.3). Both are Gaussian, so credit is exact:
+the plan is a function of the scores.
+
+Dimension letters: ``B`` samples, ``G`` graph-level numbers (J orders + D directions), ``T``
+iterations.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import jraph
+from jaxtyping import Array, Float
+
+from go_rl.policy.config import PolicyConfig
+from go_rl.policy.observation import REFERENCE_ORDERS
+
+ORDERS = len(REFERENCE_ORDERS)
+BEND = 0.1
+"""Largest part of the whole order by which one direction, or a node's own shift, moves a node."""
+FIRST_SIGMA = 0.01
+"""Standard deviation of scores before any training, as a part of the whole order."""
+FIRST_SPREAD = 1.5
+"""Standard deviation of mixing logits before any training."""
+LOG_SIGMA = (-7.0, -2.0)
+"""Range of log standard deviations of scores."""
+LOG_SPREAD = (-3.0, 1.5)
+"""Range of log standard deviations of graph-level decisions."""
+SCALE = 20.0
+"""Distances between places are multiplied by this before a network sees them."""
+
+
+class OrderActions(NamedTuple):
+    """Decisions of ``B`` samples."""
+
+    mix: Float[Array, "B G"]
+    """[B, G] graph-level decision: mixing logits, then steps along directions."""
+    scores: Float[Array, "B T U"]
+    """[B, T, U] scores of each iteration; the last are the order."""
+
+
+class OrderLogProbs(NamedTuple):
+    """Log-densities of the decisions."""
+
+    mix: Float[Array, "B G"]
+    scores: Float[Array, "B T U"]
+
+
+class OrderDecoder(nn.Module):
+    """Distribution over scores."""
+
+    config: PolicyConfig
+
+    def setup(self) -> None:
+        width, count = self.config.decoder_width, ORDERS + self.config.directions
+        zeros = nn.initializers.zeros
+        self.mix_mean = nn.Dense(count, kernel_init=zeros)
+        self.mix_spread = nn.Dense(count, kernel_init=zeros)
+        self.project = nn.Dense(width)
+        self.condition = nn.Dense(width)
+        self.emit = nn.Dense(ORDERS + self.config.directions + 2, kernel_init=zeros)
+
+    def mixing(self, pooled: Float[Array, "D"]) -> tuple[Float[Array, "G"], Float[Array, "G"]]:
+        """Return [G] mean and [G] log standard deviation of the graph-level decision."""
+        first = jnp.where(jnp.arange(ORDERS + self.config.directions) < ORDERS, FIRST_SPREAD, 1.0)
+        spread = jnp.log(first) + self.mix_spread(pooled)
+        return self.mix_mean(pooled), jnp.clip(spread, *LOG_SPREAD)
+
+    def scoring(
+        self,
+        h: Float[Array, "U D"],
+        graph: jraph.GraphsTuple,
+        mix: Float[Array, "B G"],
+        before: Float[Array, "B U"],
+        iteration: int,
+    ) -> tuple[Float[Array, "B U"], Float[Array, "B U"]]:
+        """Return [B, U] mean and [B, U] log standard deviation of an iteration's scores.
+
+        ``before`` [B, U]: the scores of the iteration before; the first knows none.
+        """
+        seen = surroundings(graph, before) * float(iteration > 0)
+        hidden = nn.relu(self.project(h)[None] + self.condition(seen))
+        out = self.emit(hidden)
+        tilt, bend, own = jnp.split(out, (ORDERS, ORDERS + self.config.directions), axis=-1)
+        weights = nn.softmax(mix[:, None, :ORDERS] + tilt, axis=-1)
+        places = (weights * graph.nodes["places"][None]).sum(axis=-1)
+        steps = mix[:, None, ORDERS:] / jnp.sqrt(float(self.config.directions))
+        bent = BEND * ((steps * nn.tanh(bend)).sum(axis=-1) + nn.tanh(own[..., 0]))
+        log_sigma = jnp.clip(jnp.log(FIRST_SIGMA) + own[..., 1], *LOG_SIGMA)
+        return places + bent, log_sigma
+
+    def sample(
+        self,
+        h: Float[Array, "U D"],
+        pooled: Float[Array, "D"],
+        graph: jraph.GraphsTuple,
+        key: Array,
+        noise: Float[Array, "B"],
+    ) -> OrderActions:
+        """Draw [B] samples; ``noise`` [B] scales the deviations from the mean (0: the mean)."""
+        keys = jax.random.split(key, self.config.iterations + 1)
+        mean, spread = self.mixing(pooled)
+        shape = (noise.shape[0], mean.shape[0])
+        mix = mean + noise[:, None] * jnp.exp(spread) * jax.random.normal(keys[0], shape)
+        before, scores = jnp.zeros((noise.shape[0], h.shape[0])), []
+        for t in range(self.config.iterations):
+            middle, log_sigma = self.scoring(h, graph, mix, before, t)
+            draw = jax.random.normal(keys[t + 1], middle.shape)
+            before = middle + noise[:, None] * jnp.exp(log_sigma) * draw
+            scores.append(before)
+        return OrderActions(mix, jnp.stack(scores, axis=1))
+
+    def log_prob(
+        self,
+        h: Float[Array, "U D"],
+        pooled: Float[Array, "D"],
+        graph: jraph.GraphsTuple,
+        actions: OrderActions,
+    ) -> tuple[OrderLogProbs, Float[Array, ""]]:
+        """Return the log-densities of the decisions, and the mean entropy of a decision."""
+        mean, spread = self.mixing(pooled)
+        mix = _gaussian(actions.mix, mean, spread)
+        before = jnp.zeros_like(actions.scores[:, 0])
+        found, sigmas = [], []
+        for t in range(self.config.iterations):
+            middle, log_sigma = self.scoring(h, graph, actions.mix, before, t)
+            found.append(_gaussian(actions.scores[:, t], middle, log_sigma))
+            sigmas.append(log_sigma)
+            before = actions.scores[:, t]
+        entropy = spread.mean() + jnp.stack(sigmas).mean()
+        return OrderLogProbs(mix, jnp.stack(found, axis=1)), entropy
+
+
+def surroundings(graph: jraph.GraphsTuple, scores: Float[Array, "B U"]) -> Float[Array, "B U 4"]:
+    """Return, for each node: its score, its distance from the latest producer and to the earliest
+    consumer, and its distance from the mean of all reference orders."""
+    columns = scores.T
+    units = columns.shape[0]
+    last = jraph.segment_max(columns[graph.senders], graph.receivers, units)
+    first = -jraph.segment_max(-columns[graph.receivers], graph.senders, units)
+    after = jnp.where(jnp.isfinite(last), columns - last, 0.0)
+    until = jnp.where(jnp.isfinite(first), first - columns, 0.0)
+    middle = graph.nodes["places"].mean(axis=-1)[:, None]
+    seen = jnp.stack([columns - 0.5, after, until, columns - middle], axis=-1)
+    return jnp.clip(SCALE * jnp.swapaxes(seen, 0, 1), -5.0, 5.0)
+
+
+def _gaussian(values: Array, mean: Array, log_sigma: Array) -> Array:
+    """log N(values; mean, sigma^2), elementwise, without the constant."""
+    return -0.5 * jnp.square((values - mean) * jnp.exp(-log_sigma)) - log_sigma

@@ -1,0 +1,88 @@
+"""Scores to plans: list-schedule the units by score, cut the order best, make it legal, price it.
+
+This is how a policy that gives an order and a dynamic program that gives the cuts share the work.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int, Int8, Int16
+
+from go_rl.core.evaluation import STATUS_CODES
+from go_rl.search.linear_cuts import LinearCuts
+from go_rl.search.orders import list_order
+from go_rl.search.ring_workspace import RingWorkspace
+
+TOLERANCE = 1e-4
+"""Relative step at which the bisection over T stops."""
+
+
+@dataclass(frozen=True, eq=False)
+class Priced:
+    """``B`` plans."""
+
+    device: Int16[np.ndarray, "B N"]
+    """[B, N] chip of each node; zeros where the status is not OK."""
+    seconds: Float64[np.ndarray, "B"]
+    """[B] T_max; inf where the status is not OK."""
+    status: Int8[np.ndarray, "B"]
+    """[B] index into `STATUS_CODES`."""
+
+    @property
+    def ok(self) -> Bool[np.ndarray, "B"]:
+        """[B] plans that are legal and fit."""
+        return np.isfinite(self.seconds)
+
+    def best(self) -> int:
+        """Return the index of the fastest plan."""
+        return int(np.argmin(self.seconds))
+
+
+def price_scores(
+    workspace: RingWorkspace,
+    scores: Float64[np.ndarray, "B U"],
+    seed: int = 0,
+    threads: int | None = None,
+) -> Priced:
+    """Return the plans of [B, U] scores (low first), the same for any number of threads."""
+    threads = min(threads or os.cpu_count() or 1, len(scores))
+    stages = np.zeros((len(scores), workspace.units.num_units), np.int32)
+    found = np.zeros(len(scores), np.bool_)
+    _ = workspace.bound, workspace.weight_limit  # built once, before threads ask for them
+
+    def share(first: int) -> None:
+        for i in range(first, len(scores), threads):
+            stage = _cut(workspace, scores[i])
+            if stage is not None:
+                stages[i], found[i] = stage, True
+
+    if threads == 1:
+        share(0)
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(share, range(threads)))
+    return _priced(workspace, stages, seed)
+
+
+def _cut(workspace: RingWorkspace, score: Float64[np.ndarray, "U"]) -> np.ndarray | None:
+    units, problem = workspace.units, workspace.problem
+    cuts = LinearCuts(units, list_order(units, score), problem.rules.triangle)
+    high = float(units.work.sum() + units.tensor_seconds.sum()) + units.latency or 1.0
+    limit, chips = workspace.weight_limit, workspace.chips
+    return cuts.best(workspace.bound, high, chips, limit, problem.all_chips, TOLERANCE)[1]
+
+
+def _priced(workspace: RingWorkspace, stages: Int[np.ndarray, "B U"], seed: int) -> Priced:
+    """Repair [B, U] stages and price them; a row of zeros proposes everything on the first chip."""
+    unit_of = workspace.units.unit_of
+    proposals = np.stack([workspace.nodes_of(stage[unit_of]) for stage in stages])
+    fixed = workspace.solver.fix(proposals, workspace.near(proposals), seed)
+    seconds, codes = workspace.pricer.price(fixed.device)
+    ok = fixed.ok
+    status = np.where(ok, codes, fixed.status).astype(np.int8)
+    good = np.array([STATUS_CODES[int(code)].ok for code in status])
+    return Priced(fixed.device, np.where(good, seconds, np.inf), status)

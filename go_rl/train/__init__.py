@@ -1,0 +1,1 @@
+"""Training the policy: PPO, pretraining, fine-tuning, checkpoints, logs."""
