@@ -8,7 +8,7 @@ import pytest
 from flax import linen as nn
 
 from go_rl.readers.jax_reader import trace_jax
-from go_rl.zoo.models.attention import causal_bias
+from go_rl.zoo.models.attention import TokenTable, causal_bias
 from go_rl.zoo.models.building import flax_model, integers
 from go_rl.zoo.models.language import ENTRIES
 from go_rl.zoo.models.recurrent import GNMT, RNNLM, LSTMCell, Seq2Seq
@@ -120,6 +120,18 @@ def test_a_causal_model_does_not_look_ahead():
     logits, later = apply(variables, tokens), apply(variables, changed)
     np.testing.assert_array_equal(logits[0, :5], later[0, :5])
     assert (logits[0, 5] != later[0, 5]).any()
+
+
+def test_a_table_in_shards_is_the_table():
+    """Seven rows in three shards of 3, 3 and 1."""
+    model, tokens = TokenTable(7, 2, 3), np.array([[0, 2, 3, 6, 5]])
+    params = jax.jit(model.init)(jax.random.key(0), tokens)
+    whole = np.concatenate([params["params"][f"tables_{i}"]["embedding"] for i in range(3)])
+    assert whole.shape == (7, 2)
+    np.testing.assert_array_equal(jax.jit(model.apply)(params, tokens), whole[tokens])
+    states = np.array([[1.0, -2.0]], np.float32)
+    logits = model.apply(params, states, method="attend")
+    np.testing.assert_allclose(logits, states @ whole.T, rtol=1e-5)
 
 
 def test_causal_bias_with_a_past():

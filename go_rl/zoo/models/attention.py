@@ -47,6 +47,40 @@ class Attention(nn.Module):
         return nn.DenseGeneral((self.heads, self.size), use_bias=self.use_bias, name=name)(x)
 
 
+class TokenTable(nn.Module):
+    """Token embedding, tied to the logits and cut by vocabulary into ``shards`` tables.
+
+    A chip then need not hold the whole of it (Shoeybi et al. 2019, Megatron-LM, section 3): every
+    shard looks up the tokens it owns, and the sum of all shards is the embedding.
+    """
+
+    vocabulary: int
+    width: int
+    shards: int = 1
+
+    def setup(self) -> None:
+        self.rows = -(-self.vocabulary // self.shards)
+        self.starts = range(0, self.vocabulary, self.rows)
+        sizes = [min(self.rows, self.vocabulary - start) for start in self.starts]
+        self.tables = [nn.Embed(size, self.width) for size in sizes]
+
+    def __call__(self, tokens: Any) -> Any:
+        if self.shards == 1:
+            return self.tables[0](tokens)
+        total: Any = None
+        for start, table in zip(self.starts, self.tables, strict=True):
+            local = tokens - start
+            owned = (local >= 0) & (local < table.num_embeddings)
+            found = table(jnp.where(owned, local, 0)) * owned[..., None]
+            total = found if total is None else total + found
+        return total
+
+    def attend(self, x: Any) -> Any:
+        """Return the logits of states [..., width]."""
+        logits = [table.attend(x) for table in self.tables]
+        return logits[0] if self.shards == 1 else jnp.concatenate(logits, axis=-1)
+
+
 class FeedForward(nn.Module):
     """Two dense layers with an activation between them."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import add
 from typing import Any
 
 import flax.linen as nn
@@ -29,13 +27,14 @@ class WaveNet(nn.Module):
     @nn.compact
     def __call__(self, samples: Any) -> Any:
         x = nn.Conv(self.residual, (1,))(samples)
-        skips = []
+        total: Any = None
         for layer in range(self.layers):
             y = self._gated(x, 2 ** (layer % (self.layers // self.stacks)))
-            skips.append(nn.Conv(self.skip, (1,))(y))
+            skip = nn.Conv(self.skip, (1,))(y)
+            total = skip if total is None else total + skip
             if layer < self.layers - 1:
                 x = x + nn.Conv(self.residual, (1,))(y)
-        hidden = nn.relu(nn.Conv(self.skip, (1,))(nn.relu(reduce(add, skips))))
+        hidden = nn.relu(nn.Conv(self.skip, (1,))(nn.relu(total)))
         return nn.log_softmax(nn.Conv(256, (1,))(hidden))
 
     def _gated(self, x: Any, dilation: int) -> Any:
@@ -161,10 +160,10 @@ class Wav2Vec2(nn.Module):
             x = nn.Conv(512, (kernel,), (stride,), padding="VALID", use_bias=False)(x)
             if layer == 0:
                 x = nn.GroupNorm(num_groups=512)(x)
-            x = nn.gelu(x, approximate=False)
+            x = nn.gelu(x)
         x = nn.Dense(self.width)(nn.LayerNorm()(x))
         places = nn.Conv(self.width, (128,), feature_group_count=16)(x)
-        x = nn.LayerNorm()(x + nn.gelu(places, approximate=False))
+        x = nn.LayerNorm()(x + nn.gelu(places))
         for _ in range(self.layers):
             x = PreNormBlock(self.heads, 4 * self.width)(x)
         return x
@@ -182,7 +181,7 @@ class Whisper(nn.Module):
     def __call__(self, spectrogram: Any, tokens: Any) -> Any:
         x = spectrogram
         for stride in (1, 2):
-            x = nn.gelu(nn.Conv(self.width, (3,), (stride,))(x), approximate=False)
+            x = nn.gelu(nn.Conv(self.width, (3,), (stride,))(x))
         x = x + sinusoids(jnp.arange(x.shape[1]), self.width)
         for _ in range(self.layers):
             x = PreNormBlock(self.heads, 4 * self.width)(x)

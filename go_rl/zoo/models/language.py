@@ -74,17 +74,17 @@ BERT = (
 
 TRANSFORMERS = (
     _over_tokens("gpt-6-layers", "gpt", GPT(6, 384, 6, last_only=True), 4, 128),
-    _over_tokens("gpt2-small", "gpt", GPT(last_only=True), 4, 256),
-    _over_tokens("gpt2-small-b8", "gpt", GPT(last_only=True), 8, 128),
-    _over_tokens("gpt2-medium", "gpt", GPT(24, 1024, 16, last_only=True), 1, 512),
-    _over_tokens("gpt2-large", "gpt", GPT(36, 1280, 20, last_only=True), 4, 256),
+    _over_tokens("gpt2-small", "gpt", GPT(last_only=True, shards=2), 4, 256),
+    _over_tokens("gpt2-small-b8", "gpt", GPT(last_only=True, shards=2), 8, 128),
+    _over_tokens("gpt2-medium", "gpt", GPT(24, 1024, 16, last_only=True, shards=4), 1, 512),
+    _over_tokens("gpt2-large", "gpt", GPT(36, 1280, 20, last_only=True, shards=8), 1, 256),
     _over_pairs("t5-small", "t5", T5(last_only=True), 2, (128, 64)),
     _over_pairs("t5-base", "t5", T5(12, 768, 12, 3072, last_only=True), 1, (256, 64)),
     _over_pairs("transformer-base", "transformer", Transformer(last_only=True), 4, (64, 64)),
     _over_pairs(
         "transformer-big",
         "transformer",
-        Transformer(6, 1024, 16, 4096, last_only=True),
+        Transformer(6, 1024, 16, 4096, last_only=True, shards=2),
         4,
         (128, 96),
     ),
@@ -99,11 +99,11 @@ TRANSFORMERS = (
 RECURRENT = (
     ZooModel("rnnlm-2-layers", "rnnlm", lambda: _rnnlm(2, 1500, 20, 35)),
     ZooModel("rnnlm-4-layers", "rnnlm", lambda: _rnnlm(4, 1024, 64, 32)),
-    ZooModel("rnnlm-8-layers", "rnnlm", lambda: _rnnlm(8, 1280, 64, 48)),
+    ZooModel("rnnlm-8-layers", "rnnlm", lambda: _rnnlm(8, 1024, 64, 48)),
     ZooModel("gnmt-2-layers", "gnmt", lambda: _gnmt(2, 1024, 32, 12)),
-    ZooModel("gnmt-4-layers", "gnmt", lambda: _gnmt(4, 1024, 64, 24)),
-    ZooModel("gnmt-8-layers", "gnmt", lambda: _gnmt(8, 1024, 128, 40)),
-    ZooModel("gnmt-8-layers-full", "gnmt", lambda: _gnmt(8, 1024, 32, 200)),
+    ZooModel("gnmt-4-layers", "gnmt", lambda: _gnmt(4, 1024, 32, 24)),
+    ZooModel("gnmt-8-layers", "gnmt", lambda: _gnmt(8, 1024, 16, 40)),
+    ZooModel("gnmt-8-layers-full", "gnmt", lambda: _gnmt(8, 1024, 4, 200)),
     _over_pairs("seq2seq-4-layers", "seq2seq", Seq2Seq(4, 1000, 20000, 20000), 16, (20, 20)),
     _over_pairs("seq2seq-2-layers", "seq2seq", Seq2Seq(2, 512, 32000, 32000), 16, (30, 24)),
 )

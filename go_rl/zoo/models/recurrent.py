@@ -122,23 +122,32 @@ class GNMT(nn.Module):
         return jnp.stack(sequence, axis=1)
 
     def _decoded(self, sequence: list[Any], memory: Any) -> list[Any]:
-        cells = [LSTMCell(2 * self.width, self.width) for _ in range(self.layers)]
+        """Bottom layer and attention first, step by step; no other layer waits for the context."""
+        sequence, contexts = self._bottom(sequence, memory)
+        for layer in range(1, self.layers):
+            pairs = zip(sequence, contexts, strict=True)
+            cell = LSTMCell(2 * self.width, self.width)
+            outputs = cell.run([jnp.concatenate(pair, axis=-1) for pair in pairs])
+            if layer > 1:
+                outputs = [x + y for x, y in zip(sequence, outputs, strict=True)]
+            sequence = outputs
+        return sequence
+
+    def _bottom(self, sequence: list[Any], memory: Any) -> tuple[list[Any], list[Any]]:
+        """Return the bottom decoder layer's outputs and the attention's contexts."""
+        cell = LSTMCell(2 * self.width, self.width)
         keys = nn.Dense(self.width, use_bias=False)(memory)
         project = nn.Dense(self.width, use_bias=False)
         score = self.param("score", nn.initializers.lecun_normal(), (self.width, 1))
-        states = [cell.start(memory.shape[0]) for cell in cells]
-        context, outputs = jnp.zeros((memory.shape[0], self.width)), []
+        state, context = cell.start(memory.shape[0]), jnp.zeros((memory.shape[0], self.width))
+        outputs, contexts = [], []
         for x in sequence:
-            for layer, cell in enumerate(cells):
-                states[layer] = cell(states[layer], jnp.concatenate([x, context], axis=-1))
-                y = states[layer][1]
-                if layer == 0:
-                    query = project(y)[:, None]
-                    weight = nn.softmax(jnp.tanh(keys + query) @ score, axis=1)
-                    context = (weight * memory).sum(1)
-                x = x + y if layer > 1 else y
-            outputs.append(x)
-        return outputs
+            state = cell(state, jnp.concatenate([x, context], axis=-1))
+            weight = nn.softmax(jnp.tanh(keys + project(state[1])[:, None]) @ score, axis=1)
+            context = (weight * memory).sum(1)
+            outputs.append(state[1])
+            contexts.append(context)
+        return outputs, contexts
 
 
 def log_probabilities(head: nn.Dense, sequence: list[Any]) -> list[Any]:

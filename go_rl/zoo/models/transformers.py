@@ -14,6 +14,7 @@ from go_rl.zoo.models.attention import (
     FeedForward,
     PreNormBlock,
     RootMeanSquareNorm,
+    TokenTable,
     causal_bias,
     sinusoids,
 )
@@ -29,10 +30,12 @@ class GPT(nn.Module):
     positions: int = 1024
     last_only: bool = False
     """Logits of the last position only, which is all that choosing the next token needs."""
+    shards: int = 1
+    """Parts of the embedding, see `TokenTable`."""
 
     @nn.compact
     def __call__(self, tokens: Any) -> Any:
-        table = nn.Embed(self.vocabulary, self.width)
+        table = TokenTable(self.vocabulary, self.width, self.shards)
         places = self.param("positions", nn.initializers.zeros, (self.positions, self.width))
         x = table(tokens) + places[: tokens.shape[1]]
         for _ in range(self.layers):
@@ -49,10 +52,11 @@ class Transformer(nn.Module):
     hidden: int = 2048
     vocabulary: int = 37000
     last_only: bool = False
+    shards: int = 1
 
     @nn.compact
     def __call__(self, source: Any, target: Any) -> Any:
-        table = nn.Embed(self.vocabulary, self.width)
+        table = TokenTable(self.vocabulary, self.width, self.shards)
         memory = self._embedded(table, source)
         for _ in range(self.layers):
             memory = self._after(memory, self._attention()(memory))
@@ -70,7 +74,7 @@ class Transformer(nn.Module):
     def _after(self, x: Any, y: Any) -> Any:
         return nn.LayerNorm()(x + y)
 
-    def _embedded(self, table: nn.Embed, tokens: Any) -> Any:
+    def _embedded(self, table: TokenTable, tokens: Any) -> Any:
         places = sinusoids(jnp.arange(tokens.shape[1]), self.width)
         return table(tokens) * self.width**0.5 + places
 
