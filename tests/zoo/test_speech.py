@@ -47,9 +47,11 @@ def test_wavernn_parameters_by_hand():
 def test_wavenet_sees_its_receptive_field_of_the_past(stacks, layers, field):
     """1 + sum of dilations: 1 + (1 + 2 + 4) for one stack of three layers."""
     model = WaveNet(stacks, layers, residual=4, skip=4)
-    calm = jax.random.normal(jax.random.key(0), (24, 1))
+    rng = np.random.default_rng(0)
+    calm = rng.normal(size=(24, 1))
     changed = np.concatenate([calm[None], calm + np.eye(24)[..., None]]).astype(np.float32)
-    variables = jax.jit(model.init)(jax.random.key(1), changed)
+    shapes = jax.eval_shape(model.init, jax.random.key(1), changed)
+    variables = jax.tree.map(lambda x: rng.normal(size=x.shape).astype(x.dtype), shapes)
     at_20 = np.asarray(jax.jit(model.apply)(variables, changed))[:, 20]
     seen = np.flatnonzero((at_20[1:] != at_20[0]).any(axis=-1))
     assert seen.tolist() == list(range(21 - field, 21))
@@ -69,7 +71,7 @@ def test_wavernn_is_written_out_step_by_step():
 
 
 @pytest.mark.parametrize(
-    ("name", "nodes"), [("wavenet-1x10", 154), ("whisper-tiny", 799), ("wavernn-896", 1277)]
+    ("name", "nodes"), [("wavenet-1x10", 154), ("whisper-tiny", 805), ("wavernn-896", 1277)]
 )
 def test_node_counts(name, nodes):
     assert _graph(name).num_nodes == nodes
