@@ -22,7 +22,7 @@ TEST = (
     "nasnet-mobile", "t5-base", "t5-small", "unet", "unet-deep",
 )  # fmt: skip
 EXTRA = (
-    "conformer-l", "convnext-tiny-b16", "efficientnet-b5", "gin-5-layers", "gpt2-small-b8",
+    "conformer-l", "convnext-tiny-b8", "efficientnet-b5", "gin-5-layers", "gpt2-small-b8",
     "mobilenet-v2-b16", "resnet101", "resnet152-v2", "resnet18-b32", "transformer-big",
     "vae-6-layers", "vit-base-r384", "xception-b8",
 )  # fmt: skip

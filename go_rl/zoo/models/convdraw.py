@@ -1,7 +1,8 @@
 """ConvDRAW (Gregor et al. 2016, "Towards Conceptual Compression", section 2.2).
 
 A recurrent variational autoencoder with convolutional LSTMs: every step encodes what the canvas
-still misses, draws a latent, and adds to the canvas. The noise of the latents is an argument.
+still misses as a latent, and adds to the canvas. The encoder reads canvas and error, which hold
+the same as image and error since the canvas is linear: no step but the first reads the image.
 """
 
 from __future__ import annotations
@@ -41,33 +42,36 @@ class Latent(nn.Module):
 
 
 class ConvDRAW(nn.Module):
-    """Returns the drawn canvas and the nats that each step's latent costs, [steps, batch]."""
+    """Returns the drawn canvas and the nats that the latents of all steps cost, [batch].
+
+    The latents are the posterior's means, as when an image is compressed.
+    """
 
     steps: int = 16
+
     features: int = 160
     latents: int = 12
 
     @nn.compact
-    def __call__(self, image: Any, noise: Any) -> tuple[Any, Any]:
-        batch, height, width, _ = image.shape
+    def __call__(self, image: Any) -> tuple[Any, Any]:
+        batch, height, width, channels = image.shape
         hidden = jnp.zeros((batch, height // 2, width // 2, self.features))
         encoder_state = decoder_state = (hidden, hidden)
         encoder, decoder = ConvLSTM(self.features), ConvLSTM(self.features)
         posterior, prior = Latent(self.latents), Latent(self.latents)
-        write = nn.ConvTranspose(image.shape[-1], (5, 5), (2, 2))
-        canvas = jnp.zeros_like(image) + self.param("canvas", nn.initializers.zeros, (3,))
-        costs = []
-        for step in range(self.steps):
-            error = image - nn.sigmoid(canvas)
-            inputs = (image, error, decoder_state[1])
-            encoder_state = encoder(encoder_state, *inputs)
+        write = nn.ConvTranspose(channels, (5, 5), (2, 2))
+        start = self.param("canvas", nn.initializers.zeros, (channels,))
+        canvas, error = jnp.zeros_like(image) + start, image - start
+        cost = jnp.zeros(batch)
+        for _ in range(self.steps):
+            encoder_state = encoder(encoder_state, canvas, error, decoder_state[1])
             mean, spread = posterior(encoder_state[1])
             expected, allowed = prior(decoder_state[1])
-            latent = mean + jnp.exp(spread) * noise[step]
-            costs.append(_divergence(mean, spread, expected, allowed))
-            decoder_state = decoder(decoder_state, latent)
-            canvas = canvas + write(decoder_state[1])
-        return nn.sigmoid(canvas), jnp.stack(costs)
+            cost = cost + _divergence(mean, spread, expected, allowed)
+            decoder_state = decoder(decoder_state, mean)
+            stroke = write(decoder_state[1])
+            canvas, error = canvas + stroke, error - stroke
+        return nn.sigmoid(canvas), cost
 
 
 def _divergence(mean: Any, spread: Any, expected: Any, allowed: Any) -> Any:

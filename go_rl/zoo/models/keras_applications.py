@@ -132,7 +132,7 @@ ENTRIES: tuple[ZooModel, ...] = (
     _entry("nasnet-mobile", "nasnet", "NASNetMobile"),
     _entry("nasnet-large", "nasnet", "NASNetLarge", 331),
     _entry("convnext-tiny", "convnext", "ConvNeXtTiny"),
-    _entry("convnext-tiny-b16", "convnext", "ConvNeXtTiny", 192, 16),
+    _entry("convnext-tiny-b8", "convnext", "ConvNeXtTiny", 192, 8),
     _entry("convnext-base", "convnext", "ConvNeXtBase"),
     ZooModel(
         "inception-v3-training",

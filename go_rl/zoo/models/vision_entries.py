@@ -22,12 +22,6 @@ def _images(module: nn.Module, size: int = 224, batch: int = 1) -> Built:
     return flax_model(module, floats(batch, size, size, 3))
 
 
-def _convdraw(steps: int, size: int, batch: int, features: int = 160) -> Built:
-    module = ConvDRAW(steps, features)
-    noise = floats(steps, batch, size // 2, size // 2, module.latents)
-    return flax_model(module, floats(batch, size, size, 3), noise)
-
-
 def _entry(name: str, family: str, module: nn.Module, size: int = 224, batch: int = 1) -> ZooModel:
     return ZooModel(name, family, partial(_images, module, size, batch))
 
@@ -64,21 +58,22 @@ ENTRIES: tuple[ZooModel, ...] = (
     _entry("amoebanet-d-3-128", "amoebanet", AmoebaNetD(3, 128)),
     _entry("amoebanet-d-6-192", "amoebanet", AmoebaNetD(6, 192)),
     _entry("amoebanet-d-18-256", "amoebanet", AmoebaNetD(18, 256)),
-    _entry("amoebanet-d-36-256-b4", "amoebanet", AmoebaNetD(36, 256), 224, 4),
-    _entry("unet", "unet", UNet(), 256),
-    _entry("unet-deep", "unet", UNet((64, 128, 256, 512, 512), 3, residual=True, classes=3), 128),
+    _entry("amoebanet-d-36-160-b4", "amoebanet", AmoebaNetD(36, 160), 224, 4),
+    _entry("unet", "unet", UNet((32, 64, 128, 256, 512)), 256),
+    _entry("unet-wide", "unet", UNet(), 128),
+    _entry("unet-deep", "unet", UNet((32, 64, 128, 256, 256), 3, residual=True, classes=3), 128),
     _entry("ssd-vgg16", "ssd", SSD(), 300),
     _entry("ssd-mobilenet", "ssd", SSD(lite=True), 300),
     _entry("vit-tiny", "vit", VisionTransformer(12, 192, 3)),
     _entry("vit-small-b8", "vit", VisionTransformer(12, 384, 6), 224, 8),
     _entry("vit-base", "vit", VisionTransformer()),
-    _entry("vit-base-r384", "vit", VisionTransformer(), 384, 2),
+    _entry("vit-base-r384", "vit", VisionTransformer(), 384, 1),
     _entry("vit-large", "vit", VisionTransformer(24, 1024, 16)),
     _entry("swin-tiny", "swin", Swin()),
     _entry("swin-base-b4", "swin", Swin((2, 2, 18, 2), 128), 224, 4),
     _entry("mixer-s16", "mixer", MLPMixer()),
     _entry("mixer-b16-b8", "mixer", MLPMixer(12, 768, 16, 384, 3072), 224, 8),
-    ZooModel("convdraw", "convdraw", lambda: _convdraw(8, 32, 4)),
-    ZooModel("convdraw-long", "convdraw", lambda: _convdraw(32, 64, 1)),
+    _entry("convdraw", "convdraw", ConvDRAW(8), 32, 4),
+    _entry("convdraw-long", "convdraw", ConvDRAW(32), 64),
     _training("amoebanet-d-6-192-training", "amoebanet", AmoebaNetD(6, 192, train=True), 224, 2),
 )
