@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
@@ -16,6 +17,7 @@ from go_rl.core import (
     OpKind,
     Optimizer,
     Plan,
+    PolicyError,
     Problem,
     Progress,
     SearchError,
@@ -25,6 +27,7 @@ from go_rl.core import (
 )
 from go_rl.core.errors import nearest
 from go_rl.cost import ProblemOptions, make_problem
+from go_rl.policy.policy_search import PolicySearch
 from go_rl.search import (
     Annealing,
     Exact,
@@ -40,6 +43,8 @@ from go_rl.simulate import confirm_memory
 
 METHODS: dict[str, Callable[[], Optimizer]] = {
     "greedy": Greedy,
+    "policy": PolicySearch,
+    "policy-placement": lambda: PolicySearch(task="placement", name="policy-placement"),
     "random": RandomSearch,
     "annealing": Annealing,
     "metis": Metis,
@@ -51,7 +56,17 @@ METHODS: dict[str, Callable[[], Optimizer]] = {
 }
 """Optimizers by the name that ``--method`` takes."""
 
-_RING = ("greedy", "random", "annealing", "metis", "linear-dp", "ideal-dp", "exact")
+_RING = (
+    "greedy",
+    "policy",
+    "policy-placement",
+    "random",
+    "annealing",
+    "metis",
+    "linear-dp",
+    "ideal-dp",
+    "exact",
+)
 _BY_OBJECTIVE = {
     Objective.RING: _RING,
     Objective.MAX_LOAD: ("greedy", "dp", "local-search"),
@@ -59,10 +74,11 @@ _BY_OBJECTIVE = {
 }
 _AUTO = {
     Objective.RING: (
+        ("policy", 0.15),
         ("linear-dp", 0.1),
-        ("ideal-dp", 0.3),
+        ("ideal-dp", 0.2),
         ("annealing", 0.3),
-        ("exact", 0.3),
+        ("exact", 0.25),
     ),
     Objective.MAX_LOAD: (("dp", 0.3), ("local-search", 0.7)),
     Objective.LATENCY: (("local-search", 1.0),),
@@ -116,7 +132,8 @@ def run(
         budget: for all methods together under ``auto``, for each one otherwise.
         seed: the one seed from which every choice follows.
         report: is told the name of each method before it runs.
-        extra: further optimizers to run, such as an `Expert`.
+        extra: further optimizers to run, such as an `Expert` or a `FineTuned` policy; ``auto``
+            runs them first and goes on from the best plan so far.
 
     Raises:
         SearchError: the method is unknown, or cannot work on this objective.
@@ -138,16 +155,19 @@ def run(
     compile_kernels(problem.objective)
     tell("greedy")
     plans = [Greedy().optimize(problem, Budget(samples=100), seed)]
+    for optimizer in extra:
+        tell(optimizer.name)
+        plans.append(optimizer.optimize(problem, budget, seed))
     if method == "auto":
-        plans += _auto(problem, budget, seed, tell, plans[0])
+        start = replace(min(plans, key=_worth), bound=max(plan.bound for plan in plans))
+        plans += _auto(problem, budget, seed, tell, start)
     else:
         for name in allowed if method == "all" else (method,):
             if name != "greedy":
                 tell(name)
-                plans.append(METHODS[name]().optimize(problem, budget, seed))
-    for optimizer in extra:
-        tell(optimizer.name)
-        plans.append(optimizer.optimize(problem, budget, seed))
+                optimizer = METHODS[name]()
+                _prepare(optimizer, problem, tell)
+                plans.append(optimizer.optimize(problem, budget, seed))
     return _result(problem, plans)
 
 
@@ -170,10 +190,27 @@ def compile_kernels(objective: Objective) -> None:
                 METHODS[name]().optimize(problem, Budget(samples=3, seconds=30.0), 0)
 
 
+def _prepare(optimizer: Optimizer, problem: Problem, tell: Callable[[str], None]) -> float:
+    """Compile the policy for graphs of this size; return the seconds spent, which no budget pays.
+
+    Raises:
+        PolicyError: the graph is larger than any bucket.
+    """
+    if not isinstance(optimizer, PolicySearch):
+        return 0.0
+    tell("policy (compiled once for graphs of this size)")
+    started = time.perf_counter()
+    optimizer.prepare(problem)
+    return time.perf_counter() - started
+
+
 def _auto(
     problem: Problem, budget: Budget, seed: int, tell: Callable[[str], None], heuristic: Plan
 ) -> list[Plan]:
-    """Each stage gets its share of what is left; the search ends when the gap is closed."""
+    """Each stage gets its share of what is left; the search ends when the gap is closed.
+
+    A graph too large for the policy is left to the other stages.
+    """
     plans: list[Plan] = []
     best, progress = heuristic, Progress(budget)
     stages = _AUTO[problem.objective]
@@ -185,6 +222,11 @@ def _auto(
         if isinstance(optimizer, (Annealing, IdealDP, Exact)) and best.evaluation.status.ok:
             optimizer = replace(optimizer, start=best.device)
         if isinstance(optimizer, Exact) and not _small_enough(problem):
+            continue
+        try:
+            progress.started += _prepare(optimizer, problem, tell)
+        except PolicyError as error:
+            tell(f"policy left out: {error}")
             continue
         tell(name)
         plan = optimizer.optimize(problem, _portion(progress, share / left), seed)

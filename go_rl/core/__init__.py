@@ -36,6 +36,7 @@ __all__ = [
     "NO_DIM",
     "RULE_SETS",
     "Budget",
+    "CheckpointError",
     "Chip",
     "CurvePoint",
     "EnvironmentUseError",

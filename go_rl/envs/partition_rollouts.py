@@ -50,6 +50,7 @@ class PartitionRollouts:
         self.problem = problem
         self.failure_reward = failure_reward
         self.workspace = workspace or ring_workspace(problem)
+        self._squeeze = 1.0
 
     @cached_property
     def heuristic(self) -> Int16[np.ndarray, "N"]:
@@ -68,10 +69,11 @@ class PartitionRollouts:
         unit_of, leader = self.workspace.units.unit_of, self.workspace.solver.instance.leader
         return leader[unit_of >= 0]
 
-    def orders(self, scores: Float[np.ndarray, "B U"], seed: int) -> Rollouts:
-        """Cut the list schedule of [B, U] scores by dynamic programming."""
+    def orders(self, scores: Float[np.ndarray, "B U"], seed: int, squeeze: float = 1.0) -> Rollouts:
+        """Cut the list schedule of [B, U] scores by dynamic programming; see `price_scores`."""
         self._check(scores, scores.shape[1:], "scores")
-        priced = price_scores(self.workspace, scores.astype(np.float64), seed)
+        values = scores.astype(np.float64)
+        priced = price_scores(self.workspace, values, seed, squeeze=squeeze)
         return self._rollouts(priced)
 
     def sample(self, log_probs: Float[np.ndarray, "B U k"], seed: int) -> Rollouts:

@@ -15,7 +15,7 @@ from jaxtyping import Float32
 from go_rl.core import PolicyError
 from go_rl.policy.observation import PolicyGraph
 
-BUCKETS = (256, 1024, 4096, 16384, 65536, 262144)
+BUCKETS = (256, 640, 1280, 2560, 5120, 12288, 65536, 262144)
 """Nodes of the padded graphs, padding included."""
 EDGES_PER_NODE = (2, 8)
 """Edges of the padded graphs for each node; the first that suffices."""

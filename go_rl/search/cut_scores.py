@@ -47,8 +47,12 @@ def price_scores(
     scores: Float64[np.ndarray, "B U"],
     seed: int = 0,
     threads: int | None = None,
+    squeeze: float = 1.0,
 ) -> Priced:
-    """Return the plans of [B, U] scores (low first), the same for any number of threads."""
+    """Return the plans of [B, U] scores (low first), the same for any number of threads.
+
+    ``squeeze`` scales the bytes of weights that a chip may hold: live tensors need room too.
+    """
     threads = min(threads or os.cpu_count() or 1, len(scores))
     stages = np.zeros((len(scores), workspace.units.num_units), np.int32)
     found = np.zeros(len(scores), np.bool_)
@@ -56,7 +60,7 @@ def price_scores(
 
     def share(first: int) -> None:
         for i in range(first, len(scores), threads):
-            stage = _cut(workspace, scores[i])
+            stage = _cut(workspace, scores[i], squeeze)
             if stage is not None:
                 stages[i], found[i] = stage, True
 
@@ -68,11 +72,13 @@ def price_scores(
     return _priced(workspace, stages, seed)
 
 
-def _cut(workspace: RingWorkspace, score: Float64[np.ndarray, "U"]) -> np.ndarray | None:
+def _cut(
+    workspace: RingWorkspace, score: Float64[np.ndarray, "U"], squeeze: float
+) -> np.ndarray | None:
     units, problem = workspace.units, workspace.problem
     cuts = LinearCuts(units, list_order(units, score), problem.rules.triangle)
     high = float(units.work.sum() + units.tensor_seconds.sum()) + units.latency or 1.0
-    limit, chips = workspace.weight_limit, workspace.chips
+    limit, chips = workspace.weight_limit * squeeze, workspace.chips
     return cuts.best(workspace.bound, high, chips, limit, problem.all_chips, TOLERANCE)[1]
 
 

@@ -124,7 +124,7 @@ class Incumbent:
     """The best legal plan so far, and the best failure while there is none."""
 
     def __init__(self, workspace: RingWorkspace, progress: Progress) -> None:
-        self._progress = progress
+        self._workspace, self._progress = workspace, progress
         self.device: Int16[np.ndarray, "N"] | None = None
         self.evaluation = failed(Status.GAVE_UP, workspace.chips, Status.GAVE_UP.sentence)
 
@@ -142,6 +142,16 @@ class Incumbent:
         if improved or (first and not evaluation.status.ok):
             self.device, self.evaluation = device, evaluation
         return improved
+
+    def offer_all(
+        self, device: Int16[np.ndarray, "B N"], seconds: Float64[np.ndarray, "B"]
+    ) -> None:
+        """Count [B] priced plans one by one, so that the curve is exact; inf: not usable."""
+        for chips, value in zip(device, seconds.tolist(), strict=True):
+            if value < self._progress.best:
+                self.offer(chips, self._workspace.pricer.evaluate(chips))
+            else:
+                self._progress.record(float("inf"))
 
 
 def work_share(workspace: RingWorkspace) -> Float64[np.ndarray, "N"]:

@@ -17,21 +17,21 @@ LARGEST = 4.0
 class RunningBaseline:
     """Exponential means and mean squared deviations by key."""
 
-    decay: float = 0.8
-    """Weight of what was known when a batch comes in."""
+    decay: float = 0.5
+    """Weight of what was known when a batch comes in. A problem of a large zoo comes up rarely, and
+    the policy has moved on by then."""
     mean: dict[str, float] = field(default_factory=dict)
     variance: dict[str, float] = field(default_factory=dict)
 
     def advantage(self, key: str, reward: Float64[np.ndarray, "B"]) -> Float64[np.ndarray, "B"]:
-        """Return [B] standardised advantages against what was known before, then learn from them.
+        """Return [B] advantages against the running mean, in running standard deviations.
 
-        The first batch of a key is compared with its own mean.
+        Both have learned from the batch already; the first batch of a key starts them.
         """
-        mean, variance = float(reward.mean()), float(reward.var())
-        known = self.mean.get(key, mean)
-        spread = self.variance.get(key, variance)
-        self.mean[key] = self.decay * known + (1 - self.decay) * mean
-        fresh = float(np.square(reward - known).mean())
-        self.variance[key] = self.decay * spread + (1 - self.decay) * fresh
-        deviation = max(np.sqrt(self.variance[key]), LEAST_DEVIATION)
-        return np.clip((reward - known) / deviation, -LARGEST, LARGEST)
+        known = self.mean.get(key, float(reward.mean()))
+        mean = self.decay * known + (1 - self.decay) * float(reward.mean())
+        fresh = float(np.square(reward - mean).mean())
+        variance = self.decay * self.variance.get(key, fresh) + (1 - self.decay) * fresh
+        self.mean[key], self.variance[key] = mean, variance
+        deviation = max(np.sqrt(variance), LEAST_DEVIATION)
+        return np.clip((reward - mean) / deviation, -LARGEST, LARGEST)

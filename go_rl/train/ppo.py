@@ -7,6 +7,7 @@ possible; nodes that others decided have no part in the loss.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -39,6 +40,8 @@ class PPOConfig:
     """Weight of the placement's entropy."""
     gradient_norm: float = 1.0
     """Largest norm of a gradient."""
+    decay_updates: int = 0
+    """Updates over which the learning rate falls to a tenth, along a cosine; 0: it stays."""
 
     def __post_init__(self) -> None:
         for name in ("learning_rate", "clip", "gradient_norm"):
@@ -47,6 +50,8 @@ class PPOConfig:
         for name in ("order_entropy", "placement_entropy"):
             if not getattr(self, name) >= 0:
                 raise TrainingError(f"ppo: {name} must be >= 0, not {getattr(self, name)}")
+        if self.decay_updates < 0:
+            raise TrainingError(f"ppo: decay_updates must be >= 0, not {self.decay_updates}")
         if self.epochs < 1:
             raise TrainingError(f"ppo: epochs must be >= 1, not {self.epochs}")
 
@@ -100,9 +105,10 @@ class Learner(NamedTuple):
 
 def transformation(config: PPOConfig) -> optax.GradientTransformation:
     """Return the optimizer's rule."""
-    return optax.chain(
-        optax.clip_by_global_norm(config.gradient_norm), optax.adam(config.learning_rate)
-    )
+    rate = config.learning_rate
+    if config.decay_updates:
+        rate = optax.cosine_decay_schedule(rate, config.decay_updates * config.epochs, alpha=0.1)
+    return optax.chain(optax.clip_by_global_norm(config.gradient_norm), optax.adam(rate))
 
 
 def new_learner(params: Params, config: PPOConfig) -> Learner:
@@ -110,25 +116,49 @@ def new_learner(params: Params, config: PPOConfig) -> Learner:
     return Learner(params, transformation(config).init(params))
 
 
-@partial(jax.jit, static_argnums=(0, 1))
 def update(
-    policy: Policy, config: PPOConfig, learner: Learner, batch: Batch
+    policy: Policy, config: PPOConfig, learner: Learner, batches: Sequence[Batch]
 ) -> tuple[Learner, Metrics]:
-    """Return the learner after `PPOConfig.epochs` gradient steps on one batch."""
-    rule = transformation(config)
-    old = jax.tree.map(jax.lax.stop_gradient, judge(policy, learner.params, batch))
+    """Return the learner after `PPOConfig.epochs` gradient steps on the batches of several graphs.
 
-    def step(state: Learner, _: None) -> tuple[Learner, Metrics]:
-        (_, metrics), gradient = jax.value_and_grad(loss, argnums=2, has_aux=True)(
-            policy, config, state.params, batch, old
+    Raises:
+        TrainingError: a gradient is not finite; the learner is left as it was.
+    """
+    old = [judge(policy, learner.params, batch) for batch in batches]
+    metrics: list[Metrics] = []
+    for _ in range(config.epochs):
+        found = [
+            gradient(policy, config, learner.params, batch, before)
+            for batch, before in zip(batches, old, strict=True)
+        ]
+        learner, norm = descend(config, learner, [g for g, _ in found])
+        metrics += [m._replace(gradient_norm=norm) for _, m in found]
+    means = jax.tree.map(lambda *x: jnp.stack(x).mean(), *metrics)
+    if not all(bool(jnp.isfinite(x)) for x in means):
+        raise TrainingError(
+            f"an update gave loss {float(means.loss)} and gradient norm "
+            f"{float(means.gradient_norm)}; lower ppo.learning_rate "
+            f"({config.learning_rate}), or look for a graph with extreme costs"
         )
-        updates, optimizer = rule.update(gradient, state.optimizer, state.params)
-        metrics = metrics._replace(gradient_norm=optax.global_norm(gradient))
-        params = optax.apply_updates(state.params, updates)
-        return Learner(params, optimizer), metrics
+    return learner, means
 
-    learner, metrics = jax.lax.scan(step, learner, None, length=config.epochs)
-    return learner, jax.tree.map(jnp.mean, metrics)
+
+@partial(jax.jit, static_argnums=(0, 1))
+def gradient(
+    policy: Policy, config: PPOConfig, params: Params, batch: Batch, old: Judged
+) -> tuple[Params, Metrics]:
+    """Return the gradient of the loss on one batch."""
+    return jax.grad(loss, argnums=2, has_aux=True)(policy, config, params, batch, old)
+
+
+@partial(jax.jit, static_argnums=0)
+def descend(
+    config: PPOConfig, learner: Learner, gradients: list[Params]
+) -> tuple[Learner, Float[Array, ""]]:
+    """Return the learner after one step along the mean gradient, and the gradient's norm."""
+    mean = jax.tree.map(lambda *g: sum(g) / len(g), *gradients)
+    updates, optimizer = transformation(config).update(mean, learner.optimizer, learner.params)
+    return Learner(optax.apply_updates(learner.params, updates), optimizer), optax.global_norm(mean)
 
 
 class Judged(NamedTuple):
@@ -139,6 +169,7 @@ class Judged(NamedTuple):
     placement: PlacementLogProbs | None
 
 
+@partial(jax.jit, static_argnums=0)
 def judge(policy: Policy, params: Params, batch: Batch) -> Judged:
     """Return the log-probabilities of the decisions; the graph is encoded once for all samples."""
     encoded = policy.apply(params, batch.graph, batch.real, method=Policy.encode)

@@ -1,0 +1,153 @@
+"""Trained weights as one small safe file: arrays and a JSON manifest, no pickle, no code.
+
+A name such as ``partition-1.0`` is interface-major, weights-minor: files of another major are
+refused, files of another minor hold other numbers for the same network.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import zipfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from flax import traverse_util
+
+from go_rl.core import CheckpointError
+from go_rl.core.errors import nearest
+from go_rl.policy.agent import Agent, new_agent
+from go_rl.policy.config import PolicyConfig
+
+FORMAT = "go_rl-policy"
+INTERFACE = 1
+"""Major version: what the network takes and gives."""
+DEFAULT_WEIGHTS = "partition-1.0"
+"""The weights that ship with the package and that ``--method policy`` uses."""
+SHIPPED = Path(__file__).parent / "pretrained"
+MANIFEST = "manifest"
+
+_UNREADABLE = (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile)
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """An agent and where it comes from."""
+
+    agent: Agent
+    name: str
+    card: Mapping[str, Any]
+    """Model card: zoo version, training configuration, validation curve, notes."""
+
+
+def save_weights(weights: Weights, path: str | Path) -> None:
+    """Write the weights; a reader never sees a half-written file."""
+    path = Path(path)
+    arrays = _flat(weights.agent.params)
+    manifest = {
+        "format": FORMAT,
+        "interface": INTERFACE,
+        "name": weights.name,
+        "config": asdict(weights.agent.config),
+        "card": dict(weights.card),
+        "digest": _digest(arrays),
+    }
+    text = np.frombuffer(json.dumps(manifest, ensure_ascii=False).encode(), np.uint8)
+    aside = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with aside.open("wb") as file:
+            np.savez_compressed(file, allow_pickle=False, **arrays, **{MANIFEST: text})
+        os.replace(aside, path)
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be written ({error.strerror})") from error
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+@cache
+def load_weights(source: str | Path = DEFAULT_WEIGHTS) -> Weights:
+    """Read weights by the name of a shipped file, or by path.
+
+    Raises:
+        CheckpointError: no such weights, damaged, or of another interface.
+    """
+    path = _path(source)
+    manifest, arrays = _read(path)
+    if manifest.get("format") != FORMAT:
+        raise CheckpointError(f"{path}: is not a policy's weights file (written by go-rl train)")
+    if manifest.get("interface") != INTERFACE:
+        raise CheckpointError(
+            f"{path}: weights of interface {manifest.get('interface')}; this version of go_rl "
+            f"reads interface {INTERFACE}. Train anew, or use {DEFAULT_WEIGHTS!r}"
+        )
+    if manifest.get("digest") != _digest(arrays):
+        raise CheckpointError(f"{path}: is damaged: its content does not match its digest")
+    try:
+        config = PolicyConfig(**manifest["config"])
+    except TypeError as error:
+        raise CheckpointError(f"{path}: its configuration does not fit this version") from error
+    params = traverse_util.unflatten_dict({tuple(k.split("/")): v for k, v in arrays.items()})
+    _check_shapes(path, params, new_agent(config, 0).params)
+    return Weights(Agent(config, params), str(manifest["name"]), manifest["card"])
+
+
+def shipped_weights() -> tuple[str, ...]:
+    """Return the names of the weights that ship with the package."""
+    return tuple(sorted(path.stem for path in SHIPPED.glob("*.npz")))
+
+
+def _path(source: str | Path) -> Path:
+    named = SHIPPED / f"{source}.npz"
+    if isinstance(source, str) and "/" not in source and named.exists():
+        return named
+    path = Path(source)
+    if not path.exists():
+        names = shipped_weights()
+        raise CheckpointError(
+            f"no weights {str(source)!r}{nearest(str(source), names)} "
+            f"Give a file, or one of {', '.join(names) or '(none are shipped)'}"
+        )
+    return path
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        manifest = json.loads(arrays.pop(MANIFEST).tobytes().decode())
+    except _UNREADABLE as error:
+        raise CheckpointError(
+            f"{path}: cannot be read as weights ({type(error).__name__}); it may be truncated"
+        ) from error
+    return manifest, arrays
+
+
+def _flat(params: Any) -> dict[str, np.ndarray]:
+    flat = traverse_util.flatten_dict(jax.tree.map(np.asarray, params))
+    return {"/".join(key): np.ascontiguousarray(value) for key, value in sorted(flat.items())}
+
+
+def _digest(arrays: Mapping[str, np.ndarray]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        digest.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode())
+        digest.update(np.ascontiguousarray(arrays[name]).tobytes())
+    return digest.hexdigest()
+
+
+def _check_shapes(path: Path, found: Any, expected: Any) -> None:
+    have, want = _flat(found), _flat(expected)
+    for name in sorted(have.keys() | want.keys()):
+        ours = want[name].shape if name in want else None
+        theirs = have[name].shape if name in have else None
+        if ours != theirs:
+            raise CheckpointError(
+                f"{path}: parameter {name!r} has shape {theirs}, this version expects {ours}"
+            )

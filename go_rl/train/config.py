@@ -1,0 +1,91 @@
+"""`TrainConfig`: everything that decides what a training run does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from go_rl.core import RULE_SETS, TrainingError
+from go_rl.core.errors import nearest
+from go_rl.policy.config import PolicyConfig
+from go_rl.train.collect import SampleConfig
+from go_rl.train.ppo import PPOConfig
+
+WORKERS = ("local", "ray")
+"""Where samples are solved and priced."""
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """One pretraining run; the same configuration and machine give the same weights."""
+
+    name: str = "partition-1.0"
+    """Name of the weights."""
+    split: str = "train"
+    """Split of the zoo that is trained on."""
+    validation: str = "validation"
+    """Split whose mean reward chooses the weights that are kept."""
+    packages: tuple[str, ...] = ("ring6", "ring16", "ring36")
+    """Packages, each as often as the others."""
+    rules: tuple[str, ...] = ("strict", "strict", "strict", "default")
+    """Rule sets, each as often as it is listed."""
+    max_nodes: int = 4000
+    """Larger graphs of the split are left out: their updates cost too much."""
+    updates: int = 2000
+    """Updates of the weights."""
+    graphs: int = 4
+    """Problems in each update."""
+    samples: SampleConfig = field(default_factory=lambda: SampleConfig(8, 8))
+    """Samples drawn on each problem."""
+    ppo: PPOConfig = field(default_factory=PPOConfig)
+    """The learner."""
+    policy: PolicyConfig = field(default_factory=PolicyConfig)
+    """The network."""
+    seed: int = 0
+    """From which every choice follows."""
+    validate_every: int = 100
+    """Updates between validations."""
+    checkpoint_every: int = 50
+    """Updates between checkpoints."""
+
+    def __post_init__(self) -> None:
+        for name in ("updates", "graphs", "max_nodes", "validate_every", "checkpoint_every"):
+            if getattr(self, name) < 1:
+                raise TrainingError(f"train: {name} must be >= 1, not {getattr(self, name)}")
+        for rules in self.rules:
+            if rules not in RULE_SETS:
+                raise TrainingError(
+                    f"train: unknown rules {rules!r}{nearest(rules, RULE_SETS)} "
+                    f"Use {', '.join(RULE_SETS)}"
+                )
+        if not self.packages or not self.rules:
+            raise TrainingError("train: packages and rules need at least one entry each")
+
+    def to_json(self) -> str:
+        """Return the configuration as JSON text."""
+        return json.dumps(asdict(self), indent=2)
+
+    @staticmethod
+    def from_mapping(values: Mapping[str, Any]) -> TrainConfig:
+        """Return the configuration of a JSON document.
+
+        Raises:
+            TrainingError: an unknown field (the nearest is named) or a bad value.
+        """
+        nested = {"samples": SampleConfig, "ppo": PPOConfig, "policy": PolicyConfig}
+        return _build(TrainConfig, values, nested, "train")
+
+
+def _build(kind: Any, values: Mapping[str, Any], nested: Mapping[str, Any], where: str) -> Any:
+    known = {f.name for f in fields(kind)}
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        if name not in known:
+            raise TrainingError(f"{where}: unknown field {name!r}{nearest(name, known)}")
+        if name in nested:
+            found[name] = _build(nested[name], value, {}, name)
+        else:
+            found[name] = tuple(value) if isinstance(value, list) else value
+    return kind(**found)

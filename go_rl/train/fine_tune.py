@@ -1,0 +1,128 @@
+"""`FineTuned`: a policy that goes on learning on the very graph that is to be partitioned.
+
+From pretrained weights this is fine-tuning; from untrained ones, training from scratch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from go_rl.core import Budget, Plan, Problem, Progress, SearchError, TrainingError
+from go_rl.envs.partition_rollouts import PartitionRollouts, Rollouts
+from go_rl.policy.agent import Agent
+from go_rl.policy.policy_search import draw, start_from_heuristic
+from go_rl.policy.task_head import TASKS
+from go_rl.policy.weights import DEFAULT_WEIGHTS, load_weights
+from go_rl.search.ring_workspace import Incumbent, ring_workspace
+from go_rl.train.baseline import RunningBaseline
+from go_rl.train.collect import Case, SampleConfig, collect
+from go_rl.train.ppo import Learner, PPOConfig, new_learner, update
+
+DEFAULT_SAMPLES = 1_000
+"""Samples when the budget counts seconds only: an upper limit."""
+
+
+@dataclass(frozen=True)
+class FineTuneConfig:
+    """How a policy learns on one graph."""
+
+    batch: int = 10
+    """Samples of an update."""
+    ppo: PPOConfig = field(default_factory=lambda: PPOConfig(learning_rate=1e-3, epochs=4))
+    """The learner."""
+    samples: int | None = None
+    """Most samples, whatever the budget says; None: the budget alone decides."""
+
+    def __post_init__(self) -> None:
+        if self.batch < 2:
+            raise TrainingError(f"fine-tuning: batch must be >= 2, not {self.batch}")
+        if self.samples is not None and self.samples < 1:
+            raise TrainingError(f"fine-tuning: samples must be >= 1, not {self.samples}")
+
+
+@dataclass(frozen=True, eq=False)
+class FineTuned:
+    """`Optimizer`: the heuristic's plan, the policy's likeliest, then PPO on this graph alone."""
+
+    agent: Agent | None = None
+    """Where learning starts; None: the weights that ship with the package."""
+    task: str = "order"
+    """``order``: scores, cut by dynamic programming; ``placement``: chips, through the solver."""
+    config: FineTuneConfig = field(default_factory=FineTuneConfig)
+    solver: str = "sample"
+    """How placements go through the solver: ``sample`` or ``fix``."""
+    name: str = "finetuned"
+
+    def __post_init__(self) -> None:
+        if self.task not in TASKS:
+            raise SearchError(f"task must be one of {', '.join(TASKS)}, not {self.task!r}")
+
+    def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
+        """Return the best plan seen while learning; see `go_rl.core.Optimizer`."""
+        plan, _ = self.learn(problem, budget, seed)
+        return plan
+
+    def learn(self, problem: Problem, budget: Budget, seed: int) -> tuple[Plan, Agent]:
+        """Return the best plan seen, and the agent after its last update.
+
+        Raises:
+            TrainingError: a reward or gradient is not finite.
+        """
+        agent = self.agent or load_weights(DEFAULT_WEIGHTS).agent
+        workspace, progress = ring_workspace(problem), Progress(self._limited(budget))
+        incumbent = Incumbent(workspace, progress)
+        case = Case(problem.graph.name, problem)
+        case.rollouts = PartitionRollouts(problem, workspace=workspace)
+        learner = new_learner(agent.params, self.config.ppo)
+        if start_from_heuristic(case.rollouts, incumbent, seed):
+            self._likeliest(agent, case, incumbent, progress, seed)
+            learner = self._learn(agent, learner, case, (incumbent, progress), seed)
+        plan = workspace.plan(incumbent.best, self.name, seed, progress)
+        return plan, Agent(agent.config, learner.params)
+
+    def _limited(self, budget: Budget) -> Budget:
+        if self.config.samples is None:
+            return budget
+        return Budget(samples=min(self.config.samples, budget.samples or self.config.samples))
+
+    def _likeliest(
+        self, agent: Agent, case: Case, incumbent: Incumbent, progress: Progress, seed: int
+    ) -> None:
+        if not progress.spent:
+            graph = (case.padded, agent.encode(case.padded))
+            silent = np.zeros(1, np.float32)
+            _offer(incumbent, draw(agent, case.rollouts, graph, self.task, silent, seed), 1)
+
+    def _learn(
+        self,
+        agent: Agent,
+        learner: Learner,
+        case: Case,
+        search: tuple[Incumbent, Progress],
+        seed: int,
+    ) -> Learner:
+        incumbent, progress = search
+        size, baseline, rounds = self.config.batch, RunningBaseline(), 0
+        orders = size if self.task == "order" else 0
+        samples = SampleConfig(orders, size - orders, self.solver)
+        while not progress.spent and progress.samples < DEFAULT_SAMPLES:
+            now = Agent(agent.config, learner.params)
+            found = collect(now, case, samples, baseline, _seed(seed, rounds))
+            rollouts = found.order if orders else found.placement
+            assert rollouts is not None
+            wanted = int(min(size, progress.remaining_samples))
+            _offer(incumbent, rollouts, wanted)
+            if not progress.spent:
+                learner, _ = update(agent.policy, self.config.ppo, learner, [found.batch])
+            rounds += 1
+        return learner
+
+
+def _offer(incumbent: Incumbent, rollouts: Rollouts, count: int) -> None:
+    incumbent.offer_all(rollouts.priced.device[:count], rollouts.priced.seconds[:count])
+
+
+def _seed(seed: int, rounds: int) -> int:
+    return int(np.random.SeedSequence((seed, rounds)).generate_state(1)[0])

@@ -1,0 +1,67 @@
+"""The problems of a training run: graphs of the zoo on packages under rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+import numpy as np
+
+from go_rl.core import OpGraph, TrainingError, package, rule_set
+from go_rl.cost import ProblemOptions, make_problem
+from go_rl.train.collect import Case
+from go_rl.train.config import TrainConfig
+from go_rl.zoo import zoo_entry, zoo_graph, zoo_names
+
+KEPT = 256
+"""Problems whose solvers stay in memory."""
+VALIDATION_PACKAGES = ("ring16", "ring36")
+"""Packages of the validation problems, under strict rules."""
+
+Key = tuple[str, str, str]
+"""Graph, package, rules."""
+
+
+class Problems:
+    """All problems of a run; solvers are built when a problem is first drawn."""
+
+    def __init__(self, config: TrainConfig) -> None:
+        self.config = config
+        self.train = _small(config.split, config.max_nodes)
+        self.validation = _small(config.validation, config.max_nodes)
+        if not self.train or not self.validation:
+            raise TrainingError(
+                f"train: no graph of split {config.split!r} or {config.validation!r} has at most "
+                f"max_nodes={config.max_nodes} nodes; raise max_nodes"
+            )
+        self._case = lru_cache(KEPT)(_case)
+
+    def draw(self, step: int) -> list[Case]:
+        """Return the problems of one update; the same step gives the same problems."""
+        config = self.config
+        rng = np.random.default_rng((config.seed, step))
+        chosen: list[Case] = []
+        while len(chosen) < config.graphs:
+            name = self.train[int(rng.integers(len(self.train)))]
+            hardware = config.packages[int(rng.integers(len(config.packages)))]
+            rules = config.rules[int(rng.integers(len(config.rules)))]
+            case = self._case(name, hardware, rules)
+            if case.rollouts.workspace.solver.feasible_so_far:
+                chosen.append(case)
+        return chosen
+
+    def validation_cases(self) -> Iterator[Case]:
+        """Yield the validation problems."""
+        for name in self.validation:
+            for hardware in VALIDATION_PACKAGES:
+                yield self._case(name, hardware, "strict")
+
+
+def _small(split: str, max_nodes: int) -> list[str]:
+    return [name for name in zoo_names(split) if zoo_entry(name).nodes <= max_nodes]
+
+
+def _case(name: str, hardware: str, rules: str) -> Case:
+    graph: OpGraph = zoo_graph(name)
+    options = ProblemOptions(rules=rule_set(rules), memory=False)
+    return Case(f"{name}/{hardware}/{rules}", make_problem(graph, package(hardware), options))

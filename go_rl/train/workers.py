@@ -1,0 +1,34 @@
+"""Who solves and prices samples: this process, or Ray workers (an optional extra).
+
+The network runs here either way; a worker gets scores or log-probabilities and a seed, and answers
+with plans and prices. The same seeds give the same answers wherever they are computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from go_rl.policy.agent import Agent
+from go_rl.train.baseline import RunningBaseline
+from go_rl.train.collect import Case, Collected, SampleConfig, collect
+
+Collector = Callable[
+    [Agent, Sequence[Case], SampleConfig, RunningBaseline, Sequence[int]], list[Collected]
+]
+"""Collects one batch for each problem, each from its own seed."""
+
+
+def local_collector() -> Collector:
+    """Return a collector that works in this process, one problem after the other."""
+
+    def run(
+        agent: Agent,
+        cases: Sequence[Case],
+        config: SampleConfig,
+        baseline: RunningBaseline,
+        seeds: Sequence[int],
+    ) -> list[Collected]:
+        pairs = zip(cases, seeds, strict=True)
+        return [collect(agent, case, config, baseline, seed) for case, seed in pairs]
+
+    return run
