@@ -17,9 +17,9 @@ TEST_FAMILIES = ("bert", "convdraw", "dlrm", "gnmt", "inception", "nasnet", "t5"
 
 VALIDATION = ("densenet121", "mixer-s16", "moe-8-experts", "ssd-mobilenet", "wavernn-224")
 TEST = (
-    "bert-base", "bert-large", "convdraw", "convdraw-long", "dlrm-kaggle", "dlrm-rm2",
-    "gnmt-2-layers", "gnmt-8-layers", "inception-resnet-v2", "inception-v3", "nasnet-large",
-    "nasnet-mobile", "t5-base", "t5-small", "unet", "unet-deep",
+    "bert-base", "bert-large", "bert-medium", "convdraw", "convdraw-long", "dlrm-kaggle",
+    "dlrm-rm2", "gnmt-2-layers", "gnmt-8-layers", "inception-resnet-v2", "inception-v3",
+    "nasnet-large", "nasnet-mobile", "t5-small", "unet", "unet-deep",
 )  # fmt: skip
 EXTRA = (
     "conformer-l", "convnext-tiny-b8", "efficientnet-b5", "gin-5-layers", "gpt2-small-b8",

@@ -56,7 +56,8 @@ def test_families_held_out_have_no_member_in_training():
 def test_sizes_range_from_fifty_to_past_fifty_thousand_nodes():
     nodes = [zoo_entry(name).nodes for name in zoo_names()]
     assert nodes == sorted(nodes)
-    assert (nodes[0], nodes[-1]) == (50, 51863)
+    assert nodes[0] == 50
+    assert nodes[-1] > 50_000
     tested = [zoo_entry(name).nodes for name in zoo_names("test")]
     assert tested[0] < 200
     assert tested[-1] > 10_000
