@@ -18,32 +18,8 @@ from go_rl.policy.config import MAX_CHIPS
 from go_rl.policy.network import Encoded
 from go_rl.search.ring_workspace import RingWorkspace
 from go_rl.train.baseline import RunningBaseline
+from go_rl.train.config import SampleConfig
 from go_rl.train.ppo import Batch, OrderBatch, PlacementBatch
-
-SOLVER_MODES = ("sample", "fix")
-"""How placements go through the solver."""
-
-
-@dataclass(frozen=True)
-class SampleConfig:
-    """Samples of one update."""
-
-    orders: int = 16
-    """Orders drawn, cut by dynamic programming."""
-    placements: int = 16
-    """Placements drawn through the solver."""
-    solver: str = "sample"
-    """One of `SOLVER_MODES`."""
-
-    def __post_init__(self) -> None:
-        if self.orders < 0 or self.placements < 0 or self.orders + self.placements < 2:
-            raise TrainingError(
-                f"samples: orders {self.orders} and placements {self.placements} must be >= 0 and "
-                "at least 2 together"
-            )
-        if self.solver not in SOLVER_MODES:
-            raise TrainingError(f"samples: solver must be one of {', '.join(SOLVER_MODES)}, "
-                                f"not {self.solver!r}")  # fmt: skip
 
 
 class Case:

@@ -1,4 +1,4 @@
-"""`TrainConfig`: everything that decides what a training run does."""
+"""What decides a training run: samples, learner, network, problems. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -10,11 +10,85 @@ from typing import Any
 from go_rl.core import RULE_SETS, TrainingError
 from go_rl.core.errors import nearest
 from go_rl.policy.config import PolicyConfig
-from go_rl.train.collect import SampleConfig
-from go_rl.train.ppo import PPOConfig
 
 WORKERS = ("local", "ray")
 """Where samples are solved and priced."""
+
+
+SOLVER_MODES = ("sample", "fix")
+"""How placements go through the solver."""
+
+
+@dataclass(frozen=True)
+class SampleConfig:
+    """Samples of one update."""
+
+    orders: int = 16
+    """Orders drawn, cut by dynamic programming."""
+    placements: int = 16
+    """Placements drawn through the solver."""
+    solver: str = "sample"
+    """One of `SOLVER_MODES`."""
+
+    def __post_init__(self) -> None:
+        if self.orders < 0 or self.placements < 0 or self.orders + self.placements < 2:
+            raise TrainingError(
+                f"samples: orders {self.orders} and placements {self.placements} must be >= 0 and "
+                "at least 2 together"
+            )
+        if self.solver not in SOLVER_MODES:
+            raise TrainingError(f"samples: solver must be one of {', '.join(SOLVER_MODES)}, "
+                                f"not {self.solver!r}")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PPOConfig:
+    """One update."""
+
+    learning_rate: float = 1e-3
+    """Adam's step."""
+    epochs: int = 3
+    """Gradient steps on one batch of samples."""
+    clip: float = 0.2
+    """Ratios beyond 1 +- clip earn nothing more."""
+    order_entropy: float = 1e-3
+    """Weight of the order's entropy."""
+    placement_entropy: float = 1e-3
+    """Weight of the placement's entropy."""
+    gradient_norm: float = 1.0
+    """Largest norm of a gradient."""
+    decay_updates: int = 0
+    """Updates over which the learning rate falls to a tenth, along a cosine; 0: it stays."""
+
+    def __post_init__(self) -> None:
+        for name in ("learning_rate", "clip", "gradient_norm"):
+            if not getattr(self, name) > 0:
+                raise TrainingError(f"ppo: {name} must be > 0, not {getattr(self, name)}")
+        for name in ("order_entropy", "placement_entropy"):
+            if not getattr(self, name) >= 0:
+                raise TrainingError(f"ppo: {name} must be >= 0, not {getattr(self, name)}")
+        if self.decay_updates < 0:
+            raise TrainingError(f"ppo: decay_updates must be >= 0, not {self.decay_updates}")
+        if self.epochs < 1:
+            raise TrainingError(f"ppo: epochs must be >= 1, not {self.epochs}")
+
+
+@dataclass(frozen=True)
+class FineTuneConfig:
+    """How a policy learns on one graph."""
+
+    batch: int = 10
+    """Samples of an update."""
+    ppo: PPOConfig = field(default_factory=lambda: PPOConfig(learning_rate=1e-3, epochs=4))
+    """The learner."""
+    samples: int | None = None
+    """Most samples, whatever the budget says; None: the budget alone decides."""
+
+    def __post_init__(self) -> None:
+        if self.batch < 2:
+            raise TrainingError(f"fine-tuning: batch must be >= 2, not {self.batch}")
+        if self.samples is not None and self.samples < 1:
+            raise TrainingError(f"fine-tuning: samples must be >= 1, not {self.samples}")
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from go_rl.core import Budget, Plan, Problem, Progress, SearchError, TrainingError
+from go_rl.core import Budget, Plan, Problem, Progress, SearchError
 from go_rl.envs.partition_rollouts import PartitionRollouts, Rollouts
 from go_rl.policy.agent import Agent
 from go_rl.policy.policy_search import draw, start_from_heuristic
@@ -17,29 +17,12 @@ from go_rl.policy.task_head import TASKS
 from go_rl.policy.weights import DEFAULT_WEIGHTS, load_weights
 from go_rl.search.ring_workspace import Incumbent, ring_workspace
 from go_rl.train.baseline import RunningBaseline
-from go_rl.train.collect import Case, SampleConfig, collect
-from go_rl.train.ppo import Learner, PPOConfig, new_learner, update
+from go_rl.train.collect import Case, collect
+from go_rl.train.config import FineTuneConfig, SampleConfig
+from go_rl.train.ppo import Learner, new_learner, update
 
 DEFAULT_SAMPLES = 1_000
 """Samples when the budget counts seconds only: an upper limit."""
-
-
-@dataclass(frozen=True)
-class FineTuneConfig:
-    """How a policy learns on one graph."""
-
-    batch: int = 10
-    """Samples of an update."""
-    ppo: PPOConfig = field(default_factory=lambda: PPOConfig(learning_rate=1e-3, epochs=4))
-    """The learner."""
-    samples: int | None = None
-    """Most samples, whatever the budget says; None: the budget alone decides."""
-
-    def __post_init__(self) -> None:
-        if self.batch < 2:
-            raise TrainingError(f"fine-tuning: batch must be >= 2, not {self.batch}")
-        if self.samples is not None and self.samples < 1:
-            raise TrainingError(f"fine-tuning: samples must be >= 1, not {self.samples}")
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,6 @@ possible; nodes that others decided have no part in the loss.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -22,38 +21,7 @@ from go_rl.core import TrainingError
 from go_rl.policy.network import Params, Policy
 from go_rl.policy.order_decoder import OrderActions, OrderLogProbs
 from go_rl.policy.placement_decoder import PlacementLogProbs
-
-
-@dataclass(frozen=True)
-class PPOConfig:
-    """One update."""
-
-    learning_rate: float = 1e-3
-    """Adam's step."""
-    epochs: int = 3
-    """Gradient steps on one batch of samples."""
-    clip: float = 0.2
-    """Ratios beyond 1 +- clip earn nothing more."""
-    order_entropy: float = 1e-3
-    """Weight of the order's entropy."""
-    placement_entropy: float = 1e-3
-    """Weight of the placement's entropy."""
-    gradient_norm: float = 1.0
-    """Largest norm of a gradient."""
-    decay_updates: int = 0
-    """Updates over which the learning rate falls to a tenth, along a cosine; 0: it stays."""
-
-    def __post_init__(self) -> None:
-        for name in ("learning_rate", "clip", "gradient_norm"):
-            if not getattr(self, name) > 0:
-                raise TrainingError(f"ppo: {name} must be > 0, not {getattr(self, name)}")
-        for name in ("order_entropy", "placement_entropy"):
-            if not getattr(self, name) >= 0:
-                raise TrainingError(f"ppo: {name} must be >= 0, not {getattr(self, name)}")
-        if self.decay_updates < 0:
-            raise TrainingError(f"ppo: decay_updates must be >= 0, not {self.decay_updates}")
-        if self.epochs < 1:
-            raise TrainingError(f"ppo: epochs must be >= 1, not {self.epochs}")
+from go_rl.train.config import PPOConfig
 
 
 class OrderBatch(NamedTuple):

@@ -16,8 +16,8 @@ from go_rl.policy.network import Policy
 from go_rl.policy.weights import Weights, save_weights
 from go_rl.train.baseline import RunningBaseline
 from go_rl.train.checkpoints import Checkpoints, TrainState
-from go_rl.train.collect import Collected, SampleConfig
-from go_rl.train.config import TrainConfig
+from go_rl.train.collect import Collected
+from go_rl.train.config import SampleConfig, TrainConfig
 from go_rl.train.ppo import Metrics, new_learner, update
 from go_rl.train.problems import Problems
 from go_rl.train.run_log import RunLog

@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 
 from go_rl.policy.agent import Agent
 from go_rl.train.baseline import RunningBaseline
-from go_rl.train.collect import Case, Collected, SampleConfig, collect
+from go_rl.train.collect import Case, Collected, collect
+from go_rl.train.config import SampleConfig
 
 Collector = Callable[
     [Agent, Sequence[Case], SampleConfig, RunningBaseline, Sequence[int]], list[Collected]
