@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from go_rl.api import check, load, partition, problem_of, trace
+    from go_rl.api import check, fine_tune, load, partition, problem_of, trace
 
-__all__ = ["check", "load", "partition", "problem_of", "trace"]
+__all__ = ["check", "fine_tune", "load", "partition", "problem_of", "trace"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""The Python twin of the command line: `load`, `trace`, `partition`, `check`."""
+"""The Python twin of the command line: `load`, `trace`, `partition`, `fine_tune`, `check`."""
 
 from __future__ import annotations
 
@@ -30,8 +30,12 @@ from go_rl.core import (
     rule_set,
 )
 from go_rl.core.errors import nearest
+from go_rl.policy.names import DEFAULT_WEIGHTS
+from go_rl.train.config import FineTuneConfig
 
 if TYPE_CHECKING:
+    from go_rl.policy.agent import Agent
+    from go_rl.policy.weights import Weights
     from go_rl.portfolio import Result
     from go_rl.readers.load import Unknown
 
@@ -63,6 +67,10 @@ class PartitionOptions:
     """Stop after this many seconds (auto: in all; all: each method); 20 if no limit is given."""
     seed: int = 0
     """Of all randomness."""
+    weights: str = DEFAULT_WEIGHTS
+    """Policy: weights that ship with the package, or a file that go-rl train or finetune wrote."""
+    finetune: int = 0
+    """Ring: plans to train the policy on this very graph with, before the search; 0: none."""
     expert: str | None = None
     """JSON file with a human expert's split, priced beside the methods (docs/index.md)."""
 
@@ -70,6 +78,10 @@ class PartitionOptions:
         _check_words(self.objective, self.rules)
         if self.seed < 0:
             raise SearchError(f"seed must be >= 0, not {self.seed}")
+        if self.finetune < 0:
+            raise SearchError(f"finetune must be >= 0, not {self.finetune}")
+        if self.finetune and self.objective != "ring":
+            raise SearchError(f"finetune: the policy works on objective ring, not {self.objective}")
         self.budget  # noqa: B018 - a budget checks itself
 
     @property
@@ -167,7 +179,65 @@ def partition(
         near = nearest(chosen.method, known)
         raise SearchError(f"unknown method {chosen.method!r}{near} Methods: {', '.join(known)}")
     extra = () if chosen.expert is None else (_expert(chosen.expert, problem),)
-    return portfolio.run(problem, chosen.method, chosen.budget, chosen.seed, report, extra)
+    agent = _agent(chosen)
+    if chosen.finetune:
+        from go_rl.train.fine_tune import FineTuned
+
+        extra = (FineTuned(agent, samples=chosen.finetune), *extra)
+    return portfolio.run(problem, chosen.method, chosen.budget, chosen.seed, report, extra, agent)
+
+
+def _agent(options: PartitionOptions) -> Agent | None:
+    """The policy that the user chose; None: the one that ships."""
+    if options.weights == DEFAULT_WEIGHTS:
+        return None
+    from go_rl.policy.weights import load_weights
+
+    return load_weights(options.weights).agent
+
+
+def fine_tune(
+    model: OpGraph | str | Path,
+    package: str | Path | Package | None = None,
+    *,
+    memory: bool | None = None,
+    samples: int = 200,
+    task: str = "order",
+    config: FineTuneConfig | None = None,
+    dims: Mapping[str, int] | None = None,
+    report: Callable[[str], None] | None = None,
+    **options: Any,
+) -> tuple[Result, Weights]:
+    """Go on training a policy on one model; return the plans and the trained weights.
+
+    Args:
+        model, package, memory, dims, report: as for `partition`.
+        samples: plans to learn from.
+        task: ``order`` (scores, cut by dynamic programming) or ``placement`` (chips).
+        config: how it learns.
+        options: fields of `PartitionOptions`: ``rules``, ``weights``, ``seed``.
+
+    Raises:
+        GoRLError: bad input. A problem without a solution is a plan whose status says so.
+    """
+    from go_rl import portfolio
+    from go_rl.policy.weights import Weights, load_weights
+    from go_rl.train.fine_tune import FineTuned
+
+    chosen = _options(options)
+    graph = model if isinstance(model, OpGraph) else load(model, dims)
+    problem = problem_for(graph, package, chosen, memory)
+    before = load_weights(chosen.weights)
+    tell = report or (lambda sentence: None)
+    heuristic = portfolio.run(problem, "greedy", None, chosen.seed, report).plans
+    tell(f"finetuned ({samples} samples)")
+    learner = FineTuned(before.agent, task, config or FineTuneConfig())
+    plan, agent = learner.learn(problem, Budget(samples=samples), chosen.seed)
+    result = portfolio.summarise(problem, [*heuristic, plan])
+    card = {"fine-tuned from": before.name, "graph": graph.name, "digest": graph.digest,
+            "package": problem.package.name, "rules": problem.rules.name, "samples": samples,
+            "before": dict(before.card)}  # fmt: skip
+    return result, Weights(agent, f"{before.name}+{graph.name}", card)
 
 
 def _expert(path: str, problem: Problem) -> Optimizer:

@@ -27,6 +27,7 @@ from go_rl.core import (
 )
 from go_rl.core.errors import nearest
 from go_rl.cost import ProblemOptions, make_problem
+from go_rl.policy.agent import Agent
 from go_rl.policy.policy_search import PolicySearch
 from go_rl.search import (
     Annealing,
@@ -123,6 +124,7 @@ def run(
     seed: int = 0,
     report: Callable[[str], None] | None = None,
     extra: tuple[Optimizer, ...] = (),
+    agent: Agent | None = None,
 ) -> Result:
     """Run the heuristic and then one method, all of them, or the portfolio ``auto``.
 
@@ -134,6 +136,7 @@ def run(
         report: is told the name of each method before it runs.
         extra: further optimizers to run, such as an `Expert` or a `FineTuned` policy; ``auto``
             runs them first and goes on from the best plan so far.
+        agent: the policy to use instead of the one that ships with the package.
 
     Raises:
         SearchError: the method is unknown, or cannot work on this objective.
@@ -160,15 +163,15 @@ def run(
         plans.append(optimizer.optimize(problem, budget, seed))
     if method == "auto":
         start = replace(min(plans, key=_worth), bound=max(plan.bound for plan in plans))
-        plans += _auto(problem, budget, seed, tell, start)
+        plans += _auto(problem, budget, seed, tell, start, agent)
     else:
         for name in allowed if method == "all" else (method,):
             if name != "greedy":
                 tell(name)
-                optimizer = METHODS[name]()
+                optimizer = _method(name, agent)
                 _prepare(optimizer, problem, tell)
                 plans.append(optimizer.optimize(problem, budget, seed))
-    return _result(problem, plans)
+    return summarise(problem, plans)
 
 
 @cache
@@ -204,21 +207,33 @@ def _prepare(optimizer: Optimizer, problem: Problem, tell: Callable[[str], None]
     return time.perf_counter() - started
 
 
+def _method(name: str, agent: Agent | None) -> Optimizer:
+    optimizer = METHODS[name]()
+    if agent is not None and isinstance(optimizer, PolicySearch):
+        return replace(optimizer, agent=agent)
+    return optimizer
+
+
 def _auto(
-    problem: Problem, budget: Budget, seed: int, tell: Callable[[str], None], heuristic: Plan
+    problem: Problem,
+    budget: Budget,
+    seed: int,
+    tell: Callable[[str], None],
+    start: Plan,
+    agent: Agent | None,
 ) -> list[Plan]:
     """Each stage gets its share of what is left; the search ends when the gap is closed.
 
     A graph too large for the policy is left to the other stages.
     """
     plans: list[Plan] = []
-    best, progress = heuristic, Progress(budget)
+    best, progress = start, Progress(budget)
     stages = _AUTO[problem.objective]
     for i, (name, share) in enumerate(stages):
         left = sum(s for _, s in stages[i:])
         if best.gap <= GOOD_ENOUGH or progress.spent:
             break
-        optimizer = METHODS[name]()
+        optimizer = _method(name, agent)
         if isinstance(optimizer, (Annealing, IdealDP, Exact)) and best.evaluation.status.ok:
             optimizer = replace(optimizer, start=best.device)
         if isinstance(optimizer, Exact) and not _small_enough(problem):
@@ -254,7 +269,8 @@ def _worth(plan: Plan) -> tuple[bool, float]:
     return not plan.evaluation.status.ok, plan.value
 
 
-def _result(problem: Problem, plans: list[Plan]) -> Result:
+def summarise(problem: Problem, plans: list[Plan]) -> Result:
+    """Return the plans of several methods, the heuristic's first, with the best bound and plan."""
     usable = [p.value for p in plans if p.evaluation.status.ok]
     bound = max(p.bound for p in plans)
     if usable:

@@ -11,6 +11,8 @@ import tyro
 from go_rl.api import PartitionOptions
 from go_rl.core import GoRLError, ReadError
 from go_rl.core.errors import nearest
+from go_rl.policy.names import DEFAULT_WEIGHTS
+from go_rl.train.config import FineTuneConfig, TrainConfig
 
 T = TypeVar("T")
 Dims = Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(metavar="NAME=SIZE")]
@@ -66,6 +68,43 @@ class Partition:
     def memory_choice(self) -> bool | None:
         """``memory`` as `go_rl.partition` takes it."""
         return {"auto": None, "on": True, "off": False}[self.memory]
+
+
+@dataclass(frozen=True)
+class Train:
+    """Train a policy on the model zoo; an interrupted run goes on where it stopped."""
+
+    out: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="DIR")]
+    """Folder of the run: checkpoints, log.jsonl, tensorboard, weights.npz."""
+    training: TrainConfig = field(default_factory=TrainConfig)
+    config: Annotated[str | None, tyro.conf.arg(metavar="FILE.json")] = None
+    """Read the whole configuration from a file instead (docs/policy.md); DIR/config.json is one."""
+    workers: Literal["local", "ray"] = "local"
+    """Who solves and prices samples: this process, or Ray workers (pip install 'go_rl[ray]')."""
+
+
+@dataclass(frozen=True)
+class FineTune:
+    """Go on training a policy on one model; keep the best plan and the weights."""
+
+    source: Model
+    package: Annotated[str | None, tyro.conf.arg(metavar="NAME|FILE")] = None
+    """Hardware: a preset (go-rl package list) or a JSON file. Default: ring36."""
+    rules: Literal["default", "strict", "replicate", "relay"] = "default"
+    """Rule set of the ring; strict: the paper's own."""
+    memory: Literal["auto", "on", "off"] = "auto"
+    """Must weights and live tensors fit? auto: yes, except for a profile on foreign hardware."""
+    samples: int = 200
+    """Plans to learn from."""
+    weights: Annotated[str, tyro.conf.arg(metavar="NAME|FILE")] = DEFAULT_WEIGHTS
+    """Where to start: shipped weights, or a file that go-rl train or finetune wrote."""
+    task: Literal["order", "placement"] = "order"
+    """order: scores, cut by dynamic programming; placement: chips, through the solver."""
+    seed: int = 0
+    """Of all randomness."""
+    learner: FineTuneConfig = field(default_factory=FineTuneConfig)
+    out: Annotated[str | None, tyro.conf.arg(metavar="DIR")] = None
+    """Folder for the plan, tables, figures and weights.npz. Default: out/MODEL."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,18 @@ from contextlib import contextmanager, redirect_stdout
 from typing import Any
 
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+LINES = 100
+"""Lines that a counted command writes to a file at most."""
 
 
 def console() -> Console:
@@ -34,6 +45,30 @@ def working(sentence: str) -> Iterator[Callable[[str], None]]:
     ):
         task = bar.add_task(sentence, total=None)
         yield lambda text: bar.update(task, description=text)
+
+
+@contextmanager
+def counting(sentence: str, total: int) -> Iterator[Callable[[int, str], None]]:
+    """Show a bar of ``total`` steps; yields the function that takes (steps done, a sentence).
+
+    As `working`, it is on standard error; where that is no terminal, a line now and then is.
+    """
+    error = Console(file=sys.stderr)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+               TimeElapsedColumn(), TimeRemainingColumn())  # fmt: skip
+    with (
+        Progress(*columns, console=error, disable=not error.is_terminal) as bar,
+        _output_to_error(),
+    ):
+        task = bar.add_task(sentence, total=total)
+        every = max(1, total // LINES)
+
+        def advance(done: int, text: str) -> None:
+            bar.update(task, completed=done, description=text)
+            if not error.is_terminal and (done % every == 0 or done == total):
+                error.print(f"{done}/{total}  {text}", markup=False)
+
+        yield advance
 
 
 @contextmanager

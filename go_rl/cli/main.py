@@ -12,10 +12,12 @@ import tyro
 
 from go_rl.cli.configuration import (
     Check,
+    FineTune,
     Graph,
     PackageList,
     PackageShow,
     Partition,
+    Train,
     ZooList,
     ZooShow,
 )
@@ -30,6 +32,8 @@ PackageCommand = (
 ZooCommand = Annotated[ZooList, Subcommand("list")] | Annotated[ZooShow, Subcommand("show")]
 Command = (
     Annotated[Partition, Subcommand("partition")]
+    | Annotated[FineTune, Subcommand("finetune")]
+    | Annotated[Train, Subcommand("train")]
     | Annotated[Check, Subcommand("check")]
     | Annotated[Graph, Subcommand("graph")]
     | Annotated[PackageCommand, Subcommand("package", description="Hardware presets.")]
@@ -73,6 +77,14 @@ def _run(command: object) -> int:
         from go_rl.cli.partition import run_partition
 
         return run_partition(command)
+    if isinstance(command, FineTune):
+        from go_rl.cli.finetune import run_finetune
+
+        return run_finetune(command)
+    if isinstance(command, Train):
+        from go_rl.cli.train import run_train
+
+        return run_train(command)
     if isinstance(command, Check):
         from go_rl.cli.check import run_check
 

@@ -28,9 +28,10 @@ def run_partition(config: Partition) -> int:
     with working(f"reading {config.source.model}") as report:
         graph = read(config.source)
         result = _search(config, graph, report)
-        _judge(result)
+        judge(result)
         table = rows(result.plans, result.bound)
-        folder = _folder(config, graph)
+        silent = config.json and config.out is None
+        folder = None if silent else output_folder(config.out, graph)
         written: tuple[str, ...] = ()
         if folder is not None:
             report("drawing figures")
@@ -38,7 +39,7 @@ def run_partition(config: Partition) -> int:
     if config.json:
         print_json({"table": json_rows(table), "plan": result.best.to_json()})
     else:
-        _print(console(), result, table)
+        print_result(console(), result, table)
         console().print(f"written to {folder}: {', '.join(written)}", markup=False, soft_wrap=True)
     return OK if result.best.evaluation.status.ok else FAILED_SEARCH
 
@@ -59,7 +60,7 @@ def _search(config: Partition, graph: OpGraph, report: Callable[[str], None]) ->
     )
 
 
-def _judge(result: Result) -> None:
+def judge(result: Result) -> None:
     """No plan leaves the house unless the independent judge accepts it."""
     best: Plan = result.best
     verdict = check_plan(best, result.problem)
@@ -70,14 +71,15 @@ def _judge(result: Result) -> None:
         )
 
 
-def _folder(config: Partition, graph: OpGraph) -> Path | None:
-    if config.out is not None:
-        return Path(config.out)
-    name = re.sub(r"[^\w.-]+", "_", graph.name).strip(".") or "model"
-    return None if config.json else Path("out") / name
+def output_folder(chosen: str | None, graph: OpGraph) -> Path:
+    """Return the folder that the user chose, else ``out/`` and the graph's name."""
+    if chosen is not None:
+        return Path(chosen)
+    return Path("out") / (re.sub(r"[^\w.-]+", "_", graph.name).strip(".") or "model")
 
 
-def _print(out: Console, result: Result, table: list[Row]) -> None:
+def print_result(out: Console, result: Result, table: list[Row]) -> None:
+    """Print the table of methods and what is known about the best plan."""
     problem = result.problem
     title = (
         f"{problem.graph.name} on {problem.package.name}, objective {problem.objective}, "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -85,7 +85,8 @@ def new_agent(config: PolicyConfig, seed: int) -> Agent:
     """Return an untrained agent."""
     key = jax.random.key(seed)
     padded = pad(_tiny_graph())
-    return Agent(config, Policy(config).init(key, padded.graph, padded.real, key))
+    graph, real = jax.tree.map(jnp.asarray, (padded.graph, padded.real))
+    return Agent(config, Policy(config).init(key, graph, real, key))
 
 
 def _tiny_graph() -> PolicyGraph:
@@ -104,7 +105,7 @@ def _tiny_graph() -> PolicyGraph:
 @partial(jax.jit, static_argnums=0)
 def encode(policy: Policy, params: Params, graph: jraph.GraphsTuple, real: Any) -> Encoded:
     """`Policy.encode`, compiled."""
-    return policy.apply(params, graph, real, method=Policy.encode)
+    return cast(Encoded, policy.apply(params, graph, real, method=Policy.encode))
 
 
 @partial(jax.jit, static_argnums=0)
@@ -112,7 +113,8 @@ def draw_orders(
     policy: Policy, params: Params, encoded: Encoded, graph: jraph.GraphsTuple, key: Any, noise: Any
 ) -> OrderActions:
     """`Policy.draw_orders`, compiled."""
-    return policy.apply(params, encoded, graph, key, noise, method=Policy.draw_orders)
+    drawn = policy.apply(params, encoded, graph, key, noise, method=Policy.draw_orders)
+    return cast(OrderActions, drawn)
 
 
 @partial(jax.jit, static_argnums=0)
@@ -128,7 +130,8 @@ def draw_placements(
 ) -> Placements:
     """`Policy.place`, then `Policy.draw_placements`, compiled."""
     place = policy.apply(params, encoded, graph, real, method=Policy.place)
-    chosen, log_probs = policy.apply(
+    drawn = policy.apply(
         params, encoded, graph, chips, place, key, noise, method=Policy.draw_placements
     )
-    return Placements(chosen, log_probs, place)
+    chosen, log_probs = cast("tuple[jax.Array, jax.Array]", drawn)
+    return Placements(chosen, log_probs, cast("jax.Array", place))

@@ -7,6 +7,7 @@ run between padding nodes only.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import jraph
 import numpy as np
@@ -58,19 +59,17 @@ def pad(graph: PolicyGraph) -> Padded:
         PolicyError: the graph is larger than any bucket.
     """
     nodes, edges = bucket(graph.num_units, len(graph.senders))
-    whole = jraph.GraphsTuple(
-        nodes={
-            "features": graph.features,
-            "places": graph.places,
-            "share": graph.share,
-        },
-        edges=np.zeros((len(graph.senders), 0), np.float32),
-        senders=graph.senders,
-        receivers=graph.receivers,
-        globals=graph.package[None],
-        n_node=np.array([graph.num_units], np.int32),
-        n_edge=np.array([len(graph.senders)], np.int32),
+    arrays: dict[str, Any] = {
+        "nodes": {"features": graph.features, "places": graph.places, "share": graph.share},
+        "edges": np.zeros((len(graph.senders), 0), np.float32),
+        "senders": graph.senders,
+        "receivers": graph.receivers,
+        "globals": graph.package[None],
+        "n_node": np.array([graph.num_units], np.int32),
+        "n_edge": np.array([len(graph.senders)], np.int32),
+    }
+    padded = jraph.pad_with_graphs(
+        jraph.GraphsTuple(**arrays), n_node=nodes, n_edge=edges, n_graph=2
     )
-    padded = jraph.pad_with_graphs(whole, n_node=nodes, n_edge=edges, n_graph=2)
     real = (np.arange(nodes) < graph.num_units).astype(np.float32)
     return Padded(padded, real, graph.num_units, graph.chips)

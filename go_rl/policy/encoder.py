@@ -8,6 +8,7 @@ import jraph
 from jaxtyping import Array, Float
 
 from go_rl.policy.config import PolicyConfig
+from go_rl.policy.graph_arrays import edges, node_array, package_features
 from go_rl.policy.graphsage import GraphSage
 from go_rl.policy.segmented_attention import SegmentedAttention
 
@@ -26,7 +27,7 @@ class Encoder(nn.Module):
         x = features_with_package(graph)
         h = nn.Dense(width, name="embed")(x)
         for i in range(self.config.sage_layers):
-            h = GraphSage(width, name=f"sage_{i}")(h, graph.senders, graph.receivers)
+            h = GraphSage(width, name=f"sage_{i}")(h, *edges(graph))
         for i in range(self.config.attention_layers):
             h = AttentionLayer(self.config, name=f"attention_{i}")(h, x, real)
         total = jnp.maximum(real.sum(), 1.0)
@@ -59,6 +60,6 @@ class AttentionLayer(nn.Module):
 
 def features_with_package(graph: jraph.GraphsTuple) -> Float[Array, "U F"]:
     """Return [U, F] node features with the package's features beside each."""
-    features = graph.nodes["features"]
-    package = jnp.broadcast_to(graph.globals[0], (features.shape[0], graph.globals.shape[-1]))
+    features, package = node_array(graph, "features"), package_features(graph)
+    package = jnp.broadcast_to(package, (features.shape[0], package.shape[-1]))
     return jnp.concatenate([features, package], axis=-1)

@@ -12,6 +12,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from go_rl.policy.config import PolicyConfig
 from go_rl.policy.encoder import Encoder
+from go_rl.policy.graph_arrays import node_array
 from go_rl.policy.order_decoder import OrderActions, OrderDecoder, OrderLogProbs
 from go_rl.policy.placement_decoder import PlacementDecoder, PlacementLogProbs, work_before
 from go_rl.policy.task_head import TaskHeads
@@ -62,7 +63,7 @@ class Policy(nn.Module):
     ) -> Float[Array, "U"]:
         """Return [U] where the likeliest order puts each node, as the share of the work before."""
         actions = self.draw_orders(encoded, graph, jax.random.key(0), jnp.zeros(1))
-        return work_before(actions.scores[0, -1], graph.nodes["share"], real)
+        return work_before(actions.scores[0, -1], node_array(graph, "share"), real)
 
     def draw_placements(
         self,

@@ -20,6 +20,7 @@ import jraph
 from jaxtyping import Array, Float
 
 from go_rl.policy.config import PolicyConfig
+from go_rl.policy.graph_arrays import edges, node_array
 from go_rl.policy.observation import REFERENCE_ORDERS
 
 ORDERS = len(REFERENCE_ORDERS)
@@ -90,7 +91,7 @@ class OrderDecoder(nn.Module):
         out = self.emit(hidden)
         tilt, bend, own = jnp.split(out, (ORDERS, ORDERS + self.config.directions), axis=-1)
         weights = nn.softmax(mix[:, None, :ORDERS] + tilt, axis=-1)
-        places = (weights * graph.nodes["places"][None]).sum(axis=-1)
+        places = (weights * node_array(graph, "places")[None]).sum(axis=-1)
         steps = mix[:, None, ORDERS:] / jnp.sqrt(float(self.config.directions))
         bent = BEND * ((steps * nn.tanh(bend)).sum(axis=-1) + nn.tanh(own[..., 0]))
         log_sigma = jnp.clip(jnp.log(FIRST_SIGMA) + own[..., 1], *LOG_SIGMA)
@@ -143,11 +144,12 @@ def surroundings(graph: jraph.GraphsTuple, scores: Float[Array, "B U"]) -> Float
     consumer, and its distance from the mean of all reference orders."""
     columns = scores.T
     units = columns.shape[0]
-    last = jraph.segment_max(columns[graph.senders], graph.receivers, units)
-    first = -jraph.segment_max(-columns[graph.receivers], graph.senders, units)
+    senders, receivers = edges(graph)
+    last = jraph.segment_max(columns[senders], receivers, units)
+    first = -jraph.segment_max(-columns[receivers], senders, units)
     after = jnp.where(jnp.isfinite(last), columns - last, 0.0)
     until = jnp.where(jnp.isfinite(first), first - columns, 0.0)
-    middle = graph.nodes["places"].mean(axis=-1)[:, None]
+    middle = node_array(graph, "places").mean(axis=-1)[:, None]
     seen = jnp.stack([columns - 0.5, after, until, columns - middle], axis=-1)
     return jnp.clip(SCALE * jnp.swapaxes(seen, 0, 1), -5.0, 5.0)
 

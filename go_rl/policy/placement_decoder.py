@@ -18,6 +18,7 @@ import jraph
 from jaxtyping import Array, Bool, Float, Int
 
 from go_rl.policy.config import MAX_CHIPS, PolicyConfig
+from go_rl.policy.graph_arrays import edges, node_array
 
 FIRST_WIDTH = 0.5
 """Standard deviation of a node's chip before any training, in chips."""
@@ -141,14 +142,15 @@ def loads_around(
 ) -> Float[Array, "B U 7"]:
     """Return, for each node: its chip, the loads of that chip and its neighbours against the mean,
     the room towards producers and consumers, and the distance from its place."""
-    share, count = graph.nodes["share"], chips.astype(jnp.float32)
+    share, count = node_array(graph, "share"), chips.astype(jnp.float32)
     batch, units = chip.shape
     row = jnp.arange(batch)[:, None]
     load = jnp.zeros((batch, MAX_CHIPS + 2)).at[row, chip + 1].add(share * count)
     own, left, right = (jnp.take_along_axis(load, chip + i, axis=1) - 1.0 for i in (1, 0, 2))
     at = chip.T.astype(jnp.float32)
-    last = jraph.segment_max(at[graph.senders], graph.receivers, units)
-    first = -jraph.segment_max(-at[graph.receivers], graph.senders, units)
+    senders, receivers = edges(graph)
+    last = jraph.segment_max(at[senders], receivers, units)
+    first = -jraph.segment_max(-at[receivers], senders, units)
     below = jnp.where(jnp.isfinite(last), at - last, 2.0).T
     above = jnp.where(jnp.isfinite(first), first - at, 2.0).T
     far = chip + 0.5 - count * place

@@ -12,9 +12,10 @@ from go_rl.core import Budget, Plan, Problem, Progress, SearchError
 from go_rl.envs.partition_rollouts import PartitionRollouts, Rollouts
 from go_rl.policy.agent import Agent, padded_graph
 from go_rl.policy.buckets import Padded
+from go_rl.policy.names import DEFAULT_WEIGHTS
 from go_rl.policy.network import Encoded
 from go_rl.policy.task_head import TASKS
-from go_rl.policy.weights import DEFAULT_WEIGHTS, load_weights
+from go_rl.policy.weights import load_weights
 from go_rl.search.ring_workspace import Incumbent, ring_workspace
 
 BATCH = 16

@@ -24,12 +24,11 @@ from go_rl.core import CheckpointError
 from go_rl.core.errors import nearest
 from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.config import PolicyConfig
+from go_rl.policy.names import DEFAULT_WEIGHTS
 
 FORMAT = "go_rl-policy"
 INTERFACE = 1
 """Major version: what the network takes and gives."""
-DEFAULT_WEIGHTS = "partition-1.0"
-"""The weights that ship with the package and that ``--method policy`` uses."""
 SHIPPED = Path(__file__).parent / "pretrained"
 MANIFEST = "manifest"
 

@@ -72,11 +72,11 @@ def collect(
         scores = np.asarray(actions.scores[:, -1, : padded.num_units])
         order = case.rollouts.orders(scores, seed)
         gain = _advantage(baseline, case, "order", order)
-        order_batch = OrderBatch(actions, gain)
+        order_batch = OrderBatch(actions, jnp.asarray(gain))
     if config.placements:
         placement, placement_batch = _placements(agent, case, config, keys[1], encoded, seed)
         gain = _advantage(baseline, case, "placement", placement)
-        placement_batch = placement_batch._replace(advantage=gain)
+        placement_batch = placement_batch._replace(advantage=jnp.asarray(gain))
     batch = Batch(
         padded.graph, jnp.asarray(padded.real), jnp.int32(padded.chips), order_batch,
         placement_batch,
@@ -103,7 +103,8 @@ def _placements(
         proposal = np.asarray(chosen[:, -1, : padded.num_units])
         rollouts = case.rollouts.fix(proposal, rows, seed)
         possible = np.broadcast_to(np.arange(MAX_CHIPS) < padded.chips, shape)
-    return rollouts, PlacementBatch(place, chosen, possible, jnp.zeros(config.placements))
+    unpaid = jnp.zeros(config.placements)
+    return rollouts, PlacementBatch(place, chosen, jnp.asarray(possible), unpaid)
 
 
 def _advantage(baseline: RunningBaseline, case: Case, task: str, rollouts: Rollouts) -> np.ndarray:

@@ -81,14 +81,10 @@ class FineTuneConfig:
     """Samples of an update."""
     ppo: PPOConfig = field(default_factory=lambda: PPOConfig(learning_rate=1e-3, epochs=4))
     """The learner."""
-    samples: int | None = None
-    """Most samples, whatever the budget says; None: the budget alone decides."""
 
     def __post_init__(self) -> None:
         if self.batch < 2:
             raise TrainingError(f"fine-tuning: batch must be >= 2, not {self.batch}")
-        if self.samples is not None and self.samples < 1:
-            raise TrainingError(f"fine-tuning: samples must be >= 1, not {self.samples}")
 
 
 @dataclass(frozen=True)

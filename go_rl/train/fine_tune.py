@@ -12,9 +12,10 @@ import numpy as np
 from go_rl.core import Budget, Plan, Problem, Progress, SearchError
 from go_rl.envs.partition_rollouts import PartitionRollouts, Rollouts
 from go_rl.policy.agent import Agent
+from go_rl.policy.names import DEFAULT_WEIGHTS
 from go_rl.policy.policy_search import draw, start_from_heuristic
 from go_rl.policy.task_head import TASKS
-from go_rl.policy.weights import DEFAULT_WEIGHTS, load_weights
+from go_rl.policy.weights import load_weights
 from go_rl.search.ring_workspace import Incumbent, ring_workspace
 from go_rl.train.baseline import RunningBaseline
 from go_rl.train.collect import Case, collect
@@ -36,11 +37,15 @@ class FineTuned:
     config: FineTuneConfig = field(default_factory=FineTuneConfig)
     solver: str = "sample"
     """How placements go through the solver: ``sample`` or ``fix``."""
+    samples: int | None = None
+    """Samples, instead of what the budget says; None: the budget decides."""
     name: str = "finetuned"
 
     def __post_init__(self) -> None:
         if self.task not in TASKS:
             raise SearchError(f"task must be one of {', '.join(TASKS)}, not {self.task!r}")
+        if self.samples is not None and self.samples < 1:
+            raise SearchError(f"fine-tuning: samples must be >= 1, not {self.samples}")
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return the best plan seen while learning; see `go_rl.core.Optimizer`."""
@@ -54,7 +59,8 @@ class FineTuned:
             TrainingError: a reward or gradient is not finite.
         """
         agent = self.agent or load_weights(DEFAULT_WEIGHTS).agent
-        workspace, progress = ring_workspace(problem), Progress(self._limited(budget))
+        workspace = ring_workspace(problem)
+        progress = Progress(budget if self.samples is None else Budget(samples=self.samples))
         incumbent = Incumbent(workspace, progress)
         case = Case(problem.graph.name, problem)
         case.rollouts = PartitionRollouts(problem, workspace=workspace)
@@ -64,11 +70,6 @@ class FineTuned:
             learner = self._learn(agent, learner, case, (incumbent, progress), seed)
         plan = workspace.plan(incumbent.best, self.name, seed, progress)
         return plan, Agent(agent.config, learner.params)
-
-    def _limited(self, budget: Budget) -> Budget:
-        if self.config.samples is None:
-            return budget
-        return Budget(samples=min(self.config.samples, budget.samples or self.config.samples))
 
     def _likeliest(
         self, agent: Agent, case: Case, incumbent: Incumbent, progress: Progress, seed: int

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -143,9 +143,10 @@ def judge(policy: Policy, params: Params, batch: Batch) -> Judged:
     encoded = policy.apply(params, batch.graph, batch.real, method=Policy.encode)
     order, entropy, placement = None, jnp.float32(0.0), None
     if batch.order is not None:
-        order, entropy = policy.apply(
+        judged = policy.apply(
             params, encoded, batch.graph, batch.order.actions, method=Policy.judge_orders
         )
+        order, entropy = cast("tuple[OrderLogProbs, Array]", judged)
     if batch.placement is not None:
         placement = policy.apply(
             params,
@@ -157,7 +158,7 @@ def judge(policy: Policy, params: Params, batch: Batch) -> Judged:
             batch.placement.possible,
             method=Policy.judge_placements,
         )
-    return Judged(order, entropy, placement)
+    return Judged(order, entropy, cast("PlacementLogProbs | None", placement))
 
 
 def loss(

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from go_rl.core import TrainingError
+from go_rl.core.errors import nearest
 from go_rl.policy.agent import Agent
 from go_rl.train.baseline import RunningBaseline
 from go_rl.train.collect import Case, Collected, collect
-from go_rl.train.config import SampleConfig
+from go_rl.train.config import WORKERS, SampleConfig
 
 Collector = Callable[
     [Agent, Sequence[Case], SampleConfig, RunningBaseline, Sequence[int]], list[Collected]
@@ -33,3 +35,21 @@ def local_collector() -> Collector:
         return [collect(agent, case, config, baseline, seed) for case, seed in pairs]
 
     return run
+
+
+def collector(workers: str) -> Collector:
+    """Return the collector of a name in `WORKERS`.
+
+    Raises:
+        TrainingError: unknown name.
+        MissingDependencyError: Ray is not installed.
+    """
+    if workers == "local":
+        return local_collector()
+    if workers == "ray":
+        from go_rl.train.ray_workers import ray_collector
+
+        return ray_collector()
+    raise TrainingError(
+        f"workers must be one of {', '.join(WORKERS)}, not {workers!r}{nearest(workers, WORKERS)}"
+    )

@@ -1,0 +1,58 @@
+"""``go-rl train``: pretrain a policy on the zoo, resuming what was interrupted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from go_rl.cli.configuration import Train
+from go_rl.cli.console import console, counting
+from go_rl.cli.exit_codes import OK
+from go_rl.core import TrainingError
+from go_rl.train.config import TrainConfig
+
+CONFIG_FILE = "config.json"
+"""The configuration of a run, in its folder."""
+
+
+def run_train(config: Train) -> int:
+    """Run the command; returns the exit code."""
+    training = config.training if config.config is None else _read(Path(config.config))
+    folder = Path(config.out)
+    from go_rl.train.pretrain import WEIGHTS_FILE, pretrain
+    from go_rl.train.workers import collector
+
+    _write(training, folder)
+    with counting(f"training {training.name}", training.updates) as advance:
+        weights = pretrain(training, folder, advance, collector(config.workers))
+    curve = weights.card["validation"]
+    out = console()
+    if curve:
+        step, score = max(curve, key=lambda point: point[1])
+        out.print(f"best validation {score:+.4f} after {step} updates")
+    out.print(f"written to {folder / WEIGHTS_FILE}", markup=False, soft_wrap=True)
+    out.print(f"use it: go-rl partition MODEL --weights {folder / WEIGHTS_FILE}", soft_wrap=True)
+    return OK
+
+
+def _read(path: Path) -> TrainConfig:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise TrainingError(f"{path}: cannot be read ({error.strerror})") from error
+    except ValueError as error:
+        raise TrainingError(f"{path}: is not JSON ({error})") from error
+    if not isinstance(document, dict):
+        raise TrainingError(f"{path}: must be a JSON object with the fields of a training run")
+    return TrainConfig.from_mapping(document)
+
+
+def _write(training: TrainConfig, folder: Path) -> None:
+    path = folder / CONFIG_FILE
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        aside = path.with_name(f".{path.name}.part")
+        aside.write_text(training.to_json() + "\n", encoding="utf-8")
+        aside.replace(path)
+    except OSError as error:
+        raise TrainingError(f"{folder}: cannot be written ({error.strerror})") from error

@@ -1,0 +1,149 @@
+"""What a comparison names: graphs, problems and methods, found before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from go_rl.core import (
+    Objective,
+    OpGraph,
+    Optimizer,
+    Problem,
+    ProblemError,
+    SearchError,
+    Topology,
+    TrainingError,
+    ZooError,
+    package,
+    rule_set,
+)
+from go_rl.core.errors import nearest
+from go_rl.cost import ProblemOptions, make_problem
+from go_rl.zoo import SPLITS, zoo_entry, zoo_graph, zoo_names
+
+ZOO_PREFIX = "zoo:"
+"""What marks a graph, or a whole split, of the zoo."""
+BOUND = "bound"
+"""Name of the run of CP-SAT that only serves the proven bound."""
+READY = frozenset(
+    ("greedy", "random", "annealing", "metis", "linear-dp", "ideal-dp", "exact", "dp",
+     "local-search")
+)  # fmt: skip
+"""Methods with nothing to compile beyond the kernels; all others are taken to be learned."""
+
+
+@dataclass(frozen=True)
+class Methods:
+    """Factories by label, in the order asked for."""
+
+    make: Mapping[str, Callable[[], Optimizer]]
+    compiled: frozenset[str]
+    """Labels of the methods that compile something on a new problem."""
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A graph of the comparison; one of the zoo is read when it is first used."""
+
+    name: str
+    digest: str
+    file: Path | None = None
+
+    @cached_property
+    def graph(self) -> OpGraph:
+        """The graph itself."""
+        return zoo_graph(self.name) if self.file is None else _read(self.file)
+
+
+def find_graphs(names: Sequence[str]) -> list[Graph]:
+    """Return the graphs in the order given, each once, splits smallest graph first.
+
+    Raises:
+        ZooError: the zoo has no such graph or split.
+        ReadError: a file cannot be read.
+        TrainingError: two files hold graphs of one name.
+    """
+    graphs: dict[str, Graph] = {}
+    for name in names:
+        for graph in _find(name):
+            known = graphs.setdefault(graph.name, graph)
+            if known.digest != graph.digest:
+                raise TrainingError(
+                    f"evaluate: {name} holds another graph called {graph.name!r}; rename one file"
+                )
+    return list(graphs.values())
+
+
+def _find(name: str) -> list[Graph]:
+    if not name.startswith(ZOO_PREFIX) or Path(name).exists():
+        path = Path(name)
+        graph = _read(path)
+        return [Graph(path.stem, graph.digest, path)]
+    word = name.removeprefix(ZOO_PREFIX)
+    if word not in SPLITS and word not in zoo_names(training=True):
+        near = nearest(word, (*SPLITS, *zoo_names(training=True)))
+        raise ZooError(f"{name}: the zoo has no such graph or split (go-rl zoo list){near}")
+    chosen = zoo_names(word) if word in SPLITS else (word,)
+    return [Graph(graph, zoo_entry(graph).digest) for graph in chosen]
+
+
+def _read(path: Path) -> OpGraph:
+    from go_rl.readers import load
+
+    return load(path)
+
+
+def check_setting(hardware: str, rules: str) -> None:
+    """Check the names of a package and a rule set.
+
+    Raises:
+        PackageError, ProblemError: unknown, or a package without a ring.
+    """
+    rule_set(rules)
+    topology = package(hardware).links.topology
+    if topology is not Topology.RING:
+        raise ProblemError(
+            f"evaluate: package {hardware!r} has {topology} links; methods are compared on rings, "
+            "such as ring36"
+        )
+
+
+def named_problem(graph: Graph, hardware: str, rules: str, memory: bool | None) -> Problem:
+    """Return the ring problem of these names."""
+    options = ProblemOptions(Objective.RING, rule_set(rules), memory)
+    return make_problem(graph.graph, package(hardware), options)
+
+
+def find_methods(names: Sequence[str], extra: Mapping[str, Callable[[], Optimizer]]) -> Methods:
+    """Return the factories of named methods, then the further ones.
+
+    Raises:
+        SearchError: no such method (the nearest is named), none at all, or a label given twice.
+    """
+    from go_rl.portfolio import METHODS
+
+    make: dict[str, Callable[[], Optimizer]] = {}
+    for name in names:
+        make[name] = METHODS[name] if name in METHODS else _learned(name, METHODS)
+    for label, factory in extra.items():
+        if label in make or label == BOUND:
+            raise SearchError(f"evaluate: label {label!r} is taken; choose another one")
+        make[label] = factory
+    if not make:
+        raise SearchError("evaluate: methods needs at least one entry")
+    return Methods(make, frozenset(extra) | (frozenset(make) - READY))
+
+
+def _learned(name: str, methods: Mapping[str, object]) -> Callable[[], Optimizer]:
+    # Imported only now: the policies bring JAX.
+    from go_rl.train.methods import LEARNED
+
+    if name not in LEARNED:
+        known = (*methods, *LEARNED)
+        raise SearchError(
+            f"unknown method {name!r}{nearest(name, known)} Methods: {', '.join(known)}"
+        )
+    return LEARNED[name]
