@@ -1,4 +1,4 @@
-"""The arrays of a padded graph by their types: `jraph.GraphsTuple` says only that they are trees."""
+"""Typed access to a padded graph: `jraph.GraphsTuple` says only that it holds trees of arrays."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def descend(
     """Return the learner after one step along the mean gradient, and the gradient's norm."""
     mean = jax.tree.map(lambda *g: sum(g) / len(g), *gradients)
     updates, optimizer = transformation(config).update(mean, learner.optimizer, learner.params)
-    return Learner(optax.apply_updates(learner.params, updates), optimizer), optax.global_norm(mean)
+    return Learner(optax.apply_updates(learner.params, updates), optimizer), optax.tree.norm(mean)
 
 
 class Judged(NamedTuple):
@@ -208,6 +208,6 @@ def surrogate(
     return _mean(lowest, weight), _mean(outside, weight)
 
 
-def _mean(values: Float[Array, "*X"], weight: Float[Array, "*X"]) -> Float[Array, ""]:
+def _mean(values: Float[Array, "*X"], weight: Float[Array, "*#X"]) -> Float[Array, ""]:
     weight = jnp.broadcast_to(weight, values.shape)
     return (values * weight).sum() / jnp.maximum(weight.sum(), 1.0)
