@@ -21,6 +21,7 @@ from go_rl.core import (
     check_plan,
 )
 from go_rl.search import Annealing, Exact, Greedy
+from go_rl.search.ring_workspace import ring_workspace
 from go_rl.train.evaluated import (
     BOUND,
     Graph,
@@ -99,11 +100,15 @@ class Comparison:
     """Best proven lower bound of each problem, seconds; 0: none."""
 
 
+Factories = Mapping[str, Callable[[], Optimizer]]
+"""Optimizers by label; each run makes its own."""
+
+
 def evaluate(
     config: EvaluateConfig,
     folder: str | Path,
-    report: Callable[[str], None] | None = None,
-    methods: Mapping[str, Callable[[], Optimizer]] | None = None,
+    report: Callable[[int, str], None] | None = None,
+    methods: Factories | None = None,
 ) -> Comparison:
     """Run every method on every problem with every seed, each with the same budget.
 
@@ -115,28 +120,47 @@ def evaluate(
         config: what is compared.
         folder: where finished runs are kept (``runs.jsonl``); those found there are not run again.
             Use another folder when a method itself has changed.
-        report: is told what is running.
-        methods: further optimizers by label, beside those of the configuration.
+        report: is told how many of `number_of_runs` are finished, and what is running.
+        methods: further optimizers, beside those of the configuration.
 
     Raises:
         GoRLError: an unknown graph, package, rule set or method; a folder that cannot be written.
             A method that raises one on a problem becomes a run with its sentence.
     """
-    graphs = find_graphs(config.graphs)
-    chosen = find_methods(config.methods, methods or {})
-    names = [
-        (graph, ProblemName(graph.name, package, rules, _word(config.memory)))
+    graphs, chosen = find_graphs(config.graphs), _checked(config, methods)
+    bench = _Bench(config, RunStore(folder), chosen, report or (lambda done, sentence: None))
+    runs = [
+        run
         for package in config.packages
         for rules in config.rules
         for graph in graphs
+        for run in bench.runs(graph, ProblemName(graph.name, package, rules, _word(config.memory)))
     ]
+    kept = tuple(run for run in runs if run.method != BOUND)
+    return Comparison(config, tuple(chosen.make), kept, best_bounds(runs))
+
+
+def number_of_runs(config: EvaluateConfig, methods: Factories | None = None) -> int:
+    """Return how many runs `evaluate` makes of these arguments; it raises what that does."""
+    problems = len(find_graphs(config.graphs)) * len(config.packages) * len(config.rules)
+    return problems * len(_wanted(config, _checked(config, methods)))
+
+
+def _checked(config: EvaluateConfig, methods: Factories | None) -> Methods:
     for package in config.packages:
         for rules in config.rules:
             check_setting(package, rules)
-    bench = _Bench(config, RunStore(folder), chosen, report or (lambda sentence: None), len(names))
-    runs = [run for graph, name in names for run in bench.runs(graph, name)]
-    kept = tuple(run for run in runs if run.method != BOUND)
-    return Comparison(config, tuple(chosen.make), kept, best_bounds(runs))
+    return find_methods(config.methods, methods or {})
+
+
+def _wanted(config: EvaluateConfig, methods: Methods) -> list[tuple[str, int, Budget]]:
+    """Method, seed and budget of each run on a problem."""
+    first = [(BOUND, 0, Budget(seconds=config.bound_seconds))] if config.bound_seconds > 0 else []
+    return first + [
+        (method, seed, config.budget)
+        for method in methods.make
+        for seed in range(1 if method in config.once else config.seeds)
+    ]
 
 
 def best_bounds(runs: list[Run]) -> dict[ProblemName, float]:
@@ -162,60 +186,50 @@ class _Bench:
         config: EvaluateConfig,
         store: RunStore,
         methods: Methods,
-        tell: Callable[[str], None],
-        problems: int,
+        report: Callable[[int, str], None],
     ) -> None:
-        self.config, self.store, self.methods, self.tell = config, store, methods, tell
-        self.problems, self.begun = problems, 0
+        self.config, self.store, self.methods, self.report = config, store, methods, report
+        self.wanted, self.done = _wanted(config, methods), 0
 
     def runs(self, graph: Graph, name: ProblemName) -> Iterator[Run]:
         """Yield all runs of one problem, bound first."""
-        self.begun += 1
-        wanted = list(self._wanted())
-        keys = [(*name, graph.digest, m, seed, *budget_key(b)) for m, seed, b in wanted]
+        keys = [(*name, graph.digest, m, seed, *budget_key(b)) for m, seed, b in self.wanted]
         found = [self.store.find(key) for key in keys]
-        if any(run is None for run in found):
-            self._complete(graph, name, [w for w, f in zip(wanted, found, strict=True) if not f])
+        missing = [w for w, run in zip(self.wanted, found, strict=True) if run is None]
+        self.done += len(keys) - len(missing)
+        if missing:
+            self._complete(graph, name, missing)
         for key in keys:
             run = self.store.find(key)
             assert run is not None
             yield run
-
-    def _wanted(self) -> Iterator[tuple[str, int, Budget]]:
-        if self.config.bound_seconds > 0:
-            yield BOUND, 0, Budget(seconds=self.config.bound_seconds)
-        for method in self.methods.make:
-            seeds = 1 if method in self.config.once else self.config.seeds
-            for seed in range(seeds):
-                yield method, seed, self.config.budget
 
     def _complete(
         self, graph: Graph, name: ProblemName, missing: list[tuple[str, int, Budget]]
     ) -> None:
         from go_rl.portfolio import compile_kernels
 
-        self._say(name, "kernels (compiled on the first run)")
+        self._say(name, "compiling kernels (first time only)")
         compile_kernels(Objective.RING)
-        self._say(name, "problem")
         problem = named_problem(graph, name.package, name.rules, self.config.memory)
-        heuristic = Greedy().optimize(problem, Budget(samples=100), 0)
+        heuristic = _heuristic(problem)
         cold: dict[str, float | None] = {}
         for method, seed, budget in missing:
             if method not in cold:
-                self._say(name, f"{method}, compiling")
-                cold[method] = self._warm_up(method, problem)
+                cold[method] = self._warm_up(method, problem, name)
             self._say(name, f"{method}, seed {seed}")
             facts = {
                 "problem": name, "method": method, "seed": seed, "budget": budget_key(budget),
                 "digest": graph.digest, "nodes": problem.graph.num_nodes,
                 "heuristic": _usable(heuristic), "cold_seconds": cold[method],
             }  # fmt: skip
-            found = _timed(self._optimizer(method, heuristic), problem, budget, seed)
-            self.store.add(Run(**facts, **found))
+            optimizer = self._optimizer(method, heuristic)
+            self.store.add(Run(**facts, **_timed(optimizer, problem, budget, seed)))
+            self.done += 1
+        self._say(name, "done")
 
     def _say(self, name: ProblemName, what: str) -> None:
-        where = f"{name.graph} on {name.package}, rules {name.rules}"
-        self.tell(f"{self.begun} of {self.problems}: {where}: {what}")
+        self.report(self.done, f"{name.graph} on {name.package}, rules {name.rules}: {what}")
 
     def _optimizer(self, method: str, heuristic: Plan) -> Optimizer:
         optimizer = Exact() if method == BOUND else self.methods.make[method]()
@@ -224,16 +238,25 @@ class _Bench:
             return replace(optimizer, start=np.asarray(heuristic.device))  # pyright: ignore[reportArgumentType]
         return optimizer
 
-    def _warm_up(self, method: str, problem: Problem) -> float | None:
+    def _warm_up(self, method: str, problem: Problem, name: ProblemName) -> float | None:
         """Compile a method that learns; return the seconds that it took."""
         if method not in self.methods.compiled:
             return None
+        self._say(name, f"{method}, compiling")
         started = time.perf_counter()
         try:
             self.methods.make[method]().optimize(problem, Budget(samples=WARM_UP_SAMPLES), 0)
         except GoRLError:
             return None  # The timed run says why.
         return time.perf_counter() - started
+
+
+def _heuristic(problem: Problem) -> Plan:
+    """The compiler heuristic's plan; on the way, all that the optimizers share is made."""
+    plan = Greedy().optimize(problem, Budget(samples=100), 0)
+    if plan.evaluation.status.ok:
+        ring_workspace(problem).units  # noqa: B018 - made when first asked for
+    return plan
 
 
 def _usable(plan: Plan) -> float | None:

@@ -80,8 +80,9 @@ class Run:
     @property
     def gap(self) -> float | None:
         """T_max over the run's own bound, less 1; None: no plan or no bound."""
-        known = self.value is not None and self.bound > 0
-        return max(0.0, self.value / self.bound - 1.0) if known else None  # pyright: ignore[reportOptionalOperand]
+        if self.value is None or self.bound <= 0:
+            return None
+        return max(0.0, self.value / self.bound - 1.0)
 
     def to_json(self) -> dict[str, Any]:
         """Return the run as a JSON object."""

@@ -22,7 +22,7 @@ from go_rl.train.run_store import Run, Setting
 THRESHOLDS = (1.6, 1.7, 1.8)
 """Improvements of the multi-chip paper's table of samples to reach them."""
 SAMPLE_GRID = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
-SECOND_GRID = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0)
+SECOND_GRID = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 WORSE = 1e-9
 """Share by which a plan must be slower than the heuristic's to count as worse."""
 
@@ -145,5 +145,6 @@ def _at(runs: Sequence[Run], grid: tuple[float, ...], axis: Axis) -> tuple[float
 
 
 def _worse(run: Run) -> bool:
-    known = run.value is not None and run.heuristic is not None
-    return known and run.value > run.heuristic * (1 + WORSE)  # pyright: ignore[reportOperatorIssue]
+    if run.value is None or run.heuristic is None:
+        return False
+    return run.value > run.heuristic * (1 + WORSE)
