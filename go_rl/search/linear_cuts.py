@@ -50,48 +50,63 @@ def _profile(order, tensors, succ_ptr, succ, triangle):
 
 @njit(cache=True, nogil=True)
 @no_type_check
-def _fewest(order, work, weight, crossing, following, seconds, weight_limit, come_from):
-    """[U + 1] fewest stages that end before each position; ``come_from`` gets the previous cut."""
-    units = len(order)
-    fewest = np.full(units + 1, 1 << 20, np.int64)
+def _earliest(load, held, seconds, weight_limit):
+    """[U + 1] first position from which a stage may reach each position; from prefix sums."""
+    first = np.zeros(len(load), np.int64)
+    i = 0
+    for j in range(len(load)):
+        while i < j and (load[j] - load[i] > seconds or held[j] - held[i] > weight_limit):
+            i += 1
+        first[j] = i
+    return first
+
+
+@njit(cache=True, nogil=True)
+@no_type_check
+def _fewest(first, crossing, following, seconds, come_from):
+    """[U + 1] fewest stages that end before each position; ``come_from`` gets the previous cut.
+
+    The cuts before a position form a window that only moves forward: its minimum is kept in a
+    queue, the earliest cut among equals in front.
+    """
+    units = len(first) - 1
+    fewest = np.full(units + 1, NO_STAGE, np.int64)
     fewest[0] = 0
-    for i in range(units):
-        if fewest[i] >= 1 << 20:
-            continue
-        load, held = 0.0, 0.0
-        for j in range(i + 1, units + 1):
-            load += work[order[j - 1]]
-            held += weight[order[j - 1]]
-            if load > seconds or held > weight_limit:
-                break
-            legal = j == units or (j >= following[i] and crossing[j] <= seconds)
-            if legal and fewest[i] + 1 < fewest[j]:
-                fewest[j] = fewest[i] + 1
-                come_from[j] = i
+    queue = np.empty(units + 1, np.int64)
+    head, tail, entered = 0, 0, 0
+    for j in range(1, units + 1):
+        while entered < j and (following[entered] <= j or j == units):
+            if fewest[entered] < NO_STAGE:
+                while tail > head and fewest[queue[tail - 1]] > fewest[entered]:
+                    tail -= 1
+                queue[tail] = entered
+                tail += 1
+            entered += 1
+        while head < tail and queue[head] < first[j]:
+            head += 1
+        if head < tail and (j == units or crossing[j] <= seconds):
+            fewest[j] = fewest[queue[head]] + 1
+            come_from[j] = queue[head]
     return fewest
 
 
 @njit(cache=True, nogil=True)
 @no_type_check
-def _exactly(order, work, weight, crossing, following, seconds, weight_limit, stages):
+def _exactly(first, crossing, following, seconds, stages):
     """[stages + 1, U + 1] previous cut of a way to end stage s at each position, or -1."""
-    units = len(order)
+    units = len(first) - 1
     back = np.full((stages + 1, units + 1), -1, np.int32)
     back[0, 0] = 0
     for s in range(stages):
-        for i in range(units):
-            if back[s, i] < 0:
+        i = 0
+        for j in range(1, units + 1):
+            if j < units and crossing[j] > seconds:
                 continue
-            load, held = 0.0, 0.0
-            for j in range(i + 1, units + 1):
-                load += work[order[j - 1]]
-                held += weight[order[j - 1]]
-                if load > seconds or held > weight_limit:
-                    break
-                if back[s + 1, j] < 0 and (
-                    j == units or (j >= following[i] and crossing[j] <= seconds)
-                ):
-                    back[s + 1, j] = i
+            i = max(i, first[j])
+            while i < j and back[s, i] < 0:
+                i += 1
+            if i < j and (j == units or following[i] <= j):
+                back[s + 1, j] = i
     return back
 
 
@@ -106,6 +121,8 @@ class LinearCuts:
         # What is left of a sum after everything was taken away is rounding, not traffic.
         carries = crossing > 1e-12 * crossing.max()
         self._crossing = np.where(carries, crossing + units.latency, 0.0)
+        self._load = np.concatenate([[0.0], np.cumsum(units.work[order])])
+        self._held = np.concatenate([[0.0], np.cumsum(units.weight[order])])
 
     def stages(
         self, seconds: float, chips: int, weight: float, exactly: bool = False
@@ -114,12 +131,10 @@ class LinearCuts:
 
         ``exactly``: use every chip.
         """
-        work, held = self.units.work, self.units.weight
-        limit = seconds * (1 + 1e-12)
-        units = len(self.order)
+        limit, units = seconds * (1 + 1e-12), len(self.order)
+        first = _earliest(self._load, self._held, limit, weight)
         if exactly:
-            back = _exactly(self.order, work, held, self._crossing, self._following, limit,
-                            weight, chips)  # fmt: skip
+            back = _exactly(first, self._crossing, self._following, limit, chips)
             if back[chips, units] < 0:
                 return None
             cuts, at = [units], units
@@ -128,8 +143,7 @@ class LinearCuts:
                 cuts.append(at)
         else:
             come_from = np.zeros(units + 1, np.int64)
-            fewest = _fewest(self.order, work, held, self._crossing, self._following, limit,
-                             weight, come_from)  # fmt: skip
+            fewest = _fewest(first, self._crossing, self._following, limit, come_from)
             if fewest[units] > chips:
                 return None
             cuts, at = [units], units
