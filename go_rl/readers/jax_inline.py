@@ -6,7 +6,7 @@ Python's own stack.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -120,6 +120,8 @@ class Inliner:
     """Equations added by unrolled loops so far."""
     notes: list[str] = field(default_factory=list)
     """Sentences the user should read."""
+    inexact: list[str] = field(default_factory=list)
+    """Where the equations say what the program costs, but do not compute what it computes."""
     _constants: dict[int, tuple[str, Any]] = field(default_factory=dict)
     """Name of each closed-over array by its id; the array is kept so that the id stays its own."""
     _costs: dict[Any, tuple[ClosedJaxpr, Cost]] = field(default_factory=dict)
@@ -179,7 +181,7 @@ class Inliner:
         if shape == ():
             return Value(shape, dtype, known=known_scalar(array))
         name, _ = self._constants.setdefault(id(array), (f"const/{len(self._constants)}", array))
-        return Value(shape, dtype, weights=frozenset((name,)))
+        return Value(shape, dtype, weights=frozenset((name,)), array=array)
 
     def _step(self, frame: Frame, eqn: Any) -> None:
         name = eqn.primitive.name
@@ -211,11 +213,11 @@ class Inliner:
         cost = cost_of(eqn.primitive, inputs, outputs, eqn.params, self.options.unknown)
         cost = cost + shared_splats(eqn.primitive, inputs, outputs, eqn.params, context.splats)
         if name in VIEWS and inputs and inputs[0].weights and outputs[0].size <= inputs[0].size:
-            return [_view(name, inputs[0], outputs[0], cost, eqn.params)]
+            return [_view(eqn, inputs[0], outputs[0], cost)]
         if len(outputs) == 1:
             outputs[0].known = known_result(name, inputs, outputs[0])
         kind = kind_of(name, any(v.producer or v.weights for v in inputs))
-        self.emit(Equation(name, kind, inputs, outputs, cost, context.scope, context.line))
+        self.emit(Equation(name, kind, inputs, outputs, cost, context.scope, context.line, eqn=eqn))
         return outputs
 
     def _solve(self, eqn: Any, inputs: list[Value], bind: Finish, context: Context) -> None:
@@ -238,6 +240,7 @@ class Inliner:
             bind(outputs)
 
         branch = self._dearest(eqn.params["branches"])
+        self.inexact.append(f"cond at {context.line or context.scope or 'top level'}")
         finish = choose if inputs[0].producer is not None else bind
         self.call(branch, inputs[1:], finish, replace(context, splats=set()))
 
@@ -260,9 +263,9 @@ def _blanks(closed: ClosedJaxpr) -> list[Value]:
     return [Value(tuple(v.aval.shape), v.aval.dtype) for v in closed.jaxpr.invars]
 
 
-def _view(name: str, weight: Value, view: Value, cost: Cost, params: Mapping[str, Any]) -> Value:
+def _view(eqn: Any, weight: Value, view: Value, cost: Cost) -> Value:
     """Return the view of a weight; a slice or a cast is another array in memory: name it apart."""
-    part = ""
+    name, params, part = eqn.primitive.name, eqn.params, ""
     if name == "slice":
         ends = zip(params["start_indices"], params["limit_indices"], strict=True)
         part = "[" + ",".join(f"{a}:{b}" for a, b in ends) + "]"
@@ -270,5 +273,6 @@ def _view(name: str, weight: Value, view: Value, cost: Cost, params: Mapping[str
         part = f":{view.dtype}"
     view.weights = frozenset(w + part for w in weight.weights)
     view.views = [*weight.views, cost]
+    view.view_of = eqn, weight
     weight.views.clear()
     return view

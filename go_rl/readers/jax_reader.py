@@ -54,23 +54,60 @@ def trace_jax(
         ReadError: the function raises while it is traced, or a ``while`` has unknown trips.
         UnknownOperatorError: a primitive of unknown cost (see ``JaxOptions.unknown``).
     """
+    program = flatten_jax(function, args, kwargs, name=name, weights=weights, options=options)
+    return program_graph(program, dims)
+
+
+@dataclass(frozen=True, eq=False)
+class FlatProgram:
+    """A JAX function without calls, ready to become a graph or to be cut into stages."""
+
+    title: str
+    leaves: Sequence[Leaf]
+    """The array leaves of the arguments, in the order of flattening."""
+    equations: Sequence[Equation]
+    """The live ones, inputs included: one for each node of the graph, in the graph's order."""
+    results: Sequence[Value]
+    output_tree: Any
+    """Tree structure of what the function returns."""
+    notes: Sequence[str]
+    inexact: Sequence[str]
+    """Places whose equations do not compute what the function computes."""
+
+
+def flatten_jax(
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    name: str | None = None,
+    weights: Collection[int] | None = None,
+    options: JaxOptions | None = None,
+) -> FlatProgram:
+    """Trace a function and inline what it calls; see `trace_jax` for arguments and errors."""
+    kwargs = kwargs or {}
     title = name or getattr(function, "__name__", None) or type(function).__name__
-    jaxpr = _traced(function, args, kwargs, title)
+    jaxpr, output_tree = _traced(function, args, kwargs, title)
     leaves = _leaves(function, args, kwargs, _weight_positions(args, kwargs, weights))
-    inputs = [leaf.value for leaf in leaves]
     inliner = Inliner(options or JaxOptions())
     for leaf in leaves:
         if not leaf.value.weights:
             inliner.emit(_input(leaf))
-    results = inliner.run(jaxpr, inputs)
+    results = inliner.run(jaxpr, [leaf.value for leaf in leaves])
     mark_live(inliner.equations, results)
     notes = [*dict.fromkeys(inliner.notes), *_unread(inliner.equations)]
-    meta = {"format": "jax", "dims": dict(dims or {}), "notes": notes}
-    return _assemble(title, meta, inliner.equations, results)
+    live = [e for e in inliner.equations if e.live]
+    return FlatProgram(title, leaves, live, results, output_tree, notes, inliner.inexact)
+
+
+def program_graph(program: FlatProgram, dims: Mapping[str, int] | None = None) -> OpGraph:
+    """Price a flat program; once, for the costs of weights' views go to their first readers."""
+    meta = {"format": "jax", "dims": dict(dims or {}), "notes": list(program.notes)}
+    return _assemble(program.title, meta, program.equations, program.results)
 
 
 @dataclass(frozen=True)
-class _Leaf:
+class Leaf:
     """One array of the arguments."""
 
     name: str
@@ -79,9 +116,11 @@ class _Leaf:
 
 def _traced(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], title: str
-) -> ClosedJaxpr:
+) -> tuple[ClosedJaxpr, Any]:
+    """Return the jaxpr and the tree structure of the results."""
     try:
-        return jax.make_jaxpr(function)(*args, **kwargs)
+        jaxpr, shapes = jax.make_jaxpr(function, return_shape=True)(*args, **kwargs)
+        return jaxpr, jax.tree.structure(shapes)
     except GoRLError:
         raise
     except Exception as error:
@@ -109,7 +148,7 @@ def _leaves(
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
     weights: frozenset[int],
-) -> list[_Leaf]:
+) -> list[Leaf]:
     """List the array leaves in the order of the jaxpr's inputs."""
     names = _argument_names(function, len(args))
     leaves = []
@@ -120,7 +159,7 @@ def _leaves(
             aval = jax.typeof(leaf) if not isinstance(leaf, jax.ShapeDtypeStruct) else leaf
             full = "/".join([title, *map(_key, path)])
             held = frozenset((full,)) if is_weight else frozenset()
-            leaves.append(_Leaf(full, Value(tuple(aval.shape), aval.dtype, weights=held)))
+            leaves.append(Leaf(full, Value(tuple(aval.shape), aval.dtype, weights=held)))
     return leaves
 
 
@@ -142,7 +181,7 @@ def _argument_names(function: Callable[..., Any], count: int) -> list[str]:
     return [names[i] if i < len(names) else f"arg{i}" for i in range(count)]
 
 
-def _input(leaf: _Leaf) -> Equation:
+def _input(leaf: Leaf) -> Equation:
     return Equation("input", OpKind.INPUT, [], [leaf.value], name=leaf.name)
 
 
@@ -182,8 +221,6 @@ def _assemble(
     outputs = {id(v.producer) for v in results if v.producer is not None}
     numbers: dict[int, int] = {}
     for equation in equations:
-        if not equation.live:
-            continue
         node = _node(equation, numbering.name(equation), id(equation) in outputs)
         number = builder.add_node(node)
         numbers[id(equation)] = number

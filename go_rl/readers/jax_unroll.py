@@ -29,6 +29,8 @@ def read_loop(
         loop = scan_loop(eqn, inputs)
     else:
         loop = while_loop(eqn, inputs, inliner.options.trip_count, context.line)
+        if inliner.options.trip_count is not None:
+            inliner.inexact.append(f"while at {context.line or context.scope or 'top level'}")
     room = inliner.options.unroll_limit - inliner.unrolled
     whole, shallow = (_unrolled_size(loop, deep) for deep in (True, False))
     if context.unroll_inner and eqn.primitive.name == "scan":

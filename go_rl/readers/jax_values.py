@@ -43,6 +43,10 @@ class Value:
     """The number itself, where a scalar's value does not depend on the inputs."""
     views: list[Cost] = field(default_factory=list)
     """What making the view costs; the first equation that reads it pays."""
+    view_of: tuple[Any, Value] | None = None
+    """The jaxpr equation that makes the view, and the weight or view that it reads."""
+    array: Any = None
+    """The array itself, where the function closes over it."""
 
     @property
     def is_literal(self) -> bool:
@@ -81,6 +85,9 @@ class Equation:
     name: str = ""
     """Set for inputs only; other nodes are numbered when the graph is assembled."""
     live: bool = False
+    eqn: Any = None
+    """The jaxpr equation that computes it; None: an input, or one that nothing computes alone (a
+    choice between branches, a part of a loop)."""
 
     @property
     def is_backward(self) -> bool:
