@@ -51,9 +51,9 @@ class PPOConfig:
     """Gradient steps on one batch of samples."""
     clip: float = 0.2
     """Ratios beyond 1 +- clip earn nothing more."""
-    order_entropy: float = 1e-3
+    order_entropy: float = 3e-3
     """Weight of the order's entropy."""
-    placement_entropy: float = 1e-3
+    placement_entropy: float = 2e-2
     """Weight of the placement's entropy."""
     gradient_norm: float = 1.0
     """Largest norm of a gradient."""
@@ -101,15 +101,17 @@ class TrainConfig:
     """Packages, each as often as the others."""
     rules: tuple[str, ...] = ("strict", "strict", "strict", "default")
     """Rule sets, each as often as it is listed."""
-    max_nodes: int = 4000
+    max_nodes: int = 1300
     """Larger graphs of the split are left out: their updates cost too much."""
-    updates: int = 2000
+    updates: int = 1200
     """Updates of the weights."""
-    graphs: int = 4
+    graphs: int = 6
     """Problems in each update."""
-    samples: SampleConfig = field(default_factory=lambda: SampleConfig(8, 8))
+    samples: SampleConfig = field(default_factory=lambda: SampleConfig(10, 4))
     """Samples drawn on each problem."""
-    ppo: PPOConfig = field(default_factory=PPOConfig)
+    ppo: PPOConfig = field(
+        default_factory=lambda: PPOConfig(learning_rate=4e-4, epochs=2, decay_updates=1200)
+    )
     """The learner."""
     policy: PolicyConfig = field(default_factory=PolicyConfig)
     """The network."""
