@@ -1,0 +1,92 @@
+"""Segmented recurrent attention."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from reference.network import segmented_attention
+
+from go_rl.policy import segmented_attention as module
+from go_rl.policy.segmented_attention import SegmentedAttention
+
+WIDTH, HEADS, SEGMENT = 6, 2, 4
+
+
+def make(nodes: int, recurrence: bool = True, seed: int = 0):
+    """A layer, its parameters and random nodes."""
+    layer = SegmentedAttention(HEADS, SEGMENT, recurrence)
+    h = jnp.asarray(np.random.default_rng(seed).standard_normal((nodes, WIDTH)), jnp.float32)
+    return layer, layer.init(jax.random.key(seed), h, jnp.ones(nodes)), h
+
+
+@pytest.mark.parametrize("recurrence", [True, False])
+@pytest.mark.parametrize("padding", [0, 3, 6])
+def test_a_layer_is_the_loop_over_nodes(recurrence, padding):
+    layer, params, h = make(16, recurrence)
+    real = (np.arange(16) < 16 - padding).astype(np.float32)
+    found = np.asarray(layer.apply(params, h, jnp.asarray(real)))
+    weights = params["params"]
+    expected, _ = segmented_attention(np.asarray(h), real, weights, HEADS, SEGMENT, recurrence)
+    np.testing.assert_allclose(found[real > 0], expected[real > 0], atol=1e-5)
+
+
+def test_a_node_sees_its_segment_and_the_one_before_only():
+    layer, params, h = make(16)
+    real = jnp.ones(16)
+    plain = np.asarray(layer.apply(params, h, real))
+    for changed in range(4):
+        other = h.at[changed * SEGMENT].add(1.0)
+        moved = np.abs(np.asarray(layer.apply(params, other, real)) - plain).max(axis=1) > 1e-6
+        seen = moved.reshape(-1, SEGMENT).any(axis=1).tolist()
+        assert seen == [segment in (changed, changed + 1) for segment in range(4)]
+
+
+def test_without_recurrence_segments_know_nothing_of_each_other():
+    layer, params, h = make(12, recurrence=False)
+    whole = np.asarray(layer.apply(params, h, jnp.ones(12)))
+    apart = [layer.apply(params, h[i : i + 4], jnp.ones(4)) for i in (0, 4, 8)]
+    np.testing.assert_allclose(whole, np.concatenate(apart), atol=1e-6)
+
+
+def test_no_gradient_flows_into_the_segment_before():
+    layer, params, h = make(8)
+
+    def second_segment(nodes):
+        return jnp.sum(layer.apply(params, nodes, jnp.ones(8))[SEGMENT:] ** 2)
+
+    gradient = np.asarray(jax.grad(second_segment)(h))
+    assert np.all(gradient[:SEGMENT] == 0.0)
+    assert np.all(np.abs(gradient[SEGMENT:]).max(axis=1) > 0)
+
+
+def test_pieces_give_what_one_piece_gives(monkeypatch):
+    layer, params, h = make(10 * SEGMENT)
+    real = jnp.asarray(np.arange(10 * SEGMENT) < 33, jnp.float32)
+
+    def loss(nodes):
+        return jnp.sum(layer.apply(params, nodes, real)[:33] ** 2)
+
+    whole, slope = jax.value_and_grad(loss)(h)
+    monkeypatch.setattr(module, "SEGMENTS_AT_ONCE", 3)
+    pieces, same = jax.value_and_grad(loss)(h)
+    np.testing.assert_allclose(float(pieces), float(whole), rtol=1e-5)
+    np.testing.assert_allclose(np.asarray(same), np.asarray(slope), atol=1e-5)
+
+
+def test_pairs_grow_linearly_with_the_nodes():
+    """2 L keys for each node: the sizes of the attention weights inside the compiled function."""
+    counted = []
+    for segments in (4, 8):
+        layer, params, h = make(segments * SEGMENT)
+        traced = jax.make_jaxpr(layer.apply)(params, h, jnp.ones(len(h)))
+        sizes = [v.aval.size for eqn in traced.eqns for v in eqn.outvars]
+        shapes = [v.aval.shape for eqn in traced.eqns for v in eqn.outvars]
+        assert (segments, HEADS, SEGMENT, 2 * SEGMENT) in shapes
+        counted.append(max(sizes))
+    assert counted == [HEADS * SEGMENT * 2 * SEGMENT * segments for segments in (4, 8)]
+    _, twin = segmented_attention(
+        np.zeros((16, WIDTH)), np.ones(16), make(16)[1]["params"], HEADS, SEGMENT, True
+    )
+    assert twin == 16 * 2 * SEGMENT - SEGMENT * SEGMENT

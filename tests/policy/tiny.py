@@ -1,0 +1,77 @@
+"""A tiny policy and tiny graphs, shared by the tests of policy and training: equal configurations
+and sizes share their compilations."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from reference.small_rings import ring_problem
+
+from go_rl.core import Problem
+from go_rl.policy.agent import Agent, new_agent
+from go_rl.policy.buckets import Padded, pad
+from go_rl.policy.config import PolicyConfig
+from go_rl.policy.observation import NUM_FEATURES, PACKAGE_FEATURES, REFERENCE_ORDERS, PolicyGraph
+
+TINY = PolicyConfig(
+    hidden=8, sage_layers=1, attention_layers=1, heads=2, segment=16, decoder_width=4, directions=2
+)
+
+
+@cache
+def tiny_agent() -> Agent:
+    """Untrained; decoders of an untrained policy ignore the graph."""
+    return new_agent(TINY, 0)
+
+
+@cache
+def lively_agent() -> Agent:
+    """Random weights everywhere, so that every input shows in the output."""
+    leaves, tree = jax.tree.flatten(tiny_agent().params)
+    rng = np.random.default_rng(1)
+    moved = [x + jnp.asarray(0.3 * rng.standard_normal(x.shape), jnp.float32) for x in leaves]
+    return Agent(TINY, jax.tree.unflatten(tree, moved))
+
+
+def chain(nodes: int = 8, chips: int = 4, **options) -> Problem:
+    """A chain of equal nodes."""
+    return ring_problem(nodes, [(i, i + 1) for i in range(nodes - 1)], chips, **options)
+
+
+def lattice(seed: int = 0, nodes: int = 12, chips: int = 4, **options) -> Problem:
+    """A random directed acyclic graph with uneven work."""
+    rng = np.random.default_rng(seed)
+    edges = [(u, v) for v in range(nodes) for u in range(v) if rng.random() < 0.25]
+    seconds = rng.integers(1, 9, nodes).astype(float).tolist()
+    return ring_problem(nodes, edges, chips, seconds=seconds, **options)
+
+
+def random_graph(seed: int, units: int, chips: int = 3) -> PolicyGraph:
+    """Random features and edges; places are those of random topological orders."""
+    rng = np.random.default_rng(seed)
+    pairs = [(u, v) for v in range(units) for u in range(max(0, v - 5), v) if rng.random() < 0.3]
+    senders, receivers = np.array(pairs or np.zeros((0, 2)), np.int32).T
+    places = np.stack([(np.arange(units) + rng.random(units)) / units for _ in REFERENCE_ORDERS], 1)
+    share = rng.random(units)
+    return PolicyGraph(
+        features=rng.standard_normal((units, NUM_FEATURES)).astype(np.float32),
+        places=places.astype(np.float32),
+        share=(share / share.sum()).astype(np.float32),
+        senders=senders,
+        receivers=receivers,
+        package=rng.random(len(PACKAGE_FEATURES)).astype(np.float32),
+        chips=chips,
+    )
+
+
+def as_arrays(padded: Padded):
+    """The padded graph and the mark of real nodes, as JAX arrays."""
+    return jax.tree.map(jnp.asarray, (padded.graph, padded.real))
+
+
+def small_padded(seed: int = 0, units: int = 24) -> Padded:
+    """A random graph in the smallest bucket."""
+    return pad(random_graph(seed, units))
