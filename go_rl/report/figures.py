@@ -27,18 +27,18 @@ DPI = 150
 
 def save_loads(plan: Plan, model: str, stem: Path) -> None:
     """Write ``stem``.svg and .png: time and memory of each device under a usable plan."""
-    _save(loads_figure(plan, model), stem)
+    save_figure(loads_figure(plan, model), stem)
 
 
 def save_curves(plans: Sequence[Plan], bound: float, model: str, stem: Path) -> None:
     """Write ``stem``.svg and .png: best value so far of each method."""
-    _save(curves_figure(plans, bound, model), stem)
+    save_figure(curves_figure(plans, bound, model), stem)
 
 
 def loads_figure(plan: Plan, model: str) -> Figure:
     """Return the picture of a plan's loads: seconds above, bytes below, a column a device."""
     devices = len(plan.evaluation.device_seconds)
-    figure = _figure(min(14.0, 5.5 + 0.16 * devices), 6.2)
+    figure = new_figure(min(14.0, 5.5 + 0.16 * devices), 6.2)
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
     _draw_seconds(upper, plan)
     _draw_memory(lower, plan)
@@ -52,7 +52,7 @@ def loads_figure(plan: Plan, model: str) -> Figure:
 
 def curves_figure(plans: Sequence[Plan], bound: float, model: str) -> Figure:
     """Return the picture of best value so far against priced samples and against seconds."""
-    figure = _figure(9.5, 4.2)
+    figure = new_figure(9.5, 4.2)
     left, right = figure.subplots(1, 2, sharey=True)
     values = [p.seconds_per_step for plan in plans for p in plan.curve]
     finite = [v for v in values if np.isfinite(v)]
@@ -163,7 +163,8 @@ def _legend(axes: Axes) -> None:
     axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=9)
 
 
-def _figure(width: float, height: float) -> Figure:
+def new_figure(width: float, height: float) -> Figure:
+    """Return an empty figure, sizes in inches, that draws without a display."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -172,7 +173,8 @@ def _figure(width: float, height: float) -> Figure:
     return figure
 
 
-def _save(figure: Figure, stem: Path) -> None:
+def save_figure(figure: Figure, stem: Path) -> None:
+    """Write ``stem``.svg and .png; equal figures give equal files."""
     import matplotlib as mpl
 
     for axes in figure.axes:

@@ -43,6 +43,8 @@ class SummaryRow:
     """Runs whose best plan is slower than the heuristic's."""
     over_bound: float
     """T_max over the best proven bound at the end, geometric mean."""
+    bound_at_samples: tuple[float, ...]
+    """The same at each of the table's sample counts."""
     improvement: tuple[float, float, float]
     """Throughput over the heuristic's at the end: mean, lower and upper end of the band."""
     at_samples: tuple[float, ...]
@@ -115,7 +117,7 @@ def _row(
 ) -> SummaryRow:
     end, exact = final_curve(runs), throughput_curve(runs, change_points(runs))
     at_samples, at_seconds = (_at(runs, g, a) for g, a in zip(grids, _AXES, strict=True))
-    bound = bound_curve(runs, comparison.bounds, np.array([np.inf]))
+    bound = bound_curve(runs, comparison.bounds, np.array([*grids[0], np.inf])).mean.tolist()
     cold = [run.cold_seconds for run in runs if run.cold_seconds is not None]
     return SummaryRow(
         setting=runs[0].setting,
@@ -125,7 +127,8 @@ def _row(
         runs=len(runs),
         failed=sum(run.value is None for run in runs),
         worse=sum(_worse(run) for run in runs),
-        over_bound=float(bound.mean[0]),
+        over_bound=bound[-1],
+        bound_at_samples=tuple(bound[:-1]),
         improvement=(float(end.mean[0]), float(end.low[0]), float(end.high[0])),
         at_samples=at_samples,
         at_seconds=at_seconds,

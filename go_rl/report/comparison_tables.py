@@ -1,0 +1,225 @@
+"""A comparison of methods as tables: every run and the summary as CSV, the summary as Markdown."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from math import isfinite
+from typing import TYPE_CHECKING
+
+from go_rl.report.tables import HEURISTIC
+
+if TYPE_CHECKING:
+    from go_rl.train.evaluate import Comparison
+    from go_rl.train.run_store import Run
+    from go_rl.train.summary import Summary, SummaryRow
+
+RUN_COLUMNS = (
+    "graph", "nodes", "package", "rules", "memory", "method", "seed", "seconds_per_step",
+    "heuristic_seconds_per_step", "improvement", "bound", "gap", "samples", "wall_seconds",
+    "cold_seconds", "status", "detail",
+)  # fmt: skip
+NEVER = "never"
+"""A threshold that a method's mean does not reach within the budget."""
+NOTHING = "–"
+
+Cell = str | float | int | None
+
+
+def runs_csv(comparison: Comparison) -> str:
+    """Return a row a run, SI units; ``bound`` and ``gap`` are by the best bound of the problem."""
+    return _csv(RUN_COLUMNS, (_run_cells(run, comparison) for run in comparison.runs))
+
+
+def summary_csv(summary: Summary) -> str:
+    """Return a row for each package, rule set and method; empty where there is no number."""
+    columns = (
+        "package", "rules", "method", "graphs", "seeds", "runs", "failed", "worse_than_heuristic",
+        "over_bound", "improvement", "improvement_low", "improvement_high", "samples", "seconds",
+        "cold_seconds",
+        *(f"improvement_at_{n:g}_samples" for n in summary.samples),
+        *(f"improvement_at_{n:g}_seconds" for n in summary.seconds),
+        *(f"over_bound_at_{n:g}_samples" for n in summary.samples),
+        *(f"samples_to_{n:g}" for n in summary.thresholds),
+    )  # fmt: skip
+    return _csv(columns, (_summary_cells(row) for row in summary.rows))
+
+
+def summary_markdown(comparison: Comparison, summary: Summary) -> str:
+    """Return the tables of the summary, settings one after the other, under a few words."""
+    from go_rl.train.summary import by_method, settings
+
+    text = [_introduction(comparison)]
+    for setting in settings(comparison):
+        rows = [row for row in summary.rows if row.setting == setting]
+        text += [
+            f"## {setting.package}, rules {setting.rules}\n",
+            *_left_out([run for run in comparison.runs if run.setting == setting]),
+            "Throughput over the compiler heuristic's, by samples:\n",
+            _samples_table(rows, summary),
+            "T_max over the best proven bound, by samples:\n",
+            _bound_table(rows, summary),
+            "Throughput over the compiler heuristic's, by seconds, compilation left out:\n",
+            _seconds_table(rows, summary),
+            "At the end, graph by graph:\n",
+            _graphs_table(comparison, by_method(comparison, setting)),
+        ]
+    return "\n".join([*text, *_failures(comparison.runs)])
+
+
+def _run_cells(run: Run, comparison: Comparison) -> list[Cell]:
+    bound = comparison.bounds[run.problem]
+    gap = None if run.value is None or bound <= 0 else max(0.0, run.value / bound - 1.0)
+    improvement = None if run.value is None or not run.heuristic else run.heuristic / run.value
+    return [
+        run.problem.graph, run.nodes, run.problem.package, run.problem.rules, run.problem.memory,
+        run.method, run.seed, run.value, run.heuristic, improvement, bound or None, gap,
+        run.samples, run.seconds, run.cold_seconds, run.status, run.detail,
+    ]  # fmt: skip
+
+
+def _summary_cells(row: SummaryRow) -> list[Cell]:
+    return [
+        *row.setting, row.method, row.graphs, row.seeds, row.runs, row.failed, row.worse,
+        row.over_bound, *row.improvement, row.samples, row.seconds, row.cold_seconds,
+        *row.at_samples, *row.at_seconds, *row.bound_at_samples,
+        *(NEVER if n is None else n for n in row.reach),
+    ]  # fmt: skip
+
+
+def _csv(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow("" if _is_nothing(cell) else cell for cell in row)
+    return text.getvalue()
+
+
+def _is_nothing(cell: Cell) -> bool:
+    return cell is None or (isinstance(cell, float) and not isfinite(cell))
+
+
+def _introduction(comparison: Comparison) -> str:
+    config = comparison.config
+    limits = [f"{config.samples:,} samples"] if config.samples is not None else []
+    limits += [f"{config.seconds:g} s"] if config.seconds is not None else []
+    once = [m for m in comparison.methods if m in config.once]
+    alone = f" ({', '.join(once)}: one)" if once and config.seeds > 1 else ""
+    graphs = len({run.problem.graph for run in comparison.runs})
+    lines = [
+        f"# {len(comparison.methods)} methods on {graphs} graphs\n",
+        f"Each run: at most {' and '.join(limits)}. Seeds: {config.seeds}{alone}.",
+        "Means over graphs are geometric; in brackets the 95 % band over seeds (Student's t). ",
+        "*Throughput* is that of the best plan so far over that of the compiler heuristic's plan;",
+        "*T_max/bound* compares with the best proven lower bound. A run without a usable plan",
+        "counts as the heuristic's plan; *worse* are runs that end behind the heuristic. A dash:",
+        "some run had no plan yet.\n",
+    ]
+    return "\n".join(lines)
+
+
+def _samples_table(rows: Sequence[SummaryRow], summary: Summary) -> str:
+    heads = ["method", "T_max/bound", "throughput", *(f"{n:,.0f}" for n in summary.samples),
+             *(f"samples to {n:g}×" for n in summary.thresholds), "failed", "worse"]  # fmt: skip
+    cells = [
+        [
+            row.method,
+            _ratio(row.over_bound, 3),
+            _band(row.improvement),
+            *(_ratio(x) for x in row.at_samples),
+            *(NEVER if n is None else f"{n:,.0f}" for n in row.reach),
+            f"{row.failed}/{row.runs}",
+            f"{row.worse}/{row.runs}",
+        ]
+        for row in rows
+    ]
+    return _markdown(heads, cells)
+
+
+def _bound_table(rows: Sequence[SummaryRow], summary: Summary) -> str:
+    heads = ["method", *(f"{n:,.0f}" for n in summary.samples), "end"]
+    cells = [
+        [row.method, *(_ratio(x, 3) for x in row.bound_at_samples), _ratio(row.over_bound, 3)]
+        for row in rows
+    ]
+    return _markdown(heads, cells)
+
+
+def _seconds_table(rows: Sequence[SummaryRow], summary: Summary) -> str:
+    heads = ["method", *(f"{n:g} s" for n in summary.seconds), "median samples", "median seconds",
+             "seconds to compile"]  # fmt: skip
+    cells = [
+        [
+            row.method,
+            *(_ratio(x) for x in row.at_seconds),
+            f"{row.samples:,.0f}",
+            f"{row.seconds:.3g}",
+            NOTHING if row.cold_seconds is None else f"{row.cold_seconds:.3g}",
+        ]
+        for row in rows
+    ]
+    return _markdown(heads, cells)
+
+
+def _graphs_table(comparison: Comparison, by_method: dict[str, list[Run]]) -> str:
+    from go_rl.train.summary import final_curve
+
+    shown = {name: runs for name, runs in by_method.items() if name != HEURISTIC}
+    problems = list(dict.fromkeys(r.problem for runs in by_method.values() for r in runs))
+    nodes = {run.problem: run.nodes for run in comparison.runs}
+    cells = [
+        [
+            problem.graph,
+            f"{nodes[problem]:,}",
+            *(
+                _ratio(float(final_curve([r for r in runs if r.problem == problem]).mean[0]))
+                for runs in shown.values()
+            ),
+            _ratio(_limit(comparison, by_method, problem)),
+        ]
+        for problem in problems
+    ]
+    return _markdown(["graph", "nodes", *shown, "bound"], cells)
+
+
+def _limit(comparison: Comparison, by_method: dict[str, list[Run]], problem: object) -> float:
+    """The improvement that no plan exceeds."""
+    known = [r for runs in by_method.values() for r in runs if r.problem == problem]
+    bound, heuristic = comparison.bounds[known[0].problem], known[0].heuristic
+    return heuristic / bound if heuristic is not None and bound > 0 else float("nan")
+
+
+def _left_out(runs: Sequence[Run]) -> list[str]:
+    """A line that names the graphs without a plan by the heuristic, if there are any."""
+    names = dict.fromkeys(run.problem.graph for run in runs if run.heuristic is None)
+    if not names:
+        return []
+    return [f"Not in the throughput, for the heuristic has no plan: {', '.join(names)}.\n"]
+
+
+def _failures(runs: Sequence[Run]) -> list[str]:
+    """What went wrong, one line for each method, problem and sentence."""
+    lines = {
+        f"- {run.method} on {run.problem.graph}, {run.problem.package}, {run.problem.rules}: "
+        f"{run.status}. {run.detail}": None
+        for run in runs
+        if run.value is None
+    }
+    return ["## Runs without a plan\n", *lines, ""] if lines else []
+
+
+def _markdown(heads: Sequence[str], cells: Iterable[Sequence[str]]) -> str:
+    rule = ["---", *["---:"] * (len(heads) - 1)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in (heads, rule, *cells))
+
+
+def _ratio(ratio: float, digits: int = 2) -> str:
+    return f"{ratio:.{digits}f}×" if isfinite(ratio) else NOTHING
+
+
+def _band(improvement: tuple[float, float, float]) -> str:
+    mean, low, high = improvement
+    band = f" [{low:.2f}, {high:.2f}]" if isfinite(low) and isfinite(high) else ""
+    return _ratio(mean) + band
