@@ -1,0 +1,453 @@
+"""Analytical against measured T_max: every stage of a plan compiled by XLA and run on this CPU.
+
+Run: ``python experiments/mcm_hardware.py [--chips 6 16] [--plans 2000] [--measured 200]
+[--seconds S]``. BERT-base (12 layers, float32, batch 1, sequence 128, no attention mask) is traced
+once; random legal plans under the strict rules (`random_partitions`) are priced by the analytical
+model for a ring whose chips are all this CPU on one thread, and the first ``--measured`` of each
+package are cut into one program a chip, compiled and timed. T_max measured is the slowest stage's
+median time. One CPU sends nothing to itself: links are priced as infinitely fast.
+
+The second part asks how many plans of the policy fail for memory that is known only after
+compilation: a stage's arguments, temporaries and outputs, as XLA lays them out, must fit 128 MB,
+the 32 MB of a ring36 chip at four bytes an element instead of one. The problem itself has memory
+checks off. ``--draws`` plans are drawn before learning and after each of two fine-tunings of
+``--finetune`` samples: on the analytical reward alone, and with failures punished.
+
+Everything is resumable: what was measured is in the CSV files and is not measured again.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import jax
+import jax.numpy as jnp
+import matplotlib as mpl
+import numpy as np
+import tyro
+from random_partitions import CUTS, UNIFORM, random_partitions
+from scipy.stats import pearsonr, spearmanr
+from stage_measurements import (
+    CompiledPricer,
+    CpuRates,
+    CsvTable,
+    Drawn,
+    StageBench,
+    cpu_ring,
+    failure_share,
+    measure_rates,
+    pin,
+)
+
+from go_rl.core import Budget, Problem, check_plan, plan_for, rule_set
+from go_rl.cost import ProblemOptions, make_problem
+from go_rl.envs.partition_rollouts import PartitionRollouts
+from go_rl.policy.agent import Agent, new_agent, padded_graph
+from go_rl.policy.config import PolicyConfig
+from go_rl.policy.policy_search import draw
+from go_rl.policy.weights import DEFAULT_WEIGHTS, load_weights
+from go_rl.readers.jax_stages import JaxProgram, jax_program
+from go_rl.search.ring_workspace import RingWorkspace, ring_workspace
+from go_rl.train.fine_tune import FineTuned
+from go_rl.zoo.bert import BertConfig, bert
+
+RESULTS = Path(__file__).parent / "results"
+PUBLISHED_CORRELATION, PUBLISHED_FAILURES = 0.91, 0.135
+DRAW_BATCH = 10
+TASKS = ("order", "placement")
+BEFORE, STATIC, COMPILED = "zero-shot", "fine-tuned, analytical", "fine-tuned, failures punished"
+
+
+@dataclass(frozen=True)
+class Options:
+    """Command line of this experiment."""
+
+    chips: tuple[int, ...] = (6, 16)
+    """Chips of each package."""
+    plans: int = 2_000
+    """Random legal plans of each package that are priced."""
+    measured: int = 200
+    """How many of them are compiled and run."""
+    seconds: float = 1e9
+    """No further plan is measured, and no further fine-tuning begun, after this time."""
+    layers: int = 12
+    """Of the BERT."""
+    hidden: int = 768
+    """Of the BERT; heads of 64, feed-forward of four times as much."""
+    memory_megabytes: float = 128.0
+    """What a compiled stage may need."""
+    draws: int = 100
+    """Plans drawn from each policy; 0: leave the second part out."""
+    finetune: int = 200
+    """Samples of a fine-tuning."""
+    core: int = 1
+    """The core that everything runs on."""
+    out: Path = RESULTS
+    """Where tables and figure go; rows there are kept."""
+    seed: int = 0
+    """Of plans, numbers and policies."""
+
+    @property
+    def limit(self) -> float:
+        """Bytes."""
+        return 1e6 * self.memory_megabytes
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One random plan; the first two fields say which."""
+
+    chips: int
+    plan: int
+    origin: str
+    analytical_ms: float
+    measured_ms: float
+    """Wall time of the slowest stage."""
+    measured_cpu_ms: float
+    """CPU time of the stage that needs most: what it would take without other programs."""
+    all_stages_ms: float
+    """Sum over the stages."""
+    largest_mb: float
+    """Compiled memory of the stage that needs most."""
+    cpu_seconds: float
+    """What measuring it took, compilation included."""
+
+
+@dataclass(frozen=True)
+class Failures:
+    """One policy; the first three fields say which."""
+
+    chips: int
+    task: str
+    policy: str
+    draws: int
+    failed: float
+    """Share of drawn plans that need too much memory somewhere."""
+    best_ms: float
+    """Least analytical T_max of the drawn plans that fit; inf: none fits."""
+    median_ms: float
+    """Of the analytical T_max of all drawn plans."""
+    seen_first: float
+    """Share of failures in the first quarter of the fine-tuning; nan: nothing was learned."""
+    seen_last: float
+    """In the last quarter."""
+    cpu_seconds: float
+
+
+class Experiment:
+    """What all parts share."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.started = time.perf_counter()
+        self.program, args = _program(options)
+        self.rates = _rates(options.out / "mcm_hardware_cpu.json")
+        self.bench = StageBench(self.program, args, options.out / "mcm_hardware_stages.csv")
+
+    @property
+    def spent(self) -> bool:
+        """Whether the time is over."""
+        return time.perf_counter() - self.started > self.options.seconds
+
+    def problem(self, chips: int) -> Problem:
+        """Return the strict ring problem, memory unchecked; a fresh one at every call."""
+        ring = cpu_ring(chips, self.rates, self.options.limit)
+        rules = ProblemOptions(rules=rule_set("strict"), memory=False)
+        return make_problem(self.program.graph, ring, rules)
+
+
+def main(options: Options) -> None:
+    """Fill the tables, then write the page and the figure."""
+    pin(options.core)
+    experiment = Experiment(options)
+    plans = CsvTable(options.out / "mcm_hardware.csv", Measured)
+    failures = CsvTable(options.out / "mcm_hardware_failures.csv", Failures)
+    simulated: dict[int, np.ndarray] = {}
+    for chips in options.chips:
+        simulated[chips] = measure_plans(experiment, chips, plans)
+        _report(experiment, plans.rows, failures.rows, simulated)
+    if options.draws:
+        agent, weights = _agent()
+        print(f"policy: {weights}", flush=True)
+        for chips in options.chips:
+            for task in TASKS:
+                count_failures(experiment, chips, task, agent, failures)
+                _report(experiment, plans.rows, failures.rows, simulated)
+
+
+def measure_plans(experiment: Experiment, chips: int, table: CsvTable) -> np.ndarray:
+    """Price all random plans, measure the first; return the analytical T_max of all, seconds."""
+    options = experiment.options
+    workspace = RingWorkspace(experiment.problem(chips))
+    devices, origin = random_partitions(workspace, options.plans, options.seed)
+    seconds, _ = workspace.pricer.price(devices)
+    done = {row.plan for row in table.rows if row.chips == chips}
+    for i in range(min(options.measured, options.plans)):
+        if i in done or experiment.spent:
+            continue
+        _assert_legal(workspace, devices[i])
+        before = time.process_time()
+        rows = experiment.bench.rows(devices[i], timed=True)
+        times = [row.milliseconds for row in rows]
+        table.add(
+            Measured(
+                chips=chips,
+                plan=i,
+                origin=origin[i],
+                analytical_ms=_short(1e3 * seconds[i]),
+                measured_ms=_short(max(times)),
+                measured_cpu_ms=_short(max(row.cpu_milliseconds for row in rows)),
+                all_stages_ms=_short(sum(times)),
+                largest_mb=_short(max(row.megabytes for row in rows)),
+                cpu_seconds=round(time.process_time() - before, 2),
+            )
+        )
+        print(asdict(table.rows[-1]), flush=True)
+    return seconds
+
+
+def count_failures(
+    experiment: Experiment, chips: int, task: str, agent: Agent, table: CsvTable
+) -> None:
+    """Draw plans before learning, after fine-tuning, and after fine-tuning with punishment."""
+    for policy in (BEFORE, STATIC, COMPILED):
+        key = (chips, task, policy)
+        if experiment.spent or key in {(r.chips, r.task, r.policy) for r in table.rows}:
+            continue
+        before = time.process_time()
+        learned, seen = agent, []
+        if policy != BEFORE:
+            learned, seen = _fine_tuned(experiment, chips, task, agent, policy == COMPILED)
+        drawn = _draws(experiment, chips, task, learned)
+        limit, quarter = experiment.options.limit, max(len(seen) // 4, 1)
+        value = [d.analytical_seconds for d in drawn]
+        fitting = [d.analytical_seconds for d in drawn if d.largest_bytes <= limit]
+        table.add(
+            Failures(
+                chips=chips,
+                task=task,
+                policy=policy,
+                draws=len(drawn),
+                failed=_short(failure_share(drawn, limit)),
+                best_ms=_short(1e3 * min(fitting, default=float("inf"))),
+                median_ms=_short(1e3 * float(np.median(value))),
+                seen_first=_short(failure_share(seen[:quarter], limit)),
+                seen_last=_short(failure_share(seen[-quarter:] if seen else [], limit)),
+                cpu_seconds=round(time.process_time() - before, 1),
+            )
+        )
+        print(asdict(table.rows[-1]), flush=True)
+
+
+def _fine_tuned(
+    experiment: Experiment, chips: int, task: str, agent: Agent, punish: bool
+) -> tuple[Agent, list[Drawn]]:
+    problem = experiment.problem(chips)
+    pricer = CompiledPricer(problem, experiment.bench, experiment.options.limit, punish)
+    ring_workspace(problem).pricer = cast(Any, pricer)
+    budget = Budget(samples=experiment.options.finetune)
+    _, learned = FineTuned(agent, task).learn(problem, budget, experiment.options.seed)
+    return learned, pricer.seen
+
+
+def _draws(experiment: Experiment, chips: int, task: str, agent: Agent) -> list[Drawn]:
+    options = experiment.options
+    workspace = RingWorkspace(experiment.problem(chips))
+    pricer = CompiledPricer(workspace.problem, experiment.bench, options.limit, punish=False)
+    rollouts = PartitionRollouts(workspace.problem, workspace=workspace)
+    padded = padded_graph(workspace)
+    graph = (padded, agent.encode(padded))
+    noise = np.ones(DRAW_BATCH, np.float32)
+    for i in range(-(-options.draws // DRAW_BATCH)):
+        seed = options.seed * 1_000_003 + i
+        priced = draw(agent, rollouts, graph, task, noise, seed).priced
+        pricer.price(priced.device[priced.ok])
+    return pricer.seen
+
+
+def _program(options: Options) -> tuple[JaxProgram, tuple[Any, ...]]:
+    """Trace the BERT and fill its arguments with numbers."""
+    config = BertConfig(
+        layers=options.layers,
+        hidden=options.hidden,
+        heads=options.hidden // 64,
+        feed_forward=4 * options.hidden,
+    )
+    function, abstract, weights = bert(config, 1, 128, masked=False)
+    program = jax_program(function, abstract, weights=weights, name=f"bert-{options.layers}")
+    rng = np.random.default_rng(options.seed)
+    return program, jax.tree.map(partial(_numbers, rng), abstract)
+
+
+def _numbers(rng: np.random.Generator, kind: jax.ShapeDtypeStruct) -> jax.Array:
+    if jnp.issubdtype(kind.dtype, jnp.integer):
+        return jnp.asarray(rng.integers(0, 2, kind.shape), kind.dtype)
+    return jnp.asarray(0.02 * rng.standard_normal(kind.shape, np.float32), kind.dtype)
+
+
+def _rates(path: Path) -> CpuRates:
+    """Measure the CPU once; a run that goes on keeps the first run's prices."""
+    if path.exists():
+        return CpuRates(**json.loads(path.read_text()))
+    rates = measure_rates()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(asdict(rates)) + "\n")
+    return rates
+
+
+def _agent() -> tuple[Agent, str]:
+    """Return the weights that ship with the package, or untrained ones while there are none."""
+    try:
+        return load_weights(DEFAULT_WEIGHTS).agent, str(DEFAULT_WEIGHTS)
+    except Exception as error:
+        print(f"no trained weights ({error})", flush=True)
+        return new_agent(PolicyConfig(), 0), "untrained"
+
+
+def _assert_legal(workspace: RingWorkspace, device: np.ndarray) -> None:
+    plan = plan_for(
+        workspace.problem,
+        device=device,
+        replicas={},
+        evaluation=workspace.pricer.evaluate(device),
+        bound=0.0,
+        optimizer="random",
+        seed=0,
+        samples=1,
+        wall_seconds=0.0,
+    )
+    verdict = check_plan(plan, workspace.problem)
+    assert verdict.ok, verdict.sentence
+
+
+def _report(
+    experiment: Experiment,
+    plans: Sequence[Measured],
+    failures: Sequence[Failures],
+    simulated: dict[int, np.ndarray],
+) -> None:
+    options, rates = experiment.options, experiment.rates
+    hours = (sum(r.cpu_seconds for r in plans) + sum(r.cpu_seconds for r in failures)) / 3600
+    text = [
+        "# Analytical against measured T_max",
+        "",
+        f"BERT, {options.layers} layers of {options.hidden}, float32, batch 1, sequence 128; "
+        f"{experiment.program.graph.num_nodes} nodes; strict rules; one thread of this CPU: "
+        f"{rates.flops / 1e9:.1f} GFLOP/s on a product, {rates.bandwidth / 1e9:.1f} GB/s on a "
+        f"copy; efficiencies as shipped for `cpu`, nothing fitted. {hours:.2f} CPU-hours. "
+        f"Published: Pearson {PUBLISHED_CORRELATION} over 2,000 plans on hardware, "
+        f"{PUBLISHED_FAILURES:.1%} of zero-shot plans fail.",
+        "",
+        "Random plans: every fourth is a uniform draw of SAMPLE, which crowds the last chip; the "
+        "others are drawn around cuts of random topological orders (`cuts`), from almost uniform "
+        "to balanced. The uniform ones form a cloud of their own, so both figures are given.",
+        "",
+        *_table(
+            ["chips", "plans", "priced", "T_max priced [ms], 5 / 50 / 95 %", "measured", "Pearson",
+             "Spearman", "Pearson of logs", "measured / analytical",
+             f"more than {options.memory_megabytes:g} MB compiled"],
+            [
+                line
+                for chips in options.chips
+                for line in _correlations(plans, chips, simulated.get(chips), options)
+            ],
+        ),
+    ]  # fmt: skip
+    if failures:
+        text += [
+            "",
+            "Plans of the policy that fail once compiled: a stage's arguments, temporaries and "
+            f"outputs must fit {options.memory_megabytes:g} MB. First and last quarter: of the "
+            f"{options.finetune} samples of the fine-tuning itself.",
+            "",
+            *_table(
+                ["chips", "task", "policy", "drawn", "failed", "best that fits [ms]",
+                 "median [ms]", "failed in first quarter", "in last quarter"],
+                [_failure_line(r) for r in failures],
+            ),
+        ]  # fmt: skip
+    (options.out / "mcm_hardware.md").write_text("\n".join(text) + "\n")
+    _draw(plans, options.out / "mcm_hardware")
+
+
+def _correlations(
+    plans: Sequence[Measured], chips: int, simulated: np.ndarray | None, options: Options
+) -> list[list[str]]:
+    lines = []
+    for name, origins in (("all", (UNIFORM, CUTS)), (CUTS, (CUTS,))):
+        rows = [r for r in plans if r.chips == chips and r.origin in origins]
+        if len(rows) < 3:
+            continue
+        model = np.array([r.analytical_ms for r in rows])
+        real = np.array([r.measured_ms for r in rows])
+        priced, spread = "", ""
+        if simulated is not None and name == "all":
+            priced = str(len(simulated))
+            spread = " / ".join(f"{1e3 * q:.0f}" for q in np.quantile(simulated, (0.05, 0.5, 0.95)))
+        too_large = np.mean([r.largest_mb > options.memory_megabytes for r in rows])
+        lines.append(
+            [str(chips), name, priced, spread, str(len(rows)), f"{pearsonr(model, real)[0]:.4f}",
+             f"{spearmanr(model, real)[0]:.4f}",
+             f"{pearsonr(np.log(model), np.log(real))[0]:.4f}",
+             f"{np.exp(np.log(real / model).mean()):.3f}", f"{too_large:.1%}"]
+        )  # fmt: skip
+    return lines
+
+
+def _failure_line(row: Failures) -> list[str]:
+    shares = ["–" if np.isnan(s) else f"{s:.1%}" for s in (row.seen_first, row.seen_last)]
+    return [str(row.chips), row.task, row.policy, str(row.draws), f"{row.failed:.1%}",
+            f"{row.best_ms:.1f}", f"{row.median_ms:.1f}", *shares]  # fmt: skip
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    lines = [header, ["---"] * len(header), *rows]
+    return ["| " + " | ".join(line) + " |" for line in lines]
+
+
+def _draw(plans: Sequence[Measured], stem: Path) -> None:
+    """Scatter plots, a panel for each package; the line is measured = analytical."""
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    packages = sorted({r.chips for r in plans})
+    if not packages:
+        return
+    figure, panels = plt.subplots(
+        1, len(packages), figsize=(5 * len(packages), 4.6), squeeze=False, layout="constrained"
+    )
+    for axes, chips in zip(panels[0], packages, strict=True):
+        rows = [r for r in plans if r.chips == chips]
+        for origin in (CUTS, UNIFORM):
+            x = [r.analytical_ms for r in rows if r.origin == origin]
+            y = [r.measured_ms for r in rows if r.origin == origin]
+            axes.scatter(x, y, s=14, alpha=0.6, label=origin)
+        ends = [min(r.analytical_ms for r in rows), max(r.analytical_ms for r in rows)]
+        axes.plot(ends, ends, color="grey", linewidth=1, label="equal")
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xlabel("analytical T_max [ms]")
+        axes.set_ylabel("measured T_max [ms]")
+        title = f"{chips} chips, {len(rows)} plans"
+        if len(rows) > 2:
+            both = [r.analytical_ms for r in rows], [r.measured_ms for r in rows]
+            title += f": Pearson {pearsonr(*both)[0]:.3f}"
+        axes.set_title(title)
+        axes.legend()
+    for suffix in (".png", ".svg"):
+        figure.savefig(stem.with_suffix(suffix), dpi=150)
+    plt.close(figure)
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.6g}")
+
+
+if __name__ == "__main__":
+    main(tyro.cli(Options))

@@ -1,0 +1,60 @@
+"""Random legal plans whose T_max spreads, drawn by SAMPLE with policies of differing sharpness."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float64, Int16
+
+from go_rl.search.orders import depth_first
+from go_rl.search.ring_workspace import RingWorkspace
+
+UNIFORM, CUTS = "uniform", "cuts"
+EVERY = 4
+"""Every fourth plan is a uniform draw."""
+BATCH = 50
+EVENNESS = (1.0, 100.0)
+"""Range of the Dirichlet parameter of the chips' shares of the work, log-uniform."""
+SHARPNESS = (1.0, 30.0)
+"""Range of the log-odds that a node loses for each chip of distance from its cut, log-uniform."""
+
+
+def random_partitions(
+    workspace: RingWorkspace, count: int, seed: int
+) -> tuple[Int16[np.ndarray, "B N"], list[str]]:
+    """Return [count, N] legal plans and where each comes from.
+
+    ``uniform``: SAMPLE with equal odds for every chip; it crowds the last chip, since every node
+    that is drawn late has few chips left. ``cuts``: SAMPLE around the cuts of a random depth-first
+    topological order into pieces of random shares of the work.
+    """
+    rng = np.random.default_rng(seed)
+    plans, origin = [], []
+    while len(plans) < count:
+        kinds = [UNIFORM if (len(plans) + i) % EVERY == 0 else CUTS for i in range(BATCH)]
+        rows = np.stack([_log_odds(workspace, kind, rng) for kind in kinds])
+        drawn = workspace.solver.sample(rows, seed=int(rng.integers(2**31)))
+        for i in np.flatnonzero(drawn.ok):
+            plans.append(drawn.device[i])
+            origin.append(kinds[i])
+    return np.stack(plans[:count]), origin[:count]
+
+
+def _log_odds(
+    workspace: RingWorkspace, kind: str, rng: np.random.Generator
+) -> Float64[np.ndarray, "N k"]:
+    chips, nodes = workspace.chips, workspace.problem.graph.num_nodes
+    if kind == UNIFORM:
+        return np.zeros((nodes, chips))
+    units = workspace.units
+    order = depth_first(units, rng.random(units.num_units))
+    shares = rng.dirichlet(np.full(chips, _log_uniform(rng, EVENNESS)))
+    done = np.cumsum(units.work[order]) - 0.5 * units.work[order]
+    piece = np.searchsorted(np.cumsum(shares)[:-1] * units.work.sum(), done)
+    wish = np.empty(units.num_units, np.int64)
+    wish[order] = piece
+    home = workspace.nodes_of(wish[units.unit_of])
+    return -_log_uniform(rng, SHARPNESS) * np.abs(np.arange(chips) - home[:, None]).astype(float)
+
+
+def _log_uniform(rng: np.random.Generator, span: tuple[float, float]) -> float:
+    return float(np.exp(rng.uniform(*np.log(span))))
