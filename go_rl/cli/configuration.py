@@ -108,6 +108,36 @@ class FineTune:
 
 
 @dataclass(frozen=True)
+class Evaluate:
+    """Compare methods on graphs at equal samples and equal seconds; tables and curves."""
+
+    graphs: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="GRAPHS")]
+    """zoo:NAME, a split of the zoo such as zoo:test (go-rl zoo list), or model files."""
+    package: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME|FILE ...")] = ("ring36",)
+    """Hardware, one or more: presets with ring links, or JSON files."""
+    rules: Annotated[tuple[str, ...], tyro.conf.arg(metavar="RULES ...")] = ("strict",)
+    """Rule sets, one or more of default, strict, replicate, relay."""
+    methods: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME ...")] = (
+        "greedy", "random", "annealing", "policy",
+    )  # fmt: skip
+    """Methods of go-rl partition, and the learned ones (docs/policy.md)."""
+    samples: int | None = None
+    """Priced plans of each run; 200 if no limit is given."""
+    seconds: float | None = None
+    """Seconds of each run, compilation left out."""
+    seeds: int = 3
+    """Runs of each method on each problem; bands need at least 2."""
+    bound_seconds: float = 0.0
+    """CP-SAT's time to raise the proven bound of each problem, beside the methods."""
+    memory: Literal["auto", "on", "off"] = "auto"
+    """Must weights and live tensors fit? auto: yes, except for a profile on foreign hardware."""
+    thresholds: tuple[float, ...] = (1.6, 1.7, 1.8)
+    """Improvements over the compiler heuristic whose samples are counted."""
+    out: Annotated[str, tyro.conf.arg(metavar="DIR")] = "out/evaluate"
+    """Folder for runs, tables and curves; what is finished there is not run again."""
+
+
+@dataclass(frozen=True)
 class Check:
     """Judge a plan independently; exit code 0: accepted, 1: rejected."""
 

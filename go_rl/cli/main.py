@@ -12,6 +12,7 @@ import tyro
 
 from go_rl.cli.configuration import (
     Check,
+    Evaluate,
     FineTune,
     Graph,
     PackageList,
@@ -34,6 +35,7 @@ Command = (
     Annotated[Partition, Subcommand("partition")]
     | Annotated[FineTune, Subcommand("finetune")]
     | Annotated[Train, Subcommand("train")]
+    | Annotated[Evaluate, Subcommand("evaluate")]
     | Annotated[Check, Subcommand("check")]
     | Annotated[Graph, Subcommand("graph")]
     | Annotated[PackageCommand, Subcommand("package", description="Hardware presets.")]
@@ -85,6 +87,10 @@ def _run(command: object) -> int:
         from go_rl.cli.train import run_train
 
         return run_train(command)
+    if isinstance(command, Evaluate):
+        from go_rl.cli.evaluate import run_evaluate
+
+        return run_evaluate(command)
     if isinstance(command, Check):
         from go_rl.cli.check import run_check
 

@@ -57,7 +57,7 @@ def summary_markdown(comparison: Comparison, summary: Summary) -> str:
             f"## {setting.package}, rules {setting.rules}\n",
             *_left_out([run for run in comparison.runs if run.setting == setting]),
             "Throughput over the compiler heuristic's, by samples:\n",
-            _samples_table(rows, summary),
+            _markdown(*samples_cells(rows, summary)),
             "T_max over the best proven bound, by samples:\n",
             _bound_table(rows, summary),
             "Throughput over the compiler heuristic's, by seconds, compilation left out:\n",
@@ -120,7 +120,10 @@ def _introduction(comparison: Comparison) -> str:
     return "\n".join(lines)
 
 
-def _samples_table(rows: Sequence[SummaryRow], summary: Summary) -> str:
+def samples_cells(
+    rows: Sequence[SummaryRow], summary: Summary
+) -> tuple[list[str], list[list[str]]]:
+    """Return heads and cells of the main table: improvement by samples, a line a method."""
     heads = ["method", "T_max/bound", "throughput", *(f"{n:,.0f}" for n in summary.samples),
              *(f"samples to {n:g}×" for n in summary.thresholds), "failed", "worse"]  # fmt: skip
     cells = [
@@ -135,7 +138,7 @@ def _samples_table(rows: Sequence[SummaryRow], summary: Summary) -> str:
         ]
         for row in rows
     ]
-    return _markdown(heads, cells)
+    return heads, cells
 
 
 def _bound_table(rows: Sequence[SummaryRow], summary: Summary) -> str:

@@ -17,11 +17,11 @@ from go_rl.core import (
     Optimizer,
     Plan,
     Problem,
-    TrainingError,
     check_plan,
 )
 from go_rl.search import Annealing, Exact, Greedy
 from go_rl.search.ring_workspace import ring_workspace
+from go_rl.train.evaluate_config import EvaluateConfig
 from go_rl.train.evaluated import (
     BOUND,
     Graph,
@@ -44,47 +44,6 @@ from go_rl.train.run_store import (
 
 WARM_UP_SAMPLES = 12
 """Samples of the run that compiles a learned method, before its timed runs."""
-
-
-@dataclass(frozen=True)
-class EvaluateConfig:
-    """What is compared: every method on every graph, package and rule set, with every seed."""
-
-    graphs: tuple[str, ...]
-    """``zoo:NAME``, a whole split of the zoo such as ``zoo:test``, or files that go_rl reads."""
-    packages: tuple[str, ...] = ("ring36",)
-    """Presets or JSON files, with ring links."""
-    rules: tuple[str, ...] = ("strict",)
-    """Rule sets."""
-    memory: bool | None = None
-    """Must weights and live tensors fit? None: unless a profile is on foreign hardware."""
-    methods: tuple[str, ...] = ("greedy", "random", "annealing")
-    """Names of the portfolio's and of the learned methods."""
-    samples: int | None = 200
-    """Priced plans of each run; None: no limit."""
-    seconds: float | None = None
-    """Seconds of each run; None: no limit."""
-    seeds: int = 3
-    """Runs of each method on each problem, with seeds 0, 1, ..."""
-    once: tuple[str, ...] = ("greedy", "exact")
-    """Methods that do not depend on the seed and run with the first one only."""
-    bound_seconds: float = 0.0
-    """CP-SAT's time to raise each problem's proven bound, beside the methods; 0: not run."""
-
-    def __post_init__(self) -> None:
-        for name in ("graphs", "packages", "rules"):
-            if not getattr(self, name):
-                raise TrainingError(f"evaluate: {name} needs at least one entry")
-        if self.seeds < 1:
-            raise TrainingError(f"evaluate: seeds must be >= 1, not {self.seeds}")
-        if not 0 <= self.bound_seconds < float("inf"):
-            raise TrainingError(f"evaluate: bound_seconds must be >= 0, not {self.bound_seconds}")
-        self.budget  # noqa: B018 - a budget checks itself
-
-    @property
-    def budget(self) -> Budget:
-        """The limits of a run."""
-        return Budget(self.samples, self.seconds)
 
 
 @dataclass(frozen=True)
