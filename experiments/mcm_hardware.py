@@ -5,7 +5,8 @@ Run: ``python experiments/mcm_hardware.py [--chips 6 16] [--plans 2000] [--measu
 once; random legal plans under the strict rules (`random_partitions`) are priced by the analytical
 model for a ring whose chips are all this CPU on one thread, and the first ``--measured`` of each
 package are cut into one program a chip, compiled and timed. T_max measured is the slowest stage's
-median time. One CPU sends nothing to itself: links are priced as infinitely fast.
+median time, once by the wall clock and once in CPU time. One CPU sends nothing to itself: links are
+priced as infinitely fast.
 
 The second part asks how many plans of the policy fail for memory that is known only after
 compilation: a stage's arguments, temporaries and outputs, as XLA lays them out, must fit 128 MB,
@@ -20,7 +21,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -28,11 +28,10 @@ from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
-import matplotlib as mpl
 import numpy as np
 import tyro
-from random_partitions import CUTS, UNIFORM, random_partitions
-from scipy.stats import pearsonr, spearmanr
+from mcm_hardware_report import Failures, Measured, Setting, write_page
+from random_partitions import random_partitions
 from stage_measurements import (
     CompiledPricer,
     CpuRates,
@@ -58,7 +57,6 @@ from go_rl.train.fine_tune import FineTuned
 from go_rl.zoo.bert import BertConfig, bert
 
 RESULTS = Path(__file__).parent / "results"
-PUBLISHED_CORRELATION, PUBLISHED_FAILURES = 0.91, 0.135
 DRAW_BATCH = 10
 TASKS = ("order", "placement")
 BEFORE, STATIC, COMPILED = "zero-shot", "fine-tuned, analytical", "fine-tuned, failures punished"
@@ -99,47 +97,6 @@ class Options:
         return 1e6 * self.memory_megabytes
 
 
-@dataclass(frozen=True)
-class Measured:
-    """One random plan; the first two fields say which."""
-
-    chips: int
-    plan: int
-    origin: str
-    analytical_ms: float
-    measured_ms: float
-    """Wall time of the slowest stage."""
-    measured_cpu_ms: float
-    """CPU time of the stage that needs most: what it would take without other programs."""
-    all_stages_ms: float
-    """Sum over the stages."""
-    largest_mb: float
-    """Compiled memory of the stage that needs most."""
-    cpu_seconds: float
-    """What measuring it took, compilation included."""
-
-
-@dataclass(frozen=True)
-class Failures:
-    """One policy; the first three fields say which."""
-
-    chips: int
-    task: str
-    policy: str
-    draws: int
-    failed: float
-    """Share of drawn plans that need too much memory somewhere."""
-    best_ms: float
-    """Least analytical T_max of the drawn plans that fit; inf: none fits."""
-    median_ms: float
-    """Of the analytical T_max of all drawn plans."""
-    seen_first: float
-    """Share of failures in the first quarter of the fine-tuning; nan: nothing was learned."""
-    seen_last: float
-    """In the last quarter."""
-    cpu_seconds: float
-
-
 class Experiment:
     """What all parts share."""
 
@@ -155,6 +112,19 @@ class Experiment:
         """Whether the time is over."""
         return time.perf_counter() - self.started > self.options.seconds
 
+    @property
+    def setting(self) -> Setting:
+        """The run in words."""
+        options, rates = self.options, self.rates
+        return Setting(
+            model=f"BERT, {options.layers} layers of {options.hidden}, float32, batch 1, sequence "
+            f"128, {self.program.graph.num_nodes} nodes",
+            machine=f"One thread of this CPU: {rates.flops / 1e9:.1f} GFLOP/s on a product, "
+            f"{rates.bandwidth / 1e9:.1f} GB/s on a copy",
+            memory_megabytes=options.memory_megabytes,
+            finetune=options.finetune,
+        )
+
     def problem(self, chips: int) -> Problem:
         """Return the strict ring problem, memory unchecked; a fresh one at every call."""
         ring = cpu_ring(chips, self.rates, self.options.limit)
@@ -169,16 +139,17 @@ def main(options: Options) -> None:
     plans = CsvTable(options.out / "mcm_hardware.csv", Measured)
     failures = CsvTable(options.out / "mcm_hardware_failures.csv", Failures)
     simulated: dict[int, np.ndarray] = {}
+    page = partial(write_page, options.out / "mcm_hardware", experiment.setting)
     for chips in options.chips:
         simulated[chips] = measure_plans(experiment, chips, plans)
-        _report(experiment, plans.rows, failures.rows, simulated)
+        page(plans.rows, failures.rows, simulated)
     if options.draws:
         agent, weights = _agent()
         print(f"policy: {weights}", flush=True)
         for chips in options.chips:
             for task in TASKS:
                 count_failures(experiment, chips, task, agent, failures)
-                _report(experiment, plans.rows, failures.rows, simulated)
+                page(plans.rows, failures.rows, simulated)
 
 
 def measure_plans(experiment: Experiment, chips: int, table: CsvTable) -> np.ndarray:
@@ -324,125 +295,6 @@ def _assert_legal(workspace: RingWorkspace, device: np.ndarray) -> None:
     )
     verdict = check_plan(plan, workspace.problem)
     assert verdict.ok, verdict.sentence
-
-
-def _report(
-    experiment: Experiment,
-    plans: Sequence[Measured],
-    failures: Sequence[Failures],
-    simulated: dict[int, np.ndarray],
-) -> None:
-    options, rates = experiment.options, experiment.rates
-    hours = (sum(r.cpu_seconds for r in plans) + sum(r.cpu_seconds for r in failures)) / 3600
-    text = [
-        "# Analytical against measured T_max",
-        "",
-        f"BERT, {options.layers} layers of {options.hidden}, float32, batch 1, sequence 128; "
-        f"{experiment.program.graph.num_nodes} nodes; strict rules; one thread of this CPU: "
-        f"{rates.flops / 1e9:.1f} GFLOP/s on a product, {rates.bandwidth / 1e9:.1f} GB/s on a "
-        f"copy; efficiencies as shipped for `cpu`, nothing fitted. {hours:.2f} CPU-hours. "
-        f"Published: Pearson {PUBLISHED_CORRELATION} over 2,000 plans on hardware, "
-        f"{PUBLISHED_FAILURES:.1%} of zero-shot plans fail.",
-        "",
-        "Random plans: every fourth is a uniform draw of SAMPLE, which crowds the last chip; the "
-        "others are drawn around cuts of random topological orders (`cuts`), from almost uniform "
-        "to balanced. The uniform ones form a cloud of their own, so both figures are given.",
-        "",
-        *_table(
-            ["chips", "plans", "priced", "T_max priced [ms], 5 / 50 / 95 %", "measured", "Pearson",
-             "Spearman", "Pearson of logs", "measured / analytical",
-             f"more than {options.memory_megabytes:g} MB compiled"],
-            [
-                line
-                for chips in options.chips
-                for line in _correlations(plans, chips, simulated.get(chips), options)
-            ],
-        ),
-    ]  # fmt: skip
-    if failures:
-        text += [
-            "",
-            "Plans of the policy that fail once compiled: a stage's arguments, temporaries and "
-            f"outputs must fit {options.memory_megabytes:g} MB. First and last quarter: of the "
-            f"{options.finetune} samples of the fine-tuning itself.",
-            "",
-            *_table(
-                ["chips", "task", "policy", "drawn", "failed", "best that fits [ms]",
-                 "median [ms]", "failed in first quarter", "in last quarter"],
-                [_failure_line(r) for r in failures],
-            ),
-        ]  # fmt: skip
-    (options.out / "mcm_hardware.md").write_text("\n".join(text) + "\n")
-    _draw(plans, options.out / "mcm_hardware")
-
-
-def _correlations(
-    plans: Sequence[Measured], chips: int, simulated: np.ndarray | None, options: Options
-) -> list[list[str]]:
-    lines = []
-    for name, origins in (("all", (UNIFORM, CUTS)), (CUTS, (CUTS,))):
-        rows = [r for r in plans if r.chips == chips and r.origin in origins]
-        if len(rows) < 3:
-            continue
-        model = np.array([r.analytical_ms for r in rows])
-        real = np.array([r.measured_ms for r in rows])
-        priced, spread = "", ""
-        if simulated is not None and name == "all":
-            priced = str(len(simulated))
-            spread = " / ".join(f"{1e3 * q:.0f}" for q in np.quantile(simulated, (0.05, 0.5, 0.95)))
-        too_large = np.mean([r.largest_mb > options.memory_megabytes for r in rows])
-        lines.append(
-            [str(chips), name, priced, spread, str(len(rows)), f"{pearsonr(model, real)[0]:.4f}",
-             f"{spearmanr(model, real)[0]:.4f}",
-             f"{pearsonr(np.log(model), np.log(real))[0]:.4f}",
-             f"{np.exp(np.log(real / model).mean()):.3f}", f"{too_large:.1%}"]
-        )  # fmt: skip
-    return lines
-
-
-def _failure_line(row: Failures) -> list[str]:
-    shares = ["–" if np.isnan(s) else f"{s:.1%}" for s in (row.seen_first, row.seen_last)]
-    return [str(row.chips), row.task, row.policy, str(row.draws), f"{row.failed:.1%}",
-            f"{row.best_ms:.1f}", f"{row.median_ms:.1f}", *shares]  # fmt: skip
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    lines = [header, ["---"] * len(header), *rows]
-    return ["| " + " | ".join(line) + " |" for line in lines]
-
-
-def _draw(plans: Sequence[Measured], stem: Path) -> None:
-    """Scatter plots, a panel for each package; the line is measured = analytical."""
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    packages = sorted({r.chips for r in plans})
-    if not packages:
-        return
-    figure, panels = plt.subplots(
-        1, len(packages), figsize=(5 * len(packages), 4.6), squeeze=False, layout="constrained"
-    )
-    for axes, chips in zip(panels[0], packages, strict=True):
-        rows = [r for r in plans if r.chips == chips]
-        for origin in (CUTS, UNIFORM):
-            x = [r.analytical_ms for r in rows if r.origin == origin]
-            y = [r.measured_ms for r in rows if r.origin == origin]
-            axes.scatter(x, y, s=14, alpha=0.6, label=origin)
-        ends = [min(r.analytical_ms for r in rows), max(r.analytical_ms for r in rows)]
-        axes.plot(ends, ends, color="grey", linewidth=1, label="equal")
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        axes.set_xlabel("analytical T_max [ms]")
-        axes.set_ylabel("measured T_max [ms]")
-        title = f"{chips} chips, {len(rows)} plans"
-        if len(rows) > 2:
-            both = [r.analytical_ms for r in rows], [r.measured_ms for r in rows]
-            title += f": Pearson {pearsonr(*both)[0]:.3f}"
-        axes.set_title(title)
-        axes.legend()
-    for suffix in (".png", ".svg"):
-        figure.savefig(stem.with_suffix(suffix), dpi=150)
-    plt.close(figure)
 
 
 def _short(value: float) -> float:

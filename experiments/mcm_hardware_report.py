@@ -1,0 +1,191 @@
+"""The page and the figure of `mcm_hardware`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+from random_partitions import CUTS, UNIFORM
+from scipy.stats import pearsonr, spearmanr
+
+PUBLISHED_CORRELATION, PUBLISHED_FAILURES = 0.91, 0.135
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One random plan; the first two fields say which."""
+
+    chips: int
+    plan: int
+    origin: str
+    analytical_ms: float
+    measured_ms: float
+    """Wall time of the slowest stage."""
+    measured_cpu_ms: float
+    """CPU time of the stage that needs most: what it would take without other programs."""
+    all_stages_ms: float
+    """Sum over the stages."""
+    largest_mb: float
+    """Compiled memory of the stage that needs most."""
+    cpu_seconds: float
+    """What measuring it took, compilation included."""
+
+
+@dataclass(frozen=True)
+class Failures:
+    """One policy; the first three fields say which."""
+
+    chips: int
+    task: str
+    policy: str
+    draws: int
+    failed: float
+    """Share of drawn plans that need too much memory somewhere."""
+    best_ms: float
+    """Least analytical T_max of the drawn plans that fit; inf: none fits."""
+    median_ms: float
+    """Of the analytical T_max of all drawn plans."""
+    seen_first: float
+    """Share of failures in the first quarter of the fine-tuning; nan: nothing was learned."""
+    seen_last: float
+    """In the last quarter."""
+    cpu_seconds: float
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What the page says of the run."""
+
+    model: str
+    """The model in words."""
+    machine: str
+    """The CPU in words."""
+    memory_megabytes: float
+    """What a compiled stage may need."""
+    finetune: int
+    """Samples of a fine-tuning."""
+
+
+def write_page(
+    stem: Path,
+    setting: Setting,
+    plans: Sequence[Measured],
+    failures: Sequence[Failures],
+    simulated: Mapping[int, np.ndarray],
+) -> None:
+    """Write ``stem``.md, .png and .svg; ``simulated`` holds [B] analytical seconds by chips."""
+    hours = (sum(r.cpu_seconds for r in plans) + sum(r.cpu_seconds for r in failures)) / 3600
+    text = [
+        "# Analytical against measured T_max",
+        "",
+        f"{setting.model}; strict rules. {setting.machine}; efficiencies as shipped for `cpu`, "
+        f"nothing fitted. {hours:.2f} CPU-hours. "
+        f"Published: Pearson {PUBLISHED_CORRELATION} over 2,000 plans on hardware, "
+        f"{PUBLISHED_FAILURES:.1%} of zero-shot plans fail.",
+        "",
+        "Random plans: every fourth is a uniform draw of SAMPLE, which crowds the last chip; the "
+        "others are drawn around cuts of random topological orders (`cuts`), from almost uniform "
+        "to balanced. The uniform ones form a cloud of their own, so both figures are given. "
+        "Measured is CPU time on one thread, which other programs on the machine hardly change; "
+        "wall time is given beside it.",
+        "",
+        *_table(
+            ["chips", "plans", "priced", "T_max priced [ms], 5 / 50 / 95 %", "measured", "Pearson",
+             "Spearman", "Pearson of logs", "Pearson, wall time", "measured / analytical",
+             f"more than {setting.memory_megabytes:g} MB compiled"],
+            [
+                line
+                for chips in sorted({r.chips for r in plans})
+                for line in _correlations(plans, chips, simulated.get(chips), setting)
+            ],
+        ),
+    ]  # fmt: skip
+    if failures:
+        text += [
+            "",
+            "Plans of the policy that fail once compiled: a stage's arguments, temporaries and "
+            f"outputs must fit {setting.memory_megabytes:g} MB. First and last quarter: of the "
+            f"{setting.finetune} samples of the fine-tuning itself.",
+            "",
+            *_table(
+                ["chips", "task", "policy", "drawn", "failed", "best that fits [ms]",
+                 "median [ms]", "failed in first quarter", "in last quarter"],
+                [_failure_line(r) for r in failures],
+            ),
+        ]  # fmt: skip
+    stem.with_suffix(".md").write_text("\n".join(text) + "\n")
+    _draw(plans, stem)
+
+
+def _correlations(
+    plans: Sequence[Measured], chips: int, simulated: np.ndarray | None, setting: Setting
+) -> list[list[str]]:
+    lines = []
+    for name, origins in (("all", (UNIFORM, CUTS)), (CUTS, (CUTS,))):
+        rows = [r for r in plans if r.chips == chips and r.origin in origins]
+        if len(rows) < 3:
+            continue
+        model = np.array([r.analytical_ms for r in rows])
+        real = np.array([r.measured_cpu_ms for r in rows])
+        wall = np.array([r.measured_ms for r in rows])
+        priced, spread = "", ""
+        if simulated is not None and name == "all":
+            priced = str(len(simulated))
+            spread = " / ".join(f"{1e3 * q:.0f}" for q in np.quantile(simulated, (0.05, 0.5, 0.95)))
+        too_large = np.mean([r.largest_mb > setting.memory_megabytes for r in rows])
+        lines.append(
+            [str(chips), name, priced, spread, str(len(rows)), f"{pearsonr(model, real)[0]:.4f}",
+             f"{spearmanr(model, real)[0]:.4f}",
+             f"{pearsonr(np.log(model), np.log(real))[0]:.4f}",
+             f"{pearsonr(model, wall)[0]:.4f}", f"{np.exp(np.log(real / model).mean()):.3f}",
+             f"{too_large:.1%}"]
+        )  # fmt: skip
+    return lines
+
+
+def _failure_line(row: Failures) -> list[str]:
+    shares = ["–" if np.isnan(s) else f"{s:.1%}" for s in (row.seen_first, row.seen_last)]
+    return [str(row.chips), row.task, row.policy, str(row.draws), f"{row.failed:.1%}",
+            f"{row.best_ms:.1f}", f"{row.median_ms:.1f}", *shares]  # fmt: skip
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    lines = [header, ["---"] * len(header), *rows]
+    return ["| " + " | ".join(line) + " |" for line in lines]
+
+
+def _draw(plans: Sequence[Measured], stem: Path) -> None:
+    """Scatter plots, a panel for each package; the line is measured = analytical."""
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    packages = sorted({r.chips for r in plans})
+    if not packages:
+        return
+    figure, panels = plt.subplots(
+        1, len(packages), figsize=(5 * len(packages), 4.6), squeeze=False, layout="constrained"
+    )
+    for axes, chips in zip(panels[0], packages, strict=True):
+        rows = [r for r in plans if r.chips == chips]
+        for origin in (CUTS, UNIFORM):
+            x = [r.analytical_ms for r in rows if r.origin == origin]
+            y = [r.measured_cpu_ms for r in rows if r.origin == origin]
+            axes.scatter(x, y, s=14, alpha=0.6, label=origin)
+        ends = [min(r.analytical_ms for r in rows), max(r.analytical_ms for r in rows)]
+        axes.plot(ends, ends, color="grey", linewidth=1, label="equal")
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xlabel("analytical T_max [ms]")
+        axes.set_ylabel("measured T_max [CPU ms]")
+        title = f"{chips} chips, {len(rows)} plans"
+        if len(rows) > 2:
+            both = [r.analytical_ms for r in rows], [r.measured_cpu_ms for r in rows]
+            title += f": Pearson {pearsonr(*both)[0]:.3f}"
+        axes.set_title(title)
+        axes.legend()
+    for suffix in (".png", ".svg"):
+        figure.savefig(stem.with_suffix(suffix), dpi=150)
+    plt.close(figure)
