@@ -35,3 +35,7 @@ class RunningBaseline:
         self.mean[key], self.variance[key] = mean, variance
         deviation = max(np.sqrt(variance), LEAST_DEVIATION)
         return np.clip((reward - mean) / deviation, -LARGEST, LARGEST)
+
+    def deviation(self, key: str) -> float:
+        """Return the running standard deviation of a key's rewards; inf before the first batch."""
+        return float(np.sqrt(self.variance.get(key, np.inf)))

@@ -51,9 +51,9 @@ class PPOConfig:
     """Gradient steps on one batch of samples."""
     clip: float = 0.2
     """Ratios beyond 1 +- clip earn nothing more."""
-    order_entropy: float = 3e-3
+    order_entropy: float = 1e-3
     """Weight of the order's entropy."""
-    placement_entropy: float = 2e-2
+    placement_entropy: float = 1e-3
     """Weight of the placement's entropy."""
     gradient_norm: float = 1.0
     """Largest norm of a gradient."""
@@ -103,21 +103,21 @@ class TrainConfig:
     """Rule sets, each as often as it is listed."""
     max_nodes: int = 1300
     """Larger graphs of the split are left out: their updates cost too much."""
-    updates: int = 1200
+    updates: int = 900
     """Updates of the weights."""
     graphs: int = 6
     """Problems in each update."""
-    samples: SampleConfig = field(default_factory=lambda: SampleConfig(10, 4))
+    samples: SampleConfig = field(default_factory=lambda: SampleConfig(12, 4))
     """Samples drawn on each problem."""
     ppo: PPOConfig = field(
-        default_factory=lambda: PPOConfig(learning_rate=4e-4, epochs=2, decay_updates=1200)
+        default_factory=lambda: PPOConfig(learning_rate=6e-4, epochs=2, decay_updates=900)
     )
     """The learner."""
     policy: PolicyConfig = field(default_factory=PolicyConfig)
     """The network."""
     seed: int = 0
     """From which every choice follows."""
-    validate_every: int = 100
+    validate_every: int = 50
     """Updates between validations."""
     checkpoint_every: int = 50
     """Updates between checkpoints."""

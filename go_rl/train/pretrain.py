@@ -88,7 +88,7 @@ def _advance(state: TrainState, problems: Problems, collector: Collector, log: R
     """Make one update in place, validate when it is time; return a sentence about it."""
     config, started = problems.config, time.perf_counter()
     agent = Agent(config.policy, state.learner.params)
-    cases = problems.draw(state.step)
+    cases = problems.draw(state.step, state.baseline)
     seeds = [_seed(config.seed, state.step, i) for i in range(len(cases))]
     found = collector(agent, cases, config.samples, state.baseline, seeds)
     names = ", ".join(case.name for case in cases)
@@ -115,7 +115,8 @@ def validate(agent: Agent, problems: Problems) -> tuple[float, dict[str, float]]
     """Return the score of the validation problems and its parts.
 
     Rewards are logarithms of the throughput relative to the compiler heuristic. The score adds the
-    means, over problems, of the best order of a batch, of its mean order, and of its mean placement.
+    means, over problems, of a batch's best order, its mean order and its mean
+    placement.
     """
     found: dict[str, list[float]] = {"best order": [], "mean order": [], "mean placement": []}
     config, collector = SampleConfig(orders=16, placements=4), local_collector()

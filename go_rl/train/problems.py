@@ -9,6 +9,7 @@ import numpy as np
 
 from go_rl.core import OpGraph, TrainingError, package, rule_set
 from go_rl.cost import ProblemOptions, make_problem
+from go_rl.train.baseline import RunningBaseline
 from go_rl.train.collect import Case
 from go_rl.train.config import TrainConfig
 from go_rl.zoo import zoo_entry, zoo_graph, zoo_names
@@ -18,8 +19,10 @@ KEPT = 256
 VALIDATION_PACKAGES = ("ring16", "ring36")
 """Packages of the validation problems, under strict rules."""
 
-Key = tuple[str, str, str]
-"""Graph, package, rules."""
+DULL = 2e-3
+"""Standard deviation of the rewards of a problem that teaches nothing."""
+PASSED_OVER = 0.9
+"""Share of the draws of such a problem that are not used."""
 
 
 class Problems:
@@ -36,8 +39,11 @@ class Problems:
             )
         self._case = lru_cache(KEPT)(_case)
 
-    def draw(self, step: int) -> list[Case]:
-        """Return the problems of one update; the same step gives the same problems."""
+    def draw(self, step: int, baseline: RunningBaseline) -> list[Case]:
+        """Return the problems of one update; the same step and baseline give the same problems.
+
+        A problem on which all orders were worth the same teaches nothing: it is mostly passed over.
+        """
         config = self.config
         rng = np.random.default_rng((config.seed, step))
         chosen: list[Case] = []
@@ -46,6 +52,9 @@ class Problems:
             hardware = config.packages[int(rng.integers(len(config.packages)))]
             rules = config.rules[int(rng.integers(len(config.rules)))]
             case = self._case(name, hardware, rules)
+            passed_over = rng.random() < PASSED_OVER
+            if passed_over and baseline.deviation(f"{case.name}/order") < DULL:
+                continue
             if case.rollouts.workspace.solver.feasible_so_far:
                 chosen.append(case)
         return chosen
