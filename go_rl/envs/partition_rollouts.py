@@ -71,15 +71,15 @@ class PartitionRollouts:
 
     def orders(self, scores: Float[np.ndarray, "B U"], seed: int, squeeze: float = 1.0) -> Rollouts:
         """Cut the list schedule of [B, U] scores by dynamic programming; see `price_scores`."""
-        self._check(scores, scores.shape[1:], "scores")
+        self._check_units(scores, "scores")
         values = scores.astype(np.float64)
         priced = price_scores(self.workspace, values, seed, squeeze=squeeze)
         return self._rollouts(priced)
 
     def sample(self, log_probs: Float[np.ndarray, "B U k"], seed: int) -> Rollouts:
         """Draw each of ``B`` partitions with SAMPLE from its own log-probabilities."""
-        self._check(log_probs, log_probs.shape[1:2], "log_probs")
-        drawn = self.workspace.solver.sample(self._nodes(log_probs, 0.0), seed=seed)
+        self._check_chips(log_probs)
+        drawn = self.workspace.solver.sample(self._nodes(log_probs), seed=seed)
         possible = membership(drawn.mask[:, self._leader], self.workspace.chips)
         return self._rollouts(self._price(drawn), possible)
 
@@ -90,16 +90,23 @@ class PartitionRollouts:
         seed: int,
     ) -> Rollouts:
         """Keep [B, U] proposed chips where legal; draw the others from the log-probabilities."""
-        self._check(log_probs, log_probs.shape[1:2], "log_probs")
-        proposal = self._nodes(chip.astype(np.int16), 0)
-        fixed = self.workspace.solver.fix(proposal, self._nodes(log_probs, 0.0), seed)
+        self._check_chips(log_probs)
+        self._check_units(chip, "chips")
+        wrong = chip[(chip < 0) | (chip >= self.workspace.chips)]
+        if wrong.size:
+            raise EnvironmentUseError(
+                f"graph {self.problem.graph.name!r}: chip {wrong[0]} is not one of "
+                f"0..{self.workspace.chips - 1}"
+            )
+        proposal = self._nodes(chip.astype(np.int16))
+        fixed = self.workspace.solver.fix(proposal, self._nodes(log_probs), seed)
         return self._rollouts(self._price(fixed))
 
-    def _nodes(self, rows: np.ndarray, filler: float) -> np.ndarray:
-        """Spread [B, U, ...] rows over nodes; nodes that no unit holds get the filler."""
+    def _nodes(self, rows: np.ndarray) -> np.ndarray:
+        """Spread [B, U, ...] rows over nodes; nodes that no unit holds get zeros."""
         block, unit_of = self.workspace.solver.instance.block_of, self.workspace.units.unit_of
         unit = np.where(block >= 0, unit_of[np.maximum(block, 0)], -1)
-        spread = np.full((rows.shape[0], len(unit), *rows.shape[2:]), filler, rows.dtype)
+        spread = np.zeros((rows.shape[0], len(unit), *rows.shape[2:]), rows.dtype)
         spread[:, unit >= 0] = rows[:, unit[unit >= 0]]
         return spread
 
@@ -115,11 +122,20 @@ class PartitionRollouts:
         reward = np.where(priced.ok, gain, self.failure_reward)
         return Rollouts(priced, reward, priced.device[:, self._leader], possible)
 
-    def _check(self, values: np.ndarray, units: tuple[int, ...], what: str) -> None:
-        name, expected = self.problem.graph.name, self.workspace.units.num_units
-        if units != (expected,):
+    def _check_chips(self, log_probs: np.ndarray) -> None:
+        self._check_units(log_probs, "log_probs")
+        if log_probs.shape[2] != self.workspace.chips:
             raise EnvironmentUseError(
-                f"graph {name!r}: {what} are for {units[0]} units, the problem has {expected}"
+                f"graph {self.problem.graph.name!r}: log_probs are for {log_probs.shape[2]} chips, "
+                f"the package has {self.workspace.chips}"
+            )
+
+    def _check_units(self, values: np.ndarray, what: str) -> None:
+        name, expected = self.problem.graph.name, self.workspace.units.num_units
+        if values.shape[1] != expected:
+            raise EnvironmentUseError(
+                f"graph {name!r}: {what} are for {values.shape[1]} units, "
+                f"the problem has {expected}"
             )
         if np.isnan(values).any():
             raise EnvironmentUseError(f"graph {name!r}: {what} contain NaN")

@@ -8,6 +8,8 @@ from go_rl.core import PolicyError
 
 MAX_CHIPS = 64
 """Most chips of a package, hence columns of a placement distribution."""
+SEGMENT_UNIT = 128
+"""Divides the nodes of every padded graph; segments divide it."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,8 @@ class PolicyConfig:
             if field.type == "int" and (not isinstance(value, int) or value < least):
                 raise PolicyError(f"policy: {field.name} must be a whole number >= {least}, "
                                   f"not {value!r}")  # fmt: skip
+        if SEGMENT_UNIT % self.segment:
+            raise PolicyError(f"policy: segment must divide {SEGMENT_UNIT}, not {self.segment}")
         if self.hidden % self.heads:
             raise PolicyError(
                 f"policy: hidden {self.hidden} must be a multiple of heads {self.heads}"

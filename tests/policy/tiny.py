@@ -17,7 +17,7 @@ from go_rl.policy.config import PolicyConfig
 from go_rl.policy.observation import NUM_FEATURES, PACKAGE_FEATURES, REFERENCE_ORDERS, PolicyGraph
 
 TINY = PolicyConfig(
-    hidden=8, sage_layers=1, attention_layers=1, heads=2, segment=16, decoder_width=4, directions=2
+    hidden=8, sage_layers=1, attention_layers=1, heads=2, segment=16, decoder_width=8, directions=2
 )
 
 

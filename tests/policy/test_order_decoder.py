@@ -1,0 +1,135 @@
+"""The order task's distribution."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import jraph
+import numpy as np
+import pytest
+from policy.tiny import TINY, lively_agent, small_padded, tiny_agent
+from scipy.stats import norm
+
+from go_rl.policy.agent import draw_orders
+from go_rl.policy.network import Policy
+from go_rl.policy.observation import REFERENCE_ORDERS
+from go_rl.policy.order_decoder import OrderActions, OrderDecoder, surroundings
+
+KEY = jax.random.key(7)
+UNITS = 24
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    """A graph, its encoding and four orders, the last without noise."""
+    agent, padded = lively_agent(), small_padded(0, UNITS)
+    encoded = agent.encode(padded)
+    noise = np.array([1.0, 1.0, 0.5, 0.0], np.float32)
+    return agent, padded, encoded, agent.draw_orders(padded, encoded, KEY, noise)
+
+
+@pytest.fixture(scope="module")
+def scoring():
+    """The mean and log deviation of one iteration's scores."""
+
+    @jax.jit
+    def both(params, encoded, graph, mix, before):
+        decoder = OrderDecoder(TINY)
+        inside = {"params": params["params"]["order"]}
+        mixing = decoder.apply(inside, encoded.pooled, method=OrderDecoder.mixing)
+        found = [
+            decoder.apply(inside, encoded.order, graph, mix, before, t, method=OrderDecoder.scoring)
+            for t in range(2)
+        ]
+        return mixing, found
+
+    return both
+
+
+@pytest.fixture(scope="module")
+def judge():
+    """Log-densities of orders, compiled once."""
+
+    @jax.jit
+    def log_prob(params, encoded, graph, actions):
+        return Policy(TINY).apply(params, encoded, graph, actions, method=Policy.judge_orders)
+
+    return log_prob
+
+
+def test_shapes_and_iterations(drawn):
+    agent, padded, _, actions = drawn
+    assert agent.config.iterations == 2
+    assert actions.scores.shape == (4, 2, len(padded.real))
+    assert actions.mix.shape == (4, len(REFERENCE_ORDERS) + TINY.directions)
+
+
+def test_log_densities_are_those_of_the_normal_distribution(drawn, scoring, judge):
+    agent, padded, encoded, actions = drawn
+    found, _ = judge(agent.params, encoded, padded.graph, actions)
+    (mean, spread), _ = scoring(
+        agent.params, encoded, padded.graph, actions.mix, actions.scores[:, 0]
+    )
+    constant = 0.5 * np.log(2 * np.pi)
+    expected = norm.logpdf(np.asarray(actions.mix), np.asarray(mean), np.exp(np.asarray(spread)))
+    np.testing.assert_allclose(np.asarray(found.mix), expected + constant, atol=1e-3)
+    before = jnp.zeros_like(actions.scores[:, 0])
+    for t in range(2):
+        _, moments = scoring(agent.params, encoded, padded.graph, actions.mix, before)
+        middle, log_sigma = (np.asarray(x)[:, :UNITS] for x in moments[t])
+        before = actions.scores[:, t]
+        expected = norm.logpdf(np.asarray(before)[:, :UNITS], middle, np.exp(log_sigma))
+        got = np.asarray(found.scores)[:, t, :UNITS]
+        np.testing.assert_allclose(got, expected + constant, atol=2e-3)
+
+
+def test_without_noise_every_decision_is_its_mean(drawn, scoring):
+    agent, padded, encoded, actions = drawn
+    (mean, _), first = scoring(
+        agent.params, encoded, padded.graph, actions.mix, actions.scores[:, 0]
+    )
+    np.testing.assert_allclose(np.asarray(actions.mix[3]), np.asarray(mean), atol=1e-6)
+    got = np.asarray(actions.scores)[3, :, :UNITS]
+    np.testing.assert_allclose(got[0], np.asarray(first[0][0])[3, :UNITS], atol=1e-5)
+    np.testing.assert_allclose(got[1], np.asarray(first[1][0])[3, :UNITS], atol=1e-5)
+
+
+def test_equal_keys_give_equal_draws_and_others_do_not(drawn):
+    agent, padded, encoded, actions = drawn
+    noise = np.array([1.0, 1.0, 0.5, 0.0], np.float32)
+    again = draw_orders(agent.policy, agent.params, encoded, padded.graph, KEY, noise)
+    other = agent.draw_orders(padded, encoded, jax.random.key(8), noise)
+    assert np.array_equal(np.asarray(again.scores), np.asarray(actions.scores))
+    assert np.abs(np.asarray(other.scores - actions.scores))[:3, -1, :UNITS].max() > 1e-3
+
+
+def test_the_second_iteration_depends_on_the_first(drawn, judge):
+    agent, padded, encoded, actions = drawn
+    shifted = OrderActions(actions.mix, actions.scores.at[:, 0, 3].add(0.05))
+    plain, _ = judge(agent.params, encoded, padded.graph, actions)
+    moved, _ = judge(agent.params, encoded, padded.graph, shifted)
+    assert np.abs(np.asarray(moved.scores - plain.scores))[:, 1, :UNITS].max() > 1e-3
+
+
+def test_an_untrained_policy_mixes_reference_orders():
+    """Without a step along a direction, a score lies between a unit's places."""
+    padded = small_padded(0, UNITS)
+    places = np.asarray(padded.graph.nodes["places"])[:UNITS]
+    agent = tiny_agent()
+    encoded = agent.encode(padded)
+    actions = agent.draw_orders(padded, encoded, KEY, np.zeros(4, np.float32))
+    score = np.asarray(actions.scores)[0, -1, :UNITS]
+    np.testing.assert_allclose(score, places.mean(axis=1), atol=1e-5)
+
+
+def test_surroundings_by_hand():
+    """Two producers at 0.2 and 0.3 of a node at 0.45 whose consumer is at 0.5; places at 0.4."""
+    graph = jraph.GraphsTuple(
+        nodes={"places": jnp.full((4, 2), 0.4)},
+        edges=None, globals=None, n_node=jnp.array([4]), n_edge=jnp.array([3]),
+        senders=jnp.array([0, 1, 2]), receivers=jnp.array([2, 2, 3]),
+    )  # fmt: skip
+    seen = np.asarray(surroundings(graph, jnp.array([[0.2, 0.3, 0.45, 0.5]])))[0]
+    np.testing.assert_allclose(seen[2], [20 * -0.05, 20 * 0.15, 20 * 0.05, 20 * 0.05], atol=1e-4)
+    np.testing.assert_allclose(seen[0, 1:3], [0.0, 20 * 0.25], atol=1e-4)
+    assert seen[0, 0] == -5.0

@@ -1,0 +1,163 @@
+"""The placement task's distribution, and exact credit through the solver."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import jraph
+import numpy as np
+import pytest
+from policy.tiny import TINY, lattice, lively_agent, small_padded
+
+from go_rl.envs.partition_rollouts import PartitionRollouts
+from go_rl.policy.agent import padded_graph
+from go_rl.policy.config import MAX_CHIPS
+from go_rl.policy.network import Policy
+from go_rl.policy.placement_decoder import loads_around, work_before
+from go_rl.search.ring_workspace import RingWorkspace
+
+KEY = jax.random.key(7)
+UNITS, CHIPS, BATCH = 24, 3, 4
+
+
+@pytest.fixture(scope="module")
+def judge():
+    """Log-probabilities of placements, compiled once."""
+
+    @jax.jit
+    def log_prob(params, encoded, graph, chips, place, chosen, possible):
+        return Policy(TINY).apply(
+            params, encoded, graph, chips, place, chosen, possible, method=Policy.judge_placements
+        )
+
+    return log_prob
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    """A graph, its encoding and four placements, the last without noise."""
+    agent, padded = lively_agent(), small_padded(0, UNITS)
+    encoded = agent.encode(padded)
+    noise = np.array([1.0, 1.0, 1.0, 0.0], np.float32)
+    return agent, padded, encoded, agent.draw_placements(padded, encoded, KEY, noise)
+
+
+def everything(padded) -> jax.Array:
+    """Masks that allow every chip of the package."""
+    shape = (BATCH, len(padded.real), MAX_CHIPS)
+    return jnp.asarray(np.broadcast_to(np.arange(MAX_CHIPS) < padded.chips, shape))
+
+
+def test_chips_beyond_the_package_are_impossible(drawn):
+    _, _, _, placed = drawn
+    probability = np.exp(np.asarray(placed.log_probs, np.float64))
+    assert probability[..., CHIPS:].max() == 0.0
+    np.testing.assert_allclose(probability[..., :CHIPS].sum(axis=-1), 1.0, rtol=1e-5)
+    assert np.asarray(placed.chosen).max() == CHIPS - 1
+
+
+def test_without_noise_the_likeliest_chip_is_taken(drawn):
+    _, _, _, placed = drawn
+    likeliest = np.asarray(placed.log_probs[3]).argmax(axis=-1)
+    assert np.array_equal(np.asarray(placed.chosen[3, -1]), likeliest)
+    assert not np.array_equal(np.asarray(placed.chosen[0]), np.asarray(placed.chosen[1]))
+
+
+def test_equal_keys_give_equal_draws(drawn):
+    agent, padded, encoded, placed = drawn
+    noise = np.array([1.0, 1.0, 1.0, 0.0], np.float32)
+    again = agent.draw_placements(padded, encoded, KEY, noise)
+    assert np.array_equal(np.asarray(again.chosen), np.asarray(placed.chosen))
+
+
+def test_fix_credits_the_proposal_in_full(drawn, judge):
+    """With every chip possible, the last log-probability is that of the drawn chip."""
+    agent, padded, encoded, placed = drawn
+    chips = jnp.int32(padded.chips)
+    found = judge(
+        agent.params, encoded, padded.graph, chips, placed.place, placed.chosen, everything(padded)
+    )
+    rows = np.asarray(placed.log_probs)
+    last = np.asarray(placed.chosen)[:, -1]
+    expected = np.take_along_axis(rows, last[..., None], -1)[..., 0]
+    np.testing.assert_allclose(np.asarray(found.chosen)[:, -1], expected, atol=1e-5)
+    entropy = -(np.exp(rows) * rows).sum(axis=-1)
+    np.testing.assert_allclose(np.asarray(found.entropy), entropy, atol=1e-4)
+
+
+def test_the_second_iteration_depends_on_the_chips_of_the_first(drawn, judge):
+    agent, padded, encoded, placed = drawn
+    chips = jnp.int32(padded.chips)
+    moved = placed.chosen.at[:, 0, :5].set((placed.chosen[:, 0, :5] + 1) % CHIPS)
+    one, two = (
+        judge(agent.params, encoded, padded.graph, chips, placed.place, chosen, everything(padded))
+        for chosen in (placed.chosen, moved)
+    )
+    assert np.abs(np.asarray(one.chosen - two.chosen))[:, 1, :UNITS].max() > 1e-3
+
+
+def test_renormalised_over_a_mask_by_hand(drawn, judge):
+    agent, padded, encoded, placed = drawn
+    mask = np.asarray(everything(padded)).copy()
+    mask[:, 0, :CHIPS] = [True, False, True]
+    mask[:, 1, :CHIPS] = [False, True, False]
+    chosen = placed.chosen.at[:, -1, 0].set(2).at[:, -1, 1].set(1)
+    chips = jnp.int32(padded.chips)
+    found = judge(
+        agent.params, encoded, padded.graph, chips, placed.place, chosen, jnp.asarray(mask)
+    )
+    probability = np.exp(np.asarray(placed.log_probs, np.float64))[:, 0]
+    expected = np.log(probability[:, 2] / (probability[:, 0] + probability[:, 2]))
+    np.testing.assert_allclose(np.asarray(found.chosen)[:, -1, 0], expected, atol=1e-4)
+    assert np.abs(np.asarray(found.chosen)[:, -1, 1]).max() == 0.0
+
+
+@pytest.mark.parametrize("options", [{}, {"colocation": [0, -1, 0, 1, -1, 1, *[-1] * 6]}])
+def test_credit_is_what_the_solver_says_its_samples_are_worth(judge, options):
+    """The sum over units of masked, renormalised log-probabilities is `Samples.log_prob`."""
+    problem = lattice(2, chips=CHIPS, rules="relay", **options)
+    workspace, agent = RingWorkspace(problem), lively_agent()
+    padded = padded_graph(workspace)
+    units, encoded = padded.num_units, agent.encode(padded)
+    placed = agent.draw_placements(padded, encoded, KEY, np.ones(BATCH, np.float32))
+    rows = np.asarray(placed.log_probs[:, :units, :CHIPS], np.float64)
+    rollouts = PartitionRollouts(problem, workspace=workspace)
+    found = rollouts.sample(rows, 3)
+    samples = workspace.solver.sample(rollouts._nodes(rows), seed=3)
+    assert samples.ok.all()
+    assert found.possible is not None
+    mask = np.zeros((BATCH, len(padded.real), MAX_CHIPS), np.bool_)
+    mask[:, :units, :CHIPS] = found.possible
+    chosen = placed.chosen.at[:, -1, :units].set(found.chip.astype(np.int32))
+    judged = judge(
+        agent.params, encoded, padded.graph, jnp.int32(CHIPS), placed.place, chosen,
+        jnp.asarray(mask),
+    )  # fmt: skip
+    credit = np.asarray(judged.chosen)[:, -1, :units]
+    expected = samples.log_prob(rollouts._nodes(rows))
+    assert (expected < -0.1).all()
+    np.testing.assert_allclose(credit.sum(axis=1), expected, atol=1e-3)
+    decided = found.possible.sum(axis=-1) == 1
+    assert decided.any()
+    assert np.abs(credit[decided]).max() == 0.0
+
+
+def test_work_before_by_hand():
+    """In the order 2, 0, 1: shares 0.5, 0.2, 0.3; a node's place is the middle of its share."""
+    scores, share = jnp.array([0.5, 0.9, 0.1, 0.0]), jnp.array([0.2, 0.3, 0.5, 0.0])
+    place = work_before(scores, share, jnp.array([1.0, 1.0, 1.0, 0.0]))
+    np.testing.assert_allclose(np.asarray(place), [0.6, 0.85, 0.25, 1.0], atol=1e-6)
+
+
+def test_loads_around_by_hand():
+    """Shares 0.5, 0.25, 0.25 on chips 0, 0, 1 of 2: loads 1.5 and 0.5 of the mean."""
+    graph = jraph.GraphsTuple(
+        nodes={"share": jnp.array([0.5, 0.25, 0.25])},
+        edges=None, globals=None, n_node=jnp.array([3]), n_edge=jnp.array([2]),
+        senders=jnp.array([0, 1]), receivers=jnp.array([1, 2]),
+    )  # fmt: skip
+    place = jnp.array([0.25, 0.625, 0.875])
+    seen = np.asarray(loads_around(graph, jnp.array([[0, 0, 1]]), jnp.int32(2), place))[0]
+    np.testing.assert_allclose(seen[0], [0.25, 0.5, -1.0, -0.5, 2.0, 0.0, 0.0], atol=1e-6)
+    np.testing.assert_allclose(seen[1], [0.25, 0.5, -1.0, -0.5, 0.0, 1.0, -0.75], atol=1e-6)
+    np.testing.assert_allclose(seen[2], [0.75, -0.5, 0.5, -1.0, 1.0, 2.0, -0.25], atol=1e-6)

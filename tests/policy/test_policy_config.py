@@ -1,0 +1,70 @@
+"""Sizes and switches that make no sense are refused by name; so are graphs without a bucket."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from policy.tiny import random_graph
+
+from go_rl.core import PolicyError
+from go_rl.policy.buckets import BUCKETS, EDGES_PER_NODE, bucket, pad
+from go_rl.policy.config import SEGMENT_UNIT, PolicyConfig
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"hidden": 0}, "hidden must be a whole number >= 1, not 0"),
+        ({"hidden": 10, "heads": 4}, "hidden 10 must be a multiple of heads 4"),
+        ({"sage_layers": -1}, "sage_layers must be a whole number >= 0, not -1"),
+        ({"attention_layers": 1.5}, "attention_layers must be a whole number >= 0, not 1.5"),
+        ({"iterations": 0}, "iterations must be a whole number >= 1, not 0"),
+        ({"segment": 0}, "segment must be a whole number >= 1, not 0"),
+        ({"segment": 96}, f"segment must divide {SEGMENT_UNIT}, not 96"),
+        ({"decoder_width": "wide"}, "decoder_width must be a whole number >= 1, not 'wide'"),
+    ],
+)
+def test_a_configuration_is_checked_field_by_field(change, message):
+    with pytest.raises(PolicyError, match=f"^policy: {message}"):
+        PolicyConfig(**change)
+
+
+def test_a_segment_divides_every_bucket():
+    assert all(nodes % SEGMENT_UNIT == 0 for nodes in BUCKETS)
+    assert PolicyConfig(segment=16).segment == 16
+
+
+@pytest.mark.parametrize(
+    ("units", "edges", "expected"),
+    [
+        (1, 0, (256, 512)),
+        (255, 512, (256, 512)),
+        (255, 513, (256, 2048)),
+        (256, 0, (640, 1280)),
+        (200, 2049, (640, 5120)),
+        (262143, 0, (262144, 524288)),
+    ],
+)
+def test_the_smallest_bucket_with_room_for_a_padding_node(units, edges, expected):
+    assert bucket(units, edges) == expected
+
+
+@pytest.mark.parametrize(
+    ("units", "edges"), [(262144, 0), (10, BUCKETS[-1] * EDGES_PER_NODE[-1] + 1)]
+)
+def test_a_graph_larger_than_any_bucket_is_refused_with_a_way_out(units, edges):
+    with pytest.raises(PolicyError, match=f"has {units} units and {edges} edges.*linear-dp"):
+        bucket(units, edges)
+
+
+def test_padding_keeps_the_graph_and_joins_padding_to_padding_only():
+    graph = random_graph(0, 30)
+    padded = pad(graph)
+    count = len(graph.senders)
+    assert (padded.num_units, padded.chips, padded.real.sum()) == (30, 3, 30)
+    assert padded.graph.nodes["features"][:30].tolist() == graph.features.tolist()
+    assert not np.asarray(padded.graph.nodes["share"])[30:].any()
+    assert np.asarray(padded.graph.senders)[:count].tolist() == graph.senders.tolist()
+    rest = np.concatenate([padded.graph.senders[count:], padded.graph.receivers[count:]])
+    assert rest.min() >= 30
+    assert padded.graph.globals[0].tolist() == graph.package.tolist()
