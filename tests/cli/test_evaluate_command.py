@@ -1,0 +1,81 @@
+"""``go-rl evaluate`` on a tiny graph, and its bad input."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from go_rl.report.comparison import FILES
+
+FLAGS = ("--package", "ring2", "--rules", "strict", "--samples", 12, "--seeds", 2, "--out", "found")
+
+
+@pytest.fixture(autouse=True)
+def _no_compilation(monkeypatch):
+    """These tests time nothing."""
+    monkeypatch.setattr("go_rl.portfolio.compile_kernels", lambda objective: None)
+
+
+def rows(name: str) -> list[dict[str, str]]:
+    with Path("found", name).open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_tables_and_curves_of_a_chain(command, chain):
+    run = command("evaluate", chain, *FLAGS, "--methods", "greedy", "annealing", "random")
+    assert run.code == 0, run.err
+    assert sorted(p.name for p in Path("found").iterdir()) == sorted((*FILES, "runs.jsonl"))
+    runs = rows("runs.csv")
+    assert [(r["method"], r["seed"]) for r in runs] == [
+        ("greedy", "0"), ("annealing", "0"), ("annealing", "1"), ("random", "0"), ("random", "1"),
+    ]  # fmt: skip
+    assert {r["graph"] for r in runs} == {"chain"}
+    # Six operators of 1 ms on two chips: three each, and one link.
+    assert float(runs[0]["seconds_per_step"]) == pytest.approx(3e-3, rel=1e-3)
+    summary = rows("summary.csv")
+    assert [r["method"] for r in summary] == ["greedy", "annealing", "random"]
+    assert summary[0]["improvement_at_10_samples"] == "1.0"
+    assert summary[0]["samples_to_1.6"] == "never"
+    text = Path("found/summary.md").read_text()
+    assert "## ring2, rules strict" in text
+    assert "| annealing | 1.000× |" in text
+    assert "annealing" in run.out
+
+
+def test_a_second_run_only_adds_what_is_missing(command, chain):
+    first = command("evaluate", chain, *FLAGS, "--methods", "greedy", "random")
+    before = rows("runs.csv")
+    second = command("evaluate", chain, *FLAGS, "--methods", "greedy", "random", "annealing")
+    assert (first.code, second.code) == (0, 0)
+    assert "annealing, seed 1" in second.err
+    assert "random, seed" not in second.err
+    assert rows("runs.csv")[: len(before)] == before
+
+
+BAD = {
+    "unknown method": (["--methods", "gredy"], "did you mean 'greedy'?"),
+    "unknown package": (["--package", "ringg2"], "unknown package 'ringg2'"),
+    "unknown rules": (["--rules", "strickt"], "did you mean 'strict'?"),
+    "no seeds": (["--seeds", "0"], "seeds must be >= 1"),
+    "no samples": (["--samples", "0"], "samples must be >= 1"),
+    "threshold of nothing": (["--thresholds", "0"], "thresholds must be > 0"),
+    "a file in the way": (["--out", "taken"], "taken: cannot be written"),
+}
+
+
+@pytest.mark.parametrize(("flags", "message"), BAD.values(), ids=BAD)
+def test_one_clear_line(command, chain, flags, message):
+    Path("taken").write_text("mine")
+    run = command("evaluate", chain, "--methods", "greedy", *FLAGS[:-2], *flags)
+    assert (run.code, run.out, run.err.count("\n")) == (2, "", 1), run.err
+    assert message in run.err
+    assert Path("taken").read_text() == "mine"
+    assert not Path("out").exists()
+
+
+def test_an_unknown_graph_of_the_zoo(command):
+    run = command("evaluate", "zoo:unett", "--methods", "greedy")
+    assert (run.code, run.err.count("\n")) == (2, 1)
+    assert "did you mean 'unet'?" in run.err
