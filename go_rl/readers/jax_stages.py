@@ -13,13 +13,14 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Int
 
 from go_rl.core import OpGraph, OpKind, PlanError, ReadError
 from go_rl.readers.jax_inline import JaxOptions
 from go_rl.readers.jax_reader import FlatProgram, flatten_jax, program_graph
-from go_rl.readers.jax_values import Equation, Value
+from go_rl.readers.jax_values import Equation, LoopPart, Value
 
 Arrays = tuple[Any, ...]
 Crossing = tuple[int, int]
@@ -132,8 +133,9 @@ class JaxProgram:
         for equation, name in zip(self._flat.equations, self.graph.names, strict=True):
             if equation.eqn is None and equation.kind is not OpKind.INPUT:
                 raise ReadError(
-                    f"{title}: node {name!r} ({equation.op_type}) is part of a loop that is no "
-                    "equation of its own, so it cannot run on a chip; write the loop out in Python"
+                    f"{title}: node {name!r} ({equation.op_type}) stands for a loop that its "
+                    "operands alone do not compute, so it cannot run on a chip; write the loop "
+                    "out in Python, or with jax.lax.scan"
                 )
             for value in equation.inputs:
                 self._check_readable(value, str(name))
@@ -144,8 +146,8 @@ class JaxProgram:
         if not readable and id(base) not in self._base:
             raise ReadError(
                 f"{self.graph.name}: node {reader!r} reads an operand of shape "
-                f"{list(base.shape)} that a loop slices from a weight or that is no plain "
-                "array; write the loop out in Python, pass the array as an argument"
+                f"{list(base.shape)} that is no plain array (a closed-over random key?); pass it "
+                "as an argument"
             )
 
     def _presence(
@@ -284,8 +286,8 @@ def jax_program(
     Arguments are as for `trace_jax`.
 
     Raises:
-        ReadError: as `trace_jax`; also a ``cond``, a ``while`` of given trip count, or a loop whose
-            rows are sliced or stacked one by one, for their equations alone do not compute them.
+        ReadError: as `trace_jax`; also a ``cond``, a ``while`` of given trip count or one that is
+            folded, for which the graph does not say all that they compute.
     """
     return JaxProgram(
         flatten_jax(function, args, kwargs, name=name, weights=weights, options=options)
@@ -344,6 +346,10 @@ def _base_of(value: Value) -> Value:
 
 
 def _bind(eqn: Any, operands: Sequence[Any]) -> Sequence[Any]:
+    if isinstance(eqn, LoopPart):
+        if eqn.row is None:
+            return (jnp.stack(operands),)
+        return (jax.lax.index_in_dim(operands[0], eqn.row, keepdims=False),)
     with eqn.ctx.manager:
         params = eqn.primitive.get_bind_params(eqn.params)
         results = eqn.primitive.bind(*operands, **params)

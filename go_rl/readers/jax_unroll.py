@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from go_rl.core.op_kind import OpKind
 from go_rl.readers.jax_loops import Loop, body_size, scan_loop, while_loop
 from go_rl.readers.jax_source import join_scopes
-from go_rl.readers.jax_values import Cost, Equation, Value
+from go_rl.readers.jax_values import Cost, Equation, LoopPart, Value
 
 if TYPE_CHECKING:
     from go_rl.readers.jax_inline import Context, Finish, Inliner
@@ -66,13 +66,18 @@ def _fold(inliner: Inliner, eqn: Any, loop: Loop, context: Context) -> list[Valu
     inliner.notes.append(f"{name} at {where}: its {loop.trips} trips are folded into one node")
     inputs = [*loop.constants, *loop.carry, *loop.sequences]
     cost = once.times(float(loop.trips))
-    inliner.emit(Equation(name, OpKind.CONTROL, inputs, outputs, cost, context.scope, context.line))
+    whole = eqn if len(inputs) == len(eqn.invars) else None
+    inliner.emit(
+        Equation(
+            name, OpKind.CONTROL, inputs, outputs, cost, context.scope, context.line, eqn=whole
+        )
+    )
     return outputs
 
 
 def _unroll(inliner: Inliner, eqn: Any, loop: Loop, bind: Finish, context: Context) -> None:
     """Walk the body once a trip; each trip's end starts the next, so the stack stays flat."""
-    carried = len(loop.carry)
+    carried, backwards = len(loop.carry), bool(eqn.params.get("reverse"))
     columns: list[list[Value]] = [[] for _ in eqn.outvars[carried:]]
 
     def trip(index: int, carry: list[Value]) -> None:
@@ -81,7 +86,8 @@ def _unroll(inliner: Inliner, eqn: Any, loop: Loop, bind: Finish, context: Conte
             bind([*carry, *map(stack, avals, columns)])
             return
         inner = replace(context, scope=join_scopes(context.scope, f"trip_{index}"))
-        row = [_row(inliner, v, index, inner) for v in loop.sequences]
+        place = loop.trips - 1 - index if backwards else index
+        row = [_row(inliner, v, (index, place), inner) for v in loop.sequences]
         operands = [*loop.constants, *carry, *row]
         inliner.call(loop.body, operands, partial(_collect, columns, carried, index, trip), inner)
 
@@ -89,7 +95,11 @@ def _unroll(inliner: Inliner, eqn: Any, loop: Loop, bind: Finish, context: Conte
         result = Value(tuple(aval.shape), aval.dtype)
         cost = Cost(0.0, 4.0 * result.num_bytes)
         line, scope = context.line, context.scope
-        inliner.emit(Equation("concatenate", OpKind.MOVEMENT, rows, [result], cost, scope, line))
+        made = LoopPart(None) if rows else None
+        rows = rows[::-1] if backwards else rows
+        inliner.emit(
+            Equation("concatenate", OpKind.MOVEMENT, rows, [result], cost, scope, line, eqn=made)
+        )
         return result
 
     trip(0, list(loop.carry))
@@ -108,16 +118,18 @@ def _collect(
     trip(index + 1, results[:carried])
 
 
-def _row(inliner: Inliner, stacked: Value, index: int, context: Context) -> Value:
-    """Row ``index`` of a scanned array: a slice, and still a weight if the array is one."""
+def _row(inliner: Inliner, stacked: Value, at: tuple[int, int], context: Context) -> Value:
+    """The row of a scanned array that a trip (``at``: trip, row) reads: a slice, and still a weight
+    if the array is one."""
+    trip, place = at
     row = Value(stacked.shape[1:], stacked.dtype)
     cost = Cost(0.0, 4.0 * row.num_bytes)
     if stacked.weights:
-        row.weights = frozenset(f"{name}[{index}]" for name in stacked.weights)
+        row.weights = frozenset(f"{name}[{trip}]" for name in stacked.weights)
         row.views = [*stacked.views, cost]
+        row.view_of = LoopPart(place), stacked
         stacked.views.clear()
         return row
-    inliner.emit(
-        Equation("slice", OpKind.MOVEMENT, [stacked], [row], cost, context.scope, context.line)
-    )
+    line, scope, part = context.line, context.scope, LoopPart(place)
+    inliner.emit(Equation("slice", OpKind.MOVEMENT, [stacked], [row], cost, scope, line, eqn=part))
     return row

@@ -27,6 +27,14 @@ class Cost:
         return Cost(self.flops * count, self.num_bytes * count)
 
 
+@dataclass(frozen=True)
+class LoopPart:
+    """What an unrolled loop does between its trips, and no jaxpr equation says."""
+
+    row: int | None
+    """Row that is taken of a scanned array; None: the operands are stacked as rows."""
+
+
 @dataclass(eq=False, slots=True)
 class Value:
     """One array of the program, abstract: nothing is computed."""
@@ -44,7 +52,7 @@ class Value:
     views: list[Cost] = field(default_factory=list)
     """What making the view costs; the first equation that reads it pays."""
     view_of: tuple[Any, Value] | None = None
-    """The jaxpr equation that makes the view, and the weight or view that it reads."""
+    """The jaxpr equation or `LoopPart` that makes the view, and the weight or view it reads."""
     array: Any = None
     """The array itself, where the function closes over it."""
 
@@ -86,8 +94,8 @@ class Equation:
     """Set for inputs only; other nodes are numbered when the graph is assembled."""
     live: bool = False
     eqn: Any = None
-    """The jaxpr equation that computes it; None: an input, or one that nothing computes alone (a
-    choice between branches, a part of a loop)."""
+    """The jaxpr equation or `LoopPart` that computes it; None: an input, or one that nothing
+    computes alone (a choice between branches)."""
 
     @property
     def is_backward(self) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -153,8 +155,26 @@ def test_equal_stages_lower_to_equal_text():
     assert texts[1] == texts[2] != texts[0]
 
 
-def doubled(x):
-    return jax.lax.scan(lambda c, row: (c + row, c), jnp.zeros(3), x)[0]
+def scanned(weights, x, reverse=False):
+    def step(carry, row):
+        weight, item = row
+        carry = jnp.tanh(carry @ weight + item)
+        return carry, carry.sum()
+
+    return jax.lax.scan(step, jnp.ones(3), (weights["rows"], x), reverse=reverse)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("limit", [0, 1000])
+def test_scans_run_folded_and_unrolled(reverse, limit):
+    function = functools.partial(scanned, reverse=reverse)
+    args = ({"rows": floats(4, 3, 3), "unread": floats(2)}, floats(4, 3))
+    program = jax_program(function, args, options=JaxOptions(unroll_limit=limit))
+    assert ("scan" in program.graph.op_type) == (limit == 0)
+    device = random_cuts(program.graph.num_nodes, 2, np.random.default_rng(0))
+    given = numbers(args)
+    made = run_stages(program, program.stages(device), given)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5), made, function(*given))
 
 
 def branching(x):
@@ -168,14 +188,13 @@ def counted(x):
 @pytest.mark.parametrize(
     ("function", "options", "message"),
     [
-        (doubled, None, "'trip_0/slice.0' .* part of a loop"),
         (branching, None, "cond at .* cannot be cut into stages"),
         (counted, JaxOptions(trip_count=3), "while at .* cannot be cut into stages"),
     ],
 )
 def test_what_cannot_be_cut_is_refused(function, options, message):
     with pytest.raises(ReadError, match=message):
-        jax_program(function, (floats(4, 3) if function is doubled else floats(4),),
+        jax_program(function, (floats(4),),
                     options=options)  # fmt: skip
 
 
