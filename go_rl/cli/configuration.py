@@ -121,6 +121,8 @@ class Evaluate:
         "greedy", "random", "annealing", "policy",
     )  # fmt: skip
     """Methods of go-rl partition, and the learned ones (docs/policy.md)."""
+    weights: Annotated[str | None, tyro.conf.arg(metavar="NAME|FILE")] = None
+    """Weights of the policy methods and finetuned ones; default: those that ship."""
     samples: int | None = None
     """Priced plans of each run; 200 if no limit is given."""
     seconds: float | None = None

@@ -55,6 +55,7 @@ def _chosen(config: Evaluate) -> EvaluateConfig:
         rules=config.rules,
         memory={"auto": None, "on": True, "off": False}[config.memory],
         methods=config.methods,
+        weights=config.weights,
         samples=DEFAULT_SAMPLES if unlimited else config.samples,
         seconds=config.seconds,
         seeds=config.seeds,

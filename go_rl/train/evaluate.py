@@ -78,7 +78,8 @@ def evaluate(
     Args:
         config: what is compared.
         folder: where finished runs are kept (``runs.jsonl``); those found there are not run again.
-            Use another folder when a method itself has changed.
+            Other weights, budgets or graphs make other runs; use another folder when the code of
+            a method has changed.
         report: is told how many of `number_of_runs` are finished, and what is running.
         methods: further optimizers, beside those of the configuration.
 
@@ -109,7 +110,7 @@ def _checked(config: EvaluateConfig, methods: Factories | None) -> Methods:
     for package in config.packages:
         for rules in config.rules:
             check_setting(package, rules)
-    return find_methods(config.methods, methods or {})
+    return find_methods(config.methods, methods or {}, config.weights)
 
 
 def _wanted(config: EvaluateConfig, methods: Methods) -> list[tuple[str, int, Budget]]:
@@ -152,7 +153,10 @@ class _Bench:
 
     def runs(self, graph: Graph, name: ProblemName) -> Iterator[Run]:
         """Yield all runs of one problem, bound first."""
-        keys = [(*name, graph.digest, m, seed, *budget_key(b)) for m, seed, b in self.wanted]
+        keys = [
+            (*name, graph.digest, method, seed, *budget_key(budget), self._weights(method))
+            for method, seed, budget in self.wanted
+        ]
         found = [self.store.find(key) for key in keys]
         missing = [w for w, run in zip(self.wanted, found, strict=True) if run is None]
         self.done += len(keys) - len(missing)
@@ -181,11 +185,15 @@ class _Bench:
                 "problem": name, "method": method, "seed": seed, "budget": budget_key(budget),
                 "digest": graph.digest, "nodes": problem.graph.num_nodes,
                 "heuristic": _usable(heuristic), "cold_seconds": cold[method],
+                "weights": self._weights(method),
             }  # fmt: skip
             optimizer = self._optimizer(method, heuristic)
             self.store.add(Run(**facts, **_timed(optimizer, problem, budget, seed)))
             self.done += 1
         self._say(name, "done")
+
+    def _weights(self, method: str) -> str:
+        return "" if method == BOUND else self.methods.weights[method]
 
     def _say(self, name: ProblemName, what: str) -> None:
         self.report(self.done, f"{name.graph} on {name.package}, rules {name.rules}: {what}")

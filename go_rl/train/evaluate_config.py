@@ -21,6 +21,8 @@ class EvaluateConfig:
     """Must weights and live tensors fit? None: unless a profile is on foreign hardware."""
     methods: tuple[str, ...] = ("greedy", "random", "annealing")
     """Names of the portfolio's and of the learned methods."""
+    weights: str | None = None
+    """Weights of the methods that start from pretrained ones; None: those that ship."""
     samples: int | None = 200
     """Priced plans of each run; None: no limit."""
     seconds: float | None = None

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from go_rl.core import (
     Objective,
@@ -26,6 +30,8 @@ from go_rl.zoo import SPLITS, zoo_entry, zoo_graph, zoo_names
 
 ZOO_PREFIX = "zoo:"
 """What marks a graph, or a whole split, of the zoo."""
+NO_AGENT = object()
+"""Stands for the policy of an optimizer that has none."""
 BOUND = "bound"
 """Name of the run of CP-SAT that only serves the proven bound."""
 READY = frozenset(
@@ -42,6 +48,8 @@ class Methods:
     make: Mapping[str, Callable[[], Optimizer]]
     compiled: frozenset[str]
     """Labels of the methods that compile something on a new problem."""
+    weights: Mapping[str, str]
+    """Digest of the weights that a learned method starts from; empty for all others."""
 
 
 @dataclass(frozen=True)
@@ -117,24 +125,31 @@ def named_problem(graph: Graph, hardware: str, rules: str, memory: bool | None) 
     return make_problem(graph.graph, package(hardware), options)
 
 
-def find_methods(names: Sequence[str], extra: Mapping[str, Callable[[], Optimizer]]) -> Methods:
-    """Return the factories of named methods, then the further ones.
+def find_methods(
+    names: Sequence[str],
+    extra: Mapping[str, Callable[[], Optimizer]],
+    weights: str | None = None,
+) -> Methods:
+    """Return the factories of named methods, which start from these weights, then the further ones.
 
     Raises:
         SearchError: no such method (the nearest is named), none at all, or a label given twice.
+        CheckpointError: the weights of a learned method cannot be read.
     """
     from go_rl.portfolio import METHODS
 
     make: dict[str, Callable[[], Optimizer]] = {}
     for name in names:
-        make[name] = METHODS[name] if name in METHODS else _learned(name, METHODS)
+        factory = METHODS[name] if name in METHODS else _learned(name, METHODS)
+        make[name] = factory if weights is None else _starting_from(weights, factory)
     for label, factory in extra.items():
         if label in make or label == BOUND:
             raise SearchError(f"evaluate: label {label!r} is taken; choose another one")
         make[label] = factory
     if not make:
         raise SearchError("evaluate: methods needs at least one entry")
-    return Methods(make, frozenset(extra) | (frozenset(make) - READY))
+    compiled = frozenset(extra) | (frozenset(make) - READY)
+    return Methods(make, compiled, {label: _digest(make[label]()) for label in make})
 
 
 def _learned(name: str, methods: Mapping[str, object]) -> Callable[[], Optimizer]:
@@ -147,3 +162,34 @@ def _learned(name: str, methods: Mapping[str, object]) -> Callable[[], Optimizer
             f"unknown method {name!r}{nearest(name, known)} Methods: {', '.join(known)}"
         )
     return LEARNED[name]
+
+
+def _starting_from(weights: str, factory: Callable[[], Optimizer]) -> Callable[[], Optimizer]:
+    """Give a factory's optimizers these weights, unless they take none or bring their own."""
+
+    def make() -> Optimizer:
+        optimizer = factory()
+        if getattr(optimizer, "agent", NO_AGENT) is not None:
+            return optimizer
+        from go_rl.policy.weights import load_weights
+
+        return replace(optimizer, agent=load_weights(weights).agent)  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+    return make
+
+
+def _digest(optimizer: Optimizer) -> str:
+    """SHA-256 of the weights that an optimizer starts from; empty when it takes none."""
+    agent: Any = getattr(optimizer, "agent", NO_AGENT)
+    if agent is NO_AGENT:
+        return ""
+    import jax
+
+    from go_rl.policy.weights import load_weights
+
+    agent = load_weights().agent if agent is None else agent
+    arrays = (np.asarray(leaf) for leaf in jax.tree.leaves(agent.params))
+    digest = hashlib.sha256(repr(agent.config).encode())
+    for array in arrays:
+        digest.update(array.tobytes())
+    return digest.hexdigest()

@@ -66,6 +66,8 @@ class Run:
     """A sentence for any status but ``ok``."""
     curve: tuple[tuple[int, float, float], ...]
     """Samples, seconds and T_max at each improvement."""
+    weights: str = ""
+    """Digest of the weights that a learned method started from."""
 
     @property
     def setting(self) -> Setting:
@@ -75,7 +77,7 @@ class Run:
     @property
     def key(self) -> tuple[Any, ...]:
         """What makes two runs the same run."""
-        return (*self.problem, self.digest, self.method, self.seed, *self.budget)
+        return (*self.problem, self.digest, self.method, self.seed, *self.budget, self.weights)
 
     @property
     def gap(self) -> float | None:
@@ -91,6 +93,7 @@ class Run:
     @staticmethod
     def from_json(document: dict[str, Any]) -> Run:
         """Read what `to_json` wrote; a malformed one raises KeyError, TypeError or ValueError."""
+        document = {"weights": "", **document}
         values = {f.name: document[f.name] for f in fields(Run)}
         samples, seconds = values["budget"]
         return Run(

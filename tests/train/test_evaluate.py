@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 
 from go_rl.core import (
@@ -98,6 +101,28 @@ def test_finished_runs_are_not_run_again(config, tmp_path):
     assert set(first.runs) < set(more.runs)
     evaluate(replace(config, samples=21), tmp_path / "out", methods=extra)
     assert calls[5:] == [(12, 0), (21, 0), (21, 1)]
+
+
+def test_other_weights_make_other_runs(config, tmp_path):
+    calls: list[tuple[int | None, int]] = []
+
+    @dataclass(frozen=True)
+    class Learned(Counted):
+        agent: Any = None
+
+    def ask(scale: float) -> Comparison:
+        agent = SimpleNamespace(config="one layer", params={"w": np.full(2, scale)})
+        only = replace(config, methods=("greedy",), seeds=1)
+        extra = {"mine": lambda: Learned(calls, agent=agent)}
+        return evaluate(only, tmp_path / "out", methods=extra)
+
+    first = ask(1.0)
+    assert ask(1.0).runs == first.runs
+    assert len(calls) == 2
+    other = ask(2.0)
+    assert len(calls) == 4
+    assert first.runs[1].weights != other.runs[1].weights
+    assert first.runs[0] == other.runs[0]
 
 
 def test_a_line_cut_off_by_a_crash_is_run_again(config, tmp_path):
@@ -198,6 +223,7 @@ def changed(config: EvaluateConfig, **fields: object) -> Comparison:
         ({"rules": ("strickt",)}, "did you mean 'strict'"),
         ({"methods": ("anealing",)}, "did you mean 'annealing'"),
         ({"methods": ()}, "methods needs at least one"),
+        ({"methods": ("policy",), "weights": "none.npz"}, "no weights 'none.npz'"),
         ({"bound_seconds": -1.0}, "bound_seconds must be >= 0"),
     ],
 )  # fmt: skip
