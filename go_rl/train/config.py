@@ -103,14 +103,14 @@ class TrainConfig:
     """Rule sets, each as often as it is listed."""
     max_nodes: int = 1300
     """Larger graphs of the split are left out: their updates cost too much."""
-    updates: int = 900
+    updates: int = 600
     """Updates of the weights."""
     graphs: int = 6
     """Problems in each update."""
     samples: SampleConfig = field(default_factory=lambda: SampleConfig(12, 4))
     """Samples drawn on each problem."""
     ppo: PPOConfig = field(
-        default_factory=lambda: PPOConfig(learning_rate=6e-4, epochs=2, decay_updates=900)
+        default_factory=lambda: PPOConfig(learning_rate=6e-4, epochs=2, decay_updates=600)
     )
     """The learner."""
     policy: PolicyConfig = field(default_factory=PolicyConfig)
