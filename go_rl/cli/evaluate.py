@@ -14,6 +14,8 @@ from go_rl.report.comparison import FILES, write_comparison
 from go_rl.report.comparison_tables import samples_cells
 from go_rl.train.evaluate_config import EvaluateConfig
 
+FIXED = 3
+"""Columns that a narrow terminal does not wrap."""
 DEFAULT_SAMPLES = 200
 """Budget when the user gives neither samples nor seconds."""
 
@@ -36,7 +38,7 @@ def run_evaluate(config: Evaluate) -> int:
         table = Table(title=f"{setting.package}, rules {setting.rules}", title_justify="left")
         heads, cells = samples_cells(rows, summary)
         for i, head in enumerate(heads):
-            table.add_column(head, justify="right" if i else "left")
+            table.add_column(head, justify="right" if i else "left", no_wrap=i < FIXED)
         for line in cells:
             table.add_row(*line)
         out.print(table)
