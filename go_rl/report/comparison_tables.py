@@ -111,11 +111,12 @@ def _introduction(comparison: Comparison) -> str:
     lines = [
         f"# {len(comparison.methods)} methods on {graphs} graphs\n",
         f"Each run: at most {' and '.join(limits)}. Seeds: {config.seeds}{alone}.",
-        "Means over graphs are geometric; in brackets the 95 % band over seeds (Student's t). ",
+        "Means over graphs are geometric; in brackets the 95 % band over seeds (Student's t).",
         "*Throughput* is that of the best plan so far over that of the compiler heuristic's plan;",
         "*T_max/bound* compares with the best proven lower bound. A run without a usable plan",
-        "counts as the heuristic's plan; *worse* are runs that end behind the heuristic. *To 1.6×* are",
-        "the samples after which the mean throughput is that high. A dash: some run had no plan yet.\n",
+        "counts as the heuristic's plan; *worse* are runs that end behind the heuristic.",
+        "*To 1.6×*: samples after which the mean throughput is that high. A dash: some run had",
+        "no plan yet.\n",
     ]
     return "\n".join(lines)
 
