@@ -1,0 +1,194 @@
+"""The clipped surrogate, the update, and what it refuses."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from policy.tiny import TINY, lattice, tiny_agent
+from train.toys import PPO, SAMPLES
+
+from go_rl.core import TrainingError
+from go_rl.policy.agent import Agent
+from go_rl.train.baseline import LARGEST, RunningBaseline
+from go_rl.train.collect import Case, Collected, collect
+from go_rl.train.config import SampleConfig
+from go_rl.train.ppo import Learner, judge, new_learner, surrogate, update
+
+
+class Setting(NamedTuple):
+    agent: Agent
+    case: Case
+    learner: Learner
+    found: Collected
+
+
+@pytest.fixture(scope="module")
+def setting() -> Setting:
+    """One batch of one small problem."""
+    agent, case = tiny_agent(), Case("lattice", lattice(1, rules="relay"))
+    found = collect(agent, case, SAMPLES, RunningBaseline(), 0)
+    return Setting(agent, case, new_learner(agent.params, PPO), found)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "advantage", "expected", "clipped"),
+    [
+        (1.1, 2.0, 2.2, 0.0),
+        (1.5, 2.0, 2.4, 1.0),
+        (0.5, 2.0, 1.0, 1.0),
+        (1.1, -2.0, -2.2, 0.0),
+        (1.5, -2.0, -3.0, 1.0),
+        (0.5, -2.0, -1.6, 1.0),
+    ],
+)
+def test_the_surrogate_by_hand(ratio, advantage, expected, clipped):
+    """min(r A, clip(r, 0.8, 1.2) A)."""
+    log_ratio, gain = jnp.log(jnp.array([ratio])), jnp.array([advantage])
+    value, share = surrogate(log_ratio, gain, jnp.ones(1), 0.2)
+    assert float(value) == pytest.approx(expected, rel=1e-5)
+    assert float(share) == clipped
+
+
+@pytest.mark.parametrize(("ratio", "advantage", "moves"), [
+    (1.5, 1.0, False), (0.5, 1.0, True), (1.5, -1.0, True), (0.5, -1.0, False), (1.1, 1.0, True),
+])  # fmt: skip
+def test_no_gradient_where_the_ratio_has_gone_far_enough(ratio, advantage, moves):
+    def value(log_ratio):
+        return surrogate(log_ratio, jnp.array([advantage]), jnp.ones(1), 0.2)[0]
+
+    slope = float(jax.grad(value)(jnp.log(jnp.array([ratio])))[0])
+    assert slope == pytest.approx(ratio * advantage if moves else 0.0, rel=1e-5)
+
+
+def test_the_surrogate_is_a_weighted_mean():
+    log_ratio = jnp.log(jnp.array([[1.0, 1.1], [1.0, 0.9]]))
+    weight = jnp.array([[1.0, 0.0], [1.0, 1.0]])
+    value, _ = surrogate(log_ratio, jnp.array([3.0, -1.0]), weight, 0.2)
+    assert float(value) == pytest.approx((3.0 - 1.0 - 0.9) / 3, rel=1e-5)
+
+
+def test_the_baseline_by_hand():
+    """Decay 0.5: mean 2, variance 1; then 0.5 * 2 + 0.5 * 6 = 4 and 0.5 * 1 + 0.5 * (4 + 4)."""
+    baseline = RunningBaseline(decay=0.5)
+    assert baseline.advantage("a", np.array([1.0, 3.0])).tolist() == [-1.0, 1.0]
+    second = baseline.advantage("a", np.array([6.0, 6.0]))
+    assert (baseline.mean["a"], baseline.variance["a"]) == (4.0, 2.5)
+    assert second.tolist() == pytest.approx([2 / np.sqrt(2.5)] * 2)
+    assert baseline.advantage("b", np.array([1.0, 3.0])).tolist() == [-1.0, 1.0]
+
+
+def test_equal_rewards_earn_nothing_and_outliers_are_cut():
+    baseline = RunningBaseline()
+    assert baseline.advantage("a", np.full(4, 7.0)).tolist() == [0.0] * 4
+    late = RunningBaseline(0.5, {"a": 0.0}, {"a": 1e-9})
+    rewards = np.array([1e-4] * 99 + [1.0])
+    assert late.advantage("a", rewards)[-1] == LARGEST
+
+
+def test_before_any_step_all_ratios_are_one(setting):
+    once, again = (judge(Agent(TINY, setting.learner.params).policy, setting.learner.params,
+                         setting.found.batch) for _ in range(2))  # fmt: skip
+    assert once.order is not None
+    assert once.placement is not None
+    assert np.array_equal(np.asarray(once.order.scores), np.asarray(again.order.scores))
+    assert np.isfinite(np.asarray(once.placement.chosen)).all()
+
+
+def test_an_update_favours_what_earned_more(setting):
+    """Sample 0 earned most: its decisions become likelier against the others'."""
+    gain = jnp.array([3.0, -1.0, -1.0, -1.0])
+    batch = setting.found.batch
+    batch = batch._replace(
+        order=batch.order._replace(advantage=gain),
+        placement=batch.placement._replace(advantage=gain),
+    )
+    policy = setting.agent.policy
+    before = judge(policy, setting.learner.params, batch)
+    learner, metrics = update(policy, PPO, setting.learner, [batch])
+    after = judge(policy, learner.params, batch)
+    moved = np.asarray((after.order.scores - before.order.scores) * batch.real).sum((1, 2))
+    assert moved[0] > moved[1:].max()
+    moved = np.asarray((after.placement.chosen - before.placement.chosen) * batch.real).sum((1, 2))
+    assert moved[0] > moved[1:].mean()
+    assert float(metrics.gradient_norm) > 0
+
+
+def test_the_same_update_gives_the_same_weights(setting):
+    policy, batch = setting.agent.policy, setting.found.batch
+    one, two = (update(policy, PPO, setting.learner, [batch])[0] for _ in range(2))
+    same = jax.tree.map(lambda a, b: bool((a == b).all()), one.params, two.params)
+    assert all(jax.tree.leaves(same))
+
+
+@pytest.mark.parametrize("task", ["order", "placement"])
+def test_a_gain_that_is_no_number_is_refused_and_nothing_is_learnt(setting, task):
+    part = getattr(setting.found.batch, task)
+    spoiled = part._replace(advantage=part.advantage.at[1].set(jnp.nan))
+    batch = setting.found.batch._replace(**{task: spoiled})
+    before = jax.tree.map(np.array, setting.learner.params)
+    with pytest.raises(TrainingError, match=r"gradient norm nan; lower ppo\.learning_rate"):
+        update(setting.agent.policy, PPO, setting.learner, [batch])
+    same = jax.tree.map(lambda a, b: bool((a == b).all()), before, setting.learner.params)
+    assert all(jax.tree.leaves(same))
+
+
+@pytest.mark.parametrize("reward", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("task", ["order", "placement"])
+def test_a_reward_that_is_not_finite_stops_training(setting, monkeypatch, task, reward):
+    case = Case("odd", setting.case.problem)
+    case.rollouts = setting.case.rollouts
+    inner = type(case.rollouts)._rollouts
+
+    def spoiled(self, priced, possible=None):
+        found = inner(self, priced, possible)
+        if (possible is None) == (task == "order"):
+            found.reward[2] = reward
+        return found
+
+    monkeypatch.setattr(type(case.rollouts), "_rollouts", spoiled)
+    with pytest.raises(TrainingError, match=f"case 'odd': a {task} earned {reward}"):
+        collect(setting.agent, case, SAMPLES, RunningBaseline(), 0)
+
+
+def test_the_same_seed_collects_the_same_batch(setting):
+    again = collect(setting.agent, setting.case, SAMPLES, RunningBaseline(), 0)
+    other = collect(setting.agent, setting.case, SAMPLES, RunningBaseline(), 1)
+    one, two, three = (jax.tree.leaves(x.batch) for x in (setting.found, again, other))
+    assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
+    assert not all(np.array_equal(a, b) for a, b in zip(one, three, strict=True))
+
+
+def test_fix_credits_the_proposal_with_every_chip_possible(setting):
+    config = SampleConfig(orders=0, placements=4, solver="fix")
+    found = collect(setting.agent, setting.case, config, RunningBaseline(), 0)
+    assert found.order is None
+    assert found.rewards("order").size == 0
+    possible = np.asarray(found.batch.placement.possible)
+    chips = setting.case.problem.package.num_chips
+    assert possible[..., :chips].all()
+    assert not possible[..., chips:].any()
+    fixed, units = found.placement.chip, setting.case.padded.num_units
+    assert not np.array_equal(np.asarray(found.batch.placement.chosen)[:, -1, :units], fixed)
+
+
+def test_sample_credits_what_the_solver_drew(setting):
+    units, chips = setting.case.padded.num_units, setting.case.problem.package.num_chips
+    batch = setting.found.batch.placement
+    assert np.array_equal(np.asarray(batch.chosen)[:, -1, :units], setting.found.placement.chip)
+    possible = np.asarray(batch.possible)
+    assert np.array_equal(possible[:, :units, :chips], setting.found.placement.possible)
+    assert not possible[:, units:].any()
+
+
+def test_a_failed_sample_has_no_part_in_the_last_iteration(setting):
+    """No chip possible: neither loss nor gradient, and no NaN."""
+    batch = setting.found.batch
+    nothing = batch.placement._replace(possible=jnp.zeros_like(batch.placement.possible))
+    batch = batch._replace(order=None, placement=nothing)
+    learner, metrics = update(setting.agent.policy, PPO, setting.learner, [batch])
+    assert np.isfinite(float(metrics.loss))
+    assert all(np.isfinite(x).all() for x in jax.tree.leaves(learner.params))

@@ -1,0 +1,110 @@
+"""A run that was killed goes on exactly as if it had not been."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import jax
+import numpy as np
+import pytest
+from train.toys import CONFIG, ToyProblems
+
+from go_rl.core import CheckpointError, TrainingError
+from go_rl.policy.weights import load_weights
+from go_rl.train import pretrain as module
+from go_rl.train.checkpoints import Checkpoints
+from go_rl.train.collect import Case
+from go_rl.train.pretrain import WEIGHTS_FILE, pretrain
+
+
+def killed_after(updates: int):
+    def report(step: int, sentence: str) -> None:
+        if step == updates:
+            raise KeyboardInterrupt
+
+    return report
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """One run of four updates, and one killed after the third, between two checkpoints."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "Problems", ToyProblems)
+        whole, cut = tmp_path_factory.mktemp("whole"), tmp_path_factory.mktemp("cut")
+        one = pretrain(CONFIG, whole)
+        with pytest.raises(KeyboardInterrupt):
+            pretrain(CONFIG, cut, report=killed_after(3))
+        lines = (cut / "log.jsonl").read_text().splitlines()
+        two = pretrain(CONFIG, cut)
+        yield (whole, one), (cut, two), len(lines)
+
+
+def equal(one, two) -> bool:
+    """Bit for bit."""
+    one, two = jax.tree.leaves(one), jax.tree.leaves(two)
+    return len(one) == len(two) and all(
+        np.asarray(a).tobytes() == np.asarray(b).tobytes() for a, b in zip(one, two, strict=True)
+    )
+
+
+def state_of(folder):
+    checkpoints = Checkpoints(folder / "checkpoints")
+    try:
+        return checkpoints.restore(module._first(CONFIG), CONFIG)
+    finally:
+        checkpoints.close()
+
+
+def test_weights_and_optimizer_are_those_of_the_uninterrupted_run(runs):
+    (whole, one), (cut, two), logged = runs
+    assert logged == 3
+    assert equal(one.agent.params, two.agent.params)
+    first, second = state_of(whole), state_of(cut)
+    assert first.step == second.step == 4
+    assert equal(first.learner, second.learner)
+    assert (first.baseline.mean, first.baseline.variance) == (
+        second.baseline.mean, second.baseline.variance,
+    )  # fmt: skip
+    assert first.curve == second.curve
+    assert not equal(first.learner.params, module._first(CONFIG).learner.params)
+
+
+def test_the_log_is_that_of_the_uninterrupted_run(runs):
+    (whole, _), (cut, _), _ = runs
+    lines = (whole / "log.jsonl").read_text()
+    assert lines == (cut / "log.jsonl").read_text()
+    steps = [json.loads(line) for line in lines.splitlines()]
+    assert [line["step"] for line in steps] == [1, 2, 3, 4]
+    assert ["validation/order" in line for line in steps] == [False, True, False, True]
+
+
+def test_the_weights_file_holds_the_best_validation(runs):
+    (whole, one), _, _ = runs
+    found = load_weights(whole / WEIGHTS_FILE)
+    assert found.name == "toy"
+    assert equal(found.agent.params, one.agent.params)
+    curve = found.card["validation"]
+    assert [point[0] for point in curve] == [2, 4]
+    assert found.card["best_validation"] == max(point[1] for point in curve)
+
+
+def test_another_configuration_does_not_go_on(runs, monkeypatch):
+    monkeypatch.setattr(module, "Problems", ToyProblems)
+    (whole, _), _, _ = runs
+    with pytest.raises(CheckpointError, match="another configuration"):
+        pretrain(replace(CONFIG, seed=1), whole)
+
+
+def test_a_reward_that_is_not_finite_stops_the_run_before_it_is_saved(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "Problems", ToyProblems)
+
+    def spoil(agent, cases: list[Case], config, baseline, seeds):
+        raise TrainingError("case 'chain': a order earned nan")
+
+    with pytest.raises(TrainingError, match="earned nan"):
+        pretrain(CONFIG, tmp_path, collector=spoil)
+    assert not (tmp_path / WEIGHTS_FILE).exists()
+    checkpoints = Checkpoints(tmp_path / "checkpoints")
+    assert checkpoints.latest is None
+    checkpoints.close()

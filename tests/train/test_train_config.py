@@ -1,0 +1,46 @@
+"""Configurations of training: bad values are named, JSON round trips."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from go_rl.core import PolicyError, TrainingError
+from go_rl.train.config import FineTuneConfig, PPOConfig, SampleConfig, TrainConfig
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: SampleConfig(1, 0), "orders 1 and placements 0 must be >= 0 and at least 2"),
+        (lambda: SampleConfig(-1, 4), "orders -1 and placements 4"),
+        (lambda: SampleConfig(solver="guess"), "solver must be one of sample, fix, not 'guess'"),
+        (lambda: PPOConfig(learning_rate=0.0), "ppo: learning_rate must be > 0, not 0.0"),
+        (lambda: PPOConfig(learning_rate=float("nan")), "ppo: learning_rate must be > 0, not nan"),
+        (lambda: PPOConfig(clip=-0.1), "ppo: clip must be > 0, not -0.1"),
+        (lambda: PPOConfig(gradient_norm=0.0), "ppo: gradient_norm must be > 0"),
+        (lambda: PPOConfig(order_entropy=-1.0), "ppo: order_entropy must be >= 0, not -1.0"),
+        (lambda: PPOConfig(decay_updates=-1), "ppo: decay_updates must be >= 0, not -1"),
+        (lambda: PPOConfig(epochs=0), "ppo: epochs must be >= 1, not 0"),
+        (lambda: FineTuneConfig(batch=1), "fine-tuning: batch must be >= 2, not 1"),
+        (lambda: TrainConfig(updates=0), "train: updates must be >= 1, not 0"),
+        (lambda: TrainConfig(packages=()), "train: packages and rules need at least one entry"),
+        (lambda: TrainConfig(rules=("strickt",)), "unknown rules 'strickt'.*'strict'"),
+        (lambda: TrainConfig.from_mapping({"update": 3}), "update.*updates"),
+        (lambda: TrainConfig.from_mapping({"ppo": {"epoch": 3}}), "epoch.*epochs"),
+    ],
+)
+def test_bad_values_are_named(make, message):
+    with pytest.raises(TrainingError, match=message):
+        make()
+
+
+def test_a_bad_policy_inside_is_named_too():
+    with pytest.raises((PolicyError, TrainingError), match="hidden"):
+        TrainConfig.from_mapping({"policy": {"hidden": 0}})
+
+
+def test_json_round_trip():
+    config = TrainConfig(updates=7, packages=("ring4",), samples=SampleConfig(2, 3, "fix"))
+    assert TrainConfig.from_mapping(json.loads(config.to_json())) == config
