@@ -40,6 +40,8 @@ from go_rl.search import (
     Metis,
     RandomSearch,
 )
+from go_rl.search.cut_scores import price_scores
+from go_rl.search.ring_workspace import ring_workspace
 from go_rl.simulate import confirm_memory
 
 METHODS: dict[str, Callable[[], Optimizer]] = {
@@ -85,6 +87,9 @@ _AUTO = {
     Objective.LATENCY: (("local-search", 1.0),),
 }
 """What ``auto`` runs after the heuristic, with each one's share of the budget."""
+
+NOTHING_TO_WARM = ("exact", "policy", "policy-placement")
+"""Methods without kernels of their own; the policy is compiled for the size of a graph, later."""
 
 GOOD_ENOUGH = 1e-3
 """Gap to the proven bound at which ``auto`` stops looking."""
@@ -189,8 +194,10 @@ def compile_kernels(objective: Objective) -> None:
         options = ProblemOptions(objective=objective, rules=rule_set(rules))
         problem = make_problem(graph, hardware, options)
         for name in methods_for(problem):
-            if name != "exact":
+            if name not in NOTHING_TO_WARM:
                 METHODS[name]().optimize(problem, Budget(samples=3, seconds=30.0), 0)
+        if objective is Objective.RING:
+            price_scores(ring_workspace(problem), np.zeros((2, graph.num_nodes)))
 
 
 def _prepare(optimizer: Optimizer, problem: Problem, tell: Callable[[str], None]) -> float:

@@ -38,6 +38,5 @@ class RandomSearch:
                 break
             values, _ = workspace.pricer.price(drawn.device)
             values = np.where(drawn.ok, values, np.inf)
-            best = int(np.argmin(values))
-            incumbent.offer(drawn.device[best], workspace.pricer.evaluate(drawn.device[best]), size)
+            incumbent.offer_all(drawn.device, values)
         return workspace.plan(incumbent.best, self.name, seed, progress)
