@@ -11,6 +11,7 @@ import json
 import os
 import zipfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -20,7 +21,7 @@ import jax
 import numpy as np
 from flax import traverse_util
 
-from go_rl.core import CheckpointError
+from go_rl.core import CheckpointError, PolicyError
 from go_rl.core.errors import nearest
 from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.config import PolicyConfig
@@ -67,10 +68,10 @@ def save_weights(weights: Weights, path: str | Path) -> None:
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be written ({error.strerror})") from error
     finally:
-        aside.unlink(missing_ok=True)
+        with suppress(OSError):
+            aside.unlink(missing_ok=True)
 
 
-@cache
 def load_weights(source: str | Path = DEFAULT_WEIGHTS) -> Weights:
     """Read weights by the name of a shipped file, or by path.
 
@@ -78,6 +79,13 @@ def load_weights(source: str | Path = DEFAULT_WEIGHTS) -> Weights:
         CheckpointError: no such weights, damaged, or of another interface.
     """
     path = _path(source)
+    written = path.stat()
+    return _load(path, written.st_mtime_ns, written.st_size)
+
+
+@cache
+def _load(path: Path, time_written: int, size: int) -> Weights:
+    """Read a file once; another file in its place is another key."""
     manifest, arrays = _read(path)
     if manifest.get("format") != FORMAT:
         raise CheckpointError(f"{path}: is not a policy's weights file (written by go-rl train)")
@@ -90,11 +98,14 @@ def load_weights(source: str | Path = DEFAULT_WEIGHTS) -> Weights:
         raise CheckpointError(f"{path}: is damaged: its content does not match its digest")
     try:
         config = PolicyConfig(**manifest["config"])
-    except TypeError as error:
-        raise CheckpointError(f"{path}: its configuration does not fit this version") from error
+        name, card = str(manifest["name"]), dict(manifest["card"])
+    except (KeyError, TypeError, ValueError, PolicyError) as error:
+        raise CheckpointError(
+            f"{path}: its manifest does not fit this version ({type(error).__name__}: {error})"
+        ) from error
+    _check_arrays(path, arrays, jax.eval_shape(lambda: new_agent(config, 0).params))
     params = traverse_util.unflatten_dict({tuple(k.split("/")): v for k, v in arrays.items()})
-    _check_shapes(path, params, new_agent(config, 0).params)
-    return Weights(Agent(config, params), str(manifest["name"]), manifest["card"])
+    return Weights(Agent(config, params), name, card)
 
 
 def shipped_weights() -> tuple[str, ...]:
@@ -125,6 +136,8 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         raise CheckpointError(
             f"{path}: cannot be read as weights ({type(error).__name__}); it may be truncated"
         ) from error
+    if not isinstance(manifest, dict):
+        raise CheckpointError(f"{path}: its manifest is no JSON object")
     return manifest, arrays
 
 
@@ -141,12 +154,15 @@ def _digest(arrays: Mapping[str, np.ndarray]) -> str:
     return digest.hexdigest()
 
 
-def _check_shapes(path: Path, found: Any, expected: Any) -> None:
-    have, want = _flat(found), _flat(expected)
-    for name in sorted(have.keys() | want.keys()):
-        ours = want[name].shape if name in want else None
-        theirs = have[name].shape if name in have else None
-        if ours != theirs:
+def _check_arrays(path: Path, arrays: Mapping[str, np.ndarray], expected: Any) -> None:
+    flat: dict[tuple[str, ...], Any] = traverse_util.flatten_dict(expected)
+    want = {"/".join(key): value.shape for key, value in flat.items()}
+    for name in sorted(arrays.keys() | want.keys()):
+        theirs = arrays[name].shape if name in arrays else None
+        if theirs != want.get(name):
             raise CheckpointError(
-                f"{path}: parameter {name!r} has shape {theirs}, this version expects {ours}"
+                f"{path}: parameter {name!r} has shape {theirs}, this version expects "
+                f"{want.get(name)}"
             )
+        if not np.isfinite(arrays[name]).all():
+            raise CheckpointError(f"{path}: parameter {name!r} holds numbers that are not finite")

@@ -1,0 +1,164 @@
+"""Weights files: what is written is read; what is damaged is named."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+
+import jax
+import numpy as np
+import pytest
+from policy.tiny import TINY, lively_agent
+
+from go_rl.core import CheckpointError
+from go_rl.policy.weights import (
+    DEFAULT_WEIGHTS,
+    MANIFEST,
+    Weights,
+    _digest,
+    load_weights,
+    save_weights,
+)
+
+CARD = {"zoo": "zoo-1", "notes": "für Proben"}
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """The bytes of a weights file."""
+    path = tmp_path_factory.mktemp("weights") / "toy.npz"
+    save_weights(Weights(lively_agent(), "toy-1.0", CARD), path)
+    return path
+
+
+@pytest.fixture
+def copy(written, tmp_path):
+    path = tmp_path / "copy.npz"
+    path.write_bytes(written.read_bytes())
+    return path
+
+
+def rewrite(path, change, seal: bool = True) -> None:
+    """Change (manifest, arrays) of a file in place."""
+    with np.load(path) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    manifest = json.loads(arrays.pop(MANIFEST).tobytes().decode())
+    change(manifest, arrays)
+    if seal:
+        manifest["digest"] = _digest(arrays)
+    text = np.frombuffer(json.dumps(manifest).encode(), np.uint8)
+    np.savez_compressed(path, **arrays, **{MANIFEST: text})
+
+
+def test_round_trip(written):
+    found = load_weights(written)
+    assert (found.name, found.card) == ("toy-1.0", CARD)
+    assert found.agent.config == TINY
+    one, two = (jax.tree.leaves(a.params) for a in (lively_agent(), found.agent))
+    assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
+    assert jax.tree.structure(found.agent.params) == jax.tree.structure(lively_agent().params)
+    assert found.agent.num_parameters == sum(a.size for a in one)
+
+
+def test_nothing_else_is_left_in_the_folder(written):
+    assert [path.name for path in written.parent.iterdir()] == ["toy.npz"]
+
+
+def truncated(path):
+    path.write_bytes(path.read_bytes()[:-200])
+
+
+def flip_a_byte(path):
+    rewrite(path, lambda m, a: a.update({sorted(a)[0]: a[sorted(a)[0]] + 1}), seal=False)
+
+
+def no_format(path):
+    rewrite(path, lambda m, a: m.pop("format"))
+
+
+def other_interface(path):
+    rewrite(path, lambda m, a: m.update(interface=2))
+
+
+def other_shape(path):
+    def change(manifest, arrays):
+        arrays["params/encoder/embed/bias"] = np.zeros(9, np.float32)
+
+    rewrite(path, change)
+
+
+def lost_parameter(path):
+    rewrite(path, lambda m, a: a.pop("params/encoder/embed/bias"))
+
+
+def unknown_option(path):
+    rewrite(path, lambda m, a: m["config"].update(depth=3))
+
+
+def bad_option(path):
+    rewrite(path, lambda m, a: m["config"].update(heads=0))
+
+
+def no_card(path):
+    rewrite(path, lambda m, a: m.pop("card"))
+
+
+def not_numbers(path):
+    rewrite(path, lambda m, a: a["params/encoder/embed/bias"].fill(np.nan))
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (truncated, "cannot be read as weights.*may be truncated"),
+        (lambda path: path.write_bytes(b""), "cannot be read as weights"),
+        (lambda path: path.write_text("hello"), "cannot be read as weights"),
+        (lambda path: np.savez(path, a=np.zeros(2)), "cannot be read as weights"),
+        (lambda path: (path.unlink(), path.mkdir()), "cannot be read as weights"),
+        (no_format, "is not a policy's weights file"),
+        (other_interface, "weights of interface 2; this version of go_rl reads interface 1"),
+        (flip_a_byte, "is damaged: its content does not match its digest"),
+        (other_shape, r"'params/encoder/embed/bias' has shape \(9,\).* expects \(8,\)"),
+        (lost_parameter, "'params/encoder/embed/bias' has shape None"),
+        (unknown_option, "its manifest does not fit this version.*depth"),
+        (bad_option, "its manifest does not fit this version.*heads must be a whole number"),
+        (no_card, "its manifest does not fit this version.*card"),
+        (not_numbers, "not finite"),
+    ],
+)
+def test_a_damaged_file_is_named_with_what_is_wrong(copy, damage, message):
+    damage(copy)
+    with pytest.raises(CheckpointError, match=f"copy.npz: .*{message}"):
+        load_weights(copy)
+
+
+def test_a_file_that_was_replaced_is_read_again(copy):
+    assert load_weights(copy).name == "toy-1.0"
+    rewrite(copy, lambda m, a: m.update(name="another"))
+    assert load_weights(copy).name == "another"
+
+
+def test_a_misspelt_name_finds_the_nearest(monkeypatch, tmp_path, written):
+    monkeypatch.setattr("go_rl.policy.weights.SHIPPED", tmp_path)
+    (tmp_path / f"{DEFAULT_WEIGHTS}.npz").write_bytes(written.read_bytes())
+    with pytest.raises(CheckpointError, match=rf"'partitoin-1\.0'.*{DEFAULT_WEIGHTS}"):
+        load_weights("partitoin-1.0")
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(CheckpointError, match=r"no weights '.*absent\.npz'"):
+        load_weights(str(tmp_path / "absent.npz"))
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CheckpointError, match=r"file/weights\.npz: cannot be written"):
+        save_weights(Weights(lively_agent(), "toy", {}), tmp_path / "file" / "weights.npz")
+
+
+def test_the_configuration_is_part_of_the_file(copy):
+    """The same arrays under a wider configuration do not fit."""
+    wider = asdict(replace(TINY, decoder_width=16))
+    rewrite(copy, lambda m, a: m.update(config=wider))
+    with pytest.raises(CheckpointError, match="this version expects"):
+        load_weights(copy)
