@@ -86,7 +86,7 @@ def new_agent(config: PolicyConfig, seed: int) -> Agent:
     key = jax.random.key(seed)
     padded = pad(_tiny_graph())
     graph, real = jax.tree.map(jnp.asarray, (padded.graph, padded.real))
-    return Agent(config, Policy(config).init(key, graph, real, key))
+    return Agent(config, jax.jit(Policy(config).init)(key, graph, real, key))
 
 
 def _tiny_graph() -> PolicyGraph:
