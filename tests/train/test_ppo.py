@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from policy.tiny import TINY, lattice, tiny_agent
+from policy.tiny import TINY, lattice, lively_agent, tiny_agent
 from train.toys import PPO, SAMPLES
 
 from go_rl.core import TrainingError
@@ -164,7 +164,7 @@ def test_the_same_seed_collects_the_same_batch(setting):
 
 def test_fix_credits_the_proposal_with_every_chip_possible(setting):
     config = SampleConfig(orders=0, placements=4, solver="fix")
-    found = collect(setting.agent, setting.case, config, RunningBaseline(), 0)
+    found = collect(lively_agent(), setting.case, config, RunningBaseline(), 0)
     assert found.order is None
     assert found.rewards("order").size == 0
     possible = np.asarray(found.batch.placement.possible)
