@@ -1,0 +1,43 @@
+"""The learning optimizers under the conformance suite of all optimizers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import jaxtyping
+import pytest
+from policy.tiny import tiny_agent
+from search.conformance import RingConformance
+
+from go_rl.core import Optimizer, Problem
+from go_rl.policy.policy_search import PolicySearch
+from go_rl.train.config import FineTuneConfig
+from go_rl.train.fine_tune import FineTuned
+
+
+@pytest.fixture(autouse=True)
+def unchecked_types() -> Iterator[None]:
+    """Type checks cost more than the work on tiny problems."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
+
+
+class TestPolicyByOrder(RingConformance):
+    def make(self, problem: Problem) -> Optimizer:
+        return PolicySearch(tiny_agent(), "order")
+
+
+class TestPolicyByPlacement(RingConformance):
+    def make(self, problem: Problem) -> Optimizer:
+        return PolicySearch(tiny_agent(), "placement")
+
+
+class TestFineTunedByOrder(RingConformance):
+    def make(self, problem: Problem) -> Optimizer:
+        return FineTuned(tiny_agent(), "order", FineTuneConfig(batch=16))
+
+
+class TestFineTunedByPlacement(RingConformance):
+    def make(self, problem: Problem) -> Optimizer:
+        return FineTuned(tiny_agent(), "placement", FineTuneConfig(batch=16))
