@@ -24,6 +24,9 @@ from go_rl.solvers import Samples
 FAILURE_REWARD = -2.0
 """Reward of a proposal without a usable plan: as if it were e^2 times slower than the heuristic."""
 
+LEAST = 1e-300
+"""Seconds below which logarithms are not taken."""
+
 
 @dataclass(frozen=True, eq=False)
 class Rollouts:
@@ -117,8 +120,9 @@ class PartitionRollouts:
         return Priced(samples.device, np.where(good, seconds, np.inf), status)
 
     def _rollouts(self, priced: Priced, possible: np.ndarray | None = None) -> Rollouts:
-        with np.errstate(divide="ignore"):
-            gain = np.log(self.baseline_seconds) - np.log(np.maximum(priced.seconds, 1e-300))
+        gain = np.log(max(self.baseline_seconds, LEAST)) - np.log(np.maximum(priced.seconds, LEAST))
+        if self.baseline_seconds == 0:  # nothing costs anything: no worse than a failure
+            gain = np.maximum(gain, self.failure_reward)
         reward = np.where(priced.ok, gain, self.failure_reward)
         return Rollouts(priced, reward, priced.device[:, self._leader], possible)
 

@@ -137,6 +137,16 @@ def test_one_node():
     assert rollouts.sample(uniform(rollouts, 2), 0).reward.tolist() == [0.0, 0.0]
 
 
+def test_where_nothing_costs_anything_rewards_are_finite():
+    """The heuristic takes no time: a plan that takes none earns 0, one with traffic a failure."""
+    problem = ring_problem(4, [(0, 1), (1, 2), (2, 3)], 2, seconds=[0.0] * 4, edge_bytes=1.0)
+    rollouts = make(problem)
+    rollouts.baseline_seconds = 0.0  # as if the heuristic had found the first plan
+    found = rollouts.fix(np.array([[0, 0, 0, 0], [0, 0, 1, 1]]), uniform(rollouts, 2), 0)
+    assert found.priced.seconds.tolist() == [0.0, 1.0]
+    assert found.reward.tolist() == [0.0, FAILURE_REWARD]
+
+
 def test_identical_nodes_without_edges():
     rollouts = make(ring_problem(6, [], 3))
     found = rollouts.orders(np.zeros((1, 6)), 0)
