@@ -13,10 +13,11 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float, Float64, Int, Int16
 
-from go_rl.core import EnvironmentUseError, Problem
+from go_rl.core import EnvironmentUseError, Problem, Status, legal
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.search.cut_scores import Priced, price_scores
 from go_rl.search.greedy import greedy_partition
+from go_rl.search.linear_dp import SQUEEZE
 from go_rl.search.ring_workspace import RingWorkspace, ring_workspace
 from go_rl.simulate.bitset import membership
 from go_rl.solvers import Samples
@@ -72,11 +73,17 @@ class PartitionRollouts:
         unit_of, leader = self.workspace.units.unit_of, self.workspace.solver.instance.leader
         return leader[unit_of >= 0]
 
-    def orders(self, scores: Float[np.ndarray, "B U"], seed: int, squeeze: float = 1.0) -> Rollouts:
-        """Cut the list schedule of [B, U] scores by dynamic programming; see `price_scores`."""
+    def orders(self, scores: Float[np.ndarray, "B U"], seed: int) -> Rollouts:
+        """Cut the list schedule of [B, U] scores by dynamic programming.
+
+        Once all plans of a batch have run out of memory, later ones keep more room beside weights.
+        """
         self._check_units(scores, "scores")
         values = scores.astype(np.float64)
-        priced = price_scores(self.workspace, values, seed, squeeze=squeeze)
+        priced = price_scores(self.workspace, values, seed, squeeze=self._squeeze)
+        overfull = priced.status == STATUS_CODES.index(Status.OUT_OF_MEMORY)
+        if overfull.any() and not priced.ok.any():
+            self._squeeze *= SQUEEZE
         return self._rollouts(priced)
 
     def sample(self, log_probs: Float[np.ndarray, "B U k"], seed: int) -> Rollouts:
@@ -104,6 +111,18 @@ class PartitionRollouts:
         proposal = self._nodes(chip.astype(np.int16))
         fixed = self.workspace.solver.fix(proposal, self._nodes(log_probs), seed)
         return self._rollouts(self._price(fixed))
+
+    def unsolved(self, chip: Int[np.ndarray, "B U"]) -> Rollouts:
+        """Price [B, U] chips as they are; what breaks a rule fails. What the solver is worth."""
+        self._check_units(chip, "chips")
+        device = self._nodes(chip.astype(np.int16))
+        seconds, codes = self.workspace.pricer.price(device)
+        copies = [self.workspace.pricer.replicas(row) for row in device]
+        homes = [self.workspace.pricer.place(row)[0] for row in device]
+        broken = [bool(legal(self.problem, *plan)) for plan in zip(homes, copies, strict=True)]
+        failed = np.array(broken) | ~np.array([STATUS_CODES[int(code)].ok for code in codes])
+        status = np.where(broken, STATUS_CODES.index(Status.GAVE_UP), codes).astype(np.int8)
+        return self._rollouts(Priced(device, np.where(failed, np.inf, seconds), status))
 
     def _nodes(self, rows: np.ndarray) -> np.ndarray:
         """Spread [B, U, ...] rows over nodes; nodes that no unit holds get zeros."""

@@ -15,7 +15,7 @@ WORKERS = ("local", "ray")
 """Where samples are solved and priced."""
 
 
-SOLVER_MODES = ("sample", "fix")
+SOLVER_MODES = ("sample", "fix", "none")
 """How placements go through the solver."""
 
 

@@ -1,0 +1,107 @@
+"""Ray workers: each solves and prices batches of samples; the network stays in this process.
+
+An optional extra: ``pip install 'go_rl[ray]'``. A worker keeps the solvers of the problems that it
+has met. Batches come back in the order in which they were asked for, so that the baseline learns
+from them in that order, and results equal those of one process.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from go_rl.core import MissingDependencyError, Problem, TrainingError
+from go_rl.policy.agent import Agent
+from go_rl.train.baseline import RunningBaseline
+from go_rl.train.collect import (
+    Answer,
+    Case,
+    Collected,
+    Question,
+    answer,
+    assemble,
+    propose,
+    question,
+)
+from go_rl.train.config import SampleConfig
+from go_rl.train.workers import Collector
+
+
+class RolloutWorker:
+    """What runs in a worker."""
+
+    def __init__(self) -> None:
+        self._cases: dict[str, Case] = {}
+
+    def learn(self, name: str, problem: Problem) -> None:
+        """Keep a problem."""
+        self._cases[name] = Case(name, problem)
+
+    def answer(self, name: str, asked: Question) -> Answer:
+        """Solve and price one batch of a known problem."""
+        return answer(self._cases[name].rollouts, asked)
+
+
+def ray_collector(workers: int | None = None) -> Collector:
+    """Return a collector that shares batches out over Ray workers; None: one for each core.
+
+    Raises:
+        MissingDependencyError: Ray is not installed.
+        TrainingError: a worker died; start the run again to resume from its last checkpoint.
+    """
+    try:
+        import ray  # pyright: ignore[reportMissingImports]
+    except ImportError as error:
+        raise MissingDependencyError(
+            "--workers ray needs Ray; install it with: pip install 'go_rl[ray]'"
+        ) from error
+    if not ray.is_initialized():
+        ray.init(include_dashboard=False, log_to_driver=False, configure_logging=False)
+    actor: Any = ray.remote(RolloutWorker)
+    pool = [actor.options(num_cpus=1).remote() for _ in range(workers or os.cpu_count() or 1)]
+    known: set[tuple[int, str]] = set()
+
+    def ask(case: Case, asked: Question) -> Any:
+        """Send a batch to the worker that has the problem's solver."""
+        number = sum(case.name.encode()) % len(pool)
+        if (number, case.name) not in known:
+            pool[number].learn.remote(case.name, case.problem)
+            known.add((number, case.name))
+        return pool[number].answer.remote(case.name, asked)
+
+    def run(
+        agent: Agent,
+        cases: Sequence[Case],
+        config: SampleConfig,
+        baseline: RunningBaseline,
+        seeds: Sequence[int],
+    ) -> list[Collected]:
+        pairs = list(zip(cases, seeds, strict=True))
+        drawn = [propose(agent, case, config, seed) for case, seed in pairs]
+        pending = [
+            ask(case, question(d, case, config, seed))
+            for d, (case, seed) in zip(drawn, pairs, strict=True)
+        ]
+        found = _gather(ray, pending, cases)
+        return [
+            assemble(d, f, case, config, baseline)
+            for d, f, case in zip(drawn, found, cases, strict=True)
+        ]
+
+    return run
+
+
+def _gather(ray: Any, pending: list[Any], cases: Sequence[Case]) -> list[Answer]:
+    found: list[Answer] = []
+    for case, reference in zip(cases, pending, strict=True):
+        try:
+            found.append(ray.get(reference))
+        except ray.exceptions.RayActorError as error:
+            raise TrainingError(
+                f"a Ray worker died while it worked on {case.name!r}; start the run again to "
+                "resume from its last checkpoint, with fewer workers if memory ran out"
+            ) from error
+        except ray.exceptions.RayTaskError as error:
+            raise TrainingError(f"a Ray worker failed on {case.name!r}: {error.cause}") from error
+    return found
