@@ -36,7 +36,7 @@ class FineTuned:
     """``order``: scores, cut by dynamic programming; ``placement``: chips, through the solver."""
     config: FineTuneConfig = field(default_factory=FineTuneConfig)
     solver: str = "sample"
-    """How placements go through the solver: ``sample`` or ``fix``."""
+    """How placements go through the solver: ``sample``, ``fix`` or ``none``."""
     samples: int | None = None
     """Samples, instead of what the budget says; None: the budget decides."""
     name: str = "finetuned"
