@@ -3,8 +3,8 @@
 Run: ``python experiments/mcm_ablations.py``. Every variant learns from untrained weights on test
 graphs of the zoo (36 chips, strict rules, memory off) with equal samples. ``order`` variants drop a
 part of the network; ``placement`` variants change how chips go through the solver: SAMPLE, FIX, or
-not at all, where a proposal that breaks a rule fails. Pretraining each variant would cost hours each;
-this shows what a part is worth where a policy learns on the graph itself.
+not at all, where a proposal that breaks a rule fails. Pretraining every variant would cost
+hours; this shows what a part is worth where a policy learns on the graph itself.
 """
 
 from __future__ import annotations
@@ -97,8 +97,8 @@ def _report(comparison: Comparison, options: Options) -> str:
     out.write(
         f"# Ablations\n\nLearning from scratch on {len(options.graphs)} test graphs "
         f"({', '.join(options.graphs)}), ring36, strict rules, {options.samples} samples, "
-        f"{options.seeds} seeds; {hours:.1f} hours on two shared cores. Throughput over the compiler "
-        "heuristic, geometric mean; every curve starts at the heuristic's plan, 1.\n\n"
+        f"{options.seeds} seeds; {hours:.1f} hours on two shared cores. Throughput over the "
+        "compiler heuristic, geometric mean; every curve starts at the heuristic's plan, 1.\n\n"
     )
     summary = summarise(comparison)
     counts = [i for i, n in enumerate(summary.samples) if n in (10, 50, 100)]

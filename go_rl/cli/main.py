@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
+from pathlib import Path
 from typing import Annotated
 
 import tyro
@@ -50,6 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv == ["--version"]:
         sys.stdout.write(f"go-rl {version('go_rl')}\n")
         return OK
+    _keep_compiled_programs()
     try:
         return _run(_parse(argv))
     except GoRLError as error:
@@ -62,6 +64,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader of the pipe has left; the interpreter must not complain when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return OK
+
+
+def _keep_compiled_programs() -> None:
+    """Let JAX keep what it compiles in the user's cache folder, unless told another one."""
+    home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(home) / "go_rl" / "jax"))
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.5")
 
 
 def _parse(argv: list[str]) -> object:
