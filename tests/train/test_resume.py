@@ -91,14 +91,14 @@ def test_the_weights_file_holds_the_best_validation(runs):
 
 
 def test_another_configuration_does_not_go_on(runs, monkeypatch):
-    monkeytoy_zoo(patch)
+    toy_zoo(monkeypatch)
     (whole, _), _, _ = runs
     with pytest.raises(CheckpointError, match="another configuration"):
         pretrain(replace(CONFIG, seed=1), whole)
 
 
 def test_a_reward_that_is_not_finite_stops_the_run_before_it_is_saved(tmp_path, monkeypatch):
-    monkeytoy_zoo(patch)
+    toy_zoo(monkeypatch)
 
     def spoil(agent, cases: list[Case], config, baseline, seeds):
         raise TrainingError("case 'chain': a order earned nan")
