@@ -95,11 +95,16 @@ def large_graph() -> OpGraph:
     builder = GraphBuilder(f"{DOUBLED}-doubled")
     for copy in range(2):
         for i in range(half):
+            name, kind = f"{copy}/{graph.names[i]}", OpKind(int(graph.kind[i]))
             node = Node(
-                f"{copy}/{graph.names[i]}", graph.op_type[i], OpKind(int(graph.kind[i])), flops=graph.flops[i],
-                bytes_accessed=graph.bytes_accessed[i], output_bytes=graph.output_bytes[i],
+                name,
+                graph.op_type[i],
+                kind,
+                flops=graph.flops[i],
+                bytes_accessed=graph.bytes_accessed[i],
+                output_bytes=graph.output_bytes[i],
                 weight_bytes=graph.weight_bytes[i],
-            )  # fmt: skip
+            )
             builder.add_node(node)
     inside = np.flatnonzero((graph.senders < half) & (graph.receivers < half))
     for copy in range(2):

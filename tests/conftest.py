@@ -14,6 +14,12 @@ import numba
 import pytest
 from stale_kernels import drop_stale_kernels
 
+# Tests compile far more than they compute. JAX reads this when it first meets a device.
+os.environ.setdefault(
+    "XLA_FLAGS",
+    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
+    "--xla_cpu_multi_thread_eigen=false",
+)
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "go_rl"
 

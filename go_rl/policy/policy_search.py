@@ -65,7 +65,8 @@ class PolicySearch:
         if start_from_heuristic(rollouts, incumbent, seed):
             padded = padded_graph(workspace)
             graph, rounds = (padded, agent.encode(padded)), 0
-            while not progress.spent and progress.samples < DEFAULT_SAMPLES:
+            most = budget.samples or DEFAULT_SAMPLES
+            while not progress.spent and progress.samples < most:
                 size = int(min(BATCH, progress.remaining_samples))
                 noise = np.ones(BATCH, np.float32)
                 noise[0] = float(rounds > 0)

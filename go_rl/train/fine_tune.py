@@ -91,7 +91,8 @@ class FineTuned:
         size, baseline, rounds = self.config.batch, RunningBaseline(), 0
         orders = size if self.task == "order" else 0
         samples = SampleConfig(orders, size - orders, self.solver)
-        while not progress.spent and progress.samples < DEFAULT_SAMPLES:
+        most = progress.budget.samples or DEFAULT_SAMPLES
+        while not progress.spent and progress.samples < most:
             now = Agent(agent.config, learner.params)
             found = collect(now, case, samples, baseline, _seed(seed, rounds))
             rollouts = found.order if orders else found.placement

@@ -38,7 +38,6 @@ def test_samples_are_counted_exactly_and_the_heuristic_is_kept(task, which):
         assert plan.curve[-1].samples <= samples
 
 
-@pytest.mark.xfail(strict=True, reason="budgets of more than 1,000 samples stop at 1,000")
 @pytest.mark.parametrize("which", [0, 1])
 def test_a_budget_of_many_samples_is_not_cut(which, monkeypatch):
     """`DEFAULT_SAMPLES` limits a budget of seconds alone."""
