@@ -20,6 +20,7 @@ from go_rl.search.ring_workspace import Incumbent, ring_workspace
 from go_rl.train.baseline import RunningBaseline
 from go_rl.train.collect import Case, collect
 from go_rl.train.config import FineTuneConfig, SampleConfig
+from go_rl.train.devices import on_all_devices, split_samples
 from go_rl.train.ppo import Learner, new_learner, update
 
 DEFAULT_SAMPLES = 1_000
@@ -100,7 +101,12 @@ class FineTuned:
             wanted = int(min(size, progress.remaining_samples))
             _offer(incumbent, rollouts, wanted)
             if not progress.spent:
-                learner, _ = update(agent.policy, self.config.ppo, learner, [found.batch])
+                learner, _ = update(
+                    agent.policy,
+                    self.config.ppo,
+                    on_all_devices(learner),
+                    [split_samples(found.batch)],
+                )
             rounds += 1
         return learner
 

@@ -18,6 +18,7 @@ from go_rl.train.baseline import RunningBaseline
 from go_rl.train.checkpoints import Checkpoints, TrainState
 from go_rl.train.collect import Collected
 from go_rl.train.config import SampleConfig, TrainConfig
+from go_rl.train.devices import on_all_devices, split_samples
 from go_rl.train.ppo import Metrics, new_learner, update
 from go_rl.train.problems import Problems
 from go_rl.train.run_log import RunLog
@@ -94,7 +95,10 @@ def _advance(state: TrainState, problems: Problems, collector: Collector, log: R
     names = ", ".join(case.name for case in cases)
     try:
         state.learner, metrics = update(
-            Policy(config.policy), config.ppo, state.learner, [c.batch for c in found]
+            Policy(config.policy),
+            config.ppo,
+            on_all_devices(state.learner),
+            [split_samples(c.batch) for c in found],
         )
     except TrainingError as error:
         raise TrainingError(f"update {state.step} on {names}: {error}") from error

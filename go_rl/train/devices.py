@@ -1,0 +1,54 @@
+"""Data parallelism: the samples of a batch are spread over all devices, the rest is copied."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import jax
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from go_rl.train.ppo import Batch, Learner
+
+T = TypeVar("T")
+AXIS = "samples"
+
+
+def split_samples(batch: Batch) -> Batch:
+    """Return the batch with its samples spread over `jax.devices()`; with one device, unchanged.
+
+    A batch whose samples do not divide by the number of devices is copied to all of them.
+    """
+    if jax.device_count() == 1:
+        return batch
+    order, placement = batch.order, batch.placement
+    if order is not None:
+        order = jax.tree.map(_split, order)
+    if placement is not None:
+        chosen, possible, gain = (
+            _split(x) for x in (placement.chosen, placement.possible, placement.advantage)
+        )
+        placement = placement._replace(
+            place=copied(placement.place), chosen=chosen, possible=possible, advantage=gain
+        )
+    graph, real, chips = copied((batch.graph, batch.real, batch.chips))
+    return Batch(graph, real, chips, order, placement)
+
+
+def on_all_devices(learner: Learner) -> Learner:
+    """Return the learner with a copy on every device."""
+    return learner if jax.device_count() == 1 else copied(learner)
+
+
+def copied(tree: T) -> T:
+    """Return a pytree with a copy of each array on every device."""
+    return jax.device_put(tree, NamedSharding(_mesh(), PartitionSpec()))
+
+
+def _split(array: jax.Array) -> jax.Array:
+    spec = PartitionSpec(AXIS) if array.shape[0] % jax.device_count() == 0 else PartitionSpec()
+    return jax.device_put(array, NamedSharding(_mesh(), spec))
+
+
+def _mesh() -> Mesh:
+    return Mesh(np.array(jax.devices()), (AXIS,))
