@@ -22,6 +22,7 @@ from go_rl.core.plan import write_text
 from go_rl.policy.agent import new_agent
 from go_rl.policy.config import PolicyConfig
 from go_rl.report.comparison import write_comparison
+from go_rl.train.config import FineTuneConfig
 from go_rl.train.evaluate import Comparison, EvaluateConfig, evaluate
 from go_rl.train.fine_tune import FineTuned
 from go_rl.train.summary import summarise
@@ -29,6 +30,7 @@ from go_rl.train.summary import summarise
 RESULTS = Path(__file__).parent / "results"
 NAME = "mcm_ablations"
 WHOLE = PolicyConfig()
+UNTRAINED = FineTuneConfig(widen=1.0)
 NETWORKS = {
     "order": WHOLE,
     "order, no GraphSAGE": replace(WHOLE, sage_layers=0),
@@ -66,11 +68,11 @@ def variants() -> dict[str, Callable[[], Optimizer]]:
 
 
 def _order(config: PolicyConfig, label: str) -> Optimizer:
-    return FineTuned(new_agent(config, 0), name=label)
+    return FineTuned(new_agent(config, 0), config=UNTRAINED, name=label)
 
 
 def _placement(mode: str, label: str) -> Optimizer:
-    return FineTuned(new_agent(WHOLE, 0), "placement", solver=mode, name=label)
+    return FineTuned(new_agent(WHOLE, 0), "placement", UNTRAINED, solver=mode, name=label)
 
 
 def main(options: Options) -> None:

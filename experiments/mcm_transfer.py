@@ -1,6 +1,6 @@
 """Transfer of the policy to unseen graphs: the comparison of the multi-chip-module paper.
 
-Run: ``python experiments/mcm_transfer.py [--samples 400] [--seeds 3]``. Random search, simulated
+Run: ``python experiments/mcm_transfer.py [--samples 200] [--seeds 3]``. Random search, simulated
 annealing, reinforcement learning from scratch, zero-shot and fine-tuned, on the 16 test graphs of
 the zoo, whose families the policy never trained on; 36 chips, strict rules, memory known only after
 compilation, hence off. Every finished run is kept in ``results/mcm_transfer/runs.jsonl``, and a
@@ -24,12 +24,13 @@ import tyro
 
 from go_rl.core import Optimizer
 from go_rl.core.plan import write_text
-from go_rl.policy.agent import new_agent
+from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.config import PolicyConfig
 from go_rl.policy.policy_search import PolicySearch
 from go_rl.report.comparison import comparison_figure, write_comparison
 from go_rl.report.figures import save_figure
 from go_rl.train.comparison import change_points, reach_value, samples_to_reach, throughput_curve
+from go_rl.train.config import FineTuneConfig
 from go_rl.train.evaluate import Comparison, EvaluateConfig, evaluate
 from go_rl.train.fine_tune import FineTuned
 from go_rl.train.run_store import Run
@@ -51,7 +52,7 @@ class Options:
     """Graphs, or splits of the zoo."""
     package: str = "ring36"
     """Hardware."""
-    samples: int = 400
+    samples: int = 200
     """Plans of each run."""
     seeds: int = 3
     """Runs of each method on each graph."""
@@ -70,13 +71,17 @@ def methods() -> dict[str, Callable[[], Optimizer]]:
         "random": _random,
         "annealing": _annealing,
         "untrained": lambda: PolicySearch(untrained, name="untrained"),
-        "scratch": lambda: FineTuned(untrained, name="scratch"),
+        "scratch": lambda: _scratch(untrained, "order"),
         "zero-shot": lambda: PolicySearch(name="zero-shot"),
         "finetuned": FineTuned,
-        "scratch, placement": lambda: FineTuned(untrained, "placement", name="scratch-placement"),
+        "scratch, placement": lambda: _scratch(untrained, "placement"),
         "zero-shot, placement": lambda: PolicySearch(task="placement", name="policy-placement"),
         "finetuned, placement": lambda: FineTuned(task="placement", name="finetuned-placement"),
     }
+
+
+def _scratch(untrained: Agent, task: str) -> Optimizer:
+    return FineTuned(untrained, task, FineTuneConfig(widen=1.0), name="scratch")
 
 
 def _random() -> Optimizer:

@@ -81,6 +81,17 @@ def padded_graph(workspace: RingWorkspace) -> Padded:
     return pad(observe(workspace))
 
 
+def widened(agent: Agent, factor: float) -> Agent:
+    """Return the agent with ``factor`` times the standard deviation of its graph-level decisions.
+
+    A pretrained policy is sure of itself; a graph that it has never seen deserves more doubt.
+    """
+    params = jax.tree.map(jnp.asarray, agent.params)
+    spread = params["params"]["order"]["mix_spread"]
+    spread["bias"] = spread["bias"] + jnp.log(jnp.float32(factor))
+    return Agent(agent.config, params)
+
+
 def new_agent(config: PolicyConfig, seed: int) -> Agent:
     """Return an untrained agent."""
     key = jax.random.key(seed)

@@ -22,6 +22,9 @@ BATCH = 16
 """Samples drawn at a time; the first of all is the policy's likeliest decision."""
 DEFAULT_SAMPLES = 1_000
 """Samples when the budget counts seconds only: an upper limit."""
+DOUBT = (1.0, 2.0, 1.0, 4.0)
+"""Factors on the standard deviations of successive samples: a pretrained policy is sure of itself,
+and a graph that it has never seen deserves some doubt. For orders only."""
 LIKELIEST = 20.0
 """Inverse temperature of SAMPLE where the likeliest decision is asked for."""
 
@@ -69,7 +72,9 @@ class PolicySearch:
             while not progress.spent and progress.samples < most:
                 size = int(min(BATCH, progress.remaining_samples))
                 noise = np.ones(BATCH, np.float32)
-                noise[0] = float(rounds > 0)
+                if self.task == "order":
+                    noise = np.resize(np.array(DOUBT, np.float32), BATCH)
+                noise[0] = min(rounds, 1)
                 number = seed * 1_000_003 + rounds
                 priced = draw(agent, rollouts, graph, self.task, noise, number).priced
                 incumbent.offer_all(priced.device[:size], priced.seconds[:size])

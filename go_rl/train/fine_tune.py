@@ -11,7 +11,7 @@ import numpy as np
 
 from go_rl.core import Budget, Plan, Problem, Progress, SearchError
 from go_rl.envs.partition_rollouts import PartitionRollouts, Rollouts
-from go_rl.policy.agent import Agent
+from go_rl.policy.agent import Agent, widened
 from go_rl.policy.names import DEFAULT_WEIGHTS
 from go_rl.policy.policy_search import draw, start_from_heuristic
 from go_rl.policy.task_head import TASKS
@@ -59,7 +59,7 @@ class FineTuned:
         Raises:
             TrainingError: a reward or gradient is not finite.
         """
-        agent = self.agent or load_weights(DEFAULT_WEIGHTS).agent
+        agent = widened(self.agent or load_weights(DEFAULT_WEIGHTS).agent, self.config.widen)
         workspace = ring_workspace(problem)
         progress = Progress(budget if self.samples is None else Budget(samples=self.samples))
         incumbent = Incumbent(workspace, progress)

@@ -8,6 +8,7 @@ from go_rl.core import Optimizer
 from go_rl.policy.agent import new_agent
 from go_rl.policy.config import PolicyConfig
 from go_rl.policy.policy_search import PolicySearch
+from go_rl.train.config import FineTuneConfig
 from go_rl.train.fine_tune import FineTuned
 
 UNTRAINED_SEED = 0
@@ -16,7 +17,7 @@ UNTRAINED_SEED = 0
 
 def _untrained(task: str, name: str) -> Optimizer:
     agent = new_agent(PolicyConfig(), UNTRAINED_SEED)
-    return FineTuned(agent, task, name=name)
+    return FineTuned(agent, task, FineTuneConfig(widen=1.0), name=name)
 
 
 LEARNED: dict[str, Callable[[], Optimizer]] = {
