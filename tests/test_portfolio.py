@@ -76,7 +76,7 @@ def test_auto_stops_when_the_gap_is_closed():
 def test_auto_goes_on_while_there_is_a_gap_and_betters_the_heuristic():
     """The fill by thirds cuts 4 1 1 4 1 1 into loads of 4, 2 and 6; 5, 5 and 2 is possible."""
     result = run(chain(seconds=[4.0, 1, 1, 4, 1, 1], memory=False), budget=FEW)
-    assert [p.optimizer for p in result.plans][:2] == ["greedy", "linear-dp"]
+    assert [p.optimizer for p in result.plans][:2] == ["greedy", "policy"]
     assert (result.plans[0].value, result.best.value) == (6.0, 5.0)
     assert result.improvement(result.best) == 1.2
     assert result.best.gap < 1e-3
