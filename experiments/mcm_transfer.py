@@ -3,8 +3,8 @@
 Run: ``python experiments/mcm_transfer.py [--samples 200] [--seeds 3]``. Random search, simulated
 annealing, reinforcement learning from scratch, zero-shot and fine-tuned, on the 16 test graphs of
 the zoo, whose families the policy never trained on (learners on those of at most
-``--learner-nodes`` nodes); 36 chips, strict rules, memory known only after compilation, hence off. Every
-finished run is kept in ``results/mcm_transfer/runs.jsonl``, and a second start goes on from there.
+``--learner-nodes`` nodes); 36 chips, strict rules, memory known only after compilation, hence off.
+Every finished run is kept in ``results/mcm_transfer/runs.jsonl``; a second start goes on there.
 
 The paper's thresholds (1.60, 1.70, 1.80 times the compiler heuristic's throughput) are 75, 87.5 and
 100 % of what its learner gained from scratch; the second table uses the same shares of our
