@@ -51,9 +51,9 @@ SOLVERS = {
 class Options:
     """Command line of this experiment."""
 
-    graphs: tuple[str, ...] = ("unet", "dlrm-kaggle", "convdraw", "bert-medium", "inception-v3")
+    graphs: tuple[str, ...] = ("dlrm-kaggle", "dlrm-rm2", "convdraw", "bert-medium")
     """Graphs of the zoo."""
-    samples: int = 150
+    samples: int = 100
     """Plans of each run."""
     seeds: int = 2
     """Runs of each variant on each graph."""
