@@ -30,7 +30,7 @@ from go_rl.train.summary import summarise
 RESULTS = Path(__file__).parent / "results"
 NAME = "mcm_ablations"
 WHOLE = PolicyConfig()
-UNTRAINED = FineTuneConfig(widen=1.0)
+UNTRAINED = FineTuneConfig(widen=1.0, first=1)
 NETWORKS = {
     "order": WHOLE,
     "order, no GraphSAGE": replace(WHOLE, sage_layers=0),

@@ -86,7 +86,7 @@ def methods() -> dict[str, Callable[[], Optimizer]]:
 
 
 def _scratch(untrained: Agent, task: str) -> Optimizer:
-    return FineTuned(untrained, task, FineTuneConfig(widen=1.0), name="scratch")
+    return FineTuned(untrained, task, FineTuneConfig(widen=1.0, first=1), name="scratch")
 
 
 def _random() -> Optimizer:

@@ -82,12 +82,16 @@ class FineTuneConfig:
     ppo: PPOConfig = field(default_factory=lambda: PPOConfig(learning_rate=1e-3, epochs=4))
     """The learner."""
 
-    widen: float = 2.0
+    widen: float = 4.0
     """Factor on the spread of graph-level decisions before learning starts."""
+    first: int = 10
+    """Samples of the policy as it came, its likeliest decision first, before all that."""
 
     def __post_init__(self) -> None:
         if self.batch < 2:
             raise TrainingError(f"fine-tuning: batch must be >= 2, not {self.batch}")
+        if self.first < 1:
+            raise TrainingError(f"fine-tuning: first must be >= 1, not {self.first}")
         if not self.widen > 0:
             raise TrainingError(f"fine-tuning: widen must be > 0, not {self.widen}")
 

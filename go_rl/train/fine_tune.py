@@ -29,7 +29,7 @@ DEFAULT_SAMPLES = 1_000
 
 @dataclass(frozen=True, eq=False)
 class FineTuned:
-    """`Optimizer`: the heuristic's plan, the policy's likeliest, then PPO on this graph alone."""
+    """`Optimizer`: the heuristic's plan, a few of the policy as it came, then PPO on this graph."""
 
     agent: Agent | None = None
     """Where learning starts; None: the weights that ship with the package."""
@@ -59,7 +59,8 @@ class FineTuned:
         Raises:
             TrainingError: a reward or gradient is not finite.
         """
-        agent = widened(self.agent or load_weights(DEFAULT_WEIGHTS).agent, self.config.widen)
+        given = self.agent or load_weights(DEFAULT_WEIGHTS).agent
+        agent = widened(given, self.config.widen)
         workspace = ring_workspace(problem)
         progress = Progress(budget if self.samples is None else Budget(samples=self.samples))
         incumbent = Incumbent(workspace, progress)
@@ -67,18 +68,20 @@ class FineTuned:
         case.rollouts = PartitionRollouts(problem, workspace=workspace)
         learner = new_learner(agent.params, self.config.ppo)
         if start_from_heuristic(case.rollouts, incumbent, seed):
-            self._likeliest(agent, case, incumbent, progress, seed)
+            self._as_given(given, case, incumbent, progress, seed)
             learner = self._learn(agent, learner, case, (incumbent, progress), seed)
         plan = workspace.plan(incumbent.best, self.name, seed, progress)
         return plan, Agent(agent.config, learner.params)
 
-    def _likeliest(
+    def _as_given(
         self, agent: Agent, case: Case, incumbent: Incumbent, progress: Progress, seed: int
     ) -> None:
         if not progress.spent:
             graph = (case.padded, agent.encode(case.padded))
-            silent = np.zeros(1, np.float32)
-            _offer(incumbent, draw(agent, case.rollouts, graph, self.task, silent, seed), 1)
+            noise = np.ones(self.config.first, np.float32)
+            noise[0] = 0.0
+            found = draw(agent, case.rollouts, graph, self.task, noise, seed)
+            _offer(incumbent, found, int(min(len(noise), progress.remaining_samples)))
 
     def _learn(
         self,

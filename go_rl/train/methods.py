@@ -17,7 +17,7 @@ UNTRAINED_SEED = 0
 
 def _untrained(task: str, name: str) -> Optimizer:
     agent = new_agent(PolicyConfig(), UNTRAINED_SEED)
-    return FineTuned(agent, task, FineTuneConfig(widen=1.0), name=name)
+    return FineTuned(agent, task, FineTuneConfig(widen=1.0, first=1), name=name)
 
 
 LEARNED: dict[str, Callable[[], Optimizer]] = {
