@@ -42,7 +42,7 @@ from go_rl.train.run_store import (
     outcome,
 )
 
-WARM_UP_SAMPLES = 12
+WARM_UP_SAMPLES = 32
 """Samples of the run that compiles a learned method, before its timed runs."""
 
 
@@ -72,7 +72,7 @@ def evaluate(
     """Run every method on every problem with every seed, each with the same budget.
 
     Kernels are compiled, and solver, pricer and heuristic's plan of a problem made, before anything
-    is timed; a learned method first runs for a dozen samples, and that time is reported apart.
+    is timed; a learned method first runs for 32 samples, and that time is reported apart.
     Annealing starts from the compiler heuristic's plan, the policies' first sample.
 
     Args:

@@ -17,11 +17,9 @@ from go_rl.policy.config import SEGMENT_UNIT, PolicyConfig
         ({"hidden": 0}, "hidden must be a whole number >= 1, not 0"),
         ({"hidden": 10, "heads": 4}, "hidden 10 must be a multiple of heads 4"),
         ({"sage_layers": -1}, "sage_layers must be a whole number >= 0, not -1"),
-        ({"attention_layers": 1.5}, "attention_layers must be a whole number >= 0, not 1.5"),
         ({"iterations": 0}, "iterations must be a whole number >= 1, not 0"),
         ({"segment": 0}, "segment must be a whole number >= 1, not 0"),
         ({"segment": 96}, f"segment must divide {SEGMENT_UNIT}, not 96"),
-        ({"decoder_width": "wide"}, "decoder_width must be a whole number >= 1, not 'wide'"),
     ],
 )
 def test_a_configuration_is_checked_field_by_field(change, message):

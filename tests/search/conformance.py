@@ -38,6 +38,8 @@ class OptimizerConformance:
     objective: ClassVar[Objective] = Objective.RING
     sampled: ClassVar[bool] = True
     """False: the method ignores samples and always takes seconds (CP-SAT)."""
+    slack_seconds: ClassVar[float] = 3.0
+    """What a method may take beyond its limit; compilation included."""
 
     def make(self, problem: Problem) -> Optimizer:
         raise NotImplementedError
@@ -115,7 +117,7 @@ class OptimizerConformance:
         self.solve(problem)
         started = time.perf_counter()
         plan = self.make(problem).optimize(problem, Budget(seconds=0.2), 0)
-        assert time.perf_counter() - started < 5 * 0.2 + 3.0
+        assert time.perf_counter() - started < 5 * 0.2 + self.slack_seconds
         self.holds(problem, plan)
         assert plan.evaluation.status.ok
 

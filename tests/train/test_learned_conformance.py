@@ -34,10 +34,14 @@ class TestPolicyByPlacement(RingConformance):
 
 
 class TestFineTunedByOrder(RingConformance):
+    slack_seconds = 90.0
+
     def make(self, problem: Problem) -> Optimizer:
         return FineTuned(tiny_agent(), "order", FineTuneConfig(batch=16))
 
 
 class TestFineTunedByPlacement(RingConformance):
+    slack_seconds = 90.0
+
     def make(self, problem: Problem) -> Optimizer:
         return FineTuned(tiny_agent(), "placement", FineTuneConfig(batch=16))

@@ -44,7 +44,8 @@ def throughputs(agent: Agent, problem: Problem, task: str, optimum: float) -> np
     [("order", three_uneven_chains, 12.0, 1e-2), ("placement", two_chains, 4.0, 5e-3)],
 )
 def test_a_policy_from_scratch_comes_within_five_percent(task, make, optimum, learning_rate):
-    problem, config = make(), FineTuneConfig(16, PPOConfig(learning_rate=learning_rate, epochs=4))
+    learner = PPOConfig(learning_rate=learning_rate, epochs=4)
+    problem, config = make(), FineTuneConfig(16, learner, widen=1.0, first=1)
     plan, learnt = FineTuned(tiny_agent(), task, config).learn(problem, Budget(samples=640), 0)
     before = throughputs(tiny_agent(), problem, task, optimum)
     after = throughputs(learnt, problem, task, optimum)

@@ -15,7 +15,10 @@ from go_rl.train.config import FineTuneConfig, PPOConfig, SampleConfig, TrainCon
     [
         (lambda: SampleConfig(1, 0), "orders 1 and placements 0 must be >= 0 and at least 2"),
         (lambda: SampleConfig(-1, 4), "orders -1 and placements 4"),
-        (lambda: SampleConfig(solver="guess"), "solver must be one of sample, fix, not 'guess'"),
+        (
+            lambda: SampleConfig(solver="guess"),
+            "solver must be one of sample, fix, none, not 'guess'",
+        ),
         (lambda: PPOConfig(learning_rate=0.0), "ppo: learning_rate must be > 0, not 0.0"),
         (lambda: PPOConfig(learning_rate=float("nan")), "ppo: learning_rate must be > 0, not nan"),
         (lambda: PPOConfig(clip=-0.1), "ppo: clip must be > 0, not -0.1"),
