@@ -321,6 +321,6 @@ def _confirmed(problem: Problem, plans: list[Plan]) -> list[Plan]:
             if status.ok
             else "Memory offsets were not found in the time allowed; live bytes fit."
         )
-        plans[i] = replace(plan, notes=(*plan.notes, sentence))
+        plans[i] = replace(plan, notes=tuple(dict.fromkeys((*plan.notes, sentence))))
         break
     return plans
