@@ -93,14 +93,14 @@ def test_finished_runs_are_not_run_again(config, tmp_path):
     calls: list[tuple[int | None, int]] = []
     extra = {"mine": lambda: Counted(calls)}
     first = evaluate(config, tmp_path / "out", methods=extra)
-    assert calls == [(12, 0), (20, 0), (20, 1)]  # the first one compiles
+    assert calls == [(32, 0), (20, 0), (20, 1)]  # the first one compiles
     again = evaluate(config, tmp_path / "out", methods=extra)
     assert (again.runs, again.bounds, len(calls)) == (first.runs, first.bounds, 3)
     more = evaluate(replace(config, seeds=3), tmp_path / "out", methods=extra)
-    assert calls[3:] == [(12, 0), (20, 2)]
+    assert calls[3:] == [(32, 0), (20, 2)]
     assert set(first.runs) < set(more.runs)
     evaluate(replace(config, samples=21), tmp_path / "out", methods=extra)
-    assert calls[5:] == [(12, 0), (21, 0), (21, 1)]
+    assert calls[5:] == [(32, 0), (21, 0), (21, 1)]
 
 
 def test_other_weights_make_other_runs(config, tmp_path):
