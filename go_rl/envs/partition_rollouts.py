@@ -15,12 +15,11 @@ from jaxtyping import Bool, Float, Float64, Int, Int16
 
 from go_rl.core import EnvironmentUseError, Problem, Status, legal
 from go_rl.core.evaluation import STATUS_CODES
-from go_rl.search.cut_scores import Priced, price_scores
+from go_rl.search.cut_scores import Priced, price_samples, price_scores
 from go_rl.search.greedy import greedy_partition
 from go_rl.search.linear_dp import SQUEEZE
 from go_rl.search.ring_workspace import RingWorkspace, ring_workspace
 from go_rl.simulate.bitset import membership
-from go_rl.solvers import Samples
 
 FAILURE_REWARD = -2.0
 """Reward of a proposal without a usable plan: as if it were e^2 times slower than the heuristic."""
@@ -91,7 +90,7 @@ class PartitionRollouts:
         self._check_chips(log_probs)
         drawn = self.workspace.solver.sample(self._nodes(log_probs), seed=seed)
         possible = membership(drawn.mask[:, self._leader], self.workspace.chips)
-        return self._rollouts(self._price(drawn), possible)
+        return self._rollouts(price_samples(self.workspace, drawn), possible)
 
     def fix(
         self,
@@ -110,7 +109,7 @@ class PartitionRollouts:
             )
         proposal = self._nodes(chip.astype(np.int16))
         fixed = self.workspace.solver.fix(proposal, self._nodes(log_probs), seed)
-        return self._rollouts(self._price(fixed))
+        return self._rollouts(price_samples(self.workspace, fixed))
 
     def unsolved(self, chip: Int[np.ndarray, "B U"]) -> Rollouts:
         """Price [B, U] chips as they are; what breaks a rule fails. What the solver is worth."""
@@ -126,17 +125,10 @@ class PartitionRollouts:
 
     def _nodes(self, rows: np.ndarray) -> np.ndarray:
         """Spread [B, U, ...] rows over nodes; nodes that no unit holds get zeros."""
-        block, unit_of = self.workspace.solver.instance.block_of, self.workspace.units.unit_of
-        unit = np.where(block >= 0, unit_of[np.maximum(block, 0)], -1)
+        unit = self.workspace.unit_of_node
         spread = np.zeros((rows.shape[0], len(unit), *rows.shape[2:]), rows.dtype)
         spread[:, unit >= 0] = rows[:, unit[unit >= 0]]
         return spread
-
-    def _price(self, samples: Samples) -> Priced:
-        seconds, codes = self.workspace.pricer.price(samples.device)
-        status = np.where(samples.ok, codes, samples.status).astype(np.int8)
-        good = np.array([STATUS_CODES[int(code)].ok for code in status])
-        return Priced(samples.device, np.where(good, seconds, np.inf), status)
 
     def _rollouts(self, priced: Priced, possible: np.ndarray | None = None) -> Rollouts:
         gain = np.log(max(self.baseline_seconds, LEAST)) - np.log(np.maximum(priced.seconds, LEAST))

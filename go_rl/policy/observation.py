@@ -155,9 +155,7 @@ def _span(units: RingUnits, place: np.ndarray) -> Float64[np.ndarray, "U"]:
 
 def _kinds(workspace: RingWorkspace) -> Float64[np.ndarray, "U K"]:
     """One-hot kind of each unit's dearest node."""
-    problem, instance = workspace.problem, workspace.solver.instance
-    block = instance.block_of
-    unit = np.where(block >= 0, workspace.units.unit_of[np.maximum(block, 0)], -1)
+    problem, unit = workspace.problem, workspace.unit_of_node
     kinds = np.zeros((workspace.units.num_units, len(OpKind)))
     by_work = np.argsort(problem.work, kind="stable")
     dearest = np.zeros(workspace.units.num_units, np.int64)

@@ -10,12 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int, Int8, Int16
+from jaxtyping import Bool, Float64, Int8, Int16
 
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.search.linear_cuts import LinearCuts
 from go_rl.search.orders import list_order
 from go_rl.search.ring_workspace import RingWorkspace
+from go_rl.solvers import Samples
 
 TOLERANCE = 1e-4
 """Relative step at which the bisection over T stops."""
@@ -55,21 +56,24 @@ def price_scores(
     """
     threads = min(threads or os.cpu_count() or 1, len(scores))
     stages = np.zeros((len(scores), workspace.units.num_units), np.int32)
-    found = np.zeros(len(scores), np.bool_)
     _ = workspace.bound, workspace.weight_limit  # built once, before threads ask for them
 
     def share(first: int) -> None:
         for i in range(first, len(scores), threads):
             stage = _cut(workspace, scores[i], squeeze)
             if stage is not None:
-                stages[i], found[i] = stage, True
+                stages[i] = stage
 
     if threads == 1:
         share(0)
     else:
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(share, range(threads)))
-    return _priced(workspace, stages, seed)
+    unit_of = workspace.units.unit_of
+    # A row without a cut proposes everything on the first chip.
+    proposals = np.stack([workspace.nodes_of(stage[unit_of]) for stage in stages])
+    fixed = workspace.solver.fix(proposals, workspace.near(proposals), seed)
+    return price_samples(workspace, fixed)
 
 
 def _cut(
@@ -77,18 +81,15 @@ def _cut(
 ) -> np.ndarray | None:
     units, problem = workspace.units, workspace.problem
     cuts = LinearCuts(units, list_order(units, score), problem.rules.triangle)
-    high = float(units.work.sum() + units.tensor_seconds.sum()) + units.latency or 1.0
     limit, chips = workspace.weight_limit * squeeze, workspace.chips
-    return cuts.best(workspace.bound, high, chips, limit, problem.all_chips, TOLERANCE)[1]
+    return cuts.best(
+        workspace.bound, units.serial_seconds, chips, limit, problem.all_chips, TOLERANCE
+    )[1]
 
 
-def _priced(workspace: RingWorkspace, stages: Int[np.ndarray, "B U"], seed: int) -> Priced:
-    """Repair [B, U] stages and price them; a row of zeros proposes everything on the first chip."""
-    unit_of = workspace.units.unit_of
-    proposals = np.stack([workspace.nodes_of(stage[unit_of]) for stage in stages])
-    fixed = workspace.solver.fix(proposals, workspace.near(proposals), seed)
-    seconds, codes = workspace.pricer.price(fixed.device)
-    ok = fixed.ok
-    status = np.where(ok, codes, fixed.status).astype(np.int8)
+def price_samples(workspace: RingWorkspace, samples: Samples) -> Priced:
+    """Return what the solver's samples cost; a failed one keeps the solver's status."""
+    seconds, codes = workspace.pricer.price(samples.device)
+    status = np.where(samples.ok, codes, samples.status).astype(np.int8)
     good = np.array([STATUS_CODES[int(code)].ok for code in status])
-    return Priced(fixed.device, np.where(good, seconds, np.inf), status)
+    return Priced(samples.device, np.where(good, seconds, np.inf), status)

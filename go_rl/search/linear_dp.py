@@ -39,7 +39,7 @@ def _try_orders(
     workspace: RingWorkspace, progress: Progress, incumbent: Incumbent, seed: int
 ) -> None:
     units, problem = workspace.units, workspace.problem
-    high = float(units.work.sum() + units.tensor_seconds.sum()) + units.latency or 1.0
+    high = units.serial_seconds
     limit = workspace.weight_limit
     for order in candidate_orders(units, seed):
         if progress.spent or progress.samples >= MAX_ORDERS:

@@ -51,6 +51,11 @@ class RingUnits:
         """U."""
         return len(self.work)
 
+    @property
+    def serial_seconds(self) -> float:
+        """Seconds of all work and all tensors one after the other; no plan takes longer."""
+        return float(self.work.sum() + self.tensor_seconds.sum()) + self.latency or 1.0
+
 
 def slowest_seconds(problem: Problem) -> Float64[np.ndarray, "N"]:
     """Return [N] seconds on the slowest chip kind that can run each node; 0 where none can."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import cached_property, lru_cache
 
 import numpy as np
-from jaxtyping import Float64, Int, Int16
+from jaxtyping import Float64, Int, Int16, Int32
 
 from go_rl.core import Evaluation, Plan, Problem, Progress, Status, plan_for
 from go_rl.core.evaluation import STATUS_CODES, failed
 from go_rl.search.ring_bounds import ring_bound
-from go_rl.search.ring_units import RingUnits, bound_units, ring_units, slowest_seconds
+from go_rl.search.ring_units import DROPPED, RingUnits, bound_units, ring_units, slowest_seconds
 from go_rl.simulate import RingPricer
 from go_rl.solvers import RingSolver
 
@@ -38,6 +38,13 @@ class RingWorkspace:
     def units(self) -> RingUnits:
         """Blocks as units of work, priced on the slowest chip kind."""
         return ring_units(self.solver.instance)
+
+    @cached_property
+    def unit_of_node(self) -> Int32[np.ndarray, "N"]:
+        """[N] unit of each node, or `DROPPED`."""
+        block = self.solver.instance.block_of
+        held = np.where(block >= 0, self.units.unit_of[np.maximum(block, 0)], DROPPED)
+        return held.astype(np.int32)
 
     @cached_property
     def relaxed(self) -> RingUnits:
