@@ -27,7 +27,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -55,7 +55,7 @@ from go_rl.policy.config import PolicyConfig
 from go_rl.policy.policy_search import draw
 from go_rl.policy.weights import DEFAULT_WEIGHTS, load_weights
 from go_rl.readers.jax_stages import JaxProgram, jax_program
-from go_rl.search.ring_workspace import RingWorkspace, ring_workspace
+from go_rl.search.ring_workspace import RingWorkspace
 from go_rl.train.fine_tune import FineTuned
 from go_rl.zoo.bert import BertConfig, bert
 
@@ -260,9 +260,9 @@ def _fine_tuned(
     """Return the agent after fine-tuning and the plans it saw; ``limit`` None: none is punished."""
     problem = experiment.problem(chips)
     pricer = CompiledPricer(problem, experiment.bench, limit or 0.0, punish=limit is not None)
-    ring_workspace(problem).pricer = cast(Any, pricer)
+    workspace = RingWorkspace(problem, pricer)
     budget = Budget(samples=experiment.options.finetune)
-    _, learned = FineTuned(agent, task).learn(problem, budget, experiment.options.seed)
+    _, learned = FineTuned(agent, task).learn(problem, budget, experiment.options.seed, workspace)
     return learned, pricer.seen
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Bool, Float64, Int8, Int16, Int64
+from jaxtyping import Float64, Int8, Int16
 
 from go_rl.core import Chip, Evaluation, Links, Package, Problem, Status, Topology
 from go_rl.core.evaluation import STATUS_CODES, failed
@@ -191,7 +191,7 @@ class Drawn:
     largest_bytes: float
 
 
-class CompiledPricer:
+class CompiledPricer(RingPricer):
     """A `RingPricer` that looks at compiled memory: what a search knows only after compiling.
 
     A plan one of whose stages needs more than ``limit`` bytes is out of memory when ``punish``;
@@ -199,21 +199,15 @@ class CompiledPricer:
     """
 
     def __init__(self, problem: Problem, bench: StageBench, limit: float, punish: bool) -> None:
-        self.problem = problem
+        super().__init__(problem)
         self.bench, self.limit, self.punish = bench, limit, punish
         self.seen: list[Drawn] = []
-        self._analytical = RingPricer(problem)
-
-    @property
-    def replicated(self) -> Bool[np.ndarray, "N"]:
-        """[N] see `RingPricer`."""
-        return self._analytical.replicated
 
     def price(
         self, devices: Int16[np.ndarray, "B N"]
     ) -> tuple[Float64[np.ndarray, "B"], Int8[np.ndarray, "B"]]:
         """See `Pricer`."""
-        seconds, codes = self._analytical.price(devices)
+        seconds, codes = super().price(devices)
         for i, device in enumerate(devices):
             if np.isfinite(seconds[i]):
                 largest = self.bench.largest_bytes(device)
@@ -222,12 +216,6 @@ class CompiledPricer:
                     seconds[i] = np.inf
                     codes[i] = STATUS_CODES.index(Status.OUT_OF_MEMORY)
         return seconds, codes
-
-    def place(
-        self, device: Int16[np.ndarray, "N"]
-    ) -> tuple[Int16[np.ndarray, "N"], Int64[np.ndarray, "N"]]:
-        """See `RingPricer`."""
-        return self._analytical.place(device)
 
     def evaluate(self, device: Int16[np.ndarray, "N"]) -> Evaluation:
         """See `Pricer`."""
@@ -238,11 +226,7 @@ class CompiledPricer:
                 self.problem.package.num_chips,
                 f"a compiled stage needs {largest / 1e6:.1f} MB",
             )
-        return self._analytical.evaluate(device)
-
-    def replicas(self, device: Int16[np.ndarray, "N"]) -> dict[int, tuple[int, ...]]:
-        """See `Pricer`."""
-        return self._analytical.replicas(device)
+        return super().evaluate(device)
 
 
 def failure_share(plans: Iterable[Drawn], limit: float) -> float:

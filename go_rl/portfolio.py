@@ -77,11 +77,11 @@ _BY_OBJECTIVE = {
 }
 _AUTO = {
     Objective.RING: (
-        ("policy", 0.15),
+        ("policy", 0.35),
         ("linear-dp", 0.1),
-        ("ideal-dp", 0.2),
-        ("annealing", 0.3),
-        ("exact", 0.25),
+        ("ideal-dp", 0.15),
+        ("annealing", 0.2),
+        ("exact", 0.2),
     ),
     Objective.MAX_LOAD: (("dp", 0.3), ("local-search", 0.7)),
     Objective.LATENCY: (("local-search", 1.0),),
@@ -243,8 +243,8 @@ def _auto(
         optimizer = _method(name, agent)
         if isinstance(optimizer, (Annealing, IdealDP, Exact)) and best.evaluation.status.ok:
             optimizer = replace(optimizer, start=best.device)
-        if isinstance(optimizer, Exact) and not _small_enough(problem):
-            continue
+        if isinstance(optimizer, Exact) and not (_small_enough(problem) and budget.seconds):
+            continue  # CP-SAT counts no samples
         try:
             progress.started += _prepare(optimizer, problem, tell)
         except PolicyError as error:

@@ -23,7 +23,7 @@ from go_rl.core.evaluation import Evaluation, Status
 from go_rl.core.graph_builder import GraphBuilder, Node
 from go_rl.core.op_graph import FREE, NO_DIM, NodeId, OpGraph
 from go_rl.core.op_kind import OpKind
-from go_rl.core.optimizer import Budget, Optimizer, Progress
+from go_rl.core.optimizer import OPEN_SAMPLES, Budget, Optimizer, Progress
 from go_rl.core.package import MAX_DEVICES, Chip, Links, Package, Topology
 from go_rl.core.plan import CurvePoint, Plan, plan_for
 from go_rl.core.plan_rules import Violation, legal
@@ -34,6 +34,7 @@ __all__ = [
     "FREE",
     "MAX_DEVICES",
     "NO_DIM",
+    "OPEN_SAMPLES",
     "RULE_SETS",
     "Budget",
     "CheckpointError",

@@ -10,6 +10,9 @@ from go_rl.core.errors import SearchError
 from go_rl.core.plan import CurvePoint, Plan
 from go_rl.core.problem import Problem
 
+OPEN_SAMPLES = 10_000
+"""Samples of a search without an end of its own when its budget counts seconds only."""
+
 
 @dataclass(frozen=True)
 class Budget:
@@ -47,6 +50,8 @@ class Progress:
     """Counts priced samples against a budget and keeps the best-so-far curve."""
 
     budget: Budget
+    open_samples: int | None = None
+    """Samples when the budget counts seconds only; None: no limit."""
     started: float = field(default_factory=time.perf_counter)
     samples: int = 0
     best: float = float("inf")
@@ -65,7 +70,7 @@ class Progress:
     @property
     def remaining_samples(self) -> float:
         """Samples still allowed (inf when not limited)."""
-        limit = self.budget.samples
+        limit = self.budget.samples or self.open_samples
         return float("inf") if limit is None else float(limit - self.samples)
 
     @property

@@ -8,20 +8,18 @@ import jax
 import numpy as np
 from jaxtyping import Float, Float32
 
-from go_rl.core import Budget, Plan, Problem, Progress, SearchError
+from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress
 from go_rl.envs.partition_rollouts import PartitionRollouts, Rollouts
 from go_rl.policy.agent import Agent, padded_graph
 from go_rl.policy.buckets import Padded
 from go_rl.policy.names import DEFAULT_WEIGHTS
 from go_rl.policy.network import Encoded
-from go_rl.policy.task_head import TASKS
+from go_rl.policy.task_head import check_task
 from go_rl.policy.weights import load_weights
 from go_rl.search.ring_workspace import Incumbent, ring_workspace
 
 BATCH = 16
 """Samples drawn at a time; the first of all is the policy's likeliest decision."""
-DEFAULT_SAMPLES = 1_000
-"""Samples when the budget counts seconds only: an upper limit."""
 DOUBT = (1.0, 2.0, 1.0, 4.0)
 """Factors on the standard deviations of successive samples: a pretrained policy is sure of itself,
 and a graph that it has never seen deserves some doubt. For orders only."""
@@ -40,8 +38,7 @@ class PolicySearch:
     name: str = "policy"
 
     def __post_init__(self) -> None:
-        if self.task not in TASKS:
-            raise SearchError(f"task must be one of {', '.join(TASKS)}, not {self.task!r}")
+        check_task(self.task)
 
     def prepare(self, problem: Problem) -> None:
         """Load the weights and compile for graphs of this size.
@@ -62,14 +59,13 @@ class PolicySearch:
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return the best plan drawn; see `go_rl.core.Optimizer`."""
         agent = self._agent()
-        workspace, progress = ring_workspace(problem), Progress(budget)
+        workspace, progress = ring_workspace(problem), Progress(budget, OPEN_SAMPLES)
         incumbent = Incumbent(workspace, progress)
         rollouts = PartitionRollouts(problem)
         if start_from_heuristic(rollouts, incumbent, seed):
             padded = padded_graph(workspace)
             graph, rounds = (padded, agent.encode(padded)), 0
-            most = budget.samples or DEFAULT_SAMPLES
-            while not progress.spent and progress.samples < most:
+            while not progress.spent:
                 size = int(min(BATCH, progress.remaining_samples))
                 noise = np.ones(BATCH, np.float32)
                 if self.task == "order":

@@ -9,11 +9,18 @@ import flax.linen as nn
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from go_rl.core import SearchError
 from go_rl.policy.config import PolicyConfig
 from go_rl.policy.segmented_attention import SegmentedAttention
 
 TASKS = ("order", "placement")
 """Tasks in the order of the recurrence."""
+
+
+def check_task(task: str) -> None:
+    """Raise `SearchError` unless the policy has the task."""
+    if task not in TASKS:
+        raise SearchError(f"task must be one of {', '.join(TASKS)}, not {task!r}")
 
 
 class TaskHeads(nn.Module):

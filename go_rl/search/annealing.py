@@ -18,8 +18,6 @@ from go_rl.search.ring_workspace import Incumbent, RingWorkspace, ring_workspace
 
 HOT, COLD = 0.1, 0.001
 """First and last temperature, in units of log T_max."""
-DEFAULT_SAMPLES = 20_000
-"""Length of the schedule when the budget counts seconds only and they last."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +58,7 @@ def _energy(seconds: float) -> float:
 
 def _done(progress: Progress) -> float:
     """Share of the budget that is used up."""
-    limit = progress.budget.samples or DEFAULT_SAMPLES
-    share = progress.samples / limit
+    share = progress.samples / (progress.samples + progress.remaining_samples)
     if progress.budget.seconds is not None:
         share = max(share, progress.wall_seconds / progress.budget.seconds)
     return min(1.0, share)

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from go_rl.core import Budget, Plan, Problem, Progress
+from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress
 from go_rl.core.evaluation import STATUS_CODES, failed
+from go_rl.search.cut_scores import price_samples
 from go_rl.search.ring_workspace import Incumbent, ring_workspace
 
 BATCH = 16
 """Samples drawn and priced at a time."""
-DEFAULT_SAMPLES = 10_000
-"""Samples when the budget counts seconds only: an upper limit."""
 
 
 @dataclass(frozen=True)
@@ -24,10 +21,10 @@ class RandomSearch:
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return the best of the samples; see `go_rl.core.Optimizer`."""
-        workspace, progress = ring_workspace(problem), Progress(budget)
+        workspace, progress = ring_workspace(problem), Progress(budget, OPEN_SAMPLES)
         incumbent = Incumbent(workspace, progress)
         rounds = 0
-        while not progress.spent and progress.samples < DEFAULT_SAMPLES:
+        while not progress.spent:
             size = int(min(BATCH, progress.remaining_samples))
             drawn = workspace.solver.sample(batch=size, seed=seed * 1_000_003 + rounds)
             rounds += 1
@@ -36,7 +33,5 @@ class RandomSearch:
                 reason = drawn.detail or status.sentence
                 incumbent.offer(None, failed(status, workspace.chips, reason), size)
                 break
-            values, _ = workspace.pricer.price(drawn.device)
-            values = np.where(drawn.ok, values, np.inf)
-            incumbent.offer_all(drawn.device, values)
+            incumbent.offer_all(drawn.device, price_samples(workspace, drawn).seconds)
         return workspace.plan(incumbent.best, self.name, seed, progress)

@@ -19,10 +19,15 @@ FAITHFUL = 4.0
 
 
 class RingWorkspace:
-    """Solver, pricer, units and bound of one ring problem; parts are built when first used."""
+    """Solver, pricer, units and bound of one ring problem; parts are built when first used.
 
-    def __init__(self, problem: Problem) -> None:
+    A ``pricer`` of one's own replaces the simulator's.
+    """
+
+    def __init__(self, problem: Problem, pricer: RingPricer | None = None) -> None:
         self.problem = problem
+        if pricer is not None:
+            self.pricer = pricer
 
     @cached_property
     def solver(self) -> RingSolver:

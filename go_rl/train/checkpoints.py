@@ -88,6 +88,11 @@ class Checkpoints:
                 f"{self.folder}/{step}: checkpoint of layout {meta.get('version')}, this version "
                 f"reads {VERSION}; start in an empty folder"
             )
+        if missing := {"config", "baseline", "best_score", "curve"} - set(meta):
+            raise CheckpointError(
+                f"{self.folder}/{step}: lacks {', '.join(sorted(missing))}; remove it to resume "
+                "from the one before"
+            )
         if meta["config"] != config.to_json():
             raise CheckpointError(
                 f"{self.folder}: was made with another configuration; resume with the same one, "

@@ -9,22 +9,19 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from go_rl.core import Budget, Plan, Problem, Progress, SearchError
+from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress, SearchError
 from go_rl.envs.partition_rollouts import PartitionRollouts, Rollouts
 from go_rl.policy.agent import Agent, widened
 from go_rl.policy.names import DEFAULT_WEIGHTS
 from go_rl.policy.policy_search import draw, start_from_heuristic
-from go_rl.policy.task_head import TASKS
+from go_rl.policy.task_head import check_task
 from go_rl.policy.weights import load_weights
-from go_rl.search.ring_workspace import Incumbent, ring_workspace
+from go_rl.search.ring_workspace import Incumbent, RingWorkspace, ring_workspace
 from go_rl.train.baseline import RunningBaseline
 from go_rl.train.collect import Case, collect
 from go_rl.train.config import FineTuneConfig, SampleConfig
 from go_rl.train.devices import on_all_devices, split_samples
 from go_rl.train.ppo import Learner, new_learner, update
-
-DEFAULT_SAMPLES = 1_000
-"""Samples when the budget counts seconds only: an upper limit."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +40,7 @@ class FineTuned:
     name: str = "finetuned"
 
     def __post_init__(self) -> None:
-        if self.task not in TASKS:
-            raise SearchError(f"task must be one of {', '.join(TASKS)}, not {self.task!r}")
+        check_task(self.task)
         if self.samples is not None and self.samples < 1:
             raise SearchError(f"fine-tuning: samples must be >= 1, not {self.samples}")
 
@@ -53,16 +49,23 @@ class FineTuned:
         plan, _ = self.learn(problem, budget, seed)
         return plan
 
-    def learn(self, problem: Problem, budget: Budget, seed: int) -> tuple[Plan, Agent]:
+    def learn(
+        self, problem: Problem, budget: Budget, seed: int, workspace: RingWorkspace | None = None
+    ) -> tuple[Plan, Agent]:
         """Return the best plan seen, and the agent after its last update.
+
+        A ``workspace`` with a pricer of its own lets the policy learn from other prices than the
+        simulator's, such as measured ones.
 
         Raises:
             TrainingError: a reward or gradient is not finite.
         """
         given = self.agent or load_weights(DEFAULT_WEIGHTS).agent
         agent = widened(given, self.config.widen)
-        workspace = ring_workspace(problem)
-        progress = Progress(budget if self.samples is None else Budget(samples=self.samples))
+        workspace = workspace or ring_workspace(problem)
+        if self.samples is not None:
+            budget = Budget(samples=self.samples)
+        progress = Progress(budget, OPEN_SAMPLES)
         incumbent = Incumbent(workspace, progress)
         case = Case(problem.graph.name, problem)
         case.rollouts = PartitionRollouts(problem, workspace=workspace)
@@ -95,8 +98,7 @@ class FineTuned:
         size, baseline, rounds = self.config.batch, RunningBaseline(), 0
         orders = size if self.task == "order" else 0
         samples = SampleConfig(orders, size - orders, self.solver)
-        most = progress.budget.samples or DEFAULT_SAMPLES
-        while not progress.spent and progress.samples < most:
+        while not progress.spent:
             now = Agent(agent.config, learner.params)
             found = collect(now, case, samples, baseline, _seed(seed, rounds))
             rollouts = found.order if orders else found.placement

@@ -9,7 +9,7 @@ from policy.tiny import lattice, tiny_agent
 
 from go_rl.core import Budget, SearchError
 from go_rl.policy.agent import draw_orders, encode
-from go_rl.policy.policy_search import DEFAULT_SAMPLES, PolicySearch
+from go_rl.policy.policy_search import PolicySearch
 from go_rl.search import Greedy
 from go_rl.train.config import FineTuneConfig
 from go_rl.train.fine_tune import FineTuned
@@ -40,12 +40,12 @@ def test_samples_are_counted_exactly_and_the_heuristic_is_kept(task, which):
 
 @pytest.mark.parametrize("which", [0, 1])
 def test_a_budget_of_many_samples_is_not_cut(which, monkeypatch):
-    """`DEFAULT_SAMPLES` limits a budget of seconds alone."""
+    """`OPEN_SAMPLES` limits a budget of seconds alone."""
     for module in ("go_rl.policy.policy_search", "go_rl.train.fine_tune"):
-        monkeypatch.setattr(f"{module}.DEFAULT_SAMPLES", 8)
-    plan = searches("order")[which].optimize(lattice(1, rules="relay"), Budget(samples=40), 0)
-    assert plan.samples == 40
-    assert DEFAULT_SAMPLES == 1_000
+        monkeypatch.setattr(f"{module}.OPEN_SAMPLES", 8)
+    search, problem = searches("order")[which], lattice(1, rules="relay")
+    assert search.optimize(problem, Budget(samples=40), 0).samples == 40
+    assert search.optimize(problem, Budget(seconds=600.0), 0).samples == 8
 
 
 def test_untrained_weights_are_not_changed_by_fine_tuning():
