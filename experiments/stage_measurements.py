@@ -18,7 +18,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float64, Int8, Int16
+from jaxtyping import Bool, Float64, Int8, Int16, Int64
 
 from go_rl.core import Chip, Evaluation, Links, Package, Problem, Status, Topology
 from go_rl.core.evaluation import STATUS_CODES, failed
@@ -191,7 +191,7 @@ class Drawn:
     largest_bytes: float
 
 
-class CompiledPricer(RingPricer):
+class CompiledPricer:
     """A `RingPricer` that looks at compiled memory: what a search knows only after compiling.
 
     A plan one of whose stages needs more than ``limit`` bytes is out of memory when ``punish``;
@@ -199,15 +199,21 @@ class CompiledPricer(RingPricer):
     """
 
     def __init__(self, problem: Problem, bench: StageBench, limit: float, punish: bool) -> None:
-        super().__init__(problem)
+        self.problem = problem
         self.bench, self.limit, self.punish = bench, limit, punish
         self.seen: list[Drawn] = []
+        self._analytical = RingPricer(problem)
+
+    @property
+    def replicated(self) -> Bool[np.ndarray, "N"]:
+        """[N] see `RingPricer`."""
+        return self._analytical.replicated
 
     def price(
         self, devices: Int16[np.ndarray, "B N"]
     ) -> tuple[Float64[np.ndarray, "B"], Int8[np.ndarray, "B"]]:
         """See `Pricer`."""
-        seconds, codes = super().price(devices)
+        seconds, codes = self._analytical.price(devices)
         for i, device in enumerate(devices):
             if np.isfinite(seconds[i]):
                 largest = self.bench.largest_bytes(device)
@@ -216,6 +222,12 @@ class CompiledPricer(RingPricer):
                     seconds[i] = np.inf
                     codes[i] = STATUS_CODES.index(Status.OUT_OF_MEMORY)
         return seconds, codes
+
+    def place(
+        self, device: Int16[np.ndarray, "N"]
+    ) -> tuple[Int16[np.ndarray, "N"], Int64[np.ndarray, "N"]]:
+        """See `RingPricer`."""
+        return self._analytical.place(device)
 
     def evaluate(self, device: Int16[np.ndarray, "N"]) -> Evaluation:
         """See `Pricer`."""
@@ -226,7 +238,11 @@ class CompiledPricer(RingPricer):
                 self.problem.package.num_chips,
                 f"a compiled stage needs {largest / 1e6:.1f} MB",
             )
-        return super().evaluate(device)
+        return self._analytical.evaluate(device)
+
+    def replicas(self, device: Int16[np.ndarray, "N"]) -> dict[int, tuple[int, ...]]:
+        """See `Pricer`."""
+        return self._analytical.replicas(device)
 
 
 def failure_share(plans: Iterable[Drawn], limit: float) -> float:

@@ -11,7 +11,7 @@ from go_rl.core import Evaluation, Plan, Problem, Progress, Status, plan_for
 from go_rl.core.evaluation import STATUS_CODES, failed
 from go_rl.search.ring_bounds import ring_bound
 from go_rl.search.ring_units import DROPPED, RingUnits, bound_units, ring_units, slowest_seconds
-from go_rl.simulate import RingPricer
+from go_rl.simulate import CopyingPricer, RingPricer
 from go_rl.solvers import RingSolver
 
 FAITHFUL = 4.0
@@ -24,7 +24,7 @@ class RingWorkspace:
     A ``pricer`` of one's own replaces the simulator's.
     """
 
-    def __init__(self, problem: Problem, pricer: RingPricer | None = None) -> None:
+    def __init__(self, problem: Problem, pricer: CopyingPricer | None = None) -> None:
         self.problem = problem
         if pricer is not None:
             self.pricer = pricer
@@ -35,7 +35,7 @@ class RingWorkspace:
         return RingSolver(self.problem)
 
     @cached_property
-    def pricer(self) -> RingPricer:
+    def pricer(self) -> CopyingPricer:
         """T_max of plans."""
         return RingPricer(self.problem)
 

@@ -2,7 +2,7 @@
 
 from go_rl.simulate.allocator import Allocation, Buffers, allocate
 from go_rl.simulate.allocator_check import check_allocation
-from go_rl.simulate.evaluate import Pricer, pricer
+from go_rl.simulate.evaluate import CopyingPricer, Pricer, pricer
 from go_rl.simulate.latency import evaluate_latency, latency_batch
 from go_rl.simulate.max_load import evaluate_max_load, max_load_batch
 from go_rl.simulate.ring import RingPricer
@@ -11,6 +11,7 @@ from go_rl.simulate.ring_memory import confirm_memory
 __all__ = [
     "Allocation",
     "Buffers",
+    "CopyingPricer",
     "Pricer",
     "RingPricer",
     "allocate",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float64, Int8, Int16
+from jaxtyping import Bool, Float64, Int8, Int16, Int64
 
 from go_rl.core import Evaluation, Objective, Problem
 from go_rl.simulate.latency import evaluate_latency, latency_batch
@@ -13,7 +13,6 @@ from go_rl.simulate.max_load import evaluate_max_load, max_load_batch
 from go_rl.simulate.ring import RingPricer
 
 
-@runtime_checkable
 @runtime_checkable
 class Pricer(Protocol):
     """Prices plans of one problem."""
@@ -30,6 +29,22 @@ class Pricer(Protocol):
 
     def replicas(self, device: Int16[np.ndarray, "N"]) -> dict[int, tuple[int, ...]]:
         """Return further chips that hold copies, by node."""
+        ...
+
+
+@runtime_checkable
+class CopyingPricer(Pricer, Protocol):
+    """A `Pricer` that also decides where copies go; a ring's."""
+
+    @property
+    def replicated(self) -> Bool[np.ndarray, "N"]:
+        """[N] nodes copied to each consumer's chip."""
+        ...
+
+    def place(
+        self, device: Int16[np.ndarray, "N"]
+    ) -> tuple[Int16[np.ndarray, "N"], Int64[np.ndarray, "N"]]:
+        """Return [N] home chips and [N] sets of chips where each node is present."""
         ...
 
 

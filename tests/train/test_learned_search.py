@@ -11,6 +11,8 @@ from go_rl.core import Budget, SearchError
 from go_rl.policy.agent import draw_orders, encode
 from go_rl.policy.policy_search import PolicySearch
 from go_rl.search import Greedy
+from go_rl.search.ring_workspace import RingWorkspace
+from go_rl.simulate import RingPricer
 from go_rl.train.config import FineTuneConfig
 from go_rl.train.fine_tune import FineTuned
 
@@ -80,3 +82,26 @@ def test_preparing_compiles_what_optimizing_needs():
     before = (encode._cache_size(), draw_orders._cache_size())
     search.optimize(problem, Budget(samples=20), 0)
     assert (encode._cache_size(), draw_orders._cache_size()) == before
+
+
+class _Doubled:
+    """A `CopyingPricer` that charges twice what the simulator does, and counts."""
+
+    def __init__(self, problem):
+        self._true, self.priced = RingPricer(problem), 0
+        self.evaluate, self.replicas = self._true.evaluate, self._true.replicas
+        self.place, self.replicated = self._true.place, self._true.replicated
+
+    def price(self, devices):
+        self.priced += len(devices)
+        seconds, codes = self._true.price(devices)
+        return 2 * seconds, codes
+
+
+def test_a_policy_learns_from_a_pricer_of_ones_own():
+    problem = lattice(1, rules="relay")
+    pricer = _Doubled(problem)
+    workspace = RingWorkspace(problem, pricer)
+    search = searches("order")[1]
+    search.learn(problem, Budget(samples=24), 0, workspace)
+    assert pricer.priced >= 24
