@@ -56,6 +56,7 @@ METHODS: dict[str, Callable[[], Optimizer]] = {
     "exact": Exact,
     "dp": MaxLoadDP,
     "local-search": LocalSearch,
+    "default": StepDefault,
 }
 """Optimizers by the name that ``--method`` takes."""
 
@@ -74,6 +75,7 @@ _BY_OBJECTIVE = {
     Objective.RING: _RING,
     Objective.MAX_LOAD: ("greedy", "dp", "local-search"),
     Objective.LATENCY: ("greedy", "local-search"),
+    Objective.MAKESPAN: ("default",),
 }
 _AUTO = {
     Objective.RING: (

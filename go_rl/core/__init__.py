@@ -24,11 +24,11 @@ from go_rl.core.graph_builder import GraphBuilder, Node
 from go_rl.core.op_graph import FREE, NO_DIM, NodeId, OpGraph
 from go_rl.core.op_kind import OpKind
 from go_rl.core.optimizer import OPEN_SAMPLES, Budget, Optimizer, Progress
-from go_rl.core.package import MAX_DEVICES, Chip, Links, Package, Topology
+from go_rl.core.package import MAX_DEVICES, Chip, Engine, Links, Package, Topology
 from go_rl.core.plan import CurvePoint, Plan, plan_for
 from go_rl.core.plan_rules import Violation, legal
 from go_rl.core.presets import package
-from go_rl.core.problem import RULE_SETS, Objective, Problem, Rules, rule_set
+from go_rl.core.problem import RULE_SETS, TASKS, KernelPrices, Objective, Problem, Rules, rule_set
 
 __all__ = [
     "FREE",
@@ -36,15 +36,18 @@ __all__ = [
     "NO_DIM",
     "OPEN_SAMPLES",
     "RULE_SETS",
+    "TASKS",
     "Budget",
     "CheckpointError",
     "Chip",
     "CurvePoint",
+    "Engine",
     "EnvironmentUseError",
     "Evaluation",
     "GoRLError",
     "GraphBuilder",
     "GraphError",
+    "KernelPrices",
     "Links",
     "MissingDependencyError",
     "Node",

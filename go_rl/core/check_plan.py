@@ -10,11 +10,13 @@ from dataclasses import dataclass, fields
 
 from go_rl.core.errors import PackageError, PlanError
 from go_rl.core.evaluation import Status
+from go_rl.core.kernel_rules import legal_kernels
+from go_rl.core.makespan_value import replayed
 from go_rl.core.package import Package
 from go_rl.core.plan import Plan
 from go_rl.core.plan_rules import ROUNDING, Violation, legal
 from go_rl.core.plan_value import plan_value
-from go_rl.core.problem import Problem
+from go_rl.core.problem import Objective, Problem
 
 VALUE_TOLERANCE = 1e-6
 """Relative difference allowed between the plan's value and the judge's own."""
@@ -57,9 +59,29 @@ def check_plan(plan: Plan, problem: Problem) -> Verdict:
         return Verdict(plan.evaluation.status, ())
     if broken := legal(problem, plan.device, plan.replicas):
         return Verdict(broken[0].status, broken)
-    value = plan_value(problem, plan.device, plan.replicas)
+    if problem.objective is Objective.MAKESPAN:
+        if broken := legal_kernels(problem, plan.device, plan.priority, plan.fusion_group):
+            return Verdict(broken[0].status, broken)
+        step = replayed(problem, plan.device, plan.priority, plan.fusion_group)
+        if broken := _too_full(problem, step.peak_bytes):
+            return Verdict(broken[0].status, broken)
+        value = step.seconds
+    else:
+        value = plan_value(problem, plan.device, plan.replicas)
     wrong = tuple(Violation(*claim) for claim in _false_claims(plan, value))
     return Verdict(Status.ILLEGAL if wrong else Status.OK, wrong, value)
+
+
+def _too_full(problem: Problem, peak: list[float]) -> tuple[Violation, ...]:
+    return tuple(
+        Violation(
+            "memory",
+            f"device {d} needs {peak[d]:.6g} bytes at once; its memory is {chip.memory_bytes:.6g}",
+            Status.OUT_OF_MEMORY,
+        )
+        for d, chip in enumerate(problem.package.chips)
+        if problem.memory and peak[d] > chip.memory_bytes * (1 + ROUNDING)
+    )
 
 
 def _false_claims(plan: Plan, value: float) -> list[tuple[str, str]]:

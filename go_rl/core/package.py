@@ -12,9 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from go_rl.core.errors import PackageError, nearest
+from go_rl.core.op_kind import OpKind
 
 MAX_DEVICES = 64
 """Chips a package may have: the solver keeps a node's domain in one 64-bit word."""
+MAX_ENGINES = 62
+"""Engines of one sort on a chip: the simulator keeps the idle ones in one word."""
 
 
 class Topology(enum.StrEnum):
@@ -26,6 +29,36 @@ class Topology(enum.StrEnum):
     """Every pair of chips has a link of its own."""
     TREE = "tree"
     """A complete binary tree in heap order: chip i > 0 hangs under chip (i - 1) // 2."""
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Units of a chip, such as streams or matrix cores; each runs one operator at a time."""
+
+    name: str
+    count: int = 1
+    """Engines of this sort."""
+    kinds: tuple[str, ...] = ()
+    """`OpKind` names of the operators that run here; empty: those that no other engine names."""
+    split: bool = False
+    """Whether an operator is cut into `count` equal parts that run on any of the engines."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.count <= MAX_ENGINES:
+            raise PackageError(
+                f"engine {self.name!r}: count must be 1 to {MAX_ENGINES}, not {self.count}"
+            )
+        known = [kind.name.lower() for kind in OpKind]
+        for kind in self.kinds:
+            if kind not in known:
+                raise PackageError(
+                    f"engine {self.name!r}: unknown kind {kind!r}{nearest(kind, known)} "
+                    f"Use {', '.join(known)}"
+                )
+
+
+ONE_STREAM = (Engine("stream"),)
+"""What a chip has when nothing is said about its engines."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +79,19 @@ class Chip:
     """Rate at which weights can be streamed from the host, bytes/s."""
     is_cpu: bool = False
     """A host processor: communication with host memory is free for it."""
+    engines: tuple[Engine, ...] = ()
+    """What runs its operators; empty: one stream for all. For the makespan objective."""
+
+    @property
+    def engine_list(self) -> tuple[Engine, ...]:
+        """The engines, at least one."""
+        return self.engines or ONE_STREAM
+
+    def engine_of(self, kind: OpKind) -> int:
+        """Return the place in `engine_list` of the engine that runs operators of a kind."""
+        name, engines = kind.name.lower(), self.engine_list
+        named = (i for i, engine in enumerate(engines) if name in engine.kinds)
+        return next(named, next((i for i, e in enumerate(engines) if not e.kinds), 0))
 
     def __post_init__(self) -> None:
         for name in ("peak_flops", "memory_bytes", "memory_bandwidth", "host_bandwidth"):
@@ -53,6 +99,7 @@ class Chip:
                 raise PackageError(f"chip {self.kind!r}: {name} must be a finite number > 0")
         if not 0 <= self.launch_seconds < inf:
             raise PackageError(f"chip {self.kind!r}: launch_seconds must be a finite number >= 0")
+        _check_engines(self)
 
 
 @dataclass(frozen=True)
@@ -115,6 +162,10 @@ class Package:
         groups: list[dict[str, Any]] = []
         for chip in self.chips:
             entry = asdict(chip)
+            if not chip.engines:
+                del entry["engines"]
+            else:
+                entry["engines"] = [{**asdict(e), "kinds": list(e.kinds)} for e in chip.engines]
             if groups and {k: v for k, v in groups[-1].items() if k != "count"} == entry:
                 groups[-1]["count"] += 1
             else:
@@ -165,6 +216,39 @@ class Package:
         return cls.from_json(document, str(path))
 
 
+def _check_engines(chip: Chip) -> None:
+    if not chip.engines:
+        return
+    named = [kind for engine in chip.engines for kind in engine.kinds]
+    names = [engine.name for engine in chip.engines]
+    if twice := [x for x in (*named, *names) if (*named, *names).count(x) > 1]:
+        raise PackageError(f"chip {chip.kind!r}: {twice[0]!r} appears twice among its engines")
+    if sum(not engine.kinds for engine in chip.engines) != 1:
+        raise PackageError(
+            f"chip {chip.kind!r}: exactly one engine must list no kinds; it runs all the others"
+        )
+
+
+def _engines(document: Any, where: str) -> tuple[Engine, ...]:
+    if not isinstance(document, list):
+        raise PackageError(f"{where} must be a list")
+    found = []
+    for i, entry in enumerate(document):
+        here = f"{where}[{i}]"
+        if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
+            raise PackageError(f"{here} must be an object with a name")
+        _known(entry, {f.name for f in fields(Engine)}, here)
+        count, kinds = entry.get("count", 1), entry.get("kinds", ())
+        if isinstance(count, bool) or not isinstance(count, int):
+            raise PackageError(f"{here}: count must be an integer, not {count!r}")
+        if not isinstance(kinds, list | tuple) or not all(isinstance(k, str) for k in kinds):
+            raise PackageError(f"{here}: kinds must list names of operator kinds")
+        if not isinstance(entry.get("split", False), bool):
+            raise PackageError(f"{here}: split must be true or false")
+        found.append(Engine(entry["name"], count, tuple(kinds), entry.get("split", False)))
+    return tuple(found)
+
+
 def _check_kinds(package: str, chips: tuple[Chip, ...]) -> None:
     """Operators are priced once for each kind: chips of one kind may differ in memory only."""
     first: dict[str, Chip] = {}
@@ -204,12 +288,13 @@ def _chips(group: Any, where: str) -> list[Chip]:
     values: dict[str, Any] = {
         k: _number(v, f"{where}: {k}")
         for k, v in group.items()
-        if k not in ("kind", "is_cpu", "count")
+        if k not in ("kind", "is_cpu", "count", "engines")
     }
     if not isinstance(group["kind"], str) or not isinstance(group.get("is_cpu", False), bool):
         raise PackageError(f"{where}: kind must be a string and is_cpu true or false")
     if count > MAX_DEVICES:
         raise PackageError(f"{where}: count must be at most {MAX_DEVICES}, not {count}")
+    values["engines"] = _engines(group.get("engines", []), f"{where}: engines")
     chip = Chip(kind=group["kind"], is_cpu=group.get("is_cpu", False), **values)
     return [chip] * count
 

@@ -17,10 +17,10 @@ Replicas = Mapping[int, Sequence[int]]
 
 
 def plan_value(problem: Problem, device: Int[np.ndarray, "N"], replicas: Replicas) -> float:
-    """Return the objective of a plan that `legal` accepts, in seconds.
+    """Return the objective of a plan that `legal` accepts, in seconds; not for makespan.
 
     ``device`` is [N], the home of each node; ``replicas`` its further devices. The objectives are
-    defined in docs/objectives.md.
+    defined in docs/objectives.md; `go_rl.core.makespan_value` has makespan.
     """
     home = [int(d) for d in device]
     if problem.objective is Objective.RING:

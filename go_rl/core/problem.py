@@ -6,9 +6,10 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float64, Int16
+from jaxtyping import Float64, Int16, Int64
 
 from go_rl.core.errors import ProblemError, nearest
 from go_rl.core.op_graph import FREE, OpGraph
@@ -27,6 +28,24 @@ class Objective(enum.StrEnum):
     """Largest device load, dnn-partitioning's throughput objective (NeurIPS 2020)."""
     LATENCY = "latency"
     """Time of one sample, dnn-partitioning's latency objective."""
+    MAKESPAN = "makespan"
+    """Time of one step on fully connected devices: placement, schedule and fusion, replayed."""
+
+
+TASKS = ("placement", "schedule", "fusion")
+"""What a plan for the makespan objective may decide."""
+
+
+@runtime_checkable
+class KernelPrices(Protocol):
+    """Seconds of fused kernels, from the cost model that priced the nodes."""
+
+    def seconds(self, leader: Int64[np.ndarray, "N"]) -> Float64[np.ndarray, "K N"]:
+        """Return [K, N] seconds on each device kind of the kernel that each leader stands for.
+
+        ``leader`` [N]: the lowest node of each node's kernel. Nodes that lead none get 0.
+        """
+        ...
 
 
 @dataclass(frozen=True)
@@ -102,6 +121,14 @@ class Problem:
     """Sentences the user should read beside the result (what was assumed or left out)."""
     dims: Mapping[str, int] = field(default_factory=dict)
     """Symbolic dimensions the user set."""
+    tasks: tuple[str, ...] = TASKS
+    """Makespan only: what is to be decided. Without ``placement`` every node is fixed; without
+    ``schedule`` tasks run in topological order; without ``fusion`` nothing is fused."""
+    kernels: KernelPrices | None = None
+    """Prices of fused kernels; makespan only."""
+    gap_seconds: Float64[np.ndarray, "N"] | None = None
+    """[N] seconds after each node in which its engine idles and its results are not there yet
+    (makespan only); None: none."""
 
     def __post_init__(self) -> None:
         chips = self.package.num_chips
@@ -110,6 +137,18 @@ class Problem:
                 f"objective ring needs a package with ring links; {self.package.name!r} has "
                 f"{self.package.links.topology} links: choose ringN or --objective max-load"
             )
+        makespan = self.objective is Objective.MAKESPAN
+        if makespan and self.package.links.topology is not Topology.FULL:
+            raise ProblemError(
+                f"objective makespan needs fully connected devices; {self.package.name!r} has "
+                f"{self.package.links.topology} links: choose p100x4, a100x8 or another xN package"
+            )
+        if unknown := [task for task in self.tasks if task not in TASKS]:
+            raise ProblemError(
+                f"unknown task {unknown[0]!r}{nearest(unknown[0], TASKS)} Tasks: {', '.join(TASKS)}"
+            )
+        if not self.tasks:
+            raise ProblemError(f"name at least one task of {', '.join(TASKS)}")
         if self.all_chips and chips > self.graph.num_nodes:
             raise ProblemError(
                 f"--all-chips: package {self.package.name!r} has {chips} chips and the graph only "

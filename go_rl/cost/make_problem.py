@@ -10,6 +10,7 @@ from jaxtyping import Float64
 
 from go_rl.core import (
     FREE,
+    TASKS,
     Chip,
     Links,
     Objective,
@@ -23,6 +24,7 @@ from go_rl.core import (
 )
 from go_rl.cost.analytical import Analytical
 from go_rl.cost.cost_model import CostModel, Kernels
+from go_rl.cost.fused import FusedPrices
 from go_rl.cost.profiled import Profiled, profile_for
 
 
@@ -40,6 +42,11 @@ class ProblemOptions:
     """None: profiled for a graph without FLOP that brings seconds, else analytical."""
     colocation: bool = True
     """False: the graph's colocation classes are ignored."""
+    tasks: tuple[str, ...] | None = None
+    """Makespan only: some of `go_rl.core.TASKS`; None: all that make sense, which is all but
+    placement on a single device."""
+    gap_seconds: Float64[np.ndarray, "N"] | None = None
+    """[N] see `Problem.gap_seconds`."""
     allow_training: bool = False
     """Ring only: accept a graph with backward nodes."""
 
@@ -74,24 +81,53 @@ def make_problem(
     )
     chips = {chip.kind: chip for chip in package.chips}
     output_bytes = _rescaled(graph.output_bytes, graph.output_itemsize, package)
+    edge_bytes = _rescaled(graph.edge_bytes, graph.output_itemsize[graph.senders], package)
+    kinds = tuple(chips[kind] for kind in package.kinds)
+    seconds = np.stack([model.seconds(kernels, chip) for chip in kinds])
+    makespan = options.objective is Objective.MAKESPAN
+    tasks = _tasks(options.tasks, package) if makespan else TASKS
     return Problem(
         graph=graph,
         package=package,
         objective=options.objective,
         rules=options.rules,
-        seconds=np.stack([model.seconds(kernels, chips[kind]) for kind in package.kinds]),
+        seconds=seconds,
         cost_model=model.name,
         output_bytes=output_bytes,
         weight_bytes=np.where(streamed > 0, 0.0, weights),
         streamed_bytes=streamed,
-        edge_bytes=_rescaled(graph.edge_bytes, graph.output_itemsize[graph.senders], package),
+        edge_bytes=edge_bytes,
         transfer_seconds=_transfers(graph, package, output_bytes),
         memory=memory,
         all_chips=options.all_chips,
-        fixed=dict(options.fixed),
+        fixed=_fixed(graph, options, tasks),
+        tasks=tasks,
         notes=_notes(graph, package, model, memory, streamed),
         dims=dict(graph.meta.get("dims", {})),
+        kernels=FusedPrices(kernels, seconds, edge_bytes, model, kinds) if makespan else None,
+        gap_seconds=options.gap_seconds,
     )
+
+
+def _tasks(asked: tuple[str, ...] | None, package: Package) -> tuple[str, ...]:
+    one = package.num_chips == 1
+    if asked is None:
+        return TASKS[1:] if one else TASKS
+    if one and "placement" in asked:
+        raise ProblemError(
+            f"task placement needs two devices or more; {package.name!r} has one: leave it out, "
+            "or choose a larger package such as p100x4"
+        )
+    if len(set(asked)) != len(asked):
+        raise ProblemError(f"a task is named twice: {', '.join(asked)}")
+    return tuple(asked)
+
+
+def _fixed(graph: OpGraph, options: ProblemOptions, tasks: tuple[str, ...]) -> dict[int, int]:
+    """The user's pins; without the task placement every other node sits on the first device."""
+    if options.objective is not Objective.MAKESPAN or "placement" in tasks:
+        return dict(options.fixed)
+    return {node: options.fixed.get(node, 0) for node in range(graph.num_nodes)}
 
 
 def file_package(graph: OpGraph) -> Package | None:

@@ -24,6 +24,7 @@ from go_rl.core import Evaluation, Problem, Status
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.simulate.bitset import bit, highest, lowest, members
 from go_rl.simulate.replication import presence, replicas_of, replicated_nodes
+from go_rl.simulate.tensors import tensor_rows
 
 OK = STATUS_CODES.index(Status.OK)
 OUT_OF_MEMORY = STATUS_CODES.index(Status.OUT_OF_MEMORY)
@@ -71,16 +72,7 @@ class RingArrays(NamedTuple):
 def ring_arrays(problem: Problem) -> RingArrays:
     """Lay out a problem for the kernel."""
     graph = problem.graph
-    order = np.lexsort((graph.receivers, graph.edge_output, graph.senders))
-    sender, output = graph.senders[order], graph.edge_output[order]
-    fresh = np.r_[True, (sender[1:] != sender[:-1]) | (output[1:] != output[:-1])][: len(order)]
-    starts = np.flatnonzero(fresh)
-    tensor_bytes = (
-        np.maximum.reduceat(problem.edge_bytes[order], starts) if starts.size else np.zeros(0)
-    )
-    tensor_of = np.searchsorted(sender[starts], np.arange(graph.num_nodes + 1))
-    made = np.zeros(graph.num_nodes)
-    np.add.at(made, sender[starts], tensor_bytes)
+    tensors = tensor_rows(problem)
     offsets, edges = graph.successors
     links = problem.package.links
     limit = np.array([c.memory_bytes for c in problem.package.chips])
@@ -91,15 +83,15 @@ def ring_arrays(problem: Problem) -> RingArrays:
         bandwidth=links.bandwidth,
         latency=links.latency_seconds,
         relay=problem.rules.relay,
-        output_bytes=np.maximum(problem.output_bytes, made),
+        output_bytes=np.maximum(problem.output_bytes, tensors.made),
         weight_bytes=problem.weight_bytes,
         weight_group=graph.weight_group,
         groups=int(graph.weight_group.max(initial=-1)) + 1,
         is_output=graph.is_output,
-        tensor_of=tensor_of.astype(np.int64),
-        tensor_bytes=tensor_bytes,
-        use_ptr=np.r_[starts, len(order)].astype(np.int64),
-        user=graph.receivers[order],
+        tensor_of=tensors.first,
+        tensor_bytes=tensors.size,
+        use_ptr=tensors.use_ptr,
+        user=tensors.user,
         succ_ptr=offsets,
         succ=graph.receivers[edges],
         replicated=replicated_nodes(problem),

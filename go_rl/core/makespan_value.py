@@ -1,0 +1,244 @@
+"""`replayed`: one step of a plan on fully connected devices, slow and obvious, for the judge alone.
+
+Shares no code with simulators. The definition is in docs/objectives.md, section makespan.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Int
+
+from go_rl.core.op_graph import FREE
+from go_rl.core.op_kind import FREE_KINDS, OpKind
+from go_rl.core.problem import Problem
+
+Tensor = tuple[int, int]
+"""Producing node and number of the result."""
+HEAVY = (OpKind.MATMUL, OpKind.CONVOLUTION)
+"""Kinds that decide which engine runs a fused kernel."""
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What one step takes."""
+
+    seconds: float
+    peak_bytes: list[float]
+    """[D] most bytes that ever lie on each device."""
+
+
+class _Task:
+    """A kernel, or the transfer of a tensor to one device."""
+
+    def __init__(self, key: tuple[int, int, int], pool: tuple[str, int, int]) -> None:
+        self.key = key
+        """Breaks ties: kernels by their lowest node, then transfers by producer and result."""
+        self.pool = pool
+        self.priority = -(2**62)
+        self.seconds = 0.0
+        self.delay = 0.0
+        self.pieces = 1
+        self.running = 1
+        self.waits: set[int] = set()
+        self.after: list[_Task] = []
+        self.takes: list[tuple[int, float]] = []
+        """(device, bytes) at the start."""
+        self.holds: list[_Copy] = []
+        """Copies that may go once this has ended."""
+
+
+class _Copy:
+    """A tensor on one device."""
+
+    def __init__(self, device: int, size: float) -> None:
+        self.device, self.size, self.left = device, size, 0
+
+
+def replayed(
+    problem: Problem,
+    device: Int[np.ndarray, "N"],
+    priority: Int[np.ndarray, "N"] | None,
+    group: Int[np.ndarray, "N"] | None,
+) -> Replayed:
+    """Replay a legal plan: [N] devices, [N] priorities (None: all equal), [N] fusion groups named
+    by their lowest node (None: nothing is fused)."""
+    step = _Step(problem, device, priority, group)
+    return step.run()
+
+
+class _Step:
+    def __init__(
+        self,
+        problem: Problem,
+        device: np.ndarray,
+        priority: np.ndarray | None,
+        group: np.ndarray | None,
+    ) -> None:
+        count = problem.graph.num_nodes
+        self.problem = problem
+        self.device = [int(d) for d in device]
+        self.leader = list(range(count)) if group is None else [int(g) for g in group]
+        self.fed = [OpKind(int(k)) in FREE_KINDS for k in problem.graph.kind]
+        self.live = [0.0] * problem.package.num_chips
+        urgency = [0] * count if priority is None else [int(p) for p in priority]
+        self.tasks: dict[int, _Task] = {}
+        self.links: list[_Task] = []
+        self._make_tasks(urgency)
+        self._add_weights()
+        for (node, _), (size, readers) in self._tensors().items():
+            self._add_tensor(node, size, readers)
+
+    def _make_tasks(self, urgency: list[int]) -> None:
+        problem, members = self.problem, defaultdict(list)
+        for node, leader in enumerate(self.leader):
+            if not self.fed[node]:
+                members[leader].append(node)
+        prices = problem.seconds
+        if problem.kernels is not None:
+            prices = problem.kernels.seconds(np.array(self.leader, np.int64))
+        made = [0.0] * len(self.leader)
+        for (node, _), (size, _) in self._tensors().items():
+            made[node] += size
+        for leader, nodes in members.items():
+            where = self.device[leader]
+            kinds = [OpKind(int(problem.graph.kind[n])) for n in nodes]
+            kind = next((k for k in reversed(kinds) if k in HEAVY), kinds[0])
+            chip = problem.package.chips[where]
+            place = chip.engine_of(kind)
+            engine = chip.engine_list[place]
+            task = _Task((0, leader, 0), ("engine", where, place))
+            task.priority = max(urgency[n] for n in nodes)
+            task.pieces = task.running = engine.count if engine.split else 1
+            seconds = float(prices[problem.device_kind[where], leader])
+            gaps = problem.gap_seconds
+            gap = 0.0 if gaps is None else max(float(gaps[n]) for n in nodes)
+            task.seconds = seconds / task.pieces + gap
+            for n in nodes:
+                size = max(float(problem.output_bytes[n]) - made[n], 0.0)
+                copy = _Copy(where, size)
+                copy.left = 2 if problem.graph.is_output[n] else 1
+                task.takes.append((where, size))
+                task.holds.append(copy)
+            self.tasks[leader] = task
+
+    def _add_weights(self) -> None:
+        problem, seen = self.problem, set()
+        for node, where in enumerate(self.device):
+            group = int(problem.graph.weight_group[node])
+            if group == FREE or (group, where) not in seen:
+                self.live[where] += float(problem.weight_bytes[node])
+                seen.add((group, where))
+
+    def _tensors(self) -> dict[Tensor, tuple[float, list[int]]]:
+        """Size and readers of every tensor."""
+        graph, found = self.problem.graph, {}
+        edges = zip(
+            graph.senders.tolist(), graph.edge_output.tolist(), graph.receivers.tolist(),
+            self.problem.edge_bytes.tolist(), strict=True,
+        )  # fmt: skip
+        for u, output, v, size in sorted(edges):
+            largest, readers = found.get((u, output), (0.0, []))
+            found[u, output] = (max(largest, size), [*readers, v])
+        return found
+
+    def _add_tensor(self, node: int, size: float, readers: list[int]) -> None:
+        by_device: dict[int, list[_Task]] = defaultdict(list)
+        own = self.leader[node]
+        for leader in dict.fromkeys(self.leader[v] for v in readers):
+            if leader != own or self.fed[node]:
+                by_device[self.device[leader]].append(self.tasks[leader])
+        if self.fed[node]:
+            for where, tasks in by_device.items():
+                self._share(_Copy(where, size), tasks)
+                self.live[where] += size
+            return
+        producer, home = self.tasks[own], self.device[own]
+        kept = _Copy(home, size)
+        kept.left = int(self.problem.graph.is_output[node])
+        self._share(kept, by_device.pop(home, []), producer)
+        for where, tasks in by_device.items():
+            transfer = _Task((1, len(self.links), 0), ("link", home, where))
+            self.links.append(transfer)
+            transfer.priority = max(task.priority for task in tasks)
+            transfer.seconds = size / self.problem.package.links.bandwidth
+            transfer.delay = self.problem.package.links.latency_seconds
+            transfer.takes.append((where, size))
+            self._share(kept, [transfer], producer)
+            self._share(_Copy(where, size), tasks, transfer)
+        if kept.left:
+            producer.takes.append((home, size))
+
+    def _share(self, copy: _Copy, readers: list[_Task], maker: _Task | None = None) -> None:
+        for reader in readers:
+            copy.left += 1
+            reader.holds.append(copy)
+            if maker is not None:
+                reader.waits.add(id(maker))
+                maker.after.append(reader)
+
+    def run(self) -> Replayed:
+        """Everything that ends at a moment is noted before anything starts."""
+        tasks = [*self.tasks.values(), *self.links]
+        ready: dict[tuple[str, int, int], list[tuple[int, tuple[int, int, int], int]]] = (
+            defaultdict(list)
+        )
+        idle = {task.pool: self._engines(task.pool) for task in tasks}
+        by_id = {id(task): task for task in tasks}
+        for task in tasks:
+            if not task.waits:
+                heapq.heappush(ready[task.pool], (-task.priority, task.key, id(task)))
+        to_start = {id(task): task.pieces for task in tasks}
+        events: list[tuple[float, int, int, bool]] = []
+        peak, now, last, number = list(self.live), 0.0, 0.0, 0
+        while True:
+            for pool, queue in ready.items():
+                while queue and idle[pool]:
+                    task = by_id[queue[0][2]]
+                    if to_start[id(task)] == task.pieces:
+                        for where, size in task.takes:
+                            self.live[where] += size
+                    to_start[id(task)] -= 1
+                    if not to_start[id(task)]:
+                        heapq.heappop(queue)
+                    idle[pool] -= 1
+                    number += 1
+                    heapq.heappush(events, (now + task.seconds, number, id(task), True))
+            peak = [max(a, b) for a, b in zip(peak, self.live, strict=True)]
+            if not events:
+                break
+            now = events[0][0]
+            while events and events[0][0] == now:
+                _, _, which, on_engine = heapq.heappop(events)
+                task = by_id[which]
+                idle[task.pool] += on_engine
+                if on_engine and task.delay > 0:
+                    number += 1
+                    heapq.heappush(events, (now + task.delay, number, which, False))
+                    continue
+                task.running -= 1
+                if task.running:
+                    continue
+                last = now
+                self._end(task)
+                for after in dict.fromkeys(task.after):
+                    after.waits.discard(which)
+                    if not after.waits:
+                        entry = (-after.priority, after.key, id(after))
+                        heapq.heappush(ready[after.pool], entry)
+        return Replayed(last, peak)
+
+    def _end(self, task: _Task) -> None:
+        for copy in task.holds:
+            copy.left -= 1
+            if not copy.left:
+                self.live[copy.device] -= copy.size
+
+    def _engines(self, pool: tuple[str, int, int]) -> int:
+        sort, where, place = pool
+        if sort == "link":
+            return 1
+        return self.problem.package.chips[where].engine_list[place].count

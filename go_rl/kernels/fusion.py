@@ -1,0 +1,248 @@
+"""Fusion by priority: which producers join their consumers' kernels, decided node by node.
+
+Producers are visited by falling priority (ties: the later node first, as XLA walks from the results
+backwards). A producer's kernel is merged with those of its consumers, nearest first, wherever that
+is legal: fusible kinds, at most one matrix product or convolution, size limits, one device, and no
+path between the two through an outside kernel. A producer that others need as well stays in one
+kernel, which then also writes it out: nothing is computed twice.
+
+Kernels are kept in a topological order of the quotient graph, repaired at each merge within the
+stretch between the two (Pearce and Kelly 2007), so that a cycle is found by a search of that
+stretch alone. A search that meets more than `REACH` kernels gives up, and the two stay apart.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple, no_type_check
+
+import numpy as np
+from jaxtyping import Bool, Int, Int64
+from numba import njit
+
+from go_rl.core import OpGraph, OpKind
+from go_rl.core.kernel_rules import FUSIBLE, HEAVY, MAX_BOUNDARY, MAX_FUSED
+
+NO_FUSION = 0
+"""Priority of a producer that is not fused with its consumers."""
+REACH = 256
+"""Kernels that the search for a cycle may meet."""
+NOBODY = -1
+
+
+class FusionArrays(NamedTuple):
+    """What the kernel reads. ``N`` nodes, ``P`` distinct (producer, consumer) pairs."""
+
+    kind: np.ndarray
+    """[N] `OpKind`."""
+    heavy: np.ndarray
+    """[N]."""
+    fusible: np.ndarray
+    """[kinds, kinds] whether a producer and its consumer may share a kernel."""
+    succ_ptr: np.ndarray
+    succ: np.ndarray
+    """[N + 1], [P] distinct consumers, ascending."""
+    pred_ptr: np.ndarray
+    pred: np.ndarray
+    """[N + 1], [P] distinct producers."""
+    tensors: np.ndarray
+    """[N] tensors that a node reads and writes."""
+
+
+class Fuser:
+    """Makes legal kernels of one graph from fusion priorities."""
+
+    def __init__(self, graph: OpGraph, within: Int[np.ndarray, "N"] | None = None) -> None:
+        """``within`` [N]: only nodes with equal values may share a kernel, such as layers."""
+        self.graph = graph
+        count = graph.num_nodes
+        self._arrays = _fusion_arrays(graph)
+        self._class = np.zeros(count, np.int64) if within is None else within.astype(np.int64)
+
+    @property
+    def may_fuse(self) -> Bool[np.ndarray, "N"]:
+        """[N] producers that have a consumer with which they could share a kernel."""
+        a, graph = self._arrays, self.graph
+        able = np.zeros(graph.num_nodes, np.bool_)
+        pairs = a.fusible[a.kind[graph.senders], a.kind[graph.receivers]]
+        able[graph.senders[pairs]] = True
+        return able
+
+    def leaders(
+        self, priority: Int[np.ndarray, "B N"], device: Int[np.ndarray, "B N"]
+    ) -> Int64[np.ndarray, "B N"]:
+        """Return [B, N] the lowest node of each node's kernel.
+
+        Args:
+            priority: [B, N] of each producer; `NO_FUSION` or less: it joins no consumer.
+            device: [B, N] nodes on different devices never share a kernel.
+        """
+        found = np.empty(priority.shape, np.int64)
+
+        def share(first: int) -> None:
+            for i in range(first, len(priority), threads):
+                row = priority[i].astype(np.int64)
+                place = self._class * (int(device[i].max(initial=0)) + 1) + device[i]
+                found[i] = _fuse(self._arrays, row, _visits(row), place.astype(np.int64))
+
+        threads = max(1, min(os.cpu_count() or 1, len(priority)))
+        if threads == 1:
+            share(0)
+        else:
+            with ThreadPoolExecutor(threads) as pool:
+                list(pool.map(share, range(threads)))
+        return found
+
+
+def _visits(priority: Int64[np.ndarray, "N"]) -> Int64[np.ndarray, "N"]:
+    """Return the producers in the order in which they are visited."""
+    return np.lexsort((-np.arange(len(priority)), -priority)).astype(np.int64)
+
+
+def _fusion_arrays(graph: OpGraph) -> FusionArrays:
+    count = graph.num_nodes
+    table = np.zeros((len(OpKind), len(OpKind)), np.bool_)
+    for producer, consumers in FUSIBLE.items():
+        table[producer, list(consumers)] = True
+    pairs = np.unique(graph.senders.astype(np.int64) * count + graph.receivers)
+    senders, receivers = pairs // max(count, 1), pairs % max(count, 1)
+    by_receiver = np.lexsort((senders, receivers))
+    read = np.unique(
+        np.stack([graph.receivers, graph.senders, graph.edge_output]).astype(np.int64), axis=1
+    )
+    written = np.unique(np.stack([graph.senders, graph.edge_output]).astype(np.int64), axis=1)
+    tensors = np.bincount(read[0], minlength=count) + np.bincount(written[0], minlength=count)
+    return FusionArrays(
+        kind=graph.kind.astype(np.int64),
+        heavy=np.isin(graph.kind, [int(k) for k in HEAVY]),
+        fusible=table,
+        succ_ptr=np.searchsorted(senders, np.arange(count + 1)).astype(np.int64),
+        succ=receivers,
+        pred_ptr=np.searchsorted(receivers[by_receiver], np.arange(count + 1)).astype(np.int64),
+        pred=senders[by_receiver],
+        tensors=tensors.astype(np.int64),
+    )
+
+
+@njit(cache=True, nogil=True)
+@no_type_check
+def _fuse(a, priority, visits, place):
+    """Return [N] leaders; ``place`` [N]: nodes with different values stay apart."""
+    n = len(priority)
+    group = np.arange(n)  # any member's root; roots are groups
+    at = np.arange(n)  # [N] place of a root in the topological order of kernels
+    who = np.arange(n)  # [N] root at a place, or NOBODY
+    head, tail, after = np.arange(n), np.arange(n), np.full(n, NOBODY, np.int64)
+    size, heavy = np.ones(n, np.int64), a.heavy.astype(np.int64)
+    tensors, lowest = a.tensors.copy(), np.arange(n)
+    seen, met, moved = np.full(n, NOBODY, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    search = 0
+    for i in range(n):
+        u = visits[i]
+        if priority[u] <= NO_FUSION:
+            break
+        for e in range(a.succ_ptr[u], a.succ_ptr[u + 1]):
+            v = a.succ[e]
+            one, two = group[u], group[v]
+            if one == two or place[u] != place[v] or not a.fusible[a.kind[u], a.kind[v]]:
+                continue
+            if heavy[one] + heavy[two] > 1 or size[one] + size[two] > MAX_FUSED:
+                continue
+            if tensors[one] + tensors[two] - 1 > MAX_BOUNDARY:
+                continue
+            if not _kinds_agree(a, group, head, after, one, two):
+                continue
+            first, last = one, two
+            if at[first] > at[last]:
+                first, last = last, first
+            search += 1
+            count = _descendants(a, group, at, head, after, first, last, seen, met, search)
+            if count < 0:
+                continue
+            _merge(at, who, first, last, seen, search, moved)
+            after[tail[first]] = head[last]
+            tail[first] = tail[last]
+            member = head[last]
+            while member != NOBODY:
+                group[member] = first
+                member = after[member]
+            size[first] += size[last]
+            heavy[first] += heavy[last]
+            tensors[first] += tensors[last] - 1
+            lowest[first] = min(lowest[first], lowest[last])
+    leader = np.empty(n, np.int64)
+    for node in range(n):
+        leader[node] = lowest[group[node]]
+    return leader
+
+
+@njit(cache=True, nogil=True)
+@no_type_check
+def _kinds_agree(a, group, head, after, one, two):
+    """Whether every edge between two kernels joins kinds that may share one."""
+    for g, other in ((one, two), (two, one)):
+        m = head[g]
+        while m != NOBODY:
+            for e in range(a.succ_ptr[m], a.succ_ptr[m + 1]):
+                v = a.succ[e]
+                if group[v] == other and not a.fusible[a.kind[m], a.kind[v]]:
+                    return False
+            m = after[m]
+    return True
+
+
+@njit(cache=True, nogil=True)
+@no_type_check
+def _descendants(a, group, at, head, after, first, last, seen, met, search):
+    """Mark the kernels between ``first`` and ``last`` that depend on ``first``.
+
+    Returns their number, or -1 when ``last`` depends on one of them or too many were met.
+    """
+    count, done = 1, 0
+    met[0] = first
+    seen[first] = search
+    while done < count:
+        g = met[done]
+        done += 1
+        m = head[g]
+        while m != NOBODY:
+            for e in range(a.succ_ptr[m], a.succ_ptr[m + 1]):
+                v = group[a.succ[e]]
+                if v == last:
+                    if g != first:
+                        return -1
+                    continue
+                if seen[v] != search and at[v] < at[last]:
+                    if count >= REACH:
+                        return -1
+                    seen[v] = search
+                    met[count] = v
+                    count += 1
+            m = after[m]
+    return count
+
+
+@njit(cache=True, nogil=True)
+@no_type_check
+def _merge(at, who, first, last, seen, search, moved):
+    """Give the merged kernel a place after all between that do not depend on ``first``."""
+    low, high = at[first], at[last]
+    who[low] = who[high] = NOBODY
+    place, count = low, 0
+    for p in range(low, high + 1):
+        g = who[p]
+        if g == NOBODY:
+            continue
+        who[p] = NOBODY
+        if seen[g] == search:
+            moved[count] = g
+            count += 1
+        else:
+            who[place], at[g] = g, place
+            place += 1
+    who[place], at[first] = first, place
+    place += 1
+    for i in range(count):
+        who[place], at[moved[i]] = moved[i], place
+        place += 1

@@ -1,0 +1,157 @@
+"""`MakespanPricer`: seconds a step of placements, schedules and fusions on connected devices."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float64, Int8, Int16, Int64
+
+from go_rl.core import Evaluation, Problem, Status
+from go_rl.core.evaluation import STATUS_CODES
+from go_rl.simulate.replay import Trace, replay
+from go_rl.simulate.replay_arrays import ReplayArrays, replay_arrays
+
+
+@dataclass(frozen=True, eq=False)
+class Decisions:
+    """``B`` plans for the three tasks."""
+
+    device: Int16[np.ndarray, "B N"]
+    """[B, N] device of each node; that of inputs and constants does not matter."""
+    priority: Int64[np.ndarray, "B N"] | None = None
+    """[B, N] larger first; None: topological order."""
+    leader: Int64[np.ndarray, "B N"] | None = None
+    """[B, N] lowest node of each node's kernel; None: nothing is fused."""
+
+
+class MakespanPricer:
+    """Replays plans of one problem; build once, then price batches.
+
+    Static rules are not checked: `go_rl.kernels.fusion` makes legal kernels, and
+    `go_rl.core.check_plan` judges what is reported.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self._whole = np.arange(problem.graph.num_nodes, dtype=np.int64)
+
+    @cached_property
+    def arrays(self) -> ReplayArrays:
+        """What the kernel reads."""
+        return replay_arrays(self.problem)
+
+    def price(self, plans: Decisions) -> tuple[Float64[np.ndarray, "B"], Int8[np.ndarray, "B"]]:
+        """Return [B] seconds a step (inf for a failure) and [B] indices into `STATUS_CODES`."""
+        count = len(plans.device)
+        seconds, codes = np.empty(count), np.zeros(count, np.int8)
+
+        def share(first: int) -> None:
+            trace = self._room()
+            for i in range(first, count, threads):
+                codes[i], seconds[i], _ = self._replay(plans, i, trace)
+
+        threads = max(1, min(os.cpu_count() or 1, count))
+        _ = self.arrays
+        if threads == 1:
+            share(0)
+        else:
+            with ThreadPoolExecutor(threads) as pool:
+                list(pool.map(share, range(threads)))
+        seconds[codes != STATUS_CODES.index(Status.OK)] = np.inf
+        return seconds, codes
+
+    def trace(self, plans: Decisions, row: int = 0) -> tuple[Status, float, Trace]:
+        """Return status, makespan (finite also where memory does not suffice) and all slices."""
+        trace = self._room()
+        code, makespan, pieces = self._replay(plans, row, trace)
+        cut = trace._replace(
+            start=trace.start[:pieces],
+            end=trace.end[:pieces],
+            job=trace.job[:pieces],
+            slot=trace.slot[:pieces],
+        )
+        return STATUS_CODES[code], makespan, cut
+
+    def evaluate(self, plans: Decisions, row: int = 0) -> Evaluation:
+        """Price one plan in full."""
+        status, makespan, trace = self.trace(plans, row)
+        nodes, devices = self.problem.graph.num_nodes, self.problem.package.num_chips
+        leader = self._leader(plans, row)
+        alone = leader == self._whole
+        device = plans.device[row].astype(np.int64)
+        seconds = np.where(alone, self._seconds(plans, row), 0.0)
+        link, size = self._links(device, leader)
+        moved = np.bincount(link, size, devices * devices)
+        links = self.problem.package.links
+        busy = np.bincount(link, size / links.bandwidth, devices * devices)
+        return Evaluation(
+            status=status,
+            seconds_per_step=makespan if status.ok else float("inf"),
+            device_seconds=np.bincount(device[:nodes], seconds, devices),
+            link_seconds=busy,
+            link_bytes=moved,
+            weight_bytes=trace.weights.copy(),
+            streamed_bytes=np.zeros(devices),
+            peak_bytes=trace.peak.copy(),
+            detail=self._detail(status, trace),
+        )
+
+    def _detail(self, status: Status, trace: Trace) -> str:
+        if status is not Status.OUT_OF_MEMORY:
+            return "" if status.ok else status.sentence
+        limit = np.array([chip.memory_bytes for chip in self.problem.package.chips])
+        worst = int(np.argmax(trace.peak / limit))
+        return (
+            f"device {worst} needs {trace.peak[worst]:.6g} bytes ({trace.weights[worst]:.6g} of "
+            f"them weights); its memory is {limit[worst]:.6g}"
+        )
+
+    def _links(
+        self, device: Int64[np.ndarray, "N"], leader: Int64[np.ndarray, "N"]
+    ) -> tuple[Int64[np.ndarray, "X"], Float64[np.ndarray, "X"]]:
+        """Link (producer's device times D plus reader's) and bytes of every transfer."""
+        a, devices = self.arrays, self.problem.package.num_chips
+        tensor = np.repeat(np.arange(len(a.tensor_bytes)), np.diff(a.use_ptr))
+        producer = np.repeat(self._whole, np.diff(a.tensor_of))[tensor]
+        there = device[leader[a.user]]
+        moved = (device[producer] != there) & ~a.fed[producer]
+        pairs = np.unique(tensor[moved] * devices + there[moved])
+        which, to = pairs // devices, pairs % devices
+        owner = np.repeat(self._whole, np.diff(a.tensor_of))[which]
+        return device[owner] * devices + to, a.tensor_bytes[which]
+
+    def _replay(self, plans: Decisions, row: int, trace: Trace) -> tuple[int, float, int]:
+        priority = self._whole * 0 if plans.priority is None else plans.priority[row]
+        leader, device = self._leader(plans, row), plans.device[row].astype(np.int64)
+        seconds = self._seconds(plans, row)
+        return replay(self.arrays, device, priority, leader, seconds, trace)
+
+    def _leader(self, plans: Decisions, row: int) -> Int64[np.ndarray, "N"]:
+        return self._whole if plans.leader is None else plans.leader[row]
+
+    def _seconds(self, plans: Decisions, row: int) -> Float64[np.ndarray, "N"]:
+        """[N] seconds of each leader's kernel on its device."""
+        problem, table = self.problem, self.problem.seconds
+        if plans.leader is not None and problem.kernels is not None:
+            table = problem.kernels.seconds(plans.leader[row])
+        kind = problem.device_kind[plans.device[row]]
+        seconds = table[kind.astype(np.int64), self._whole]
+        return np.where(self.arrays.fed, 0.0, seconds)
+
+    def _room(self) -> Trace:
+        a = self.arrays
+        pieces = len(a.op_kind) * int(np.where(a.split, a.engines, 1).max()) + len(a.user)
+        pieces += len(a.tensor_bytes)
+        devices = len(a.capacity)
+        return Trace(
+            start=np.zeros(pieces),
+            end=np.zeros(pieces),
+            job=np.zeros(pieces, np.int64),
+            slot=np.zeros(pieces, np.int64),
+            peak=np.zeros(devices),
+            weights=np.zeros(devices),
+        )

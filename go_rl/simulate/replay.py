@@ -1,0 +1,477 @@
+"""Event-driven execution of a graph on fully connected devices: placement, order and fusion.
+
+A *task* is a kernel: one node, or the nodes fused with it, named by the lowest (its leader). A
+*transfer* carries a tensor to one other device, once, however many tasks read it there. Tasks run
+on the engine pool of their device, transfers on the link of their ordered pair of devices, one at a
+time. At every moment at which something ends, first everything that ends is taken note of; then
+every idle engine and link starts, of what is ready for it, the task or transfer with the highest
+priority (ties: the lower number). A transfer has the priority of its most urgent reader.
+
+Memory of a device: weights (tied ones once); each tensor from the start of its producer (of its
+transfer, on another device) until its last reader there and all its transfers have ended; results
+of the model to the end. Inputs and constants cost no time and lie on every reader's device from the
+start. docs/objectives.md has the definition; `go_rl.core` judges with its own.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, no_type_check
+
+import numpy as np
+from numba import njit
+
+from go_rl.core import Status
+from go_rl.core.evaluation import STATUS_CODES
+
+OK = STATUS_CODES.index(Status.OK)
+OUT_OF_MEMORY = STATUS_CODES.index(Status.OUT_OF_MEMORY)
+ILLEGAL = STATUS_CODES.index(Status.ILLEGAL)
+UNSUPPORTED = STATUS_CODES.index(Status.UNSUPPORTED)
+NOBODY = -1
+"""End of a linked list; a free engine slot."""
+
+
+class Jobs(NamedTuple):
+    """Tasks and transfers of one plan. Job ``j < N`` is the task that node j leads, ``N + c`` the
+    transfer that makes copy ``c`` of a tensor."""
+
+    priority: np.ndarray
+    """[J]."""
+    pool: np.ndarray
+    """[J] engine pool or link."""
+    pieces: np.ndarray
+    """[J] parts that run on an engine each; 0: no job."""
+    waits: np.ndarray
+    """[J] copies (of a transfer: the producer) still missing."""
+    seconds: np.ndarray
+    """[J] engine time of each piece, with the gap."""
+    copies: int
+    """C."""
+    copy_device: np.ndarray
+    """[C]."""
+    copy_bytes: np.ndarray
+    """[C]."""
+    copy_left: np.ndarray
+    """[C] readers and transfers that keep the copy alive; one more for a result of the model."""
+    copy_home: np.ndarray
+    """[C] the copy on the producer's device."""
+    copy_task: np.ndarray
+    """[C] producing task; -1: fed by the host."""
+    made_head: np.ndarray
+    made_next: np.ndarray
+    """[N], [C] linked list of the copies that a task's results make, its own device first or not.
+    """
+    use_task: np.ndarray
+    use_copy: np.ndarray
+    """[U] one entry for each task that reads a copy."""
+    readers_head: np.ndarray
+    readers_next: np.ndarray
+    """[C], [U] linked list of the uses of a copy."""
+    reads_head: np.ndarray
+    reads_next: np.ndarray
+    """[N], [U] linked list of the uses by a task."""
+    scratch: np.ndarray
+    """[N] bytes of results nobody reads, from a task's start to its end."""
+    kept: np.ndarray
+    """[N] such bytes that are results of the model, from its start to the end."""
+
+
+class Trace(NamedTuple):
+    """What happened; written by the kernel."""
+
+    start: np.ndarray
+    """[P] start of each piece, in order of starting."""
+    end: np.ndarray
+    """[P] when its engine was free again."""
+    job: np.ndarray
+    """[P]."""
+    slot: np.ndarray
+    """[P] engine of the pool."""
+    peak: np.ndarray
+    """[D] bytes."""
+    weights: np.ndarray
+    """[D] bytes."""
+
+
+@njit(cache=True, nogil=True)
+@no_type_check
+def lay_out(a, device, priority, leader, seconds):
+    """Return the `Jobs` of a plan: [N] devices, [N] priorities, [N] leaders, [N] task seconds."""
+    nodes, devices, edges = len(device), len(a.capacity), len(a.user)
+    tensors = len(a.tensor_bytes)
+    most = edges + tensors
+    jobs = nodes + most
+    job_priority = np.full(jobs, -(2**62), np.int64)
+    pool, waits = np.zeros(jobs, np.int64), np.zeros(jobs, np.int64)
+    pieces, busy = np.zeros(jobs, np.int64), np.zeros(jobs)
+    copy_device, copy_left = np.zeros(most, np.int64), np.zeros(most, np.int64)
+    copy_bytes = np.zeros(most)
+    copy_home, copy_task = np.zeros(most, np.int64), np.full(most, NOBODY, np.int64)
+    made_head, made_next = np.full(nodes, NOBODY, np.int64), np.full(most, NOBODY, np.int64)
+    use_task, use_copy = np.zeros(edges, np.int64), np.zeros(edges, np.int64)
+    readers_head, readers_next = np.full(most, NOBODY, np.int64), np.full(edges, NOBODY, np.int64)
+    reads_head, reads_next = np.full(nodes, NOBODY, np.int64), np.full(edges, NOBODY, np.int64)
+    scratch, kept = np.zeros(nodes), np.zeros(nodes)
+    kind, gap = np.full(nodes, NOBODY, np.int64), np.zeros(nodes)
+    for n in range(nodes):
+        if a.fed[n]:
+            continue
+        task = leader[n]
+        job_priority[task] = max(job_priority[task], priority[n])
+        gap[task] = max(gap[task], a.gap[n])
+        heavy = a.op_kind[n] == 2 or a.op_kind[n] == 3  # MATMUL, CONVOLUTION
+        if kind[task] == NOBODY or heavy:
+            kind[task] = a.op_kind[n]
+    for n in range(nodes):
+        if leader[n] == n and not a.fed[n]:
+            pool[n] = a.pool[device[n], kind[n]]
+            pieces[n] = a.engines[pool[n]] if a.split[pool[n]] else 1
+            busy[n] = seconds[n] / pieces[n] + gap[n]
+    stamp, copy_at = np.full(nodes, NOBODY, np.int64), np.full(devices, NOBODY, np.int64)
+    copies, uses, links = 0, 0, len(a.engines)
+    for n in range(nodes):
+        task = leader[n]
+        for t in range(a.tensor_of[n], a.tensor_of[n + 1]):
+            first, home = copies, NOBODY
+            if not a.fed[n]:
+                home = copies
+                copies += 1
+                copy_device[home], copy_bytes[home] = device[n], a.tensor_bytes[t]
+                copy_home[home], copy_task[home] = home, task
+                copy_at[device[n]] = home
+            for e in range(a.use_ptr[t], a.use_ptr[t + 1]):
+                reader = leader[a.user[e]]
+                if stamp[reader] == t or (reader == task and not a.fed[n]):
+                    continue
+                stamp[reader] = t
+                where = device[reader]
+                copy = copy_at[where]
+                if copy == NOBODY:
+                    copy = copies
+                    copies += 1
+                    copy_at[where] = copy
+                    copy_device[copy], copy_bytes[copy] = where, a.tensor_bytes[t]
+                    copy_home[copy] = copy if a.fed[n] else home
+                    if not a.fed[n]:
+                        copy_task[copy] = task
+                        pieces[nodes + copy], waits[nodes + copy] = 1, 1
+                        pool[nodes + copy] = links + device[n] * devices + where
+                        busy[nodes + copy] = a.tensor_bytes[t] / a.bandwidth
+                        copy_left[home] += 1
+                        made_next[copy], made_head[task] = made_head[task], copy
+                if not a.fed[n]:
+                    waits[reader] += 1
+                    if copy != home:
+                        urgent = max(job_priority[nodes + copy], job_priority[reader])
+                        job_priority[nodes + copy] = urgent
+                copy_left[copy] += 1
+                use_task[uses], use_copy[uses] = reader, copy
+                readers_next[uses], readers_head[copy] = readers_head[copy], uses
+                reads_next[uses], reads_head[reader] = reads_head[reader], uses
+                uses += 1
+            for copy in range(first, copies):
+                copy_at[copy_device[copy]] = NOBODY
+            if home != NOBODY:
+                if a.is_output[n]:
+                    copy_left[home] += 1
+                if copy_left[home] == 0:  # fused away
+                    copy_bytes[home] = 0.0
+                made_next[home], made_head[task] = made_head[task], home
+        if not a.fed[n]:
+            if a.is_output[n]:
+                kept[task] += a.extra_bytes[n]
+            else:
+                scratch[task] += a.extra_bytes[n]
+    return Jobs(job_priority[:nodes + copies], pool[:nodes + copies], pieces[:nodes + copies],
+                waits[:nodes + copies], busy[:nodes + copies], copies, copy_device, copy_bytes,
+                copy_left, copy_home, copy_task, made_head, made_next, use_task, use_copy,
+                readers_head, readers_next, reads_head, reads_next, scratch, kept)  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+@no_type_check
+def run(a, device, jobs, trace):
+    """Replay the jobs; return the makespan (inf when tasks wait for each other) and the number of
+    pieces in the trace."""
+    nodes, devices, count = len(device), len(a.capacity), len(jobs.pool)
+    pools = len(a.engines) + devices * devices
+    ready = _ready_heaps(jobs.pool, jobs.pieces, pools)
+    offset, heap, size = ready
+    idle = np.ones(pools, np.int64)
+    for r in range(len(a.engines)):
+        idle[r] = (1 << a.engines[r]) - 1
+    to_start, running = jobs.pieces.copy(), jobs.pieces.copy()
+    live, peak = np.zeros(devices), trace.peak
+    resident_weights(a, device, trace.weights)
+    live[:] = trace.weights
+    for c in range(jobs.copies):
+        if jobs.copy_task[c] == NOBODY:
+            live[jobs.copy_device[c]] += jobs.copy_bytes[c]
+    peak[:] = live
+    # Events: the end of a piece, or the arrival of a transfer (piece -1 - job).
+    room = count + a.engines.sum()
+    times, what = np.empty(room), np.empty(room, np.int64)
+    events, started, ended, todo = 0, 0, 0, 0
+    dirty, is_dirty, marks = np.empty(pools, np.int64), np.zeros(pools, np.bool_), 0
+    for j in range(count):
+        if jobs.pieces[j] > 0:
+            todo += 1
+            if jobs.waits[j] == 0:
+                _push(heap, offset[jobs.pool[j]], size, jobs.pool[j], jobs.priority, j)
+    for r in range(pools):
+        dirty[r], is_dirty[r] = r, True
+    marks, now, makespan = pools, 0.0, 0.0
+    while True:
+        for i in range(marks):
+            r = dirty[i]
+            is_dirty[r] = False
+            while idle[r] != 0 and size[r] > 0:
+                j = heap[offset[r]]
+                if to_start[j] == jobs.pieces[j]:
+                    _begin(jobs, live, device, nodes, j)
+                to_start[j] -= 1
+                if to_start[j] == 0:
+                    _pop(heap, offset[r], size, r, jobs.priority)
+                slot = _lowest(idle[r])
+                idle[r] &= ~(1 << slot)
+                end = now + jobs.seconds[j]
+                trace.start[started], trace.end[started] = now, end
+                trace.job[started], trace.slot[started] = j, slot
+                events = _add_event(times, what, events, end, started)
+                started += 1
+        marks = 0
+        for d in range(devices):
+            peak[d] = max(peak[d], live[d])
+        if events == 0:
+            break
+        now = times[0]
+        while events > 0 and times[0] == now:
+            piece = what[0]
+            events = _drop_event(times, what, events)
+            if piece >= 0:
+                j, r = trace.job[piece], jobs.pool[trace.job[piece]]
+                idle[r] |= 1 << trace.slot[piece]
+                if not is_dirty[r]:
+                    dirty[marks], is_dirty[r] = r, True
+                    marks += 1
+                if j >= nodes and a.latency > 0:
+                    events = _add_event(times, what, events, now + a.latency, -1 - j)
+                    continue
+                running[j] -= 1
+                if running[j] > 0:
+                    continue
+            else:
+                j = -1 - piece
+            ended += 1
+            makespan = max(makespan, now)
+            if j >= nodes:
+                marks = _arrived(jobs, j - nodes, live, ready, dirty, is_dirty, marks)
+            else:
+                marks = _finished(jobs, j, device, nodes, live, ready, dirty, is_dirty, marks)
+    return makespan if ended == todo else np.inf, started
+
+
+@njit(cache=True, nogil=True)
+@no_type_check
+def _ready_heaps(pool, pieces, pools):
+    """Room for the ready jobs of every pool: offsets, one array, sizes."""
+    room = np.zeros(pools + 1, np.int64)
+    for j in range(len(pool)):
+        if pieces[j] > 0:
+            room[pool[j] + 1] += 1
+    offset = np.cumsum(room)
+    return offset, np.empty(offset[-1], np.int64), np.zeros(pools, np.int64)
+
+
+@njit(cache=True, nogil=True)
+@no_type_check
+def _begin(jobs, live, device, nodes, j):
+    """Memory that a job takes when it starts."""
+    if j >= nodes:
+        live[jobs.copy_device[j - nodes]] += jobs.copy_bytes[j - nodes]
+        return
+    taken = jobs.scratch[j] + jobs.kept[j]
+    c = jobs.made_head[j]
+    while c != NOBODY:
+        if jobs.copy_home[c] == c:
+            taken += jobs.copy_bytes[c]
+        c = jobs.made_next[c]
+    live[device[j]] += taken
+
+
+@njit(cache=True, nogil=True)
+@no_type_check
+def _finished(jobs, j, device, nodes, live, ready, dirty, is_dirty, marks):
+    """A task ended: its inputs may go, its results are there, its transfers may start."""
+    live[device[j]] -= jobs.scratch[j]
+    use = jobs.reads_head[j]
+    while use != NOBODY:
+        _release(jobs, jobs.use_copy[use], live)
+        use = jobs.reads_next[use]
+    c = jobs.made_head[j]
+    while c != NOBODY:
+        if jobs.copy_home[c] == c:
+            marks = _serve(jobs, c, ready, dirty, is_dirty, marks)
+        else:
+            jobs.waits[nodes + c] = 0
+            marks = _enqueue(jobs, nodes + c, ready, dirty, is_dirty, marks)
+        c = jobs.made_next[c]
+    return marks
+
+
+@njit(cache=True, nogil=True)
+@no_type_check
+def _arrived(jobs, c, live, ready, dirty, is_dirty, marks):
+    """A transfer ended: the copy at home may go, the readers here may run."""
+    _release(jobs, jobs.copy_home[c], live)
+    return _serve(jobs, c, ready, dirty, is_dirty, marks)
+
+
+@njit(cache=True, nogil=True)
+@no_type_check
+def _release(jobs, c, live):
+    jobs.copy_left[c] -= 1
+    if jobs.copy_left[c] == 0:
+        live[jobs.copy_device[c]] -= jobs.copy_bytes[c]
+
+
+@njit(cache=True, nogil=True)
+@no_type_check
+def _serve(jobs, c, ready, dirty, is_dirty, marks):
+    use = jobs.readers_head[c]
+    while use != NOBODY:
+        task = jobs.use_task[use]
+        jobs.waits[task] -= 1
+        if jobs.waits[task] == 0:
+            marks = _enqueue(jobs, task, ready, dirty, is_dirty, marks)
+        use = jobs.readers_next[use]
+    return marks
+
+
+@njit(cache=True, nogil=True)
+@no_type_check
+def _enqueue(jobs, j, ready, dirty, is_dirty, marks):
+    offset, heap, size = ready
+    r = jobs.pool[j]
+    _push(heap, offset[r], size, r, jobs.priority, j)
+    if not is_dirty[r]:
+        dirty[marks], is_dirty[r] = r, True
+        marks += 1
+    return marks
+
+
+@njit(cache=True, nogil=True)
+@no_type_check
+def _sooner(priority, i, j):
+    return priority[i] > priority[j] or (priority[i] == priority[j] and i < j)
+
+
+@njit(cache=True, nogil=True)
+@no_type_check
+def _push(heap, base, size, r, priority, j):
+    i = size[r]
+    size[r] += 1
+    while i > 0:
+        up = (i - 1) >> 1
+        if not _sooner(priority, j, heap[base + up]):
+            break
+        heap[base + i] = heap[base + up]
+        i = up
+    heap[base + i] = j
+
+
+@njit(cache=True, nogil=True)
+@no_type_check
+def _pop(heap, base, size, r, priority):
+    size[r] -= 1
+    n = size[r]
+    if n == 0:
+        return
+    j, i = heap[base + n], 0
+    while True:
+        child = 2 * i + 1
+        if child >= n:
+            break
+        if child + 1 < n and _sooner(priority, heap[base + child + 1], heap[base + child]):
+            child += 1
+        if not _sooner(priority, heap[base + child], j):
+            break
+        heap[base + i] = heap[base + child]
+        i = child
+    heap[base + i] = j
+
+
+@njit(cache=True, nogil=True)
+@no_type_check
+def _add_event(times, what, events, time, piece):
+    i = events
+    while i > 0:
+        up = (i - 1) >> 1
+        if times[up] <= time:
+            break
+        times[i], what[i] = times[up], what[up]
+        i = up
+    times[i], what[i] = time, piece
+    return events + 1
+
+
+@njit(cache=True, nogil=True)
+@no_type_check
+def _drop_event(times, what, events):
+    n = events - 1
+    time, piece, i = times[n], what[n], 0
+    while True:
+        child = 2 * i + 1
+        if child >= n:
+            break
+        if child + 1 < n and times[child + 1] < times[child]:
+            child += 1
+        if times[child] >= time:
+            break
+        times[i], what[i] = times[child], what[child]
+        i = child
+    if n > 0:
+        times[i], what[i] = time, piece
+    return n
+
+
+@njit(cache=True, nogil=True)
+@no_type_check
+def _lowest(word):
+    slot = 0
+    while (word >> slot) & 1 == 0:
+        slot += 1
+    return slot
+
+
+@njit(cache=True, nogil=True)
+@no_type_check
+def resident_weights(a, device, weights):
+    """Write [D] bytes of weights on each device, tied ones once."""
+    weights[:] = 0.0
+    seen = np.zeros(max(a.groups, 1), np.uint64)
+    for n in range(len(device)):
+        g = a.weight_group[n]
+        if g >= 0:
+            bit = np.uint64(1) << np.uint64(device[n])
+            if seen[g] & bit != 0:
+                continue
+            seen[g] |= bit
+        weights[device[n]] += a.weight_bytes[n]
+
+
+@njit(cache=True, nogil=True)
+@no_type_check
+def replay(a, device, priority, leader, seconds, trace):
+    """Return (status, makespan, pieces started) of one plan; ``seconds`` [N] of each task."""
+    for n in range(len(device)):
+        if leader[n] == n and not np.isfinite(seconds[n]):
+            return UNSUPPORTED, np.inf, 0
+    jobs = lay_out(a, device, priority, leader, seconds)
+    makespan, started = run(a, device, jobs, trace)
+    if makespan == np.inf:
+        return ILLEGAL, makespan, started
+    for d in range(len(a.capacity)):
+        if trace.peak[d] > a.capacity[d] * (1 + 1e-9):
+            return OUT_OF_MEMORY, makespan, started
+    return OK, makespan, started

@@ -1,0 +1,103 @@
+"""What the replay kernel reads of a problem: tensors, devices, engines and links as flat arrays."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float64, Int64
+
+from go_rl.core import OpKind, Problem
+from go_rl.core.op_kind import FREE_KINDS
+from go_rl.simulate.tensors import tensor_rows
+
+
+class ReplayArrays(NamedTuple):
+    """``N`` nodes, ``T`` tensors (a node's result number i), ``D`` devices, ``R`` engine pools."""
+
+    device_kind: np.ndarray
+    """[D] row of the prices."""
+    capacity: np.ndarray
+    """[D] bytes; inf: not checked."""
+    bandwidth: float
+    """Bytes/s of a link."""
+    latency: float
+    """Seconds."""
+    pool: np.ndarray
+    """[D, OpKind] engine pool that runs a kind of operator on a device."""
+    engines: np.ndarray
+    """[R] engines of each pool."""
+    split: np.ndarray
+    """[R] whether an operator is cut into equal parts, one for each engine."""
+    op_kind: np.ndarray
+    """[N] `OpKind`."""
+    fed: np.ndarray
+    """[N] inputs and constants: on every consumer's device from the start."""
+    gap: np.ndarray
+    """[N] seconds after each node before its engine and its consumers go on."""
+    tensor_of: np.ndarray
+    """[N + 1] first tensor of each node."""
+    tensor_bytes: np.ndarray
+    """[T]."""
+    use_ptr: np.ndarray
+    """[T + 1] rows of `user`."""
+    user: np.ndarray
+    """[E] consumers of each tensor, ascending."""
+    extra_bytes: np.ndarray
+    """[N] bytes of results that no node reads."""
+    is_output: np.ndarray
+    """[N] results stay to the end."""
+    weight_bytes: np.ndarray
+    """[N]."""
+    weight_group: np.ndarray
+    """[N] nodes of one group share a copy on a device; -1: none."""
+    groups: int
+
+
+def replay_arrays(problem: Problem) -> ReplayArrays:
+    """Lay out a problem for the kernel."""
+    graph, chips = problem.graph, problem.package.chips
+    tensors = tensor_rows(problem)
+    pool, engines, split = _pools(problem)
+    limit = np.array([c.memory_bytes for c in chips])
+    gap = problem.gap_seconds
+    return ReplayArrays(
+        device_kind=problem.device_kind.astype(np.int64),
+        capacity=limit if problem.memory else np.full(len(limit), np.inf),
+        bandwidth=problem.package.links.bandwidth,
+        latency=problem.package.links.latency_seconds,
+        pool=pool,
+        engines=engines,
+        split=split,
+        op_kind=graph.kind.astype(np.int64),
+        fed=np.isin(graph.kind, [int(k) for k in FREE_KINDS]),
+        gap=np.zeros(graph.num_nodes) if gap is None else gap,
+        tensor_of=tensors.first,
+        tensor_bytes=tensors.size,
+        use_ptr=tensors.use_ptr,
+        user=tensors.user,
+        extra_bytes=np.maximum(problem.output_bytes - tensors.made, 0.0),
+        is_output=graph.is_output,
+        weight_bytes=problem.weight_bytes,
+        weight_group=graph.weight_group,
+        groups=int(graph.weight_group.max(initial=-1)) + 1,
+    )
+
+
+def _pools(
+    problem: Problem,
+) -> tuple[Int64[np.ndarray, "D kinds"], Int64[np.ndarray, "R"], np.ndarray]:
+    table = np.zeros((problem.package.num_chips, len(OpKind)), np.int64)
+    engines: list[int] = []
+    split: list[bool] = []
+    for device, chip in enumerate(problem.package.chips):
+        for kind in OpKind:
+            table[device, kind] = len(engines) + chip.engine_of(kind)
+        engines += [e.count for e in chip.engine_list]
+        split += [e.split for e in chip.engine_list]
+    return table, np.array(engines, np.int64), np.array(split, np.bool_)
+
+
+def prices(problem: Problem) -> Float64[np.ndarray, "K N"]:
+    """Return [K, N] seconds of unfused nodes; inputs and constants cost nothing."""
+    return np.where(np.isin(problem.graph.kind, [int(k) for k in FREE_KINDS]), 0.0, problem.seconds)
