@@ -39,6 +39,7 @@ from go_rl.search import (
     MaxLoadDP,
     Metis,
     RandomSearch,
+    StepDefault,
 )
 from go_rl.search.cut_scores import price_scores
 from go_rl.search.ring_workspace import ring_workspace
@@ -56,9 +57,13 @@ METHODS: dict[str, Callable[[], Optimizer]] = {
     "exact": Exact,
     "dp": MaxLoadDP,
     "local-search": LocalSearch,
-    "default": StepDefault,
 }
 """Optimizers by the name that ``--method`` takes."""
+
+STEP_METHODS: dict[str, Callable[[], Optimizer]] = {
+    "default": StepDefault,
+}
+"""The same for the makespan objective."""
 
 _RING = (
     "greedy",
@@ -75,7 +80,7 @@ _BY_OBJECTIVE = {
     Objective.RING: _RING,
     Objective.MAX_LOAD: ("greedy", "dp", "local-search"),
     Objective.LATENCY: ("greedy", "local-search"),
-    Objective.MAKESPAN: ("default",),
+    Objective.MAKESPAN: tuple(STEP_METHODS),
 }
 _AUTO = {
     Objective.RING: (
@@ -87,6 +92,7 @@ _AUTO = {
     ),
     Objective.MAX_LOAD: (("dp", 0.3), ("local-search", 0.7)),
     Objective.LATENCY: (("local-search", 1.0),),
+    Objective.MAKESPAN: (),
 }
 """What ``auto`` runs after the heuristic, with each one's share of the budget."""
 
@@ -150,9 +156,10 @@ def run(
     """
     budget = budget or Budget(seconds=20.0)
     allowed = methods_for(problem)
-    if method not in ("auto", "all", *METHODS):
+    known = {**METHODS, **STEP_METHODS}
+    if method not in ("auto", "all", *known):
         raise SearchError(
-            f"unknown method {method!r}{nearest(method, METHODS)} "
+            f"unknown method {method!r}{nearest(method, known)} "
             f"Use auto, all or one of {', '.join(allowed)}"
         )
     if method not in ("auto", "all", *allowed):
@@ -163,8 +170,9 @@ def run(
     tell = report or (lambda sentence: None)
     tell("kernels (compiled on the first run)")
     compile_kernels(problem.objective)
-    tell("greedy")
-    plans = [Greedy().optimize(problem, Budget(samples=100), seed)]
+    first = methods_for(problem)[0]
+    tell(first)
+    plans = [_method(problem, first, agent).optimize(problem, Budget(samples=100), seed)]
     for optimizer in extra:
         tell(optimizer.name)
         plans.append(optimizer.optimize(problem, budget, seed))
@@ -173,9 +181,9 @@ def run(
         plans += _auto(problem, budget, seed, tell, start, agent)
     else:
         for name in allowed if method == "all" else (method,):
-            if name != "greedy":
+            if name != first:
                 tell(name)
-                optimizer = _method(name, agent)
+                optimizer = _method(problem, name, agent)
                 _prepare(optimizer, problem, tell)
                 plans.append(optimizer.optimize(problem, budget, seed))
     return summarise(problem, plans)
@@ -197,7 +205,7 @@ def compile_kernels(objective: Objective) -> None:
         problem = make_problem(graph, hardware, options)
         for name in methods_for(problem):
             if name not in NOTHING_TO_WARM:
-                METHODS[name]().optimize(problem, Budget(samples=3, seconds=30.0), 0)
+                _method(problem, name).optimize(problem, Budget(samples=3, seconds=30.0), 0)
         if objective is Objective.RING:
             price_scores(ring_workspace(problem), np.zeros((2, graph.num_nodes)))
 
@@ -216,8 +224,9 @@ def _prepare(optimizer: Optimizer, problem: Problem, tell: Callable[[str], None]
     return time.perf_counter() - started
 
 
-def _method(name: str, agent: Agent | None) -> Optimizer:
-    optimizer = METHODS[name]()
+def _method(problem: Problem, name: str, agent: Agent | None = None) -> Optimizer:
+    makespan = problem.objective is Objective.MAKESPAN
+    optimizer = (STEP_METHODS if makespan else METHODS)[name]()
     if agent is not None and isinstance(optimizer, PolicySearch):
         return replace(optimizer, agent=agent)
     return optimizer
@@ -242,7 +251,7 @@ def _auto(
         left = sum(s for _, s in stages[i:])
         if best.gap <= GOOD_ENOUGH or progress.spent:
             break
-        optimizer = _method(name, agent)
+        optimizer = _method(problem, name, agent)
         if isinstance(optimizer, (Annealing, IdealDP, Exact)) and best.evaluation.status.ok:
             optimizer = replace(optimizer, start=best.device)
         if isinstance(optimizer, Exact) and not (_small_enough(problem) and budget.seconds):

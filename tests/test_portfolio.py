@@ -11,7 +11,7 @@ from reference.random_rings import random_ring
 from reference.small_rings import ring_problem
 
 from go_rl.core import Budget, Chip, Objective, Problem, SearchError, Status, check_plan
-from go_rl.portfolio import METHODS, methods_for, run
+from go_rl.portfolio import METHODS, STEP_METHODS, methods_for, run
 from go_rl.search import Expert, Greedy
 
 FEW = Budget(samples=40)
@@ -97,7 +97,7 @@ def test_further_optimizers_take_part():
 def test_methods_of_an_objective_exist(objective):
     boxed = objective is not Objective.RING
     problem = random_problem(0, objective, 3, 2) if boxed else chain()
-    assert set(methods_for(problem)) <= set(METHODS)
+    assert set(methods_for(problem)) <= {*METHODS, *STEP_METHODS}
     assert "greedy" in methods_for(problem)
 
 

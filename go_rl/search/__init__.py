@@ -13,6 +13,7 @@ from go_rl.search.max_load_dp import MaxLoadDP
 from go_rl.search.metis import Metis
 from go_rl.search.random_search import RandomSearch
 from go_rl.search.ring_bounds import improve_bound, ring_bound
+from go_rl.search.step_default import StepDefault
 
 __all__ = [
     "Annealing",
@@ -25,6 +26,7 @@ __all__ = [
     "MaxLoadDP",
     "Metis",
     "RandomSearch",
+    "StepDefault",
     "greedy_partition",
     "improve_bound",
     "latency_bound",
