@@ -128,25 +128,25 @@ def _scalars(workspace: RingWorkspace, places: np.ndarray) -> Float64[np.ndarray
     memory = min(chip.memory_bytes for chip in workspace.problem.package.chips)
     mean = max(units.work.sum() / chips, 1e-30)
     columns = [
-        _log_ratio(units.work, mean),
+        log_ratio(units.work, mean),
         np.minimum(units.work / mean, 4.0) / 4.0,
         np.log10(1.0 + units.weight) / 10.0,
         np.minimum(units.weight / max(memory, 1), 4.0) / 4.0,
-        _log_ratio(tensor, mean),
+        log_ratio(tensor, mean),
         np.log2(1.0 + np.diff(units.pred_ptr)) / 8.0,
         np.log2(1.0 + np.diff(units.succ_ptr)) / 8.0,
-        _span(units, places[:, REFERENCE_ORDERS.index("level")]),
-        _span(units, places[:, REFERENCE_ORDERS.index("barycentric of levels")]),
+        longest_reach(units, places[:, REFERENCE_ORDERS.index("level")]),
+        longest_reach(units, places[:, REFERENCE_ORDERS.index("barycentric of levels")]),
     ]
     return np.stack(columns, axis=1)
 
 
-def _log_ratio(values: np.ndarray, unit: float) -> np.ndarray:
+def log_ratio(values: np.ndarray, unit: float) -> np.ndarray:
     """Logarithm of seconds against a chip's share: -1 for nothing, about 0 for a chip's share."""
     return np.maximum(np.log10(values / unit + 1e-6), -6.0) / 6.0
 
 
-def _span(units: RingUnits, place: np.ndarray) -> Float64[np.ndarray, "U"]:
+def longest_reach(units: RingUnits, place: np.ndarray) -> Float64[np.ndarray, "U"]:
     source = np.repeat(np.arange(units.num_units), np.diff(units.succ_ptr))
     span = np.zeros(units.num_units)
     np.maximum.at(span, source, place[units.succ] - place[source])

@@ -58,21 +58,27 @@ class OrderDecoder(nn.Module):
     """Distribution over scores."""
 
     config: PolicyConfig
+    orders: int = ORDERS
+    """J."""
+    extras: int = 0
+    """Further graph-level numbers, which scores do not depend on."""
 
     def setup(self) -> None:
-        width, count = self.config.decoder_width, ORDERS + self.config.directions
+        width = self.config.decoder_width
+        count = self.orders + self.config.directions + self.extras
         zeros = nn.initializers.zeros
         self.mix_mean = nn.Dense(count, kernel_init=zeros)
         self.mix_spread = nn.Dense(count, kernel_init=zeros)
         self.project = nn.Dense(width)
         self.condition = nn.Dense(width)
-        self.emit = nn.Dense(ORDERS + self.config.directions + 2, kernel_init=zeros)
+        self.emit = nn.Dense(self.orders + self.config.directions + 2, kernel_init=zeros)
 
     def mixing(self, pooled: Float[Array, "D"]) -> tuple[Float[Array, "G"], Float[Array, "G"]]:
         """Return [G] mean and [G] log standard deviation of the graph-level decision."""
-        first = jnp.where(jnp.arange(ORDERS + self.config.directions) < ORDERS, FIRST_SPREAD, 1.0)
+        mean = self.mix_mean(pooled)
+        first = jnp.where(jnp.arange(mean.shape[0]) < self.orders, FIRST_SPREAD, 1.0)
         spread = jnp.log(first) + self.mix_spread(pooled)
-        return self.mix_mean(pooled), jnp.clip(spread, *LOG_SPREAD)
+        return mean, jnp.clip(spread, *LOG_SPREAD)
 
     def scoring(
         self,
@@ -89,10 +95,11 @@ class OrderDecoder(nn.Module):
         seen = surroundings(graph, before) * float(iteration > 0)
         hidden = nn.relu(self.project(h)[None] + self.condition(seen))
         out = self.emit(hidden)
-        tilt, bend, own = jnp.split(out, (ORDERS, ORDERS + self.config.directions), axis=-1)
-        weights = nn.softmax(mix[:, None, :ORDERS] + tilt, axis=-1)
+        last = self.orders + self.config.directions
+        tilt, bend, own = jnp.split(out, (self.orders, last), axis=-1)
+        weights = nn.softmax(mix[:, None, : self.orders] + tilt, axis=-1)
         places = (weights * node_array(graph, "places")[None]).sum(axis=-1)
-        steps = mix[:, None, ORDERS:] / jnp.sqrt(float(self.config.directions))
+        steps = mix[:, None, self.orders : last] / jnp.sqrt(float(self.config.directions))
         bent = BEND * ((steps * nn.tanh(bend)).sum(axis=-1) + nn.tanh(own[..., 0]))
         log_sigma = jnp.clip(jnp.log(FIRST_SIGMA) + own[..., 1], *LOG_SIGMA)
         return places + bent, log_sigma

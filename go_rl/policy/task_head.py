@@ -27,15 +27,17 @@ class TaskHeads(nn.Module):
     """Embeddings for every task, from those of the encoder."""
 
     config: PolicyConfig
+    tasks: tuple[str, ...] = TASKS
+    """In the order of the recurrence."""
 
     @nn.compact
     def __call__(
         self, h: Float[Array, "U D"], real: Float[Array, "U"]
     ) -> dict[str, Float[Array, "U D"]]:
-        """Return {task: [U, D]} for `TASKS`."""
+        """Return {task: [U, D]}."""
         config = self.config
         attended, state, found = h, h, {}
-        for task in TASKS:
+        for task in self.tasks:
             state = nn.LayerNorm(name=f"{task}_norm")(jnp.concatenate([attended, state], axis=-1))
             state = nn.Dense(config.hidden, name=f"{task}_state")(state)
             mixed = state

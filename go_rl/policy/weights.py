@@ -1,39 +1,20 @@
-"""Trained weights as one small safe file: arrays and a JSON manifest, no pickle, no code.
-
-A name such as ``partition-1.0`` is interface-major, weights-minor: files of another major are
-refused, files of another minor hold other numbers for the same network.
-"""
+"""Weights of ring policies."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-import zipfile
 from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import asdict, dataclass
-from functools import cache
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jax
-import numpy as np
-from flax import traverse_util
-
-from go_rl.core import CheckpointError, PolicyError
-from go_rl.core.errors import nearest
 from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.config import PolicyConfig
 from go_rl.policy.names import DEFAULT_WEIGHTS
+from go_rl.policy.weights_file import read_weights_file, shipped_weights, write_weights_file
+
+__all__ = ["DEFAULT_WEIGHTS", "Weights", "load_weights", "save_weights", "shipped_weights"]
 
 FORMAT = "go_rl-policy"
-INTERFACE = 1
-"""Major version: what the network takes and gives."""
-SHIPPED = Path(__file__).parent / "pretrained"
-MANIFEST = "manifest"
-
-_UNREADABLE = (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,28 +29,8 @@ class Weights:
 
 def save_weights(weights: Weights, path: str | Path) -> None:
     """Write the weights; a reader never sees a half-written file."""
-    path = Path(path)
-    arrays = _flat(weights.agent.params)
-    manifest = {
-        "format": FORMAT,
-        "interface": INTERFACE,
-        "name": weights.name,
-        "config": asdict(weights.agent.config),
-        "card": dict(weights.card),
-        "digest": _digest(arrays),
-    }
-    text = np.frombuffer(json.dumps(manifest, ensure_ascii=False).encode(), np.uint8)
-    aside = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with aside.open("wb") as file:
-            np.savez_compressed(file, allow_pickle=False, **arrays, **{MANIFEST: text})
-        os.replace(aside, path)
-    except OSError as error:
-        raise CheckpointError(f"{path}: cannot be written ({error.strerror})") from error
-    finally:
-        with suppress(OSError):
-            aside.unlink(missing_ok=True)
+    agent = weights.agent
+    write_weights_file(path, FORMAT, weights.name, (agent.config, agent.params), weights.card)
 
 
 def load_weights(source: str | Path = DEFAULT_WEIGHTS) -> Weights:
@@ -78,91 +39,9 @@ def load_weights(source: str | Path = DEFAULT_WEIGHTS) -> Weights:
     Raises:
         CheckpointError: no such weights, damaged, or of another interface.
     """
-    path = _path(source)
-    written = path.stat()
-    return _load(path, written.st_mtime_ns, written.st_size)
+    found = read_weights_file(source, FORMAT, _template)
+    return Weights(Agent(found.config, found.params), found.name, found.card)
 
 
-@cache
-def _load(path: Path, time_written: int, size: int) -> Weights:
-    """Read a file once; another file in its place is another key."""
-    manifest, arrays = _read(path)
-    if manifest.get("format") != FORMAT:
-        raise CheckpointError(f"{path}: is not a policy's weights file (written by go-rl train)")
-    if manifest.get("interface") != INTERFACE:
-        raise CheckpointError(
-            f"{path}: weights of interface {manifest.get('interface')}; this version of go_rl "
-            f"reads interface {INTERFACE}. Train anew, or use {DEFAULT_WEIGHTS!r}"
-        )
-    if manifest.get("digest") != _digest(arrays):
-        raise CheckpointError(f"{path}: is damaged: its content does not match its digest")
-    try:
-        config = PolicyConfig(**manifest["config"])
-        name, card = str(manifest["name"]), dict(manifest["card"])
-    except (KeyError, TypeError, ValueError, PolicyError) as error:
-        raise CheckpointError(
-            f"{path}: its manifest does not fit this version ({type(error).__name__}: {error})"
-        ) from error
-    _check_arrays(path, arrays, jax.eval_shape(lambda: new_agent(config, 0).params))
-    params = traverse_util.unflatten_dict({tuple(k.split("/")): v for k, v in arrays.items()})
-    return Weights(Agent(config, params), name, card)
-
-
-def shipped_weights() -> tuple[str, ...]:
-    """Return the names of the weights that ship with the package."""
-    return tuple(sorted(path.stem for path in SHIPPED.glob("*.npz")))
-
-
-def _path(source: str | Path) -> Path:
-    named = SHIPPED / f"{source}.npz"
-    if isinstance(source, str) and "/" not in source and named.exists():
-        return named
-    path = Path(source)
-    if not path.exists():
-        names = shipped_weights()
-        raise CheckpointError(
-            f"no weights {str(source)!r}{nearest(str(source), names)} "
-            f"Give a file, or one of {', '.join(names) or '(none are shipped)'}"
-        )
-    return path
-
-
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        manifest = json.loads(arrays.pop(MANIFEST).tobytes().decode())
-    except _UNREADABLE as error:
-        raise CheckpointError(
-            f"{path}: cannot be read as weights ({type(error).__name__}); it may be truncated"
-        ) from error
-    if not isinstance(manifest, dict):
-        raise CheckpointError(f"{path}: its manifest is no JSON object")
-    return manifest, arrays
-
-
-def _flat(params: Any) -> dict[str, np.ndarray]:
-    flat = traverse_util.flatten_dict(jax.tree.map(np.asarray, params))
-    return {"/".join(key): np.ascontiguousarray(value) for key, value in sorted(flat.items())}
-
-
-def _digest(arrays: Mapping[str, np.ndarray]) -> str:
-    digest = hashlib.sha256()
-    for name in sorted(arrays):
-        digest.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode())
-        digest.update(np.ascontiguousarray(arrays[name]).tobytes())
-    return digest.hexdigest()
-
-
-def _check_arrays(path: Path, arrays: Mapping[str, np.ndarray], expected: Any) -> None:
-    flat: dict[tuple[str, ...], Any] = traverse_util.flatten_dict(expected)
-    want = {"/".join(key): value.shape for key, value in flat.items()}
-    for name in sorted(arrays.keys() | want.keys()):
-        theirs = arrays[name].shape if name in arrays else None
-        if theirs != want.get(name):
-            raise CheckpointError(
-                f"{path}: parameter {name!r} has shape {theirs}, this version expects "
-                f"{want.get(name)}"
-            )
-        if not np.isfinite(arrays[name]).all():
-            raise CheckpointError(f"{path}: parameter {name!r} holds numbers that are not finite")
+def _template(config: PolicyConfig) -> Any:
+    return new_agent(config, 0).params

@@ -98,7 +98,7 @@ def _units(
     crossing = (source >= 0) & (sink >= 0) & (source != sink)
     tensor = np.stack([graph.senders[crossing], graph.edge_output[crossing]], axis=1)
     links = problem.package.links
-    return _assemble(
+    return assemble_units(
         work,
         weight,
         unit_of,
@@ -135,7 +135,7 @@ def contracted(units: RingUnits, longest: float) -> RingUnits:
     apart = a != b
     busy = units.tensor_seconds[tensor]
     plain = _plain_edges(units, merged)
-    return _assemble(
+    return assemble_units(
         work,
         weight,
         np.where(units.unit_of >= 0, merged[units.unit_of], DROPPED).astype(np.int32),
@@ -150,7 +150,7 @@ def _plain_edges(units: RingUnits, merged: np.ndarray) -> tuple[np.ndarray, np.n
     return merged[rows], merged[units.succ]
 
 
-def _assemble(
+def assemble_units(
     work: np.ndarray,
     weight: np.ndarray,
     unit_of: np.ndarray,

@@ -1,0 +1,103 @@
+"""`StepAgent`: a step policy with its weights, drawing decisions for a problem."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import cast
+
+import jax
+import jax.numpy as jnp
+import jraph
+import numpy as np
+from jaxtyping import Float32
+
+from go_rl.policy.buckets import Padded, pad
+from go_rl.policy.config import PolicyConfig
+from go_rl.policy.network import Params
+from go_rl.policy.observation import PolicyGraph
+from go_rl.policy.order_decoder import OrderActions
+from go_rl.policy.step_network import StepEncoded, StepPolicy
+from go_rl.policy.step_observation import STEP_FEATURES, STEP_ORDERS, STEP_PACKAGE
+
+StepActions = dict[str, OrderActions]
+"""Decisions of the tasks asked, by task."""
+
+
+@dataclass(frozen=True, eq=False)
+class StepAgent:
+    """Weights and the configuration that they fit."""
+
+    config: PolicyConfig
+    params: Params
+
+    @property
+    def policy(self) -> StepPolicy:
+        """The network without weights."""
+        return StepPolicy(self.config)
+
+    def encode(self, padded: Padded) -> StepEncoded:
+        """Embed a graph; once serves any number of draws."""
+        return encode_step(self.policy, self.params, padded.graph, padded.real)
+
+    def draw(
+        self,
+        padded: Padded,
+        encoded: StepEncoded,
+        tasks: tuple[str, ...],
+        key: jax.Array,
+        noise: Float32[np.ndarray, "B"],
+    ) -> StepActions:
+        """Draw [B] decisions of every task; ``noise`` scales the deviations (0: the likeliest)."""
+        return draw_step(self.policy, self.params, encoded, padded.graph, tasks, key, noise)
+
+
+def new_step_agent(config: PolicyConfig, seed: int) -> StepAgent:
+    """Return an untrained agent."""
+    key = jax.random.key(seed)
+    padded = pad(_tiny_graph())
+    graph, real = jax.tree.map(jnp.asarray, (padded.graph, padded.real))
+    init = jax.jit(StepPolicy(config).init)
+    return StepAgent(config, init(key, graph, real, key, jnp.ones(1)))
+
+
+def _tiny_graph() -> PolicyGraph:
+    """Two units and an edge: parameters do not depend on the size."""
+    return PolicyGraph(
+        features=np.zeros((2, STEP_FEATURES), np.float32),
+        places=np.full((2, len(STEP_ORDERS)), 0.5, np.float32),
+        share=np.full(2, 0.5, np.float32),
+        senders=np.zeros(1, np.int32),
+        receivers=np.ones(1, np.int32),
+        package=np.zeros(len(STEP_PACKAGE), np.float32),
+        chips=2,
+    )
+
+
+@partial(jax.jit, static_argnums=0)
+def encode_step(
+    policy: StepPolicy, params: Params, graph: jraph.GraphsTuple, real: jax.Array | np.ndarray
+) -> StepEncoded:
+    """`StepPolicy.encode`, compiled."""
+    return cast(StepEncoded, policy.apply(params, graph, real, method=StepPolicy.encode))
+
+
+@partial(jax.jit, static_argnums=(0, 4))
+def draw_step(
+    policy: StepPolicy,
+    params: Params,
+    encoded: StepEncoded,
+    graph: jraph.GraphsTuple,
+    tasks: tuple[str, ...],
+    key: jax.Array,
+    noise: jax.Array | np.ndarray,
+) -> StepActions:
+    """`StepPolicy.draw` for every task, compiled."""
+    keys = jax.random.split(key, len(tasks))
+    return {
+        task: cast(
+            OrderActions,
+            policy.apply(params, encoded, graph, task, one, noise, method=StepPolicy.draw),
+        )
+        for task, one in zip(tasks, keys, strict=True)
+    }

@@ -1,0 +1,79 @@
+"""`StepPolicy`: one policy for placement, schedule and fusion (GO), with shared parameters.
+
+Encoder as for rings; recurrent task heads, each of which sees what attention made of the task
+before; for each task an `OrderDecoder`, whose graph-level numbers hold what else the task decides
+(`EXTRAS`). `StepDecoder` in `go_rl.policy.step_decisions` turns decisions into plans.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import flax.linen as nn
+import jraph
+from jaxtyping import Array, Float
+
+from go_rl.core.problem import TASKS
+from go_rl.policy.config import PolicyConfig
+from go_rl.policy.encoder import Encoder
+from go_rl.policy.order_decoder import OrderActions, OrderDecoder, OrderLogProbs
+from go_rl.policy.step_observation import STEP_ORDERS
+from go_rl.policy.task_head import TaskHeads
+
+FUSION_ORDERS = 4
+"""Node-level reference priorities of the fusion task; see `go_rl.policy.step_decisions`."""
+EXTRAS = {"placement": 2 + len(STEP_ORDERS), "schedule": 0, "fusion": 1 + FUSION_ORDERS}
+"""Graph-level numbers of each task beside those of its order. Placement: attachment and caution of
+the list scheduler, then logits that mix its order. Fusion: share left unfused, then logits that mix
+node-level priorities."""
+
+
+class StepEncoded(NamedTuple):
+    """A graph after encoder and task heads; computed once, shared by all samples."""
+
+    tasks: dict[str, Float[Array, "U D"]]
+    pooled: Float[Array, "D"]
+
+
+class StepPolicy(nn.Module):
+    """One policy for the tasks of a step."""
+
+    config: PolicyConfig
+
+    def setup(self) -> None:
+        self.encoder = Encoder(self.config)
+        self.heads = TaskHeads(self.config, TASKS)
+        self.decoders = {
+            task: OrderDecoder(self.config, len(STEP_ORDERS), EXTRAS[task]) for task in TASKS
+        }
+
+    def encode(self, graph: jraph.GraphsTuple, real: Float[Array, "U"]) -> StepEncoded:
+        """Embed the units for every task."""
+        h, pooled = self.encoder(graph, real)
+        return StepEncoded(self.heads(h, real), pooled)
+
+    def draw(
+        self,
+        encoded: StepEncoded,
+        graph: jraph.GraphsTuple,
+        task: str,
+        key: Array,
+        noise: Float[Array, "B"],
+    ) -> OrderActions:
+        """Draw [B] decisions of a task; see `OrderDecoder.sample`."""
+        decoder = self.decoders[task]
+        return decoder.sample(encoded.tasks[task], encoded.pooled, graph, key, noise)
+
+    def judge(
+        self, encoded: StepEncoded, graph: jraph.GraphsTuple, task: str, actions: OrderActions
+    ) -> tuple[OrderLogProbs, Float[Array, ""]]:
+        """Log-densities of a task's decisions; see `OrderDecoder.log_prob`."""
+        decoder = self.decoders[task]
+        return decoder.log_prob(encoded.tasks[task], encoded.pooled, graph, actions)
+
+    def __call__(
+        self, graph: jraph.GraphsTuple, real: Float[Array, "U"], key: Array, noise: Array
+    ) -> Any:
+        """Touch every parameter; used to initialise them."""
+        encoded = self.encode(graph, real)
+        return [self.draw(encoded, graph, task, key, noise) for task in TASKS]

@@ -1,0 +1,125 @@
+"""What the policy sees of a makespan problem: its units on fully connected devices.
+
+A `PolicyGraph`, as for a ring, with other columns. Dimension letters as in `observation`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float32, Float64
+
+from go_rl.core import OpKind
+from go_rl.policy.observation import (
+    REFERENCE_ORDERS,
+    PolicyGraph,
+    log_ratio,
+    longest_reach,
+    reference_orders,
+)
+from go_rl.search.orders import list_order, positions
+from go_rl.search.step_units import StepUnits
+from go_rl.search.step_workspace import StepWorkspace
+from go_rl.solvers.heads_tails import path_sums_after
+
+STEP_ORDERS = (*REFERENCE_ORDERS, "layer", "upward rank")
+"""Places of units; the layer of a backward unit is its forward layer, the upward rank that of HEFT
+with every transfer paid for."""
+STEP_SCALARS = ("log_seconds", "load_share", "log_weight_bytes", "log_tensor_seconds", "in_degree",
+                "out_degree", "span_level", "backward", "layer", "tail")  # fmt: skip
+STEP_PACKAGE = (
+    "log_devices",
+    "placement",
+    "schedule",
+    "fusion",
+    "traffic",
+    "largest",
+    "parallelism",
+)
+"""log2 devices / 6; the tasks asked; whole traffic, the largest unit and the longest path against
+the whole work, as log2(1 + x) / 6."""
+STEP_FEATURES = len(STEP_SCALARS) + len(OpKind) + len(STEP_ORDERS)
+"""F."""
+
+
+def observe_step(workspace: StepWorkspace, step: StepUnits) -> PolicyGraph:
+    """Return what the policy sees of a workspace's problem."""
+    units = step.units
+    ranks = _upward_rank(step)
+    places = np.stack(
+        [
+            *(positions(order) for order in reference_orders(units)),
+            np.clip(step.layer, 0.0, 1.0),
+            positions(list_order(units, -ranks)),
+        ],
+        axis=1,
+    )
+    total = units.work.sum()
+    share = units.work / total if total > 0 else np.full(units.num_units, 1.0 / units.num_units)
+    senders = np.repeat(np.arange(units.num_units, dtype=np.int32), np.diff(units.succ_ptr))
+    features = np.concatenate(
+        [_scalars(workspace, step, ranks), _kinds(workspace, step), places], 1
+    )
+    return PolicyGraph(
+        features=features.astype(np.float32),
+        places=places.astype(np.float32),
+        share=share.astype(np.float32),
+        senders=senders,
+        receivers=units.succ,
+        package=_package(workspace, step),
+        chips=workspace.num_devices,
+    )
+
+
+def _upward_rank(step: StepUnits) -> Float64[np.ndarray, "U"]:
+    """[U] longest path to the end, every transfer paid for (HEFT, equation 8)."""
+    units = step.units
+    rank = units.work.copy()
+    for u in range(units.num_units - 1, -1, -1):
+        rows = slice(units.succ_ptr[u], units.succ_ptr[u + 1])
+        rank[u] += (step.traffic[rows] + rank[units.succ[rows]]).max(initial=0.0)
+    return rank
+
+
+def _scalars(
+    workspace: StepWorkspace, step: StepUnits, ranks: Float64[np.ndarray, "U"]
+) -> Float64[np.ndarray, "U S"]:
+    units, count = step.units, step.num_units
+    mean = max(units.work.sum() / max(count, 1), 1e-30)
+    tensor = np.zeros(count)
+    np.add.at(tensor, units.tensor_source, units.tensor_seconds)
+    level = positions(
+        list_order(units, -path_sums_after(units.succ_ptr, units.succ, np.ones(count)))
+    )
+    columns = [
+        log_ratio(units.work, mean),
+        np.minimum(units.work / mean, 16.0) / 16.0,
+        np.log10(1.0 + step.weight) / 10.0,
+        log_ratio(tensor, mean),
+        np.log2(1.0 + np.diff(units.pred_ptr)) / 8.0,
+        np.log2(1.0 + np.diff(units.succ_ptr)) / 8.0,
+        longest_reach(units, level),
+        step.backward,
+        step.layer,
+        ranks / max(ranks.max(initial=0.0), 1e-30),
+    ]
+    return np.stack(columns, axis=1)
+
+
+def _kinds(workspace: StepWorkspace, step: StepUnits) -> Float64[np.ndarray, "U K"]:
+    """Share of each kind among a unit's nodes."""
+    held = step.unit_of >= 0
+    kinds = np.zeros((step.num_units, len(OpKind)))
+    np.add.at(kinds, (step.unit_of[held], workspace.problem.graph.kind[held]), 1.0)
+    return kinds / np.maximum(kinds.sum(axis=1, keepdims=True), 1.0)
+
+
+def _package(workspace: StepWorkspace, step: StepUnits) -> Float32[np.ndarray, "P"]:
+    tasks, units = workspace.problem.tasks, step.units
+    total = max(units.work.sum(), 1e-30)
+    longest = path_sums_after(units.succ_ptr, units.succ, units.work).max(initial=0.0)
+    ratios = np.array(
+        [units.tensor_seconds.sum() / total, units.work.max(initial=0.0) / total, longest / total]
+    )
+    asked = [float(task in tasks) for task in ("placement", "schedule", "fusion")]
+    flags = [np.log2(workspace.num_devices) / 6.0, *asked]
+    return np.concatenate([flags, np.log2(1.0 + ratios) / 6.0]).astype(np.float32)

@@ -1,0 +1,163 @@
+"""Placement by list scheduling: units in a given order, each on the device where it ends first,
+unless the device that was proposed for it is nearly as good.
+
+The decoder of the step policy, and a generalisation of HEFT (Topcuoglu, Hariri, Wu 2002) without
+insertion: ``attachment`` 0 is earliest finish time, infinite is the proposal itself.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import no_type_check
+
+import numpy as np
+from jaxtyping import Float64, Int, Int16
+from numba import njit
+
+from go_rl.search.step_units import StepUnits
+
+
+def place_in_order(
+    units: StepUnits,
+    score: Float64[np.ndarray, "B U"],
+    proposal: Int[np.ndarray, "B U"],
+    attachment: Float64[np.ndarray, "B"],
+    caution: Float64[np.ndarray, "B"],
+    capacity: Float64[np.ndarray, "D"],
+) -> Int16[np.ndarray, "B U"]:
+    """Return [B, U] devices.
+
+    Args:
+        units: the problem.
+        score: [B, U] ready units are taken by ascending score.
+        proposal: [B, U] device proposed for each unit.
+        attachment: [B] seconds that another device must gain to be chosen.
+        caution: [B] factor on the seconds of transfers.
+        capacity: [D] bytes of weights that each device holds; a unit goes where there is room.
+    """
+    found = np.zeros(score.shape, np.int16)
+    u = units.units
+    offset = _incoming(units)
+
+    def share(first: int) -> None:
+        for i in range(first, len(score), threads):
+            _place(
+                u.pred_ptr, u.pred, u.succ_ptr, u.succ, offset, units.seconds, units.weight,
+                capacity, score[i], proposal[i].astype(np.int64), attachment[i], caution[i],
+                found[i],
+            )  # fmt: skip
+
+    threads = max(1, min(os.cpu_count() or 1, len(score)))
+    if threads == 1:
+        share(0)
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(share, range(threads)))
+    return found
+
+
+def _incoming(units: StepUnits) -> Float64[np.ndarray, "Y"]:
+    """[Y] transfer seconds by edge of ``pred`` instead of ``succ``."""
+    u = units.units
+    source = np.repeat(np.arange(u.num_units), np.diff(u.succ_ptr))
+    return units.traffic[np.lexsort((source, u.succ))]
+
+
+@njit(cache=True, nogil=True)
+@no_type_check
+def _place(
+    pred_ptr, pred, succ_ptr, succ, traffic, seconds, weight, capacity, score, proposal,
+    attachment, caution, chosen,
+):  # fmt: skip
+    devices, count = seconds.shape
+    waits = np.empty(count, np.int64)
+    heap, size = np.empty(count, np.int64), 0
+    for u in range(count):
+        waits[u] = pred_ptr[u + 1] - pred_ptr[u]
+        if waits[u] == 0:
+            size = _push(heap, size, score, u)
+    free, held = np.zeros(devices), np.zeros(devices)
+    end = np.zeros(count)
+    while size > 0:
+        u = heap[0]
+        size = _pop(heap, size, score)
+        best, best_cost, best_end = -1, np.inf, 0.0
+        roomy, most = 0, -np.inf
+        for d in range(devices):
+            if capacity[d] - held[d] > most and np.isfinite(seconds[d, u]):
+                roomy, most = d, capacity[d] - held[d]
+            if held[d] + weight[u] > capacity[d] or not np.isfinite(seconds[d, u]):
+                continue
+            start = free[d]
+            for e in range(pred_ptr[u], pred_ptr[u + 1]):
+                there = end[pred[e]]
+                if chosen[pred[e]] != d:
+                    there += caution * traffic[e]
+                start = max(start, there)
+            finish = start + seconds[d, u]
+            cost = finish + (0.0 if d == proposal[u] else attachment)
+            if cost < best_cost:
+                best, best_cost, best_end = d, cost, finish
+        if best < 0:  # no room anywhere, or nothing can run it: the replay says so
+            best, best_end = roomy, free[roomy]
+        chosen[u] = best
+        free[best], end[u] = best_end, best_end
+        held[best] += weight[u]
+        for e in range(succ_ptr[u], succ_ptr[u + 1]):
+            v = succ[e]
+            waits[v] -= 1
+            if waits[v] == 0:
+                size = _push(heap, size, score, v)
+
+
+@njit(cache=True, nogil=True)
+@no_type_check
+def _push(heap, size, score, u):
+    i = size
+    while i > 0:
+        up = (i - 1) >> 1
+        p = heap[up]
+        if score[p] < score[u] or (score[p] == score[u] and p < u):
+            break
+        heap[i] = p
+        i = up
+    heap[i] = u
+    return size + 1
+
+
+@njit(cache=True, nogil=True)
+@no_type_check
+def _pop(heap, size, score):
+    n = size - 1
+    u, i = heap[n], 0
+    while True:
+        child = 2 * i + 1
+        if child >= n:
+            break
+        c = heap[child]
+        if child + 1 < n:
+            d = heap[child + 1]
+            if score[d] < score[c] or (score[d] == score[c] and d < c):
+                child, c = child + 1, d
+        if score[u] < score[c] or (score[u] == score[c] and u < c):
+            break
+        heap[i] = c
+        i = child
+    if n > 0:
+        heap[i] = u
+    return n
+
+
+def work_quantile_devices(
+    place: Float64[np.ndarray, "B U"], share: Float64[np.ndarray, "U"], devices: int
+) -> Int16[np.ndarray, "B U"]:
+    """Return [B, U] devices of a pipeline: units by ascending place, cut into equal work."""
+    order = np.argsort(place, axis=1, kind="stable")
+    sorted_share = share[order]
+    middle = np.cumsum(sorted_share, axis=1) - 0.5 * sorted_share
+    device = np.empty(place.shape, np.int16)
+    np.put_along_axis(
+        device, order, np.minimum(middle * devices, devices - 1).astype(np.int16), axis=1
+    )
+    return device

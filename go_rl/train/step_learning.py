@@ -1,0 +1,115 @@
+"""`StepFineTuned`: a step policy that learns on the very graph that is to be placed (GO-one from
+untrained weights, fine-tuning from pretrained ones)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress, TrainingError
+from go_rl.envs.step_rewards import step_rewards
+from go_rl.policy.step_agent import StepAgent
+from go_rl.policy.step_decisions import StepDecoder
+from go_rl.policy.step_search import draw_steps, start_from_default
+from go_rl.policy.step_weights import DEFAULT_STEP_WEIGHTS, load_step_weights
+from go_rl.search.step_workspace import PricedSteps, StepIncumbent, step_workspace
+from go_rl.train.baseline import RunningBaseline
+from go_rl.train.config import FineTuneConfig
+from go_rl.train.ppo import Learner, new_learner
+from go_rl.train.step_ppo import StepBatch, update_step
+
+
+@dataclass(frozen=True, eq=False)
+class StepFineTuned:
+    """`Optimizer`: the default plan, a few of the policy as it came, then PPO on this graph."""
+
+    agent: StepAgent | None = None
+    """Where learning starts; None: the weights that ship with the package."""
+    config: FineTuneConfig = field(default_factory=FineTuneConfig)
+    samples: int | None = None
+    """Samples, instead of what the budget says; None: the budget decides."""
+    name: str = "finetuned"
+
+    def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
+        """Return the best plan seen while learning; see `go_rl.core.Optimizer`."""
+        return self.learn(problem, budget, seed)[0]
+
+    def learn(self, problem: Problem, budget: Budget, seed: int) -> tuple[Plan, StepAgent]:
+        """Return the best plan seen, and the agent after its last update.
+
+        Raises:
+            TrainingError: a reward or gradient is not finite.
+        """
+        agent = self.agent or load_step_weights(DEFAULT_STEP_WEIGHTS).agent
+        workspace = step_workspace(problem)
+        if self.samples is not None:
+            budget = Budget(samples=self.samples)
+        progress = Progress(budget, OPEN_SAMPLES)
+        incumbent = StepIncumbent(workspace, progress)
+        learner = new_learner(agent.params, self.config.ppo)
+        if start_from_default(workspace, incumbent):
+            decoder = StepDecoder(workspace)
+            if decoder.units.num_units:
+                self._as_given(agent, decoder, incumbent, progress, seed)
+                learner = self._learn(agent, learner, decoder, (incumbent, progress), seed)
+        plan = workspace.plan(incumbent, self.name, seed, progress)
+        return plan, StepAgent(agent.config, learner.params)
+
+    def _as_given(
+        self,
+        agent: StepAgent,
+        decoder: StepDecoder,
+        incumbent: StepIncumbent,
+        progress: Progress,
+        seed: int,
+    ) -> None:
+        if not progress.spent:
+            noise = np.ones(self.config.first, np.float32)
+            noise[0] = 0.0
+            priced = draw_steps(agent, decoder, noise, seed)
+            incumbent.offer(priced, int(min(len(noise), progress.remaining_samples)))
+
+    def _learn(
+        self,
+        agent: StepAgent,
+        learner: Learner,
+        decoder: StepDecoder,
+        search: tuple[StepIncumbent, Progress],
+        seed: int,
+    ) -> Learner:
+        incumbent, progress = search
+        baseline, rounds = RunningBaseline(), 0
+        while not progress.spent:
+            now = StepAgent(agent.config, learner.params)
+            key = int(np.random.SeedSequence((seed, rounds)).generate_state(1)[0])
+            batch, priced = collect_steps(now, decoder, self.config.batch, baseline, key)
+            incumbent.offer(priced, int(min(self.config.batch, progress.remaining_samples)))
+            if not progress.spent:
+                learner, _ = update_step(agent.policy, self.config.ppo, learner, [batch])
+            rounds += 1
+        return learner
+
+
+def collect_steps(
+    agent: StepAgent, decoder: StepDecoder, size: int, baseline: RunningBaseline, seed: int
+) -> tuple[StepBatch, PricedSteps]:
+    """Draw, decode and price one batch; the same seed gives the same batch.
+
+    Raises:
+        TrainingError: a reward is not finite.
+    """
+    workspace, padded = decoder.workspace, decoder.padded
+    problem = workspace.problem
+    encoded = agent.encode(padded)
+    ones = np.ones(size, np.float32)
+    actions = agent.draw(padded, encoded, problem.tasks, jax.random.key(seed % 2**32), ones)
+    priced = workspace.price(decoder.decisions(actions))
+    reward = step_rewards(workspace, priced)
+    if not np.isfinite(reward).all():
+        raise TrainingError(f"graph {problem.graph.name!r}: a plan earned a reward of NaN")
+    key = f"{problem.graph.name}/{problem.package.name}/{'+'.join(problem.tasks)}"
+    gain = jnp.asarray(baseline.advantage(key, reward).astype(np.float32))
+    return StepBatch(padded.graph, jnp.asarray(padded.real), actions, gain), priced

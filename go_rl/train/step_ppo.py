@@ -1,0 +1,116 @@
+"""Proximal policy optimisation of a step policy; all tasks share the advantage of their plan.
+
+Each task has a ratio for its graph-level decision and one for each unit and iteration, clipped
+apart, as in `go_rl.train.ppo`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple, cast
+
+import jax
+import jax.numpy as jnp
+import jraph
+from jaxtyping import Array, Float
+
+from go_rl.core import TrainingError
+from go_rl.policy.network import Params
+from go_rl.policy.order_decoder import OrderLogProbs
+from go_rl.policy.step_agent import StepActions
+from go_rl.policy.step_network import StepPolicy
+from go_rl.train.config import PPOConfig
+from go_rl.train.ppo import Learner, descend, surrogate
+
+
+class StepBatch(NamedTuple):
+    """``B`` plans of one graph and what they earned."""
+
+    graph: jraph.GraphsTuple
+    real: Float[Array, "U"]
+    actions: StepActions
+    advantage: Float[Array, "B"]
+
+
+class StepMetrics(NamedTuple):
+    """What an update did; means over its epochs."""
+
+    loss: Float[Array, ""]
+    entropy: Float[Array, ""]
+    clipped: Float[Array, ""]
+    gradient_norm: Float[Array, ""]
+
+
+class StepJudged(NamedTuple):
+    """Log-densities by task, and the mean entropy."""
+
+    tasks: dict[str, OrderLogProbs]
+    entropy: Float[Array, ""]
+
+
+def update_step(
+    policy: StepPolicy, config: PPOConfig, learner: Learner, batches: Sequence[StepBatch]
+) -> tuple[Learner, StepMetrics]:
+    """Return the learner after `PPOConfig.epochs` gradient steps on the batches of several graphs.
+
+    Raises:
+        TrainingError: a loss or gradient is not finite; the learner is left as it was.
+    """
+    old = [judge_step(policy, learner.params, batch) for batch in batches]
+    metrics: list[StepMetrics] = []
+    for _ in range(config.epochs):
+        found = [
+            step_gradient(policy, config, learner.params, batch, before)
+            for batch, before in zip(batches, old, strict=True)
+        ]
+        learner, norm = descend(config, learner, [g for g, _ in found])
+        metrics += [m._replace(gradient_norm=norm) for _, m in found]
+    means = jax.tree.map(lambda *x: jnp.stack(x).mean(), *metrics)
+    if not all(bool(jnp.isfinite(x)) for x in means):
+        raise TrainingError(
+            f"an update gave loss {float(means.loss)} and gradient norm "
+            f"{float(means.gradient_norm)}; lower ppo.learning_rate ({config.learning_rate})"
+        )
+    return learner, means
+
+
+@partial(jax.jit, static_argnums=0)
+def judge_step(policy: StepPolicy, params: Params, batch: StepBatch) -> StepJudged:
+    """Return the log-densities of the decisions; the graph is encoded once for all samples."""
+    encoded = policy.apply(params, batch.graph, batch.real, method=StepPolicy.encode)
+    judged = {
+        task: cast(
+            "tuple[OrderLogProbs, Array]",
+            policy.apply(params, encoded, batch.graph, task, actions, method=StepPolicy.judge),
+        )
+        for task, actions in batch.actions.items()
+    }
+    entropy = jnp.stack([entropy for _, entropy in judged.values()]).mean()
+    return StepJudged({task: found for task, (found, _) in judged.items()}, entropy)
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def step_gradient(
+    policy: StepPolicy, config: PPOConfig, params: Params, batch: StepBatch, old: StepJudged
+) -> tuple[Params, StepMetrics]:
+    """Return the gradient of the loss on one batch."""
+    return jax.grad(step_loss, argnums=2, has_aux=True)(policy, config, params, batch, old)
+
+
+def step_loss(
+    policy: StepPolicy, config: PPOConfig, params: Params, batch: StepBatch, old: StepJudged
+) -> tuple[Float[Array, ""], StepMetrics]:
+    """Return the clipped surrogate, negated, less the entropy bonus."""
+    new = judge_step(policy, params, batch)
+    total, clipped = jnp.float32(0.0), []
+    for task, now in new.tasks.items():
+        mix = now.mix.sum(-1) - old.tasks[task].mix.sum(-1)
+        units = now.scores - old.tasks[task].scores
+        everywhere = jnp.broadcast_to(batch.real, units.shape)
+        for log_ratio, weight in ((mix, jnp.ones_like(mix)), (units, everywhere)):
+            part, share = surrogate(log_ratio, batch.advantage, weight, config.clip)
+            total, clipped = total - part, [*clipped, share]
+    total = total - config.order_entropy * new.entropy
+    share = jnp.stack(clipped).mean()
+    return total, StepMetrics(total, new.entropy, share, jnp.float32(0.0))
