@@ -12,7 +12,7 @@ from jaxtyping import Float64, Int8, Int16, Int64
 
 from go_rl.core import Evaluation, Problem, Status
 from go_rl.core.evaluation import STATUS_CODES
-from go_rl.simulate.replay import Trace, replay
+from go_rl.simulate.replay import Jobs, Trace, lay_out, replay
 from go_rl.simulate.replay_arrays import ReplayArrays, replay_arrays
 
 
@@ -76,6 +76,10 @@ class MakespanPricer:
         )
         return STATUS_CODES[code], makespan, cut
 
+    def jobs(self, plans: Decisions, row: int = 0) -> Jobs:
+        """Return the tasks and transfers of a plan, which `Trace.job` numbers."""
+        return lay_out(self.arrays, *self._rows(plans, row))
+
     def evaluate(self, plans: Decisions, row: int = 0) -> Evaluation:
         """Price one plan in full."""
         status, makespan, trace = self.trace(plans, row)
@@ -125,10 +129,15 @@ class MakespanPricer:
         return device[owner] * devices + to, a.tensor_bytes[which]
 
     def _replay(self, plans: Decisions, row: int, trace: Trace) -> tuple[int, float, int]:
+        return replay(self.arrays, *self._rows(plans, row), trace)
+
+    def _rows(
+        self, plans: Decisions, row: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Device, priority, leader and seconds of each node, [N] each."""
         priority = self._whole * 0 if plans.priority is None else plans.priority[row]
         leader, device = self._leader(plans, row), plans.device[row].astype(np.int64)
-        seconds = self._seconds(plans, row)
-        return replay(self.arrays, device, priority, leader, seconds, trace)
+        return device, priority, leader, self._seconds(plans, row)
 
     def _leader(self, plans: Decisions, row: int) -> Int64[np.ndarray, "N"]:
         return self._whole if plans.leader is None else plans.leader[row]
