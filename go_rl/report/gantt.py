@@ -1,0 +1,202 @@
+"""A timeline as a picture: a row for each engine and link, coloured by what it is busy with.
+
+Slices are far more than pixels: each row is cut into `COLUMNS`, and a column is drawn in the colour
+of whatever takes most of its busy time, the paler the less of it is busy. How busy a row is as a
+whole stands at its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from jaxtyping import Float64, Int64
+
+from go_rl.report.figures import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    RED,
+    SKY,
+    YELLOW,
+    new_figure,
+    save_figure,
+)
+from go_rl.simulate.timeline import TRANSFER, Slice, Timeline
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLUMNS = 1600
+"""Parts of the step that are told apart; about the pixels of a row."""
+MOST_ROWS = 40
+"""Beyond, the links of each sender share a row; if that is not enough, the engines of a device."""
+SHADES = 4
+"""Degrees of busyness that are told apart; the faintest is 1 / `SHADES` of the colour."""
+MOST_BOXES = 4000
+"""Beyond, boxes are drawn as pixels in the SVG too."""
+KIND_COLOURS = {
+    "matmul": BLUE, "convolution": PURPLE, "elementwise": GREEN, "reduction": ORANGE,
+    "movement": SKY, "gather": YELLOW, "control": BLACK, "other": GREY, TRANSFER: RED,
+}  # fmt: skip
+PASS_COLOURS = {"forward": BLUE, "backward": ORANGE, TRANSFER: RED}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the picture."""
+
+    label: str
+    tracks: tuple[int, ...]
+    """Tracks that share it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Boxes:
+    """What a row draws, and how busy it is."""
+
+    start: Int64[np.ndarray, "X"]
+    """[X] first column of each box."""
+    end: Int64[np.ndarray, "X"]
+    """[X] column behind its last."""
+    colour: Int64[np.ndarray, "X"]
+    """[X] number of the colour."""
+    shade: Int64[np.ndarray, "X"]
+    """[X] 1 to `SHADES`; the last is the full colour."""
+    busy: float
+    """Share of the step, mean over the tracks of the row."""
+
+
+def save_gantt(timeline: Timeline, stem: Path, colour: Literal["kind", "pass"] = "kind") -> None:
+    """Write ``stem``.svg and .png; equal timelines give equal files."""
+    save_figure(gantt_figure(timeline, colour), stem)
+
+
+def gantt_figure(timeline: Timeline, colour: Literal["kind", "pass"] = "kind") -> Figure:
+    """Return the picture of a step.
+
+    Args:
+        colour: by ``kind`` of operator, or by ``pass``, forward or backward.
+    """
+    rows = gantt_rows(timeline)
+    colours = KIND_COLOURS if colour == "kind" else PASS_COLOURS
+    boxes = _boxes(timeline, rows, [_colour_of(s, colour) for s in timeline.slices], [*colours])
+    figure = new_figure(12.0, 1.3 + max(0.26 * len(rows), 1.0))
+    axes = figure.subplots()
+    _draw(axes, boxes, [*colours.values()], timeline.makespan * 1e3 / COLUMNS)
+    shares = [(-0.7, "busy"), *((y, f"{found.busy:.0%}") for y, found in enumerate(boxes))]
+    for y, text in shares:
+        axes.annotate(text, (1.005, y), xycoords=("axes fraction", "data"), va="center",
+                      fontsize=_font(len(rows)), color=GREY)  # fmt: skip
+    axes.set_yticks(range(len(rows)), [row.label for row in rows], fontsize=_font(len(rows)))
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.set_xlim(0, max(timeline.makespan * 1e3, 1e-12))
+    axes.set_xlabel("ms")
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="x", color="#dddddd", linewidth=0.6)
+    _legend(figure, boxes, colours)
+    failed = "" if timeline.status.ok else f" · {timeline.status.sentence}"
+    title = f"{timeline.model} on {timeline.package}: a step of {timeline.makespan * 1e3:.4g} ms"
+    figure.suptitle(title + failed, x=0.01, ha="left", fontsize=11)
+    return figure
+
+
+def gantt_rows(timeline: Timeline) -> list[Row]:
+    """Return the rows: engines, device by device, then links with traffic, shared when many."""
+    engines = {i: t for i, t in enumerate(timeline.tracks) if t.to is None}
+    links = {i: t for i, t in enumerate(timeline.tracks) if t.to is not None}
+    single = [Row(f"device {t.device} {t.name}", (i,)) for i, t in engines.items()]
+    wires = [Row(f"link {t.name}", (i,)) for i, t in links.items()]
+    if len(single) + len(wires) > MOST_ROWS:
+        wires = _shared(links, "device {} sends")
+    if len(single) + len(wires) > MOST_ROWS:
+        single = _shared(engines, "device {}")
+    return single + wires
+
+
+def _shared(tracks: dict, label: str) -> list[Row]:
+    devices = dict.fromkeys(t.device for t in tracks.values())
+    return [
+        Row(label.format(d), tuple(i for i, t in tracks.items() if t.device == d)) for d in devices
+    ]
+
+
+def _colour_of(piece: Slice, colour: str) -> str:
+    if colour == "kind" or piece.args["kind"] == TRANSFER:
+        return piece.args["kind"] if piece.args["kind"] in KIND_COLOURS else "other"
+    return "backward" if piece.args["backward"] else "forward"
+
+
+def _boxes(
+    timeline: Timeline, rows: Sequence[Row], names: Sequence[str], colours: Sequence[str]
+) -> list[Boxes]:
+    number = {name: i for i, name in enumerate(colours)}
+    track = np.array([s.track for s in timeline.slices], np.int64)
+    colour = np.array([number[name] for name in names], np.int64)
+    start = np.array([s.start for s in timeline.slices])
+    seconds = np.array([s.seconds for s in timeline.slices])
+    grid = np.linspace(0.0, max(timeline.makespan, 1e-300), COLUMNS + 1)
+    found = []
+    for row in rows:
+        taken = np.zeros((len(colours), COLUMNS))
+        for place in row.tracks:
+            for c in np.unique(colour[track == place]).tolist():
+                mine = (track == place) & (colour == c)
+                taken[c] += _time_in_columns(start[mine], seconds[mine], grid)
+        found.append(_row_boxes(taken, len(row.tracks) * grid[1]))
+    return found
+
+
+def _time_in_columns(
+    start: Float64[np.ndarray, "X"],
+    seconds: Float64[np.ndarray, "X"],
+    grid: Float64[np.ndarray, "G"],
+) -> Float64[np.ndarray, "Y"]:
+    """Busy seconds between grid points, of slices in order of which none overlap."""
+    moments = np.stack([start, start + seconds], axis=1).ravel()
+    so_far = np.stack([np.zeros(len(start)), seconds], axis=1).ravel().cumsum()
+    return np.diff(np.interp(grid, moments, so_far))
+
+
+def _row_boxes(taken: Float64[np.ndarray, "colours columns"], column: float) -> Boxes:
+    share = taken.sum(axis=0) / column
+    shade = np.clip(np.ceil(share * SHADES - 1e-6), 0, SHADES).astype(np.int64)
+    look = np.where(shade > 0, taken.argmax(axis=0) * (SHADES + 1) + shade, 0)
+    change = np.flatnonzero(np.diff(look)) + 1
+    start, end = np.r_[0, change], np.r_[change, len(look)]
+    drawn = look[start] > 0
+    colour, shade = np.divmod(look[start][drawn], SHADES + 1)
+    return Boxes(start[drawn], end[drawn], colour, shade, float(share.mean()))
+
+
+def _draw(axes: Axes, rows: Sequence[Boxes], colours: Sequence[str], column: float) -> None:
+    from matplotlib.colors import to_rgb
+
+    full = np.array([to_rgb(colour) for colour in colours])
+    many = sum(len(boxes.start) for boxes in rows) > MOST_BOXES
+    for y, boxes in enumerate(rows):
+        strength = boxes.shade[:, None] / SHADES
+        paint = full[boxes.colour] * strength + (1.0 - strength)
+        start, width = boxes.start * column, (boxes.end - boxes.start) * column
+        spans = list(zip(start.tolist(), width.tolist(), strict=True))
+        axes.broken_barh(spans, (y - 0.4, 0.8), facecolors=paint, linewidth=0, rasterized=many)
+
+
+def _legend(figure: Figure, rows: Sequence[Boxes], colours: dict[str, str]) -> None:
+    from matplotlib.patches import Patch
+
+    used = {int(c) for boxes in rows for c in boxes.colour}
+    handles = [Patch(color=c, label=n) for i, (n, c) in enumerate(colours.items()) if i in used]
+    if handles:
+        figure.legend(handles=handles, loc="outside right upper", frameon=False, fontsize=9)
+
+
+def _font(rows: int) -> float:
+    return 9.0 if rows <= MOST_ROWS else 7.0

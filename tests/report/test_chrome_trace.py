@@ -1,0 +1,123 @@
+"""Chrome traces: valid JSON with every kernel in its place, and nothing on top of another."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from itertools import pairwise
+from math import floor
+
+import pytest
+from timelines import one_node, zoo_timeline
+
+from go_rl.core import PlanError, package
+from go_rl.report.chrome_trace import chrome_trace, save_chrome_trace
+from go_rl.simulate.timeline import TRANSFER
+
+TRAINING = "transformer-xl-2-layers-training"
+
+
+@pytest.fixture(scope="module")
+def timeline():
+    return zoo_timeline(TRAINING, "p100x4")
+
+
+@pytest.fixture(scope="module")
+def trace(timeline, tmp_path_factory):
+    path = tmp_path_factory.mktemp("trace") / "new" / "trace.json"
+    save_chrome_trace(timeline, path)
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def of(trace, ph):
+    return [e for e in trace["traceEvents"] if e["ph"] == ph]
+
+
+def by_track(trace):
+    tracks = defaultdict(list)
+    for event in of(trace, "X"):
+        tracks[event["pid"], event["tid"]].append(event)
+    return {place: sorted(found, key=lambda e: e["ts"]) for place, found in tracks.items()}
+
+
+def nanoseconds(event):
+    """Start and end as Perfetto reads them: both times are cut down to whole nanoseconds."""
+    start = floor(event["ts"] * 1000)
+    return start, start + floor(event["dur"] * 1000)
+
+
+def test_no_two_slices_of_a_track_overlap(trace):
+    for events in by_track(trace).values():
+        assert all(a["ts"] + a["dur"] <= b["ts"] for a, b in pairwise(events))
+        assert all(nanoseconds(a)[1] <= nanoseconds(b)[0] for a, b in pairwise(events))
+
+
+def test_every_kernel_and_transfer_is_there(trace, timeline):
+    shown = sorted((e["name"], e["args"]["nodes"], round(e["ts"], 2)) for e in of(trace, "X"))
+    wanted = sorted((s.name, s.args["nodes"], round(s.start * 1e6, 2)) for s in timeline.slices)
+    assert [x[:2] for x in shown] == [x[:2] for x in wanted]
+    assert [x[2] for x in shown] == pytest.approx([x[2] for x in wanted], abs=0.02)
+
+
+def test_the_last_slice_ends_at_the_makespan(trace, timeline):
+    last = max(e["ts"] + e["dur"] for e in of(trace, "X"))
+    assert last == pytest.approx(timeline.makespan * 1e6, abs=1e-3)
+    assert trace["otherData"]["makespan_seconds"] == timeline.makespan
+
+
+def test_tracks_have_names(trace, timeline):
+    process = {e["pid"]: e["args"]["name"] for e in of(trace, "M") if e["name"] == "process_name"}
+    thread = {
+        (e["pid"], e["tid"]): e["args"]["name"]
+        for e in of(trace, "M")
+        if e["name"] == "thread_name"
+    }
+    assert process == {**{d: f"device {d} (p100)" for d in range(4)}, 4: "links"}
+    for place, events in by_track(trace).items():
+        if process[place[0]] == "links":
+            (ends,) = {(e["args"]["device"], e["args"]["to"]) for e in events}
+            assert thread[place] == "{} → {}".format(*ends)
+            assert {e["cat"].split(",")[0] for e in events} == {TRANSFER}
+        else:
+            assert thread[place] == "stream"
+            assert {e["args"]["device"] for e in events} == {place[0]}
+    assert len(thread) == len(timeline.tracks)
+
+
+def test_memory_is_counted_to_its_peak(trace, timeline):
+    most = defaultdict(float)
+    for event in of(trace, "C"):
+        most[event["pid"]] = max(most[event["pid"]], event["args"]["bytes"])
+    assert [most[d] for d in range(4)] == pytest.approx(timeline.peak_bytes)
+
+
+def test_arrows_start_and_end_inside_slices(trace, timeline):
+    tracks = by_track(trace)
+    start, finish = ({e["id"]: e for e in of(trace, ph)} for ph in "sf")
+    assert start.keys() == finish.keys()
+    lasting = {n for n, pair in enumerate(timeline.flows)
+               if min(timeline.slices[i].seconds for i in pair) > 3e-9}  # fmt: skip
+    assert lasting <= start.keys()
+    assert len(lasting) > 0.9 * len(timeline.flows)
+    for arrows, wanted in ((start, 0), (finish, 1)):
+        for number, arrow in arrows.items():
+            moment = floor(arrow["ts"] * 1000)
+            around = [
+                e for e in tracks[arrow["pid"], arrow["tid"]]
+                if nanoseconds(e)[0] <= moment < nanoseconds(e)[1]
+            ]  # fmt: skip
+            assert [e["name"] for e in around] == [
+                timeline.slices[timeline.flows[number][wanted]].name
+            ]
+    assert all(start[n]["ts"] <= finish[n]["ts"] for n in start)
+
+
+def test_one_node_on_one_device():
+    (piece,) = of(chrome_trace(one_node(package("p100x1"))), "X")
+    assert (piece["name"], piece["pid"], piece["ts"]) == ("a", 0, 0.0)
+
+
+def test_what_cannot_be_written_is_said(tmp_path, timeline):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(PlanError, match="cannot be written"):
+        save_chrome_trace(timeline, tmp_path / "file" / "trace.json")
