@@ -11,14 +11,8 @@ import pytest
 from policy.tiny import TINY, lively_agent
 
 from go_rl.core import CheckpointError
-from go_rl.policy.weights import (
-    DEFAULT_WEIGHTS,
-    MANIFEST,
-    Weights,
-    _digest,
-    load_weights,
-    save_weights,
-)
+from go_rl.policy.weights import DEFAULT_WEIGHTS, Weights, load_weights, save_weights
+from go_rl.policy.weights_file import MANIFEST, _digest
 
 CARD = {"zoo": "zoo-1", "notes": "für Proben"}
 
@@ -139,7 +133,7 @@ def test_a_file_that_was_replaced_is_read_again(copy):
 
 
 def test_a_misspelt_name_finds_the_nearest(monkeypatch, tmp_path, written):
-    monkeypatch.setattr("go_rl.policy.weights.SHIPPED", tmp_path)
+    monkeypatch.setattr("go_rl.policy.weights_file.SHIPPED", tmp_path)
     (tmp_path / f"{DEFAULT_WEIGHTS}.npz").write_bytes(written.read_bytes())
     with pytest.raises(CheckpointError, match=rf"'partitoin-1\.0'.*{DEFAULT_WEIGHTS}"):
         load_weights("partitoin-1.0")
