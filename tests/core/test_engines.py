@@ -1,0 +1,111 @@
+"""Engines of a chip: which runs what, what is refused, and JSON."""
+
+from __future__ import annotations
+
+import pytest
+
+from go_rl.core import Chip, Engine, Links, OpKind, Package, PackageError, Topology
+from go_rl.core.package import MAX_ENGINES, ONE_STREAM
+
+LINKS = Links(Topology.FULL, 1.0)
+MATRIX = Engine("matrix", 2, ("matmul", "convolution"))
+VECTOR = Engine("vector", 1, ("elementwise",), split=True)
+REST = Engine("rest", 3)
+
+
+def chip(*engines: Engine, kind: str = "tile") -> Chip:
+    return Chip(kind, 1.0, 2.0, 3.0, engines=engines)
+
+
+def test_a_chip_without_engines_has_one_stream_for_all():
+    assert chip().engine_list == ONE_STREAM
+    assert [chip().engine_of(kind) for kind in OpKind] == [0] * len(OpKind)
+
+
+def test_a_kind_runs_where_it_is_named_else_where_none_is():
+    made = chip(MATRIX, REST, VECTOR)
+    assert made.engine_list == (MATRIX, REST, VECTOR)
+    places = {OpKind.MATMUL: 0, OpKind.CONVOLUTION: 0, OpKind.ELEMENTWISE: 2}
+    assert {kind: made.engine_of(kind) for kind in OpKind} == {
+        kind: places.get(kind, 1) for kind in OpKind
+    }
+
+
+@pytest.mark.parametrize("count", [0, -1, MAX_ENGINES + 1])
+def test_counts_have_limits(count):
+    with pytest.raises(PackageError, match=rf"engine 'x': count must be 1 to 62, not {count}"):
+        Engine("x", count)
+
+
+def test_the_largest_count_is_allowed():
+    assert Engine("x", MAX_ENGINES).count == 62
+
+
+def test_a_misspelt_kind_is_named_with_the_nearest():
+    with pytest.raises(PackageError, match=r"unknown kind 'matmull'; did you mean 'matmul'\?") as e:
+        Engine("x", kinds=("matmull",))
+    assert "elementwise" in str(e.value)
+
+
+@pytest.mark.parametrize(
+    ("engines", "words"),
+    [
+        ((MATRIX,), "exactly one engine must list no kinds"),
+        ((REST, Engine("more")), "exactly one engine must list no kinds"),
+        ((REST, MATRIX, Engine("b", kinds=("matmul",))), "'matmul' appears twice"),
+        ((REST, Engine("b", kinds=("gather", "gather"))), "'gather' appears twice"),
+        ((REST, Engine("rest", kinds=("gather",))), "'rest' appears twice"),
+    ],
+)
+def test_engines_that_leave_it_open_who_runs_what(engines, words):
+    with pytest.raises(PackageError, match=words) as error:
+        chip(*engines)
+    assert "chip 'tile'" in str(error.value)
+
+
+def test_json_keeps_engines_and_leaves_out_none():
+    package = Package("p", (chip(REST, MATRIX, VECTOR),) * 2 + (chip(kind="plain"),), LINKS)
+    document = package.to_json()
+    assert document["chips"][0]["engines"] == [
+        {"name": "rest", "count": 3, "kinds": [], "split": False},
+        {"name": "matrix", "count": 2, "kinds": ["matmul", "convolution"], "split": False},
+        {"name": "vector", "count": 1, "kinds": ["elementwise"], "split": True},
+    ]
+    assert [group["count"] for group in document["chips"]] == [2, 1]
+    assert "engines" not in document["chips"][1]
+    assert Package.from_json(document) == package
+
+
+def test_an_engine_in_json_needs_only_a_name():
+    document = Package("p", (chip(),), LINKS).to_json()
+    document["chips"][0]["engines"] = [{"name": "stream"}]
+    assert Package.from_json(document).chips[0].engines == (Engine("stream"),)
+
+
+@pytest.mark.parametrize(
+    ("engines", "words"),
+    [
+        ("two", "engines must be a list"),
+        ([3], r"engines\[0\] must be an object with a name"),
+        ([{"count": 2}], r"engines\[0\] must be an object with a name"),
+        ([{"name": 7}], r"engines\[0\] must be an object with a name"),
+        ([{"name": "a", "cuont": 2}], r"unknown field 'cuont'; did you mean 'count'\?"),
+        ([{"name": "a", "count": 2.0}], "count must be an integer, not 2.0"),
+        ([{"name": "a", "count": True}], "count must be an integer, not True"),
+        ([{"name": "a", "count": 63}], "count must be 1 to 62, not 63"),
+        ([{"name": "a", "kinds": "matmul"}], "kinds must list names of operator kinds"),
+        ([{"name": "a", "kinds": [2]}], "kinds must list names of operator kinds"),
+        ([{"name": "a", "split": 1}], "split must be true or false"),
+        ([{"name": "a", "kinds": ["gather"]}], "exactly one engine must list no kinds"),
+    ],
+)
+def test_bad_json_is_refused_by_name(engines, words):
+    document = Package("p", (chip(),), LINKS).to_json()
+    document["chips"][0]["engines"] = engines
+    with pytest.raises(PackageError, match=words):
+        Package.from_json(document, "file.json")
+
+
+def test_chips_of_one_kind_have_the_same_engines():
+    with pytest.raises(PackageError, match="chips of kind 'tile' differ"):
+        Package("p", (chip(), chip(Engine("stream", 2))), LINKS)
