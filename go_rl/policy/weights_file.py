@@ -99,9 +99,9 @@ def _load(path: Path, kind: str, template: Template, time_written: int, size: in
     """Read a file once; another file in its place is another key."""
     manifest, arrays = _read(path)
     if manifest.get("format") != kind:
-        raise CheckpointError(
-            f"{path}: holds {manifest.get('format')!r}, not the weights of a {kind!r} policy"
-        )
+        other = manifest.get("format")
+        what = f" but {other!r}" if other else ""
+        raise CheckpointError(f"{path}: is not a policy's weights file of kind {kind!r}{what}")
     if manifest.get("interface") != INTERFACE:
         raise CheckpointError(
             f"{path}: weights of interface {manifest.get('interface')}; this version of go_rl "

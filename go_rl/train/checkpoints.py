@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import numpy as np
@@ -13,13 +13,20 @@ import orbax.checkpoint as ocp
 
 from go_rl.core import CheckpointError
 from go_rl.train.baseline import RunningBaseline
-from go_rl.train.config import TrainConfig
 from go_rl.train.ppo import Learner
 
 KEPT = 2
 """Checkpoints kept in a folder."""
 VERSION = 1
 """Layout of a checkpoint."""
+
+
+class Configuration(Protocol):
+    """What a run was made with."""
+
+    def to_json(self) -> str:
+        """Return it as text; runs of equal texts are the same run."""
+        ...
 
 
 @dataclass(eq=False)
@@ -56,7 +63,7 @@ class Checkpoints:
         """Updates done in the newest whole checkpoint; None when there is none."""
         return self._manager.latest_step()
 
-    def save(self, state: TrainState, config: TrainConfig) -> None:
+    def save(self, state: TrainState, config: Configuration) -> None:
         """Write a checkpoint; one that was cut off is never seen."""
         meta = {
             "version": VERSION,
@@ -73,7 +80,7 @@ class Checkpoints:
         self._manager.save(state.step, args=args)
         self._manager.wait_until_finished()
 
-    def restore(self, like: TrainState, config: TrainConfig) -> TrainState:
+    def restore(self, like: TrainState, config: Configuration) -> TrainState:
         """Return the newest checkpoint; ``like`` gives the shapes.
 
         Raises:

@@ -1,0 +1,218 @@
+"""Pretraining of a step policy across the zoo; resumable, bit for bit on a CPU."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+import jax
+import numpy as np
+
+from go_rl.core import TASKS, Objective, TrainingError, package
+from go_rl.cost import ProblemOptions, make_problem
+from go_rl.envs.step_rewards import step_rewards
+from go_rl.policy.config import PolicyConfig
+from go_rl.policy.step_agent import StepAgent, new_step_agent
+from go_rl.policy.step_decisions import StepDecoder
+from go_rl.policy.step_search import draw_steps
+from go_rl.policy.step_weights import DEFAULT_STEP_WEIGHTS, StepWeights, save_step_weights
+from go_rl.search.step_workspace import StepWorkspace
+from go_rl.train.baseline import RunningBaseline
+from go_rl.train.checkpoints import Checkpoints, TrainState
+from go_rl.train.config import PPOConfig
+from go_rl.train.ppo import new_learner
+from go_rl.train.run_log import RunLog
+from go_rl.train.step_learning import collect_steps
+from go_rl.train.step_ppo import update_step
+from go_rl.zoo import ZOO_VERSION, zoo_entry, zoo_graph, zoo_names
+
+WEIGHTS_FILE = "weights.npz"
+"""The best weights so far, in the folder of the run."""
+VALIDATION_SEED = 1_000_000_007
+VALIDATION_SAMPLES = 16
+KEPT = 256
+"""Problems whose units stay in memory."""
+
+
+@dataclass(frozen=True)
+class StepTrainConfig:
+    """One pretraining run; the same configuration and machine give the same weights."""
+
+    name: str = DEFAULT_STEP_WEIGHTS
+    """Name of the weights."""
+    split: str = "train"
+    """Split of the zoo that is trained on: inference graphs only."""
+    validation: str = "validation"
+    """Split whose mean reward chooses the weights that are kept."""
+    packages: tuple[str, ...] = ("p100x2", "p100x4", "p100x8")
+    """Packages, each as often as the others."""
+    tasks: tuple[tuple[str, ...], ...] = (TASKS, ("placement",), TASKS, ("placement", "schedule"))
+    """Sets of tasks, each as often as it is listed."""
+    max_nodes: int = 2500
+    """Larger graphs of the split are left out: their updates cost too much."""
+    updates: int = 300
+    """Updates of the weights."""
+    graphs: int = 6
+    """Problems in each update."""
+    samples: int = 12
+    """Plans drawn on each problem."""
+    ppo: PPOConfig = field(
+        default_factory=lambda: PPOConfig(learning_rate=6e-4, epochs=2, decay_updates=300)
+    )
+    """The learner."""
+    policy: PolicyConfig = field(default_factory=PolicyConfig)
+    """The network."""
+    seed: int = 0
+    """From which every choice follows."""
+    validate_every: int = 25
+    """Updates between validations."""
+    checkpoint_every: int = 25
+    """Updates between checkpoints."""
+
+    def __post_init__(self) -> None:
+        names = ("updates", "graphs", "samples", "max_nodes", "validate_every", "checkpoint_every")
+        for name in names:
+            least = 2 if name == "samples" else 1
+            if getattr(self, name) < least:
+                raise TrainingError(f"train: {name} must be >= {least}, not {getattr(self, name)}")
+        if not self.packages or not self.tasks:
+            raise TrainingError("train: packages and tasks need at least one entry each")
+
+    def to_json(self) -> str:
+        """Return the configuration as JSON text."""
+        return json.dumps(asdict(self), indent=2)
+
+
+class StepProblems:
+    """All problems of a run; units are built when a problem is first drawn."""
+
+    def __init__(self, config: StepTrainConfig) -> None:
+        self.config = config
+        self.train = _small(config.split, config.max_nodes)
+        self.validation = _small(config.validation, config.max_nodes)
+        if not self.train or not self.validation:
+            raise TrainingError(
+                f"train: no graph of split {config.split!r} or {config.validation!r} has at most "
+                f"max_nodes={config.max_nodes} nodes; raise max_nodes"
+            )
+        self._decoder = lru_cache(KEPT)(_decoder)
+
+    def draw(self, step: int) -> list[StepDecoder]:
+        """Return the problems of one update; the same step gives the same problems."""
+        config, rng = self.config, np.random.default_rng((self.config.seed, step))
+
+        def one() -> StepDecoder:
+            name = self.train[int(rng.integers(len(self.train)))]
+            hardware = config.packages[int(rng.integers(len(config.packages)))]
+            tasks = config.tasks[int(rng.integers(len(config.tasks)))]
+            return self._decoder(name, hardware, tasks)
+
+        return [one() for _ in range(config.graphs)]
+
+    def validate(self, agent: StepAgent) -> float:
+        """Return the mean of the best and the mean reward over the validation problems."""
+        scores = []
+        for name in self.validation:
+            for hardware in self.config.packages:
+                for tasks in dict.fromkeys(self.config.tasks):
+                    decoder = self._decoder(name, hardware, tasks)
+                    noise = np.ones(VALIDATION_SAMPLES, np.float32)
+                    priced = draw_steps(agent, decoder, noise, VALIDATION_SEED)
+                    reward = step_rewards(decoder.workspace, priced)
+                    scores.append(0.5 * (reward.max() + reward.mean()))
+        return float(np.mean(scores))
+
+
+def _small(split: str, max_nodes: int) -> list[str]:
+    return [name for name in zoo_names(split) if zoo_entry(name).nodes <= max_nodes]
+
+
+def _decoder(name: str, hardware: str, tasks: tuple[str, ...]) -> StepDecoder:
+    options = ProblemOptions(objective=Objective.MAKESPAN, tasks=tasks)
+    problem = make_problem(zoo_graph(name), package(hardware), options)
+    return StepDecoder(StepWorkspace(problem))
+
+
+def pretrain_step(
+    config: StepTrainConfig,
+    folder: str | Path,
+    report: Callable[[int, str], None] | None = None,
+    stop_after: int | None = None,
+) -> StepWeights:
+    """Train a step policy on the zoo; return the weights of the best validation.
+
+    Args:
+        config: what to do.
+        folder: where checkpoints, logs and weights go; a run found there is resumed.
+        report: is told the updates done and a sentence, after every update.
+        stop_after: stop after this many updates of this call; None: go on to the end.
+
+    Raises:
+        TrainingError: a reward or gradient is not finite.
+        CheckpointError: the folder holds a run of another configuration, or a damaged one.
+    """
+    folder = Path(folder)
+    problems, checkpoints = StepProblems(config), Checkpoints(folder / "checkpoints")
+    agent = new_step_agent(config.policy, config.seed)
+    learner = new_learner(agent.params, config.ppo)
+    state = TrainState(0, learner, RunningBaseline(), agent.params, -np.inf, [])
+    if checkpoints.latest is not None:
+        state = checkpoints.restore(state, config)
+    log = RunLog(folder, state.step)
+    last = config.updates if stop_after is None else min(config.updates, state.step + stop_after)
+    try:
+        while state.step < last:
+            sentence = _advance(state, problems, log)
+            if state.step % config.checkpoint_every == 0 or state.step == last:
+                checkpoints.save(state, config)
+                save_step_weights(_weights(config, state), folder / WEIGHTS_FILE)
+            if report is not None:
+                report(state.step, sentence)
+    finally:
+        log.close()
+        checkpoints.close()
+    return _weights(config, state)
+
+
+def _advance(state: TrainState, problems: StepProblems, log: RunLog) -> str:
+    """Make one update in place, validate when it is time; return a sentence about it."""
+    config, started = problems.config, time.perf_counter()
+    agent = StepAgent(config.policy, state.learner.params)
+    batches, gains = [], []
+    for i, decoder in enumerate(problems.draw(state.step)):
+        seed = int(np.random.SeedSequence((config.seed, state.step, i)).generate_state(1)[0])
+        batch, priced = collect_steps(agent, decoder, config.samples, state.baseline, seed)
+        batches.append(batch)
+        gains.append(step_rewards(decoder.workspace, priced).mean())
+    state.learner, metrics = update_step(agent.policy, config.ppo, state.learner, batches)
+    state.step += 1
+    values = {name: float(value) for name, value in metrics._asdict().items()}
+    values["reward"] = float(np.mean(gains))
+    if state.step % config.validate_every == 0:
+        score = problems.validate(StepAgent(config.policy, state.learner.params))
+        values["validation"] = score
+        state.curve.append((state.step, score))
+        if score > state.best_score:
+            state.best, state.best_score = state.learner.params, score
+    log.write(state.step, values)
+    spent = time.perf_counter() - started
+    shown = f"  validation {values['validation']:+.4f}" if "validation" in values else ""
+    return f"reward {values['reward']:+.3f}{shown}  {spent:.1f} s"
+
+
+def _weights(config: StepTrainConfig, state: TrainState) -> StepWeights:
+    params = state.best if state.curve else state.learner.params
+    card = {
+        "zoo": ZOO_VERSION,
+        "training": asdict(config),
+        "updates": state.step,
+        "validation": [list(point) for point in state.curve],
+        "best_validation": state.best_score if state.curve else None,
+        "jax": jax.__version__,
+    }
+    agent = StepAgent(config.policy, jax.tree.map(np.asarray, params))
+    return StepWeights(agent, config.name, card)
