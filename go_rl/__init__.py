@@ -8,17 +8,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from go_rl.api import check, fine_tune, load, partition, problem_of, trace
+    from go_rl.api import check, execute, fine_tune, load, partition, problem_of, trace
+    from go_rl.joint import optimize
 
-__all__ = ["check", "fine_tune", "load", "partition", "problem_of", "trace"]
+__all__ = ["check", "execute", "fine_tune", "load", "optimize", "partition", "problem_of", "trace"]
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'go_rl' has no attribute {name!r}; it has {__all__}")
-    from go_rl import api
+    from go_rl import api, joint
 
-    return getattr(api, name)
+    return getattr(joint if name == "optimize" else api, name)
 
 
 def __dir__() -> list[str]:

@@ -1,8 +1,9 @@
-"""The Python twin of the command line: `load`, `trace`, `partition`, `fine_tune`, `check`."""
+"""The Python twin of the command line: `load`, `trace`, `partition`, `fine_tune`, `check`; and
+`execute`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -34,6 +35,7 @@ from go_rl.policy.names import DEFAULT_WEIGHTS
 from go_rl.train.config import FineTuneConfig
 
 if TYPE_CHECKING:
+    from go_rl.execution import Executed
     from go_rl.policy.agent import Agent
     from go_rl.policy.weights import Weights
     from go_rl.portfolio import Result
@@ -262,7 +264,7 @@ def problem_for(
         rules=rule_set(options.rules),
         memory=memory,
         all_chips=options.all_chips,
-        fixed=_fixed_nodes(graph, fixed or {}),
+        fixed=fixed_nodes(graph, fixed or {}),
     )
     return make_problem(graph, _package_for(graph, package, chosen.objective), chosen)
 
@@ -281,6 +283,37 @@ def check(plan: Plan | str | Path, model: OpGraph | Problem | str | Path) -> Ver
     if isinstance(model, (str, Path)):
         model = load(model, plan.dims)
     return check_plan(plan, model if isinstance(model, Problem) else problem_of(plan, model))
+
+
+def execute(
+    plan: Plan | str | Path,
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    weights: Collection[int] | None = None,
+    repeats: int = 5,
+    share: bool = False,
+) -> Executed:
+    """Run a JAX function on the devices that a plan names, and time it.
+
+    Args:
+        plan: made for ``trace(function, *args, **kwargs)``; or the path of its plan.json.
+        function: what was traced.
+        args, kwargs: its arguments, with real arrays.
+        weights: as for `trace`.
+        repeats: timed steps, after one that compiles and one to warm up.
+        share: let several devices of the plan share one of JAX where there are too few.
+
+    Raises:
+        PlanError: the plan is malformed, a failure, or belongs to another graph.
+        ExecutionError: JAX shows too few devices; the message says how to get more.
+        ReadError: the function cannot be traced or cut.
+    """
+    from go_rl.execution import execute as run
+
+    plan = plan if isinstance(plan, Plan) else Plan.load(plan)
+    return run(plan, function, args, kwargs, weights=weights, repeats=repeats, share=share)
 
 
 def problem_of(plan: Plan, graph: OpGraph) -> Problem:
@@ -362,7 +395,7 @@ def _package_for(
     return package(chosen or DEFAULT_PACKAGE)
 
 
-def _fixed_nodes(graph: OpGraph, fixed: Mapping[NodeId, int]) -> dict[int, int]:
+def fixed_nodes(graph: OpGraph, fixed: Mapping[NodeId, int]) -> dict[int, int]:
     for name in fixed:
         if name not in graph.index:
             near = nearest(str(name), [str(n) for n in graph.names])

@@ -5,6 +5,7 @@ from go_rl.core.check_plan import Verdict, check_plan
 from go_rl.core.errors import (
     CheckpointError,
     EnvironmentUseError,
+    ExecutionError,
     GoRLError,
     GraphError,
     MissingDependencyError,
@@ -44,6 +45,7 @@ __all__ = [
     "Engine",
     "EnvironmentUseError",
     "Evaluation",
+    "ExecutionError",
     "GoRLError",
     "GraphBuilder",
     "GraphError",

@@ -62,6 +62,10 @@ class CheckpointError(GoRLError):
     """A checkpoint or weights file is missing, damaged or of another version."""
 
 
+class ExecutionError(GoRLError):
+    """A plan cannot be run here: too few devices."""
+
+
 class MissingDependencyError(GoRLError):
     """An optional dependency is needed; the message carries the command that installs it."""
 

@@ -88,6 +88,11 @@ class JaxProgram:
         }  # fmt: skip
         return tuple(stages[chip] for chip in self._chip_order(home, needs))
 
+    @property
+    def returned(self) -> tuple[str, ...]:
+        """Tensors that the function returns, by name; its weights and plain numbers aside."""
+        return tuple(map(self._tensor_name, sorted(self._returned())))
+
     def inputs(self, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None) -> dict:
         """Return the arrays of the arguments by name, weights and inputs, and the closed-over."""
         kwargs = kwargs or {}
