@@ -29,6 +29,8 @@ from go_rl.core.errors import nearest
 from go_rl.cost import ProblemOptions, make_problem
 from go_rl.policy.agent import Agent
 from go_rl.policy.policy_search import PolicySearch
+from go_rl.policy.step_agent import StepAgent
+from go_rl.policy.step_search import StepPolicySearch
 from go_rl.search import (
     Annealing,
     Exact,
@@ -39,9 +41,16 @@ from go_rl.search import (
     MaxLoadDP,
     Metis,
     RandomSearch,
+    StepAnnealing,
     StepDefault,
+    StepExpert,
+    StepGreedyFusion,
+    StepHeft,
+    StepMetis,
+    StepRandom,
 )
 from go_rl.search.cut_scores import price_scores
+from go_rl.search.hdp import HDP
 from go_rl.search.ring_workspace import ring_workspace
 from go_rl.simulate import confirm_memory
 
@@ -62,6 +71,14 @@ METHODS: dict[str, Callable[[], Optimizer]] = {
 
 STEP_METHODS: dict[str, Callable[[], Optimizer]] = {
     "default": StepDefault,
+    "policy": StepPolicySearch,
+    "expert": StepExpert,
+    "fusion-greedy": StepGreedyFusion,
+    "hdp": HDP,
+    "heft": StepHeft,
+    "metis": StepMetis,
+    "random": StepRandom,
+    "annealing": StepAnnealing,
 }
 """The same for the makespan objective."""
 
@@ -92,11 +109,16 @@ _AUTO = {
     ),
     Objective.MAX_LOAD: (("dp", 0.3), ("local-search", 0.7)),
     Objective.LATENCY: (("local-search", 1.0),),
-    Objective.MAKESPAN: (),
+    Objective.MAKESPAN: (
+        ("expert", 0.05),
+        ("heft", 0.05),
+        ("policy", 0.5),
+        ("annealing", 0.4),
+    ),
 }
 """What ``auto`` runs after the heuristic, with each one's share of the budget."""
 
-NOTHING_TO_WARM = ("exact", "policy", "policy-placement")
+NOTHING_TO_WARM = ("exact", "policy", "policy-placement", "hdp")
 """Methods without kernels of their own; the policy is compiled for the size of a graph, later."""
 
 GOOD_ENOUGH = 1e-3
@@ -137,7 +159,7 @@ def run(
     seed: int = 0,
     report: Callable[[str], None] | None = None,
     extra: tuple[Optimizer, ...] = (),
-    agent: Agent | None = None,
+    agent: Agent | StepAgent | None = None,
 ) -> Result:
     """Run the heuristic and then one method, all of them, or the portfolio ``auto``.
 
@@ -216,7 +238,7 @@ def _prepare(optimizer: Optimizer, problem: Problem, tell: Callable[[str], None]
     Raises:
         PolicyError: the graph is larger than any bucket.
     """
-    if not isinstance(optimizer, PolicySearch):
+    if not isinstance(optimizer, PolicySearch | StepPolicySearch):
         return 0.0
     tell("policy (compiled once for graphs of this size)")
     started = time.perf_counter()
@@ -224,10 +246,12 @@ def _prepare(optimizer: Optimizer, problem: Problem, tell: Callable[[str], None]
     return time.perf_counter() - started
 
 
-def _method(problem: Problem, name: str, agent: Agent | None = None) -> Optimizer:
+def _method(problem: Problem, name: str, agent: Agent | StepAgent | None = None) -> Optimizer:
     makespan = problem.objective is Objective.MAKESPAN
     optimizer = (STEP_METHODS if makespan else METHODS)[name]()
-    if agent is not None and isinstance(optimizer, PolicySearch):
+    if isinstance(agent, Agent) and isinstance(optimizer, PolicySearch):
+        return replace(optimizer, agent=agent)
+    if isinstance(agent, StepAgent) and isinstance(optimizer, StepPolicySearch):
         return replace(optimizer, agent=agent)
     return optimizer
 
@@ -238,7 +262,7 @@ def _auto(
     seed: int,
     tell: Callable[[str], None],
     start: Plan,
-    agent: Agent | None,
+    agent: Agent | StepAgent | None,
 ) -> list[Plan]:
     """Each stage gets its share of what is left; the search ends when the gap is closed.
 
@@ -254,6 +278,8 @@ def _auto(
         optimizer = _method(problem, name, agent)
         if isinstance(optimizer, (Annealing, IdealDP, Exact)) and best.evaluation.status.ok:
             optimizer = replace(optimizer, start=best.device)
+        if isinstance(optimizer, StepAnnealing) and best.evaluation.status.ok:
+            optimizer = replace(optimizer, start=best)
         if isinstance(optimizer, Exact) and not (_small_enough(problem) and budget.seconds):
             continue  # CP-SAT counts no samples
         try:

@@ -11,8 +11,9 @@ import tyro
 from go_rl.api import PartitionOptions
 from go_rl.core import GoRLError, ReadError
 from go_rl.core.errors import nearest
+from go_rl.joint import OptimizeOptions
 from go_rl.policy.names import DEFAULT_WEIGHTS
-from go_rl.train.config import FineTuneConfig, TrainConfig
+from go_rl.train.config import FineTuneConfig, StepTrainConfig, TrainConfig
 
 T = TypeVar("T")
 Dims = Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(metavar="NAME=SIZE")]
@@ -68,6 +69,34 @@ class Partition:
     def memory_choice(self) -> bool | None:
         """``memory`` as `go_rl.partition` takes it."""
         return {"auto": None, "on": True, "off": False}[self.memory]
+
+
+@dataclass(frozen=True)
+class Optimize:
+    """Decide where, in which order and in which kernels a model runs on connected devices."""
+
+    source: Model
+    package: Annotated[str | None, tyro.conf.arg(metavar="NAME|FILE")] = None
+    """Hardware with fully connected devices: a preset (go-rl package list) or a JSON file.
+    Default: p100x4."""
+    tasks: Annotated[str | None, tyro.conf.arg(metavar="TASK,TASK")] = None
+    """Some of placement,schedule,fusion. Default: all that make sense."""
+    search: OptimizeOptions = field(default_factory=OptimizeOptions)
+    memory: Literal["on", "off"] = "on"
+    """Must weights and live tensors fit?"""
+    out: Annotated[str | None, tyro.conf.arg(metavar="DIR")] = None
+    """Folder for the plan, timeline, tables and figures. Default: out/MODEL, none with --json."""
+    json: bool = False
+    """Print one JSON document, table and plan, and nothing else."""
+
+
+@dataclass(frozen=True)
+class TrainStep:
+    """Train a policy for placement, schedule and fusion on the zoo; resumes where it stopped."""
+
+    out: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="DIR")]
+    """Folder of the run: checkpoints, log.jsonl, tensorboard, weights.npz."""
+    training: StepTrainConfig = field(default_factory=StepTrainConfig)
 
 
 @dataclass(frozen=True)

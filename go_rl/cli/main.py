@@ -16,10 +16,12 @@ from go_rl.cli.configuration import (
     Evaluate,
     FineTune,
     Graph,
+    Optimize,
     PackageList,
     PackageShow,
     Partition,
     Train,
+    TrainStep,
     ZooList,
     ZooShow,
 )
@@ -34,8 +36,10 @@ PackageCommand = (
 ZooCommand = Annotated[ZooList, Subcommand("list")] | Annotated[ZooShow, Subcommand("show")]
 Command = (
     Annotated[Partition, Subcommand("partition")]
+    | Annotated[Optimize, Subcommand("optimize")]
     | Annotated[FineTune, Subcommand("finetune")]
     | Annotated[Train, Subcommand("train")]
+    | Annotated[TrainStep, Subcommand("train-step")]
     | Annotated[Evaluate, Subcommand("evaluate")]
     | Annotated[Check, Subcommand("check")]
     | Annotated[Graph, Subcommand("graph")]
@@ -78,7 +82,7 @@ def _parse(argv: list[str]) -> object:
         Command,  # pyright: ignore[reportArgumentType]
         args=argv,
         prog="go-rl",
-        description="Partition neural networks over chips, with proven bounds.",
+        description="Partition, place, schedule and fuse neural networks, with proven bounds.",
         config=STYLE,
     )
 
@@ -88,6 +92,14 @@ def _run(command: object) -> int:
         from go_rl.cli.partition import run_partition
 
         return run_partition(command)
+    if isinstance(command, Optimize):
+        from go_rl.cli.optimize import run_optimize
+
+        return run_optimize(command)
+    if isinstance(command, TrainStep):
+        from go_rl.cli.train import run_train_step
+
+        return run_train_step(command)
     if isinstance(command, FineTune):
         from go_rl.cli.finetune import run_finetune
 

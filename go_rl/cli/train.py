@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from go_rl.cli.configuration import Train
+from go_rl.cli.configuration import Train, TrainStep
 from go_rl.cli.console import console, counting
 from go_rl.cli.exit_codes import OK
 from go_rl.core import TrainingError
-from go_rl.train.config import TrainConfig
+from go_rl.train.config import StepTrainConfig, TrainConfig
 
 CONFIG_FILE = "config.json"
 """The configuration of a run, in its folder."""
@@ -25,14 +25,29 @@ def run_train(config: Train) -> int:
     _write(training, folder)
     with counting(f"training {training.name}", training.updates) as advance:
         weights = pretrain(training, folder, advance, collector(config.workers))
-    curve = weights.card["validation"]
+    _say(weights.card["validation"], folder / WEIGHTS_FILE, "partition")
+    return OK
+
+
+def run_train_step(config: TrainStep) -> int:
+    """Run ``go-rl train-step``; returns the exit code."""
+    from go_rl.train.step_pretrain import WEIGHTS_FILE, pretrain_step
+
+    folder, training = Path(config.out), config.training
+    _write(training, folder)
+    with counting(f"training {training.name}", training.updates) as advance:
+        weights = pretrain_step(training, folder, advance)
+    _say(weights.card["validation"], folder / WEIGHTS_FILE, "optimize")
+    return OK
+
+
+def _say(curve: list[list[float]], path: Path, command: str) -> None:
     out = console()
     if curve:
         step, score = max(curve, key=lambda point: point[1])
-        out.print(f"best validation {score:+.4f} after {step} updates")
-    out.print(f"written to {folder / WEIGHTS_FILE}", markup=False, soft_wrap=True)
-    out.print(f"use it: go-rl partition MODEL --weights {folder / WEIGHTS_FILE}", soft_wrap=True)
-    return OK
+        out.print(f"best validation {score:+.4f} after {step:g} updates")
+    out.print(f"written to {path}", markup=False, soft_wrap=True)
+    out.print(f"use it: go-rl {command} MODEL --weights {path}", markup=False, soft_wrap=True)
 
 
 def _read(path: Path) -> TrainConfig:
@@ -47,7 +62,7 @@ def _read(path: Path) -> TrainConfig:
     return TrainConfig.from_mapping(document)
 
 
-def _write(training: TrainConfig, folder: Path) -> None:
+def _write(training: TrainConfig | StepTrainConfig, folder: Path) -> None:
     path = folder / CONFIG_FILE
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -80,7 +80,7 @@ def curves_figure(plans: Sequence[Plan], bound: float, model: str) -> Figure:
 def _draw_seconds(axes: Axes, plan: Plan) -> None:
     evaluation = plan.evaluation
     compute, links = evaluation.device_seconds, evaluation.link_seconds
-    has_links = bool(len(links) and links.any())
+    has_links = bool(len(links) == len(compute) and links.any())
     unit = unit_for(max(float(compute.max(initial=0.0)), plan.value))
     chips, width = np.arange(len(compute)), 0.4 if has_links else 0.8
     shift = width / 2 if has_links else 0.0

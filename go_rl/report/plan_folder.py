@@ -9,15 +9,19 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from go_rl.core import PlanError
+from go_rl.core import Objective, PlanError
+from go_rl.report.chrome_trace import save_chrome_trace
 from go_rl.report.figures import save_curves, save_loads
+from go_rl.report.gantt import save_gantt
 from go_rl.report.tables import csv_text, markdown, rows
+from go_rl.simulate.timeline import timeline_of
 
 if TYPE_CHECKING:
     from go_rl.portfolio import Result
 
 FILES = ("plan.json", "table.csv", "table.md", "config.json",
-         "loads.svg", "loads.png", "curves.svg", "curves.png")  # fmt: skip
+         "loads.svg", "loads.png", "curves.svg", "curves.png",
+         "trace.json", "gantt.svg", "gantt.png")  # fmt: skip
 """Everything that the folder may hold; other files in it are left alone."""
 
 
@@ -49,6 +53,10 @@ def _write(aside: Path, result: Result, config: dict[str, Any]) -> None:
     (aside / "config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
     if best.evaluation.status.ok:
         save_loads(best, model, aside / "loads")
+        if result.problem.objective is Objective.MAKESPAN:
+            timeline = timeline_of(result.problem, best)
+            save_chrome_trace(timeline, aside / "trace.json")
+            save_gantt(timeline, aside / "gantt")
     save_curves(result.plans, result.bound, model, aside / "curves")
 
 

@@ -19,7 +19,12 @@ HEURISTIC = "greedy"
 Unit = tuple[float, str]
 """How many units make a second, and the unit's name."""
 
-VALUE_NAMES = {"ring": "T_max", "max-load": "max load", "latency": "makespan"}
+VALUE_NAMES = {
+    "ring": "T_max",
+    "max-load": "max load",
+    "latency": "makespan",
+    "makespan": "makespan",
+}
 """What the objective's value is called."""
 
 UNITS: tuple[Unit, ...] = ((1.0, "s"), (1e3, "ms"), (1e6, "µs"), (1e9, "ns"))

@@ -89,9 +89,9 @@ class MakespanPricer:
         device = plans.device[row].astype(np.int64)
         seconds = np.where(alone, self._seconds(plans, row), 0.0)
         link, size = self._links(device, leader)
-        moved = np.bincount(link, size, devices * devices)
+        moved = np.bincount(link, size, devices * devices).astype(np.float64)
         links = self.problem.package.links
-        busy = np.bincount(link, size / links.bandwidth, devices * devices)
+        busy = moved / links.bandwidth
         return Evaluation(
             status=status,
             seconds_per_step=makespan if status.ok else float("inf"),

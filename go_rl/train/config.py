@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from go_rl.core import RULE_SETS, TrainingError
+from go_rl.core import RULE_SETS, TASKS, TrainingError
 from go_rl.core.errors import nearest
 from go_rl.policy.config import PolicyConfig
+from go_rl.policy.names import DEFAULT_STEP_WEIGHTS
 
 WORKERS = ("local", "ray")
 """Where samples are solved and priced."""
@@ -170,3 +171,52 @@ def _build(kind: Any, values: Mapping[str, Any], nested: Mapping[str, Any], wher
         else:
             found[name] = tuple(value) if isinstance(value, list) else value
     return kind(**found)
+
+
+@dataclass(frozen=True)
+class StepTrainConfig:
+    """One pretraining run; the same configuration and machine give the same weights."""
+
+    name: str = DEFAULT_STEP_WEIGHTS
+    """Name of the weights."""
+    split: str = "train"
+    """Split of the zoo that is trained on: inference graphs only."""
+    validation: str = "validation"
+    """Split whose mean reward chooses the weights that are kept."""
+    packages: tuple[str, ...] = ("p100x2", "p100x4", "p100x8")
+    """Packages, each as often as the others."""
+    tasks: tuple[tuple[str, ...], ...] = (TASKS, ("placement",), TASKS, ("placement", "schedule"))
+    """Sets of tasks, each as often as it is listed."""
+    max_nodes: int = 2500
+    """Larger graphs of the split are left out: their updates cost too much."""
+    updates: int = 300
+    """Updates of the weights."""
+    graphs: int = 6
+    """Problems in each update."""
+    samples: int = 12
+    """Plans drawn on each problem."""
+    ppo: PPOConfig = field(
+        default_factory=lambda: PPOConfig(learning_rate=6e-4, epochs=2, decay_updates=300)
+    )
+    """The learner."""
+    policy: PolicyConfig = field(default_factory=PolicyConfig)
+    """The network."""
+    seed: int = 0
+    """From which every choice follows."""
+    validate_every: int = 25
+    """Updates between validations."""
+    checkpoint_every: int = 25
+    """Updates between checkpoints."""
+
+    def __post_init__(self) -> None:
+        names = ("updates", "graphs", "samples", "max_nodes", "validate_every", "checkpoint_every")
+        for name in names:
+            least = 2 if name == "samples" else 1
+            if getattr(self, name) < least:
+                raise TrainingError(f"train: {name} must be >= {least}, not {getattr(self, name)}")
+        if not self.packages or not self.tasks:
+            raise TrainingError("train: packages and tasks need at least one entry each")
+
+    def to_json(self) -> str:
+        """Return the configuration as JSON text."""
+        return json.dumps(asdict(self), indent=2)

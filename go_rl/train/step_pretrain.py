@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
 
 import jax
 import numpy as np
 
-from go_rl.core import TASKS, Objective, TrainingError, package
+from go_rl.core import Objective, TrainingError, package
 from go_rl.cost import ProblemOptions, make_problem
 from go_rl.envs.step_rewards import step_rewards
-from go_rl.policy.config import PolicyConfig
 from go_rl.policy.step_agent import StepAgent, new_step_agent
 from go_rl.policy.step_decisions import StepDecoder
 from go_rl.policy.step_search import draw_steps
-from go_rl.policy.step_weights import DEFAULT_STEP_WEIGHTS, StepWeights, save_step_weights
+from go_rl.policy.step_weights import StepWeights, save_step_weights
 from go_rl.search.step_workspace import StepWorkspace
 from go_rl.train.baseline import RunningBaseline
 from go_rl.train.checkpoints import Checkpoints, TrainState
-from go_rl.train.config import PPOConfig
+from go_rl.train.config import StepTrainConfig
 from go_rl.train.ppo import new_learner
 from go_rl.train.run_log import RunLog
 from go_rl.train.step_learning import collect_steps
@@ -36,55 +34,6 @@ VALIDATION_SEED = 1_000_000_007
 VALIDATION_SAMPLES = 16
 KEPT = 256
 """Problems whose units stay in memory."""
-
-
-@dataclass(frozen=True)
-class StepTrainConfig:
-    """One pretraining run; the same configuration and machine give the same weights."""
-
-    name: str = DEFAULT_STEP_WEIGHTS
-    """Name of the weights."""
-    split: str = "train"
-    """Split of the zoo that is trained on: inference graphs only."""
-    validation: str = "validation"
-    """Split whose mean reward chooses the weights that are kept."""
-    packages: tuple[str, ...] = ("p100x2", "p100x4", "p100x8")
-    """Packages, each as often as the others."""
-    tasks: tuple[tuple[str, ...], ...] = (TASKS, ("placement",), TASKS, ("placement", "schedule"))
-    """Sets of tasks, each as often as it is listed."""
-    max_nodes: int = 2500
-    """Larger graphs of the split are left out: their updates cost too much."""
-    updates: int = 300
-    """Updates of the weights."""
-    graphs: int = 6
-    """Problems in each update."""
-    samples: int = 12
-    """Plans drawn on each problem."""
-    ppo: PPOConfig = field(
-        default_factory=lambda: PPOConfig(learning_rate=6e-4, epochs=2, decay_updates=300)
-    )
-    """The learner."""
-    policy: PolicyConfig = field(default_factory=PolicyConfig)
-    """The network."""
-    seed: int = 0
-    """From which every choice follows."""
-    validate_every: int = 25
-    """Updates between validations."""
-    checkpoint_every: int = 25
-    """Updates between checkpoints."""
-
-    def __post_init__(self) -> None:
-        names = ("updates", "graphs", "samples", "max_nodes", "validate_every", "checkpoint_every")
-        for name in names:
-            least = 2 if name == "samples" else 1
-            if getattr(self, name) < least:
-                raise TrainingError(f"train: {name} must be >= {least}, not {getattr(self, name)}")
-        if not self.packages or not self.tasks:
-            raise TrainingError("train: packages and tasks need at least one entry each")
-
-    def to_json(self) -> str:
-        """Return the configuration as JSON text."""
-        return json.dumps(asdict(self), indent=2)
 
 
 class StepProblems:
