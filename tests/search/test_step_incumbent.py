@@ -8,25 +8,19 @@ from dataclasses import replace
 import numpy as np
 from reference.step_problems import random_plans, random_step, step_problem
 
-from go_rl.core import Budget, OpKind, Plan, Problem, Progress, Status, check_plan
+from go_rl.core import Budget, Plan, Problem, Progress, Status, check_plan
 from go_rl.search import StepDefault
 from go_rl.search.step_workspace import StepIncumbent, StepWorkspace, ok, one_of
 from go_rl.simulate.makespan import Decisions
 
 
-def finished(problem: Problem, seed: int) -> Plan | None:
-    """The best of some random proposals that move a tensor; None: there was none."""
-    workspace, progress = StepWorkspace(problem), Progress(Budget(samples=8))
+def finished(problem: Problem, seed: int) -> Plan:
+    """The best of some random proposals."""
+    workspace, progress = StepWorkspace(problem), Progress(Budget(samples=6))
     incumbent = StepIncumbent(workspace, progress)
-    device, priority, _ = random_plans(seed, problem, 8)
+    device, priority, _ = random_plans(seed, problem, 6)
     wish = np.random.default_rng(seed).integers(-1, 3, device.shape)
-    graph, placed = problem.graph, workspace.decisions(device).device
-    moved = placed[:, graph.senders] != placed[:, graph.receivers]
-    rows = (moved & (graph.kind[graph.senders] > OpKind.CONSTANT)).any(axis=1)
-    if not rows.any():
-        return None
-    plans = workspace.decisions(device[rows], priority[rows], wish[rows])
-    incumbent.offer(workspace.price(plans))
+    incumbent.offer(workspace.price(workspace.decisions(device, priority, wish)))
     return workspace.plan(incumbent, "by-chance", seed, progress)
 
 
@@ -50,8 +44,6 @@ def test_the_judge_accepts_every_finished_plan():
     for seed in range(120):
         problem = random_asked(seed)
         plan = finished(problem, seed)
-        if plan is None:
-            continue
         verdict = check_plan(plan, problem)
         assert verdict.status is plan.evaluation.status, verdict.sentence
         assert 0 <= plan.bound <= plan.value

@@ -110,3 +110,9 @@ def test_what_the_host_feeds_lies_on_each_readers_device_and_its_weights_on_its_
     problem = step_problem([9.0, 1.0, 2.0], edges, 3, kinds=kinds, weights=[7.0, 0.0, 0.0])
     assert peak(problem, [0, 0, 1]) == [107.0, 100.0, 0.0]
     assert peak(problem, [2, 0, 1]) == [100.0, 100.0, 7.0]
+
+
+def test_a_plan_without_transfers_has_links_of_no_bytes():
+    found = MakespanPricer(step_problem([1.0, 2.0], devices=2)).evaluate(decided([0, 1]))
+    assert found.link_bytes.tolist() == [0.0] * 4
+    assert found.link_seconds.dtype == np.float64
