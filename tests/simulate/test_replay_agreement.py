@@ -24,13 +24,13 @@ FED = (OpKind.INPUT, OpKind.CONSTANT)
 
 
 def test_the_kernel_agrees_with_its_twin_and_with_the_judge():
-    """400 problems, three plans each: fused, tied, split, with gaps, latency and little memory."""
+    """250 problems, four plans each: fused, tied, split, with gaps, latency and little memory."""
     seen: Counter[str] = Counter()
-    for seed in range(400):
+    for seed in range(250):
         problem = random_step(seed)
-        device, priority, leader = random_plans(seed, problem, 3)
+        device, priority, leader = random_plans(seed, problem, 4)
         plans, pricer = Decisions(device, priority, leader), MakespanPricer(problem)
-        for i in range(3):
+        for i in range(4):
             status, makespan, trace = pricer.trace(plans, i)
             seen[status] += 1
             if status is Status.UNSUPPORTED:
@@ -199,7 +199,7 @@ def test_on_one_device_the_replay_is_algorithm_2_of_cdmpp():
     """Algorithm 2 runs what has been ready longest. Its order puts producers first, so with that
     order as priority the next operator is ready whenever the engine is, and is the most urgent:
     both start every operator at the same moment, gaps included."""
-    for seed in range(200):
+    for seed in range(120):
         rng = np.random.default_rng(seed)
         nodes = int(rng.integers(1, 15))
         edges = [(u, v) for v in range(nodes) for u in range(v) if rng.random() < 0.3]
@@ -211,7 +211,7 @@ def test_on_one_device_the_replay_is_algorithm_2_of_cdmpp():
 
 def test_on_many_devices_they_agree_where_no_device_ever_has_a_choice():
     """The operators of each device depend on each other in a row: both find the longest path."""
-    for seed in range(200):
+    for seed in range(120):
         rng = np.random.default_rng(seed)
         nodes, devices = int(rng.integers(1, 15)), int(rng.integers(1, 5))
         device = rng.integers(0, devices, nodes).tolist()
