@@ -16,7 +16,8 @@ from scipy.special import expit, softmax
 
 from go_rl.policy.buckets import Padded, pad
 from go_rl.policy.step_agent import StepActions
-from go_rl.policy.step_observation import STEP_ORDERS, observe_step
+from go_rl.policy.step_network import EXTRAS, PLACEMENT_EXTRAS
+from go_rl.policy.step_observation import observe_step
 from go_rl.search.list_placement import place_in_order, work_quantile_devices
 from go_rl.search.step_units import StepUnits, step_units
 from go_rl.search.step_workspace import StepWorkspace
@@ -26,6 +27,8 @@ ATTACHMENT = 3.0
 """Attachment in mean unit seconds is exp(3 x): x = 0 is one unit."""
 CAUTION = 0.7
 """Factor on transfers is exp(0.7 x)."""
+WARP = 0.4
+"""Exponent on the share of the work before a unit is exp(0.4 x)."""
 UNFUSED = (2.0, -4.0)
 """Share of producers left unfused is sigmoid(2 x - 4): x = 0 is 2 %."""
 FINE = 2**40
@@ -81,9 +84,10 @@ class StepDecoder:
     def _devices(
         self, mix: Float64[np.ndarray, "B G"], scores: Float64[np.ndarray, "B U"]
     ) -> np.ndarray:
-        extras = mix[:, -(2 + len(STEP_ORDERS)) :]
+        extras = mix[:, -EXTRAS["placement"] :]
         places = np.asarray(self.padded.graph.nodes["places"], np.float64)  # pyright: ignore
-        weights = softmax(extras[:, 2:], axis=1)
+        weights = softmax(extras[:, PLACEMENT_EXTRAS:], axis=1)
+        whole = np.where(extras[:, 2:3] > 0, self._of_layers(scores), scores)
         order = weights @ places[: self.units.num_units].T
         mean = self.units.units.work.mean() if self.units.num_units else 0.0
         problem = self.workspace.problem
@@ -91,17 +95,26 @@ class StepDecoder:
         chosen = place_in_order(
             self.units,
             order,
-            work_quantile_devices(scores, self._share, self.workspace.num_devices),
+            work_quantile_devices(
+                whole, self._share, self.workspace.num_devices, np.exp(WARP * extras[:, 3])
+            ),
             np.exp(ATTACHMENT * extras[:, 0]) * mean,
             np.exp(CAUTION * extras[:, 1]),
             room if problem.memory else np.full(len(room), np.inf),
         )
         return self.units.nodes_of(chosen)
 
+    def _of_layers(self, scores: Float64[np.ndarray, "B U"]) -> Float64[np.ndarray, "B U"]:
+        """[B, U] the mean score of each unit's layer, by work."""
+        layer, weight = self.units.main_layer, self._share + 1e-12
+        total = np.bincount(layer, weight)
+        found = [np.bincount(layer, weight * row)[layer] / total[layer] for row in scores]
+        return np.stack(found) if self.units.num_units else scores
+
     def _fusion(
         self, mix: Float64[np.ndarray, "B G"], scores: Float64[np.ndarray, "B U"]
     ) -> Int64[np.ndarray, "B N"]:
-        extras = mix[:, -(1 + len(self._fusion_places)) :]
+        extras = mix[:, -EXTRAS["fusion"] :]
         place = softmax(extras[:, 1:], axis=1) @ self._fusion_places
         place = place + self.units.nodes_of(scores) - scores.mean(axis=1, keepdims=True)
         able = self.workspace.fuser.may_fuse

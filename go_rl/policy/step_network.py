@@ -22,9 +22,16 @@ from go_rl.policy.task_head import TaskHeads
 
 FUSION_ORDERS = 4
 """Node-level reference priorities of the fusion task; see `go_rl.policy.step_decisions`."""
-EXTRAS = {"placement": 2 + len(STEP_ORDERS), "schedule": 0, "fusion": 1 + FUSION_ORDERS}
+PLACEMENT_EXTRAS = 4
+"""Attachment, caution, layers whole, warp."""
+EXTRAS = {
+    "placement": PLACEMENT_EXTRAS + len(STEP_ORDERS),
+    "schedule": 0,
+    "fusion": 1 + FUSION_ORDERS,
+}
 """Graph-level numbers of each task beside those of its order. Placement: attachment and caution of
-the list scheduler, then logits that mix its order. Fusion: share left unfused, then logits that mix
+the list scheduler, whether layers stay whole, how unevenly the pipeline is cut, then logits that
+mix the list scheduler's order. Fusion: share left unfused, then logits that mix
 node-level priorities."""
 
 

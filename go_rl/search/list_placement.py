@@ -150,14 +150,39 @@ def _pop(heap, size, score):
 
 
 def work_quantile_devices(
-    place: Float64[np.ndarray, "B U"], share: Float64[np.ndarray, "U"], devices: int
+    place: Float64[np.ndarray, "B U"],
+    share: Float64[np.ndarray, "U"],
+    devices: int,
+    warp: Float64[np.ndarray, "B"] | None = None,
 ) -> Int16[np.ndarray, "B U"]:
-    """Return [B, U] devices of a pipeline: units by ascending place, cut into equal work."""
+    """Return [B, U] devices of a pipeline: units by ascending place, cut into equal work.
+
+    Units at the same place stay together. ``warp`` [B]: exponents on the share of the work before
+    a unit; above 1 the first devices get more of it.
+    """
     order = np.argsort(place, axis=1, kind="stable")
     sorted_share = share[order]
-    middle = np.cumsum(sorted_share, axis=1) - 0.5 * sorted_share
+    behind = np.cumsum(sorted_share, axis=1)
+    sorted_place = np.take_along_axis(place, order, axis=1)
+    middle = _of_ties(sorted_place, behind - sorted_share, behind)
+    if warp is not None:
+        middle = np.clip(middle, 0.0, 1.0) ** warp[:, None]
     device = np.empty(place.shape, np.int16)
-    np.put_along_axis(
-        device, order, np.minimum(middle * devices, devices - 1).astype(np.int16), axis=1
-    )
+    cut = np.clip(middle * devices, 0, devices - 1).astype(np.int16)
+    np.put_along_axis(device, order, cut, axis=1)
     return device
+
+
+def _of_ties(
+    place: Float64[np.ndarray, "B U"],
+    before: Float64[np.ndarray, "B U"],
+    behind: Float64[np.ndarray, "B U"],
+) -> Float64[np.ndarray, "B U"]:
+    """[B, U] middle of the work of all units at the same place; places ascend."""
+    middle = np.empty(place.shape)
+    for row in range(len(place)):
+        starts = np.flatnonzero(np.r_[True, place[row, 1:] > place[row, :-1]][: place.shape[1]])
+        ends = np.r_[starts[1:], place.shape[1]] - 1
+        value = 0.5 * (before[row, starts] + behind[row, ends])
+        middle[row] = np.repeat(value, ends - starts + 1)
+    return middle

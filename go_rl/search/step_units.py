@@ -31,6 +31,8 @@ class StepUnits:
     """[Y] seconds that an edge of ``units.succ`` keeps a link busy, latency included."""
     layer: Float64[np.ndarray, "U"]
     """[U] mean layer of the unit's nodes, in (0, 1); a backward node's is its forward layer."""
+    main_layer: Int64[np.ndarray, "U"]
+    """[U] layer of the unit's dearest node."""
     backward: Float64[np.ndarray, "U"]
     """[U] share of backward nodes."""
     weight: Float64[np.ndarray, "U"]
@@ -86,6 +88,7 @@ def step_units(workspace: StepWorkspace) -> StepUnits:
         seconds=seconds,
         traffic=_traffic(units, source[crossing], sink[crossing], busy),
         layer=np.bincount(unit_of[held], depth[held], total) / size,
+        main_layer=_main_layer(workspace, unit_of, total),
         backward=np.bincount(unit_of[held], graph.is_backward[held], total) / size,
         weight=weight,
     )
@@ -105,6 +108,16 @@ def _numbered(
     place = topological_numbers(inner[graph.senders[real]], inner[graph.receivers[real]], component)
     unit_of[~fed] = place[component]
     return unit_of, np.bincount(unit_of[~fed]).astype(np.float64)
+
+
+def _main_layer(
+    workspace: StepWorkspace, unit_of: Int32[np.ndarray, "N"], total: int
+) -> Int64[np.ndarray, "U"]:
+    by_work = np.argsort(workspace.problem.seconds.min(axis=0), kind="stable")
+    held = by_work[unit_of[by_work] >= 0]
+    main = np.zeros(total, np.int64)
+    main[unit_of[held]] = layers(workspace.problem.graph)[held]
+    return main
 
 
 def _weights(

@@ -181,6 +181,16 @@ class StepTrainConfig:
     """Name of the weights."""
     split: str = "train"
     """Split of the zoo that is trained on: inference graphs only."""
+    further: tuple[str, ...] = (
+        "transformer-xl-2-layers-training",
+        "transformer-xl-4-layers-training",
+        "transformer-xl-8-layers-training",
+        "wavenet-2x18-training",
+        "wavenet-4x36-training",
+    )
+    """Training graphs that are trained on as well; families not named here stay unseen."""
+    further_share: float = 0.3
+    """Share of the draws that go to these."""
     validation: str = "validation"
     """Split whose mean reward chooses the weights that are kept."""
     packages: tuple[str, ...] = ("p100x2", "p100x4", "p100x8")
@@ -214,6 +224,8 @@ class StepTrainConfig:
             least = 2 if name == "samples" else 1
             if getattr(self, name) < least:
                 raise TrainingError(f"train: {name} must be >= {least}, not {getattr(self, name)}")
+        if not 0 <= self.further_share <= 1:
+            raise TrainingError(f"train: further_share must be 0 to 1, not {self.further_share}")
         if not self.packages or not self.tasks:
             raise TrainingError("train: packages and tasks need at least one entry each")
 

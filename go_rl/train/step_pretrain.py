@@ -55,7 +55,9 @@ class StepProblems:
         config, rng = self.config, np.random.default_rng((self.config.seed, step))
 
         def one() -> StepDecoder:
-            name = self.train[int(rng.integers(len(self.train)))]
+            further = bool(config.further) and rng.random() < config.further_share
+            names = config.further if further else self.train
+            name = names[int(rng.integers(len(names)))]
             hardware = config.packages[int(rng.integers(len(config.packages)))]
             tasks = config.tasks[int(rng.integers(len(config.tasks)))]
             return self._decoder(name, hardware, tasks)

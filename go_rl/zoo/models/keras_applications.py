@@ -140,4 +140,13 @@ ENTRIES: tuple[ZooModel, ...] = (
         partial(build_training, Application("InceptionV3", 299, 4)),
         training=True,
     ),
+    *(
+        ZooModel(
+            f"inception-v3-b{batch}-training",
+            "inception",
+            partial(build_training, Application("InceptionV3", 299, batch)),
+            training=True,
+        )
+        for batch in (32, 64)
+    ),
 )
