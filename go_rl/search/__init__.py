@@ -13,7 +13,13 @@ from go_rl.search.max_load_dp import MaxLoadDP
 from go_rl.search.metis import Metis
 from go_rl.search.random_search import RandomSearch
 from go_rl.search.ring_bounds import improve_bound, ring_bound
+from go_rl.search.step_annealing import StepAnnealing
 from go_rl.search.step_default import StepDefault
+from go_rl.search.step_expert import StepExpert
+from go_rl.search.step_fusion import StepGreedyFusion
+from go_rl.search.step_heft import StepHeft
+from go_rl.search.step_metis import StepMetis
+from go_rl.search.step_random import StepRandom
 
 __all__ = [
     "Annealing",
@@ -26,7 +32,13 @@ __all__ = [
     "MaxLoadDP",
     "Metis",
     "RandomSearch",
+    "StepAnnealing",
     "StepDefault",
+    "StepExpert",
+    "StepGreedyFusion",
+    "StepHeft",
+    "StepMetis",
+    "StepRandom",
     "greedy_partition",
     "improve_bound",
     "latency_bound",
