@@ -1,0 +1,61 @@
+"""Networks of operators for the makespan objective, and what every plan of one must keep."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from go_rl.core import GraphBuilder, Node, Objective, OpGraph, OpKind, Plan, Problem
+
+from go_rl.core import check_plan, package  # isort: skip
+from go_rl.cost import ProblemOptions, make_problem
+
+
+def priced(graph: OpGraph, devices: str = "p100x2", **options) -> Problem:
+    return make_problem(
+        graph, package(devices), ProblemOptions(objective=Objective.MAKESPAN, **options)
+    )
+
+
+def operators(seed: int, nodes: int = 24) -> OpGraph:
+    """A random network of operators with FLOP and bytes, its last third backward."""
+    rng = np.random.default_rng(seed)
+    builder = GraphBuilder(f"operators-{seed}")
+    kinds = [k for k in OpKind if k > OpKind.CONSTANT]
+    for n in range(nodes):
+        kind = OpKind.INPUT if n == 0 else kinds[int(rng.integers(len(kinds)))]
+        size = float(rng.integers(1, 5)) * 1e6
+        builder.add_node(
+            Node(f"net/layer_{n // 4}/op.{n}", "Op", kind, flops=float(rng.integers(1, 9)) * 1e9,
+                 bytes_accessed=3 * size, output_bytes=size, weight_bytes=size,
+                 is_backward=n >= nodes * 2 // 3, is_output=n == nodes - 1)
+        )  # fmt: skip
+        for before in set(rng.integers(0, n, 2).tolist()) if n else ():
+            builder.add_edge(before, n, float(rng.integers(1, 5)) * 1e6)
+    return builder.build()
+
+
+def scoped(*names: str, backward: int = 0, edges=None) -> OpGraph:
+    """One node for each name, the last ``backward`` of them in the backward pass."""
+    builder = GraphBuilder("scoped")
+    for n, name in enumerate(names):
+        builder.add_node(
+            Node(name, "Op", OpKind.ELEMENTWISE, flops=1e9, bytes_accessed=1e8, output_bytes=1e6,
+                 is_backward=n >= len(names) - backward)
+        )  # fmt: skip
+    for u, v in edges or itertools.pairwise(range(len(names))):
+        builder.add_edge(u, v, 1e6)
+    return builder.build()
+
+
+def holds(problem: Problem, plan: Plan) -> None:
+    """The judge agrees, and nothing that was not asked for was decided."""
+    verdict = check_plan(plan, problem)
+    assert verdict.status is plan.evaluation.status, verdict.sentence
+    if plan.evaluation.status.ok:
+        assert verdict.value == pytest.approx(plan.value, rel=1e-9)
+        assert plan.bound <= plan.value * (1 + 1e-9)
+    assert plan.priority is None or "schedule" in problem.tasks
+    assert plan.fusion_group is None or "fusion" in problem.tasks
