@@ -1,12 +1,13 @@
 """The human expert's placement: a rule for each family of networks, read from the node names.
 
-Recurrent networks: Wu et al. 2016 ("Google's neural machine translation system", section 3.2) and
-the expert of Mirhoseini et al. 2017 ("Device placement optimization with reinforcement learning",
-section 4.2) put each LSTM layer on a device of its own, the embedding with the first, the softmax
-with the last, the attention with the decoder. Transformers, WaveNet and AmoebaNet: contiguous
-ranges of layers or cells (Huang et al. 2019, "GPipe"). Inception: the branches of a block side by
-side (Szegedy et al. 2015). Any other network: contiguous layers of equal work. A backward node and
-the update of a weight sit with their forward layer.
+Recurrent networks: each LSTM layer on a device of its own, as Wu et al. 2016 ("Google's neural
+machine translation system") ran GNMT and Mirhoseini et al. 2017 ("Device placement optimization
+with reinforcement learning") let their expert do; the embedding with the first layer, the softmax
+with the last, the attention with the decoder's bottom layer, which it serves. Transformers, WaveNet
+and AmoebaNet: contiguous ranges of layers or cells (Huang et al. 2019, "GPipe"). Inception: the
+branches of a block side by side (Szegedy et al. 2015, "Going deeper with convolutions"). Any other
+network: contiguous layers of equal work. A backward node and the update of a weight sit with their
+forward layer.
 """
 
 from __future__ import annotations
