@@ -97,6 +97,13 @@ def legal_kernels(
             raise PlanError(
                 f"{name} has {len(values)} entries; {problem.graph.name!r} has {count} nodes"
             )
+    for task, name, values in (
+        ("schedule", "priorities", priority),
+        ("fusion", "fused kernels", group),
+    ):
+        if values is not None and task not in problem.tasks:
+            message = f"the plan has {name}, but the task {task} is not asked for"
+            return (Violation("task", message),)
     if group is None:
         return ()
     kernels = Kernels(problem, device.astype(np.int64), group.astype(np.int64))

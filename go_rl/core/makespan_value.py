@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Int
 
 from go_rl.core.op_graph import FREE
-from go_rl.core.op_kind import FREE_KINDS, OpKind
+from go_rl.core.op_kind import OpKind
 from go_rl.core.problem import Problem
 
 Tensor = tuple[int, int]
@@ -82,7 +82,7 @@ class _Step:
         self.problem = problem
         self.device = [int(d) for d in device]
         self.leader = list(range(count)) if group is None else [int(g) for g in group]
-        self.fed = [OpKind(int(k)) in FREE_KINDS for k in problem.graph.kind]
+        self.fed = problem.graph.is_fed.tolist()
         self.live = [0.0] * problem.package.num_chips
         urgency = [0] * count if priority is None else [int(p) for p in priority]
         self.tasks: dict[int, _Task] = {}

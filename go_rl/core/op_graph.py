@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Bool, Float64, Int8, Int32, Int64, Shaped
 
+from go_rl.core.op_kind import FREE_KINDS
+
 if TYPE_CHECKING:
     import jraph
     import networkx as nx
@@ -113,6 +115,12 @@ class OpGraph:
     def predecessors(self) -> tuple[Int32[np.ndarray, "P"], Int32[np.ndarray, "E"]]:
         """Compressed rows ``(offsets [N + 1], edge ids [E])`` of each node's incoming edges."""
         return _compressed_rows(self.receivers, self.num_nodes)
+
+    @cached_property
+    def is_fed(self) -> Bool[np.ndarray, "N"]:
+        """[N] inputs and constants that read nothing: known before a step begins."""
+        free = np.isin(self.kind, [int(kind) for kind in FREE_KINDS])
+        return free & (np.bincount(self.receivers, minlength=self.num_nodes) == 0)
 
     @cached_property
     def digest(self) -> str:

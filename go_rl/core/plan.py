@@ -253,6 +253,14 @@ def _read_devices(document: dict[str, Any], where: str) -> np.ndarray:
     return device.astype(np.int16)
 
 
+def _read_integers(values: Any, name: str, where: str) -> Int64[np.ndarray, "N"] | None:
+    if values is None:
+        return None
+    if not isinstance(values, list) or not all(type(v) is int for v in values):
+        raise PlanError(f"{where}: {name} must be a list of integers, or null")
+    return np.array(values, np.int64)
+
+
 def _read_replicas(document: dict[str, Any], where: str) -> dict[int, tuple[int, ...]]:
     replicas: dict[int, tuple[int, ...]] = {}
     for node, devices in _by_node(document, "replicas", where).items():
@@ -318,8 +326,8 @@ def _read_plan(document: dict[str, Any], where: str) -> Plan:
             for s, w, v in document.get("curve", [])
         ),
         notes=tuple(document.get("notes", ())),
-        priority=None if priority is None else np.array(priority, np.int64),
-        fusion_group=None if fusion is None else np.array(fusion, np.int64),
+        priority=_read_integers(priority, "priority", where),
+        fusion_group=_read_integers(fusion, "fusion_group", where),
         optimal=bool(document.get("optimal", False)),
         versions=document.get("versions", {}),
     )

@@ -113,7 +113,10 @@ def _moved_pins(layout: Layout) -> Iterator[str]:
 def _unsupported(layout: Layout) -> Iterator[str]:
     problem = layout.problem
     seconds = problem.seconds[problem.device_kind[layout.chip], layout.node]
-    for i in np.flatnonzero(~np.isfinite(seconds)).tolist():
+    unable = ~np.isfinite(seconds)
+    if problem.objective is Objective.MAKESPAN:  # what is known beforehand runs nowhere
+        unable &= ~problem.graph.is_fed[layout.node]
+    for i in np.flatnonzero(unable).tolist():
         name, chip = problem.graph.names[layout.node[i]], int(layout.chip[i])
         kind = problem.package.chips[chip].kind
         yield f"node {name!r} is on {layout.device(chip)}; a {kind} cannot run it"

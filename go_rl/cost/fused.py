@@ -16,7 +16,7 @@ class FusedPrices:
     """`KernelPrices` by a `CostModel` that prices any kernel from its FLOP and bytes.
 
     A fused kernel reads each outside tensor once and writes only what leaves it; its kind is that
-    of the node with most FLOP.
+    of the node with most FLOP. It never costs more than its nodes one after the other.
     """
 
     nodes: Kernels
@@ -52,11 +52,12 @@ class FusedPrices:
             streamed_bytes=np.bincount(leader, self.nodes.streamed_bytes, len(leader))[fused],
         )
         table = np.where(alone == 1, self.base, 0.0)
+        able = np.isfinite(self.base)
         for row, chip in enumerate(self.chips):
-            table[row, fused] = self.model.seconds(kernels, chip)
-        unable = ~np.isfinite(self.base)
-        for row in np.flatnonzero(unable.any(axis=1)):
-            table[row, leader[unable[row]]] = np.inf
+            apart = np.bincount(leader, np.where(able[row], self.base[row], 0.0), len(leader))
+            table[row, fused] = np.minimum(self.model.seconds(kernels, chip), apart[fused])
+        for row in np.flatnonzero(~able.all(axis=1)):
+            table[row, leader[~able[row]]] = np.inf
         return table
 
     def _bytes(self, leader: Int64[np.ndarray, "N"]) -> Float64[np.ndarray, "N"]:

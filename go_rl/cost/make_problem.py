@@ -127,7 +127,13 @@ def _fixed(graph: OpGraph, options: ProblemOptions, tasks: tuple[str, ...]) -> d
     """The user's pins; without the task placement every other node sits on the first device."""
     if options.objective is not Objective.MAKESPAN or "placement" in tasks:
         return dict(options.fixed)
-    return {node: options.fixed.get(node, 0) for node in range(graph.num_nodes)}
+    device = {
+        int(graph.colocation[node]): chip
+        for node, chip in options.fixed.items()
+        if graph.colocation[node] != FREE
+    }
+    mates = [device.get(int(label), 0) for label in graph.colocation]
+    return {node: options.fixed.get(node, mate) for node, mate in enumerate(mates)}
 
 
 def file_package(graph: OpGraph) -> Package | None:

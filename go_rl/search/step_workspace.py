@@ -142,7 +142,7 @@ class StepWorkspace:
         parts = np.array([a.engines[a.pool[d]] for d in range(self.num_devices)])
         split = np.array([a.split[a.pool[d]] for d in range(self.num_devices)])
         cut = np.where(split, parts, 1).max(axis=0)[graph.kind]
-        shortest = work / cut + a.gap
+        shortest = work / cut + np.where(a.fed, 0.0, a.gap)
         offsets, edges = graph.predecessors
         for node in range(self.num_nodes):
             before = graph.senders[edges[offsets[node] : offsets[node + 1]]]
@@ -154,7 +154,9 @@ class StepWorkspace:
     def impossible(self) -> Evaluation | None:
         """Why no placement exists, if that is easily proved; it names the node or the tensors."""
         problem, graph = self.problem, self.problem.graph
-        nowhere = np.flatnonzero(~self.able.any(axis=0))
+        if (parted := self._parted_class()) is not None:
+            return self._failed(Status.INFEASIBLE, parted)
+        nowhere = np.flatnonzero(~self.able.any(axis=0) & ~graph.is_fed)
         if nowhere.size:
             name = graph.names[int(nowhere[0])]
             return self._failed(Status.UNSUPPORTED, f"no device can run node {name!r}")
@@ -164,7 +166,7 @@ class StepWorkspace:
         reads = np.bincount(graph.receivers, problem.edge_bytes, self.num_nodes)
         need = problem.weight_bytes.copy()
         if "fusion" not in problem.tasks:  # else operands and results may never be written
-            need += problem.output_bytes + reads
+            need += np.where(graph.is_fed, 0.0, problem.output_bytes + reads)
         worst = int(np.argmax(need)) if len(need) else 0
         if len(need) and need[worst] > room.max():
             return self._failed(
@@ -183,6 +185,22 @@ class StepWorkspace:
                 f"the weights of {graph.name!r} take {total:.6g} bytes; all devices together have "
                 f"{room.sum():.6g}",
             )
+        return None
+
+    def _parted_class(self) -> str | None:
+        """Say which pins contradict each other, if any do."""
+        graph, seen = self.problem.graph, {}
+        for node, device in sorted(self.problem.fixed.items()):
+            label = int(graph.colocation[node])
+            if label == FREE:
+                continue
+            first = seen.setdefault(label, node)
+            if self.problem.fixed[first] != device:
+                return (
+                    f"nodes {graph.names[first]!r} and {graph.names[node]!r} must share a device "
+                    f"(colocation class {label}) but are pinned to "
+                    f"{self.problem.fixed[first]} and {device}"
+                )
         return None
 
     def _failed(self, status: Status, detail: str) -> Evaluation:

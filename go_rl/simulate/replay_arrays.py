@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float64, Int64
+from jaxtyping import Int64
 
 from go_rl.core import OpKind, Problem
-from go_rl.core.op_kind import FREE_KINDS
 from go_rl.simulate.tensors import tensor_rows
 
 
@@ -70,7 +69,7 @@ def replay_arrays(problem: Problem) -> ReplayArrays:
         engines=engines,
         split=split,
         op_kind=graph.kind.astype(np.int64),
-        fed=np.isin(graph.kind, [int(k) for k in FREE_KINDS]),
+        fed=graph.is_fed,
         gap=np.zeros(graph.num_nodes) if gap is None else gap,
         tensor_of=tensors.first,
         tensor_bytes=tensors.size,
@@ -96,8 +95,3 @@ def _pools(
         engines += [e.count for e in chip.engine_list]
         split += [e.split for e in chip.engine_list]
     return table, np.array(engines, np.int64), np.array(split, np.bool_)
-
-
-def prices(problem: Problem) -> Float64[np.ndarray, "K N"]:
-    """Return [K, N] seconds of unfused nodes; inputs and constants cost nothing."""
-    return np.where(np.isin(problem.graph.kind, [int(k) for k in FREE_KINDS]), 0.0, problem.seconds)

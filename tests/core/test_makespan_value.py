@@ -12,6 +12,7 @@ from reference.step_problems import step_problem
 from go_rl.core import (
     Engine,
     Evaluation,
+    GoRLError,
     Objective,
     OpKind,
     Plan,
@@ -193,3 +194,31 @@ def test_another_objective_neither_replays_nor_reads_kernels():
     problem = replace(fork(), objective=Objective.MAX_LOAD, rules=rule_set("default"))
     plan = plan_of(problem, [0, 0, 0, 0], 8.0, fusion_group=np.array([3, 3, 3, 3]))
     assert check_plan(plan, problem).ok
+
+
+# nothing refuses an input or constant that reads (check_graph, Problem); the judge raises
+# KeyError, and the compiled replay writes outside its arrays and ends the process (SIGSEGV).
+def test_a_constant_that_reads_is_refused_or_replayed():
+    kinds = [ELEMENTWISE, OpKind.CONSTANT, ELEMENTWISE]
+    try:
+        problem = step_problem([1.0, 0.0, 3.0], [(0, 1, 1.0), (1, 2, 1.0)], kinds=kinds)
+    except GoRLError:
+        return
+    assert judged(problem, [0, 0, 0]).seconds == 4.0
+
+
+# the judge does not read `Problem.tasks`: a fused plan is accepted where fusion is not asked
+# for, and then undercuts the bound that holds without fusion.
+@pytest.mark.parametrize(("task", "field"), [("schedule", "fusion_group"), ("fusion", "priority")])
+def test_a_plan_decides_only_what_is_asked(task, field):
+    problem = step_problem([1.0, 1.0], [(0, 1, 1.0)], kinds=[ELEMENTWISE] * 2, tasks=(task,))
+    plan = plan_of(problem, [0, 0], 2.0, **{field: np.array([0, 0])})
+    assert not check_plan(plan, problem).ok
+
+
+# fractions are cut off on reading; `device` asks for integers.
+@pytest.mark.parametrize("field", ["priority", "fusion_group"])
+def test_fractions_are_refused(field):
+    document = {**plan_of(fork(), [0, 0, 1, 0], 9.0).to_json(), field: [0.5, 1.5, 2.5, 3.5]}
+    with pytest.raises(PlanError):
+        Plan.from_json(document)

@@ -274,3 +274,14 @@ def test_other_objectives_have_no_kernels():
     assert (
         make_problem(CHAIN, boxes(2), ProblemOptions(objective=Objective.MAX_LOAD)).kernels is None
     )
+
+
+# all FLOP go at the pace of the kind with most of them. With the default efficiencies a
+# product of 7 FLOP (10 s) and an elementwise node of 8 (80 s) make a kernel of 150 s.
+@given(st.integers(0, 50_000))
+@settings(max_examples=60, deadline=None)
+def test_no_kernel_costs_more_than_its_nodes(seed):
+    problem, leader = random_case(seed, Analytical())
+    assert problem.kernels is not None
+    whole = np.bincount(leader, problem.seconds[0], len(leader))
+    assert (problem.kernels.seconds(leader)[0] <= whole * (1 + 1e-9)).all()

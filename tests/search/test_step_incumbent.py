@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from reference.step_problems import random_plans, random_step, step_problem
 
-from go_rl.core import Budget, Plan, Problem, Progress, Status, check_plan
+from go_rl.core import Budget, OpKind, Plan, Problem, Progress, Status, check_plan
 from go_rl.search import StepDefault
 from go_rl.search.step_workspace import StepIncumbent, StepWorkspace, ok, one_of
 from go_rl.simulate.makespan import Decisions
@@ -120,3 +120,16 @@ def test_one_of_a_batch():
         assert mine.tolist() == theirs[1:2].tolist()
     bare = one_of(Decisions(plans.device), 2)
     assert (bare.priority, bare.leader) == (None, None)
+
+
+# the pricer calls a constant free on a device that cannot run it; the judge's rule
+# `supported` refuses the plan. Profiles do have such nodes (dnn-partitioning: supportedOnFpga).
+def test_pricer_and_judge_agree_on_inputs_that_a_device_cannot_run():
+    kinds = [OpKind.CONSTANT, OpKind.ELEMENTWISE, OpKind.ELEMENTWISE]
+    seconds = [[np.inf, 3.0, 1.0], [0.0, 4.0, 1.0]]
+    problem = step_problem(seconds, [(0, 1, 1.0), (1, 2, 1.0)], 2, kinds=kinds)
+    workspace, progress = StepWorkspace(problem), Progress(Budget(samples=1))
+    incumbent = StepIncumbent(workspace, progress)
+    incumbent.offer(workspace.price(workspace.decisions(np.array([[0, 0, 1]]))))
+    plan = workspace.plan(incumbent, "by-hand", 0, progress)
+    assert check_plan(plan, problem).status is plan.evaluation.status

@@ -192,3 +192,37 @@ def test_which_devices_can_run_a_node(able):
     second = 2.0 if able else np.inf
     problem = step_problem([[1.0, 1.0], [second, 2.0]], [], 3)
     assert StepWorkspace(problem).able.tolist() == [[True, True], [able, True], [able, True]]
+
+
+# the bound counts the gap of inputs and constants, which the replay has not: 8 s for a step
+# of 3 s. `StepWorkspace.plan` clips it to the value, and so calls any plan optimal.
+def test_the_bound_leaves_out_gaps_of_inputs():
+    kinds = [INPUT, ELEMENTWISE]
+    problem = step_problem([0.0, 3.0], [(0, 1, 1.0)], kinds=kinds, gap=[5.0, 0.0],
+                           tasks=("schedule",))  # fmt: skip
+    workspace = StepWorkspace(problem)
+    assert workspace.price(workspace.default).seconds.tolist() == [3.0]
+    assert workspace.bound == 3.0
+
+
+# results of inputs and constants lie on their readers' devices, not beside their weights,
+# and those that nobody reads lie nowhere; `impossible` adds both up on one device.
+@pytest.mark.parametrize(
+    ("edges", "weights", "made"),
+    [([(0, 1, 60.0)], [60.0, 0.0], [60.0, 0.0]), ([], [0.0, 0.0], [600.0, 0.0])],
+)
+def test_nothing_that_fits_is_called_impossible(edges, weights, made):
+    problem = step_problem(
+        [0.0, 3.0], edges, 2, kinds=[OpKind.CONSTANT, ELEMENTWISE], weights=weights,
+        output_bytes=made, memory_bytes=100.0, tasks=("placement",),
+    )  # fmt: skip
+    workspace = StepWorkspace(problem)
+    assert ok(workspace.price(workspace.decisions(proposal(0, 1)))).all()
+    assert workspace.impossible is None
+
+
+# pins on different devices within one colocation class are not noticed: no plan is legal,
+# but `impossible` is None and plans claim to be ok (4 s), which the judge refuses (`fixed`).
+def test_pins_that_part_a_class_are_impossible():
+    problem = step_problem([1.0, 3.0], [], 2, colocation=[0, 0], fixed={0: 0, 1: 1})
+    assert StepWorkspace(problem).impossible is not None
