@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 import numpy as np
@@ -21,6 +21,7 @@ VERSION = 1
 """Layout of a checkpoint."""
 
 
+@runtime_checkable
 class Configuration(Protocol):
     """What a run was made with."""
 

@@ -199,23 +199,27 @@ class StepTrainConfig:
     """Sets of tasks, each as often as it is listed."""
     max_nodes: int = 2500
     """Larger graphs of the split are left out: their updates cost too much."""
-    updates: int = 300
+    updates: int = 240
     """Updates of the weights."""
     graphs: int = 6
     """Problems in each update."""
-    samples: int = 12
+    samples: int = 20
     """Plans drawn on each problem."""
+    top: float = 0.3
+    """Share of these that teach: the best."""
     ppo: PPOConfig = field(
-        default_factory=lambda: PPOConfig(learning_rate=6e-4, epochs=2, decay_updates=300)
+        default_factory=lambda: PPOConfig(
+            learning_rate=5e-4, epochs=2, order_entropy=5e-3, decay_updates=240
+        )
     )
     """The learner."""
     policy: PolicyConfig = field(default_factory=PolicyConfig)
     """The network."""
     seed: int = 0
     """From which every choice follows."""
-    validate_every: int = 25
+    validate_every: int = 20
     """Updates between validations."""
-    checkpoint_every: int = 25
+    checkpoint_every: int = 20
     """Updates between checkpoints."""
 
     def __post_init__(self) -> None:
@@ -224,6 +228,8 @@ class StepTrainConfig:
             least = 2 if name == "samples" else 1
             if getattr(self, name) < least:
                 raise TrainingError(f"train: {name} must be >= {least}, not {getattr(self, name)}")
+        if not 0 < self.top <= 1:
+            raise TrainingError(f"train: top must be above 0 and at most 1, not {self.top}")
         if not 0 <= self.further_share <= 1:
             raise TrainingError(f"train: further_share must be 0 to 1, not {self.further_share}")
         if not self.packages or not self.tasks:

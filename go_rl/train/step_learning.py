@@ -8,18 +8,25 @@ from dataclasses import dataclass, field
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float64
 
 from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress, TrainingError
-from go_rl.envs.step_rewards import step_rewards
+from go_rl.envs.step_rewards import INVALID_REWARD, step_rewards
 from go_rl.policy.step_agent import StepAgent
 from go_rl.policy.step_decisions import StepDecoder
 from go_rl.policy.step_search import draw_steps, start_from_default
 from go_rl.policy.step_weights import DEFAULT_STEP_WEIGHTS, load_step_weights
 from go_rl.search.step_workspace import PricedSteps, StepIncumbent, step_workspace
-from go_rl.train.baseline import RunningBaseline
 from go_rl.train.config import FineTuneConfig
 from go_rl.train.ppo import Learner, new_learner
 from go_rl.train.step_ppo import StepBatch, update_step
+
+TOP = 0.3
+"""Share of a batch that teaches."""
+LARGEST = 4.0
+"""Advantages are cut at this many standard deviations."""
+LEAST_DEVIATION = 1e-3
+"""Rewards nearer to each other than this count as equal."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,11 +88,11 @@ class StepFineTuned:
         seed: int,
     ) -> Learner:
         incumbent, progress = search
-        baseline, rounds = RunningBaseline(), 0
+        rounds = 0
         while not progress.spent:
             now = StepAgent(agent.config, learner.params)
             key = int(np.random.SeedSequence((seed, rounds)).generate_state(1)[0])
-            batch, priced = collect_steps(now, decoder, self.config.batch, baseline, key)
+            batch, priced = collect_steps(now, decoder, self.config.batch, key)
             incumbent.offer(priced, int(min(self.config.batch, progress.remaining_samples)))
             if not progress.spent:
                 learner, _ = update_step(agent.policy, self.config.ppo, learner, [batch])
@@ -94,9 +101,11 @@ class StepFineTuned:
 
 
 def collect_steps(
-    agent: StepAgent, decoder: StepDecoder, size: int, baseline: RunningBaseline, seed: int
+    agent: StepAgent, decoder: StepDecoder, size: int, seed: int, top: float = TOP
 ) -> tuple[StepBatch, PricedSteps]:
     """Draw, decode and price one batch; the same seed gives the same batch.
+
+    Only the ``top`` share of the batch teaches; see `top_advantage`.
 
     Raises:
         TrainingError: a reward is not finite.
@@ -110,6 +119,19 @@ def collect_steps(
     reward = step_rewards(workspace, priced)
     if not np.isfinite(reward).all():
         raise TrainingError(f"graph {problem.graph.name!r}: a plan earned a reward of NaN")
-    key = f"{problem.graph.name}/{problem.package.name}/{'+'.join(problem.tasks)}"
-    gain = jnp.asarray(baseline.advantage(key, reward).astype(np.float32))
+    gain = jnp.asarray(top_advantage(reward, top).astype(np.float32))
     return StepBatch(padded.graph, jnp.asarray(padded.real), actions, gain), priced
+
+
+def top_advantage(reward: Float64[np.ndarray, "B"], top: float) -> Float64[np.ndarray, "B"]:
+    """Return [B] advantages of a risk-seeking policy gradient (Petersen et al. 2021, equation 4).
+
+    A search keeps the best plan it sees, so it is the best that must get better, not the mean:
+    learned from the mean, a policy soon leaves everything on one device, the safest plan of all.
+    What lies below the (1 - ``top``) quantile earns nothing; the rest is measured from there, in
+    standard deviations of the batch.
+    """
+    least = np.quantile(reward, 1.0 - top)
+    deviation = max(float(np.std(reward[reward > INVALID_REWARD], ddof=0)) if (
+        reward > INVALID_REWARD).any() else 0.0, LEAST_DEVIATION)  # fmt: skip
+    return np.clip(np.maximum(reward - least, 0.0) / deviation, 0.0, LARGEST)

@@ -65,7 +65,7 @@ class StepProblems:
         return [one() for _ in range(config.graphs)]
 
     def validate(self, agent: StepAgent) -> float:
-        """Return the mean of the best and the mean reward over the validation problems."""
+        """Return the mean over the validation problems of the best reward of a batch."""
         scores = []
         for name in self.validation:
             for hardware in self.config.packages:
@@ -74,7 +74,7 @@ class StepProblems:
                     noise = np.ones(VALIDATION_SAMPLES, np.float32)
                     priced = draw_steps(agent, decoder, noise, VALIDATION_SEED)
                     reward = step_rewards(decoder.workspace, priced)
-                    scores.append(0.5 * (reward.max() + reward.mean()))
+                    scores.append(reward.max())
         return float(np.mean(scores))
 
 
@@ -136,7 +136,7 @@ def _advance(state: TrainState, problems: StepProblems, log: RunLog) -> str:
     batches, gains = [], []
     for i, decoder in enumerate(problems.draw(state.step)):
         seed = int(np.random.SeedSequence((config.seed, state.step, i)).generate_state(1)[0])
-        batch, priced = collect_steps(agent, decoder, config.samples, state.baseline, seed)
+        batch, priced = collect_steps(agent, decoder, config.samples, seed, config.top)
         batches.append(batch)
         gains.append(step_rewards(decoder.workspace, priced).mean())
     state.learner, metrics = update_step(agent.policy, config.ppo, state.learner, batches)

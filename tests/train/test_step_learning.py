@@ -1,0 +1,154 @@
+"""Step policies as optimizers: the conformance suite, the toy gate, exact samples and resume."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from policy.tiny import TINY
+from reference.step_problems import step_problem
+from search.conformance import OptimizerConformance
+
+from go_rl.core import Budget, CheckpointError, Objective, OpKind, Optimizer, Problem, check_plan
+from go_rl.envs.step_rewards import INVALID_REWARD, step_rewards
+from go_rl.policy.step_agent import StepAgent, new_step_agent
+from go_rl.policy.step_decisions import StepDecoder
+from go_rl.policy.step_search import StepPolicySearch, draw_steps
+from go_rl.policy.step_weights import (
+    StepWeights,
+    load_step_weights,
+    save_step_weights,
+)
+from go_rl.search.step_workspace import StepWorkspace
+from go_rl.train.config import FineTuneConfig, PPOConfig, StepTrainConfig
+from go_rl.train.ppo import new_learner
+from go_rl.train.step_learning import StepFineTuned, collect_steps, top_advantage
+from go_rl.train.step_ppo import judge_step, step_loss, update_step
+from go_rl.train.step_pretrain import pretrain_step
+
+SMALL = FineTuneConfig(batch=8, first=2)
+
+
+@cache
+def tiny() -> StepAgent:
+    """Untrained."""
+    return new_step_agent(TINY, 0)
+
+
+def chains(pieces: int = 4, tasks: tuple[str, ...] = ("placement",)) -> Problem:
+    """Two independent chains of matrix products on two devices; transfers are dear."""
+    seconds = [3.0] * (2 * pieces)
+    edges = [(i, i + 2, 2.0) for i in range(2 * (pieces - 1))]
+    return step_problem(seconds, edges, 2, kinds=[OpKind.MATMUL] * len(seconds), tasks=tasks)
+
+
+class TestStepPolicySearch(OptimizerConformance):
+    objective = Objective.MAKESPAN
+
+    def make(self, problem: Problem) -> Optimizer:
+        return StepPolicySearch(tiny())
+
+
+class TestStepFineTuned(OptimizerConformance):
+    objective = Objective.MAKESPAN
+
+    def make(self, problem: Problem) -> Optimizer:
+        return StepFineTuned(tiny(), SMALL)
+
+
+def test_the_toy_gate():
+    """Each chain on a device of its own: 12 s instead of 24."""
+    problem = chains()
+    assert StepPolicySearch(tiny()).optimize(problem, Budget(samples=1), 0).value == 24.0
+    plan = StepFineTuned(tiny(), SMALL).optimize(problem, Budget(samples=120), 0)
+    assert plan.value == pytest.approx(12.0)
+    assert plan.optimal
+    assert check_plan(plan, problem).ok
+
+
+@pytest.mark.parametrize("samples", [1, 2, 21])
+@pytest.mark.parametrize("which", [0, 1])
+def test_samples_are_counted_exactly_and_the_default_is_kept(samples, which):
+    search = (StepPolicySearch(tiny()), StepFineTuned(tiny(), SMALL))[which]
+    plan = search.optimize(chains(), Budget(samples=samples), 3)
+    assert plan.samples == samples
+    assert plan.value <= 24.0
+    assert plan.curve[0].samples == 1
+
+
+def test_only_the_tasks_asked_are_decided():
+    for tasks in (("placement",), ("schedule",), ("fusion",), ("placement", "schedule", "fusion")):
+        problem = chains(tasks=tasks)
+        decoder = StepDecoder(StepWorkspace(problem))
+        plans = draw_steps(tiny(), decoder, np.ones(4, np.float32), 0).plans
+        assert (plans.priority is not None) == ("schedule" in tasks)
+        assert (plans.leader is not None) == ("fusion" in tasks)
+        if "placement" not in tasks:
+            assert not plans.device.any()
+
+
+def test_rewards_are_those_of_go():
+    problem = chains()
+    workspace = StepWorkspace(problem)
+    apart = np.array([[0, 1] * 4, [0] * 8])
+    rewards = step_rewards(workspace, workspace.price(workspace.decisions(apart)))
+    assert rewards == pytest.approx([-np.sqrt(0.5), -1.0])
+    full = step_problem([1.0, 1.0], [(0, 1, 9.0)], 2, output_bytes=[9.0, 0.0], memory_bytes=5.0,
+                        tasks=("placement", "fusion"), kinds=[OpKind.OTHER] * 2)  # fmt: skip
+    workspace = StepWorkspace(full)
+    priced = workspace.price(workspace.decisions(np.zeros((1, 2), np.int16)))
+    assert step_rewards(workspace, priced).tolist() == [INVALID_REWARD]
+
+
+def test_an_update_starts_from_ratio_one_and_moves_the_weights():
+    decoder = StepDecoder(StepWorkspace(chains()))
+    batch, _ = collect_steps(tiny(), decoder, 8, 0)
+    config = PPOConfig(order_entropy=0.0)
+    policy, params = tiny().policy, tiny().params
+    old = judge_step(policy, params, batch)
+    loss, _ = step_loss(policy, config, params, batch, old)
+    # Two surrogates, graph-level and unit-level, each the mean advantage at ratio one.
+    assert float(loss) == pytest.approx(-2 * float(batch.advantage.mean()), abs=1e-5)
+    learner, metrics = update_step(policy, config, new_learner(params, config), [batch])
+    assert all(np.isfinite(float(x)) for x in metrics)
+    moved = jax.tree.map(lambda a, b: bool(jnp.any(a != b)), params, learner.params)
+    assert any(jax.tree.leaves(moved))
+
+
+def test_only_the_best_plans_teach():
+    rewards = np.array([-1.0, -0.5, -10.0, -0.8, -0.9])
+    found = top_advantage(rewards, 0.4)
+    assert (found > 0).tolist() == [False, True, False, True, False]
+    assert found[1] > found[3]
+    assert not top_advantage(np.full(4, -1.0), 0.3).any()
+
+
+RUN = StepTrainConfig(
+    max_nodes=160, updates=4, graphs=2, samples=4, packages=("p100x2",), further=(), policy=TINY,
+    validate_every=2, checkpoint_every=2, ppo=PPOConfig(epochs=1, decay_updates=4),
+)  # fmt: skip
+
+
+def test_a_run_cut_off_and_resumed_is_the_run(tmp_path):
+    whole = pretrain_step(RUN, tmp_path / "whole")
+    pretrain_step(RUN, tmp_path / "cut", stop_after=2)
+    resumed = pretrain_step(RUN, tmp_path / "cut")
+    assert whole.card["validation"] == resumed.card["validation"]
+    for a, b in zip(*(jax.tree.leaves(w.agent.params) for w in (whole, resumed)), strict=True):
+        assert np.array_equal(a, b)
+    other = StepTrainConfig(**{**vars(RUN), "samples": 5})
+    with pytest.raises(CheckpointError, match="another configuration"):
+        pretrain_step(other, tmp_path / "cut")
+
+
+def test_weights_travel_through_a_file_and_kinds_are_not_mixed_up(tmp_path):
+    save_step_weights(StepWeights(tiny(), "toy-1.0", {"zoo": "zoo-1"}), tmp_path / "toy.npz")
+    found = load_step_weights(tmp_path / "toy.npz")
+    assert (found.name, found.agent.config) == ("toy-1.0", TINY)
+    for a, b in zip(*(jax.tree.leaves(x.params) for x in (tiny(), found.agent)), strict=True):
+        assert np.array_equal(a, b)
+    with pytest.raises(CheckpointError, match="kind 'go_rl-step-policy' but 'go_rl-policy'"):
+        load_step_weights("partition-1.0")
