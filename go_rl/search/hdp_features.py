@@ -1,0 +1,117 @@
+"""What HDP's networks read of operators and of groups (Mirhoseini et al. 2018, section 3).
+
+An operator is its type, the sizes of its outputs and the positions of its neighbours; a group is
+how often each type occurs in it, the sizes of its members summed, and the groups it touches.
+
+Dimension letters: ``N`` operators, ``A`` numbers of an operator's neighbours, ``S`` sizes, ``F``
+both together, ``M`` groupings, ``G`` groups, ``X`` numbers of a group.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float32, Float64, Int, Int32, Int64
+
+from go_rl.core import OpGraph
+
+TYPES = 64
+"""Operator types told apart, the most frequent of a graph first; all others share the last. The
+number is fixed, so that graphs of one size share compiled code."""
+DIMENSIONS = 5
+"""Dimensions of an output that are read."""
+SIZES = DIMENSIONS + 2
+"""Those, the bytes of all outputs, and how many outputs are read by anyone."""
+LEAST_SPREAD = 1e-6
+"""A column whose standard deviation is less counts as constant."""
+
+
+def features_of(groups: int) -> int:
+    """X, the numbers that describe a group where there are so many."""
+    return TYPES + SIZES + 2 * groups
+
+
+class OpFeatures(NamedTuple):
+    """What the networks read of operators."""
+
+    op_type: Int32[np.ndarray, "N"]
+    """[N] less than `TYPES`."""
+    sizes: Float32[np.ndarray, "N S"]
+    """[N, S] logarithms of 1 + size."""
+    numbers: Float32[np.ndarray, "N F"]
+    """[N, F] for the grouper: those, then pairs (position, direction) of the nearest neighbours;
+    every column has mean 0 and deviation 1 over the graph, or is constant and 0."""
+
+
+def op_features(graph: OpGraph, adjacency: int) -> OpFeatures:
+    """Return the features of all operators, ``adjacency`` numbers for the neighbours of each."""
+    sizes = _sizes(graph)
+    numbers = np.concatenate([sizes, neighbours(graph, adjacency)], axis=1)
+    spread = numbers.std(axis=0)
+    centred = (numbers - numbers.mean(axis=0)) / np.where(spread > LEAST_SPREAD, spread, np.inf)
+    return OpFeatures(_types(graph), sizes.astype(np.float32), centred.astype(np.float32))
+
+
+def group_features(
+    graph: OpGraph, ops: OpFeatures, group: Int[np.ndarray, "M N"], groups: int
+) -> Float32[np.ndarray, "M G X"]:
+    """Return [M, G, X] features of the groups of some groupings.
+
+    Each of the three parts is divided by 1 + its largest entry in the group, as in the authors'
+    code, where the parts together are.
+    """
+    rows = len(group)
+    cell = np.arange(rows)[:, None] * groups + group
+    types = _sums(cell * TYPES + ops.op_type, rows * groups * TYPES)
+    columns = [
+        _sums(cell, rows * groups, np.tile(size.astype(np.float64), rows)) for size in ops.sizes.T
+    ]
+    sizes = np.stack(columns, axis=-1)
+    edges = cell[:, graph.senders] * groups + group[:, graph.receivers]
+    count = _sums(edges, rows * groups * groups).reshape(rows, groups, groups)
+    touches = np.concatenate([count, count.swapaxes(1, 2)], axis=-1)
+    parts = (types.reshape(rows, groups, -1), sizes.reshape(rows, groups, -1), touches)
+    scaled = [part / (1 + part.max(axis=-1, keepdims=True)) for part in parts]
+    return np.concatenate(scaled, axis=-1).astype(np.float32)
+
+
+def _sums(
+    cell: Int64[np.ndarray, "M K"], cells: int, weights: Float64[np.ndarray, "Z"] | None = None
+) -> Float64[np.ndarray, "C"]:
+    return np.bincount(cell.ravel(), weights, cells).astype(np.float64)
+
+
+def _types(graph: OpGraph) -> Int32[np.ndarray, "N"]:
+    often = sorted(Counter(graph.op_type).items(), key=lambda item: (-item[1], item[0]))
+    number = {name: min(i, TYPES - 1) for i, (name, _) in enumerate(often)}
+    return np.array([number[name] for name in graph.op_type], np.int32)
+
+
+def _sizes(graph: OpGraph) -> Float64[np.ndarray, "N S"]:
+    sizes = np.zeros((graph.num_nodes, SIZES))
+    shape = np.maximum(graph.output_shape[:, :DIMENSIONS], 0)
+    sizes[:, : shape.shape[1]] = shape
+    sizes[:, -2] = graph.output_bytes
+    results = np.unique(np.stack([graph.senders, graph.edge_output]), axis=1)[0]
+    sizes[:, -1] = np.bincount(results, minlength=graph.num_nodes)
+    return np.log1p(sizes)
+
+
+def neighbours(graph: OpGraph, width: int) -> Float64[np.ndarray, "N A"]:
+    """Return [N, A] pairs (position, direction), the nearest neighbour first, then zeros.
+
+    Positions are in (0, 1]; the direction is -1 for a producer and 1 for a consumer.
+    """
+    edges = np.unique(np.stack([graph.senders, graph.receivers]), axis=1).astype(np.int64)
+    node, other = np.concatenate([edges, edges[::-1]], axis=1)
+    order = np.lexsort((other, np.abs(other - node), node))
+    node, other = node[order], other[order]
+    rank = np.arange(len(node)) - np.searchsorted(node, node)
+    kept = rank < width // 2
+    node, other, rank = node[kept], other[kept], 2 * rank[kept]
+    found = np.zeros((graph.num_nodes, width))
+    found[node, rank] = (other + 1) / graph.num_nodes
+    found[node, rank + 1] = np.sign(other - node)
+    return found

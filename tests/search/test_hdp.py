@@ -1,0 +1,330 @@
+"""HDP: features by hand, networks against plain loops, and learning on two chains."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from reference.step_problems import step_problem
+from search.conformance import OptimizerConformance
+
+from go_rl.core import Budget, Objective, SearchError, Status, TrainingError, check_plan
+from go_rl.search import hdp
+from go_rl.search.hdp import HDP, Actors, Baseline, draw, new_learner, update
+from go_rl.search.hdp_config import HDPConfig
+from go_rl.search.hdp_features import SIZES, TYPES, group_features, neighbours, op_features
+from go_rl.search.hdp_grouper import Grouper, draw_groups, new_grouper
+from go_rl.search.hdp_placer import Placer, draw_devices, new_placer
+from go_rl.search.step_workspace import step_workspace
+
+TINY = HDPConfig(groups=4, grouper_hidden=32, hidden=32, groupings=2, placements=2)
+QUIET = jnp.float32(0.0)
+
+
+def two_chains(length: int = 4, **options):
+    """Seconds of one each, edges of a fifth: the optimum is one chain on each of two devices."""
+    starts = (0, length)
+    edges = [(s + i, s + i + 1, 0.2) for s in starts for i in range(length - 1)]
+    settings = {"tasks": ("placement",), **options}
+    return step_problem([1.0] * (2 * length), edges, 2, **settings)
+
+
+def diamond():
+    return step_problem([1.0] * 4, [(0, 1, 1.0), (0, 2, 1.0), (1, 3, 3.0), (2, 3, 3.0)], 2)
+
+
+def actors_of(problem, config=TINY):
+    return Actors(config, step_workspace(problem))
+
+
+def test_neighbours_by_hand_nearest_first_and_cut_to_size():
+    found = neighbours(diamond().graph, 4)
+    expected = [
+        [2 / 4, 1, 3 / 4, 1],
+        [1 / 4, -1, 4 / 4, 1],
+        [4 / 4, 1, 1 / 4, -1],
+        [3 / 4, -1, 2 / 4, -1],
+    ]
+    np.testing.assert_allclose(found, expected)
+    assert neighbours(diamond().graph, 2).tolist() == [row[:2] for row in expected]
+
+
+def test_the_grouper_reads_columns_of_one_spread():
+    problem = two_chains(6)
+    numbers = op_features(problem.graph, 6).numbers
+    assert numbers.shape == (12, SIZES + 6)
+    spread = numbers.std(axis=0)
+    assert set(np.round(spread, 3)) == {0.0, 1.0}
+    np.testing.assert_allclose(numbers.mean(axis=0), 0.0, atol=1e-6)
+
+
+def test_groups_are_the_loop_over_operators_and_edges():
+    graph = two_chains(5).graph
+    kinds = tuple(f"type{i % 3}" for i in range(10))
+    graph = replace(graph, op_type=kinds, output_bytes=np.arange(10.0))
+    ops, groups = op_features(graph, 4), 3
+    group = np.random.default_rng(0).integers(0, groups, (2, 10))
+    found = group_features(graph, ops, group, groups)
+    for row, m in enumerate(group):
+        for g in range(groups):
+            types, sizes = np.zeros(TYPES), np.zeros(SIZES)
+            out, into = np.zeros(groups), np.zeros(groups)
+            for n in np.flatnonzero(m == g):
+                types[ops.op_type[n]] += 1
+                sizes += ops.sizes[n]
+            for u, v in zip(graph.senders, graph.receivers, strict=True):
+                out[m[v]] += m[u] == g
+                into[m[u]] += m[v] == g
+            parts = [types, sizes, np.concatenate([out, into])]
+            expected = np.concatenate([part / (1 + part.max()) for part in parts])
+            np.testing.assert_allclose(found[row, g], expected, rtol=1e-6)
+
+
+def test_rare_types_share_the_last_number():
+    count = TYPES + 6
+    problem = step_problem([1.0] * (count + 1))
+    names = ("often", *(f"type{i:02}" for i in range(count - 1)), "often")
+    kinds = op_features(replace(problem.graph, op_type=names), 4).op_type
+    assert kinds[0] == kinds[-1] == 0
+    assert kinds[1:TYPES].tolist() == list(range(1, TYPES))
+    assert set(kinds[TYPES:-1].tolist()) == {TYPES - 1}
+
+
+def test_groups_are_drawn_as_often_as_the_softmax_says():
+    ops = op_features(diamond().graph, 4)
+    grouper = Grouper(5, 8)
+    params = new_grouper(grouper, 4, jax.random.key(1))
+    drawn = np.asarray(draw_groups(grouper, params, ops, jax.random.key(2), QUIET, 20_000))
+    expected = np.asarray(jax.nn.softmax(grouper.apply(params, ops)))
+    for n in range(4):
+        share = np.bincount(drawn[:, n], minlength=5) / len(drawn)
+        np.testing.assert_allclose(share, expected[n], atol=0.02)
+
+
+def plain_log_prob(placer, params, features, devices):
+    """The placer for one grouping and one placement, step by step in NumPy."""
+    p, half = jax.tree.map(np.asarray, params["params"]), placer.width // 2
+
+    def sigmoid(x):
+        return 1 / (1 + np.exp(-x))
+
+    def cell_step(gates, cell):
+        enter, forget, leave, new = np.split(gates, 4)
+        cell = sigmoid(forget + 1) * cell + sigmoid(enter) * np.tanh(new)
+        return cell, sigmoid(leave) * np.tanh(cell)
+
+    gates = features @ p["encoder_input"]["kernel"] + p["encoder_input"]["bias"]
+    states = np.zeros((len(features), placer.width))
+    ends = []
+    for way, order in enumerate((range(len(features)), reversed(range(len(features))))):
+        cell, hidden = np.zeros(half), np.zeros(half)
+        for i in order:
+            own = gates[i, way * 4 * half : (way + 1) * 4 * half]
+            cell, hidden = cell_step(own + hidden @ p["encoder_recurrent"][way], cell)
+            states[i, way * half : (way + 1) * half] = hidden
+        ends.append((cell, hidden))
+    cell, hidden = (np.concatenate([ends[0][k], ends[1][k]]) for k in (0, 1))
+    memory, before, total = states @ p["keys"]["kernel"], placer.devices, 0.0
+    inputs = p["embedding"] @ p["decoder_input"]["kernel"] + p["decoder_input"]["bias"]
+    for device in devices:
+        cell, hidden = cell_step(inputs[before] + hidden @ p["decoder_recurrent"], cell)
+        scores = np.tanh(hidden @ p["query"] + memory) @ p["score"][:, 0]
+        weights = np.exp(scores) / np.exp(scores).sum()
+        logits = np.concatenate([hidden, weights @ memory]) @ p["emit"] / placer.temperature
+        logits = placer.tanh_constant * np.tanh(logits)
+        total += logits[device] - np.log(np.exp(logits).sum())
+        before = device
+    return total
+
+
+def test_the_placer_is_the_plain_loop_and_its_probabilities_sum_to_one():
+    placer, groups = Placer(2, 8, 0.5, 2.0), 3
+    params = new_placer(placer, groups, jax.random.key(0))
+    rng = np.random.default_rng(0)
+    one = rng.random((1, groups, TYPES + SIZES + 2 * groups), np.float32)
+    every = np.array(list(itertools.product(range(2), repeat=groups)), np.int32)
+    encoded = placer.apply(params, jnp.repeat(one, len(every), axis=0), method=Placer.encode)
+    _, found = placer.apply(
+        params, encoded, jax.random.key(0), QUIET, jnp.asarray(every), method=Placer.decode
+    )
+    expected = [plain_log_prob(placer, params, one[0], row) for row in every]
+    np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-4)
+    assert np.ptp(expected) > 1e-3
+    assert np.exp(found).sum() == pytest.approx(1.0, abs=1e-5)
+
+
+def test_devices_are_judged_under_the_noise_they_were_drawn_with():
+    placer, key = Placer(3, 8, 1.0, 2.0), jax.random.key(7)
+    params = new_placer(placer, 4, key)
+    rows = np.random.default_rng(1).random((2, 4, TYPES + SIZES + 8), np.float32)
+    features = jnp.asarray(rows)
+    encoded = placer.apply(params, features, method=Placer.encode)
+    noise = jnp.float32(0.5)
+    drawn, one = placer.apply(params, encoded, key, noise, None, method=Placer.decode)
+    same, two = placer.apply(params, encoded, key, noise, drawn, method=Placer.decode)
+    assert (drawn == same).all()
+    np.testing.assert_allclose(np.asarray(one), np.asarray(two), rtol=1e-6)
+    assert (draw_devices(placer, params, features, key, noise, 1) == drawn).all()
+
+
+def test_samples_of_one_grouping_stand_together():
+    actors = actors_of(two_chains())
+    drawn = draw(actors, new_learner(actors, jax.random.key(0)), jax.random.key(1), 0.5)
+    assert (drawn.group.shape, drawn.chosen.shape) == ((2, 8), (4, 4))
+    for b in range(4):
+        assert (drawn.device[b] == drawn.chosen[b][drawn.group[b // 2]]).all()
+
+
+def test_an_update_makes_what_earned_more_likelier():
+    actors = actors_of(two_chains())
+    learner = new_learner(actors, jax.random.key(0))
+    drawn = draw(actors, learner, jax.random.key(1), 0.0)
+    gain = np.array([3.0, -1.0, -1.0, -1.0])
+    after = update(actors, learner, drawn, gain)
+    change = judged(actors, after, drawn) - judged(actors, learner, drawn)
+    assert np.isfinite(change).all()
+    assert (change * gain).sum() > 0
+
+
+def judged(actors, learner, drawn):
+    """[B] log-probabilities of groups and devices together, without noise."""
+    logits = actors.grouper.apply(learner.params["grouper"], actors.ops)
+    log_probs = np.asarray(jax.nn.log_softmax(logits))
+    grouping = np.take_along_axis(log_probs, drawn.group.T, axis=1).sum(axis=0)
+    features = jnp.repeat(drawn.features, len(drawn.chosen) // len(drawn.group), axis=0)
+    params = learner.params["placer"]
+    encoded = actors.placer.apply(params, features, method=Placer.encode)
+    chosen = jnp.asarray(drawn.chosen)
+    _, placed = actors.placer.apply(
+        params, encoded, drawn.keys[1], QUIET, chosen, method=Placer.decode
+    )
+    return np.repeat(grouping, len(placed) // len(grouping)) + np.asarray(placed)
+
+
+def test_garbage_stops_learning_with_a_sentence():
+    actors = actors_of(two_chains())
+    learner = new_learner(actors, jax.random.key(0))
+    drawn = draw(actors, learner, jax.random.key(1), 0.5)
+    with pytest.raises(TrainingError, match="gradient of norm nan; lower learning_rate"):
+        update(actors, learner, drawn, np.array([1.0, np.nan, 0.0, 0.0]))
+
+
+def test_the_baseline_by_hand():
+    baseline, every = Baseline(0.9), np.array([True, True])
+    assert baseline.advantage(np.array([-4.0, -2.0]), every).tolist() == [-1.0, 1.0]
+    assert baseline.mean == -3.0
+    assert baseline.advantage(np.array([-1.0, -2.0]), every).tolist() == [2.0, 1.0]
+    assert baseline.mean == pytest.approx(0.9 * -3.0 + 0.1 * -1.5)
+    before = baseline.mean
+    only = baseline.advantage(np.array([-1.0, -10.0]), np.array([True, False]))
+    assert only.tolist() == [-1.0 - before, 0.0]
+    assert baseline.advantage(np.array([-10.0, -10.0]), ~every).tolist() == [0.0, 0.0]
+
+
+def test_rewards_are_roots_and_failures_have_their_own():
+    problem = two_chains(2, memory_bytes=2.5, weights=[1.0] * 4)
+    workspace = step_workspace(problem)
+    apart, together = [0, 0, 1, 1], [0, 0, 0, 0]
+    priced = workspace.price(workspace.decisions(np.array([apart, together])))
+    found = hdp.rewards(HDPConfig(), priced, hdp.ok(priced))
+    assert found.tolist() == [-np.sqrt(2.0), -10.0]
+
+
+def test_two_chains_are_learned(monkeypatch):
+    seen, rewards = [], hdp.rewards
+    monkeypatch.setattr(
+        hdp, "rewards", lambda *args: seen.append(float(args[1].seconds.mean())) or rewards(*args)
+    )
+    plan = HDP(TINY).optimize(two_chains(), Budget(samples=1600), 0)
+    assert plan.value <= 1.05 * 4.0
+    quarter = len(seen) // 4
+    assert np.mean(seen[-quarter:]) < 0.85 * np.mean(seen[:quarter])
+    assert plan.curve[0].seconds_per_step == 8.0
+
+
+def test_equal_seeds_and_samples_give_equal_plans():
+    problem = two_chains()
+    one, two = (HDP(TINY).optimize(problem, Budget(samples=50), 3) for _ in range(2))
+    assert one.device.tolist() == two.device.tolist()
+    assert [(p.samples, p.seconds_per_step) for p in one.curve] == [
+        (p.samples, p.seconds_per_step) for p in two.curve
+    ]
+
+
+@pytest.mark.parametrize("samples", [1, 2, 5, 6, 11])
+def test_budgets_are_kept_to_the_sample_and_start_with_the_default(samples):
+    problem = two_chains()
+    plan = HDP(TINY).optimize(problem, Budget(samples=samples), 0)
+    assert plan.samples == samples
+    assert (plan.curve[0].samples, plan.curve[0].seconds_per_step) == (1, 8.0)
+    assert plan.value <= 8.0
+    assert (plan.priority, plan.fusion_group) == (None, None)
+    assert check_plan(plan, problem).status is Status.OK
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [step_problem([2.0], devices=1), two_chains(2, fixed={0: 0, 1: 0, 2: 1, 3: 1})],
+    ids=["one device", "all pinned"],
+)
+def test_nothing_is_drawn_where_nothing_is_to_decide(problem):
+    plan = HDP(TINY).optimize(problem, Budget(samples=20), 0)
+    assert (plan.samples, plan.value) == (1, 2.0)
+
+
+def test_one_operator_on_two_devices():
+    plan = HDP(TINY).optimize(step_problem([2.0], devices=2), Budget(samples=10), 0)
+    assert (plan.samples, plan.value) == (10, 2.0)
+
+
+def test_failures_teach_too():
+    problem = two_chains(memory_bytes=4.5, weights=[1.0] * 8)
+    plan = HDP(replace(TINY, ignore_failures_from=2)).optimize(problem, Budget(samples=60), 0)
+    assert plan.samples == 60
+    assert check_plan(plan, problem).status is plan.evaluation.status
+
+
+def test_equally_large_graphs_share_compiled_code():
+    compiled = (
+        new_grouper, new_placer, draw_groups, draw_devices,
+        hdp.grouper_gradient, hdp.placer_gradient, hdp.descend,
+    )  # fmt: skip
+    HDP(TINY).optimize(two_chains(), Budget(samples=10), 0)
+    before = [f._cache_size() for f in compiled]
+    other = step_problem([float(n) for n in range(8)], [(0, 7, 1.0)], 2, names=list("abcdefgh"))
+    HDP(TINY).optimize(other, Budget(samples=10), 1)
+    assert [f._cache_size() for f in compiled] == before
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"groups": 0}, "groups must be a whole number >= 1, not 0"),
+        ({"placements": True}, "placements must be a whole number >= 1, not True"),
+        ({"noise_updates": -1}, "noise_updates must be a whole number >= 0"),
+        ({"hidden": 33}, "hidden must be even, not 33"),
+        ({"adjacency": 7}, "adjacency must be even"),
+        ({"learning_rate": 0.0}, "learning_rate must be finite and > 0"),
+        ({"temperature": float("nan")}, "temperature must be finite and > 0"),
+        ({"failing_seconds": float("inf")}, "failing_seconds must be finite"),
+        ({"noise": -0.1}, "noise must be finite"),
+        ({"baseline_decay": 1.5}, "baseline_decay must be at most 1"),
+    ],
+)
+def test_a_wrong_configuration_says_what_is_wrong(wrong, message):
+    with pytest.raises(SearchError, match=message):
+        HDPConfig(**wrong)
+
+
+@pytest.mark.slow
+class TestHDPConformance(OptimizerConformance):
+    """Slow: nearly every problem has another size, and each size is compiled."""
+
+    objective = Objective.MAKESPAN
+
+    def make(self, problem):
+        return HDP(TINY)
