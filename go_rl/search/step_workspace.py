@@ -125,7 +125,7 @@ class StepWorkspace:
         seconds = float(self.price(self.default).seconds[0])
         work = self.problem.seconds.min(axis=0)
         serial = float(work[np.isfinite(work)].sum())
-        return seconds if np.isfinite(seconds) else max(serial, LEAST)
+        return max(seconds if np.isfinite(seconds) else serial, LEAST)
 
     @cached_property
     def bound(self) -> float:
