@@ -42,10 +42,12 @@ class StepProblems:
     def __init__(self, config: StepTrainConfig) -> None:
         self.config = config
         self.train = _small(config.split, config.max_nodes)
-        self.validation = _small(config.validation, config.max_nodes)
+        self.validation = list(config.further)
+        if config.validation is not None:
+            self.validation = _small(config.validation, config.max_nodes)
         if not self.train or not self.validation:
             raise TrainingError(
-                f"train: no graph of split {config.split!r} or {config.validation!r} has at most "
+                f"train: no graph of split {config.split!r} or for validation has at most "
                 f"max_nodes={config.max_nodes} nodes; raise max_nodes"
             )
         self._decoder = lru_cache(KEPT)(_decoder)
@@ -68,7 +70,7 @@ class StepProblems:
         """Return the mean over the validation problems of the best reward of a batch."""
         scores = []
         for name in self.validation:
-            for hardware in self.config.packages:
+            for hardware in self.config.validation_packages:
                 for tasks in dict.fromkeys(self.config.tasks):
                     decoder = self._decoder(name, hardware, tasks)
                     noise = np.ones(VALIDATION_SAMPLES, np.float32)
