@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
@@ -28,20 +28,40 @@ def run_partition(config: Partition) -> int:
     with working(f"reading {config.source.model}") as report:
         graph = read(config.source)
         result = _search(config, graph, report)
-        judge(result)
-        table = rows(result.plans, result.bound)
-        silent = config.json and config.out is None
-        folder = None if silent else output_folder(config.out, graph)
-        written: tuple[str, ...] = ()
-        if folder is not None:
-            report("drawing figures")
-            written = write_plan_folder(folder, result, to_json(config))
-    if config.json:
-        print_json({"table": json_rows(table), "plan": result.best.to_json()})
-    else:
-        print_result(console(), result, table)
-        console().print(f"written to {folder}: {', '.join(written)}", markup=False, soft_wrap=True)
-    return OK if result.best.evaluation.status.ok else FAILED_SEARCH
+        outcome = finish(result, graph, (config.out, config.json, to_json(config)), report)
+    return outcome()
+
+
+def finish(
+    result: Result,
+    graph: OpGraph,
+    asked: tuple[str | None, bool, dict[str, Any]],
+    report: Callable[[str], None],
+) -> Callable[[], int]:
+    """Judge the best plan and write its folder; return what prints the result and gives the exit
+    code, once the progress display is gone.
+
+    ``asked``: the folder or None, whether JSON is printed, and the command's configuration.
+    """
+    out, as_json, document = asked
+    judge(result)
+    table = rows(result.plans, result.bound)
+    folder = None if as_json and out is None else output_folder(out, graph)
+    written: tuple[str, ...] = ()
+    if folder is not None:
+        report("drawing figures")
+        written = write_plan_folder(folder, result, document)
+
+    def say() -> int:
+        if as_json:
+            print_json({"table": json_rows(table), "plan": result.best.to_json()})
+        else:
+            print_result(console(), result, table)
+            sentence = f"written to {folder}: {', '.join(written)}"
+            console().print(sentence, markup=False, soft_wrap=True)
+        return OK if result.best.evaluation.status.ok else FAILED_SEARCH
+
+    return say
 
 
 def read(source: Model) -> OpGraph:

@@ -1,0 +1,75 @@
+"""``go-rl optimize``: documents, files, exit codes, bad input."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from go_rl.core import Plan, package
+
+MODEL = "zoo:transformer-xl-2-layers-training"
+QUICK = ("--samples", 2, "--method")
+
+
+def test_the_folder_holds_plan_timeline_and_figures(command, tmp_path):
+    found = command("optimize", MODEL, "--package", "p100x2", *QUICK, "expert", "--out", "here")
+    assert found.code == 0, found.err
+    folder = tmp_path / "here"
+    trace = json.loads((folder / "trace.json").read_text())
+    assert any(event["ph"] == "X" for event in trace["traceEvents"])
+    assert (folder / "gantt.png").stat().st_size > 1_000
+    plan = Plan.load(folder / "plan.json")
+    assert plan.objective == "makespan"
+    checked = command("check", folder / "plan.json", MODEL)
+    assert checked.code == 0, checked.err
+
+
+def test_one_json_document_with_improvements_over_the_default(command):
+    found = command("optimize", MODEL, "--package", "p100x2", *QUICK, "fusion-greedy", "--json")
+    assert found.code == 0, found.err
+    table, plan = found.document["table"], found.document["plan"]
+    assert [row["method"] for row in table] == ["default", "fusion-greedy"]
+    assert table[0]["improvement"] == 1.0
+    assert table[1]["improvement"] > 1.0
+    assert plan["fusion_group"] is not None
+    assert plan["priority"] is None
+
+
+def test_only_the_tasks_named_are_decided(command):
+    found = command("optimize", MODEL, "--package", "p100x2", "--tasks", "schedule", *QUICK,
+                    "heft", "--json")  # fmt: skip
+    assert found.code == 0, found.err
+    assert set(found.document["plan"]["device"]) == {0}
+    assert found.document["plan"]["fusion_group"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--package", "p100x1", "--tasks", "placement"), "placement needs two devices"),
+        (("--tasks", "placment"), "did you mean 'placement'"),
+        (("--tasks", ","), "name some of placement"),
+        (("--tasks", "fusion,fusion"), "named twice"),
+        (("--package", "ring4"), "needs fully connected devices"),
+        (("--method", "linear-dp"), "cannot work on objective makespan"),
+        (("--seed", "-1"), "seed must be >= 0"),
+        (("--weights", "graph-9.9", "--method", "policy"), "no weights 'graph-9.9'"),
+    ],
+)
+def test_bad_input_is_one_clear_error(command, arguments, message):
+    found = command("optimize", MODEL, *arguments)
+    assert found.code == 2
+    assert message in " ".join(found.err.split())
+
+
+def test_memory_that_no_placement_can_satisfy_names_the_tensors(command, tmp_path):
+    document = package("p100x2").to_json()
+    document["chips"][0]["memory_bytes"] = 1e6
+    (tmp_path / "tiny.json").write_text(json.dumps(document))
+    found = command("optimize", MODEL, "--package", "tiny.json", "--tasks", "placement", *QUICK,
+                    "expert", "--json")  # fmt: skip
+    assert found.code == 3
+    plan = found.document["plan"]
+    assert plan["status"] == "infeasible"
+    assert "alone needs" in plan["evaluation"]["detail"]
