@@ -2,6 +2,8 @@
 
 ``gymnasium.make("go_rl/Partition-v0", problem=problem)`` or ``graph="model.onnx",
 package="ring6", rules="strict"``; ``gymnasium.make_vec`` gives the form that prices a batch.
+``go_rl/Placement-v0``, ``go_rl/Schedule-v0``, ``go_rl/Fusion-v0`` and ``go_rl/Joint-v0`` shorten
+the makespan on connected devices, such as ``package="p100x4"``.
 """
 
 import gymnasium
@@ -10,13 +12,21 @@ from go_rl.envs.observation import EDGE_FEATURES, NODE_FEATURES
 from go_rl.envs.partition import PartitionEnv
 from go_rl.envs.partition_config import PartitionConfig
 from go_rl.envs.partition_vector import PartitionVectorEnv
+from go_rl.envs.step import StepEnv
+from go_rl.envs.step_config import StepConfig
+from go_rl.envs.step_observation import STEP_NODE_FEATURES
+from go_rl.envs.step_vector import StepVectorEnv
 
 __all__ = [
     "EDGE_FEATURES",
     "NODE_FEATURES",
+    "STEP_NODE_FEATURES",
     "PartitionConfig",
     "PartitionEnv",
     "PartitionVectorEnv",
+    "StepConfig",
+    "StepEnv",
+    "StepVectorEnv",
 ]
 
 gymnasium.register(
@@ -24,3 +34,16 @@ gymnasium.register(
     entry_point="go_rl.envs.partition:PartitionEnv",
     vector_entry_point="go_rl.envs.partition_vector:PartitionVectorEnv",
 )
+
+for _name, _tasks in {
+    "Placement": ("placement",),
+    "Schedule": ("schedule",),
+    "Fusion": ("fusion",),
+    "Joint": ("placement", "schedule", "fusion"),
+}.items():
+    gymnasium.register(
+        id=f"go_rl/{_name}-v0",
+        entry_point="go_rl.envs.step:StepEnv",
+        vector_entry_point="go_rl.envs.step_vector:StepVectorEnv",
+        kwargs={"tasks": _tasks},
+    )
