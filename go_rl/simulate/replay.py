@@ -283,7 +283,7 @@ def _ready_heaps(pool, pieces, pools):
     return offset, np.empty(offset[-1], np.int64), np.zeros(pools, np.int64)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 @no_type_check
 def _begin(jobs, live, device, nodes, j):
     """Memory that a job takes when it starts."""
@@ -299,7 +299,7 @@ def _begin(jobs, live, device, nodes, j):
     live[device[j]] += taken
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 @no_type_check
 def _finished(jobs, j, device, nodes, live, ready, dirty, is_dirty, marks):
     """A task ended: its inputs may go, its results are there, its transfers may start."""
@@ -319,7 +319,7 @@ def _finished(jobs, j, device, nodes, live, ready, dirty, is_dirty, marks):
     return marks
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 @no_type_check
 def _arrived(jobs, c, live, ready, dirty, is_dirty, marks):
     """A transfer ended: the copy at home may go, the readers here may run."""
@@ -327,7 +327,7 @@ def _arrived(jobs, c, live, ready, dirty, is_dirty, marks):
     return _serve(jobs, c, ready, dirty, is_dirty, marks)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 @no_type_check
 def _release(jobs, c, live):
     jobs.copy_left[c] -= 1
@@ -335,7 +335,7 @@ def _release(jobs, c, live):
         live[jobs.copy_device[c]] -= jobs.copy_bytes[c]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 @no_type_check
 def _serve(jobs, c, ready, dirty, is_dirty, marks):
     use = jobs.readers_head[c]
@@ -348,7 +348,7 @@ def _serve(jobs, c, ready, dirty, is_dirty, marks):
     return marks
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 @no_type_check
 def _enqueue(jobs, j, ready, dirty, is_dirty, marks):
     offset, heap, size = ready
@@ -360,13 +360,13 @@ def _enqueue(jobs, j, ready, dirty, is_dirty, marks):
     return marks
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 @no_type_check
 def _sooner(priority, i, j):
     return priority[i] > priority[j] or (priority[i] == priority[j] and i < j)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 @no_type_check
 def _push(heap, base, size, r, priority, j):
     i = size[r]
@@ -380,7 +380,7 @@ def _push(heap, base, size, r, priority, j):
     heap[base + i] = j
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 @no_type_check
 def _pop(heap, base, size, r, priority):
     size[r] -= 1
@@ -401,7 +401,7 @@ def _pop(heap, base, size, r, priority):
     heap[base + i] = j
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 @no_type_check
 def _add_event(times, what, events, time, piece):
     i = events
@@ -415,7 +415,7 @@ def _add_event(times, what, events, time, piece):
     return events + 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 @no_type_check
 def _drop_event(times, what, events):
     n = events - 1
@@ -435,7 +435,7 @@ def _drop_event(times, what, events):
     return n
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 @no_type_check
 def _lowest(word):
     slot = 0

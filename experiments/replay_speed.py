@@ -1,0 +1,106 @@
+"""How fast a plan is replayed: the compiled kernel against the judge's plain Python, same plans.
+
+Run: ``python experiments/replay_speed.py``. Training graphs of the zoo on P100-class devices; plans
+are HEFT's, and one with a random device for every node, where nearly every tensor travels. Single
+plans run on one core; batches of 16 on all. CPU seconds of this process, best of several repeats.
+"""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import tyro
+
+from go_rl.core import Budget
+from go_rl.core.makespan_value import replayed
+from go_rl.core.plan import write_text
+from go_rl.joint import step_problem
+from go_rl.search import StepHeft
+from go_rl.search.step_workspace import step_workspace
+from go_rl.simulate.makespan import Decisions
+from go_rl.zoo import zoo_graph
+
+RESULTS = Path(__file__).parent / "results"
+BATCH = 16
+
+
+@dataclass(frozen=True)
+class Options:
+    """Command line of this experiment."""
+
+    graphs: tuple[str, ...] = (
+        "transformer-xl-8-layers-training",
+        "amoebanet-d-6-192-training",
+        "gnmt-8-layers-training",
+    )
+    """Graphs of the zoo."""
+    package: str = "p100x4"
+    """Hardware."""
+    repeats: int = 20
+    """Of the compiled kernel; the plain twin runs once."""
+
+
+def main(options: Options) -> None:
+    """Measure and write the table."""
+    out = io.StringIO()
+    out.write(
+        "# Replaying plans\n\nMilliseconds of CPU a plan on one core; *batch*: wall milliseconds a "
+        f"plan of {BATCH} at once on two shared cores; *plain*: the judge's Python on the same "
+        "plan, in the same run.\n\n| graph | nodes | plan | one core | batch | plain | plain / one "
+        "core |\n| --- | ---: | --- | ---: | ---: | ---: | ---: |\n"
+    )
+    for name in options.graphs:
+        for row in _rows(name, options):
+            print(row, flush=True)
+            out.write(row + "\n")
+    write_text(RESULTS / "replay_speed.md", out.getvalue())
+
+
+def _rows(name: str, options: Options) -> list[str]:
+    graph = zoo_graph(name)
+    problem = step_problem(graph, options.package, ("placement", "schedule"))
+    workspace, rng = step_workspace(problem), np.random.default_rng(0)
+    heft = StepHeft().optimize(problem, Budget(samples=1), 0)
+    devices = workspace.num_devices
+    plans = {
+        "HEFT": Decisions(heft.device[None], heft.priority[None] if heft.priority is not None
+                          else None),
+        "random": Decisions(rng.integers(0, devices, (1, graph.num_nodes)).astype(np.int16)),
+    }  # fmt: skip
+    rows = []
+    for label, plan in plans.items():
+        one = _best(lambda plan=plan: workspace.price(plan), time.process_time, options.repeats)
+        many = Decisions(
+            np.repeat(plan.device, BATCH, axis=0),
+            None if plan.priority is None else np.repeat(plan.priority, BATCH, axis=0),
+        )
+        batch = _best(lambda many=many: workspace.price(many), time.perf_counter, 5) / BATCH
+        priority = None if plan.priority is None else plan.priority[0]
+        started = time.process_time()
+        plain = replayed(problem, plan.device[0], priority, None)
+        spent = time.process_time() - started
+        assert plain.seconds == workspace.price(plan).seconds[0]
+        rows.append(
+            f"| {name} | {graph.num_nodes} | {label} | {1e3 * one:.2f} | {1e3 * batch:.2f} | "
+            f"{1e3 * spent:.0f} | {spent / one:.0f} |"
+        )
+    return rows
+
+
+def _best(run: Callable[[], object], clock: Callable[[], float], repeats: int) -> float:
+    run()
+    found = []
+    for _ in range(repeats):
+        started = clock()
+        run()
+        found.append(clock() - started)
+    return min(found)
+
+
+if __name__ == "__main__":
+    main(tyro.cli(Options, description=__doc__, config=(tyro.conf.FlagCreatePairsOff,)))
