@@ -118,9 +118,8 @@ def write_page(
             "nearest to the published one. First and last quarter: of the "
             f"{setting.finetune} samples of the fine-tuning itself. Task `placement`: chips drawn "
             "through SAMPLE; `order`: scores that a dynamic program cuts into balanced stages. "
-            "Nine chips were picked after a look at 6, 8, 9, 10, 16 and 36, because of these only "
-            "there some placements and not all exceed 128 MB: the share at 9 is no estimate for "
-            "other packages.",
+            "Nine chips were picked because there some and not all placements of provisional "
+            "weights exceeded 128 MB: the share at 9 is no estimate for other packages.",
             "",
             *_table(
                 ["chips", "task", "limit", "MB", "policy", "drawn", "failed", "median MB",
