@@ -73,8 +73,8 @@ class Options:
     chips: tuple[int, ...] = (6, 16)
     """Chips of each package whose random plans are measured."""
     failure_chips: tuple[int, ...] = (6, 9)
-    """Chips of each package whose policies are asked about failures. Nine was picked
-    because there some placements of provisional weights, neither all nor none, were above 128 MB."""
+    """Chips of each package whose policies are asked about failures. Nine was picked because there
+    some placements of provisional weights, neither all nor none, were above 128 MB."""
     tasks: tuple[str, ...] = TASKS
     """Which of the policy's tasks are asked."""
     plans: int = 2_000
