@@ -11,8 +11,12 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int32, Int64
 
 from go_rl.core import FREE
+from go_rl.core.kernel_rules import HEAVY
+from go_rl.kernels import Fuser
 from go_rl.kernels.layers import layers
 from go_rl.search.ring_units import DROPPED, RingUnits, assemble_units
+from go_rl.search.step_choices import NOWHERE
+from go_rl.search.step_inherit import inherited
 from go_rl.search.step_workspace import StepWorkspace
 from go_rl.solvers.condensation import topological_numbers
 
@@ -32,7 +36,7 @@ class StepUnits:
     layer: Float64[np.ndarray, "U"]
     """[U] mean layer of the unit's nodes, in (0, 1); a backward node's is its forward layer."""
     main_layer: Int64[np.ndarray, "U"]
-    """[U] layer of the unit's dearest node."""
+    """[U] layer of the unit's dearest node; see `_anchored_layers`."""
     backward: Float64[np.ndarray, "U"]
     """[U] share of backward nodes."""
     weight: Float64[np.ndarray, "U"]
@@ -52,10 +56,12 @@ class StepUnits:
 
 
 def step_units(workspace: StepWorkspace) -> StepUnits:
-    """Merge what greedy fusion would merge; nodes pinned to different devices stay apart."""
+    """Merge what greedy fusion would merge within a layer; nodes pinned to different devices stay
+    apart."""
     problem, graph, count = workspace.problem, workspace.problem.graph, workspace.num_nodes
     fed = workspace.pricer.arrays.fed
-    leader = workspace.fuser.leaders(
+    layer_of = _anchored_layers(workspace)
+    leader = Fuser(graph, within=layer_of).leaders(
         np.ones((1, count), np.int64), (workspace.pinned + 1)[None].astype(np.int64)
     )[0]
     unit_of, members = _numbered(workspace, leader, fed)
@@ -88,7 +94,7 @@ def step_units(workspace: StepWorkspace) -> StepUnits:
         seconds=seconds,
         traffic=_traffic(units, source[crossing], sink[crossing], busy),
         layer=np.bincount(unit_of[held], depth[held], total) / size,
-        main_layer=_main_layer(workspace, unit_of, total),
+        main_layer=_main_layer(workspace, unit_of, layer_of, total),
         backward=np.bincount(unit_of[held], graph.is_backward[held], total) / size,
         weight=weight,
     )
@@ -111,13 +117,30 @@ def _numbered(
 
 
 def _main_layer(
-    workspace: StepWorkspace, unit_of: Int32[np.ndarray, "N"], total: int
+    workspace: StepWorkspace,
+    unit_of: Int32[np.ndarray, "N"],
+    layer_of: Int64[np.ndarray, "N"],
+    total: int,
 ) -> Int64[np.ndarray, "U"]:
     by_work = np.argsort(workspace.problem.seconds.min(axis=0), kind="stable")
     held = by_work[unit_of[by_work] >= 0]
     main = np.zeros(total, np.int64)
-    main[unit_of[held]] = layers(workspace.problem.graph)[held]
+    main[unit_of[held]] = layer_of[held]
     return main
+
+
+def _anchored_layers(workspace: StepWorkspace) -> Int64[np.ndarray, "N"]:
+    """[N] layer of each node, where a layer is a scope with a matrix product or convolution.
+
+    Glue between layers and the update of weights belong to the layers that they touch.
+    """
+    graph = workspace.problem.graph
+    layer = layers(graph)
+    anchors = np.unique(layer[np.isin(graph.kind, [int(kind) for kind in HEAVY])])
+    if not anchors.size:
+        return layer
+    known = np.where(np.isin(layer, anchors), layer, NOWHERE)
+    return inherited(graph, graph.is_fed, known).astype(np.int64)
 
 
 def _weights(
