@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -135,8 +135,8 @@ class OpGraph:
         return h.hexdigest()
 
     def _arrays(self) -> dict[str, Shaped[np.ndarray, "..."]]:
-        fields = {k: v for k, v in vars(self).items() if isinstance(v, np.ndarray)}
-        return {k: fields[k] for k in sorted(fields)}
+        stated = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {k: v for k, v in sorted(stated.items()) if isinstance(v, np.ndarray)}
 
     def to_networkx(self) -> nx.MultiDiGraph:
         """Return the graph for networkx; node keys are indices, attributes carry the costs."""

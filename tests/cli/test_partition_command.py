@@ -59,7 +59,8 @@ def test_the_folder_holds_plan_tables_and_figures(command, chain, tmp_path):
     found = command("partition", chain, "--package", "ring3", "--method", "greedy", *QUICK)
     assert found.code == 0, found.err
     folder = tmp_path / "out" / "chain"
-    assert {p.name for p in folder.iterdir()} == {*FILES}
+    timeline = {"trace.json", "gantt.svg", "gantt.png"}  # of go-rl optimize
+    assert {p.name for p in folder.iterdir()} == {*FILES} - timeline
     assert [p.name for p in folder.parent.iterdir()] == ["chain"]
     for line in ("chain on ring3", "greedy", "devices used: 3 of 3", "is legal and fits"):
         assert line in found.out

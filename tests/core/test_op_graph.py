@@ -94,3 +94,11 @@ def test_jraph_keeps_nodes_edges_and_bytes(graph):
 def test_sizes_and_flops(graph):
     assert (graph.num_nodes, graph.num_edges, graph.has_flops) == (3, 3, True)
     assert not replace(graph, flops=np.zeros(3)).has_flops
+
+
+def test_what_is_worked_out_later_is_no_part_of_the_digest(graph):
+    before = replace(graph).digest
+    later = replace(graph)
+    assert later.is_fed.tolist() == [False] * 3
+    assert later.predecessors[0].tolist() == [0, 0, 1, 3]
+    assert later.digest == before
