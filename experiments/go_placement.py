@@ -60,7 +60,7 @@ ROWS = {
     "WaveNet 4x36": ("wavenet-4x36-training", 4),
 }
 """Graph of the zoo and number of devices."""
-SEEN = ("Transformer-XL", "WaveNet")
+SEEN = ("Transformer-XL", "WaveNet", "AmoebaNet")
 """Families of which training graphs were in the pretraining of the shipped weights."""
 
 
@@ -175,7 +175,7 @@ def _page(runs: list[Run], options: Options) -> str:
         f"{options.samples} samples, P100-class devices by the analytical cost model, one "
         f"simulator for all; {options.seeds} seed(s), mean and standard deviation. Search "
         f"{hours:.2f} hours on two shared cores. "
-        f"Training graphs of {' and '.join(SEEN)} were in the pretraining; the other families were "
+        f"Training graphs of {', '.join(SEEN)} were in the pretraining; the other families were "
         "not.\n\n"
     )
     out.write("| row | devices | " + " | ".join(methods) + " | bound |\n")
@@ -193,7 +193,8 @@ def _page(runs: list[Run], options: Options) -> str:
             if mine in methods and chosen:
                 ratios = [_ratio(runs, chosen, mine, other) for other in methods]
                 cells = " | ".join("–" if np.isnan(r) else f"{r:.3f}" for r in ratios)
-                out.write(f"| {mine}{label} | {cells} | {len(chosen)} |\n")
+                count = sum(bool(_of(runs, row, mine)) for row in chosen)
+                out.write(f"| {mine}{label} | {cells} | {count} |\n")
     _search_cost(out, runs, rows)
     return out.getvalue()
 
