@@ -12,6 +12,7 @@ from go_rl.core.errors import PackageError, PlanError
 from go_rl.core.evaluation import Status
 from go_rl.core.kernel_rules import legal_kernels
 from go_rl.core.makespan_value import replayed
+from go_rl.core.op_graph import OpGraph
 from go_rl.core.package import Package
 from go_rl.core.plan import Plan
 from go_rl.core.plan_rules import ROUNDING, Violation, legal
@@ -97,13 +98,7 @@ def _false_claims(plan: Plan, value: float) -> list[tuple[str, str]]:
 
 def check_belongs(plan: Plan, problem: Problem) -> None:
     """Raise a `PlanError` naming the first difference when the plan is for another problem."""
-    _check_nodes(plan, problem)
-    if plan.graph_hash != problem.graph.digest:
-        raise PlanError(
-            f"the plan is for another graph: graph_hash {plan.graph_hash[:12]}…, but "
-            f"{problem.graph.name!r} has {problem.graph.digest[:12]}… (same nodes, other costs or "
-            "edges)"
-        )
+    check_same_graph(plan, problem.graph)
     _check_package(plan, problem)
     for name, mine in (
         ("objective", str(problem.objective)),
@@ -120,20 +115,25 @@ def check_belongs(plan: Plan, problem: Problem) -> None:
             )
 
 
-def _check_nodes(plan: Plan, problem: Problem) -> None:
-    names = problem.graph.names
-    for i, (theirs, mine) in enumerate(zip(plan.nodes, names, strict=False)):
+def check_same_graph(plan: Plan, graph: OpGraph) -> None:
+    """Raise a `PlanError` naming the first difference when the plan is for another graph."""
+    for i, (theirs, mine) in enumerate(zip(plan.nodes, graph.names, strict=False)):
         if theirs != mine:
             raise PlanError(
                 f"the plan is for another graph: its node {i} is {theirs!r}, that of "
-                f"{problem.graph.name!r} is {mine!r}"
+                f"{graph.name!r} is {mine!r}"
             )
     for field, length in (("nodes", len(plan.nodes)), ("device", len(plan.device))):
-        if length != len(names):
+        if length != graph.num_nodes:
             raise PlanError(
                 f"the plan is for another graph: {field} has {length} entries, "
-                f"{problem.graph.name!r} has {len(names)} nodes"
+                f"{graph.name!r} has {graph.num_nodes} nodes"
             )
+    if plan.graph_hash != graph.digest:
+        raise PlanError(
+            f"the plan is for another graph: graph_hash {plan.graph_hash[:12]}…, but "
+            f"{graph.name!r} has {graph.digest[:12]}… (same nodes, other costs or edges)"
+        )
 
 
 def _check_package(plan: Plan, problem: Problem) -> None:

@@ -14,9 +14,10 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import islice
 
 import numpy as np
-from jaxtyping import Int, Int64
+from jaxtyping import Bool, Int, Int64
 
 from go_rl.core.errors import PlanError
+from go_rl.core.op_graph import OpGraph
 from go_rl.core.op_kind import OpKind
 from go_rl.core.plan_rules import MAX_MESSAGES, Violation
 from go_rl.core.problem import Problem
@@ -37,6 +38,11 @@ FUSIBLE: dict[OpKind, frozenset[OpKind]] = {
     OpKind.CONVOLUTION: frozenset({OpKind.ELEMENTWISE, OpKind.MOVEMENT}),
 }
 """Kinds of consumers with which a producer may share a kernel; a kind not listed: none."""
+
+
+def heavy_nodes(graph: OpGraph) -> Bool[np.ndarray, "N"]:
+    """Return [N] matrix products and convolutions."""
+    return np.isin(graph.kind, [int(kind) for kind in HEAVY])
 
 
 @dataclass(frozen=True, eq=False)

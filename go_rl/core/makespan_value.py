@@ -12,14 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
+from go_rl.core.kernel_rules import HEAVY
 from go_rl.core.op_graph import FREE
 from go_rl.core.op_kind import OpKind
 from go_rl.core.problem import Problem
 
 Tensor = tuple[int, int]
 """Producing node and number of the result."""
-HEAVY = (OpKind.MATMUL, OpKind.CONVOLUTION)
-"""Kinds that decide which engine runs a fused kernel."""
 
 
 @dataclass(frozen=True)
@@ -87,9 +86,10 @@ class _Step:
         urgency = [0] * count if priority is None else [int(p) for p in priority]
         self.tasks: dict[int, _Task] = {}
         self.links: list[_Task] = []
+        self.tensors = self._tensors()
         self._make_tasks(urgency)
         self._add_weights()
-        for (node, _), (size, readers) in self._tensors().items():
+        for (node, _), (size, readers) in self.tensors.items():
             self._add_tensor(node, size, readers)
 
     def _make_tasks(self, urgency: list[int]) -> None:
@@ -101,7 +101,7 @@ class _Step:
         if problem.kernels is not None:
             prices = problem.kernels.seconds(np.array(self.leader, np.int64))
         made = [0.0] * len(self.leader)
-        for (node, _), (size, _) in self._tensors().items():
+        for (node, _), (size, _) in self.tensors.items():
             made[node] += size
         for leader, nodes in members.items():
             where = self.device[leader]

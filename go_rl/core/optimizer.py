@@ -79,6 +79,14 @@ class Progress:
         limit = self.budget.seconds
         return float("inf") if limit is None else limit - self.wall_seconds
 
+    @property
+    def share(self) -> float:
+        """Share of the budget that is used up, 0 to 1."""
+        share = self.samples / (self.samples + self.remaining_samples)
+        if self.budget.seconds is not None:
+            share = max(share, self.wall_seconds / self.budget.seconds)
+        return min(1.0, share)
+
     def record(self, value: float, samples: int = 1) -> bool:
         """Count ``samples`` priced plans, the best worth ``value``; True when it is a new best."""
         self.samples += samples

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int8, Int64
@@ -65,23 +66,26 @@ class FusedPrices:
         graph = self.nodes.graph
         reader = leader[graph.receivers]
         inside = leader[graph.senders] == reader
-        saved = np.bincount(reader, self.edge_bytes * (inside | self._again(reader)), len(leader))
-        kept = self._leaving(inside)
-        first = ~_repeats(graph.senders, graph.edge_output)
-        unwritten = self.edge_bytes * (first & ~kept)
+        again = _repeats(self._tensor, reader)
+        saved = np.bincount(reader, self.edge_bytes * (inside | again), len(leader))
+        unwritten = self.edge_bytes * (self._first & ~self._leaving(inside))
         saved += np.bincount(leader[graph.senders], unwritten, len(leader))
         total = np.bincount(leader, self.nodes.bytes_accessed, len(leader))
         return np.maximum(total - saved, 0.0)
 
-    def _again(self, reader: Int64[np.ndarray, "E"]) -> Bool[np.ndarray, "E"]:
-        """[E] edges whose tensor the kernel has read for another of its nodes."""
-        graph = self.nodes.graph
-        return _repeats(graph.senders, graph.edge_output, reader)
+    @cached_property
+    def _tensor(self) -> Int64[np.ndarray, "E"]:
+        """[E] number of the tensor that each edge carries."""
+        return _numbers(self.nodes.graph.senders, self.nodes.graph.edge_output)
+
+    @cached_property
+    def _first(self) -> Bool[np.ndarray, "E"]:
+        """[E] the first edge of each tensor."""
+        return ~_repeats(self._tensor)
 
     def _leaving(self, inside: Bool[np.ndarray, "E"]) -> Bool[np.ndarray, "E"]:
         """[E] edges of tensors that somebody outside the producer's kernel needs."""
-        graph = self.nodes.graph
-        tensor = _numbers(graph.senders, graph.edge_output)
+        graph, tensor = self.nodes.graph, self._tensor
         outside = np.bincount(tensor, ~inside, int(tensor.max(initial=-1)) + 1) > 0
         return outside[tensor] | graph.is_output[graph.senders]
 

@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 from go_rl.core import ExecutionError, OpGraph, Package, PackageError, Plan, PlanError
+from go_rl.core.check_plan import check_same_graph
 from go_rl.core.op_kind import FREE_KINDS
 from go_rl.execution.devices import Chosen, choose_devices
 from go_rl.execution.placed_program import PlacedProgram
@@ -114,23 +115,14 @@ def place_function(
 
 def _check_is_for(plan: Plan, graph: OpGraph) -> None:
     hint = "trace the function with the same arguments, weights and options as for the plan"
-    for i, (theirs, mine) in enumerate(zip(plan.nodes, graph.names, strict=False)):
-        if theirs != mine:
-            raise PlanError(
-                f"the plan is for another graph: its node {i} is {theirs!r}, that of "
-                f"{graph.name!r} is {mine!r}; {hint}"
-            )
-    fields = {"nodes": plan.nodes, "device": plan.device, "fusion_group": plan.fusion_group}
-    for field, values in fields.items():
-        if values is not None and len(values) != graph.num_nodes:
-            raise PlanError(
-                f"the plan is for another graph: {field} has {len(values)} entries, "
-                f"{graph.name!r} has {graph.num_nodes} nodes; {hint}"
-            )
-    if plan.graph_hash != graph.digest:
+    try:
+        check_same_graph(plan, graph)
+    except PlanError as error:
+        raise PlanError(f"{error}; {hint}") from error
+    if plan.fusion_group is not None and len(plan.fusion_group) != graph.num_nodes:
         raise PlanError(
-            f"the plan is for another graph: graph_hash {plan.graph_hash[:12]}…, but "
-            f"{graph.name!r} has {graph.digest[:12]}… (same nodes, other costs or edges); {hint}"
+            f"the plan is for another graph: fusion_group has {len(plan.fusion_group)} entries, "
+            f"{graph.name!r} has {graph.num_nodes} nodes; {hint}"
         )
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from typing import NamedTuple, no_type_check
 
 import numpy as np
@@ -22,7 +23,7 @@ from jaxtyping import Bool, Int, Int64
 from numba import njit
 
 from go_rl.core import OpGraph, OpKind
-from go_rl.core.kernel_rules import FUSIBLE, HEAVY, MAX_BOUNDARY, MAX_FUSED
+from go_rl.core.kernel_rules import FUSIBLE, MAX_BOUNDARY, MAX_FUSED, heavy_nodes
 
 NO_FUSION = 0
 """Priority of a producer that is not fused with its consumers."""
@@ -60,7 +61,7 @@ class Fuser:
         self._arrays = _fusion_arrays(graph)
         self._class = np.zeros(count, np.int64) if within is None else within.astype(np.int64)
 
-    @property
+    @cached_property
     def may_fuse(self) -> Bool[np.ndarray, "N"]:
         """[N] producers that have a consumer with which they could share a kernel."""
         a, graph = self._arrays, self.graph
@@ -115,7 +116,7 @@ def _fusion_arrays(graph: OpGraph) -> FusionArrays:
     tensors = np.bincount(read[0], minlength=count) + np.bincount(written[0], minlength=count)
     return FusionArrays(
         kind=graph.kind.astype(np.int64),
-        heavy=np.isin(graph.kind, [int(k) for k in HEAVY]),
+        heavy=heavy_nodes(graph),
         fusible=table,
         succ_ptr=np.searchsorted(senders, np.arange(count + 1)).astype(np.int64),
         succ=receivers,

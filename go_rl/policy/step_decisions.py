@@ -1,5 +1,6 @@
 """`StepDecoder`: from the policy's numbers to plans.
 
+Decisions of the form ``nodes`` are plans as they are; see `node_decisions`. Of the form ``orders``:
 Placement: the scores lay the units out as a pipeline, cut into equal work: the proposal. A list
 scheduler then takes the units in a mixed order and moves one away from its proposal where it would
 end sooner by more than the attachment. Schedule: a lower score runs first. Fusion: producers are
@@ -8,16 +9,18 @@ visited by a mixed order, shifted by their unit's score; the last of them stay u
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from jaxtyping import Float64, Int64
 from scipy.special import expit, softmax
 
-from go_rl.policy.buckets import Padded, pad
+from go_rl.policy.node_decisions import node_decisions
+from go_rl.policy.node_decoder import NodeActions
+from go_rl.policy.order_decoder import OrderActions
 from go_rl.policy.step_agent import StepActions
+from go_rl.policy.step_input import StepInput, step_input
 from go_rl.policy.step_network import EXTRAS, PLACEMENT_EXTRAS
-from go_rl.policy.step_observation import observe_step
 from go_rl.search.list_placement import place_in_order, work_quantile_devices
 from go_rl.search.step_units import StepUnits, step_units
 from go_rl.search.step_workspace import StepWorkspace
@@ -47,9 +50,9 @@ class StepDecoder:
         return step_units(self.workspace)
 
     @cached_property
-    def padded(self) -> Padded:
+    def padded(self) -> StepInput:
         """What the network sees."""
-        return pad(observe_step(self.workspace, self.units))
+        return step_input(self.workspace, self.units)
 
     @cached_property
     def _share(self) -> Float64[np.ndarray, "U"]:
@@ -69,7 +72,10 @@ class StepDecoder:
 
     def decisions(self, actions: StepActions) -> Decisions:
         """Return the plans of [B] decisions; a task without any keeps its default."""
-        count = len(next(iter(actions.values())).mix)
+        nodes = {task: one for task, one in actions.items() if isinstance(one, NodeActions)}
+        if nodes:
+            return node_decisions(self.workspace, self.units, nodes)
+        count = len(next(iter(actions.values()))[0])
         device = np.repeat(self.workspace.default.device, count, axis=0)
         priority = fusion = None
         if "placement" in actions:
@@ -126,10 +132,17 @@ class StepDecoder:
         return found
 
 
+@lru_cache(maxsize=4)
+def step_decoder(workspace: StepWorkspace) -> StepDecoder:
+    """Return the decoder of a workspace, shared by compiling, searching and learning."""
+    return StepDecoder(workspace)
+
+
 def _arrays(
     actions: StepActions, task: str, units: int
 ) -> tuple[Float64[np.ndarray, "B G"], Float64[np.ndarray, "B U"]]:
     drawn = actions[task]
+    assert isinstance(drawn, OrderActions)
     mix = np.asarray(drawn.mix, np.float64)
     return mix, np.asarray(drawn.scores[:, -1, :units], np.float64)
 

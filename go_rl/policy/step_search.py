@@ -10,7 +10,7 @@ from jaxtyping import Float32
 
 from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress
 from go_rl.policy.step_agent import StepAgent
-from go_rl.policy.step_decisions import StepDecoder
+from go_rl.policy.step_decisions import StepDecoder, step_decoder
 from go_rl.policy.step_weights import DEFAULT_STEP_WEIGHTS, load_step_weights
 from go_rl.search.step_workspace import PricedSteps, StepIncumbent, StepWorkspace, step_workspace
 
@@ -35,7 +35,7 @@ class StepPolicySearch:
             PolicyError: the graph is larger than any bucket.
             CheckpointError: the weights cannot be read.
         """
-        decoder = StepDecoder(step_workspace(problem))
+        decoder = step_decoder(step_workspace(problem))
         if decoder.workspace.impossible is None and decoder.units.num_units:
             draw_steps(self._agent(), decoder, np.ones(BATCH, np.float32), 0)
 
@@ -48,7 +48,7 @@ class StepPolicySearch:
         progress = Progress(budget, OPEN_SAMPLES)
         incumbent = StepIncumbent(workspace, progress)
         if start_from_default(workspace, incumbent):
-            decoder, rounds = StepDecoder(workspace), 0
+            decoder, rounds = step_decoder(workspace), 0
             while not progress.spent and decoder.units.num_units:
                 size = int(min(BATCH, progress.remaining_samples))
                 noise = np.resize(np.array(DOUBT, np.float32), BATCH)

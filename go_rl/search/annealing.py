@@ -39,8 +39,8 @@ class Annealing:
         current, evaluation = workspace.legalise(np.asarray(start, np.int16), seed)
         incumbent.offer(current, evaluation)
         energy, busiest = _energy(evaluation.seconds_per_step), _busiest(evaluation)
-        while current is not None and not progress.spent and _done(progress) < 1.0:
-            temperature = HOT * (COLD / HOT) ** _done(progress)
+        while current is not None and not progress.spent and progress.share < 1.0:
+            temperature = HOT * (COLD / HOT) ** progress.share
             proposal = _move(workspace, current, busiest, rng)
             moved, evaluation = workspace.legalise(proposal, int(rng.integers(2**31)))
             incumbent.offer(moved, evaluation)
@@ -54,14 +54,6 @@ class Annealing:
 
 def _energy(seconds: float) -> float:
     return float(np.log(max(seconds, 1e-300))) if np.isfinite(seconds) else 700.0
-
-
-def _done(progress: Progress) -> float:
-    """Share of the budget that is used up."""
-    share = progress.samples / (progress.samples + progress.remaining_samples)
-    if progress.budget.seconds is not None:
-        share = max(share, progress.wall_seconds / progress.budget.seconds)
-    return min(1.0, share)
 
 
 def _busiest(evaluation: Evaluation) -> int:

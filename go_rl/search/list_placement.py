@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Float64, Int, Int16
 from numba import njit
 
+from go_rl.search.orders import list_order
 from go_rl.search.step_units import StepUnits
 
 
@@ -38,13 +39,12 @@ def place_in_order(
     """
     found = np.zeros(score.shape, np.int16)
     u = units.units
-    offset = _incoming(units)
 
     def share(first: int) -> None:
         for i in range(first, len(score), threads):
             _place(
-                u.pred_ptr, u.pred, u.succ_ptr, u.succ, offset, units.seconds, units.weight,
-                capacity, score[i], proposal[i].astype(np.int64), attachment[i], caution[i],
+                list_order(u, score[i]), u.pred_ptr, u.pred, units.incoming, units.seconds,
+                units.weight, capacity, proposal[i].astype(np.int64), attachment[i], caution[i],
                 found[i],
             )  # fmt: skip
 
@@ -57,31 +57,16 @@ def place_in_order(
     return found
 
 
-def _incoming(units: StepUnits) -> Float64[np.ndarray, "Y"]:
-    """[Y] transfer seconds by edge of ``pred`` instead of ``succ``."""
-    u = units.units
-    source = np.repeat(np.arange(u.num_units), np.diff(u.succ_ptr))
-    return units.traffic[np.lexsort((source, u.succ))]
-
-
 @njit(cache=True, nogil=True)
 @no_type_check
 def _place(
-    pred_ptr, pred, succ_ptr, succ, traffic, seconds, weight, capacity, score, proposal,
-    attachment, caution, chosen,
+    order, pred_ptr, pred, traffic, seconds, weight, capacity, proposal, attachment, caution,
+    chosen,
 ):  # fmt: skip
     devices, count = seconds.shape
-    waits = np.empty(count, np.int64)
-    heap, size = np.empty(count, np.int64), 0
-    for u in range(count):
-        waits[u] = pred_ptr[u + 1] - pred_ptr[u]
-        if waits[u] == 0:
-            size = _push(heap, size, score, u)
     free, held = np.zeros(devices), np.zeros(devices)
     end = np.zeros(count)
-    while size > 0:
-        u = heap[0]
-        size = _pop(heap, size, score)
+    for u in order:
         best, best_cost, best_end = -1, np.inf, 0.0
         roomy, most = 0, -np.inf
         for d in range(devices):
@@ -104,49 +89,6 @@ def _place(
         chosen[u] = best
         free[best], end[u] = best_end, best_end
         held[best] += weight[u]
-        for e in range(succ_ptr[u], succ_ptr[u + 1]):
-            v = succ[e]
-            waits[v] -= 1
-            if waits[v] == 0:
-                size = _push(heap, size, score, v)
-
-
-@njit(cache=True, nogil=True)
-@no_type_check
-def _push(heap, size, score, u):
-    i = size
-    while i > 0:
-        up = (i - 1) >> 1
-        p = heap[up]
-        if score[p] < score[u] or (score[p] == score[u] and p < u):
-            break
-        heap[i] = p
-        i = up
-    heap[i] = u
-    return size + 1
-
-
-@njit(cache=True, nogil=True)
-@no_type_check
-def _pop(heap, size, score):
-    n = size - 1
-    u, i = heap[n], 0
-    while True:
-        child = 2 * i + 1
-        if child >= n:
-            break
-        c = heap[child]
-        if child + 1 < n:
-            d = heap[child + 1]
-            if score[d] < score[c] or (score[d] == score[c] and d < c):
-                child, c = child + 1, d
-        if score[u] < score[c] or (score[u] == score[c] and u < c):
-            break
-        heap[i] = c
-        i = child
-    if n > 0:
-        heap[i] = u
-    return n
 
 
 def work_quantile_devices(

@@ -72,7 +72,7 @@ class StepAnnealing:
                 state, energy = proposal, value
         ascents: deque[float] = deque(maxlen=MEMORY)
         while state is not None and moves.any and not progress.spent:
-            temperature = HOT * (COLD / HOT) ** _done(progress)
+            temperature = HOT * (COLD / HOT) ** progress.share
             proposal = moves.draw(state, rng)
             after = _priced(workspace, incumbent, _plan_of(workspace, proposal))
             if energy < after < energy + TOO_LARGE / 2:
@@ -138,11 +138,3 @@ def _priced(workspace: StepWorkspace, incumbent: StepIncumbent, plan: Decisions)
         over = trace.peak / workspace.pricer.arrays.capacity - 1.0
         energy += TOO_LARGE + float(np.maximum(over, 0.0).sum())
     return energy
-
-
-def _done(progress: Progress) -> float:
-    """Share of the budget that is used up."""
-    share = progress.samples / (progress.samples + progress.remaining_samples)
-    if progress.budget.seconds is not None:
-        share = max(share, progress.wall_seconds / progress.budget.seconds)
-    return min(1.0, share)

@@ -32,11 +32,7 @@ class Choices:
 
 def choices(workspace: StepWorkspace) -> Choices:
     """Return what each node may have."""
-    colocation, pinned = workspace.problem.graph.colocation, workspace.pinned
-    leader = np.arange(workspace.num_nodes)
-    held = np.flatnonzero(colocation != FREE)
-    _, first, which = np.unique(colocation[held], return_index=True, return_inverse=True)
-    leader[held] = held[first][which]
+    leader, pinned = workspace.class_leader, workspace.pinned
     unable = np.zeros(workspace.able.shape, np.bool_)
     for row, able in zip(unable, workspace.able, strict=True):
         row[leader[~able]] = True

@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int32, Int64
 
 from go_rl.core import FREE
-from go_rl.core.kernel_rules import HEAVY
+from go_rl.core.kernel_rules import heavy_nodes
 from go_rl.kernels import Fuser
 from go_rl.kernels.layers import layers
 from go_rl.search.ring_units import DROPPED, RingUnits, assemble_units
@@ -46,6 +47,12 @@ class StepUnits:
     def num_units(self) -> int:
         """U."""
         return self.units.num_units
+
+    @cached_property
+    def incoming(self) -> Float64[np.ndarray, "Y"]:
+        """[Y] as `traffic`, by edge of ``units.pred``."""
+        source = np.repeat(np.arange(self.num_units), np.diff(self.units.succ_ptr))
+        return self.traffic[np.lexsort((source, self.units.succ))]
 
     def nodes_of(self, rows: np.ndarray, other: int = 0) -> np.ndarray:
         """Spread [..., U] rows over [..., N] nodes; nodes without a unit get ``other``."""
@@ -87,7 +94,8 @@ def step_units(workspace: StepWorkspace) -> StepUnits:
         links.latency_seconds,
     )
     size = np.maximum(members, 1)
-    depth = layers(graph) / max(int(layers(graph).max(initial=0)), 1)
+    scope = layers(graph)
+    depth = scope / max(int(scope.max(initial=0)), 1)
     return StepUnits(
         unit_of=unit_of,
         units=units,
@@ -136,7 +144,7 @@ def _anchored_layers(workspace: StepWorkspace) -> Int64[np.ndarray, "N"]:
     """
     graph = workspace.problem.graph
     layer = layers(graph)
-    anchors = np.unique(layer[np.isin(graph.kind, [int(kind) for kind in HEAVY])])
+    anchors = np.unique(layer[heavy_nodes(graph)])
     if not anchors.size:
         return layer
     known = np.where(np.isin(layer, anchors), layer, NOWHERE)

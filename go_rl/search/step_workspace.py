@@ -71,8 +71,8 @@ class StepWorkspace:
         return pinned
 
     @cached_property
-    def _leader(self) -> Int64[np.ndarray, "N"]:
-        """[N] first node of each node's colocation class."""
+    def class_leader(self) -> Int64[np.ndarray, "N"]:
+        """[N] lowest node of each node's colocation class; of a free node, itself."""
         colocation, leader = self.problem.graph.colocation, np.arange(self.num_nodes)
         held = np.flatnonzero(colocation != FREE)
         _, first, which = np.unique(colocation[held], return_index=True, return_inverse=True)
@@ -94,7 +94,7 @@ class StepWorkspace:
             fusion: [B, N] fusion priorities; see `Fuser.leaders`.
         """
         tasks = self.problem.tasks
-        placed = device[:, self._leader].astype(np.int16)
+        placed = device[:, self.class_leader].astype(np.int16)
         placed = np.where(self.pinned != FREE, self.pinned, placed)
         leader = None
         if fusion is not None and "fusion" in tasks:

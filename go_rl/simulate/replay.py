@@ -119,8 +119,7 @@ def lay_out(a, device, priority, leader, seconds):
         task = leader[n]
         job_priority[task] = max(job_priority[task], priority[n])
         gap[task] = max(gap[task], a.gap[n])
-        heavy = a.op_kind[n] == 2 or a.op_kind[n] == 3  # MATMUL, CONVOLUTION
-        if kind[task] == NOBODY or heavy:
+        if kind[task] == NOBODY or a.heavy[n]:
             kind[task] = a.op_kind[n]
     for n in range(nodes):
         if leader[n] == n and not a.fed[n]:

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Int64
 
 from go_rl.core import OpKind, Problem
+from go_rl.core.kernel_rules import heavy_nodes
 from go_rl.simulate.tensors import tensor_rows
 
 
@@ -30,6 +31,8 @@ class ReplayArrays(NamedTuple):
     """[R] whether an operator is cut into equal parts, one for each engine."""
     op_kind: np.ndarray
     """[N] `OpKind`."""
+    heavy: np.ndarray
+    """[N] matrix products and convolutions, which decide the pool of a fused kernel."""
     fed: np.ndarray
     """[N] inputs and constants: on every consumer's device from the start."""
     gap: np.ndarray
@@ -69,6 +72,7 @@ def replay_arrays(problem: Problem) -> ReplayArrays:
         engines=engines,
         split=split,
         op_kind=graph.kind.astype(np.int64),
+        heavy=heavy_nodes(graph),
         fed=graph.is_fed,
         gap=np.zeros(graph.num_nodes) if gap is None else gap,
         tensor_of=tensors.first,

@@ -15,7 +15,7 @@ from jaxtyping import Float64, Int64
 
 from go_rl.core import Objective, OpKind, Plan, PlanError, Problem, Status, legal
 from go_rl.core.check_plan import check_belongs
-from go_rl.core.kernel_rules import HEAVY, legal_kernels
+from go_rl.core.kernel_rules import heavy_nodes, legal_kernels
 from go_rl.simulate.makespan import Decisions, MakespanPricer
 from go_rl.simulate.replay import NOBODY, Jobs, Trace
 from go_rl.simulate.replay_arrays import ReplayArrays
@@ -182,7 +182,7 @@ class _Step:
         for node, leader in enumerate(self.leader.tolist()):
             members[leader].append(node)
         kind = graph.kind.copy()
-        heavy = np.flatnonzero(np.isin(graph.kind, [int(k) for k in HEAVY]))
+        heavy = np.flatnonzero(heavy_nodes(graph))
         kind[self.leader[heavy]] = graph.kind[heavy]
         made = jobs.scratch + jobs.kept
         home = ~self.copies.arrives & (self.copies.node != NOBODY)

@@ -13,16 +13,14 @@ from jaxtyping import Float64
 from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress, TrainingError
 from go_rl.envs.step_rewards import INVALID_REWARD, step_rewards
 from go_rl.policy.step_agent import StepAgent
-from go_rl.policy.step_decisions import StepDecoder
+from go_rl.policy.step_decisions import StepDecoder, step_decoder
 from go_rl.policy.step_search import draw_steps, start_from_default
 from go_rl.policy.step_weights import DEFAULT_STEP_WEIGHTS, load_step_weights
 from go_rl.search.step_workspace import PricedSteps, StepIncumbent, step_workspace
-from go_rl.train.config import FineTuneConfig
+from go_rl.train.config import TOP, FineTuneConfig
 from go_rl.train.ppo import Learner, new_learner
 from go_rl.train.step_ppo import StepBatch, update_step
 
-TOP = 0.3
-"""Share of a batch that teaches."""
 LARGEST = 4.0
 """Advantages are cut at this many standard deviations."""
 LEAST_DEVIATION = 1e-3
@@ -58,7 +56,7 @@ class StepFineTuned:
         incumbent = StepIncumbent(workspace, progress)
         learner = new_learner(agent.params, self.config.ppo)
         if start_from_default(workspace, incumbent):
-            decoder = StepDecoder(workspace)
+            decoder = step_decoder(workspace)
             if decoder.units.num_units:
                 self._as_given(agent, decoder, incumbent, progress, seed)
                 learner = self._learn(agent, learner, decoder, (incumbent, progress), seed)
@@ -92,7 +90,7 @@ class StepFineTuned:
         while not progress.spent:
             now = StepAgent(agent.config, learner.params)
             key = int(np.random.SeedSequence((seed, rounds)).generate_state(1)[0])
-            batch, priced = collect_steps(now, decoder, self.config.batch, key)
+            batch, priced = collect_steps(now, decoder, self.config.batch, key, self.config.top)
             incumbent.offer(priced, int(min(self.config.batch, progress.remaining_samples)))
             if not progress.spent:
                 learner, _ = update_step(agent.policy, self.config.ppo, learner, [batch])
@@ -101,11 +99,12 @@ class StepFineTuned:
 
 
 def collect_steps(
-    agent: StepAgent, decoder: StepDecoder, size: int, seed: int, top: float = TOP
+    agent: StepAgent, decoder: StepDecoder, size: int, seed: int, top: float | None = None
 ) -> tuple[StepBatch, PricedSteps]:
     """Draw, decode and price one batch; the same seed gives the same batch.
 
-    Only the ``top`` share of the batch teaches; see `top_advantage`.
+    Only the ``top`` share of the batch teaches, by default what `TOP` has for the policy's form;
+    see `top_advantage`.
 
     Raises:
         TrainingError: a reward is not finite.
@@ -119,7 +118,8 @@ def collect_steps(
     reward = step_rewards(workspace, priced)
     if not np.isfinite(reward).all():
         raise TrainingError(f"graph {problem.graph.name!r}: a plan earned a reward of NaN")
-    gain = jnp.asarray(top_advantage(reward, top).astype(np.float32))
+    share = TOP[agent.config.step_form] if top is None else top
+    gain = jnp.asarray(top_advantage(reward, share).astype(np.float32))
     return StepBatch(padded.graph, jnp.asarray(padded.real), actions, gain), priced
 
 
@@ -129,9 +129,13 @@ def top_advantage(reward: Float64[np.ndarray, "B"], top: float) -> Float64[np.nd
     A search keeps the best plan it sees, so it is the best that must get better, not the mean:
     learned from the mean, a policy soon leaves everything on one device, the safest plan of all.
     What lies below the (1 - ``top``) quantile earns nothing; the rest is measured from there, in
-    standard deviations of the batch.
+    standard deviations of the batch. With all of a batch (``top`` 1) it is GO's plain advantage:
+    from the mean, and what cannot run counts as well.
     """
+    if top == 1.0:
+        deviation = max(float(reward.std()), LEAST_DEVIATION)
+        return np.clip((reward - reward.mean()) / deviation, -LARGEST, LARGEST)
     least = np.quantile(reward, 1.0 - top)
-    deviation = max(float(np.std(reward[reward > INVALID_REWARD], ddof=0)) if (
-        reward > INVALID_REWARD).any() else 0.0, LEAST_DEVIATION)  # fmt: skip
+    usable = reward[reward > INVALID_REWARD]
+    deviation = max(float(usable.std()) if usable.size else 0.0, LEAST_DEVIATION)
     return np.clip(np.maximum(reward - least, 0.0) / deviation, 0.0, LARGEST)
