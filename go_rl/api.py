@@ -23,7 +23,6 @@ from go_rl.core import (
     PlanError,
     Problem,
     ProblemError,
-    ReadError,
     SearchError,
     Verdict,
     check_plan,
@@ -45,8 +44,6 @@ DEFAULT_PACKAGE = "ring36"
 """Hardware when the user names none and the model brings none."""
 OWN_PACKAGE = "file"
 """The hardware that a dnn-partitioning file brings with it."""
-ZOO_PREFIX = "zoo:"
-"""What marks a graph of the zoo among models."""
 DEFAULT_SECONDS = 20.0
 """Budget when the user gives neither samples nor seconds."""
 
@@ -107,22 +104,9 @@ def load(
         ReadError: see there; also ``dims`` or ``training`` with a graph of the zoo.
         ZooError: the zoo has no such graph.
     """
-    if str(model).startswith(ZOO_PREFIX) and not Path(model).exists():
-        return _zoo_graph(str(model), dims, training)
-    from go_rl.readers import load as read
+    from go_rl.zoo.load_model import load_model
 
-    return read(model, dims, unknown, training)
-
-
-def _zoo_graph(model: str, dims: Mapping[str, int] | None, training: bool) -> OpGraph:
-    from go_rl.zoo import zoo_graph
-
-    if dims or training:
-        raise ReadError(
-            f"{model}: a graph of the zoo is frozen, without symbolic dimensions or a training "
-            "option; choose another one (go-rl zoo list)"
-        )
-    return zoo_graph(model.removeprefix(ZOO_PREFIX))
+    return load_model(model, dims, unknown, training)
 
 
 def trace(

@@ -1,4 +1,4 @@
-"""`Episode`: the state of one episode, shared by the single and the vector environment."""
+"""`PartitionEpisode`: one episode on a ring problem, shared by the single and the vector form."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from jaxtyping import Bool, Int8
 
 from go_rl.core import EnvironmentUseError, Status
 from go_rl.core.evaluation import STATUS_CODES
-from go_rl.envs.observation import NO_NODE, Progress
-from go_rl.envs.partition_case import Outcome, PartitionCase
+from go_rl.envs.episode import Episode
+from go_rl.envs.observation import NO_NODE, Observer, Progress
+from go_rl.envs.partition_case import Outcome, PartitionCase, Result
 from go_rl.solvers import DomainStore, RingSolver
 
 MAX_LOG_PROB = 20.0
@@ -28,14 +29,11 @@ def action_space(form: str, nodes: int, chips: int) -> spaces.Space[Any]:
     return spaces.Box(-MAX_LOG_PROB, MAX_LOG_PROB, (nodes, chips), np.float32)
 
 
-class Episode:
+class PartitionEpisode(Episode):
     """One attempt at a problem. ``act`` returns an `Outcome` when the attempt is over."""
 
-    def __init__(self, form: str, space: spaces.Space[Any]) -> None:
-        self.form = form
-        self.space = space
-        self.over = True
-        self._store: DomainStore | None = None
+    case: PartitionCase
+    _store: DomainStore | None = None
 
     def begin(self, case: PartitionCase, index: int) -> None:
         """Start afresh on a problem, the ``index``-th of the environment."""
@@ -70,6 +68,22 @@ class Episode:
             decided[self._order[: self._turn]] = True
             chip = self.device if self.over else self.store.placement()
         return Progress(chip.copy(), decided, self.current)
+
+    def observe(self, observer: Observer) -> Any:
+        """Return what the agent sees now."""
+        chips = self.case.problem.package.num_chips
+        return observer.observe(self.case.features, self.progress(), chips)
+
+    def info(self) -> dict[str, Any]:
+        """Return the problem; in the node form also the node and where it can go."""
+        info: dict[str, Any] = {"graph": self.index}
+        if self.form == "node":
+            info |= {"action_mask": self.action_mask(), "node": self.current}
+        return info
+
+    def plan(self, result: Result) -> dict[str, np.ndarray]:
+        """Return the chips."""
+        return {"device": self.device}
 
     def act(self, action: Any, random: np.random.Generator, thread: int = 0) -> Outcome | None:
         """Take an action; return how the episode ended, or None while it goes on.
@@ -134,12 +148,7 @@ class Episode:
 
     def check(self, action: Any) -> np.ndarray:
         """Return the action as an array; an `EnvironmentUseError` says what is wrong with it."""
-        array = np.asarray(action)
-        if array.shape != self.space.shape:
-            raise EnvironmentUseError(
-                f"action has shape {list(array.shape)}; the {self.form} form takes "
-                f"{list(self.space.shape or ())}, see action_space"
-            )
+        array = self.shaped(action)
         if self.form == "sample":
             if not np.isfinite(array).all():
                 raise EnvironmentUseError("action: log-probabilities must be finite numbers")

@@ -7,21 +7,19 @@ from __future__ import annotations
 
 from typing import Any
 
-import gymnasium
 import numpy as np
 from gymnasium import spaces
 from jaxtyping import Bool
 
 from go_rl.core import EnvironmentUseError
-from go_rl.envs.observation import Observer
-from go_rl.envs.partition import choose_case
-from go_rl.envs.step_case import StepCase, StepResult
+from go_rl.envs.episode_env import EpisodeEnv
+from go_rl.envs.step_case import StepCase, StepOutcome
 from go_rl.envs.step_config import StepConfig, read_step_config
 from go_rl.envs.step_episode import StepEpisode, step_action_space
 from go_rl.envs.step_observation import StepObserver
 
 
-class StepEnv(gymnasium.Env[Any, Any]):
+class StepEnv(EpisodeEnv):
     """One episode plans one step of a graph; the reward comes at its end.
 
     Reward: -sqrt(makespan / that of the default plan), -0.5 where the plan is four times as fast;
@@ -43,39 +41,16 @@ class StepEnv(gymnasium.Env[Any, Any]):
     `reset(options={"graph": i})` chooses a problem; otherwise it is drawn.
     """
 
-    metadata = {"render_modes": []}  # noqa: RUF012
+    episode: StepEpisode
 
     def __init__(self, config: StepConfig | None = None, **fields: Any) -> None:
         self.config = read_step_config(config, fields)
-        self.cases = step_cases(self.config)
-        self.observer = step_observer(self.config, self.cases)
-        self.action_space = space_of_actions(self.config, self.cases, self.observer)
-        self.observation_space = self.observer.space
-        self.episode = StepEpisode(self.config.action, self.action_space)
+        cases, observer, space = step_parts(self.config)
+        super().__init__(cases, observer, StepEpisode(self.config.action, space))
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
-        """Start an episode; see the class for ``options``."""
-        super().reset(seed=seed)
-        index = choose_case(len(self.cases), options, self.np_random)
-        self.episode.begin(self.cases[index], index)
-        return seen(self.observer, self.episode), turn_info(self.episode)
-
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Take an action.
-
-        Raises:
-            EnvironmentUseError: the episode is over, or the action is not of the action space.
-        """
-        if self.episode.over:
-            raise EnvironmentUseError("no episode is running; call reset() before step()")
-        outcome = self.episode.act(action)
-        reward, info = 0.0, turn_info(self.episode)
-        if outcome is not None:
-            result = self.episode.case.price([outcome])[0]
-            reward, info = result.reward, last_info(self.episode, result, self.observer)
-        return seen(self.observer, self.episode), reward, outcome is not None, False, info
+    def act(self, action: Any) -> StepOutcome | None:
+        """See `EpisodeEnv`."""
+        return self.episode.act(action)
 
     def action_masks(self) -> Bool[np.ndarray, "choices"]:
         """What may be chosen, all parts of the action in a row, as sb3-contrib's MaskablePPO asks
@@ -95,58 +70,13 @@ class StepEnv(gymnasium.Env[Any, Any]):
         return mask
 
 
-def step_cases(config: StepConfig) -> list[StepCase]:
-    """Return a case for each problem of a configuration."""
-    return [StepCase(p, config.invalid_reward) for p in config.problems()]
-
-
-def step_observer(config: StepConfig, cases: list[StepCase]) -> StepObserver:
-    """Return what builds the observations, padded as configured."""
-    graphs = [case.problem.graph for case in cases]
-    return StepObserver(
-        Observer(
-            form=config.observation,
-            max_nodes=config.max_nodes or max(g.num_nodes for g in graphs),
-            max_edges=config.max_edges or max(1, *(g.num_edges for g in graphs)),
-        )
-    )
-
-
-def space_of_actions(
-    config: StepConfig, cases: list[StepCase], observer: StepObserver
-) -> spaces.Discrete | spaces.MultiDiscrete:
-    """Return the action space of a configuration."""
-    devices = cases[0].problem.package.num_chips
-    return step_action_space(config.action, cases[0].tasks, observer.max_nodes, devices)
-
-
-def seen(observer: StepObserver, episode: StepEpisode) -> Any:
-    """Return what the agent sees of an episode now."""
-    case = episode.case
-    devices = case.problem.package.num_chips
-    return observer.observe(case.features, episode.progress(), episode.levels, devices)
-
-
-def turn_info(episode: StepEpisode) -> dict[str, Any]:
-    """Return the ``info`` of a reset or of a step that does not end the episode."""
-    info: dict[str, Any] = {"graph": episode.index}
-    if episode.form == "node":
-        info["node"] = episode.current
-        if episode.places:
-            info["action_mask"] = episode.action_mask()
-    return info
-
-
-def last_info(episode: StepEpisode, result: StepResult, observer: StepObserver) -> dict[str, Any]:
-    """Return the ``info`` of the step that ends the episode."""
-    info = turn_info(episode) | {
-        "status": result.status,
-        "detail": result.detail,
-        "seconds": result.seconds,
-        "baseline_seconds": result.baseline_seconds,
-    }
-    for name in ("device", "priority", "fusion_group"):
-        values = getattr(result, name)
-        info[name] = np.full(observer.max_nodes, -1, values.dtype)
-        info[name][: len(values)] = values
-    return info
+def step_parts(
+    config: StepConfig,
+) -> tuple[list[StepCase], StepObserver, spaces.Discrete | spaces.MultiDiscrete]:
+    """Return a case for each problem, what builds observations, and the action space."""
+    problems = config.problems()
+    cases = [StepCase(p, config.invalid_reward) for p in problems]
+    observer = StepObserver(config.observer(problems))
+    devices = problems[0].package.num_chips
+    space = step_action_space(config.action, cases[0].tasks, observer.max_nodes, devices)
+    return cases, observer, space

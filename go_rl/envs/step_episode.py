@@ -10,9 +10,10 @@ from gymnasium import spaces
 from jaxtyping import Int8
 
 from go_rl.core import EnvironmentUseError, Status
+from go_rl.envs.episode import Episode
 from go_rl.envs.observation import NO_NODE, Progress
-from go_rl.envs.step_case import StepCase, StepOutcome
-from go_rl.envs.step_observation import UNDECIDED
+from go_rl.envs.step_case import StepCase, StepOutcome, StepResult
+from go_rl.envs.step_observation import UNDECIDED, StepObserver
 from go_rl.search.step_choices import LEVELS, beside_readers
 
 PRIORITIES = ("schedule", "fusion")
@@ -30,13 +31,11 @@ def step_action_space(
     return spaces.MultiDiscrete(np.broadcast_to(np.array(sizes), shape).copy())
 
 
-class StepEpisode:
+class StepEpisode(Episode):
     """One attempt at a problem. ``act`` returns a `StepOutcome` when the attempt is over."""
 
-    def __init__(self, form: str, space: spaces.Discrete | spaces.MultiDiscrete) -> None:
-        self.form = form
-        self.space = space
-        self.over = True
+    case: StepCase
+    space: spaces.Discrete | spaces.MultiDiscrete
 
     def begin(self, case: StepCase, index: int) -> None:
         """Start afresh on a problem, the ``index``-th of the environment."""
@@ -76,6 +75,24 @@ class StepEpisode:
         decided[self.case.order[: None if whole else self._turn]] = True
         return Progress(self.device.copy(), decided, self.current)
 
+    def observe(self, observer: StepObserver) -> Any:
+        """Return what the agent sees now."""
+        devices = self.case.problem.package.num_chips
+        return observer.observe(self.case.features, self.progress(), self.levels, devices)
+
+    def info(self) -> dict[str, Any]:
+        """Return the problem; in the node form also the node, and where it may go."""
+        info: dict[str, Any] = {"graph": self.index}
+        if self.form == "node":
+            info["node"] = self.current
+            if self.places:
+                info["action_mask"] = self.action_mask()
+        return info
+
+    def plan(self, result: StepResult) -> dict[str, np.ndarray]:
+        """Return devices, priorities and kernels."""
+        return {name: getattr(result, name) for name in ("device", "priority", "fusion_group")}
+
     def act(self, action: Any) -> StepOutcome | None:
         """Take an action; return how the episode ended, or None while it goes on.
 
@@ -100,12 +117,7 @@ class StepEpisode:
 
     def check(self, action: Any) -> np.ndarray:
         """Return the action as an array; an `EnvironmentUseError` says what is wrong with it."""
-        array = np.asarray(action)
-        if array.shape != self.space.shape:
-            raise EnvironmentUseError(
-                f"action has shape {list(array.shape)}; the {self.form} form takes "
-                f"{list(self.space.shape or ())}, see action_space"
-            )
+        array = self.shaped(action)
         if not np.issubdtype(array.dtype, np.integer):
             raise EnvironmentUseError(f"action must be whole numbers, not {array.dtype}")
         for column, task in enumerate(self.case.tasks):

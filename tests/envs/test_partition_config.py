@@ -8,7 +8,7 @@ import gymnasium
 import pytest
 from reference.small_rings import ring_problem
 
-from go_rl.core import EnvironmentUseError, Objective
+from go_rl.core import EnvironmentUseError, Objective, ZooError
 from go_rl.envs import PartitionConfig, PartitionEnv
 from go_rl.readers.archive import save_graph
 
@@ -28,6 +28,18 @@ def test_a_model_file_is_read_and_priced(tmp_path):
     assert env.reset(seed=0)[1]["action_mask"].shape == (6,)
 
 
+def test_graphs_may_come_from_the_zoo_a_path_or_memory(tmp_path):
+    path = tmp_path / "small.npz"
+    save_graph(SMALL.graph, path)
+    graphs = ["zoo:vae-3-layers", path, SMALL.graph]
+    problems = PartitionConfig(graph=graphs, package="ring6").problems()
+    assert [p.graph.name for p in problems] == ["vae-3-layers", "small", "small"]
+    env = gymnasium.make("go_rl/Partition-v0", graph="zoo:vae-3-layers", package="ring6")
+    assert env.reset(seed=0)[1]["action_mask"].any()
+    with pytest.raises(ZooError, match="did you mean 'vae-3-layers'"):
+        gymnasium.make("go_rl/Partition-v0", graph="zoo:vae-3-layer")
+
+
 def test_a_configuration_does_as_well_as_keywords():
     config = PartitionConfig(problem=SMALL, action="fix", max_nodes=6)
     assert (
@@ -42,6 +54,7 @@ def test_a_configuration_does_as_well_as_keywords():
         ({}, "give either problem= or graph="),
         ({"problem": SMALL, "graph": "x.npz"}, "give either problem= or graph="),
         ({"problem": []}, "at least one is needed"),
+        ({"graph": []}, "at least one is needed"),
         ({"problem": SMALL, "action": "fixx"}, r"unknown action 'fixx'; did you mean 'fix'\?"),
         ({"problem": SMALL, "observation": "image"}, "unknown observation 'image'"),
         ({"problem": SMALL, "max_nodes": 3}, "4 nodes, more than max_nodes=3; give max_nodes=4"),

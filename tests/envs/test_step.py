@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from reference.small_rings import ring_problem
 from reference.step_problems import random_step, step_problem
 
-from go_rl.core import TASKS, EnvironmentUseError, OpKind, Problem, Status
+from go_rl.core import TASKS, EnvironmentUseError, OpKind, Problem, Status, ZooError
 from go_rl.core import package as named_package
 from go_rl.cost import ProblemOptions, make_problem
 from go_rl.envs import STEP_NODE_FEATURES, StepConfig, StepEnv, StepVectorEnv
@@ -262,6 +262,15 @@ def test_a_model_is_priced_for_the_tasks_of_the_id(name, tmp_path):
         env = gymnasium.make(f"go_rl/{name}-v0", graph=graph, package="p100x4").unwrapped
         assert isinstance(env, StepEnv)
         assert env.cases[0].tasks == IDS[name]
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_graphs_may_come_from_the_zoo(name):
+    model = "zoo:vae-3-layers"
+    vector = gymnasium.make_vec(f"go_rl/{name}-v0", num_envs=2, graph=model, package="p100x2")
+    assert vector.reset(seed=0)[1]["graph"].tolist() == [0, 0]
+    with pytest.raises(ZooError, match="did you mean 'vae-3-layers'"):
+        gymnasium.make(f"go_rl/{name}-v0", graph=model[:-1])
 
 
 @pytest.mark.parametrize("name", IDS)
