@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from go_rl.core import PolicyError
+from go_rl.core.errors import nearest
 
 MAX_CHIPS = 64
 """Most chips of a package, hence columns of a placement distribution."""
 SEGMENT_UNIT = 128
 """Divides the nodes of every padded graph; segments divide it."""
+STEP_FORMS = ("orders", "nodes")
+"""What a step policy decides: scores for a list scheduler; or, as GO does, each unit by itself."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,8 @@ class PolicyConfig:
     """Learned directions along which a graph-level decision bends the order."""
     iterations: int = 2
     """Decoding iterations, each conditioned on the decisions of the one before."""
+    step_form: str = "orders"
+    """Form of a step policy, one of `STEP_FORMS`; policies of rings have one form only."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -44,6 +49,11 @@ class PolicyConfig:
             if field.type == "int" and (not isinstance(value, int) or value < least):
                 raise PolicyError(f"policy: {field.name} must be a whole number >= {least}, "
                                   f"not {value!r}")  # fmt: skip
+        if self.step_form not in STEP_FORMS:
+            raise PolicyError(
+                f"policy: step_form must be one of {', '.join(STEP_FORMS)}, not "
+                f"{self.step_form!r}{nearest(str(self.step_form), STEP_FORMS)}"
+            )
         if SEGMENT_UNIT % self.segment:
             raise PolicyError(f"policy: segment must divide {SEGMENT_UNIT}, not {self.segment}")
         if self.hidden % self.heads:

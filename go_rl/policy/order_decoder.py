@@ -53,6 +53,12 @@ class OrderLogProbs(NamedTuple):
     mix: Float[Array, "B G"]
     scores: Float[Array, "B T U"]
 
+    def parts(self, real: Float[Array, "U"]) -> tuple[tuple[Array, Array], ...]:
+        """Return the log-densities whose ratios are clipped apart, each with its weights: one for
+        the graph-level decision, one for each unit and iteration."""
+        mix = self.mix.sum(-1)
+        return (mix, jnp.ones_like(mix)), (self.scores, jnp.broadcast_to(real, self.scores.shape))
+
 
 class OrderDecoder(nn.Module):
     """Distribution over scores."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import cast
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -12,16 +13,21 @@ import jraph
 import numpy as np
 from jaxtyping import Float32
 
+from go_rl.core import PolicyError
+from go_rl.core.problem import TASKS
 from go_rl.policy.buckets import Padded, pad
-from go_rl.policy.config import PolicyConfig
+from go_rl.policy.config import MAX_CHIPS, PolicyConfig
 from go_rl.policy.network import Params
 from go_rl.policy.observation import PolicyGraph
-from go_rl.policy.order_decoder import OrderActions
 from go_rl.policy.step_network import StepEncoded, StepPolicy
 from go_rl.policy.step_observation import STEP_FEATURES, STEP_ORDERS, STEP_PACKAGE
+from go_rl.search.step_choices import LEVELS
 
-StepActions = dict[str, OrderActions]
-"""Decisions of the tasks asked, by task."""
+StepActions = dict[str, Any]
+"""Decisions of the tasks asked, by task: `OrderActions` or, of the form ``nodes``, `NodeActions`.
+Every array has a row for each sample."""
+Options = Mapping[str, Float32[np.ndarray, "U _"]]
+"""What each unit may choose, by task; see `node_options`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +53,28 @@ class StepAgent:
         tasks: tuple[str, ...],
         key: jax.Array,
         noise: Float32[np.ndarray, "B"],
+        options: Options | None = None,
     ) -> StepActions:
-        """Draw [B] decisions of every task; ``noise`` scales the deviations (0: the likeliest)."""
-        return draw_step(self.policy, self.params, encoded, padded.graph, tasks, key, noise)
+        """Draw [B] decisions of every task; ``noise`` scales the deviations (0: the likeliest).
+
+        A policy of the form ``nodes`` chooses among ``options`` (`StepDecoder.options`).
+
+        Raises:
+            PolicyError: it has no options, or places on more devices than `MAX_CHIPS`.
+        """
+        among = _checked(options, tasks) if self.config.step_form == "nodes" else {}
+        return draw_step(self.policy, self.params, encoded, padded.graph, tasks, key, noise, among)
+
+
+def _checked(options: Options | None, tasks: tuple[str, ...]) -> Options:
+    if options is None or any(task not in options for task in tasks):
+        raise PolicyError("a policy of the form 'nodes' draws among StepDecoder.options; give them")
+    if "placement" in tasks and options["placement"].shape[1] > MAX_CHIPS:
+        raise PolicyError(
+            f"a policy of the form 'nodes' places on at most {MAX_CHIPS} devices; "
+            "use one of the form 'orders'"
+        )
+    return {task: options[task] for task in tasks}
 
 
 def new_step_agent(config: PolicyConfig, seed: int) -> StepAgent:
@@ -57,8 +82,9 @@ def new_step_agent(config: PolicyConfig, seed: int) -> StepAgent:
     key = jax.random.key(seed)
     padded = pad(_tiny_graph())
     graph, real = jax.tree.map(jnp.asarray, (padded.graph, padded.real))
+    options = {task: jnp.zeros((len(real), LEVELS)) for task in TASKS}
     init = jax.jit(StepPolicy(config).init)
-    return StepAgent(config, init(key, graph, real, key, jnp.ones(1)))
+    return StepAgent(config, init(key, graph, real, key, jnp.ones(1), options))
 
 
 def _tiny_graph() -> PolicyGraph:
@@ -91,13 +117,13 @@ def draw_step(
     tasks: tuple[str, ...],
     key: jax.Array,
     noise: jax.Array | np.ndarray,
+    options: Mapping[str, jax.Array | np.ndarray],
 ) -> StepActions:
     """`StepPolicy.draw` for every task, compiled."""
     keys = jax.random.split(key, len(tasks))
     return {
-        task: cast(
-            OrderActions,
-            policy.apply(params, encoded, graph, task, one, noise, method=StepPolicy.draw),
+        task: policy.apply(
+            params, encoded, graph, task, one, noise, options, method=StepPolicy.draw
         )
         for task, one in zip(tasks, keys, strict=True)
     }

@@ -12,15 +12,16 @@ from __future__ import annotations
 from functools import cached_property, lru_cache
 
 import numpy as np
-from jaxtyping import Float64, Int64
+from jaxtyping import Float32, Float64, Int64
 from scipy.special import expit, softmax
 
+from go_rl.policy.buckets import Padded, pad
 from go_rl.policy.node_decisions import node_decisions
 from go_rl.policy.node_decoder import NodeActions
-from go_rl.policy.order_decoder import OrderActions
+from go_rl.policy.node_options import node_options
 from go_rl.policy.step_agent import StepActions
-from go_rl.policy.step_input import StepInput, step_input
 from go_rl.policy.step_network import EXTRAS, PLACEMENT_EXTRAS
+from go_rl.policy.step_observation import observe_step
 from go_rl.search.list_placement import place_in_order, work_quantile_devices
 from go_rl.search.step_units import StepUnits, step_units
 from go_rl.search.step_workspace import StepWorkspace
@@ -50,9 +51,14 @@ class StepDecoder:
         return step_units(self.workspace)
 
     @cached_property
-    def padded(self) -> StepInput:
+    def padded(self) -> Padded:
         """What the network sees."""
-        return step_input(self.workspace, self.units)
+        return pad(observe_step(self.workspace, self.units))
+
+    @cached_property
+    def options(self) -> dict[str, Float32[np.ndarray, "U _"]]:
+        """What each unit may choose; see `node_options`."""
+        return node_options(self.workspace, self.units, len(self.padded.real))
 
     @cached_property
     def _share(self) -> Float64[np.ndarray, "U"]:
@@ -72,10 +78,10 @@ class StepDecoder:
 
     def decisions(self, actions: StepActions) -> Decisions:
         """Return the plans of [B] decisions; a task without any keeps its default."""
-        nodes = {task: one for task, one in actions.items() if isinstance(one, NodeActions)}
-        if nodes:
-            return node_decisions(self.workspace, self.units, nodes)
-        count = len(next(iter(actions.values()))[0])
+        drawn = next(iter(actions.values()))
+        if isinstance(drawn, NodeActions):
+            return node_decisions(self.workspace, self.units, actions)
+        count = len(drawn.mix)
         device = np.repeat(self.workspace.default.device, count, axis=0)
         priority = fusion = None
         if "placement" in actions:
@@ -142,7 +148,6 @@ def _arrays(
     actions: StepActions, task: str, units: int
 ) -> tuple[Float64[np.ndarray, "B G"], Float64[np.ndarray, "B U"]]:
     drawn = actions[task]
-    assert isinstance(drawn, OrderActions)
     mix = np.asarray(drawn.mix, np.float64)
     return mix, np.asarray(drawn.scores[:, -1, :units], np.float64)
 

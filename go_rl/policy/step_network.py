@@ -1,12 +1,14 @@
 """`StepPolicy`: one policy for placement, schedule and fusion (GO), with shared parameters.
 
 Encoder as for rings; recurrent task heads, each of which sees what attention made of the task
-before; for each task an `OrderDecoder`, whose graph-level numbers hold what else the task decides
-(`EXTRAS`). `StepDecoder` in `go_rl.policy.step_decisions` turns decisions into plans.
+before; for each task a decoder. Form ``orders``: an `OrderDecoder`, whose graph-level numbers hold
+what else the task decides (`EXTRAS`). Form ``nodes``, GO's own: a `NodeDecoder`. `StepDecoder` in
+`go_rl.policy.step_decisions` turns decisions into plans.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import flax.linen as nn
@@ -16,6 +18,7 @@ from jaxtyping import Array, Float
 from go_rl.core.problem import TASKS
 from go_rl.policy.config import PolicyConfig
 from go_rl.policy.encoder import Encoder
+from go_rl.policy.node_decoder import NodeActions, NodeDecoder, NodeLogProbs
 from go_rl.policy.order_decoder import OrderActions, OrderDecoder, OrderLogProbs
 from go_rl.policy.step_observation import STEP_ORDERS
 from go_rl.policy.task_head import TaskHeads
@@ -50,9 +53,12 @@ class StepPolicy(nn.Module):
     def setup(self) -> None:
         self.encoder = Encoder(self.config)
         self.heads = TaskHeads(self.config, TASKS)
-        self.decoders = {
-            task: OrderDecoder(self.config, len(STEP_ORDERS), EXTRAS[task]) for task in TASKS
-        }
+        if self.config.step_form == "nodes":
+            self.decoders = {task: NodeDecoder(self.config, task) for task in TASKS}
+        else:
+            self.decoders = {
+                task: OrderDecoder(self.config, len(STEP_ORDERS), EXTRAS[task]) for task in TASKS
+            }
 
     def encode(self, graph: jraph.GraphsTuple, real: Float[Array, "U"]) -> StepEncoded:
         """Embed the units for every task."""
@@ -66,21 +72,33 @@ class StepPolicy(nn.Module):
         task: str,
         key: Array,
         noise: Float[Array, "B"],
-    ) -> OrderActions:
-        """Draw [B] decisions of a task; see `OrderDecoder.sample`."""
-        decoder = self.decoders[task]
-        return decoder.sample(encoded.tasks[task], encoded.pooled, graph, key, noise)
+        options: Mapping[str, Float[Array, "U _"]],
+    ) -> OrderActions | NodeActions:
+        """Draw [B] decisions of a task; see `OrderDecoder.sample` and `NodeDecoder.sample`."""
+        decoder, h = self.decoders[task], encoded.tasks[task]
+        if isinstance(decoder, NodeDecoder):
+            return decoder.sample(h, encoded.pooled, graph, options[task], key, noise)
+        return decoder.sample(h, encoded.pooled, graph, key, noise)
 
     def judge(
-        self, encoded: StepEncoded, graph: jraph.GraphsTuple, task: str, actions: OrderActions
-    ) -> tuple[OrderLogProbs, Float[Array, ""]]:
-        """Log-densities of a task's decisions; see `OrderDecoder.log_prob`."""
-        decoder = self.decoders[task]
+        self,
+        encoded: StepEncoded,
+        graph: jraph.GraphsTuple,
+        task: str,
+        actions: OrderActions | NodeActions,
+    ) -> tuple[OrderLogProbs | NodeLogProbs, Float[Array, ""]]:
+        """Log-densities of a task's decisions; see the decoder's ``log_prob``."""
+        decoder: Any = self.decoders[task]
         return decoder.log_prob(encoded.tasks[task], encoded.pooled, graph, actions)
 
     def __call__(
-        self, graph: jraph.GraphsTuple, real: Float[Array, "U"], key: Array, noise: Array
+        self,
+        graph: jraph.GraphsTuple,
+        real: Float[Array, "U"],
+        key: Array,
+        noise: Array,
+        options: Mapping[str, Float[Array, "U _"]],
     ) -> Any:
         """Touch every parameter; used to initialise them."""
         encoded = self.encode(graph, real)
-        return [self.draw(encoded, graph, task, key, noise) for task in TASKS]
+        return [self.draw(encoded, graph, task, key, noise, options) for task in TASKS]

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float32
 
 from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress
-from go_rl.policy.step_agent import StepAgent
+from go_rl.policy.step_agent import StepActions, StepAgent
 from go_rl.policy.step_decisions import StepDecoder, step_decoder
 from go_rl.policy.step_weights import DEFAULT_STEP_WEIGHTS, load_step_weights
 from go_rl.search.step_workspace import PricedSteps, StepIncumbent, StepWorkspace, step_workspace
@@ -63,11 +63,17 @@ def draw_steps(
     agent: StepAgent, decoder: StepDecoder, noise: Float32[np.ndarray, "B"], seed: int
 ) -> PricedSteps:
     """Return [B] priced samples; ``noise`` 0 gives the likeliest decision."""
-    workspace, padded = decoder.workspace, decoder.padded
-    key = jax.random.key(seed % 2**32)
-    encoded = agent.encode(padded)
-    actions = agent.draw(padded, encoded, workspace.problem.tasks, key, noise)
-    return workspace.price(decoder.decisions(actions))
+    actions = draw_actions(agent, decoder, noise, seed)
+    return decoder.workspace.price(decoder.decisions(actions))
+
+
+def draw_actions(
+    agent: StepAgent, decoder: StepDecoder, noise: Float32[np.ndarray, "B"], seed: int
+) -> StepActions:
+    """Return [B] decisions, neither decoded nor priced."""
+    padded, key = decoder.padded, jax.random.key(seed % 2**32)
+    tasks = decoder.workspace.problem.tasks
+    return agent.draw(padded, agent.encode(padded), tasks, key, noise, decoder.options)
 
 
 def start_from_default(workspace: StepWorkspace, incumbent: StepIncumbent) -> bool:

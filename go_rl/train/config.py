@@ -16,6 +16,8 @@ WORKERS = ("local", "ray")
 """Where samples are solved and priced."""
 
 
+TOP = {"orders": 0.3, "nodes": 1.0}
+"""Share of a batch that teaches, for each form of step policies; GO's learns from all of it."""
 SOLVER_MODES = ("sample", "fix", "none")
 """How placements go through the solver."""
 
@@ -53,7 +55,7 @@ class PPOConfig:
     clip: float = 0.2
     """Ratios beyond 1 +- clip earn nothing more."""
     order_entropy: float = 1e-3
-    """Weight of the order's entropy."""
+    """Weight of the order's entropy; of a step policy's, whatever its form."""
     placement_entropy: float = 1e-3
     """Weight of the placement's entropy."""
     gradient_norm: float = 1.0
@@ -87,6 +89,9 @@ class FineTuneConfig:
     """Factor on the spread of graph-level decisions before learning starts."""
     first: int = 10
     """Samples of the policy as it came, its likeliest decision first, before all that."""
+    top: float | None = None
+    """Step policies: share of a batch that teaches, the best; 1: all, against their mean. None: as
+    `TOP` has it for the policy's form."""
 
     def __post_init__(self) -> None:
         if self.batch < 2:
@@ -95,6 +100,7 @@ class FineTuneConfig:
             raise TrainingError(f"fine-tuning: first must be >= 1, not {self.first}")
         if not self.widen > 0:
             raise TrainingError(f"fine-tuning: widen must be > 0, not {self.widen}")
+        _check_top(self.top, "fine-tuning")
 
 
 @dataclass(frozen=True)
@@ -160,6 +166,11 @@ class TrainConfig:
         return _build(TrainConfig, values, nested, "train")
 
 
+def _check_top(top: float | None, where: str) -> None:
+    if top is not None and not 0 < top <= 1:
+        raise TrainingError(f"{where}: top must be above 0 and at most 1, not {top}")
+
+
 def _build(kind: Any, values: Mapping[str, Any], nested: Mapping[str, Any], where: str) -> Any:
     known = {f.name for f in fields(kind)}
     found: dict[str, Any] = {}
@@ -171,6 +182,40 @@ def _build(kind: Any, values: Mapping[str, Any], nested: Mapping[str, Any], wher
         else:
             found[name] = tuple(value) if isinstance(value, list) else value
     return kind(**found)
+
+
+@dataclass(frozen=True)
+class EliteConfig:
+    """How a policy is taught by searches before it learns by itself; see `go_rl.train.elites`."""
+
+    samples: int = 320
+    """Plans that the search on each problem prices; 0: no teaching."""
+    batch: int = 16
+    """Plans between two moves of a search's centre."""
+    kept: int = 12
+    """Decisions kept of each search."""
+    rate: float = 0.4
+    """How far the centre moves."""
+    epochs: int = 12
+    """How often the policy sees each problem's decisions."""
+    learning_rate: float = 1e-3
+    """Adam's step while imitating."""
+    score_weight: float = 0.0
+    """Weight of node-level scores beside graph-level decisions in the likelihood."""
+
+    def __post_init__(self) -> None:
+        for name in ("batch", "kept"):
+            if getattr(self, name) < 2:
+                raise TrainingError(f"elites: {name} must be >= 2, not {getattr(self, name)}")
+        if self.samples < 0 or self.epochs < 1:
+            raise TrainingError(
+                f"elites: samples {self.samples} must be >= 0 and epochs {self.epochs} >= 1"
+            )
+        if not 0 < self.rate <= 1 or not self.learning_rate > 0:
+            raise TrainingError(
+                f"elites: rate {self.rate} must be in (0, 1], learning_rate "
+                f"{self.learning_rate} > 0"
+            )
 
 
 @dataclass(frozen=True)
@@ -209,8 +254,9 @@ class StepTrainConfig:
     """Problems in each update."""
     samples: int = 20
     """Plans drawn on each problem."""
-    top: float = 0.3
-    """Share of these that teach: the best."""
+    top: float | None = None
+    """Share of these that teach: the best; 1: all, against their mean. None: as `TOP` has it for
+    the policy's form."""
     ppo: PPOConfig = field(
         default_factory=lambda: PPOConfig(
             learning_rate=5e-4, epochs=2, order_entropy=5e-3, decay_updates=160
@@ -232,8 +278,7 @@ class StepTrainConfig:
             least = 2 if name == "samples" else 1
             if getattr(self, name) < least:
                 raise TrainingError(f"train: {name} must be >= {least}, not {getattr(self, name)}")
-        if not 0 < self.top <= 1:
-            raise TrainingError(f"train: top must be above 0 and at most 1, not {self.top}")
+        _check_top(self.top, "train")
         if not 0 <= self.further_share <= 1:
             raise TrainingError(f"train: further_share must be 0 to 1, not {self.further_share}")
         if not self.packages or not self.tasks:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float64
@@ -14,7 +13,7 @@ from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress, TrainingEr
 from go_rl.envs.step_rewards import INVALID_REWARD, step_rewards
 from go_rl.policy.step_agent import StepAgent
 from go_rl.policy.step_decisions import StepDecoder, step_decoder
-from go_rl.policy.step_search import draw_steps, start_from_default
+from go_rl.policy.step_search import draw_actions, draw_steps, start_from_default
 from go_rl.policy.step_weights import DEFAULT_STEP_WEIGHTS, load_step_weights
 from go_rl.search.step_workspace import PricedSteps, StepIncumbent, step_workspace
 from go_rl.train.config import TOP, FineTuneConfig
@@ -110,14 +109,12 @@ def collect_steps(
         TrainingError: a reward is not finite.
     """
     workspace, padded = decoder.workspace, decoder.padded
-    problem = workspace.problem
-    encoded = agent.encode(padded)
-    ones = np.ones(size, np.float32)
-    actions = agent.draw(padded, encoded, problem.tasks, jax.random.key(seed % 2**32), ones)
+    actions = draw_actions(agent, decoder, np.ones(size, np.float32), seed)
     priced = workspace.price(decoder.decisions(actions))
     reward = step_rewards(workspace, priced)
     if not np.isfinite(reward).all():
-        raise TrainingError(f"graph {problem.graph.name!r}: a plan earned a reward of NaN")
+        name = workspace.problem.graph.name
+        raise TrainingError(f"graph {name!r}: a plan earned a reward of NaN")
     share = TOP[agent.config.step_form] if top is None else top
     gain = jnp.asarray(top_advantage(reward, share).astype(np.float32))
     return StepBatch(padded.graph, jnp.asarray(padded.real), actions, gain), priced

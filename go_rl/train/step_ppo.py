@@ -1,14 +1,14 @@
 """Proximal policy optimisation of a step policy; all tasks share the advantage of their plan.
 
-Each task has a ratio for its graph-level decision and one for each unit and iteration, clipped
-apart, as in `go_rl.train.ppo`.
+Each unit and iteration of a task has a ratio, clipped apart, as in `go_rl.train.ppo`; in the form
+``orders``, the graph-level decision has one, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,6 @@ from jaxtyping import Array, Float
 
 from go_rl.core import TrainingError
 from go_rl.policy.network import Params
-from go_rl.policy.order_decoder import OrderLogProbs
 from go_rl.policy.step_agent import StepActions
 from go_rl.policy.step_network import StepPolicy
 from go_rl.train.config import PPOConfig
@@ -43,9 +42,9 @@ class StepMetrics(NamedTuple):
 
 
 class StepJudged(NamedTuple):
-    """Log-densities by task, and the mean entropy."""
+    """Log-densities by task (`OrderLogProbs` or `NodeLogProbs`), and the mean entropy."""
 
-    tasks: dict[str, OrderLogProbs]
+    tasks: dict[str, Any]
     entropy: Float[Array, ""]
 
 
@@ -81,7 +80,7 @@ def judge_step(policy: StepPolicy, params: Params, batch: StepBatch) -> StepJudg
     encoded = policy.apply(params, batch.graph, batch.real, method=StepPolicy.encode)
     judged = {
         task: cast(
-            "tuple[OrderLogProbs, Array]",
+            "tuple[Any, Array]",
             policy.apply(params, encoded, batch.graph, task, actions, method=StepPolicy.judge),
         )
         for task, actions in batch.actions.items()
@@ -105,11 +104,9 @@ def step_loss(
     new = judge_step(policy, params, batch)
     total, clipped = jnp.float32(0.0), []
     for task, now in new.tasks.items():
-        mix = now.mix.sum(-1) - old.tasks[task].mix.sum(-1)
-        units = now.scores - old.tasks[task].scores
-        everywhere = jnp.broadcast_to(batch.real, units.shape)
-        for log_ratio, weight in ((mix, jnp.ones_like(mix)), (units, everywhere)):
-            part, share = surrogate(log_ratio, batch.advantage, weight, config.clip)
+        before = old.tasks[task].parts(batch.real)
+        for (log_prob, weight), (was, _) in zip(now.parts(batch.real), before, strict=True):
+            part, share = surrogate(log_prob - was, batch.advantage, weight, config.clip)
             total, clipped = total - part, [*clipped, share]
     total = total - config.order_entropy * new.entropy
     share = jnp.stack(clipped).mean()

@@ -1,0 +1,58 @@
+"""What each unit may choose, for policies whose decisions are the nodes' own (form ``nodes``)."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float32, Float64
+
+from go_rl.search.step_choices import LEVELS, choices
+from go_rl.search.step_units import StepUnits
+from go_rl.search.step_workspace import StepWorkspace
+
+LEAST = 1e-12
+"""Seconds below which units count as equally fast everywhere."""
+
+
+def node_options(
+    workspace: StepWorkspace, units: StepUnits, rows: int
+) -> dict[str, Float32[np.ndarray, "U _"]]:
+    """Return [U, K] options by task, for ``rows`` rows of which only the first are units.
+
+    inf: impossible; else 0 for levels, and for devices log2 of the unit's seconds against its
+    fastest device. K: a power of two >= the devices, or `LEVELS`. Padding has the first option
+    only.
+    """
+    tables = {
+        "placement": _devices(workspace, units),
+        "schedule": np.zeros((units.num_units, LEVELS)),
+        "fusion": _fusion(workspace, units),
+    }
+    found = {}
+    for task, table in tables.items():
+        found[task] = np.full((rows, table.shape[1]), np.inf, np.float32)
+        found[task][:, 0] = 0.0
+        found[task][: units.num_units] = table
+    return found
+
+
+def _devices(workspace: StepWorkspace, step: StepUnits) -> Float64[np.ndarray, "U K"]:
+    """A unit without any possible device may have all: no plan is legal, whatever it takes."""
+    held, devices = step.unit_of >= 0, workspace.num_devices
+    seconds = step.seconds.T.copy()
+    for device, allowed in enumerate(choices(workspace).allowed):
+        barred = np.bincount(step.unit_of[held], ~allowed[held], step.num_units) > 0
+        seconds[barred, device] = np.inf
+    seconds[~np.isfinite(seconds).any(axis=1)] = 0.0
+    seconds = np.maximum(seconds, LEAST)
+    table = np.full((step.num_units, 1 << (devices - 1).bit_length()), np.inf)
+    table[:, :devices] = np.log2(seconds / seconds.min(axis=1, keepdims=True))
+    return table
+
+
+def _fusion(workspace: StepWorkspace, step: StepUnits) -> Float64[np.ndarray, "U K"]:
+    """Only units with a producer that may join a consumer choose a level."""
+    held = step.unit_of >= 0
+    able = np.bincount(step.unit_of[held], workspace.fuser.may_fuse[held], step.num_units) > 0
+    table = np.zeros((step.num_units, LEVELS))
+    table[~able, 1:] = np.inf
+    return table
