@@ -8,6 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from importlib.util import find_spec
 
+from go_rl.zoo.models.training_forms import training_forms
 from go_rl.zoo.models.zoo_model import ZooModel
 
 MODULES = ("keras_applications", "vision_entries", "language", "speech", "recommendation")
@@ -19,5 +20,6 @@ def _entries(module: str) -> tuple[ZooModel, ...]:
     return import_module(name).ENTRIES if find_spec(name) is not None else ()
 
 
-ZOO_MODELS: tuple[ZooModel, ...] = tuple(entry for m in MODULES for entry in _entries(m))
+RECIPES: tuple[ZooModel, ...] = tuple(entry for m in MODULES for entry in _entries(m))
+ZOO_MODELS: tuple[ZooModel, ...] = (*RECIPES, *training_forms(RECIPES))
 """All recipes; names are unique."""
