@@ -31,7 +31,8 @@ test-slow: $(STAMP)
 DATA ?= ../shared/data
 bench: $(STAMP)
 	$(BIN)/python experiments/cost_analysis_agreement.py
-	for script in mcm_transfer mcm_rivals mcm_ablations mcm_hardware policy_scale; do \
+	for script in mcm_transfer mcm_rivals mcm_ablations mcm_hardware policy_scale go_placement \
+	  replay_speed; do \
 	  echo "== $$script"; $(BIN)/python experiments/$$script.py; done
 	for script in allocator dnn_partitioning pricing_speed ring_quality solver_speed; do \
 	  echo "== $$script"; $(BIN)/python experiments/$$script.py --data $(DATA); done

@@ -46,7 +46,8 @@ STATUS_CODES = tuple(Status)
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """The price of one plan. ``D`` devices, ``L`` links (link i joins chip i to chip i + 1)."""
+    """The price of one plan. ``D`` devices, ``L`` links: on a ring, link i joins chip i to chip
+    i + 1; for makespan, link ``i D + j`` goes from device i to device j."""
 
     status: Status
     seconds_per_step: float
