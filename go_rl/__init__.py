@@ -9,9 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from go_rl.api import check, execute, fine_tune, load, partition, problem_of, trace
-    from go_rl.joint import optimize
+    from go_rl.joint import fine_tune_step, optimize
 
-__all__ = ["check", "execute", "fine_tune", "load", "optimize", "partition", "problem_of", "trace"]
+_JOINT = ("fine_tune_step", "optimize")
+__all__ = [
+    "check",
+    "execute",
+    "fine_tune",
+    "fine_tune_step",
+    "load",
+    "optimize",
+    "partition",
+    "problem_of",
+    "trace",
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -19,7 +30,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'go_rl' has no attribute {name!r}; it has {__all__}")
     from go_rl import api, joint
 
-    return getattr(joint if name == "optimize" else api, name)
+    return getattr(joint if name in _JOINT else api, name)
 
 
 def __dir__() -> list[str]:

@@ -4,15 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from go_rl.core import (
     FREE,
-    Budget,
     NodeId,
     Objective,
     OpGraph,
@@ -23,13 +22,13 @@ from go_rl.core import (
     PlanError,
     Problem,
     ProblemError,
-    SearchError,
     Verdict,
     check_plan,
     package,
     rule_set,
 )
 from go_rl.core.errors import nearest
+from go_rl.options import PartitionOptions, options_from
 from go_rl.policy.names import DEFAULT_WEIGHTS
 from go_rl.train.config import FineTuneConfig
 
@@ -44,50 +43,6 @@ DEFAULT_PACKAGE = "ring36"
 """Hardware when the user names none and the model brings none."""
 OWN_PACKAGE = "file"
 """The hardware that a dnn-partitioning file brings with it."""
-DEFAULT_SECONDS = 20.0
-"""Budget when the user gives neither samples nor seconds."""
-
-
-@dataclass(frozen=True)
-class PartitionOptions:
-    """What `partition` optimises, and how long; the command line's flags of the same names."""
-
-    objective: Literal["ring", "max-load", "latency"] = "ring"
-    """What a plan is judged by (docs/objectives.md)."""
-    rules: Literal["default", "strict", "replicate", "relay"] = "default"
-    """Rule set of the ring; strict: the paper's own."""
-    all_chips: bool = False
-    """Ring: every chip must be used."""
-    method: str = "auto"
-    """auto (a portfolio), all, or the name of one method (docs/index.md)."""
-    samples: int | None = None
-    """Stop after this many priced plans a method."""
-    seconds: float | None = None
-    """Stop after this many seconds (auto: in all; all: each method); 20 if no limit is given."""
-    seed: int = 0
-    """Of all randomness."""
-    weights: str = DEFAULT_WEIGHTS
-    """Policy: weights that ship with the package, or a file that go-rl train or finetune wrote."""
-    finetune: int = 0
-    """Ring: plans to train the policy on this very graph with, before the search; 0: none."""
-    expert: str | None = None
-    """JSON file with a human expert's split, priced beside the methods (docs/index.md)."""
-
-    def __post_init__(self) -> None:
-        _check_words(self.objective, self.rules)
-        if self.seed < 0:
-            raise SearchError(f"seed must be >= 0, not {self.seed}")
-        if self.finetune < 0:
-            raise SearchError(f"finetune must be >= 0, not {self.finetune}")
-        if self.finetune and self.objective != "ring":
-            raise SearchError(f"finetune: the policy works on objective ring, not {self.objective}")
-        self.budget  # noqa: B018 - a budget checks itself
-
-    @property
-    def budget(self) -> Budget:
-        """The limits as a `Budget`."""
-        unlimited = self.samples is None and self.seconds is None
-        return Budget(self.samples, DEFAULT_SECONDS if unlimited else self.seconds)
 
 
 def load(
@@ -155,15 +110,11 @@ def partition(
     Raises:
         GoRLError: bad input. A problem without a solution is a plan whose status says so.
     """
-    chosen = _options(options)
+    chosen = options_from(PartitionOptions, options, "partition")
     graph = model if isinstance(model, OpGraph) else load(model, dims)
     problem = problem_for(graph, package, chosen, memory, fixed)
     from go_rl import portfolio
 
-    known = ("auto", "all", *portfolio.METHODS)
-    if chosen.method not in known:
-        near = nearest(chosen.method, known)
-        raise SearchError(f"unknown method {chosen.method!r}{near} Methods: {', '.join(known)}")
     extra = () if chosen.expert is None else (_expert(chosen.expert, problem),)
     agent = _agent(chosen)
     if chosen.finetune:
@@ -190,6 +141,7 @@ def fine_tune(
     samples: int = 200,
     task: str = "order",
     config: FineTuneConfig | None = None,
+    fixed: Mapping[NodeId, int] | None = None,
     dims: Mapping[str, int] | None = None,
     report: Callable[[str], None] | None = None,
     **options: Any,
@@ -197,7 +149,7 @@ def fine_tune(
     """Go on training a policy on one model; return the plans and the trained weights.
 
     Args:
-        model, package, memory, dims, report: as for `partition`.
+        model, package, memory, fixed, dims, report: as for `partition`.
         samples: plans to learn from.
         task: ``order`` (scores, cut by dynamic programming) or ``placement`` (chips).
         config: how it learns.
@@ -206,23 +158,18 @@ def fine_tune(
     Raises:
         GoRLError: bad input. A problem without a solution is a plan whose status says so.
     """
-    from go_rl import portfolio
+    from go_rl.fine_tuning import learn, tuned_card
     from go_rl.policy.weights import Weights, load_weights
     from go_rl.train.fine_tune import FineTuned
 
-    chosen = _options(options)
+    allowed = ("rules", "weights", "seed")
+    chosen = options_from(PartitionOptions, options, "fine_tune", allowed)
     graph = model if isinstance(model, OpGraph) else load(model, dims)
-    problem = problem_for(graph, package, chosen, memory)
+    problem = problem_for(graph, package, chosen, memory, fixed)
     before = load_weights(chosen.weights)
-    tell = report or (lambda sentence: None)
-    heuristic = portfolio.run(problem, "greedy", None, chosen.seed, report).plans
-    tell(f"finetuned ({samples} samples)")
     learner = FineTuned(before.agent, task, config or FineTuneConfig())
-    plan, agent = learner.learn(problem, Budget(samples=samples), chosen.seed)
-    result = portfolio.summarise(problem, [*heuristic, plan])
-    card = {"fine-tuned from": before.name, "graph": graph.name, "digest": graph.digest,
-            "package": problem.package.name, "rules": problem.rules.name, "samples": samples,
-            "before": dict(before.card)}  # fmt: skip
+    result, agent = learn(problem, learner, samples, chosen.seed, report)
+    card = tuned_card(before, problem, samples) | {"rules": problem.rules.name}
     return result, Weights(agent, f"{before.name}+{graph.name}", card)
 
 
@@ -341,24 +288,6 @@ def _without_colocation(plan: Plan, graph: OpGraph) -> bool:
     return plan.graph_hash == free.digest
 
 
-def _options(options: Mapping[str, Any]) -> PartitionOptions:
-    known = [f.name for f in fields(PartitionOptions)]
-    for name in options:
-        if name not in known:
-            raise SearchError(f"partition has no option {name!r}{nearest(name, known)}")
-    _check_words(options.get("objective", "ring"), options.get("rules", "default"))
-    return PartitionOptions(**options)
-
-
-def _check_words(objective: str, rules: str) -> None:
-    known = [str(o) for o in Objective]
-    if objective not in known:
-        raise ProblemError(
-            f"unknown objective {objective!r}{nearest(objective, known)} Use {known}"
-        )
-    rule_set(rules)
-
-
 def _package_for(
     graph: OpGraph, chosen: str | Path | Package | None, objective: Objective
 ) -> Package:
@@ -380,6 +309,11 @@ def _package_for(
 
 
 def fixed_nodes(graph: OpGraph, fixed: Mapping[NodeId, int]) -> dict[int, int]:
+    """Return devices by node index for devices by node name.
+
+    Raises:
+        ProblemError: the graph has no such node; the nearest is named.
+    """
     for name in fixed:
         if name not in graph.index:
             near = nearest(str(name), [str(n) for n in graph.names])

@@ -1,72 +1,44 @@
-"""`optimize`: placement, schedule and fusion of a model on connected devices, in one plan."""
+"""`optimize`: placement, schedule and fusion of a model on connected devices, in one plan; and
+`fine_tune_step`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from go_rl.api import DEFAULT_SECONDS, fixed_nodes, load
+from go_rl.api import fixed_nodes, load
 from go_rl.core import (
-    Budget,
+    TASKS,
     NodeId,
     Objective,
     OpGraph,
     Optimizer,
     Package,
     Problem,
-    SearchError,
+    ProblemError,
 )
 from go_rl.core import (
     package as named_package,
 )
 from go_rl.core.errors import nearest
+from go_rl.options import OptimizeOptions, options_from
 from go_rl.policy.names import DEFAULT_STEP_WEIGHTS
+from go_rl.train.config import FineTuneConfig
 
 if TYPE_CHECKING:
     from go_rl.policy.step_agent import StepAgent
+    from go_rl.policy.step_weights import StepWeights
     from go_rl.portfolio import Result
 
 DEFAULT_STEP_PACKAGE = "p100x4"
 """Hardware when the user names none."""
 
 
-@dataclass(frozen=True)
-class OptimizeOptions:
-    """What `optimize` decides, and how long; the command line's flags of the same names."""
-
-    method: str = "auto"
-    """auto (a portfolio), all, or the name of one method (docs/step.md)."""
-    samples: int | None = None
-    """Stop after this many priced plans a method."""
-    seconds: float | None = None
-    """Stop after this many seconds (auto: in all; all: each method); 20 if no limit is given."""
-    seed: int = 0
-    """Of all randomness."""
-    weights: str = DEFAULT_STEP_WEIGHTS
-    """Policy: weights that ship with the package, or a file that go-rl train-step wrote."""
-    finetune: int = 0
-    """Plans to train the policy on this very graph with, before the search; 0: none."""
-
-    def __post_init__(self) -> None:
-        if self.seed < 0:
-            raise SearchError(f"seed must be >= 0, not {self.seed}")
-        if self.finetune < 0:
-            raise SearchError(f"finetune must be >= 0, not {self.finetune}")
-        self.budget  # noqa: B018 - a budget checks itself
-
-    @property
-    def budget(self) -> Budget:
-        """The limits as a `Budget`."""
-        unlimited = self.samples is None and self.seconds is None
-        return Budget(self.samples, DEFAULT_SECONDS if unlimited else self.seconds)
-
-
 def optimize(
     model: OpGraph | str | Path,
     package: str | Path | Package | None = None,
-    tasks: tuple[str, ...] | None = None,
+    tasks: str | Sequence[str] | None = None,
     *,
     memory: bool = True,
     fixed: Mapping[NodeId, int] | None = None,
@@ -80,7 +52,8 @@ def optimize(
         model: a graph, or what `go_rl.load` reads; training graphs are welcome.
         package: a preset's name, a JSON file or a `Package` with fully connected devices; by
             default ``p100x4``.
-        tasks: some of ``placement``, ``schedule``, ``fusion``; by default all that make sense.
+        tasks: some of ``placement``, ``schedule``, ``fusion``, as names or with commas between;
+            by default all that make sense.
         memory: whether weights and live tensors must fit.
         fixed: devices of nodes that must not move, by node name.
         dims: values for symbolic dimensions of a model given by name.
@@ -92,11 +65,7 @@ def optimize(
     """
     from go_rl import portfolio
 
-    allowed = [field.name for field in fields(OptimizeOptions)]
-    for name in options:
-        if name not in allowed:
-            raise SearchError(f"unknown option {name!r}{nearest(name, allowed)}")
-    chosen = OptimizeOptions(**options)
+    chosen = options_from(OptimizeOptions, options, "optimize")
     graph = model if isinstance(model, OpGraph) else load(model, dims)
     problem = step_problem(graph, package, tasks, memory, fixed)
     agent = _agent(chosen)
@@ -108,10 +77,49 @@ def optimize(
     return portfolio.run(problem, chosen.method, chosen.budget, chosen.seed, report, extra, agent)
 
 
+def fine_tune_step(
+    model: OpGraph | str | Path,
+    package: str | Path | Package | None = None,
+    tasks: str | Sequence[str] | None = None,
+    *,
+    memory: bool = True,
+    samples: int = 200,
+    config: FineTuneConfig | None = None,
+    fixed: Mapping[NodeId, int] | None = None,
+    dims: Mapping[str, int] | None = None,
+    report: Callable[[str], None] | None = None,
+    **options: Any,
+) -> tuple[Result, StepWeights]:
+    """Go on training a step policy on one model; return the plans and the trained weights.
+
+    Args:
+        model, package, tasks, memory, fixed, dims, report: as for `optimize`.
+        samples: plans to learn from.
+        config: how it learns.
+        options: fields of `OptimizeOptions`: ``weights``, ``seed``.
+
+    Raises:
+        GoRLError: bad input. A problem without a solution is a plan whose status says so.
+    """
+    from go_rl.fine_tuning import learn, tuned_card
+    from go_rl.policy.step_weights import StepWeights, load_step_weights
+    from go_rl.train.step_learning import StepFineTuned
+
+    allowed = ("weights", "seed")
+    chosen = options_from(OptimizeOptions, options, "fine_tune_step", allowed)
+    graph = model if isinstance(model, OpGraph) else load(model, dims)
+    problem = step_problem(graph, package, tasks, memory, fixed)
+    before = load_step_weights(chosen.weights)
+    learner = StepFineTuned(before.agent, config or FineTuneConfig())
+    result, agent = learn(problem, learner, samples, chosen.seed, report)
+    card = tuned_card(before, problem, samples) | {"tasks": list(problem.tasks)}
+    return result, StepWeights(agent, f"{before.name}+{graph.name}", card)
+
+
 def step_problem(
     graph: OpGraph,
     package: str | Path | Package | None = None,
-    tasks: tuple[str, ...] | None = None,
+    tasks: str | Sequence[str] | None = None,
     memory: bool = True,
     fixed: Mapping[NodeId, int] | None = None,
 ) -> Problem:
@@ -123,10 +131,30 @@ def step_problem(
         objective=Objective.MAKESPAN,
         memory=memory,
         fixed=fixed_nodes(graph, fixed or {}),
-        tasks=tasks,
+        tasks=named_tasks(tasks),
     )
     named = hardware if isinstance(hardware, Package) else named_package(hardware)
     return make_problem(graph, named, chosen)
+
+
+def named_tasks(given: str | Sequence[str] | None) -> tuple[str, ...] | None:
+    """Return the tasks in ``placement,schedule,fusion`` or a sequence of names; None: all that
+    make sense.
+
+    Raises:
+        ProblemError: nothing is named, or no task (the nearest is named).
+    """
+    if given is None:
+        return None
+    names = given.split(",") if isinstance(given, str) else given
+    tasks = tuple(name.strip() for name in names if name.strip())
+    if not tasks:
+        raise ProblemError(f"tasks: name some of {', '.join(TASKS)}, with commas between")
+    for task in tasks:
+        if task not in TASKS:
+            near = nearest(task, TASKS)
+            raise ProblemError(f"unknown task {task!r}{near} Tasks: {', '.join(TASKS)}")
+    return tasks
 
 
 def _agent(options: OptimizeOptions) -> StepAgent | None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import go_rl
-from go_rl.api import PartitionOptions, problem_for
+from go_rl.api import problem_for
 from go_rl.core import (
     GraphBuilder,
     Node,
@@ -24,6 +24,8 @@ from go_rl.core import (
 )
 from go_rl.core import check_plan as judge
 from go_rl.cost import ProblemOptions, make_problem
+from go_rl.joint import step_problem
+from go_rl.options import PartitionOptions
 from go_rl.readers import save_graph
 
 QUICK = {"method": "greedy", "samples": 10}
@@ -144,3 +146,33 @@ def test_bad_options(graph, options, error, message):
 def test_the_default_budget_is_seconds():
     assert PartitionOptions().budget.seconds == 20.0
     assert PartitionOptions(samples=5).budget.seconds is None
+
+
+@pytest.mark.parametrize(
+    "tasks", ["placement, fusion", ("placement", "fusion"), ["placement", "fusion"]]
+)
+def test_tasks_are_named_in_any_form(graph, tasks):
+    problem = step_problem(graph, "p100x2", tasks)
+    assert problem.tasks == ("placement", "fusion")
+
+
+@pytest.mark.parametrize(
+    ("tasks", "message"),
+    [
+        ("placement,fusoin", r"unknown task 'fusoin'; did you mean 'fusion'\?"),
+        (("schedul",), r"unknown task 'schedul'; did you mean 'schedule'\?"),
+        (" , ", "name some of placement, schedule, fusion"),
+        ((), "name some of placement, schedule, fusion"),
+        ("fusion,fusion", "named twice"),
+    ],
+)
+def test_bad_tasks(graph, tasks, message):
+    with pytest.raises(ProblemError, match=message):
+        go_rl.optimize(graph, "p100x2", tasks, method="default", samples=1)
+
+
+def test_unknown_options_of_optimize(graph):
+    with pytest.raises(
+        SearchError, match=r"optimize has no option 'secnds'; did you mean 'seconds"
+    ):
+        go_rl.optimize(graph, "p100x2", secnds=1)

@@ -8,11 +8,10 @@ from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
 import tyro
 
-from go_rl.api import PartitionOptions
 from go_rl.core import GoRLError, ReadError
 from go_rl.core.errors import nearest
-from go_rl.joint import OptimizeOptions
-from go_rl.policy.names import DEFAULT_WEIGHTS
+from go_rl.options import OptimizeOptions, PartitionOptions
+from go_rl.policy.names import DEFAULT_STEP_WEIGHTS, DEFAULT_WEIGHTS
 from go_rl.train.config import FineTuneConfig, StepTrainConfig, TrainConfig
 
 T = TypeVar("T")
@@ -96,7 +95,9 @@ class TrainStep:
 
     out: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="DIR")]
     """Folder of the run: checkpoints, log.jsonl, tensorboard, weights.npz."""
-    training: StepTrainConfig = field(default_factory=StepTrainConfig)
+    training: Annotated[StepTrainConfig, tyro.conf.arg(name="")] = field(
+        default_factory=StepTrainConfig
+    )
 
 
 @dataclass(frozen=True)
@@ -134,6 +135,29 @@ class FineTune:
     learner: FineTuneConfig = field(default_factory=FineTuneConfig)
     out: Annotated[str | None, tyro.conf.arg(metavar="DIR")] = None
     """Folder for the plan, tables, figures and weights.npz. Default: out/MODEL."""
+
+
+@dataclass(frozen=True)
+class FineTuneStep:
+    """Go on training a step policy on one model; keep the best plan and the weights."""
+
+    source: Model
+    package: Annotated[str | None, tyro.conf.arg(metavar="NAME|FILE")] = None
+    """Hardware with fully connected devices: a preset (go-rl package list) or a JSON file.
+    Default: p100x4."""
+    tasks: Annotated[str | None, tyro.conf.arg(metavar="TASK,TASK")] = None
+    """Some of placement,schedule,fusion. Default: all that make sense."""
+    memory: Literal["on", "off"] = "on"
+    """Must weights and live tensors fit?"""
+    samples: int = 200
+    """Plans to learn from."""
+    weights: Annotated[str, tyro.conf.arg(metavar="NAME|FILE")] = DEFAULT_STEP_WEIGHTS
+    """Where to start: shipped weights, or a file that go-rl train-step or finetune-step wrote."""
+    seed: int = 0
+    """Of all randomness."""
+    learner: FineTuneConfig = field(default_factory=FineTuneConfig)
+    out: Annotated[str | None, tyro.conf.arg(metavar="DIR")] = None
+    """Folder for the plan, timeline, tables, figures and weights.npz. Default: out/MODEL."""
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,19 @@
-"""``go-rl finetune``: train a policy on one model; a plan, and weights for its relatives."""
+"""``go-rl finetune``, ``finetune-step``: train a policy on one model; a plan, and weights for its
+relatives."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from go_rl.api import fine_tune
-from go_rl.cli.configuration import FineTune, to_json
+from go_rl.cli.configuration import FineTune, FineTuneStep, to_json
 from go_rl.cli.console import console, working
 from go_rl.cli.exit_codes import FAILED_SEARCH, OK
 from go_rl.cli.partition import judge, output_folder, print_result, read
+from go_rl.core import OpGraph
+from go_rl.joint import fine_tune_step
 from go_rl.report.plan_folder import write_plan_folder
 from go_rl.report.tables import rows
 
@@ -18,10 +23,9 @@ WEIGHTS_FILE = "weights.npz"
 
 def run_finetune(config: FineTune) -> int:
     """Run the command; returns the exit code."""
-    with working(f"reading {config.source.model}") as report:
-        graph = read(config.source)
-        report(f"preparing {graph.num_nodes:,} operators")
-        result, weights = fine_tune(
+
+    def learn(graph: OpGraph, report: Callable[[str], None]) -> Any:
+        return fine_tune(
             graph,
             config.package,
             memory={"auto": None, "on": True, "off": False}[config.memory],
@@ -33,16 +37,53 @@ def run_finetune(config: FineTune) -> int:
             weights=config.weights,
             seed=config.seed,
         )
+
+    from go_rl.policy.weights import save_weights
+
+    return _run(config, learn, save_weights, "partition")
+
+
+def run_finetune_step(config: FineTuneStep) -> int:
+    """Run ``go-rl finetune-step``; returns the exit code."""
+
+    def learn(graph: OpGraph, report: Callable[[str], None]) -> Any:
+        return fine_tune_step(
+            graph,
+            config.package,
+            config.tasks,
+            memory=config.memory == "on",
+            samples=config.samples,
+            config=config.learner,
+            report=report,
+            weights=config.weights,
+            seed=config.seed,
+        )
+
+    from go_rl.policy.step_weights import save_step_weights
+
+    return _run(config, learn, save_step_weights, "optimize")
+
+
+def _run(
+    config: FineTune | FineTuneStep,
+    learn: Callable[[OpGraph, Callable[[str], None]], Any],
+    save: Callable[[Any, Path], None],
+    command: str,
+) -> int:
+    """Learn on the model, write its folder and say so; ``command`` takes the weights."""
+    with working(f"reading {config.source.model}") as report:
+        graph = read(config.source)
+        report(f"preparing {graph.num_nodes:,} operators")
+        result, weights = learn(graph, report)
         judge(result)
         folder = output_folder(config.out, graph)
         report("drawing figures")
         written = write_plan_folder(folder, result, to_json(config))
-        from go_rl.policy.weights import save_weights
-
-        save_weights(weights, folder / WEIGHTS_FILE)
-    out = console()
+        save(weights, folder / WEIGHTS_FILE)
+    out, path = console(), folder / WEIGHTS_FILE
     print_result(out, result, rows(result.plans, result.bound))
     names = ", ".join((*written, WEIGHTS_FILE))
     out.print(f"written to {folder}: {names}", markup=False, soft_wrap=True)
-    out.print(f"use the weights: --weights {Path(folder) / WEIGHTS_FILE}", soft_wrap=True)
+    hint = f"use the weights: go-rl {command} MODEL --weights {path}"
+    out.print(hint, markup=False, soft_wrap=True)
     return OK if result.best.evaluation.status.ok else FAILED_SEARCH

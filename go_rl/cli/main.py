@@ -15,6 +15,7 @@ from go_rl.cli.configuration import (
     Check,
     Evaluate,
     FineTune,
+    FineTuneStep,
     Graph,
     Optimize,
     PackageList,
@@ -30,23 +31,25 @@ from go_rl.cli.exit_codes import BAD_INPUT, INTERRUPTED, OK
 from go_rl.core import GoRLError
 
 Subcommand = tyro.conf.subcommand
+Plain = tyro.conf.OmitArgPrefixes
 PackageCommand = (
     Annotated[PackageList, Subcommand("list")] | Annotated[PackageShow, Subcommand("show")]
 )
 ZooCommand = Annotated[ZooList, Subcommand("list")] | Annotated[ZooShow, Subcommand("show")]
 Command = (
-    Annotated[Partition, Subcommand("partition")]
-    | Annotated[Optimize, Subcommand("optimize")]
-    | Annotated[FineTune, Subcommand("finetune")]
-    | Annotated[Train, Subcommand("train")]
+    Annotated[Partition, Subcommand("partition"), Plain]
+    | Annotated[Optimize, Subcommand("optimize"), Plain]
+    | Annotated[FineTune, Subcommand("finetune"), Plain]
+    | Annotated[FineTuneStep, Subcommand("finetune-step"), Plain]
+    | Annotated[Train, Subcommand("train"), Plain]
     | Annotated[TrainStep, Subcommand("train-step")]
-    | Annotated[Evaluate, Subcommand("evaluate")]
-    | Annotated[Check, Subcommand("check")]
-    | Annotated[Graph, Subcommand("graph")]
+    | Annotated[Evaluate, Subcommand("evaluate"), Plain]
+    | Annotated[Check, Subcommand("check"), Plain]
+    | Annotated[Graph, Subcommand("graph"), Plain]
     | Annotated[PackageCommand, Subcommand("package", description="Hardware presets.")]
     | Annotated[ZooCommand, Subcommand("zoo", description="Frozen graphs of real networks.")]
 )
-STYLE = (tyro.conf.OmitArgPrefixes, tyro.conf.FlagCreatePairsOff)
+STYLE = (tyro.conf.FlagCreatePairsOff,)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -104,6 +107,10 @@ def _run(command: object) -> int:
         from go_rl.cli.finetune import run_finetune
 
         return run_finetune(command)
+    if isinstance(command, FineTuneStep):
+        from go_rl.cli.finetune import run_finetune_step
+
+        return run_finetune_step(command)
     if isinstance(command, Train):
         from go_rl.cli.train import run_train
 

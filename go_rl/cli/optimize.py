@@ -7,7 +7,6 @@ from dataclasses import asdict
 from go_rl.cli.configuration import Optimize, to_json
 from go_rl.cli.console import working
 from go_rl.cli.partition import finish, read
-from go_rl.core import ProblemError
 
 
 def run_optimize(config: Optimize) -> int:
@@ -20,24 +19,10 @@ def run_optimize(config: Optimize) -> int:
         result = optimize(
             graph,
             config.package,
-            named_tasks(config.tasks),
+            config.tasks,
             memory=config.memory == "on",
             report=report,
             **asdict(config.search),
         )
         outcome = finish(result, graph, (config.out, config.json, to_json(config)), report)
     return outcome()
-
-
-def named_tasks(text: str | None) -> tuple[str, ...] | None:
-    """Return the tasks in ``placement,schedule,fusion``; None: all that make sense.
-
-    Raises:
-        ProblemError: nothing is named.
-    """
-    if text is None:
-        return None
-    names = tuple(name.strip() for name in text.split(",") if name.strip())
-    if not names:
-        raise ProblemError("--tasks: name some of placement, schedule, fusion, with commas between")
-    return names

@@ -1,9 +1,11 @@
-"""``go-rl train``: pretrain a policy on the zoo, resuming what was interrupted."""
+"""``go-rl train``, ``train-step``: pretrain a policy on the zoo, resuming what was interrupted."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from go_rl.cli.configuration import Train, TrainStep
 from go_rl.cli.console import console, counting
@@ -13,6 +15,8 @@ from go_rl.train.config import StepTrainConfig, TrainConfig
 
 CONFIG_FILE = "config.json"
 """The configuration of a run, in its folder."""
+CHECKPOINTS = "checkpoints"
+"""Where the run keeps them, in its folder."""
 
 
 def run_train(config: Train) -> int:
@@ -22,7 +26,7 @@ def run_train(config: Train) -> int:
     from go_rl.train.pretrain import WEIGHTS_FILE, pretrain
     from go_rl.train.workers import collector
 
-    _write(training, folder)
+    _begin(training, folder)
     with counting(f"training {training.name}", training.updates) as advance:
         weights = pretrain(training, folder, advance, collector(config.workers))
     _say(weights.card["validation"], folder / WEIGHTS_FILE, "partition")
@@ -34,14 +38,14 @@ def run_train_step(config: TrainStep) -> int:
     from go_rl.train.step_pretrain import WEIGHTS_FILE, pretrain_step
 
     folder, training = Path(config.out), config.training
-    _write(training, folder)
+    _begin(training, folder)
     with counting(f"training {training.name}", training.updates) as advance:
         weights = pretrain_step(training, folder, advance)
     _say(weights.card["validation"], folder / WEIGHTS_FILE, "optimize")
     return OK
 
 
-def _say(curve: list[list[float]], path: Path, command: str) -> None:
+def _say(curve: Sequence[Any], path: Path, command: str) -> None:
     out = console()
     if curve:
         step, score = max(curve, key=lambda point: point[1])
@@ -62,8 +66,14 @@ def _read(path: Path) -> TrainConfig:
     return TrainConfig.from_mapping(document)
 
 
-def _write(training: TrainConfig | StepTrainConfig, folder: Path) -> None:
+def _begin(training: TrainConfig | StepTrainConfig, folder: Path) -> None:
+    """Write the configuration, unless the folder holds a run.
+
+    A run with a checkpoint is resumed or refused by the trainer, and has its file already.
+    """
     path = folder / CONFIG_FILE
+    if path.exists() and any(p.name.isdecimal() for p in (folder / CHECKPOINTS).glob("*")):
+        return
     try:
         folder.mkdir(parents=True, exist_ok=True)
         aside = path.with_name(f".{path.name}.part")

@@ -123,6 +123,17 @@ def test_version(command):
     assert command("--version").out == f"go-rl {version('go_rl')}\n"
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["partition", "optimize", "finetune", "finetune-step", "train", "train-step", "evaluate",
+     "check", "graph", "package list", "package show", "zoo list", "zoo show"],
+)  # fmt: skip
+def test_every_command_explains_itself(command, name):
+    found = command(*name.split(), "--help")
+    assert (found.code, found.err) == (0, "")
+    assert f"usage: go-rl {name}" in found.out
+
+
 def test_help_names_every_flag(command):
     found = command("partition", "--help")
     assert found.code == 0

@@ -1,0 +1,88 @@
+"""``go-rl train`` and ``train-step``: the configuration in the folder of a run."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from policy.tiny import TINY, tiny_agent
+from train.toys import CONFIG, toy_zoo
+
+from go_rl.policy.step_agent import new_step_agent
+from go_rl.train.baseline import RunningBaseline
+from go_rl.train.checkpoints import Checkpoints, TrainState
+from go_rl.train.config import StepTrainConfig
+from go_rl.train.ppo import new_learner
+
+STEP = StepTrainConfig(policy=TINY, updates=4)
+TINY_FLAGS = [
+    text
+    for name, value in asdict(TINY).items()
+    if value != asdict(StepTrainConfig().policy)[name]
+    for text in (f"--policy.{name.replace('_', '-')}", value)
+]
+
+
+def finished_run(folder: Path, config, agent) -> None:
+    """A run of four updates that is over, as its command leaves it."""
+    learner = new_learner(agent.params, config.ppo)
+    state = TrainState(4, learner, RunningBaseline(), agent.params, 0.5, [(4, 0.5)])
+    checkpoints = Checkpoints(folder / "checkpoints")
+    checkpoints.save(state, config)
+    checkpoints.close()
+    (folder / "config.json").write_text(config.to_json() + "\n")
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """Every file of a folder."""
+    return {str(p): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """A run of ``go-rl train`` in the folder ``run``, and its configuration."""
+    toy_zoo(monkeypatch)
+    finished_run(tmp_path / "run", CONFIG, tiny_agent())
+    (tmp_path / "same.json").write_text(CONFIG.to_json())
+    (tmp_path / "other.json").write_text(replace(CONFIG, seed=1).to_json())
+    return tmp_path / "run"
+
+
+def test_a_run_of_another_configuration_is_refused_and_left_alone(command, run):
+    before = content(run)
+    found = command("train", run, "--config", "other.json")
+    assert found.code == 2
+    assert "was made with another configuration" in found.err
+    assert content(run) == before
+
+
+def test_the_same_configuration_goes_on(command, run):
+    found = command("train", run, "--config", "same.json")
+    assert found.code == 0, found.err
+    assert "best validation +0.5000 after 4 updates" in found.out
+    assert json.loads((run / "config.json").read_text())["seed"] == 0
+
+
+def test_a_step_run_of_another_configuration_is_refused_and_left_alone(command, tmp_path):
+    folder = tmp_path / "run"
+    finished_run(folder, STEP, new_step_agent(TINY, 0))
+    before = content(folder)
+    found = command("train-step", folder, "--updates", 4, "--seed", 1, *TINY_FLAGS)
+    assert found.code == 2, found.out
+    assert "was made with another configuration" in found.err
+    assert content(folder) == before
+
+
+def test_a_new_run_is_described_before_it_starts(command, tmp_path, monkeypatch):
+    def pretrain_step(config, folder, advance):
+        assert json.loads((folder / "config.json").read_text())["seed"] == 7
+        return SimpleNamespace(card={"validation": [[2, np.float64(-0.5)]]})
+
+    monkeypatch.setattr("go_rl.train.step_pretrain.pretrain_step", pretrain_step)
+    found = command("train-step", "new", "--seed", 7)
+    assert (found.code, found.err) == (0, "")
+    assert "go-rl optimize MODEL --weights new/weights.npz" in found.out
