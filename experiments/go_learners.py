@@ -1,0 +1,199 @@
+"""Other ways to learn the three tasks of a step than one policy for all of them at once.
+
+`GroupLearner` gives each group of tasks a policy of its own; every policy learns from the advantage
+of the whole plan. With one group it is `StepFineTuned`. `SequentialLearner` learns placement, then
+schedule, then fusion, each alone, with the best decisions of the tasks before frozen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from go_rl.core import TASKS, Budget, Plan, Problem, Progress
+from go_rl.envs.step_rewards import step_rewards
+from go_rl.policy.step_agent import StepActions, StepAgent
+from go_rl.policy.step_decisions import StepDecoder, step_decoder
+from go_rl.search.step_workspace import PricedSteps, StepIncumbent, step_workspace
+from go_rl.simulate.makespan import Decisions
+from go_rl.train.config import TOP, FineTuneConfig
+from go_rl.train.ppo import new_learner
+from go_rl.train.step_learning import StepFineTuned, top_advantage
+from go_rl.train.step_ppo import StepBatch, update_step
+
+ONE = FineTuneConfig(first=1, widen=1.0)
+"""How an untrained policy learns on a graph."""
+
+
+@dataclass(frozen=True, eq=False)
+class Policy:
+    """A policy and the tasks that it decides."""
+
+    tasks: tuple[str, ...]
+    agent: StepAgent
+
+
+class Search:
+    """A problem's workspace, the budget and the best plan so far."""
+
+    def __init__(self, problem: Problem, progress: Progress) -> None:
+        self.workspace, self.progress = step_workspace(problem), progress
+        self.incumbent = StepIncumbent(self.workspace, progress)
+
+    def offer(self, plans: Decisions) -> None:
+        """Price and count plans, unless no plan can exist."""
+        if not self.incumbent.hopeless:
+            self.incumbent.offer(self.workspace.price(plans))
+
+    def plan(self, name: str, seed: int) -> Plan:
+        """Return the best plan."""
+        return self.workspace.plan(self.incumbent, name, seed, self.progress)
+
+
+@dataclass(frozen=True, eq=False)
+class GroupLearner:
+    """`Optimizer`: the default plan, one batch of the policies as they came, then PPO."""
+
+    policies: tuple[Policy, ...]
+    """Disjoint tasks; tasks of none keep their default."""
+    config: FineTuneConfig = ONE
+    name: str = "groups"
+
+    def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
+        """Return the best plan seen; see `go_rl.core.Optimizer`."""
+        search = Search(problem, Progress(budget))
+        learn(self.policies, self.config, search.workspace.default, search, seed)
+        return search.plan(self.name, seed)
+
+
+@dataclass(frozen=True, eq=False)
+class SequentialLearner:
+    """`Optimizer`: a third of the samples for each task in turn, all others frozen.
+
+    Later tasks begin at their defaults. The curve holds the end only.
+    """
+
+    agent: StepAgent
+    """Where the learning of each task starts."""
+    config: FineTuneConfig = field(default_factory=FineTuneConfig)
+    name: str = "sequential"
+
+    def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
+        """Return the plan of the last task; see `go_rl.core.Optimizer`.
+
+        Raises:
+            ValueError: the budget counts no samples, or too few for a plan of each task.
+        """
+        if budget.samples is None or budget.samples < len(TASKS):
+            raise ValueError(f"a budget of at least {len(TASKS)} samples is needed, not {budget}")
+        search = Search(problem, Progress(budget))
+        third = Budget(samples=budget.samples // len(TASKS))
+        learner = StepFineTuned(self.agent, self.config)
+        placed = learner.optimize(restricted(problem, ("placement",)), third, seed)
+        scheduled = restricted(problem, ("schedule",), placed.device)
+        ordered = learner.optimize(scheduled, third, seed)
+        priority = None if ordered.priority is None else ordered.priority[None]
+        frozen = Decisions(placed.device[None], priority)
+        last = Budget(samples=budget.samples - 2 * (budget.samples // len(TASKS)))
+        final = self._fused(problem, frozen, last, seed)
+        search.progress.samples = budget.samples - 1
+        search.offer(final)
+        return search.plan(self.name, seed)
+
+    def _fused(self, problem: Problem, frozen: Decisions, budget: Budget, seed: int) -> Decisions:
+        pinned = restricted(problem, ("schedule", "fusion"), frozen.device[0])
+        search = Search(pinned, Progress(budget))
+        learn((Policy(("fusion",), self.agent),), self.config, frozen, search, seed)
+        return search.incumbent.plans
+
+
+def restricted(
+    problem: Problem, tasks: tuple[str, ...], device: np.ndarray | None = None
+) -> Problem:
+    """Return the problem with these tasks only; without placement nodes are pinned to ``device``
+    [N]."""
+    if "placement" in tasks or device is None:
+        return replace(problem, tasks=tasks)
+    return replace(problem, tasks=tasks, fixed=dict(enumerate(device.tolist())))
+
+
+def learn(
+    policies: Sequence[Policy],
+    config: FineTuneConfig,
+    start: Decisions,
+    search: Search,
+    seed: int,
+) -> tuple[Policy, ...]:
+    """Offer plans until the budget is spent, and return the policies as they are then.
+
+    Args:
+        policies: with disjoint tasks.
+        config: batch, learner and samples of the policies as they came.
+        start: one plan, which is offered first; its priorities hold where no policy schedules.
+        search: the problem, the budget and the best plan so far.
+        seed: the one seed.
+    """
+    incumbent, progress = search.incumbent, search.progress
+    search.offer(start)
+    if incumbent.hopeless:
+        return tuple(policies)
+    decoder = step_decoder(search.workspace)
+    learners = [new_learner(policy.agent.params, config.ppo) for policy in policies]
+    noise, key, rounds = np.ones(config.first, np.float32), seed, 0
+    noise[0] = 0.0
+    while not progress.spent and decoder.units.num_units:
+        actions = _drawn(policies, decoder, noise, key)
+        priced = _priced(decoder, actions, start)
+        incumbent.offer(priced, int(min(len(noise), progress.remaining_samples)))
+        if rounds and not progress.spent:
+            for i, policy in enumerate(policies):
+                batch = _batch(decoder, policy, config, actions, priced)
+                learners[i], _ = update_step(policy.agent.policy, config.ppo, learners[i], [batch])
+            policies = [
+                replace(p, agent=StepAgent(p.agent.config, learner.params))
+                for p, learner in zip(policies, learners, strict=True)
+            ]
+        key = int(np.random.SeedSequence((seed, rounds)).generate_state(1)[0])
+        noise, rounds = np.ones(config.batch, np.float32), rounds + 1
+    return tuple(policies)
+
+
+def _drawn(
+    policies: Sequence[Policy], decoder: StepDecoder, noise: np.ndarray, seed: int
+) -> StepActions:
+    """Decisions of all policies; the first draws what it would draw alone."""
+    found: StepActions = {}
+    for i, policy in enumerate(policies):
+        key = jax.random.key(seed % 2**32)
+        key = jax.random.fold_in(key, i) if i else key
+        encoded = policy.agent.encode(decoder.padded)
+        found |= policy.agent.draw(
+            decoder.padded, encoded, policy.tasks, key, noise, decoder.options
+        )
+    return found
+
+
+def _priced(decoder: StepDecoder, actions: StepActions, start: Decisions) -> PricedSteps:
+    plans = decoder.decisions(actions)
+    if start.priority is not None and plans.priority is None:
+        plans = replace(plans, priority=np.repeat(start.priority, len(plans.device), axis=0))
+    return decoder.workspace.price(plans)
+
+
+def _batch(
+    decoder: StepDecoder,
+    policy: Policy,
+    config: FineTuneConfig,
+    actions: StepActions,
+    priced: PricedSteps,
+) -> StepBatch:
+    """What a policy learns from; the advantage is the whole plan's."""
+    share = TOP[policy.agent.config.step_form] if config.top is None else config.top
+    gain = top_advantage(step_rewards(decoder.workspace, priced), share).astype(np.float32)
+    own = {task: actions[task] for task in policy.tasks}
+    padded = decoder.padded
+    return StepBatch(padded.graph, jnp.asarray(padded.real), own, jnp.asarray(gain))

@@ -1,0 +1,23 @@
+"""The fourteen rows of GO's table 2, as training graphs of the zoo on P100-class devices."""
+
+from __future__ import annotations
+
+ROWS = {
+    "RNNLM 2 layers": ("rnnlm-2-layers-training", 2),
+    "RNNLM 4 layers": ("rnnlm-4-layers-training", 4),
+    "RNNLM 8 layers": ("rnnlm-8-layers-training", 8),
+    "GNMT 2 layers": ("gnmt-2-layers-training", 2),
+    "GNMT 4 layers": ("gnmt-4-layers-training", 4),
+    "GNMT 8 layers": ("gnmt-8-layers-training", 8),
+    "Transformer-XL 2 layers": ("transformer-xl-2-layers-training", 2),
+    "Transformer-XL 4 layers": ("transformer-xl-4-layers-training", 4),
+    "Transformer-XL 8 layers": ("transformer-xl-8-layers-training", 8),
+    "Inception-v3 b32": ("inception-v3-b32-training", 2),
+    "Inception-v3 b64": ("inception-v3-b64-training", 2),
+    "AmoebaNet-D": ("amoebanet-d-6-192-training", 4),
+    "WaveNet 2x18": ("wavenet-2x18-training", 2),
+    "WaveNet 4x36": ("wavenet-4x36-training", 4),
+}
+"""Graph of the zoo and number of devices."""
+SEEN = ("Transformer-XL", "WaveNet", "AmoebaNet")
+"""Families of which training graphs were in the pretraining of the shipped weights."""

@@ -1,0 +1,117 @@
+"""The rival ways to learn, and stacks of passes: exact where they coincide with the library."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from policy.tiny import TINY
+from reference.step_problems import step_problem
+
+from go_rl.core import TASKS, Budget, OpKind, Problem, Progress, check_plan
+from go_rl.policy.step_agent import new_step_agent
+from go_rl.train.config import FineTuneConfig
+from go_rl.train.step_learning import StepFineTuned
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
+
+from go_compositions import Compiler, Composed
+from go_learners import GroupLearner, Policy, Search, SequentialLearner, learn, restricted
+
+SMALL = FineTuneConfig(batch=6, first=6)
+"""Equal batches: nothing is compiled twice."""
+ATOM = replace(TINY, sage_layers=0, attention_layers=0, iterations=1)
+"""Compiles fast."""
+
+
+@pytest.fixture(scope="module")
+def agent():
+    return new_step_agent(ATOM, 0)
+
+
+def branches(tasks: tuple[str, ...] = TASKS) -> Problem:
+    """Node 0 feeds two chains, 1 2 3 and 4 5 6, of products and what may join them; 7 reads both.
+
+    Every tensor is of one byte, which takes half a second on a link."""
+    kinds = [OpKind.MATMUL, *(OpKind.MATMUL, OpKind.ELEMENTWISE, OpKind.MOVEMENT) * 2, OpKind.OTHER]
+    pairs = [(0, 1), (1, 2), (2, 3), (0, 4), (4, 5), (5, 6), (3, 7), (6, 7)]
+    edges = [(u, v, 1.0) for u, v in pairs]
+    seconds = [1.0, 3.0, 1.0, 1.0, 3.0, 1.0, 1.0, 1.0]
+    return step_problem(seconds, edges, 2, kinds=kinds, bandwidth=2.0, tasks=tasks)
+
+
+def test_one_policy_for_all_is_the_librarys_own(agent):
+    problem, budget = branches(("placement",)), Budget(samples=27)
+    mine = GroupLearner((Policy(("placement",), agent),), SMALL).optimize(problem, budget, 5)
+    own = StepFineTuned(agent, SMALL).optimize(problem, budget, 5)
+    assert [(c.samples, c.seconds_per_step) for c in mine.curve] == [
+        (c.samples, c.seconds_per_step) for c in own.curve
+    ]
+    np.testing.assert_array_equal(mine.device, own.device)
+
+
+def test_separate_policies_count_samples_and_learn_each_its_own_task(agent):
+    problem = branches()
+    policies = tuple(Policy((task,), agent) for task in TASKS)
+    search = Search(problem, Progress(Budget(samples=30)))
+    after = learn(policies, SMALL, search.workspace.default, search, 0)
+    plan = search.plan("separate", 0)
+    assert plan.samples == 30
+    assert check_plan(plan, problem).ok
+    for before, now in zip(policies, after, strict=True):
+        for task in TASKS:
+            was, is_ = (p.agent.params["params"][f"decoders_{task}"] for p in (before, now))
+            moved = any(
+                not np.array_equal(a, b)
+                for a, b in zip(jax.tree.leaves(was), jax.tree.leaves(is_), strict=True)
+            )
+            assert moved == (task in now.tasks)
+
+
+def test_tasks_in_turn_keep_what_was_found_before(agent):
+    problem = branches()
+    learner = SequentialLearner(agent, SMALL)
+    plan = learner.optimize(problem, Budget(samples=31), 0)
+    assert plan.samples == 31
+    assert check_plan(plan, problem).ok
+    first = StepFineTuned(agent, SMALL).optimize(
+        restricted(problem, ("placement",)), Budget(samples=10), 0
+    )
+    np.testing.assert_array_equal(plan.device, first.device)
+    second = StepFineTuned(agent, SMALL).optimize(
+        restricted(problem, ("schedule",), first.device), Budget(samples=10), 0
+    )
+    assert plan.value <= second.value <= first.value
+    if second.priority is not None:
+        np.testing.assert_array_equal(plan.priority, second.priority)
+    with pytest.raises(ValueError, match="at least 3 samples"):
+        learner.optimize(problem, Budget(seconds=1.0), 0)
+
+
+def test_without_a_task_a_stack_keeps_its_default():
+    """One device, in order, unfused: twelve seconds. Fusing saves nothing, for kernels cost what
+    their nodes cost together; two devices run the branches side by side."""
+    budget = Budget(samples=16)
+    alone = restricted(branches(), ("schedule",), np.zeros(8, np.int64))
+    assert Compiler().optimize(alone, budget, 0).value == 12.0
+    assert Compiler().optimize(alone, budget, 0).fusion_group is None
+    fused = restricted(branches(), ("fusion",), np.zeros(8, np.int64))
+    plan = Compiler().optimize(fused, budget, 0)
+    assert plan.priority is None
+    assert plan.fusion_group.tolist() == [0, 1, 1, 1, 4, 4, 4, 7]
+    assert plan.samples == 1
+
+
+def test_the_best_stack_is_no_worse_than_any():
+    problem = branches()
+    best = Composed().optimize(problem, Budget(samples=16), 0)
+    assert best.samples == 16
+    assert check_plan(best, problem).ok
+    # 0, half a second for its tensor, 1.5 to 6.5 on the other device, whose 7 then follows at once.
+    assert best.value == 7.5
+    assert best.value <= Compiler().optimize(problem, Budget(samples=1), 0).value
+    assert Composed().optimize(problem, Budget(samples=3), 0).samples == 3
