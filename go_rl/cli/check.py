@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from go_rl.api import problem_of
@@ -45,5 +46,7 @@ def _print(verdict: Verdict, plan: Plan) -> None:
     for violation in verdict.violations:
         out.print(f"{violation.rule}: {violation.message}", markup=False, soft_wrap=True)
     if verdict.ok:
-        bound = f"proven bound {plan.bound:.6g} s, gap {100 * plan.gap:.2f} %"
+        bound = "no bound was proved"
+        if math.isfinite(plan.gap):
+            bound = f"proven bound {plan.bound:.6g} s, gap {100 * plan.gap:.2f} %"
         out.print(f"{verdict.value:.6g} s a step, {bound}", markup=False)

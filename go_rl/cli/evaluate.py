@@ -9,6 +9,7 @@ from rich.table import Table
 from go_rl.cli.configuration import Evaluate
 from go_rl.cli.console import console, counting
 from go_rl.cli.exit_codes import OK
+from go_rl.cli.partition import check_folder
 from go_rl.core import TrainingError
 from go_rl.report.comparison import FILES, write_comparison
 from go_rl.report.comparison_tables import samples_cells
@@ -23,8 +24,7 @@ DEFAULT_SAMPLES = 200
 def run_evaluate(config: Evaluate) -> int:
     """Run the command; returns the exit code."""
     chosen, folder = _chosen(config), Path(config.out)
-    if folder.exists() and not folder.is_dir():
-        raise TrainingError(f"{folder}: cannot be written (it is a file); --out names a folder")
+    check_folder(folder)
     from go_rl.train.evaluate import evaluate, number_of_runs
     from go_rl.train.summary import settings, summarise
 

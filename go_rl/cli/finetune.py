@@ -73,10 +73,10 @@ def _run(
     """Learn on the model, write its folder and say so; ``command`` takes the weights."""
     with working(f"reading {config.source.model}") as report:
         graph = read(config.source)
+        folder = output_folder(config.out, graph)
         report(f"preparing {graph.num_nodes:,} operators")
         result, weights = learn(graph, report)
         judge(result)
-        folder = output_folder(config.out, graph)
         report("drawing figures")
         written = write_plan_folder(folder, result, to_json(config))
         save(weights, folder / WEIGHTS_FILE)

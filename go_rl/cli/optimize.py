@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from go_rl.cli.configuration import Optimize, to_json
+from go_rl.cli.configuration import Optimize
 from go_rl.cli.console import working
-from go_rl.cli.partition import finish, read
+from go_rl.cli.partition import finish, plan_folder, read
 
 
 def run_optimize(config: Optimize) -> int:
@@ -15,6 +15,7 @@ def run_optimize(config: Optimize) -> int:
 
     with working(f"reading {config.source.model}") as report:
         graph = read(config.source)
+        folder = plan_folder(config, graph)
         report(f"preparing {graph.num_nodes:,} operators")
         result = optimize(
             graph,
@@ -24,5 +25,5 @@ def run_optimize(config: Optimize) -> int:
             report=report,
             **asdict(config.search),
         )
-        outcome = finish(result, graph, (config.out, config.json, to_json(config)), report)
+        outcome = finish(result, folder, config, report)
     return outcome()

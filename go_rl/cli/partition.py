@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from go_rl.api import load, partition
-from go_rl.cli.configuration import Model, Partition, to_json
+from go_rl.cli.configuration import Model, Optimize, Partition, to_json
 from go_rl.cli.console import console, print_json, working
 from go_rl.cli.exit_codes import FAILED_SEARCH, OK
 from go_rl.core import OpGraph, Plan, PlanError, check_plan
@@ -27,33 +28,29 @@ def run_partition(config: Partition) -> int:
     """Run the command; returns the exit code."""
     with working(f"reading {config.source.model}") as report:
         graph = read(config.source)
+        folder = plan_folder(config, graph)
         result = _search(config, graph, report)
-        outcome = finish(result, graph, (config.out, config.json, to_json(config)), report)
+        outcome = finish(result, folder, config, report)
     return outcome()
 
 
 def finish(
     result: Result,
-    graph: OpGraph,
-    asked: tuple[str | None, bool, dict[str, Any]],
+    folder: Path | None,
+    config: Partition | Optimize,
     report: Callable[[str], None],
 ) -> Callable[[], int]:
     """Judge the best plan and write its folder; return what prints the result and gives the exit
-    code, once the progress display is gone.
-
-    ``asked``: the folder or None, whether JSON is printed, and the command's configuration.
-    """
-    out, as_json, document = asked
+    code, once the progress display is gone."""
     judge(result)
     table = rows(result.plans, result.bound)
-    folder = None if as_json and out is None else output_folder(out, graph)
     written: tuple[str, ...] = ()
     if folder is not None:
         report("drawing figures")
-        written = write_plan_folder(folder, result, document)
+        written = write_plan_folder(folder, result, to_json(config))
 
     def say() -> int:
-        if as_json:
+        if config.json:
             print_json({"table": json_rows(table), "plan": result.best.to_json()})
         else:
             print_result(console(), result, table)
@@ -91,11 +88,34 @@ def judge(result: Result) -> None:
         )
 
 
+def plan_folder(config: Partition | Optimize, graph: OpGraph) -> Path | None:
+    """Return the folder for the plan; None: nothing is written, as ``--json`` alone asks.
+
+    Raises:
+        PlanError: see `output_folder`.
+    """
+    return None if config.json and config.out is None else output_folder(config.out, graph)
+
+
 def output_folder(chosen: str | None, graph: OpGraph) -> Path:
-    """Return the folder that the user chose, else ``out/`` and the graph's name."""
-    if chosen is not None:
-        return Path(chosen)
-    return Path("out") / (re.sub(r"[^\w.-]+", "_", graph.name).strip(".") or "model")
+    """Return the folder that the user chose, else ``out/`` and the graph's name.
+
+    Raises:
+        PlanError: see `check_folder`.
+    """
+    named = re.sub(r"[^\w.-]+", "_", graph.name).strip(".") or "model"
+    folder = Path("out") / named if chosen is None else Path(chosen)
+    check_folder(folder)
+    return folder
+
+
+def check_folder(folder: Path) -> None:
+    """Raise a `PlanError` where a file is in the way: better now than after the search."""
+    for place in (folder, *folder.parents):
+        if os.path.exists(place) and not os.path.isdir(place):
+            raise PlanError(
+                f"{folder}: cannot be written ({place} is a file); --out names a folder"
+            )
 
 
 def print_result(out: Console, result: Result, table: list[Row]) -> None:

@@ -23,6 +23,7 @@ def test_the_folder_holds_plan_timeline_and_figures(command, tmp_path):
     assert plan.objective == "makespan"
     checked = command("check", folder / "plan.json", MODEL)
     assert checked.code == 0, checked.err
+    assert "a step, no bound was proved" in checked.out
 
 
 def test_one_json_document_with_improvements_over_the_default(command):
@@ -61,6 +62,15 @@ def test_bad_input_is_one_clear_error(command, arguments, message):
     found = command("optimize", MODEL, *arguments)
     assert found.code == 2
     assert message in " ".join(found.err.split())
+
+
+def test_a_file_in_the_way_is_found_before_the_search(command, tmp_path, monkeypatch):
+    (tmp_path / "taken").write_text("words")
+    monkeypatch.setattr("go_rl.joint.optimize", lambda *a, **k: pytest.fail("it searched"))
+    for out in ("taken", "taken/inside"):
+        found = command("optimize", MODEL, "--out", out)
+        assert found.code == 2
+        assert f"{out}: cannot be written (taken is a file)" in found.err
 
 
 def test_memory_that_no_placement_can_satisfy_names_the_tensors(command, tmp_path):
