@@ -257,6 +257,8 @@ class StepTrainConfig:
     top: float | None = None
     """Share of these that teach: the best; 1: all, against their mean. None: as `TOP` has it for
     the policy's form."""
+    elites: EliteConfig = field(default_factory=EliteConfig)
+    """What comes before: imitation of searches."""
     ppo: PPOConfig = field(
         default_factory=lambda: PPOConfig(
             learning_rate=5e-4, epochs=2, order_entropy=5e-3, decay_updates=160

@@ -1,0 +1,94 @@
+"""The problems that a step policy is pretrained on."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import product
+
+import numpy as np
+
+from go_rl.core import TASKS, Objective, TrainingError, package
+from go_rl.cost import ProblemOptions, make_problem
+from go_rl.envs.step_rewards import step_rewards
+from go_rl.policy.step_agent import StepAgent
+from go_rl.policy.step_decisions import StepDecoder
+from go_rl.policy.step_search import draw_steps
+from go_rl.search.step_workspace import StepWorkspace
+from go_rl.train.config import StepTrainConfig
+from go_rl.zoo import zoo_entry, zoo_graph, zoo_names
+
+VALIDATION_SEED = 1_000_000_007
+VALIDATION_SAMPLES = 16
+KEPT = 256
+"""Problems whose units stay in memory."""
+TAUGHT_TASKS: tuple[tuple[str, ...], ...] = (("placement",), TASKS)
+"""Sets of tasks that searches teach."""
+
+ProblemKey = tuple[str, str, tuple[str, ...]]
+"""Graph of the zoo, package and tasks."""
+
+
+class StepProblems:
+    """All problems of a run; units are built when a problem is first drawn."""
+
+    def __init__(self, config: StepTrainConfig) -> None:
+        self.config = config
+        self.train = _small(config.split, config.max_nodes)
+        self.validation = list(config.further)
+        if config.validation is not None:
+            self.validation = _small(config.validation, config.max_nodes)
+        if not self.train or not self.validation:
+            raise TrainingError(
+                f"train: no graph of split {config.split!r} or for validation has at most "
+                f"max_nodes={config.max_nodes} nodes; raise max_nodes"
+            )
+        self.decoder = lru_cache(KEPT)(step_problem_decoder)
+
+    def draw(self, step: int) -> list[StepDecoder]:
+        """Return the problems of one update; the same step gives the same problems."""
+        config, rng = self.config, np.random.default_rng((self.config.seed, step))
+
+        def one() -> StepDecoder:
+            further = bool(config.further) and rng.random() < config.further_share
+            names = config.further if further else self.train
+            name = names[int(rng.integers(len(names)))]
+            hardware = config.packages[int(rng.integers(len(config.packages)))]
+            tasks = config.tasks[int(rng.integers(len(config.tasks)))]
+            return self.decoder(name, hardware, tasks)
+
+        return [one() for _ in range(config.graphs)]
+
+    def taught(self) -> list[ProblemKey]:
+        """Return the problems that searches teach: every further graph on every package, every
+        other graph on one, the sets of tasks in turn."""
+        keys: list[ProblemKey] = list(
+            product(self.config.further, self.config.packages, TAUGHT_TASKS)
+        )
+        for i, name in enumerate(self.train):
+            hardware = self.config.packages[i % len(self.config.packages)]
+            keys.append((name, hardware, TAUGHT_TASKS[i % len(TAUGHT_TASKS)]))
+        return keys
+
+    def validate(self, agent: StepAgent) -> float:
+        """Return the mean over the validation problems of the best reward of a batch."""
+        scores = []
+        for name in self.validation:
+            for hardware in self.config.validation_packages:
+                for tasks in dict.fromkeys(self.config.tasks):
+                    decoder = self.decoder(name, hardware, tasks)
+                    noise = np.ones(VALIDATION_SAMPLES, np.float32)
+                    priced = draw_steps(agent, decoder, noise, VALIDATION_SEED)
+                    reward = step_rewards(decoder.workspace, priced)
+                    scores.append(reward.max())
+        return float(np.mean(scores))
+
+
+def step_problem_decoder(name: str, hardware: str, tasks: tuple[str, ...]) -> StepDecoder:
+    """Return a problem with its units."""
+    options = ProblemOptions(objective=Objective.MAKESPAN, tasks=tasks)
+    problem = make_problem(zoo_graph(name), package(hardware), options)
+    return StepDecoder(StepWorkspace(problem))
+
+
+def _small(split: str, max_nodes: int) -> list[str]:
+    return [name for name in zoo_names(split) if zoo_entry(name).nodes <= max_nodes]

@@ -1,0 +1,108 @@
+"""Teaching: searches on the training problems, then a policy that imitates them; resumable.
+
+The searches of a run stay in its folder, one file a problem, and are not made again; nor is the
+imitation once it is done.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from go_rl.core import CheckpointError
+from go_rl.core.plan import write_text
+from go_rl.policy.step_agent import StepAgent
+from go_rl.policy.step_weights import StepWeights, load_step_weights, save_step_weights
+from go_rl.train.config import EliteConfig, StepTrainConfig
+from go_rl.train.elites import Elites, find_elites
+from go_rl.train.imitation import Imitator, imitate, lesson, transformation
+from go_rl.train.step_ppo import StepBatch
+from go_rl.train.step_problems import ProblemKey, StepProblems, step_problem_decoder
+
+ELITES = "elites"
+"""Folder of the searches."""
+CONFIG_FILE = "config.json"
+"""What the searches were made for."""
+TAUGHT_FILE = "taught.npz"
+"""The policy after imitation."""
+Report = Callable[[str], None]
+
+
+def taught_agent(
+    agent: StepAgent, problems: StepProblems, folder: Path, report: Report
+) -> StepAgent:
+    """Return the agent after it imitated searches on all problems.
+
+    Args:
+        agent: where imitation starts, and what the searches draw from.
+        problems: what is taught, and how (`EliteConfig`).
+        folder: of the run; searches and the policy are kept there.
+        report: is told a sentence at every problem and epoch.
+
+    Raises:
+        CheckpointError: a kept file is damaged, or the folder holds searches of another
+            configuration.
+    """
+    config, keys = problems.config.elites, problems.taught()
+    _claim(folder / ELITES / CONFIG_FILE, problems.config)
+    path = folder / TAUGHT_FILE
+    if path.exists():
+        return load_step_weights(path).agent
+    lessons = [
+        _lesson(agent, key, config, folder, lambda s, i=i: report(f"{i + 1}/{len(keys)} {s}"))
+        for i, key in enumerate(keys)
+    ]
+    agent = _imitated(agent, [x for x in lessons if x is not None], config, report)
+    save_step_weights(StepWeights(agent, "taught", {"searches": len(lessons)}), path)
+    return agent
+
+
+def _claim(path: Path, config: StepTrainConfig) -> None:
+    """Leave a copy of the configuration, or compare with the one that is there."""
+    text = config.to_json()
+    if not path.exists():
+        write_text(path, text)
+    elif path.read_text(encoding="utf-8") != text:
+        raise CheckpointError(
+            f"{path.parent.parent}: holds searches of another configuration ({path}); continue "
+            "with that one, or use another folder"
+        )
+
+
+def _lesson(
+    agent: StepAgent, key: ProblemKey, config: EliteConfig, folder: Path, report: Report
+) -> StepBatch | None:
+    """One problem's search, made now or before; None where there is nothing to decide."""
+    name, hardware, tasks = key
+    path = folder / ELITES / f"{name}--{hardware}--{'+'.join(tasks)}.npz"
+    decoder = step_problem_decoder(name, hardware, tasks)
+    if not decoder.units.num_units:
+        return None
+    if not path.exists():
+        find_elites(agent, decoder, config, zlib.crc32(path.name.encode())).save(path)
+        report(f"searched {path.stem}")
+    elites = Elites.load(path)
+    units = elites.actions[tasks[0]].scores.shape[-1]
+    if units != decoder.padded.real.shape[0]:
+        raise CheckpointError(
+            f"{path}: holds scores of {units} units, the problem has "
+            f"{decoder.padded.real.shape[0]}; it is of another version: delete it"
+        )
+    return lesson(decoder.padded, elites)
+
+
+def _imitated(
+    agent: StepAgent, lessons: list[StepBatch], config: EliteConfig, report: Report
+) -> StepAgent:
+    steps = config.epochs * len(lessons)
+    imitator = Imitator(agent.params, transformation(config, steps).init(agent.params))
+    for epoch in range(config.epochs):
+        losses = []
+        for i in np.random.default_rng(epoch).permutation(len(lessons)):
+            imitator, loss = imitate(agent.policy, config, steps, imitator, lessons[i])
+            losses.append(float(loss))
+        report(f"imitation {epoch + 1}/{config.epochs}: loss {np.mean(losses):.4f}")
+    return StepAgent(agent.config, imitator.params)
