@@ -1,7 +1,8 @@
 """Gymnasium environments, one for each task; importing this registers them.
 
 ``gymnasium.make("go_rl/Partition-v0", problem=problem)`` or ``graph="model.onnx",
-package="ring6", rules="strict"``; ``gymnasium.make_vec`` gives the form that prices a batch.
+package="ring6", rules="strict"``, where ``graph`` may also be ``"zoo:NAME"`` or a graph;
+``gymnasium.make_vec`` gives the form that prices a batch.
 ``go_rl/Placement-v0``, ``go_rl/Schedule-v0``, ``go_rl/Fusion-v0`` and ``go_rl/Joint-v0`` shorten
 the makespan on connected devices, such as ``package="p100x4"``.
 """
