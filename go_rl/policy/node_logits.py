@@ -24,6 +24,8 @@ DIGITS = (MAX_CHIPS - 1).bit_length()
 """Binary digits of a device's number."""
 LARGEST = 4.0
 """Features of devices are cut here."""
+SEEN_DEVICES, SEEN_LEVELS = 4, 3
+"""Features of `seen_devices` and `seen_levels`."""
 
 
 class DeviceLogits(nn.Module):
@@ -93,9 +95,6 @@ def _count(exists: Bool[Array, "K"]) -> Float[Array, ""]:
     return exists.astype(jnp.float32).sum()
 
 
-SEEN_DEVICES = 4
-
-
 def seen_devices(
     graph: jraph.GraphsTuple, device: Int[Array, "B U"] | None, exists: Bool[Array, "K"]
 ) -> Float[Array, "#B U K 4"]:
@@ -122,9 +121,6 @@ def seen_devices(
         neighbours(senders, receivers),
     ]
     return jnp.stack(columns, axis=-1)
-
-
-SEEN_LEVELS = 3
 
 
 def seen_levels(graph: jraph.GraphsTuple, level: Float[Array, "B U"]) -> Float[Array, "B U 3"]:

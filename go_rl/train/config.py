@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from go_rl.core import RULE_SETS, TASKS, TrainingError
@@ -258,7 +258,7 @@ class StepTrainConfig:
     """Share of these that teach: the best; 1: all, against their mean. None: as `TOP` has it for
     the policy's form."""
     elites: EliteConfig = field(default_factory=EliteConfig)
-    """What comes before: imitation of searches."""
+    """What comes before: imitation of searches. They find orders, so ``nodes`` have none."""
     ppo: PPOConfig = field(
         default_factory=lambda: PPOConfig(
             learning_rate=5e-4, epochs=2, order_entropy=5e-3, decay_updates=160
@@ -281,6 +281,8 @@ class StepTrainConfig:
             if getattr(self, name) < least:
                 raise TrainingError(f"train: {name} must be >= {least}, not {getattr(self, name)}")
         _check_top(self.top, "train")
+        if self.policy.step_form != "orders" and self.elites.samples:
+            object.__setattr__(self, "elites", replace(self.elites, samples=0))
         if not 0 <= self.further_share <= 1:
             raise TrainingError(f"train: further_share must be 0 to 1, not {self.further_share}")
         if not self.packages or not self.tasks:

@@ -1,0 +1,278 @@
+"""GO's node decisions: their distribution against a plain twin, and the plans they are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from policy.tiny import TINY
+from reference.node_logits import device_log_probs, level_log_probs
+from reference.step_problems import random_step, step_problem
+
+from go_rl.core import Budget, OpKind, PolicyError, Problem, Progress, check_plan
+from go_rl.core.problem import TASKS
+from go_rl.policy.config import PolicyConfig
+from go_rl.policy.node_decoder import NodeActions
+from go_rl.policy.node_logits import DeviceLogits
+from go_rl.policy.step_agent import StepAgent, new_step_agent
+from go_rl.policy.step_decisions import StepDecoder
+from go_rl.policy.step_network import StepPolicy
+from go_rl.policy.step_search import draw_actions
+from go_rl.search.step_choices import LEVELS
+from go_rl.search.step_workspace import StepIncumbent, StepWorkspace, one_of
+
+NODES = replace(TINY, step_form="nodes", attention_layers=0)
+EDGES = [(0, 2, 1.0), (1, 2, 1.0), (2, 3, 2.0), (2, 4, 1.0), (3, 5, 1.0)]
+DEVICES, NOISE = 3, np.array([1.0, 1.0, 2.0, 0.0], np.float32)
+
+
+@cache
+def lively() -> StepAgent:
+    """Random weights everywhere, so that every input shows in the output."""
+    agent = new_step_agent(NODES, 0)
+    leaves, tree = jax.tree.flatten(agent.params)
+    rng = np.random.default_rng(1)
+    moved = [x + jnp.asarray(0.4 * rng.standard_normal(x.shape), jnp.float32) for x in leaves]
+    return StepAgent(NODES, jax.tree.unflatten(tree, moved))
+
+
+def lattice() -> Problem:
+    """Six matrix products; the third device is half as fast and cannot run the last."""
+    fast = [1.0, 2.0, 3.0, 1.0, 2.0, 1.0]
+    slow = [2 * s for s in fast[:-1]] + [np.inf]
+    return step_problem(
+        [fast, fast, slow], EDGES, DEVICES, kinds=[OpKind.MATMUL] * 5 + [OpKind.ELEMENTWISE],
+        tasks=TASKS,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    """An agent, a decoder, and four samples of every task, the last without noise."""
+    agent, decoder = lively(), StepDecoder(StepWorkspace(lattice()))
+    return agent, decoder, draw_actions(agent, decoder, NOISE, 7)
+
+
+@jax.jit
+def judged(params, graph, real, actions):
+    """Log-probabilities and entropy by task."""
+    encoded = StepPolicy(NODES).apply(params, graph, real, method=StepPolicy.encode)
+    return encoded, {
+        task: StepPolicy(NODES).apply(params, encoded, graph, task, one, method=StepPolicy.judge)
+        for task, one in actions.items()
+    }
+
+
+def judge(agent: StepAgent, decoder: StepDecoder, actions):
+    return judged(agent.params, decoder.padded.graph, decoder.padded.real, actions)
+
+
+def plain(agent, decoder, encoded, task, before):
+    """[U, K] of the plain twin."""
+    layers = agent.params["params"][f"decoders_{task}"]["score"]
+    units = decoder.units.num_units
+    h = np.asarray(encoded.tasks[task], np.float64)[:units]
+    pooled = np.asarray(encoded.pooled, np.float64)
+    succ = decoder.units.units
+    senders = np.repeat(np.arange(units), np.diff(succ.succ_ptr))
+    edges = list(zip(senders.tolist(), succ.succ.tolist(), strict=True))
+    options = decoder.options[task][:units]
+    if task == "placement":
+        share = np.asarray(decoder.padded.graph.nodes["share"], np.float64)[:units]
+        return device_log_probs(layers, h, pooled, edges, share, options, before)
+    return level_log_probs(layers, h, pooled, edges, options, before)
+
+
+def test_log_probabilities_are_those_of_a_plain_twin(drawn):
+    """Of every sample, task, iteration and unit; what has one option counts nothing."""
+    agent, decoder, actions = drawn
+    units = decoder.units.num_units
+    encoded, found = judge(agent, decoder, actions)
+    for task in TASKS:
+        got, entropy = found[task]
+        spread, rows = [], np.arange(units)
+        for b in range(len(NOISE)):
+            before = None
+            for t in range(NODES.iterations):
+                expected = plain(agent, decoder, encoded, task, before)
+                before = np.asarray(actions[task].chosen)[b, t, :units].tolist()
+                row = np.asarray(got.chosen)[b, t, :units]
+                np.testing.assert_allclose(row, expected[rows, before], atol=2e-4)
+                finite = np.where(np.isfinite(expected), expected, 0.0)
+                spread.append(-(np.exp(expected) * finite).sum(axis=1))
+        free = np.asarray(got.free)[:units] > 0
+        assert np.asarray(got.chosen)[:, :, units:].max() == 0.0
+        by_hand = np.mean(np.stack(spread)[:, free]) if free.any() else 0.0
+        assert float(entropy) == pytest.approx(by_hand, abs=1e-4)
+    assert np.asarray(found["placement"][0].free)[:units].all()
+
+
+def test_without_noise_the_likeliest_is_taken_and_equal_seeds_draw_equally(drawn):
+    agent, decoder, actions = drawn
+    units = decoder.units.num_units
+    encoded, _ = judge(agent, decoder, actions)
+    for task in TASKS:
+        chosen = np.asarray(actions[task].chosen)[3, :, :units]
+        before = None
+        for t in range(NODES.iterations):
+            expected = plain(agent, decoder, encoded, task, before)
+            assert chosen[t].tolist() == expected.argmax(axis=1).tolist()
+            before = chosen[t].tolist()
+    again, other = (draw_actions(agent, decoder, NOISE, seed) for seed in (7, 8))
+    same = [np.array_equal(again[t].chosen, actions[t].chosen) for t in TASKS]
+    assert all(same)
+    assert not np.array_equal(other["schedule"].chosen, actions["schedule"].chosen)
+
+
+def test_each_iteration_sees_the_one_before_and_no_other(drawn):
+    agent, decoder, actions = drawn
+    units = decoder.units.num_units
+    moved = {
+        task: one._replace(chosen=one.chosen.at[:, 0, 2].set((one.chosen[:, 0, 2] + 1) % 2))
+        for task, one in actions.items()
+    }
+    _, one = judge(agent, decoder, actions)
+    _, two = judge(agent, decoder, moved)
+    for task in ("placement", "schedule"):
+        apart = np.abs(np.asarray(one[task][0].chosen - two[task][0].chosen))[:, :, :units]
+        assert apart[:, 1].max() > 1e-3, task
+        assert apart[:, 0, [0, 1, 3, 4]].max() == 0.0, task
+
+
+def test_devices_that_do_not_exist_or_cannot_run_a_unit_are_never_drawn(drawn):
+    agent, decoder, _ = drawn
+    units, last = decoder.units.num_units, decoder.units.unit_of[5]
+    assert decoder.options["placement"].shape[1] == 4
+    hot = np.full(4, 4.0, np.float32)
+    many = [draw_actions(agent, decoder, hot, seed)["placement"].chosen for seed in range(16)]
+    placed = np.concatenate([np.asarray(chosen) for chosen in many])[:, :, :units]
+    assert set(np.delete(placed, last, axis=2).ravel().tolist()) == {0, 1, 2}
+    assert set(placed[:, :, last].ravel().tolist()) == {0, 1}
+
+
+def test_room_for_further_devices_changes_nothing(drawn):
+    agent, decoder, actions = drawn
+    layers = {"params": agent.params["params"]["decoders_placement"]["score"]}
+    rng = np.random.default_rng(0)
+    h = rng.standard_normal((len(decoder.padded.real), NODES.hidden)).astype(np.float32)
+    options = decoder.options["placement"]
+    wider = np.concatenate([options, np.full_like(options, np.inf)], axis=1)
+    module, graph = jax.jit(DeviceLogits(NODES).apply), decoder.padded.graph
+    before = actions["placement"].chosen[:, 0]
+    narrow, wide = (module(layers, h, h[0], graph, one, before) for one in (options, wider))
+    np.testing.assert_allclose(narrow[..., :3], wide[..., :3], atol=1e-5)
+    assert np.ptp(np.asarray(narrow)[..., :3], axis=-1).max() > 0.1
+
+
+def test_options_by_hand():
+    """Twice as slow is 1; a pinned unit has one device; a reduction has no consumer to join."""
+    problem = step_problem(
+        [[1.0, 2.0, 1.0], [2.0, 2.0, 1.0]], [(0, 1, 1.0), (1, 2, 1.0)], 2, fixed={2: 1},
+        kinds=[OpKind.REDUCTION, OpKind.MATMUL, OpKind.ELEMENTWISE], tasks=TASKS,
+    )  # fmt: skip
+    decoder = StepDecoder(StepWorkspace(problem))
+    unit = decoder.units.unit_of
+    options = decoder.options
+    assert options["placement"][unit].tolist() == [[0, 1], [0, 0], [np.inf, 0]]
+    assert np.isfinite(options["fusion"][unit]).sum(axis=1).tolist() == [1, LEVELS, 1]
+    assert np.isfinite(options["schedule"][unit]).all()
+    padding = np.concatenate([table[3:] for table in options.values()], axis=1)
+    assert np.isfinite(padding).sum(axis=1).max() == 3
+
+
+def chosen(rows: dict[str, list[list[int]]]) -> dict[str, NodeActions]:
+    """Actions whose last iteration is given and whose first is nonsense."""
+    found = {}
+    for task, row in rows.items():
+        last = np.array(row)[:, None]
+        found[task] = NodeActions(jnp.asarray(np.concatenate([1 - last, last], axis=1)),
+                                  jnp.zeros((*last[:, 0].shape, 2)))  # fmt: skip
+    return found
+
+
+def test_decisions_are_the_plan_by_hand():
+    """No scheduler moves a node; a larger level runs first, and 0 fuses nothing."""
+    problem = step_problem([1.0] * 4, [(0, 1, 1.0), (2, 3, 1.0)], 2,
+                           kinds=[OpKind.MATMUL, OpKind.OTHER] * 2, tasks=TASKS)  # fmt: skip
+    decoder = StepDecoder(StepWorkspace(problem))
+    assert decoder.units.unit_of.tolist() == [0, 1, 2, 3]
+    plans = decoder.decisions(
+        chosen({"placement": [[0, 1, 1, 0]], "schedule": [[3, 19, 0, 7]], "fusion": [[0] * 4]})
+    )
+    assert plans.device.tolist() == [[0, 1, 1, 0]]
+    assert plans.priority is not None
+    assert plans.priority.tolist() == [[3, 19, 0, 7]]
+    assert plans.leader is not None
+    assert plans.leader.tolist() == [[0, 1, 2, 3]]
+
+
+def test_levels_decide_what_is_fused():
+    """Two matrix products want the same sum: the one of the larger level gets it."""
+    problem = step_problem([1.0] * 3, [(0, 2, 1.0), (1, 2, 1.0)], 1,
+                           kinds=[OpKind.MATMUL, OpKind.MATMUL, OpKind.ELEMENTWISE],
+                           tasks=("fusion",))  # fmt: skip
+    decoder = StepDecoder(StepWorkspace(problem))
+    first, second = decoder.units.unit_of[:2]
+    leaders = []
+    for levels in ((5, 9), (9, 5), (0, 0)):
+        row = [0] * decoder.units.num_units
+        row[first], row[second] = levels
+        plans = decoder.decisions(chosen({"fusion": [row]}))
+        assert plans.leader is not None
+        leaders.append(plans.leader[0].tolist())
+    assert leaders == [[0, 1, 1], [0, 1, 0], [0, 1, 2]]
+
+
+def test_a_class_goes_where_its_first_unit_goes_and_nodes_go_where_they_can_run():
+    """Node 0 is an input and has no unit; node 3 cannot run on device 0."""
+    seconds = [[0.0, 1.0, 1.0, np.inf], [0.0, 1.0, 1.0, 1.0]]
+    problem = step_problem(
+        seconds, [(0, 1, 1.0), (1, 2, 1.0), (2, 3, 1.0)], 2, colocation=[4, 4, -1, -1],
+        kinds=[OpKind.INPUT] + [OpKind.MATMUL] * 3, tasks=("placement",),
+    )  # fmt: skip
+    decoder = StepDecoder(StepWorkspace(problem))
+    assert decoder.units.unit_of.tolist() == [-1, 0, 1, 2]
+    plans = decoder.decisions(chosen({"placement": [[1, 0, 0]]}))
+    assert plans.device.tolist() == [[1, 1, 0, 1]]
+
+
+def test_plans_of_random_problems_are_legal():
+    """On three or four devices of one or two kinds: the judge finds nothing but a lack of room."""
+    judged = 0
+    for seed in range(40):
+        problem = random_step(seed, tasks=TASKS)
+        decoder = StepDecoder(StepWorkspace(problem))
+        workspace = decoder.workspace
+        if problem.package.num_chips < 3 or workspace.impossible or not decoder.units.num_units:
+            continue
+        plans = decoder.decisions(draw_actions(lively(), decoder, NOISE, seed))
+        for row in range(len(NOISE)):
+            progress = Progress(Budget(samples=1), 1)
+            incumbent = StepIncumbent(workspace, progress)
+            priced = workspace.price(one_of(plans, row))
+            incumbent.offer(priced)
+            plan = workspace.plan(incumbent, "nodes", seed, progress)
+            verdict = check_plan(plan, problem)
+            assert not verdict.violations
+            assert verdict.ok == np.isfinite(priced.seconds[0])
+            assert plan.device.tolist() == plans.device[row].tolist()
+            judged += verdict.ok
+    assert judged > 40
+
+
+def test_what_is_asked_wrongly_is_said():
+    with pytest.raises(PolicyError, match=r"^policy: step_form must be one of orders, nodes, not "
+                                          r"'node'.*nodes"):  # fmt: skip
+        PolicyConfig(step_form="node")
+    agent, decoder = lively(), StepDecoder(StepWorkspace(lattice()))
+    padded, key = decoder.padded, jax.random.key(0)
+    encoded = agent.encode(padded)
+    with pytest.raises(PolicyError, match=r"draws among .*; give them"):
+        agent.draw(padded, encoded, ("placement",), key, NOISE)
+    many = {"placement": np.zeros((len(padded.real), 128), np.float32)}
+    with pytest.raises(PolicyError, match="places on at most 64 devices"):
+        agent.draw(padded, encoded, ("placement",), key, NOISE, many)
