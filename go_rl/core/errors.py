@@ -70,7 +70,8 @@ class MissingDependencyError(GoRLError):
     """An optional dependency is needed; the message carries the command that installs it."""
 
 
-def nearest(word: str, choices: Iterable[str]) -> str:
-    """Return ``; did you mean 'x'?`` for the choice nearest to ``word``, or an empty string."""
-    match = difflib.get_close_matches(word, list(choices), n=1, cutoff=0.5)
-    return f"; did you mean {match[0]!r}?" if match else ""
+def nearest(word: object, choices: Iterable[str]) -> str:
+    """Return how a sentence that says ``word`` is unknown ends: ``; did you mean 'x'?`` with the
+    choice nearest to it, or a full stop when none is near. What follows is a new sentence."""
+    match = difflib.get_close_matches(str(word), list(choices), n=1, cutoff=0.5)
+    return f"; did you mean {match[0]!r}?" if match else "."

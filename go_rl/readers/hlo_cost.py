@@ -126,7 +126,7 @@ class Costs:
         if opcode not in KNOWN:
             raise UnknownOperatorError(
                 f"instruction {instruction.source}: unknown HLO opcode {opcode!r}"
-                f"{nearest(opcode, KNOWN)}; unknown='bytes' counts its bytes only"
+                f"{nearest(opcode, KNOWN)} With unknown='bytes' only its bytes are counted"
             )
         if opcode == "custom-call":
             raise UnknownOperatorError(
