@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from types import NoneType
 from typing import Any
 
 import numpy as np
 from jaxtyping import Int16, Int64
 
-from go_rl.core.errors import PlanError, nearest
+from go_rl.core.errors import PlanError
 from go_rl.core.evaluation import Evaluation, finite
 from go_rl.core.op_graph import NodeId
 from go_rl.core.problem import Problem
@@ -131,17 +129,10 @@ class Plan:
 
     @classmethod
     def from_json(cls, document: Any, where: str = "plan") -> Plan:
-        """Read a plan; a `PlanError` names the field that is missing or malformed."""
-        if not isinstance(document, dict):
-            raise PlanError(f"{where}: a plan is a JSON object with nodes and device")
-        try:
-            plan = _read_plan(document, where)
-            _check_derived(document, plan, where)
-            return plan
-        except KeyError as error:
-            raise PlanError(f"{where}: field {error.args[0]!r} is missing") from error
-        except (TypeError, ValueError, OverflowError, AttributeError) as error:
-            raise PlanError(f"{where}: a field is malformed ({error})") from error
+        """Read a plan; a `PlanError` names the field that is missing, unknown or malformed."""
+        from go_rl.core.plan_document import read_plan
+
+        return read_plan(document, where)
 
     @classmethod
     def load(cls, path: str | Path) -> Plan:
@@ -190,144 +181,3 @@ def write_text(path: Path, text: str) -> None:
         os.replace(part, path)
     finally:
         part.unlink(missing_ok=True)
-
-
-_FIELD_TYPES: dict[str, tuple[type, ...]] = {
-    "nodes": (list,),
-    "device": (list,),
-    "replicas": (dict,),
-    "package": (dict,),
-    "evaluation": (dict,),
-    "rules": (str,),
-    "objective": (str,),
-    "optimizer": (str,),
-    "graph_hash": (str,),
-    "cost_model": (str,),
-    "seed": (int,),
-    "samples": (int,),
-    "memory": (bool,),
-    "all_chips": (bool,),
-    "fixed": (dict,),
-    "optimal": (bool,),
-    "bound": (int, float, NoneType),
-    "dims": (dict,),
-    "dtype": (dict,),
-    "versions": (dict,),
-    "notes": (list,),
-    "curve": (list,),
-}
-_DERIVED = ("value", "seconds_per_step", "throughput", "gap", "status")
-
-
-def _check_types(document: dict[str, Any], where: str) -> None:
-    if document.get("format", PLAN_FORMAT) != PLAN_FORMAT:
-        raise PlanError(f"{where}: format must be {PLAN_FORMAT!r}, not {document['format']!r}")
-    for name, kinds in _FIELD_TYPES.items():
-        if name in document and not isinstance(document[name], kinds):
-            want = " or ".join(k.__name__ for k in kinds)
-            got = type(document[name]).__name__
-            raise PlanError(f"{where}: field {name!r} must be a {want}, not a {got}")
-
-
-def _check_derived(document: dict[str, Any], plan: Plan, where: str) -> None:
-    """Fields written for outside readers must agree with those they follow from."""
-    written = plan.to_json()
-    for name in _DERIVED:
-        theirs, mine = document.get(name, written[name]), written[name]
-        same = theirs == mine
-        if isinstance(theirs, float | int) and isinstance(mine, float | int):
-            same = math.isclose(theirs, mine, rel_tol=1e-6, abs_tol=1e-9)
-        if not same:
-            raise PlanError(
-                f"{where}: field {name!r} is {theirs!r}, but the plan's evaluation and bound make "
-                f"it {mine!r}"
-            )
-
-
-def _read_devices(document: dict[str, Any], where: str) -> np.ndarray:
-    nodes, device = document["nodes"], np.array(document["device"])
-    if device.shape != (len(nodes),) or not np.issubdtype(device.dtype, np.integer):
-        raise PlanError(f"{where}: device must list one integer for each of {len(nodes)} nodes")
-    if device.min() < 0 or device.max() > np.iinfo(np.int16).max:
-        raise PlanError(f"{where}: device must hold indices >= 0")
-    return device.astype(np.int16)
-
-
-def _read_integers(values: Any, name: str, where: str) -> Int64[np.ndarray, "N"] | None:
-    if values is None:
-        return None
-    if not isinstance(values, list) or not all(type(v) is int for v in values):
-        raise PlanError(f"{where}: {name} must be a list of integers, or null")
-    return np.array(values, np.int64)
-
-
-def _read_replicas(document: dict[str, Any], where: str) -> dict[int, tuple[int, ...]]:
-    replicas: dict[int, tuple[int, ...]] = {}
-    for node, devices in _by_node(document, "replicas", where).items():
-        if not isinstance(devices, list) or not all(type(d) is int and d >= 0 for d in devices):
-            name = document["nodes"][node]
-            raise PlanError(f"{where}: replicas of {name!r} must list device indices >= 0")
-        replicas[node] = tuple(devices)
-    return replicas
-
-
-def _read_fixed(document: dict[str, Any], where: str) -> dict[int, int]:
-    fixed = _by_node(document, "fixed", where)
-    for node, device in fixed.items():
-        if type(device) is not int or device < 0:
-            name = document["nodes"][node]
-            raise PlanError(f"{where}: fixed device of {name!r} must be an index >= 0")
-    return fixed
-
-
-def _by_node(document: dict[str, Any], field_name: str, where: str) -> dict[int, Any]:
-    """Return an object keyed by node names as one keyed by node indices."""
-    by_name = {str(n): i for i, n in enumerate(document["nodes"])}
-    entries = document["replicas"] if field_name == "replicas" else document.get(field_name, {})
-    for name in entries:
-        if name not in by_name:
-            near = nearest(name, by_name)
-            raise PlanError(
-                f"{where}: {field_name} names node {name!r}, which is not in nodes{near}"
-            )
-    return {by_name[name]: entry for name, entry in entries.items()}
-
-
-def _read_plan(document: dict[str, Any], where: str) -> Plan:
-    _check_types(document, where)
-    nodes = document["nodes"]
-    for i, node in enumerate(nodes):
-        if type(node) not in (int, str):
-            raise PlanError(f"{where}: nodes[{i}] must be an integer or a string, not {node!r}")
-    priority, fusion = document.get("priority"), document.get("fusion_group")
-    bound = document["bound"]
-    return Plan(
-        nodes=tuple(nodes),
-        device=_read_devices(document, where),
-        replicas=_read_replicas(document, where),
-        evaluation=Evaluation.from_json(document["evaluation"]),
-        bound=float("inf") if bound is None else float(bound),
-        optimizer=str(document["optimizer"]),
-        seed=int(document["seed"]),
-        samples=int(document.get("samples", 0)),
-        wall_seconds=float(document.get("wall_seconds", 0.0)),
-        graph_hash=str(document["graph_hash"]),
-        package=document["package"],
-        rules=str(document["rules"]),
-        objective=str(document["objective"]),
-        memory=bool(document.get("memory", True)),
-        all_chips=bool(document.get("all_chips", False)),
-        fixed=_read_fixed(document, where),
-        cost_model=str(document.get("cost_model", "analytical")),
-        dims=document.get("dims", {}),
-        element_bytes=document.get("dtype", {}).get("element_bytes"),
-        curve=tuple(
-            CurvePoint(int(s), float(w), float("inf") if v is None else float(v))
-            for s, w, v in document.get("curve", [])
-        ),
-        notes=tuple(document.get("notes", ())),
-        priority=_read_integers(priority, "priority", where),
-        fusion_group=_read_integers(fusion, "fusion_group", where),
-        optimal=bool(document.get("optimal", False)),
-        versions=document.get("versions", {}),
-    )

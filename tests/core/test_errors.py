@@ -50,9 +50,7 @@ def texts_after_nearest(path: Path) -> list[str]:
 
 def is_nearest(node: object) -> bool:
     return (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id == "nearest"
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "nearest"
     )
 
 

@@ -107,10 +107,27 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"device": [0, 1, 1.5]}, "device must list one integer"),
     ({"device": [0, 1, None]}, "device must list one integer"),
     ({"device": [0, 1, "2"]}, "device must list one integer"),
-    ({"device": [0, True, [2]]}, "malformed"),
+    ({"device": [0, True, [2]]}, "device must list one integer"),
+    ({"device": [0, True, 2]}, "device must list one integer"),
     ({"device": [0, 1, -1]}, "device must hold indices >= 0"),
     ({"device": [0, 1, 70000]}, "device must hold indices >= 0"),
-    ({"device": [0, 1, 10**30]}, "device must list one integer"),
+    ({"device": [0, 1, 10**30]}, "device must hold indices >= 0 and at most 32767"),
+    ({"devcie": [0, 1, 2]}, "unknown field 'devcie'; did you mean 'device'?"),
+    ({"ranks": [0, 1, 2]}, "unknown field 'ranks'."),
+    ({"dims": {"batch": "b"}}, "dims of 'batch' must be a whole number >= 1, not 'b'"),
+    ({"dims": {"batch": True}}, "dims of 'batch' must be a whole number >= 1, not True"),
+    ({"dims": {"batch": 0}}, "dims of 'batch' must be a whole number >= 1, not 0"),
+    ({"dtype": {"element_byte": 2}}, "dtype: unknown field 'element_byte'; did you mean"),
+    ({"dtype": {"element_bytes": "2"}}, "element_bytes must be a number > 0 or null, not '2'"),
+    ({"versions": {"go_rl": 1}}, "versions of 'go_rl' must be a version in quotes, not 1"),
+    ({"notes": [7]}, "notes[0] must be a sentence in quotes, not 7"),
+    ({"priority": [1, 2, 2**63]}, "priority[2] is 9223372036854775808; it must be -2^63 to 2^63"),
+    ({"priority": [-(2**63) - 1, 0, 0]}, "priority[0] is -9223372036854775809"),
+    ({"priority": [1, 2.0, 3]}, "a list of integers, or null; priority[1] is 2.0"),
+    ({"priority": "high"}, "field 'priority' must be a list or NoneType, not a str"),
+    ({"fusion_group": [0, 0, 10**19]}, "fusion_group[2] is 10000000000000000000"),
+    ({"seed": True}, "field 'seed' must be a int, not a bool"),
+    ({"wall_seconds": "long"}, "field 'wall_seconds' must be a int or float, not a str"),
     ({"replicas": []}, "field 'replicas' must be a dict, not a list"),
     ({"replicas": {"d": [1]}}, "replicas names node 'd', which is not in nodes"),
     ({"replicas": {"a": 1}}, "replicas of 'a' must list device indices >= 0"),
@@ -121,7 +138,8 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"seed": "7"}, "field 'seed' must be a int"),
     ({"rules": None}, "field 'rules' must be a str, not a NoneType"),
     ({"evaluation": {}}, "field 'seconds_per_step' is missing"),
-    ({"curve": [[1, 2]]}, "a field is malformed"),
+    ({"curve": [[1, 2]]}, "curve[0] must be [samples, seconds, value or null], not [1, 2]"),
+    ({"curve": [[1, 2, 3], [2, "2", 3]]}, "curve[1] must be"),
     ({"bound": "low"}, "field 'bound' must be a int or float or NoneType"),
     ({"value": 1.0}, "field 'value' is 1.0, but the plan's evaluation and bound make it 1.25"),
     ({"seconds_per_step": 1.0}, "field 'seconds_per_step' is 1.0"),
@@ -151,8 +169,38 @@ def test_what_is_no_object_is_refused(document):
 def test_an_unknown_status_is_refused(plan):
     document = plan.to_json()
     document["evaluation"]["status"] = "fine"
-    with pytest.raises(PlanError, match="'fine' is not a valid Status"):
+    with pytest.raises(
+        PlanError, match=r"evaluation: unknown status 'fine'\. Use ok, infeasible, out"
+    ):
         Plan.from_json(document)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            {"peak_bytes": "much"},
+            "evaluation: peak_bytes must be a list of numbers, null for infin",
+        ),
+        ({"link_bytes": [1.0, "2"]}, "evaluation: link_bytes must be a list of numbers"),
+        ({"seconds_per_step": "1"}, "evaluation: seconds_per_step must be a number, null for inf"),
+        ({"detail": 3}, "evaluation: detail must be text, not 3"),
+        ({"peak_byte": [1.0]}, "evaluation: unknown field 'peak_byte'; did you mean 'peak_bytes'"),
+    ],
+)
+def test_a_malformed_evaluation_is_refused(change, words, plan):
+    document = plan.to_json()
+    document["evaluation"] |= change
+    with pytest.raises(PlanError) as error:
+        Plan.from_json(document, "where")
+    assert words in str(error.value)
+
+
+def test_the_largest_priorities_are_read(plan):
+    extremes = [-(2**63), 0, 2**63 - 1]
+    read = Plan.from_json({**plan.to_json(), "priority": extremes})
+    assert read.priority is not None
+    assert read.priority.tolist() == extremes
 
 
 def test_optional_fields_may_be_absent(plan):
