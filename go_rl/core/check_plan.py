@@ -11,7 +11,8 @@ from dataclasses import dataclass, fields
 from go_rl.core.errors import PackageError, PlanError
 from go_rl.core.evaluation import Status
 from go_rl.core.kernel_rules import legal_kernels
-from go_rl.core.makespan_value import replayed
+from go_rl.core.largest import name_largest
+from go_rl.core.makespan_value import held_at_peak, replayed
 from go_rl.core.op_graph import OpGraph
 from go_rl.core.package import Package
 from go_rl.core.plan import Plan
@@ -64,7 +65,7 @@ def check_plan(plan: Plan, problem: Problem) -> Verdict:
         if broken := legal_kernels(problem, plan.device, plan.priority, plan.fusion_group):
             return Verdict(broken[0].status, broken)
         step = replayed(problem, plan.device, plan.priority, plan.fusion_group)
-        if broken := _too_full(problem, step.peak_bytes):
+        if broken := _too_full(plan, problem, step.peak_bytes):
             return Verdict(broken[0].status, broken)
         value = step.seconds
     else:
@@ -73,15 +74,23 @@ def check_plan(plan: Plan, problem: Problem) -> Verdict:
     return Verdict(Status.ILLEGAL if wrong else Status.OK, wrong, value)
 
 
-def _too_full(problem: Problem, peak: list[float]) -> tuple[Violation, ...]:
-    return tuple(
-        Violation(
-            "memory",
-            f"device {d} needs {peak[d]:.6g} bytes at once; its memory is {chip.memory_bytes:.6g}",
-            Status.OUT_OF_MEMORY,
-        )
+def _too_full(plan: Plan, problem: Problem, peak: list[float]) -> tuple[Violation, ...]:
+    full = [
+        d
         for d, chip in enumerate(problem.package.chips)
         if problem.memory and peak[d] > chip.memory_bytes * (1 + ROUNDING)
+    ]
+    return tuple(_out_of_memory(plan, problem, d, peak[d]) for d in full)
+
+
+def _out_of_memory(plan: Plan, problem: Problem, device: int, peak: float) -> Violation:
+    room = problem.package.chips[device].memory_bytes
+    held = held_at_peak(problem, plan.device, plan.priority, plan.fusion_group, device)
+    return Violation(
+        "memory",
+        f"device {device} needs {peak:.6g} bytes at once; its memory is {room:.6g}; the largest "
+        f"there at that moment: {name_largest(held)}",
+        Status.OUT_OF_MEMORY,
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Int
@@ -28,6 +28,8 @@ class Replayed:
     seconds: float
     peak_bytes: list[float]
     """[D] most bytes that ever lie on each device."""
+    peak_round: list[int] = field(default_factory=list, compare=False)
+    """[D] the first round, of all rounds of the step, at whose end they do."""
 
 
 class _Task:
@@ -44,8 +46,8 @@ class _Task:
         self.running = 1
         self.waits: set[int] = set()
         self.after: list[_Task] = []
-        self.takes: list[tuple[int, float]] = []
-        """(device, bytes) at the start."""
+        self.takes: list[_Copy] = []
+        """Copies that take memory from the start on."""
         self.holds: list[_Copy] = []
         """Copies that may go once this has ended."""
 
@@ -53,8 +55,8 @@ class _Task:
 class _Copy:
     """A tensor on one device."""
 
-    def __init__(self, device: int, size: float) -> None:
-        self.device, self.size, self.left = device, size, 0
+    def __init__(self, device: int, node: int, size: float) -> None:
+        self.device, self.node, self.size, self.left = device, node, size, 0
 
 
 def replayed(
@@ -65,8 +67,25 @@ def replayed(
 ) -> Replayed:
     """Replay a legal plan: [N] devices, [N] priorities (None: all equal), [N] fusion groups named
     by their lowest node (None: nothing is fused)."""
+    return _Step(problem, device, priority, group).run()
+
+
+def held_at_peak(
+    problem: Problem,
+    device: Int[np.ndarray, "N"],
+    priority: Int[np.ndarray, "N"] | None,
+    group: Int[np.ndarray, "N"] | None,
+    where: int,
+) -> list[tuple[str, float]]:
+    """Return what lies on device ``where`` when it is fullest, with bytes; the plan as for
+    `replayed`, which runs again."""
+    last = replayed(problem, device, priority, group).peak_round[where]
     step = _Step(problem, device, priority, group)
-    return step.run()
+    step.run(last)
+    names = problem.graph.names
+    results = ((f"result of {names[c.node]!r}", c.size) for c in step.there if c.device == where)
+    weights = ((f"weights of {names[n]!r}", size) for n, d, size in step.weights if d == where)
+    return [*weights, *results]
 
 
 class _Step:
@@ -83,6 +102,10 @@ class _Step:
         self.leader = list(range(count)) if group is None else [int(g) for g in group]
         self.fed = problem.graph.is_fed.tolist()
         self.live = [0.0] * problem.package.num_chips
+        self.there: dict[_Copy, None] = {}
+        """Copies that take memory now, in the order in which they came."""
+        self.weights: list[tuple[int, int, float]] = []
+        """(node, device, bytes), a weight group once a device."""
         urgency = [0] * count if priority is None else [int(p) for p in priority]
         self.tasks: dict[int, _Task] = {}
         self.links: list[_Task] = []
@@ -119,9 +142,9 @@ class _Step:
             task.seconds = seconds / task.pieces + gap
             for n in nodes:
                 size = max(float(problem.output_bytes[n]) - made[n], 0.0)
-                copy = _Copy(where, size)
+                copy = _Copy(where, n, size)
                 copy.left = 2 if problem.graph.is_output[n] else 1
-                task.takes.append((where, size))
+                task.takes.append(copy)
                 task.holds.append(copy)
             self.tasks[leader] = task
 
@@ -130,7 +153,9 @@ class _Step:
         for node, where in enumerate(self.device):
             group = int(problem.graph.weight_group[node])
             if group == FREE or (group, where) not in seen:
-                self.live[where] += float(problem.weight_bytes[node])
+                size = float(problem.weight_bytes[node])
+                self.live[where] += size
+                self.weights.append((node, where, size))
                 seen.add((group, where))
 
     def _tensors(self) -> dict[Tensor, tuple[float, list[int]]]:
@@ -153,11 +178,12 @@ class _Step:
                 by_device[self.device[leader]].append(self.tasks[leader])
         if self.fed[node]:
             for where, tasks in by_device.items():
-                self._share(_Copy(where, size), tasks)
-                self.live[where] += size
+                copy = _Copy(where, node, size)
+                self._share(copy, tasks)
+                self._take(copy)
             return
         producer, home = self.tasks[own], self.device[own]
-        kept = _Copy(home, size)
+        kept = _Copy(home, node, size)
         kept.left = int(self.problem.graph.is_output[node])
         self._share(kept, by_device.pop(home, []), producer)
         for where, tasks in by_device.items():
@@ -166,11 +192,12 @@ class _Step:
             transfer.priority = max(task.priority for task in tasks)
             transfer.seconds = size / self.problem.package.links.bandwidth
             transfer.delay = self.problem.package.links.latency_seconds
-            transfer.takes.append((where, size))
+            copy = _Copy(where, node, size)
+            transfer.takes.append(copy)
             self._share(kept, [transfer], producer)
-            self._share(_Copy(where, size), tasks, transfer)
+            self._share(copy, tasks, transfer)
         if kept.left:
-            producer.takes.append((home, size))
+            producer.takes.append(kept)
 
     def _share(self, copy: _Copy, readers: list[_Task], maker: _Task | None = None) -> None:
         for reader in readers:
@@ -180,8 +207,9 @@ class _Step:
                 reader.waits.add(id(maker))
                 maker.after.append(reader)
 
-    def run(self) -> Replayed:
-        """Everything that ends at a moment is noted before anything starts."""
+    def run(self, last: int = -1) -> Replayed:
+        """Everything that ends at a moment is noted before anything starts; ``last``: the round to
+        stop at, whose memory is then in `there`."""
         tasks = [*self.tasks.values(), *self.links]
         ready: dict[tuple[str, int, int], list[tuple[int, tuple[int, int, int], int]]] = (
             defaultdict(list)
@@ -193,23 +221,27 @@ class _Step:
                 heapq.heappush(ready[task.pool], (-task.priority, task.key, id(task)))
         to_start = {id(task): task.pieces for task in tasks}
         events: list[tuple[float, int, int, bool]] = []
-        peak, now, last, number = list(self.live), 0.0, 0.0, 0
+        peak, when, rounds = list(self.live), [0] * len(self.live), 0
+        now, end, number = 0.0, 0.0, 0
         while True:
             for pool, queue in ready.items():
                 while queue and idle[pool]:
                     task = by_id[queue[0][2]]
                     if to_start[id(task)] == task.pieces:
-                        for where, size in task.takes:
-                            self.live[where] += size
+                        for copy in task.takes:
+                            self._take(copy)
                     to_start[id(task)] -= 1
                     if not to_start[id(task)]:
                         heapq.heappop(queue)
                     idle[pool] -= 1
                     number += 1
                     heapq.heappush(events, (now + task.seconds, number, id(task), True))
-            peak = [max(a, b) for a, b in zip(peak, self.live, strict=True)]
-            if not events:
+            for where, live in enumerate(self.live):
+                if live > peak[where] or rounds == 0:
+                    peak[where], when[where] = live, rounds
+            if not events or rounds == last:
                 break
+            rounds += 1
             now = events[0][0]
             while events and events[0][0] == now:
                 _, _, which, on_engine = heapq.heappop(events)
@@ -222,20 +254,25 @@ class _Step:
                 task.running -= 1
                 if task.running:
                     continue
-                last = now
+                end = now
                 self._end(task)
                 for after in dict.fromkeys(task.after):
                     after.waits.discard(which)
                     if not after.waits:
                         entry = (-after.priority, after.key, id(after))
                         heapq.heappush(ready[after.pool], entry)
-        return Replayed(last, peak)
+        return Replayed(end, peak, when)
+
+    def _take(self, copy: _Copy) -> None:
+        self.live[copy.device] += copy.size
+        self.there[copy] = None
 
     def _end(self, task: _Task) -> None:
         for copy in task.holds:
             copy.left -= 1
             if not copy.left:
                 self.live[copy.device] -= copy.size
+                self.there.pop(copy, None)
 
     def _engines(self, pool: tuple[str, int, int]) -> int:
         sort, where, place = pool

@@ -83,6 +83,21 @@ class Layout:
         alone = np.arange(len(self.home)) + package.num_chips
         return np.where(cpu[self.home], alone, self.home)
 
+    def weights_on(self, device: int) -> list[tuple[str, float]]:
+        """Nodes with the bytes of their weights on a device, tied weights (a weight group) once,
+        under the first of its nodes with the most."""
+        graph, problem = self.problem.graph, self.problem
+        own: list[tuple[str, float]] = []
+        tied: dict[int, tuple[str, float]] = {}
+        for node in np.flatnonzero(self.present[:, device]).tolist():
+            entry = (repr(graph.names[node]), float(problem.weight_bytes[node]))
+            group = int(graph.weight_group[node])
+            if group == FREE:
+                own.append(entry)
+            elif group not in tied or entry[1] > tied[group][1]:
+                tied[group] = entry
+        return [*own, *tied.values()]
+
     def resident_weights(self, device: int) -> float:
         """Bytes of weights on a device, tied weights (a weight group) counted once."""
         graph, nodes = self.problem.graph, np.flatnonzero(self.present[:, device])

@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Int
 
 from go_rl.core.evaluation import Status
+from go_rl.core.largest import name_largest
 from go_rl.core.op_graph import FREE
 from go_rl.core.plan_layout import Layout, read_layout
 from go_rl.core.problem import REPLICATE_SHARE, Objective, Problem
@@ -130,8 +131,8 @@ def _too_heavy(layout: Layout) -> Iterator[str]:
         resident = layout.resident_weights(device)
         if resident > chip.memory_bytes * (1 + ROUNDING):
             yield (
-                f"{layout.device(device)} holds {resident:.6g} bytes of weights; "
-                f"its memory is {chip.memory_bytes:.6g}"
+                f"{layout.device(device)} holds {resident:.6g} bytes of weights; its memory is "
+                f"{chip.memory_bytes:.6g}; the largest: {name_largest(layout.weights_on(device))}"
             )
 
 

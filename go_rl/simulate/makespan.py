@@ -12,6 +12,8 @@ from jaxtyping import Float64, Int8, Int16, Int64
 
 from go_rl.core import Evaluation, Problem, Status
 from go_rl.core.evaluation import STATUS_CODES
+from go_rl.core.largest import name_largest
+from go_rl.simulate.peak import held_at_peak
 from go_rl.simulate.replay import Jobs, Trace, lay_out, replay
 from go_rl.simulate.replay_arrays import ReplayArrays, replay_arrays
 
@@ -101,17 +103,21 @@ class MakespanPricer:
             weight_bytes=trace.weights.copy(),
             streamed_bytes=np.zeros(devices),
             peak_bytes=trace.peak.copy(),
-            detail=self._detail(status, trace),
+            detail=self._detail(status, plans, row, trace),
         )
 
-    def _detail(self, status: Status, trace: Trace) -> str:
+    def _detail(self, status: Status, plans: Decisions, row: int, trace: Trace) -> str:
         if status is not Status.OUT_OF_MEMORY:
             return "" if status.ok else status.sentence
         limit = np.array([chip.memory_bytes for chip in self.problem.package.chips])
         worst = int(np.argmax(trace.peak / limit))
+        plan = plans.device[row].astype(np.int64), self._leader(plans, row)
+        replayed = self.jobs(plans, row), trace
+        held = held_at_peak(self.problem.graph, self.arrays, plan, replayed, worst)
         return (
             f"device {worst} needs {trace.peak[worst]:.6g} bytes ({trace.weights[worst]:.6g} of "
-            f"them weights); its memory is {limit[worst]:.6g}"
+            f"them weights); its memory is {limit[worst]:.6g}; the largest there at that moment: "
+            f"{name_largest(held)}"
         )
 
     def _links(

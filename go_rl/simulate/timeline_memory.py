@@ -91,45 +91,59 @@ def memory_use(
     a: ReplayArrays, device: Int64[np.ndarray, "N"], jobs: Jobs, copies: Copies, trace: Trace
 ) -> tuple[MemoryUse, ...]:
     """Return [D] memory over time of the plan with these [N] devices, from a trace of it."""
-    times = job_times(a, jobs, trace)
-    where, when, change = (
-        np.concatenate(pair)
-        for pair in zip(_tensors(jobs, copies, times), _unread(jobs, device, times), strict=True)
-    )
-    found = []
-    for d, weights in enumerate(trace.weights.tolist()):
-        mine = (where == d) & np.isfinite(when)
-        moments, which = np.unique(np.r_[0.0, when[mine]], return_inverse=True)
-        steps = np.zeros(len(moments))
-        np.add.at(steps, which, np.r_[weights, change[mine]])
-        found.append(MemoryUse(moments, np.cumsum(steps)))
-    return tuple(found)
+    spans = memory_spans(a, device, jobs, copies, trace)
+    return tuple(use_of(spans, d, weights) for d, weights in enumerate(trace.weights.tolist()))
 
 
-Times = tuple[Float64[np.ndarray, "J"], Float64[np.ndarray, "J"]]
-Changes = tuple[Int64[np.ndarray, "X"], Float64[np.ndarray, "X"], Float64[np.ndarray, "X"]]
-"""Device, seconds (inf: never) and bytes of every change."""
+class Spans(NamedTuple):
+    """What takes memory beside weights, from when until when; ``X`` of it."""
+
+    node: Int64[np.ndarray, "X"]
+    """[X] producing node, or the lowest of its kernel; `NOBODY`: fed by the host."""
+    device: Int64[np.ndarray, "X"]
+    """[X]."""
+    begins: Float64[np.ndarray, "X"]
+    ends: Float64[np.ndarray, "X"]
+    """[X] seconds; inf: stays to the end."""
+    bytes: Float64[np.ndarray, "X"]
+    """[X]."""
 
 
-def _tensors(jobs: Jobs, copies: Copies, times: Times) -> Changes:
-    """A copy lives from the start of its maker until its last reader or transfer has ended."""
-    begins, ends = times
+def memory_spans(
+    a: ReplayArrays, device: Int64[np.ndarray, "N"], jobs: Jobs, copies: Copies, trace: Trace
+) -> Spans:
+    """Return when each copy of a tensor, and each result that no node reads, takes memory.
+
+    A copy lives from the start of its maker until its last reader or transfer has ended; results
+    that nobody reads while their task runs, those of the model to the end.
+    """
+    begins, ends = job_times(a, jobs, trace)
     nodes, number = len(jobs.made_head), np.arange(jobs.copies)
-    fed = copies.node == NOBODY
     maker = np.where(copies.arrives, nodes + number, copies.task)
-    born = np.where(fed, 0.0, begins[maker])
+    born = np.where(copies.node == NOBODY, 0.0, begins[maker])
     gone = np.full(jobs.copies, -np.inf)
     np.maximum.at(gone, copies.use_copy, ends[copies.use_task])
     sent = number[copies.arrives]
     np.maximum.at(gone, copies.home[sent], ends[nodes + sent])
     gone[copies.stays] = np.inf
-    place, size = copies.device, copies.bytes
-    return np.r_[place, place], np.r_[born, gone], np.r_[size, -size]
-
-
-def _unread(jobs: Jobs, device: Int64[np.ndarray, "N"], times: Times) -> Changes:
-    """Results that nobody reads live while their task runs, those of the model to the end."""
-    begins, ends = times
     tasks = np.flatnonzero(jobs.pieces[: len(device)])
-    scratch, kept, at = jobs.scratch[tasks], jobs.kept[tasks], device[tasks]
-    return np.r_[at, at], np.r_[begins[tasks], ends[tasks]], np.r_[scratch + kept, -scratch]
+    never = np.full(len(tasks), np.inf)
+    return Spans(
+        node=np.r_[copies.node, tasks, tasks],
+        device=np.r_[copies.device, device[tasks], device[tasks]],
+        begins=np.r_[born, begins[tasks], begins[tasks]],
+        ends=np.r_[gone, ends[tasks], never],
+        bytes=np.r_[copies.bytes, jobs.scratch[tasks], jobs.kept[tasks]],
+    )
+
+
+def use_of(spans: Spans, device: int, weights: float) -> MemoryUse:
+    """Return the memory of one device over time; ``weights`` bytes lie there throughout."""
+    mine = spans.device == device
+    size = spans.bytes[mine]
+    when, change = np.r_[spans.begins[mine], spans.ends[mine]], np.r_[size, -size]
+    ever = np.isfinite(when)
+    moments, which = np.unique(np.r_[0.0, when[ever]], return_inverse=True)
+    steps = np.zeros(len(moments))
+    np.add.at(steps, which, np.r_[weights, change[ever]])
+    return MemoryUse(moments, np.cumsum(steps))

@@ -111,7 +111,10 @@ def test_a_plan_that_takes_too_much_memory_names_each_device():
     assert verdict.status is Status.OUT_OF_MEMORY
     (found,) = verdict.violations
     assert found.rule == "memory"
-    assert found.message == "device 1 needs 5 bytes at once; its memory is 4.5"
+    assert found.message == (
+        "device 1 needs 5 bytes at once; its memory is 4.5; the largest there at that moment: "
+        "result of 2 3, result of 0 2"
+    )
     fits = fork(memory_bytes=5.0)
     assert check_plan(plan_of(fits, [0, 0, 1, 0], 9.0), fits).ok
 
@@ -120,6 +123,9 @@ def test_weights_that_do_not_fit_break_their_own_rule():
     problem = fork(memory_bytes=50.0, weights=[60.0, 0.0, 0.0, 0.0])
     verdict = check_plan(plan_of(problem, [0, 0, 1, 0], 9.0), problem)
     assert [v.rule for v in verdict.violations] == ["weights"]
+    assert verdict.violations[0].message == (
+        "device 0 holds 60 bytes of weights; its memory is 50; the largest: 0 60"
+    )
 
 
 def test_an_illegal_kernel_is_found_before_it_is_replayed():

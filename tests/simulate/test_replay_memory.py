@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from reference.step_problems import decided, step_problem
+from reference.step_problems import Summed, decided, random_plans, random_step, step_problem
 
-from go_rl.core import Chip, OpKind, Problem, Status
-from go_rl.simulate.makespan import MakespanPricer
+from go_rl.core import Chip, OpKind, Problem, Status, makespan_value
+from go_rl.simulate.makespan import Decisions, MakespanPricer
+from go_rl.simulate.peak import held_at_peak
 
 ELEMENTWISE, INPUT, OTHER = OpKind.ELEMENTWISE, OpKind.INPUT, OpKind.OTHER
 
@@ -91,7 +94,10 @@ def test_out_of_memory_is_a_status_that_names_the_device():
     assert found.status is Status.OUT_OF_MEMORY
     assert found.seconds_per_step == np.inf
     assert found.peak_bytes.tolist() == [8.0, 101.0]
-    assert "device 1 needs 101 bytes (93 of them weights); its memory is 100" in found.detail
+    assert found.detail == (
+        "device 1 needs 101 bytes (93 of them weights); its memory is 100; the largest there at "
+        "that moment: weights of 1 93, result of 0 8"
+    )
     assert pricer.trace(decided([0, 1]))[1] == 11.0
     assert makespan(replace(problem, memory=False), [0, 1]) == 11.0
     assert makespan(step_problem([1.0], weights=[100.0], memory_bytes=100.0), [0]) == 1.0
@@ -116,3 +122,49 @@ def test_a_plan_without_transfers_has_links_of_no_bytes():
     found = MakespanPricer(step_problem([1.0, 2.0], devices=2)).evaluate(decided([0, 1]))
     assert found.link_bytes.tolist() == [0.0] * 4
     assert found.link_seconds.dtype == np.float64
+
+
+def test_the_three_largest_at_the_peak_are_named_fed_ones_and_tied_weights_too():
+    """Device 0 is fullest while 2 runs: an input's 9 bytes, the 5 that 1 made, 2's own 30 that
+    nobody reads, and one copy of the weights that 1 and 2 share."""
+    problem = step_problem(
+        [0.0, 1.0, 1.0, 1.0], [(0, 1, 9.0), (0, 2, 9.0), (1, 2, 5.0), (1, 3, 5.0)],
+        kinds=[INPUT, OTHER, OTHER, OTHER], weights=[0.0, 7.0, 7.0, 0.0],
+        tied=[None, "w", "w", None], output_bytes=[9.0, 5.0, 30.0, 0.0], memory_bytes=50.0,
+        names=["image", "conv", "loss", "end"],
+    )  # fmt: skip
+    found = MakespanPricer(problem).evaluate(decided([0, 0, 0, 0]))
+    assert found.detail == (
+        "device 0 needs 51 bytes (7 of them weights); its memory is 50; the largest there at that "
+        "moment: result of 'loss' 30, result of 'image' 9, weights of 'conv' 7"
+    )
+
+
+def held_by_both(seed: int, fused: bool) -> Iterator[tuple[list, list, float]]:
+    """What pricer and judge find on each device of a plan whose kernels all take time, and the
+    peak."""
+    made = random_step(seed, 10, memory_bytes=1e6)
+    problem = replace(made, seconds=np.where(made.graph.is_fed, 0.0, np.maximum(made.seconds, 1.0)))
+    problem = replace(problem, kernels=Summed(problem.seconds))
+    device, priority, leader = random_plans(seed, problem, 1)
+    pricer = MakespanPricer(problem)
+    plans = Decisions(device, priority, leader if fused else None)
+    status, _, trace = pricer.trace(plans)
+    own = leader[0] if fused else np.arange(len(leader[0]))
+    for where in range(problem.package.num_chips) if status.ok else ():
+        plan = device[0].astype(np.int64), own
+        mine = held_at_peak(problem.graph, pricer.arrays, plan, (pricer.jobs(plans), trace), where)
+        theirs = makespan_value.held_at_peak(problem, device[0], priority[0], own, where)
+        yield list(mine), theirs, float(trace.peak[where])
+
+
+def test_what_pricer_and_judge_find_at_the_peak_adds_up_to_it():
+    compared = 0
+    for seed in range(150):
+        for mine, theirs, peak_bytes in held_by_both(seed, fused=bool(seed % 2)):
+            assert sum(size for _, size in mine) == pytest.approx(peak_bytes)
+            assert sum(size for _, size in theirs) == pytest.approx(peak_bytes)
+            if seed % 2 == 0:
+                assert Counter(x for x in mine if x[1]) == Counter(x for x in theirs if x[1])
+            compared += peak_bytes > 0
+    assert compared > 200
