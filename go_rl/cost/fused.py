@@ -66,26 +66,27 @@ class FusedPrices:
         graph = self.nodes.graph
         reader = leader[graph.receivers]
         inside = leader[graph.senders] == reader
-        again = _repeats(self._tensor, reader)
+        again = repeats(self.tensor, reader)
         saved = np.bincount(reader, self.edge_bytes * (inside | again), len(leader))
-        unwritten = self.edge_bytes * (self._first & ~self._leaving(inside))
+        unwritten = self.edge_bytes * (self.first & ~self.leaving(inside))
         saved += np.bincount(leader[graph.senders], unwritten, len(leader))
         total = np.bincount(leader, self.nodes.bytes_accessed, len(leader))
         return np.maximum(total - saved, 0.0)
 
     @cached_property
-    def _tensor(self) -> Int64[np.ndarray, "E"]:
+    def tensor(self) -> Int64[np.ndarray, "E"]:
         """[E] number of the tensor that each edge carries."""
         return _numbers(self.nodes.graph.senders, self.nodes.graph.edge_output)
 
     @cached_property
-    def _first(self) -> Bool[np.ndarray, "E"]:
+    def first(self) -> Bool[np.ndarray, "E"]:
         """[E] the first edge of each tensor."""
-        return ~_repeats(self._tensor)
+        return ~repeats(self.tensor)
 
-    def _leaving(self, inside: Bool[np.ndarray, "E"]) -> Bool[np.ndarray, "E"]:
-        """[E] edges of tensors that somebody outside the producer's kernel needs."""
-        graph, tensor = self.nodes.graph, self._tensor
+    def leaving(self, inside: Bool[np.ndarray, "E"]) -> Bool[np.ndarray, "E"]:
+        """Return [E] edges of tensors that somebody outside the producer's kernel needs; ``inside``
+        [E]: both ends share a kernel."""
+        graph, tensor = self.nodes.graph, self.tensor
         outside = np.bincount(tensor, ~inside, int(tensor.max(initial=-1)) + 1) > 0
         return outside[tensor] | graph.is_output[graph.senders]
 
@@ -98,8 +99,8 @@ def _numbers(*columns: np.ndarray) -> Int64[np.ndarray, "E"]:
     return np.unique(key, return_inverse=True)[1].astype(np.int64)
 
 
-def _repeats(*columns: np.ndarray) -> Bool[np.ndarray, "E"]:
-    """[E] rows that an earlier row equals."""
+def repeats(*columns: np.ndarray) -> Bool[np.ndarray, "E"]:
+    """Return [E] rows of some columns of small integers that an earlier row equals."""
     number = _numbers(*columns)
     first = np.full(int(number.max(initial=-1)) + 1, len(number))
     np.minimum.at(first, number, np.arange(len(number)))

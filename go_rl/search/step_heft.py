@@ -19,6 +19,7 @@ from jaxtyping import Float64, Int16, Int64
 from numba import njit
 
 from go_rl.core import Budget, Plan, Problem, Progress
+from go_rl.search.longest_path import longest_tails
 from go_rl.search.step_choices import NOWHERE, beside_readers, choices
 from go_rl.search.step_workspace import StepIncumbent, StepWorkspace, step_workspace
 
@@ -95,7 +96,7 @@ def upward_rank(workspace: StepWorkspace) -> Float64[np.ndarray, "N"]:
     only = np.where(usable.sum(axis=0) == 1, usable.argmax(axis=0), NOWHERE)
     home = only[graph.senders]
     together = (home != NOWHERE) & (home == only[graph.receivers])
-    return _upward_rank(
+    return longest_tails(
         graph.num_nodes, graph.senders.astype(np.int64), graph.receivers.astype(np.int64),
         total / np.maximum(usable.sum(axis=0), 1), np.where(together, 0.0, moved),
     )  # fmt: skip
@@ -124,26 +125,6 @@ def _lasting(workspace: StepWorkspace) -> Float64[np.ndarray, "D N"]:
     pieces = np.where(a.split, a.engines, 1)[pool]
     seconds = problem.seconds[problem.device_kind] / pieces + a.gap
     return np.where(a.fed, 0.0, seconds)
-
-
-@njit(cache=True, nogil=True)
-@no_type_check
-def _upward_rank(nodes, senders, receivers, seconds, transfer):
-    """Return [N] seconds to the end of the step; edges in any order."""
-    edges = len(senders)
-    head, after = np.full(nodes, -1), np.full(edges, -1)
-    for e in range(edges):
-        after[e], head[senders[e]] = head[senders[e]], e
-    rank = np.zeros(nodes)
-    for i in range(nodes):
-        n = nodes - 1 - i
-        longest = 0.0
-        e = head[n]
-        while e >= 0:
-            longest = max(longest, transfer[e] + rank[receivers[e]])
-            e = after[e]
-        rank[n] = seconds[n] + longest
-    return rank
 
 
 @njit(cache=True, nogil=True)

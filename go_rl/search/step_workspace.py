@@ -10,8 +10,10 @@ from jaxtyping import Bool, Float64, Int, Int8, Int16, Int64
 
 from go_rl.core import FREE, Plan, Problem, Progress, Status, plan_for
 from go_rl.core.evaluation import STATUS_CODES, Evaluation, failed
+from go_rl.core.largest import name_largest
 from go_rl.kernels import Fuser
 from go_rl.kernels.layers import layers
+from go_rl.search.step_bound import step_bound
 from go_rl.simulate.makespan import Decisions, MakespanPricer
 
 LEAST = 1e-300
@@ -129,26 +131,8 @@ class StepWorkspace:
 
     @cached_property
     def bound(self) -> float:
-        """A proven lower bound on the makespan: the longest path and the mean load, on the fastest
-        device; 0 with the task fusion, which may make any kernel cheaper."""
-        if "fusion" in self.problem.tasks:
-            return 0.0
-        a = self.pricer.arrays
-        work = np.where(a.fed, 0.0, self.problem.seconds.min(axis=0))
-        if not np.isfinite(work).all():
-            return 0.0
-        longest = np.zeros(self.num_nodes)
-        graph = self.problem.graph
-        parts = np.array([a.engines[a.pool[d]] for d in range(self.num_devices)])
-        split = np.array([a.split[a.pool[d]] for d in range(self.num_devices)])
-        cut = np.where(split, parts, 1).max(axis=0)[graph.kind]
-        shortest = work / cut + np.where(a.fed, 0.0, a.gap)
-        offsets, edges = graph.predecessors
-        for node in range(self.num_nodes):
-            before = graph.senders[edges[offsets[node] : offsets[node + 1]]]
-            longest[node] = longest[before].max(initial=0.0) + shortest[node]
-        engines = sum(sum(e.count for e in c.engine_list) for c in self.problem.package.chips)
-        return max(float(longest.max(initial=0.0)), float(work.sum()) / engines)
+        """A proven lower bound on the makespan of any plan; see `step_bound`."""
+        return step_bound(self.problem, self.pricer.arrays, self.pinned)
 
     @cached_property
     def impossible(self) -> Evaluation | None:
@@ -175,17 +159,25 @@ class StepWorkspace:
                 f"{problem.weight_bytes[worst]:.6g}, results {problem.output_bytes[worst]:.6g}, "
                 f"operands {reads[worst]:.6g}); the largest device has {room.max():.6g}",
             )
-        group, own = graph.weight_group, graph.weight_group == FREE
-        tied = np.zeros(int(group.max(initial=-1)) + 1)
-        np.maximum.at(tied, group[~own], problem.weight_bytes[~own])
-        total = float(problem.weight_bytes[own].sum() + tied.sum())
-        if total > room.sum():
+        weights = self._weights
+        if (total := sum(size for _, size in weights)) > room.sum():
             return self._failed(
                 Status.INFEASIBLE,
                 f"the weights of {graph.name!r} take {total:.6g} bytes; all devices together have "
-                f"{room.sum():.6g}",
+                f"{room.sum():.6g}; the largest: {name_largest(weights)}",
             )
         return None
+
+    @property
+    def _weights(self) -> list[tuple[str, float]]:
+        """Nodes with the bytes of their weights, tied ones once, by the first of the largest."""
+        graph, size = self.problem.graph, self.problem.weight_bytes
+        heaviest = np.lexsort((np.arange(self.num_nodes), -size))
+        tied = heaviest[graph.weight_group[heaviest] != FREE]
+        _, first = np.unique(graph.weight_group[tied], return_index=True)
+        own = np.flatnonzero((graph.weight_group == FREE) & (size > 0))
+        counted = np.sort(np.concatenate([own, tied[first]]))
+        return [(repr(graph.names[n]), float(size[n])) for n in counted.tolist()]
 
     def _parted_class(self) -> str | None:
         """Say which pins contradict each other, if any do."""

@@ -23,7 +23,8 @@ def test_the_folder_holds_plan_timeline_and_figures(command, tmp_path):
     assert plan.objective == "makespan"
     checked = command("check", folder / "plan.json", MODEL)
     assert checked.code == 0, checked.err
-    assert "a step, no bound was proved" in checked.out
+    assert f"a step, proven bound {plan.bound:.6g} s, gap" in checked.out
+    assert 0.1 * plan.value < plan.bound < plan.value
 
 
 def test_one_json_document_with_improvements_over_the_default(command):

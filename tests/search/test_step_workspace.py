@@ -155,7 +155,18 @@ def test_weights_that_fit_no_set_of_devices_are_infeasible_tied_ones_once():
     heavy = row(weights=[8.0] * 4, memory_bytes=15.0)
     found = StepWorkspace(heavy).impossible
     assert found is not None
-    assert found.detail == "the weights of 'steps' take 32 bytes; all devices together have 30"
+    assert found.detail == (
+        "the weights of 'steps' take 32 bytes; all devices together have 30; the largest: 0 8, "
+        "1 8, 2 8"
+    )
+    shared = step_problem(
+        [1.0] * 4, [], 2, weights=[3.0, 4.0, 9.0, 1.0], tied=["w", "w", None, None],
+        names=["a", "b", "c", "d"], memory_bytes=6.0,
+    )  # fmt: skip
+    alone = StepWorkspace(replace(shared, weight_bytes=np.array([3.0, 4.0, 6.0, 3.0]))).impossible
+    assert alone is not None
+    assert alone.detail.endswith("take 13 bytes; all devices together have 12; the largest: "
+                                 "'c' 6, 'b' 4, 'd' 3")  # fmt: skip
     tied = row(weights=[8.0] * 4, tied=["w"] * 3 + [None], memory_bytes=15.0)
     assert StepWorkspace(tied).impossible is None
 
