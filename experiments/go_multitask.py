@@ -24,7 +24,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import tyro
-from go_compositions import Compiler, Composed
+from go_compositions import Compiler
 from go_learners import ONE, GroupLearner, Policy, SequentialLearner, restricted
 from go_multitask_report import JOINT, NAME, SETS, Options, Run, page, picture
 from go_rows import ROWS
@@ -38,7 +38,7 @@ from go_rl.policy.step_agent import StepAgent, new_step_agent
 from go_rl.policy.step_weights import load_step_weights
 from go_rl.portfolio import compile_kernels, run
 from go_rl.report.figures import save_figure
-from go_rl.search import StepAnnealing, StepDefault
+from go_rl.search import StepAnnealing, StepComposed, StepDefault
 from go_rl.search.step_workspace import step_workspace
 from go_rl.train.step_learning import StepFineTuned
 from go_rl.zoo import zoo_graph
@@ -72,7 +72,7 @@ def separate() -> GroupLearner:
 METHODS: dict[str, Solve] = {
     "default": lambda *given: StepDefault().optimize(*given),
     "compiler": lambda *given: Compiler().optimize(*given),
-    "composed": lambda *given: Composed().optimize(*given),
+    "composed": lambda *given: StepComposed().optimize(*given),
     "annealing": lambda *given: StepAnnealing().optimize(*given),
     "one": lambda *given: StepFineTuned(untrained(), ONE, name="one").optimize(*given),
     "fine-tuned": lambda *given: StepFineTuned(name="fine-tuned").optimize(*given),

@@ -42,6 +42,7 @@ from go_rl.search import (
     Metis,
     RandomSearch,
     StepAnnealing,
+    StepComposed,
     StepDefault,
     StepExpert,
     StepGreedyFusion,
@@ -72,6 +73,7 @@ METHODS: dict[str, Callable[[], Optimizer]] = {
 STEP_METHODS: dict[str, Callable[[], Optimizer]] = {
     "default": StepDefault,
     "policy": StepPolicySearch,
+    "composed": StepComposed,
     "expert": StepExpert,
     "fusion-greedy": StepGreedyFusion,
     "hdp": HDP,
@@ -110,9 +112,8 @@ _AUTO = {
     Objective.MAX_LOAD: (("dp", 0.3), ("local-search", 0.7)),
     Objective.LATENCY: (("local-search", 1.0),),
     Objective.MAKESPAN: (
-        ("expert", 0.05),
-        ("heft", 0.05),
-        ("policy", 0.5),
+        ("composed", 0.12),
+        ("policy", 0.48),
         ("annealing", 0.4),
     ),
 }

@@ -14,6 +14,7 @@ from go_rl.search.metis import Metis
 from go_rl.search.random_search import RandomSearch
 from go_rl.search.ring_bounds import improve_bound, ring_bound
 from go_rl.search.step_annealing import StepAnnealing
+from go_rl.search.step_composed import StepComposed
 from go_rl.search.step_default import StepDefault
 from go_rl.search.step_expert import StepExpert
 from go_rl.search.step_fusion import StepGreedyFusion
@@ -33,6 +34,7 @@ __all__ = [
     "Metis",
     "RandomSearch",
     "StepAnnealing",
+    "StepComposed",
     "StepDefault",
     "StepExpert",
     "StepGreedyFusion",

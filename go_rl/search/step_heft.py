@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import no_type_check
 
 import numpy as np
-from jaxtyping import Float64, Int16, Int64
+from jaxtyping import Float64, Int, Int16, Int64
 from numba import njit
 
 from go_rl.core import Budget, Plan, Problem, Progress
@@ -83,13 +83,21 @@ def heft(workspace: StepWorkspace, queues: bool = False) -> HeftSchedule:
     return HeftSchedule(rank, device, finish)
 
 
-def upward_rank(workspace: StepWorkspace) -> Float64[np.ndarray, "N"]:
+def upward_rank(
+    workspace: StepWorkspace, device: Int[np.ndarray, "N"] | None = None
+) -> Float64[np.ndarray, "N"]:
     """Return [N] seconds from the start of a node to the end of the step, communication included;
-    means over the devices that a node may have, and over links."""
+    means over the devices that a node may have, and over links.
+
+    ``device`` [N]: the only one that each node may have, so that tensors between nodes on one
+    device cost nothing.
+    """
     options, a = choices(workspace), workspace.pricer.arrays
     problem, graph = workspace.problem, workspace.problem.graph
     lasting = _lasting(workspace)
     usable = options.allowed & np.isfinite(lasting)
+    if device is not None:
+        usable &= np.arange(workspace.num_devices)[:, None] == device
     total = np.where(usable, lasting, 0.0).sum(axis=0)
     tensor, size = _tensors(problem)
     moved = np.where(options.fed[graph.senders], 0.0, size[tensor] / a.bandwidth + a.latency)

@@ -39,13 +39,13 @@ class StepMetis:
             for attempt in range(TRIES):
                 if attempt and progress.spent:
                     break
-                device = _parts(workspace, options, seed + attempt)
+                device = metis_devices(workspace, options, seed + attempt)
                 incumbent.offer(workspace.price(workspace.decisions(device[None])))
         return workspace.plan(incumbent, self.name, seed, progress)
 
 
-def _parts(workspace: StepWorkspace, options: Choices, seed: int) -> Int16[np.ndarray, "N"]:
-    """[N] devices: the parts in the order of their mean place in the graph."""
+def metis_devices(workspace: StepWorkspace, options: Choices, seed: int) -> Int16[np.ndarray, "N"]:
+    """Return [N] devices: METIS's parts in the order of their mean place in the graph."""
     devices = workspace.num_devices
     real = np.unique(options.leader[~options.fed])
     if len(real) <= devices or devices == 1:

@@ -14,6 +14,7 @@ from go_rl.core import FREE, Budget, Objective, OpKind, Optimizer, Problem, Stat
 from go_rl.portfolio import STEP_METHODS
 from go_rl.search import (
     StepAnnealing,
+    StepComposed,
     StepDefault,
     StepExpert,
     StepGreedyFusion,
@@ -25,7 +26,8 @@ from go_rl.search.step_choices import choices, softly_placed
 from go_rl.search.step_workspace import step_workspace
 
 RIVALS: tuple[Optimizer, ...] = (
-    StepAnnealing(), StepExpert(), StepGreedyFusion(), StepHeft(), StepMetis(), StepRandom(),
+    StepAnnealing(), StepComposed(), StepExpert(), StepGreedyFusion(), StepHeft(), StepMetis(),
+    StepRandom(),
 )  # fmt: skip
 SEARCHING = (StepAnnealing(), StepRandom())
 """Rivals that use every sample they are given."""
@@ -53,6 +55,11 @@ class TestStepRandom(StepConformance):
 class TestStepMetis(StepConformance):
     def make(self, problem: Problem) -> Optimizer:
         return StepMetis()
+
+
+class TestStepComposed(StepConformance):
+    def make(self, problem: Problem) -> Optimizer:
+        return StepComposed()
 
 
 class TestStepHeft(StepConformance):
