@@ -20,12 +20,13 @@ from go_rl.policy.step_agent import StepActions, StepAgent
 from go_rl.policy.step_decisions import StepDecoder, step_decoder
 from go_rl.search.step_workspace import PricedSteps, StepIncumbent, step_workspace
 from go_rl.simulate.makespan import Decisions
-from go_rl.train.config import TOP, FineTuneConfig
+from go_rl.train.config import TOP, StepFineTuneConfig
+from go_rl.train.memory import Memory
 from go_rl.train.ppo import new_learner
 from go_rl.train.step_learning import StepFineTuned, top_advantage
 from go_rl.train.step_ppo import StepBatch, update_step
 
-ONE = FineTuneConfig(first=1, widen=1.0)
+ONE = StepFineTuneConfig(first=1)
 """How an untrained policy learns on a graph."""
 
 
@@ -60,7 +61,7 @@ class GroupLearner:
 
     policies: tuple[Policy, ...]
     """Disjoint tasks; tasks of none keep their default."""
-    config: FineTuneConfig = ONE
+    config: StepFineTuneConfig = ONE
     name: str = "groups"
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
@@ -79,7 +80,7 @@ class SequentialLearner:
 
     agent: StepAgent
     """Where the learning of each task starts."""
-    config: FineTuneConfig = field(default_factory=FineTuneConfig)
+    config: StepFineTuneConfig = field(default_factory=StepFineTuneConfig)
     name: str = "sequential"
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
@@ -123,7 +124,7 @@ def restricted(
 
 def learn(
     policies: Sequence[Policy],
-    config: FineTuneConfig,
+    config: StepFineTuneConfig,
     start: Decisions,
     search: Search,
     seed: int,
@@ -143,6 +144,7 @@ def learn(
         return tuple(policies)
     decoder = step_decoder(search.workspace)
     learners = [new_learner(policy.agent.params, config.ppo) for policy in policies]
+    memories = [Memory(config.remembered) for _ in policies]
     noise, key, rounds = np.ones(config.first, np.float32), seed, 0
     noise[0] = 0.0
     while not progress.spent and decoder.units.num_units:
@@ -152,7 +154,9 @@ def learn(
         if rounds and not progress.spent:
             for i, policy in enumerate(policies):
                 batch = _batch(decoder, policy, config, actions, priced)
-                learners[i], _ = update_step(policy.agent.policy, config.ppo, learners[i], [batch])
+                reward = step_rewards(decoder.workspace, priced)
+                lessons = memories[i].lessons(batch, reward)
+                learners[i], _ = update_step(policy.agent.policy, config.ppo, learners[i], lessons)
             policies = [
                 replace(p, agent=StepAgent(p.agent.config, learner.params))
                 for p, learner in zip(policies, learners, strict=True)
@@ -187,7 +191,7 @@ def _priced(decoder: StepDecoder, actions: StepActions, start: Decisions) -> Pri
 def _batch(
     decoder: StepDecoder,
     policy: Policy,
-    config: FineTuneConfig,
+    config: StepFineTuneConfig,
     actions: StepActions,
     priced: PricedSteps,
 ) -> StepBatch:

@@ -38,7 +38,7 @@ from go_rl.search import (
     StepRandom,
 )
 from go_rl.search.hdp import HDP
-from go_rl.train.config import FineTuneConfig
+from go_rl.train.config import StepFineTuneConfig
 from go_rl.train.step_learning import StepFineTuned
 from go_rl.zoo import zoo_graph
 
@@ -87,7 +87,7 @@ SINGLE = ("default", "expert", "metis", "heft")
 
 def _one(problem: Problem) -> Optimizer:
     agent = new_step_agent(PolicyConfig(), 0)
-    return StepFineTuned(agent, FineTuneConfig(first=1, widen=1.0), name="one")
+    return StepFineTuned(agent, StepFineTuneConfig(first=1), name="one")
 
 
 METHODS: dict[str, Callable[[Problem], Optimizer]] = {

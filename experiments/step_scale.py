@@ -5,7 +5,7 @@ graphs: two layers up to 10,000 nodes, eight layers above, with the number of ti
 the size; the model of the zoo's ``gnmt-N-layers-training``, traced in a process of its own. Each is
 then read and planned in a fresh process, all three tasks open: units and observation, a batch of
 zero-shot plans (cold, with compilation, and warm), PPO updates on a batch of as many plans as
-`FineTuneConfig` has (cold and warm), and the replay of the warm plans. Peak memory is the
+`StepFineTuneConfig` has (cold and warm), and the replay of the warm plans. Peak memory is the
 process's, after the plans and after the updates. A size that fails is a row with the reason.
 
 Published: GO handles graphs of 80,000 nodes; its 8-layer GNMT has over 50,000.
@@ -42,7 +42,7 @@ from go_rl.portfolio import compile_kernels
 from go_rl.readers.archive import load_graph, save_graph
 from go_rl.report.figures import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, new_figure, save_figure
 from go_rl.search.step_workspace import PricedSteps, StepWorkspace, step_workspace
-from go_rl.train.config import FineTuneConfig
+from go_rl.train.config import StepFineTuneConfig
 from go_rl.train.ppo import new_learner
 from go_rl.train.step_learning import collect_steps
 from go_rl.train.step_ppo import update_step
@@ -165,7 +165,7 @@ def measured(graph: OpGraph, file: Path, package: str) -> Row:
     decode, _ = _timed(lambda: decoder.decisions(actions))
     peak = _peak_mib()
     replay, _ = _timed(lambda: workspace.price(plans.plans))
-    config = FineTuneConfig()
+    config = StepFineTuneConfig()
     learner = new_learner(agent.params, config.ppo)
     batch, _ = collect_steps(agent, decoder, config.batch, 0)
     updates = []
@@ -255,7 +255,7 @@ def _write(rows: list[Row], options: Options) -> None:
 
 
 def _page(rows: list[Row], options: Options) -> str:
-    learned = FineTuneConfig()
+    learned = StepFineTuneConfig()
     head = (
         "graph", "nodes", "units", "padded to", "read, s", "units, s", "cold, s", "warm, s",
         "of it network, s", "of it decoding, s", "MiB", "update cold, s", "update, s",

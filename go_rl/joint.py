@@ -24,7 +24,7 @@ from go_rl.core import (
 from go_rl.core.errors import nearest
 from go_rl.options import OptimizeOptions, options_from
 from go_rl.policy.names import DEFAULT_STEP_WEIGHTS
-from go_rl.train.config import FineTuneConfig
+from go_rl.train.config import StepFineTuneConfig
 
 if TYPE_CHECKING:
     from go_rl.policy.step_agent import StepAgent
@@ -84,7 +84,7 @@ def fine_tune_step(
     *,
     memory: bool = True,
     samples: int = 200,
-    config: FineTuneConfig | None = None,
+    config: StepFineTuneConfig | None = None,
     fixed: Mapping[NodeId, int] | None = None,
     dims: Mapping[str, int] | None = None,
     report: Callable[[str], None] | None = None,
@@ -110,7 +110,7 @@ def fine_tune_step(
     graph = model if isinstance(model, OpGraph) else load(model, dims)
     problem = step_problem(graph, package, tasks, memory, fixed)
     before = load_step_weights(chosen.weights)
-    learner = StepFineTuned(before.agent, config or FineTuneConfig())
+    learner = StepFineTuned(before.agent, config or StepFineTuneConfig())
     result, agent = learn(problem, learner, samples, chosen.seed, report)
     card = tuned_card(before, problem, samples) | {"tasks": list(problem.tasks)}
     return result, StepWeights(agent, f"{before.name}+{graph.name}", card)

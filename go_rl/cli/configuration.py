@@ -12,7 +12,12 @@ from go_rl.core import GoRLError, ReadError
 from go_rl.core.errors import nearest
 from go_rl.options import OptimizeOptions, PartitionOptions
 from go_rl.policy.names import DEFAULT_STEP_WEIGHTS, DEFAULT_WEIGHTS
-from go_rl.train.config import FineTuneConfig, StepTrainConfig, TrainConfig
+from go_rl.train.config import (
+    FineTuneConfig,
+    StepFineTuneConfig,
+    StepTrainConfig,
+    TrainConfig,
+)
 
 T = TypeVar("T")
 Dims = Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(metavar="NAME=SIZE")]
@@ -155,7 +160,7 @@ class FineTuneStep:
     """Where to start: shipped weights, or a file that go-rl train-step or finetune-step wrote."""
     seed: int = 0
     """Of all randomness."""
-    learner: FineTuneConfig = field(default_factory=FineTuneConfig)
+    learner: StepFineTuneConfig = field(default_factory=StepFineTuneConfig)
     out: Annotated[str | None, tyro.conf.arg(metavar="DIR")] = None
     """Folder for the plan, timeline, tables, figures and weights.npz. Default: out/MODEL."""
 

@@ -12,12 +12,14 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import flax.linen as nn
+import jax.numpy as jnp
 import jraph
 from jaxtyping import Array, Float
 
 from go_rl.core.problem import TASKS
 from go_rl.policy.config import PolicyConfig
 from go_rl.policy.encoder import Encoder
+from go_rl.policy.graph_arrays import package_features
 from go_rl.policy.node_decoder import NodeActions, NodeDecoder, NodeLogProbs
 from go_rl.policy.order_decoder import OrderActions, OrderDecoder, OrderLogProbs
 from go_rl.policy.step_observation import STEP_ORDERS
@@ -43,6 +45,7 @@ class StepEncoded(NamedTuple):
 
     tasks: dict[str, Float[Array, "U D"]]
     pooled: Float[Array, "D"]
+    """What is known of the whole graph and the package; graph-level decisions follow from it."""
 
 
 class StepPolicy(nn.Module):
@@ -53,6 +56,7 @@ class StepPolicy(nn.Module):
     def setup(self) -> None:
         self.encoder = Encoder(self.config)
         self.heads = TaskHeads(self.config, TASKS)
+        self.widen, self.summarise = nn.Dense(2 * self.config.hidden), nn.Dense(self.config.hidden)
         if self.config.step_form == "nodes":
             self.decoders = {task: NodeDecoder(self.config, task) for task in TASKS}
         else:
@@ -63,7 +67,9 @@ class StepPolicy(nn.Module):
     def encode(self, graph: jraph.GraphsTuple, real: Float[Array, "U"]) -> StepEncoded:
         """Embed the units for every task."""
         h, pooled = self.encoder(graph, real)
-        return StepEncoded(self.heads(h, real), pooled)
+        known = jnp.concatenate([pooled, package_features(graph)])
+        summary = nn.relu(self.summarise(nn.relu(self.widen(known))))
+        return StepEncoded(self.heads(h, real), summary)
 
     def draw(
         self,

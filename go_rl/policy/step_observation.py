@@ -26,17 +26,12 @@ STEP_ORDERS = (*REFERENCE_ORDERS, "layer", "upward rank")
 with every transfer paid for."""
 STEP_SCALARS = ("log_seconds", "load_share", "log_weight_bytes", "log_tensor_seconds", "in_degree",
                 "out_degree", "span_level", "backward", "layer", "tail")  # fmt: skip
-STEP_PACKAGE = (
-    "log_devices",
-    "placement",
-    "schedule",
-    "fusion",
-    "traffic",
-    "largest",
-    "parallelism",
-)
-"""log2 devices / 6; the tasks asked; whole traffic, the largest unit and the longest path against
-the whole work, as log2(1 + x) / 6."""
+STEP_PACKAGE = ("devices", "placement", "schedule", "fusion", "traffic", "largest", "longest",
+                "crowding", "layers", "latency", "units")  # fmt: skip
+"""The package and the whole graph. log2 devices / 6; the tasks asked; then logarithms to base 10 of
+the whole traffic, the largest unit and the longest path against the whole work; of the longest path
+against an equal share of the work (crowding: above 0, the path is longer); of layers against units;
+of a link's latency against the mean unit; and of the units / 4."""
 STEP_FEATURES = len(STEP_SCALARS) + len(OpKind) + len(STEP_ORDERS)
 """F."""
 
@@ -114,12 +109,18 @@ def _kinds(workspace: StepWorkspace, step: StepUnits) -> Float64[np.ndarray, "U 
 
 
 def _package(workspace: StepWorkspace, step: StepUnits) -> Float32[np.ndarray, "P"]:
-    tasks, units = workspace.problem.tasks, step.units
-    total = max(units.work.sum(), 1e-30)
+    tasks, units, devices = workspace.problem.tasks, step.units, workspace.num_devices
+    total, count = max(units.work.sum(), 1e-30), max(step.num_units, 1)
     longest = path_sums_after(units.succ_ptr, units.succ, units.work).max(initial=0.0)
-    ratios = np.array(
-        [units.tensor_seconds.sum() / total, units.work.max(initial=0.0) / total, longest / total]
+    ratios = (
+        units.tensor_seconds.sum() / total,
+        units.work.max(initial=0.0) / total,
+        longest / total,
+        longest * devices / total,
+        len(np.unique(step.main_layer)) / count,
+        units.latency * count / total,
     )
     asked = [float(task in tasks) for task in ("placement", "schedule", "fusion")]
-    flags = [np.log2(workspace.num_devices) / 6.0, *asked]
-    return np.concatenate([flags, np.log2(1.0 + ratios) / 6.0]).astype(np.float32)
+    shown = np.clip(np.log10(np.maximum(ratios, 1e-6)), -4.0, 4.0)
+    size = np.log10(count) / 4.0
+    return np.array([np.log2(devices) / 6.0, *asked, *shown, size], np.float32)

@@ -89,18 +89,41 @@ class FineTuneConfig:
     """Factor on the spread of graph-level decisions before learning starts."""
     first: int = 10
     """Samples of the policy as it came, its likeliest decision first, before all that."""
-    top: float | None = None
-    """Step policies: share of a batch that teaches, the best; 1: all, against their mean. None: as
-    `TOP` has it for the policy's form."""
 
     def __post_init__(self) -> None:
-        if self.batch < 2:
-            raise TrainingError(f"fine-tuning: batch must be >= 2, not {self.batch}")
-        if self.first < 1:
-            raise TrainingError(f"fine-tuning: first must be >= 1, not {self.first}")
+        _check_batches(self.batch, self.first)
         if not self.widen > 0:
             raise TrainingError(f"fine-tuning: widen must be > 0, not {self.widen}")
+
+
+@dataclass(frozen=True)
+class StepFineTuneConfig:
+    """How a step policy learns on one graph."""
+
+    batch: int = 10
+    """Samples of an update."""
+    ppo: PPOConfig = field(default_factory=lambda: PPOConfig(learning_rate=3e-3, epochs=4))
+    """The learner."""
+    first: int = 10
+    """Samples of the policy as it came, its likeliest decision first, before all that."""
+    top: float | None = None
+    """Share of a batch that teaches, the best; 1: all, against their mean. None: as `TOP` has it
+    for the policy's form."""
+    remembered: int = 8
+    """Best decisions so far that are learned again with each batch; 0: none."""
+
+    def __post_init__(self) -> None:
+        _check_batches(self.batch, self.first)
         _check_top(self.top, "fine-tuning")
+        if self.remembered < 0:
+            raise TrainingError(f"fine-tuning: remembered must be >= 0, not {self.remembered}")
+
+
+def _check_batches(batch: int, first: int) -> None:
+    if batch < 2:
+        raise TrainingError(f"fine-tuning: batch must be >= 2, not {batch}")
+    if first < 1:
+        raise TrainingError(f"fine-tuning: first must be >= 1, not {first}")
 
 
 @dataclass(frozen=True)

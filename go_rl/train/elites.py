@@ -84,7 +84,7 @@ def find_elites(agent: StepAgent, decoder: StepDecoder, config: EliteConfig, see
         tasks = decoder.workspace.problem.tasks
         actions = jax.device_get(now.draw(padded, now.encode(padded), tasks, key, ones))
         priced = decoder.workspace.price(decoder.decisions(actions))
-        best = _best(best, Elites(actions, step_rewards(decoder.workspace, priced)), config.kept)
+        best = best_of(best, Elites(actions, step_rewards(decoder.workspace, priced)), config.kept)
         centre = _towards(centre, best.actions, config.rate)
     assert best is not None
     return best
@@ -124,8 +124,8 @@ def _first_centre(agent: StepAgent, decoder: StepDecoder) -> Centre:
     return found
 
 
-def _best(before: Elites | None, drawn: Elites, kept: int) -> Elites:
-    """The best of what was known and what was drawn; the earlier of equals first."""
+def best_of(before: Elites | None, drawn: Elites, kept: int) -> Elites:
+    """Return the best of what was known and what was drawn; the earlier of equals first."""
     if before is not None:
         both = (before.actions, drawn.actions)
         actions = jax.tree.map(lambda a, b: np.concatenate([a, b]), *both)

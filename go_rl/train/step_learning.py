@@ -16,7 +16,8 @@ from go_rl.policy.step_decisions import StepDecoder, step_decoder
 from go_rl.policy.step_search import draw_actions, draw_steps, start_from_default
 from go_rl.policy.step_weights import DEFAULT_STEP_WEIGHTS, load_step_weights
 from go_rl.search.step_workspace import PricedSteps, StepIncumbent, step_workspace
-from go_rl.train.config import TOP, FineTuneConfig
+from go_rl.train.config import TOP, StepFineTuneConfig
+from go_rl.train.memory import Memory
 from go_rl.train.ppo import Learner, new_learner
 from go_rl.train.step_ppo import StepBatch, update_step
 
@@ -28,11 +29,12 @@ LEAST_DEVIATION = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class StepFineTuned:
-    """`Optimizer`: the default plan, a few of the policy as it came, then PPO on this graph."""
+    """`Optimizer`: the default plan, a few of the policy as it came, then PPO on this graph, with
+    the best decisions so far learned again in every update."""
 
     agent: StepAgent | None = None
     """Where learning starts; None: the weights that ship with the package."""
-    config: FineTuneConfig = field(default_factory=FineTuneConfig)
+    config: StepFineTuneConfig = field(default_factory=StepFineTuneConfig)
     samples: int | None = None
     """Samples, instead of what the budget says; None: the budget decides."""
     name: str = "finetuned"
@@ -85,14 +87,16 @@ class StepFineTuned:
         seed: int,
     ) -> Learner:
         incumbent, progress = search
-        rounds = 0
+        memory, rounds = Memory(self.config.remembered), 0
         while not progress.spent:
             now = StepAgent(agent.config, learner.params)
             key = int(np.random.SeedSequence((seed, rounds)).generate_state(1)[0])
             batch, priced = collect_steps(now, decoder, self.config.batch, key, self.config.top)
             incumbent.offer(priced, int(min(self.config.batch, progress.remaining_samples)))
             if not progress.spent:
-                learner, _ = update_step(agent.policy, self.config.ppo, learner, [batch])
+                reward = step_rewards(decoder.workspace, priced)
+                lessons = memory.lessons(batch, reward)
+                learner, _ = update_step(agent.policy, self.config.ppo, learner, lessons)
             rounds += 1
         return learner
 

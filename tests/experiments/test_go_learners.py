@@ -15,7 +15,7 @@ from reference.step_problems import step_problem
 from go_rl.core import TASKS, Budget, OpKind, Problem, Progress, check_plan
 from go_rl.policy.step_agent import new_step_agent
 from go_rl.search import StepComposed
-from go_rl.train.config import FineTuneConfig
+from go_rl.train.config import StepFineTuneConfig
 from go_rl.train.step_learning import StepFineTuned
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
 from go_compositions import Compiler
 from go_learners import GroupLearner, Policy, Search, SequentialLearner, learn, restricted
 
-SMALL = FineTuneConfig(batch=6, first=6)
+SMALL = StepFineTuneConfig(batch=6, first=6)
 """Equal batches: nothing is compiled twice."""
 ATOM = replace(TINY, sage_layers=0, attention_layers=0, iterations=1)
 """Compiles fast."""

@@ -20,7 +20,7 @@ from go_rl.policy.step_search import draw_steps
 from go_rl.policy.step_weights import StepWeights, load_step_weights, save_step_weights
 from go_rl.policy.weights_file import MANIFEST
 from go_rl.search.step_workspace import step_workspace
-from go_rl.train.config import FineTuneConfig, PPOConfig, StepTrainConfig
+from go_rl.train.config import PPOConfig, StepFineTuneConfig, StepTrainConfig
 from go_rl.train.ppo import new_learner
 from go_rl.train.step_learning import StepFineTuned, collect_steps, top_advantage
 from go_rl.train.step_ppo import judge_step, step_gradient, update_step
@@ -28,7 +28,7 @@ from go_rl.train.step_pretrain import pretrain_step
 
 NODES = replace(TINY, step_form="nodes", attention_layers=0)
 BATCH = 16
-LEARN = FineTuneConfig(
+LEARN = StepFineTuneConfig(
     batch=BATCH, first=BATCH, ppo=PPOConfig(learning_rate=3e-3, epochs=4, order_entropy=1e-3)
 )
 
@@ -58,7 +58,7 @@ def test_each_chain_finds_its_own_device():
     decoder, ones = step_decoder(step_workspace(problem)), np.ones(BATCH, np.float32)
     before, after = (draw_steps(agent, decoder, ones, 9).seconds for agent in (tiny(), learned))
     assert before.mean() > 10.0
-    assert after.mean() < 6.0
+    assert after.mean() < 7.0
 
 
 def test_two_equal_chains_share_the_devices_better_than_the_default():
@@ -80,7 +80,7 @@ def test_all_of_a_batch_teaches_by_default():
     best, _ = collect_steps(tiny(), decoder, BATCH, 0, 0.3)
     assert float(plain.advantage.sum()) == pytest.approx(0.0, abs=1e-4)
     assert float(best.advantage.min()) == 0.0
-    for config in (FineTuneConfig, StepTrainConfig):
+    for config in (StepFineTuneConfig, StepTrainConfig):
         with pytest.raises(TrainingError, match="top must be above 0 and at most 1, not"):
             config(top=1.5)
 

@@ -23,13 +23,13 @@ from go_rl.policy.step_weights import (
     save_step_weights,
 )
 from go_rl.search.step_workspace import StepWorkspace
-from go_rl.train.config import EliteConfig, FineTuneConfig, PPOConfig, StepTrainConfig
+from go_rl.train.config import EliteConfig, PPOConfig, StepFineTuneConfig, StepTrainConfig
 from go_rl.train.ppo import new_learner
 from go_rl.train.step_learning import StepFineTuned, collect_steps, top_advantage
 from go_rl.train.step_ppo import judge_step, step_loss, update_step
 from go_rl.train.step_pretrain import pretrain_step
 
-SMALL = FineTuneConfig(batch=8, first=2)
+SMALL = StepFineTuneConfig(batch=8, first=2)
 
 
 @cache
