@@ -11,6 +11,7 @@ from jaxtyping import Float32
 from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress
 from go_rl.policy.step_agent import StepActions, StepAgent
 from go_rl.policy.step_decisions import StepDecoder, step_decoder
+from go_rl.policy.step_network import StepEncoded
 from go_rl.policy.step_weights import DEFAULT_STEP_WEIGHTS, load_step_weights
 from go_rl.search.step_workspace import PricedSteps, StepIncumbent, StepWorkspace, step_workspace
 
@@ -47,16 +48,54 @@ class StepPolicySearch:
         agent, workspace = self._agent(), step_workspace(problem)
         progress = Progress(budget, OPEN_SAMPLES)
         incumbent = StepIncumbent(workspace, progress)
-        if start_from_default(workspace, incumbent):
-            decoder, rounds = step_decoder(workspace), 0
-            while not progress.spent and decoder.units.num_units:
-                size = int(min(BATCH, progress.remaining_samples))
-                noise = np.resize(np.array(DOUBT, np.float32), BATCH)
-                noise[0] = min(rounds, 1)
-                priced = draw_steps(agent, decoder, noise, seed * 1_000_003 + rounds)
-                incumbent.offer(priced, size)
-                rounds += 1
+        if start_from_default(workspace, incumbent) and not progress.spent:
+            decoder = step_decoder(workspace)
+            if decoder.units.num_units:
+                _search(agent, decoder, incumbent, progress, seed)
         return workspace.plan(incumbent, self.name, seed, progress)
+
+
+def _search(
+    agent: StepAgent,
+    decoder: StepDecoder,
+    incumbent: StepIncumbent,
+    progress: Progress,
+    seed: int,
+) -> None:
+    """Draw and price until the budget is spent.
+
+    A batch is drawn whole, for draws of other sizes would have to be compiled, but where seconds
+    count it is decoded and priced in as large pieces as there is time for, and none is begun that
+    would take longer than what is left.
+    """
+    encoded, rounds, drawing, pace = agent.encode(decoder.padded), 0, 0.0, float("inf")
+    while not progress.spent and drawing < progress.remaining_seconds:
+        noise = np.resize(np.array(DOUBT, np.float32), BATCH)
+        noise[0] = min(rounds, 1)
+        began = progress.wall_seconds
+        actions = draw_actions(agent, decoder, noise, seed * 1_000_003 + rounds, encoded)
+        actions = jax.device_get(actions)
+        drawing = progress.wall_seconds - began
+        first, last = 0, int(min(BATCH, progress.remaining_samples))
+        while first < last and (first == 0 or not progress.spent):
+            began, size = progress.wall_seconds, _affordable(progress, pace, last - first)
+            plans = decoder.decisions(_rows(actions, first, first + size))
+            incumbent.offer(decoder.workspace.price(plans))
+            pace = (progress.wall_seconds - began) / size
+            first += size
+        rounds += 1
+
+
+def _rows(actions: StepActions, first: int, end: int) -> StepActions:
+    return jax.tree.map(lambda x: x[first:end], actions)
+
+
+def _affordable(progress: Progress, pace: float, most: int) -> int:
+    """Samples to decode and price at once when one takes ``pace`` seconds; inf: not known yet."""
+    left = progress.remaining_seconds
+    if left == float("inf"):
+        return most
+    return int(min(max(left / pace, 1.0), most)) if pace > 0 else most
 
 
 def draw_steps(
@@ -68,12 +107,17 @@ def draw_steps(
 
 
 def draw_actions(
-    agent: StepAgent, decoder: StepDecoder, noise: Float32[np.ndarray, "B"], seed: int
+    agent: StepAgent,
+    decoder: StepDecoder,
+    noise: Float32[np.ndarray, "B"],
+    seed: int,
+    encoded: StepEncoded | None = None,
 ) -> StepActions:
-    """Return [B] decisions, neither decoded nor priced."""
+    """Return [B] decisions, neither decoded nor priced; ``encoded``: the graph as the agent sees
+    it, where that is known."""
     padded, key = decoder.padded, jax.random.key(seed % 2**32)
-    tasks = decoder.workspace.problem.tasks
-    return agent.draw(padded, agent.encode(padded), tasks, key, noise, decoder.options)
+    seen = agent.encode(padded) if encoded is None else encoded
+    return agent.draw(padded, seen, decoder.workspace.problem.tasks, key, noise, decoder.options)
 
 
 def start_from_default(workspace: StepWorkspace, incumbent: StepIncumbent) -> bool:
