@@ -87,13 +87,17 @@ class StepFineTuned:
         seed: int,
     ) -> Learner:
         incumbent, progress = search
-        memory, rounds = Memory(self.config.remembered), 0
-        while not progress.spent:
+        memory, rounds, quickest = Memory(self.config.remembered), 0, 0.0
+        while not progress.spent and quickest <= progress.remaining_seconds:
+            began = progress.wall_seconds
             now = StepAgent(agent.config, learner.params)
             key = int(np.random.SeedSequence((seed, rounds)).generate_state(1)[0])
             batch, priced = collect_steps(now, decoder, self.config.batch, key, self.config.top)
             incumbent.offer(priced, int(min(self.config.batch, progress.remaining_samples)))
-            if not progress.spent:
+            if rounds:  # the first batch compiles, and says nothing of those that follow
+                took = progress.wall_seconds - began
+                quickest = min(quickest or took, took)
+            if not progress.spent and quickest <= progress.remaining_seconds:
                 reward = step_rewards(decoder.workspace, priced)
                 lessons = memory.lessons(batch, reward)
                 learner, _ = update_step(agent.policy, self.config.ppo, learner, lessons)

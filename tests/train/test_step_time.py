@@ -1,0 +1,44 @@
+"""Learning on one graph stops when not even a quick batch would end in time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from policy.tiny import TINY
+from reference.step_networks import operators, priced
+
+from go_rl.core import Budget, Progress
+from go_rl.policy.step_agent import new_step_agent
+from go_rl.train import step_learning
+from go_rl.train.config import StepFineTuneConfig
+from go_rl.train.step_learning import StepFineTuned
+
+ATOM = replace(TINY, sage_layers=0, attention_layers=0, iterations=1)
+"""Compiles fast."""
+SMALL = StepFineTuneConfig(batch=4, first=4)
+
+
+def test_no_batch_begins_that_would_take_longer_than_what_is_left(monkeypatch):
+    """Batches take 9 (the first compiles), 2, 1, 2 and 2 seconds; then half a second is left."""
+    seconds, batches, updates = [9.0, 2.0, 1.0, 2.0, 2.0], [], []
+    collect, update = step_learning.collect_steps, step_learning.update_step
+    now = [0.0]
+
+    def slowly(*given):
+        now[0] += seconds[len(batches)]
+        batches.append(now[0])
+        return collect(*given)
+
+    def counted(*given):
+        updates.append(now[0])
+        return update(*given)
+
+    monkeypatch.setattr(Progress, "wall_seconds", property(lambda _: now[0]))
+    monkeypatch.setattr(step_learning, "collect_steps", slowly)
+    monkeypatch.setattr(step_learning, "update_step", counted)
+    learner = StepFineTuned(new_step_agent(ATOM, 0), SMALL)
+    problem = priced(operators(3), "p100x2", tasks=("placement",))
+    plan = learner.optimize(problem, Budget(seconds=16.5), 0)
+    assert batches == [9.0, 11.0, 12.0, 14.0, 16.0]
+    assert updates == [9.0, 11.0, 12.0, 14.0]
+    assert plan.samples == 1 + 4 + 5 * 4
