@@ -8,16 +8,12 @@ from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
 import tyro
 
+from go_rl.cli.step_configuration import StepLearner, StepTraining
 from go_rl.core import GoRLError, ReadError
 from go_rl.core.errors import nearest
 from go_rl.options import OptimizeOptions, PartitionOptions
 from go_rl.policy.names import DEFAULT_STEP_WEIGHTS, DEFAULT_WEIGHTS
-from go_rl.train.config import (
-    FineTuneConfig,
-    StepFineTuneConfig,
-    StepTrainConfig,
-    TrainConfig,
-)
+from go_rl.train.config import FineTuneConfig, TrainConfig
 
 T = TypeVar("T")
 Dims = Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(metavar="NAME=SIZE")]
@@ -100,9 +96,9 @@ class TrainStep:
 
     out: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="DIR")]
     """Folder of the run: checkpoints, log.jsonl, tensorboard, weights.npz."""
-    training: Annotated[StepTrainConfig, tyro.conf.arg(name="")] = field(
-        default_factory=StepTrainConfig
-    )
+    training: Annotated[StepTraining, tyro.conf.arg(name="")] = field(default_factory=StepTraining)
+    config: Annotated[str | None, tyro.conf.arg(metavar="FILE.json")] = None
+    """Read the whole configuration from a file instead; DIR/config.json is one."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +156,7 @@ class FineTuneStep:
     """Where to start: shipped weights, or a file that go-rl train-step or finetune-step wrote."""
     seed: int = 0
     """Of all randomness."""
-    learner: StepFineTuneConfig = field(default_factory=StepFineTuneConfig)
+    learner: StepLearner = field(default_factory=StepLearner)
     out: Annotated[str | None, tyro.conf.arg(metavar="DIR")] = None
     """Folder for the plan, timeline, tables, figures and weights.npz. Default: out/MODEL."""
 
@@ -274,8 +270,12 @@ def from_json(kind: type[T], document: Any, where: str = "configuration") -> T:
             raise GoRLError(f"{where}: unknown field {name!r}{nearest(name, known)}")
         if is_dataclass(types[name]):
             value = from_json(types[name], value, f"{where}: {name}")  # pyright: ignore[reportArgumentType]
-        values[name] = tuple(value) if isinstance(value, list) else value
+        values[name] = _frozen(value)
     try:
         return kind(**values)
     except TypeError as error:
         raise GoRLError(f"{where}: {error}") from error
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(_frozen(x) for x in value) if isinstance(value, list) else value

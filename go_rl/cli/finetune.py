@@ -12,10 +12,12 @@ from go_rl.cli.configuration import FineTune, FineTuneStep, to_json
 from go_rl.cli.console import console, working
 from go_rl.cli.exit_codes import FAILED_SEARCH, OK
 from go_rl.cli.partition import judge, output_folder, print_result, read
+from go_rl.cli.step_configuration import plain
 from go_rl.core import OpGraph
 from go_rl.joint import fine_tune_step
 from go_rl.report.plan_folder import write_plan_folder
 from go_rl.report.tables import rows
+from go_rl.train.config import StepFineTuneConfig
 
 WEIGHTS_FILE = "weights.npz"
 """The trained weights, in the output folder."""
@@ -53,7 +55,7 @@ def run_finetune_step(config: FineTuneStep) -> int:
             config.tasks,
             memory=config.memory == "on",
             samples=config.samples,
-            config=config.learner,
+            config=plain(StepFineTuneConfig, config.learner),
             report=report,
             weights=config.weights,
             seed=config.seed,

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from go_rl.cli.configuration import Train, TrainStep
+from go_rl.cli.configuration import Train, TrainStep, from_json
 from go_rl.cli.console import console, counting
 from go_rl.cli.exit_codes import OK
+from go_rl.cli.step_configuration import plain
 from go_rl.core import TrainingError
 from go_rl.train.config import StepTrainConfig, TrainConfig
 
@@ -21,7 +22,9 @@ CHECKPOINTS = "checkpoints"
 
 def run_train(config: Train) -> int:
     """Run the command; returns the exit code."""
-    training = config.training if config.config is None else _read(Path(config.config))
+    training = config.training
+    if config.config is not None:
+        training = TrainConfig.from_mapping(_document(Path(config.config)))
     folder = Path(config.out)
     from go_rl.train.pretrain import WEIGHTS_FILE, pretrain
     from go_rl.train.workers import collector
@@ -35,9 +38,14 @@ def run_train(config: Train) -> int:
 
 def run_train_step(config: TrainStep) -> int:
     """Run ``go-rl train-step``; returns the exit code."""
+    from go_rl.joint import named_tasks
     from go_rl.train.step_pretrain import WEIGHTS_FILE, pretrain_step
 
-    folder, training = Path(config.out), config.training
+    folder, training = Path(config.out), plain(StepTrainConfig, config.training)
+    if config.config is not None:
+        training = from_json(StepTrainConfig, _document(Path(config.config)), config.config)
+    for tasks in training.tasks:
+        named_tasks(tasks)
     _begin(training, folder)
     with counting(f"training {training.name}", training.updates) as advance:
         weights = pretrain_step(training, folder, advance)
@@ -54,7 +62,8 @@ def _say(curve: Sequence[Any], path: Path, command: str) -> None:
     out.print(f"use it: go-rl {command} MODEL --weights {path}", markup=False, soft_wrap=True)
 
 
-def _read(path: Path) -> TrainConfig:
+def _document(path: Path) -> dict[str, Any]:
+    """The fields of a training run in a JSON file."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -63,7 +72,7 @@ def _read(path: Path) -> TrainConfig:
         raise TrainingError(f"{path}: is not JSON ({error})") from error
     if not isinstance(document, dict):
         raise TrainingError(f"{path}: must be a JSON object with the fields of a training run")
-    return TrainConfig.from_mapping(document)
+    return document
 
 
 def _begin(training: TrainConfig | StepTrainConfig, folder: Path) -> None:

@@ -12,10 +12,11 @@ import pytest
 from policy.tiny import TINY, tiny_agent
 from train.toys import CONFIG, toy_zoo
 
+from go_rl.cli.step_configuration import StepLearner, StepTraining, plain
 from go_rl.policy.step_agent import new_step_agent
 from go_rl.train.baseline import RunningBaseline
 from go_rl.train.checkpoints import Checkpoints, TrainState
-from go_rl.train.config import StepTrainConfig
+from go_rl.train.config import StepFineTuneConfig, StepTrainConfig
 from go_rl.train.ppo import new_learner
 
 STEP = StepTrainConfig(policy=TINY, updates=4)
@@ -75,6 +76,69 @@ def test_a_step_run_of_another_configuration_is_refused_and_left_alone(command, 
     assert found.code == 2, found.out
     assert "was made with another configuration" in found.err
     assert content(folder) == before
+
+
+@pytest.fixture
+def begun(monkeypatch):
+    """Configurations that ``go-rl train-step`` hands to the trainer, which is not run."""
+    seen = []
+
+    def pretrain_step(config, folder, advance):
+        seen.append(config)
+        return SimpleNamespace(card={"validation": []})
+
+    monkeypatch.setattr("go_rl.train.step_pretrain.pretrain_step", pretrain_step)
+    return seen
+
+
+def test_a_step_run_takes_its_whole_configuration_from_a_file(command, tmp_path, begun):
+    wanted = replace(STEP, seed=3, tasks=(("fusion",), ("placement", "schedule")), top=0.5)
+    (tmp_path / "wanted.json").write_text(wanted.to_json())
+    found = command("train-step", "new", "--config", "wanted.json")
+    assert (found.code, found.err) == (0, "")
+    assert begun == [wanted]
+    assert (tmp_path / "new" / "config.json").read_text() == wanted.to_json() + "\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "odd.json: is not JSON"),
+        ("[]", "odd.json: must be a JSON object with the fields of a training run"),
+        ('{"udpates": 3}', "odd.json: unknown field 'udpates'; did you mean 'updates'?"),
+        ('{"ppo": {"clipp": 3}}', "odd.json: ppo: unknown field 'clipp'; did you mean 'clip'?"),
+        ('{"updates": 0}', "updates must be >= 1"),
+        ('{"tasks": [["placment"]]}', "unknown task 'placment'; did you mean 'placement'?"),
+    ],
+)
+def test_an_odd_file_is_refused_before_anything_is_written(command, tmp_path, begun, text, message):
+    (tmp_path / "odd.json").write_text(text)
+    found = command("train-step", "new", "--config", "odd.json")
+    assert found.code == 2
+    assert message in found.err
+    assert begun == []
+    assert not (tmp_path / "new").exists()
+
+
+def test_sets_of_tasks_are_words_with_commas_between(command, begun):
+    found = command("train-step", "new", "--tasks", "placement,fusion", "schedule", "--seed", 1)
+    assert found.code == 0, found.err
+    assert begun == [replace(StepTrainConfig(), tasks=(("placement", "fusion"), ("schedule",)),
+                             seed=1)]  # fmt: skip
+    wrong = command("train-step", "other", "--tasks", "placment")
+    assert wrong.code == 2
+    assert "did you mean 'placement'" in wrong.err
+
+
+def test_flags_of_step_policies_are_those_that_they_read(command):
+    for name in ("train-step", "finetune-step"):
+        shown = command(name, "--help").out
+        assert "order-entropy" in shown
+        assert "placement-entropy" not in shown
+        assert "widen" not in shown
+    assert asdict(StepTraining()) == asdict(StepTrainConfig())
+    assert plain(StepTrainConfig, StepTraining()) == StepTrainConfig()
+    assert plain(StepFineTuneConfig, StepLearner()) == StepFineTuneConfig()
 
 
 def test_a_new_run_is_described_before_it_starts(command, tmp_path, monkeypatch):
