@@ -17,6 +17,7 @@ from go_rl.core import (
     Package,
     Problem,
     ProblemError,
+    task_names,
 )
 from go_rl.core import (
     package as named_package,
@@ -146,8 +147,7 @@ def named_tasks(given: str | Sequence[str] | None) -> tuple[str, ...] | None:
     """
     if given is None:
         return None
-    names = given.split(",") if isinstance(given, str) else given
-    tasks = tuple(name.strip() for name in names if name.strip())
+    tasks = tuple(name for name in task_names(given) if name)
     if not tasks:
         raise ProblemError(f"tasks: name some of {', '.join(TASKS)}, with commas between")
     for task in tasks:

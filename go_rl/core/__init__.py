@@ -29,7 +29,16 @@ from go_rl.core.package import MAX_DEVICES, Chip, Engine, Links, Package, Topolo
 from go_rl.core.plan import CurvePoint, Plan, plan_for
 from go_rl.core.plan_rules import Violation, legal
 from go_rl.core.presets import package
-from go_rl.core.problem import RULE_SETS, TASKS, KernelPrices, Objective, Problem, Rules, rule_set
+from go_rl.core.problem import (
+    RULE_SETS,
+    TASKS,
+    KernelPrices,
+    Objective,
+    Problem,
+    Rules,
+    rule_set,
+    task_names,
+)
 
 __all__ = [
     "FREE",
@@ -83,4 +92,5 @@ __all__ = [
     "package",
     "plan_for",
     "rule_set",
+    "task_names",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol, runtime_checkable
@@ -34,6 +34,12 @@ class Objective(enum.StrEnum):
 
 TASKS = ("placement", "schedule", "fusion")
 """What a plan for the makespan objective may decide."""
+
+
+def task_names(given: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the names in ``placement,schedule`` or in a sequence of names; none is checked."""
+    names = given.split(",") if isinstance(given, str) else given
+    return tuple(name.strip() for name in names)
 
 
 @runtime_checkable

@@ -21,6 +21,7 @@ from go_rl.core import (
     Rules,
     Topology,
     rule_set,
+    task_names,
 )
 from go_rl.cost.analytical import Analytical
 from go_rl.cost.cost_model import CostModel, Kernels
@@ -42,9 +43,9 @@ class ProblemOptions:
     """None: profiled for a graph without FLOP that brings seconds, else analytical."""
     colocation: bool = True
     """False: the graph's colocation classes are ignored."""
-    tasks: tuple[str, ...] | None = None
-    """Makespan only: some of `go_rl.core.TASKS`; None: all that make sense, which is all but
-    placement on a single device."""
+    tasks: str | tuple[str, ...] | None = None
+    """Makespan only: some of `go_rl.core.TASKS`, as names or with commas between; None: all that
+    make sense, which is all but placement on a single device."""
     gap_seconds: Float64[np.ndarray, "N"] | None = None
     """[N] see `Problem.gap_seconds`."""
     allow_training: bool = False
@@ -85,7 +86,8 @@ def make_problem(
     kinds = tuple(chips[kind] for kind in package.kinds)
     seconds = np.stack([model.seconds(kernels, chip) for chip in kinds])
     makespan = options.objective is Objective.MAKESPAN
-    tasks = _tasks(options.tasks, package) if makespan else TASKS
+    asked = None if options.tasks is None else task_names(options.tasks)
+    tasks = _tasks(asked, package) if makespan else TASKS
     return Problem(
         graph=graph,
         package=package,
@@ -120,7 +122,7 @@ def _tasks(asked: tuple[str, ...] | None, package: Package) -> tuple[str, ...]:
         )
     if len(set(asked)) != len(asked):
         raise ProblemError(f"a task is named twice: {', '.join(asked)}")
-    return tuple(asked)
+    return asked
 
 
 def _fixed(graph: OpGraph, options: ProblemOptions, tasks: tuple[str, ...]) -> dict[int, int]:

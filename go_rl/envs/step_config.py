@@ -14,6 +14,7 @@ from go_rl.core import (
     Package,
     Problem,
     package,
+    task_names,
 )
 from go_rl.cost import ProblemOptions, make_problem
 from go_rl.envs.environment_config import (
@@ -39,13 +40,16 @@ class StepConfig(EnvironmentConfig):
     """Package, or the name of one, for ``graph``."""
     memory: bool = True
     """Whether weights and live tensors must fit, for ``graph``."""
-    tasks: tuple[str, ...] | None = None
-    """What is decided, some of `TASKS`; None: what the problem asks for, for ``graph`` all."""
+    tasks: str | tuple[str, ...] | None = None
+    """What is decided, some of `TASKS`, as names or with commas between; None: what the problem
+    asks for, for ``graph`` all."""
     invalid_reward: float = INVALID_REWARD
     """Reward of an episode that ends without a usable plan."""
 
     def check_own_fields(self) -> None:
         """See `EnvironmentConfig`."""
+        if self.tasks is not None:
+            object.__setattr__(self, "tasks", task_names(self.tasks))
         for task in self.tasks or ():
             check_choice("task", task, TASKS)
         if self.tasks is not None and not self.tasks:
@@ -62,7 +66,7 @@ class StepConfig(EnvironmentConfig):
 
     def check_problem(self, problem: Problem, first: Problem) -> None:
         """Raise an `EnvironmentUseError` for another objective or other tasks."""
-        name, tasks = problem.graph.name, self.tasks or first.tasks
+        name, tasks = problem.graph.name, task_names(self.tasks or first.tasks)
         if problem.objective is not Objective.MAKESPAN:
             raise EnvironmentUseError(
                 f"graph {name!r}: the objective is {problem.objective}; this environment "
@@ -88,9 +92,9 @@ def read_step_config(config: StepConfig | None, given: Mapping[str, Any]) -> Ste
     if others := sorted(set(given) - {"tasks"}):
         raise EnvironmentUseError(f"give config= or {others}, not both")
     tasks = given.get("tasks", config.tasks)
-    if config.tasks is not None and set(tasks or ()) != set(config.tasks):
+    mine, theirs = task_names(tasks or ()), task_names(config.tasks or ())
+    if config.tasks is not None and set(mine) != set(theirs):
         raise EnvironmentUseError(
-            f"config.tasks are {', '.join(config.tasks)}; this environment decides "
-            f"{', '.join(tasks or ())}"
+            f"config.tasks are {', '.join(theirs)}; this environment decides {', '.join(mine)}"
         )
     return replace(config, tasks=tasks)

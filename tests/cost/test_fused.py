@@ -249,6 +249,13 @@ def test_tasks_that_make_no_sense_are_refused(devices, tasks, words):
         makespan(CHAIN, boxes(devices), tasks=tasks)
 
 
+def test_tasks_may_be_one_text_with_commas_between():
+    assert makespan(CHAIN, boxes(2), tasks="fusion, placement").tasks == ("fusion", "placement")
+    assert makespan(CHAIN, tasks="fusion").tasks == ("fusion",)
+    with pytest.raises(ProblemError, match=r"unknown task 'fuison'; did you mean 'fusion'\?"):
+        makespan(CHAIN, boxes(2), tasks="placement,fuison")
+
+
 def test_without_placement_everything_sits_on_the_first_device_or_where_it_is_pinned():
     problem = makespan(CHAIN, boxes(3), tasks=("schedule",), fixed={1: 2})
     assert problem.fixed == {0: 0, 1: 2, 2: 0}

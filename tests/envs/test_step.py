@@ -332,6 +332,7 @@ def test_wrong_actions(tasks, form, action, sentence):
         ({"problem": []}, "at least one is needed"),
         ({"problem": chains(), "action": "nod"}, r"unknown action 'nod'; did you mean 'node'\?"),
         ({"problem": chains(), "tasks": ("plcement",)}, "did you mean 'placement'"),
+        ({"problem": chains(), "tasks": "placement,plcement"}, "unknown task 'plcement'; did you"),
         ({"problem": chains(), "tasks": ()}, "at least one of"),
         ({"problem": chains(), "tasks": ("fusion",)}, "tasks are placement; this environment"),
         ({"problem": chains(), "max_nodes": 3}, "4 nodes, more than max_nodes=3"),
@@ -347,6 +348,13 @@ def test_wrong_actions(tasks, form, action, sentence):
 def test_misuse(fields, sentence):
     with pytest.raises(EnvironmentUseError, match=sentence):
         StepEnv(**fields)
+
+
+def test_tasks_may_be_one_text():
+    assert StepConfig(chains(), tasks="placement").tasks == ("placement",)
+    assert StepConfig(chains(TASKS), tasks="placement, fusion,schedule").tasks == (
+        "placement", "fusion", "schedule"
+    )  # fmt: skip
 
 
 def test_a_configuration_goes_with_an_id_that_agrees():
