@@ -32,7 +32,7 @@ DATA ?= ../shared/data
 bench: $(STAMP)
 	$(BIN)/python experiments/cost_analysis_agreement.py
 	for script in mcm_transfer mcm_rivals mcm_ablations mcm_hardware policy_scale go_placement \
-	  replay_speed; do \
+	  go_multitask fusion_within_layers step_scale replay_speed; do \
 	  echo "== $$script"; $(BIN)/python experiments/$$script.py; done
 	for script in allocator dnn_partitioning pricing_speed ring_quality solver_speed; do \
 	  echo "== $$script"; $(BIN)/python experiments/$$script.py --data $(DATA); done

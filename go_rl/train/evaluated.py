@@ -26,10 +26,9 @@ from go_rl.core import (
 )
 from go_rl.core.errors import nearest
 from go_rl.cost import ProblemOptions, make_problem
-from go_rl.zoo import SPLITS, zoo_entry, zoo_graph, zoo_names
+from go_rl.zoo import SPLITS, zoo_entry, zoo_names
+from go_rl.zoo.load_model import ZOO_PREFIX, load_model
 
-ZOO_PREFIX = "zoo:"
-"""What marks a graph, or a whole split, of the zoo."""
 NO_AGENT = object()
 """Stands for the policy of an optimizer that has none."""
 BOUND = "bound"
@@ -63,7 +62,7 @@ class Graph:
     @cached_property
     def graph(self) -> OpGraph:
         """The graph itself."""
-        return zoo_graph(self.name) if self.file is None else _read(self.file)
+        return load_model(ZOO_PREFIX + self.name if self.file is None else self.file)
 
 
 def find_graphs(names: Sequence[str]) -> list[Graph]:
@@ -88,7 +87,7 @@ def find_graphs(names: Sequence[str]) -> list[Graph]:
 def _find(name: str) -> list[Graph]:
     if not name.startswith(ZOO_PREFIX) or Path(name).exists():
         path = Path(name)
-        graph = _read(path)
+        graph = load_model(path)
         return [Graph(path.stem, graph.digest, path)]
     word = name.removeprefix(ZOO_PREFIX)
     if word not in SPLITS and word not in zoo_names(training=True):
@@ -96,12 +95,6 @@ def _find(name: str) -> list[Graph]:
         raise ZooError(f"{name}: the zoo has no such graph or split (go-rl zoo list){near}")
     chosen = zoo_names(word) if word in SPLITS else (word,)
     return [Graph(graph, zoo_entry(graph).digest) for graph in chosen]
-
-
-def _read(path: Path) -> OpGraph:
-    from go_rl.readers import load
-
-    return load(path)
 
 
 def check_setting(hardware: str, rules: str) -> None:
