@@ -68,7 +68,7 @@ class StepPolicy(nn.Module):
         """Embed the units for every task."""
         h, pooled = self.encoder(graph, real)
         known = jnp.concatenate([pooled, package_features(graph)])
-        summary = nn.relu(self.summarise(nn.relu(self.widen(known))))
+        summary = self.summarise(nn.silu(self.widen(known)))
         return StepEncoded(self.heads(h, real), summary)
 
     def draw(
