@@ -211,20 +211,16 @@ def _build(kind: Any, values: Mapping[str, Any], nested: Mapping[str, Any], wher
 class EliteConfig:
     """How a policy is taught by searches before it learns by itself; see `go_rl.train.elites`."""
 
-    samples: int = 320
-    """Plans that the search on each problem prices; 0: no teaching."""
-    batch: int = 16
-    """Plans between two moves of a search's centre."""
-    kept: int = 12
-    """Decisions kept of each search."""
-    rate: float = 0.4
-    """How far the centre moves."""
-    epochs: int = 12
+    samples: int = 256
+    """Decisions drawn on each problem; 0: no teaching."""
+    batch: int = 32
+    """Decisions drawn at a time."""
+    kept: int = 20
+    """Decisions kept of each problem: the best."""
+    epochs: int = 14
     """How often the policy sees each problem's decisions."""
-    learning_rate: float = 1e-3
-    """Adam's step while imitating."""
-    score_weight: float = 0.0
-    """Weight of node-level scores beside graph-level decisions in the likelihood."""
+    learning_rate: float = 3e-3
+    """Adam's first step while imitating."""
 
     def __post_init__(self) -> None:
         for name in ("batch", "kept"):
@@ -234,11 +230,25 @@ class EliteConfig:
             raise TrainingError(
                 f"elites: samples {self.samples} must be >= 0 and epochs {self.epochs} >= 1"
             )
-        if not 0 < self.rate <= 1 or not self.learning_rate > 0:
-            raise TrainingError(
-                f"elites: rate {self.rate} must be in (0, 1], learning_rate "
-                f"{self.learning_rate} > 0"
-            )
+        if not self.learning_rate > 0:
+            raise TrainingError(f"elites: learning_rate must be > 0, not {self.learning_rate}")
+
+
+GO_GRAPHS = (
+    "rnnlm-2-layers", "rnnlm-4-layers", "rnnlm-8-layers", "gnmt-2-layers", "gnmt-4-layers",
+    "transformer-xl-2-layers", "transformer-xl-4-layers", "transformer-xl-8-layers",
+    "inception-v3-b32", "amoebanet-d-6-192", "wavenet-2x18", "wavenet-4x36",
+)  # fmt: skip
+"""Of the six families of GO."""
+OTHER_GRAPHS = (
+    "amoebanet-d-3-128", "conformer-s", "convnext-tiny", "deep-autoencoder", "deep-cross",
+    "deepspeech2", "efficientnet-b0", "gat-3-layers", "gcn-16-layers", "gpt-6-layers",
+    "gpt2-small", "graph-simulator-10", "message-passing-4", "mobilenet-v2", "neural-ode-8",
+    "resnet18", "resnet50-b8", "seq2seq-2-layers", "seq2seq-4-layers", "swin-tiny",
+    "transformer-base", "vgg16", "vit-base", "vit-small-b8", "wav2vec2-base", "whisper-tiny",
+    "wide-and-deep", "xception",
+)  # fmt: skip
+"""Of other families."""
 
 
 @dataclass(frozen=True)
@@ -249,15 +259,8 @@ class StepTrainConfig:
     """Name of the weights."""
     split: str = "train"
     """Split of the zoo that is trained on: inference graphs only."""
-    further: tuple[str, ...] = (
-        "transformer-xl-2-layers-training",
-        "transformer-xl-4-layers-training",
-        "transformer-xl-8-layers-training",
-        "wavenet-2x18-training",
-        "wavenet-4x36-training",
-        "amoebanet-d-6-192-training",
-    )
-    """Training graphs that are trained on as well; families not named here stay unseen."""
+    further: tuple[str, ...] = tuple(f"{name}-training" for name in (*GO_GRAPHS, *OTHER_GRAPHS))
+    """Training graphs that are trained on as well."""
     further_share: float = 0.8
     """Share of the draws that go to these."""
     validation: str | None = None
@@ -270,7 +273,7 @@ class StepTrainConfig:
     tasks: tuple[tuple[str, ...], ...] = (TASKS, ("placement",), TASKS, ("placement", "schedule"))
     """Sets of tasks, each as often as it is listed."""
     max_nodes: int = 2500
-    """Larger graphs of the split are left out: their updates cost too much."""
+    """Larger graphs are left out of updates and validation: they cost too much."""
     updates: int = 160
     """Updates of the weights."""
     graphs: int = 6

@@ -23,7 +23,7 @@ from go_rl.train.config import EliteConfig
 from go_rl.train.elites import Elites
 from go_rl.train.step_ppo import StepBatch, judge_step
 
-NEAR = 0.02
+NEAR = 0.1
 """Rewards this much below the best count 1 / e of it."""
 
 
@@ -53,22 +53,16 @@ def imitate(
     policy: StepPolicy, config: EliteConfig, steps: int, imitator: Imitator, batch: StepBatch
 ) -> tuple[Imitator, Float[Array, ""]]:
     """Return the imitator after one step on one problem, and the loss before it."""
-    loss, gradient = jax.value_and_grad(likelihood_loss, argnums=2)(
-        policy, config, imitator.params, batch
-    )
+    loss, gradient = jax.value_and_grad(likelihood_loss, argnums=1)(policy, imitator.params, batch)
     change, state = transformation(config, steps).update(gradient, imitator.optimizer)
     return Imitator(optax.apply_updates(imitator.params, change), state), loss
 
 
-def likelihood_loss(
-    policy: StepPolicy, config: EliteConfig, params: Params, batch: StepBatch
-) -> Float[Array, ""]:
-    """Return minus the mean log-density of the decisions, a number of theirs on average."""
+def likelihood_loss(policy: StepPolicy, params: Params, batch: StepBatch) -> Float[Array, ""]:
+    """Return minus the mean log-density of the graph-level decisions, a number of theirs on
+    average. Node-level scores are not imitated: with each draw they vary by chance only."""
     judged = judge_step(policy, params, batch)
     loss = jnp.float32(0.0)
     for found in judged.tasks.values():
         loss -= (batch.advantage * found.mix.mean(-1)).sum()
-        if config.score_weight:
-            units = (found.scores * batch.real).sum((-1, -2)) / batch.real.sum()
-            loss -= config.score_weight * (batch.advantage * units).sum()
     return loss / len(judged.tasks)

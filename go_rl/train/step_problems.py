@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from itertools import product
 
 import numpy as np
 
@@ -21,8 +20,11 @@ VALIDATION_SEED = 1_000_000_007
 VALIDATION_SAMPLES = 16
 KEPT = 256
 """Problems whose units stay in memory."""
-TAUGHT_TASKS: tuple[tuple[str, ...], ...] = (("placement",), TASKS)
-"""Sets of tasks that searches teach."""
+SMALL, MEDIUM = 5_000, 13_000
+"""Nodes. Smaller graphs are taught placement alone and all tasks on every package; medium ones all
+tasks on one package only; larger ones placement on one package only."""
+INFERENCE = 1_500
+"""Nodes of the largest inference graph that is taught."""
 
 ProblemKey = tuple[str, str, tuple[str, ...]]
 """Graph of the zoo, package and tasks."""
@@ -34,7 +36,8 @@ class StepProblems:
     def __init__(self, config: StepTrainConfig) -> None:
         self.config = config
         self.train = _small(config.split, config.max_nodes)
-        self.validation = list(config.further)
+        self.further = [n for n in config.further if zoo_entry(n).nodes <= config.max_nodes]
+        self.validation = self.further
         if config.validation is not None:
             self.validation = _small(config.validation, config.max_nodes)
         if not self.train or not self.validation:
@@ -49,8 +52,8 @@ class StepProblems:
         config, rng = self.config, np.random.default_rng((self.config.seed, step))
 
         def one() -> StepDecoder:
-            further = bool(config.further) and rng.random() < config.further_share
-            names = config.further if further else self.train
+            further = bool(self.further) and rng.random() < config.further_share
+            names = self.further if further else self.train
             name = names[int(rng.integers(len(names)))]
             hardware = config.packages[int(rng.integers(len(config.packages)))]
             tasks = config.tasks[int(rng.integers(len(config.tasks)))]
@@ -59,14 +62,22 @@ class StepProblems:
         return [one() for _ in range(config.graphs)]
 
     def taught(self) -> list[ProblemKey]:
-        """Return the problems that searches teach: every further graph on every package, every
-        other graph on one, the sets of tasks in turn."""
-        keys: list[ProblemKey] = list(
-            product(self.config.further, self.config.packages, TAUGHT_TASKS)
-        )
-        for i, name in enumerate(self.train):
+        """Return the problems that searches teach, large graphs on fewer packages and tasks: see
+        `SMALL`, `MEDIUM`. Inference graphs come once each."""
+        keys: list[ProblemKey] = []
+        by_size = sorted(self.config.further, key=lambda name: zoo_entry(name).nodes)
+        for i, name in enumerate(by_size):
+            nodes = zoo_entry(name).nodes
+            for j, hardware in enumerate(self.config.packages):
+                turn = i % len(self.config.packages) == j
+                if nodes < MEDIUM or turn:
+                    keys.append((name, hardware, ("placement",)))
+                if nodes < SMALL or (nodes < MEDIUM and turn):
+                    keys.append((name, hardware, TASKS))
+        inference = [name for name in self.train if zoo_entry(name).nodes <= INFERENCE]
+        for i, name in enumerate(sorted(inference, key=lambda name: zoo_entry(name).nodes)):
             hardware = self.config.packages[i % len(self.config.packages)]
-            keys.append((name, hardware, TAUGHT_TASKS[i % len(TAUGHT_TASKS)]))
+            keys.append((name, hardware, (TASKS, ("placement",))[i % 2]))
         return keys
 
     def validate(self, agent: StepAgent) -> float:

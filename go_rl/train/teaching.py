@@ -6,7 +6,6 @@ imitation once it is done.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import numpy as np
 from go_rl.core import CheckpointError
 from go_rl.core.plan import write_text
 from go_rl.policy.step_agent import StepAgent
+from go_rl.policy.step_decisions import StepDecoder
 from go_rl.policy.step_weights import StepWeights, load_step_weights, save_step_weights
 from go_rl.train.config import EliteConfig, StepTrainConfig
 from go_rl.train.elites import Elites, find_elites
@@ -28,6 +28,8 @@ CONFIG_FILE = "config.json"
 """What the searches were made for."""
 TAUGHT_FILE = "taught.npz"
 """The policy after imitation."""
+MOST_UNITS = 2300
+"""Larger problems are not taught: their epochs cost too much."""
 Report = Callable[[str], None]
 
 
@@ -46,18 +48,51 @@ def taught_agent(
         CheckpointError: a kept file is damaged, or the folder holds searches of another
             configuration.
     """
-    config, keys = problems.config.elites, problems.taught()
+    config = problems.config.elites
     _claim(folder / ELITES / CONFIG_FILE, problems.config)
     path = folder / TAUGHT_FILE
     if path.exists():
         return load_step_weights(path).agent
-    lessons = [
-        _lesson(agent, key, config, folder, lambda s, i=i: report(f"{i + 1}/{len(keys)} {s}"))
-        for i, key in enumerate(keys)
-    ]
-    agent = _imitated(agent, [x for x in lessons if x is not None], config, report)
+    lessons = searched(agent, problems.taught(), config, folder / ELITES, report)
+    agent = imitated(agent, [lesson for _, lesson in lessons], config, report)
     save_step_weights(StepWeights(agent, "taught", {"searches": len(lessons)}), path)
     return agent
+
+
+def searched(
+    agent: StepAgent, keys: list[ProblemKey], config: EliteConfig, folder: Path, report: Report
+) -> list[tuple[ProblemKey, StepBatch]]:
+    """Return the lesson of every problem that has something to decide and is not too large.
+
+    Searches are kept in ``folder`` and not made again; the rest as in `taught_agent`.
+    """
+    found = []
+    for i, key in enumerate(keys):
+        decoder = step_problem_decoder(*key)
+        if not 0 < decoder.units.num_units <= MOST_UNITS:
+            continue
+        path = folder / f"{key[0]}--{key[1]}--{'+'.join(key[2])}.npz"
+        if not path.exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            find_elites(agent, decoder, config, i).save(path)
+            report(f"{i + 1}/{len(keys)} searched {path.stem}")
+        found.append((path.name, key, lesson(decoder.padded, _fitting(path, key, decoder))))
+    return [(key, batch) for _, key, batch in sorted(found, key=lambda each: each[0])]
+
+
+def imitated(
+    agent: StepAgent, lessons: list[StepBatch], config: EliteConfig, report: Report
+) -> StepAgent:
+    """Return the agent after `EliteConfig.epochs` of imitation."""
+    steps = config.epochs * len(lessons)
+    imitator = Imitator(agent.params, transformation(config, steps).init(agent.params))
+    for epoch in range(config.epochs):
+        losses = []
+        for i in np.random.default_rng(epoch).permutation(len(lessons)):
+            imitator, loss = imitate(agent.policy, config, steps, imitator, lessons[i])
+            losses.append(float(loss))
+        report(f"imitation {epoch + 1}/{config.epochs}: loss {np.mean(losses):.4f}")
+    return StepAgent(agent.config, imitator.params)
 
 
 def _claim(path: Path, config: StepTrainConfig) -> None:
@@ -72,37 +107,13 @@ def _claim(path: Path, config: StepTrainConfig) -> None:
         )
 
 
-def _lesson(
-    agent: StepAgent, key: ProblemKey, config: EliteConfig, folder: Path, report: Report
-) -> StepBatch | None:
-    """One problem's search, made now or before; None where there is nothing to decide."""
-    name, hardware, tasks = key
-    path = folder / ELITES / f"{name}--{hardware}--{'+'.join(tasks)}.npz"
-    decoder = step_problem_decoder(name, hardware, tasks)
-    if not decoder.units.num_units:
-        return None
-    if not path.exists():
-        find_elites(agent, decoder, config, zlib.crc32(path.name.encode())).save(path)
-        report(f"searched {path.stem}")
+def _fitting(path: Path, key: ProblemKey, decoder: StepDecoder) -> Elites:
+    """Elites of a file, which must be of this very problem."""
     elites = Elites.load(path)
-    units = elites.actions[tasks[0]].scores.shape[-1]
-    if units != decoder.padded.real.shape[0]:
+    units, expected = elites.actions[key[2][0]].scores.shape[-1], decoder.padded.real.shape[0]
+    if units != expected:
         raise CheckpointError(
-            f"{path}: holds scores of {units} units, the problem has "
-            f"{decoder.padded.real.shape[0]}; it is of another version: delete it"
+            f"{path}: holds scores of {units} units, the problem has {expected}; it is of another "
+            "version: delete it"
         )
-    return lesson(decoder.padded, elites)
-
-
-def _imitated(
-    agent: StepAgent, lessons: list[StepBatch], config: EliteConfig, report: Report
-) -> StepAgent:
-    steps = config.epochs * len(lessons)
-    imitator = Imitator(agent.params, transformation(config, steps).init(agent.params))
-    for epoch in range(config.epochs):
-        losses = []
-        for i in np.random.default_rng(epoch).permutation(len(lessons)):
-            imitator, loss = imitate(agent.policy, config, steps, imitator, lessons[i])
-            losses.append(float(loss))
-        report(f"imitation {epoch + 1}/{config.epochs}: loss {np.mean(losses):.4f}")
-    return StepAgent(agent.config, imitator.params)
+    return elites

@@ -17,7 +17,7 @@ from go_rl.policy.step_agent import StepAgent, new_step_agent
 from go_rl.policy.step_decisions import StepDecoder
 from go_rl.search.step_workspace import StepWorkspace
 from go_rl.train.config import EliteConfig, PPOConfig, StepTrainConfig
-from go_rl.train.elites import Elites, centred, find_elites
+from go_rl.train.elites import Elites, find_elites
 from go_rl.train.imitation import Imitator, imitate, lesson, likelihood_loss, transformation
 from go_rl.train.step_pretrain import pretrain_step
 from go_rl.train.step_problems import StepProblems
@@ -27,7 +27,7 @@ RUN = StepTrainConfig(
     further=("deep-autoencoder-training",),
     packages=("p100x2",),
     validation_packages=("p100x2",),
-    max_nodes=60,
+    max_nodes=250,
     updates=1,
     graphs=1,
     samples=4,
@@ -74,33 +74,15 @@ def test_the_same_seed_finds_the_same_elites():
         np.testing.assert_array_equal(mine, other)
 
 
-def test_a_centred_agent_decides_the_centre_for_every_graph():
-    count = elites().actions["placement"].mix.shape[1]
-    mean, spread = np.linspace(-1, 1, count), np.full(count, 0.25)
-    agent = centred(tiny(), {"placement": (mean, spread)})
-    padded = decoder().padded
-    noise = np.r_[0.0, np.ones(400)].astype(np.float32)
-    drawn = agent.draw(padded, agent.encode(padded), ("placement",), jax.random.key(0), noise)
-    mix = np.asarray(drawn["placement"].mix)
-    np.testing.assert_allclose(mix[0], mean, atol=1e-6)
-    np.testing.assert_allclose(mix[1:].std(axis=0), spread, rtol=0.2)
-
-
 def test_the_loss_is_minus_the_weighted_log_density():
     batch = lesson(decoder().padded, elites())
-    weight = np.exp((elites().reward - elites().reward[0]) / 0.02)
+    weight = np.exp((elites().reward - elites().reward[0]) / 0.1)
     weight /= weight.sum()
     mix = elites().actions["placement"].mix
     spread = np.where(np.arange(mix.shape[1]) < 16, 1.5, 1.0)  # untrained: mean 0
     density = (-0.5 * np.square(mix / spread) - np.log(spread)).mean(axis=1)
-    loss = likelihood_loss(tiny().policy, SMALL, tiny().params, batch)
+    loss = likelihood_loss(tiny().policy, tiny().params, batch)
     assert float(loss) == pytest.approx(-(weight * density).sum(), rel=1e-4)
-
-
-def test_scores_are_imitated_too_when_they_have_a_weight():
-    batch = lesson(decoder().padded, elites())
-    both = likelihood_loss(tiny().policy, replace(SMALL, score_weight=1.0), tiny().params, batch)
-    assert float(both) != float(likelihood_loss(tiny().policy, SMALL, tiny().params, batch))
 
 
 def test_imitation_comes_nearer_to_the_elites():
@@ -126,12 +108,20 @@ def test_elites_travel_through_a_file(tmp_path):
         Elites.load(path)
 
 
-def test_every_further_graph_is_taught_on_every_package():
-    keys = StepProblems(replace(RUN, packages=("p100x2", "p100x4"))).taught()
-    assert [key[1:] for key in keys if key[0] == "deep-autoencoder-training"] == [
-        ("p100x2", ("placement",)), ("p100x2", ("placement", "schedule", "fusion")),
-        ("p100x4", ("placement",)), ("p100x4", ("placement", "schedule", "fusion")),
-    ]  # fmt: skip
+def test_large_graphs_are_taught_on_fewer_packages_and_tasks():
+    every = ("placement", "schedule", "fusion")
+    further = ("deep-autoencoder-training", "rnnlm-4-layers-training", "gnmt-4-layers-training")
+    keys = StepProblems(replace(RUN, packages=("p100x2", "p100x4"), further=further)).taught()
+    assert [key for key in keys if key[0] in further] == [
+        ("deep-autoencoder-training", "p100x2", ("placement",)),
+        ("deep-autoencoder-training", "p100x2", every),
+        ("deep-autoencoder-training", "p100x4", ("placement",)),
+        ("deep-autoencoder-training", "p100x4", every),
+        ("rnnlm-4-layers-training", "p100x2", ("placement",)),
+        ("rnnlm-4-layers-training", "p100x4", ("placement",)),
+        ("rnnlm-4-layers-training", "p100x4", every),
+        ("gnmt-4-layers-training", "p100x2", ("placement",)),
+    ]
 
 
 def test_searches_are_made_once_and_kept_apart_by_configuration(tmp_path):
@@ -154,5 +144,5 @@ def test_searches_are_made_once_and_kept_apart_by_configuration(tmp_path):
 def test_bad_settings_are_named():
     with pytest.raises(TrainingError, match="kept must be >= 2, not 1"):
         EliteConfig(kept=1)
-    with pytest.raises(TrainingError, match="rate 2"):
-        EliteConfig(rate=2.0)
+    with pytest.raises(TrainingError, match="learning_rate must be > 0"):
+        EliteConfig(learning_rate=0.0)
