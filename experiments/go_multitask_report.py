@@ -9,7 +9,7 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
-from go_rows import ROWS, SEEN
+from go_rows import ROWS
 from matplotlib.figure import Figure
 
 from go_rl.core import TASKS
@@ -113,8 +113,8 @@ def page(runs: Sequence[Run], options: Options) -> str:
         f"# Placement, schedule and fusion together\n\nMilliseconds a step, {options.samples} "
         "samples, P100-class devices by the analytical cost model, one simulator for all; "
         f"{options.seeds} seed(s), mean and standard deviation. Search {hours:.2f} hours on two "
-        f"shared cores. Training graphs of {', '.join(SEEN)} were in the "
-        "pretraining; the other families were not. Default: everything on one device if it fits, "
+        "shared cores. The shipped weights, from which *fine-tuned* starts, learned from searches "
+        "on graphs of all these families. Default: everything on one device if it fits, "
         "topological order, nothing fused; on one device with one stream a schedule by itself "
         "changes memory only.\n\n"
     )

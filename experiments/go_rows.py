@@ -19,5 +19,3 @@ ROWS = {
     "WaveNet 4x36": ("wavenet-4x36-training", 4),
 }
 """Graph of the zoo and number of devices."""
-SEEN = ("Transformer-XL", "WaveNet", "AmoebaNet")
-"""Families of which training graphs were in the pretraining of the shipped weights."""
