@@ -1,6 +1,7 @@
 """Which devices each node of a makespan problem may have, its colocation class and pins included.
 
-A class is named by its lowest node, whose device `StepWorkspace.decisions` gives to all of it.
+A class is named by its `StepWorkspace.class_leader`, whose device `StepWorkspace.decisions` gives to
+all of it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class Choices:
     """Devices that nodes may have."""
 
     leader: Int64[np.ndarray, "N"]
-    """[N] lowest node of each node's colocation class; of a free node, itself."""
+    """[N] `StepWorkspace.class_leader` of each node."""
     allowed: Bool[np.ndarray, "D N"]
     """[D, N] the device can run the whole class and no pin speaks against it."""
     fed: Bool[np.ndarray, "N"]

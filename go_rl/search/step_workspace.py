@@ -74,9 +74,11 @@ class StepWorkspace:
 
     @cached_property
     def class_leader(self) -> Int64[np.ndarray, "N"]:
-        """[N] lowest node of each node's colocation class; of a free node, itself."""
-        colocation, leader = self.problem.graph.colocation, np.arange(self.num_nodes)
-        held = np.flatnonzero(colocation != FREE)
+        """[N] node that decides for each node's colocation class: the lowest, inputs and constants
+        last, for nobody places these. Of a free node, itself."""
+        graph, leader = self.problem.graph, np.arange(self.num_nodes)
+        colocation, held = graph.colocation, np.flatnonzero(graph.colocation != FREE)
+        held = held[np.argsort(graph.is_fed[held], kind="stable")]
         _, first, which = np.unique(colocation[held], return_index=True, return_inverse=True)
         leader[held] = held[first][which]
         return leader

@@ -41,6 +41,16 @@ def test_pins_and_classes_override_what_is_proposed():
     assert made.device.dtype == np.int16
 
 
+def test_a_class_follows_what_computes_not_its_inputs():
+    problem = step_problem(
+        [0.0, 1.0, 1.0, 1.0], [(0, 2, 1.0)], 3, colocation=[0, -1, 0, 0],
+        kinds=[INPUT, MATMUL, MATMUL, MATMUL],
+    )  # fmt: skip
+    workspace = StepWorkspace(problem)
+    assert workspace.class_leader.tolist() == [2, 1, 2, 2]
+    assert workspace.decisions(proposal(0, 1, 2, 0)).device.tolist() == [[2, 1, 2, 2]]
+
+
 def test_proposals_become_kernels_on_the_devices_that_they_get():
     workspace = StepWorkspace(row(colocation=[0, -1, -1, 0]))
     made = workspace.decisions(proposal(1, 1, 0, 0), proposal(4, 3, 2, 1), proposal(1, 1, 1, 1))
