@@ -1,7 +1,7 @@
 """Which devices each node of a makespan problem may have, its colocation class and pins included.
 
-A class is named by its `StepWorkspace.class_leader`, whose device `StepWorkspace.decisions` gives to
-all of it.
+A class is named by its `StepWorkspace.class_leader`, whose device `StepWorkspace.decisions` gives
+to all of it.
 """
 
 from __future__ import annotations
