@@ -18,6 +18,8 @@ CONFIG_FILE = "config.json"
 """The configuration of a run, in its folder."""
 CHECKPOINTS = "checkpoints"
 """Where the run keeps them, in its folder."""
+SEARCHES = "elites"
+"""Where ``train-step`` keeps its searches, and the configuration that they were made for."""
 
 
 def run_train(config: Train) -> int:
@@ -78,10 +80,12 @@ def _document(path: Path) -> dict[str, Any]:
 def _begin(training: TrainConfig | StepTrainConfig, folder: Path) -> None:
     """Write the configuration, unless the folder holds a run.
 
-    A run with a checkpoint is resumed or refused by the trainer, and has its file already.
+    A run with a checkpoint or searches is resumed or refused by the trainer, and has its file
+    already.
     """
     path = folder / CONFIG_FILE
-    if path.exists() and any(p.name.isdecimal() for p in (folder / CHECKPOINTS).glob("*")):
+    begun = any(p.name.isdecimal() for p in (folder / CHECKPOINTS).glob("*"))
+    if path.exists() and (begun or (folder / SEARCHES / CONFIG_FILE).exists()):
         return
     try:
         folder.mkdir(parents=True, exist_ok=True)

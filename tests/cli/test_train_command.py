@@ -78,6 +78,18 @@ def test_a_step_run_of_another_configuration_is_refused_and_left_alone(command, 
     assert content(folder) == before
 
 
+def test_a_step_run_cut_off_among_its_searches_is_refused_and_left_alone(command, tmp_path):
+    folder = tmp_path / "run"
+    for path in (folder / "config.json", folder / "elites" / "config.json"):
+        path.parent.mkdir(exist_ok=True, parents=True)
+        path.write_text(STEP.to_json())
+    before = content(folder)
+    found = command("train-step", folder, "--updates", 4, "--seed", 1, *TINY_FLAGS)
+    assert found.code == 2, found.out
+    assert "holds searches of another configuration" in found.err
+    assert content(folder) == before
+
+
 @pytest.fixture
 def begun(monkeypatch):
     """Configurations that ``go-rl train-step`` hands to the trainer, which is not run."""
