@@ -40,14 +40,11 @@ def run_train(config: Train) -> int:
 
 def run_train_step(config: TrainStep) -> int:
     """Run ``go-rl train-step``; returns the exit code."""
-    from go_rl.joint import named_tasks
     from go_rl.train.step_pretrain import WEIGHTS_FILE, pretrain_step
 
     folder, training = Path(config.out), plain(StepTrainConfig, config.training)
     if config.config is not None:
         training = from_json(StepTrainConfig, _document(Path(config.config)), config.config)
-    for tasks in training.tasks:
-        named_tasks(tasks)
     _begin(training, folder)
     with counting(f"training {training.name}", training.updates) as advance:
         weights = pretrain_step(training, folder, advance)

@@ -173,6 +173,7 @@ class TrainConfig:
                 )
         if not self.packages or not self.rules:
             raise TrainingError("train: packages and rules need at least one entry each")
+        _check_seed(self.seed)
 
     def to_json(self) -> str:
         """Return the configuration as JSON text."""
@@ -187,6 +188,22 @@ class TrainConfig:
         """
         nested = {"samples": SampleConfig, "ppo": PPOConfig, "policy": PolicyConfig}
         return _build(TrainConfig, values, nested, "train")
+
+
+def _check_seed(seed: int) -> None:
+    if seed < 0:
+        raise TrainingError(f"train: seed must be >= 0, not {seed}")
+
+
+def _check_tasks(sets: tuple[tuple[str, ...], ...]) -> None:
+    for tasks in sets:
+        if not tasks:
+            raise TrainingError(f"train: each set of tasks names some of {', '.join(TASKS)}")
+        for task in tasks:
+            if task not in TASKS:
+                raise TrainingError(
+                    f"train: unknown task {task!r}{nearest(task, TASKS)} Tasks: {', '.join(TASKS)}"
+                )
 
 
 def _check_top(top: float | None, where: str) -> None:
@@ -311,8 +328,12 @@ class StepTrainConfig:
             object.__setattr__(self, "elites", replace(self.elites, samples=0))
         if not 0 <= self.further_share <= 1:
             raise TrainingError(f"train: further_share must be 0 to 1, not {self.further_share}")
-        if not self.packages or not self.tasks:
-            raise TrainingError("train: packages and tasks need at least one entry each")
+        if not (self.packages and self.validation_packages and self.tasks):
+            raise TrainingError(
+                "train: packages, validation_packages and tasks need at least one entry each"
+            )
+        _check_seed(self.seed)
+        _check_tasks(self.tasks)
 
     def to_json(self) -> str:
         """Return the configuration as JSON text."""

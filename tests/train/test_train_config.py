@@ -7,7 +7,13 @@ import json
 import pytest
 
 from go_rl.core import PolicyError, TrainingError
-from go_rl.train.config import FineTuneConfig, PPOConfig, SampleConfig, TrainConfig
+from go_rl.train.config import (
+    FineTuneConfig,
+    PPOConfig,
+    SampleConfig,
+    StepTrainConfig,
+    TrainConfig,
+)
 
 
 @pytest.mark.parametrize(
@@ -30,6 +36,11 @@ from go_rl.train.config import FineTuneConfig, PPOConfig, SampleConfig, TrainCon
         (lambda: TrainConfig(updates=0), "train: updates must be >= 1, not 0"),
         (lambda: TrainConfig(packages=()), "train: packages and rules need at least one entry"),
         (lambda: TrainConfig(rules=("strickt",)), "unknown rules 'strickt'.*'strict'"),
+        (lambda: TrainConfig(seed=-1), "train: seed must be >= 0, not -1"),
+        (lambda: StepTrainConfig(seed=-1), "train: seed must be >= 0, not -1"),
+        (lambda: StepTrainConfig(validation_packages=()), "validation_packages and tasks need at"),
+        (lambda: StepTrainConfig(tasks=((),)), "each set of tasks names some of placement"),
+        (lambda: StepTrainConfig(tasks=(("fussion",),)), "unknown task 'fussion'.*'fusion'"),
         (lambda: TrainConfig.from_mapping({"update": 3}), "update.*updates"),
         (lambda: TrainConfig.from_mapping({"ppo": {"epoch": 3}}), "epoch.*epochs"),
     ],
