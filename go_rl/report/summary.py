@@ -5,10 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from go_rl.core import Plan
-from go_rl.report.tables import percent, unit_for
-
-PROVED = 1e-6
-"""Gap that is only rounding."""
+from go_rl.report.tables import PROVED, percent, unit_for
 
 
 def plan_lines(plan: Plan) -> list[str]:

@@ -18,6 +18,9 @@ HEURISTIC = "greedy"
 BASELINES = (HEURISTIC, "default")
 """The methods that improvements are measured against: the heuristic, or the framework's default."""
 
+PROVED = 1e-6
+"""Gap that is only rounding."""
+
 Unit = tuple[float, str]
 """How many units make a second, and the unit's name."""
 
@@ -128,8 +131,9 @@ def cells(row: Row, unit: Unit) -> tuple[str, ...]:
 
 
 def percent(ratio: float) -> str:
-    """Return a gap as text; small ones keep two digits, for 0.0 would claim an optimum."""
-    return f"{100 * ratio:.1f} %" if ratio >= 1e-3 or ratio == 0 else f"{100 * ratio:.2g} %"
+    """Return a gap as text; small ones keep two digits, for 0.0 claims an optimum."""
+    proved = ratio <= PROVED
+    return f"{100 * ratio:.1f} %" if ratio >= 1e-3 or proved else f"{100 * ratio:.2g} %"
 
 
 def _number(value: float | None, scale: float, form: str) -> str:

@@ -84,7 +84,15 @@ def test_units(seconds, unit):
 
 
 @pytest.mark.parametrize(
-    ("ratio", "text"), [(3.0, "300.0 %"), (0.0123, "1.2 %"), (1.37e-4, "0.014 %"), (0.0, "0.0 %")]
+    ("ratio", "text"),
+    [
+        (3.0, "300.0 %"),
+        (0.0123, "1.2 %"),
+        (1.37e-4, "0.014 %"),
+        (2e-6, "0.0002 %"),
+        (0.0, "0.0 %"),
+        (2.2e-16, "0.0 %"),
+    ],
 )
 def test_gaps_in_words(ratio, text):
     assert percent(ratio) == text
