@@ -29,6 +29,10 @@ INTERFACE = 1
 """Major version: what the networks take and give."""
 SHIPPED = Path(__file__).parent / "pretrained"
 MANIFEST = "manifest"
+OF_COMMANDS = (
+    "; go-rl optimize takes weights of go-rl train-step and finetune-step, go-rl partition those "
+    "of go-rl train and finetune"
+)
 
 _UNREADABLE = (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile)
 
@@ -100,7 +104,7 @@ def _load(path: Path, kind: str, template: Template, time_written: int, size: in
     manifest, arrays = _read(path)
     if manifest.get("format") != kind:
         other = manifest.get("format")
-        what = f" but {other!r}" if other else ""
+        what = f" but {other!r}{OF_COMMANDS}" if other else ""
         raise CheckpointError(f"{path}: is not a policy's weights file of kind {kind!r}{what}")
     if manifest.get("interface") != INTERFACE:
         raise CheckpointError(

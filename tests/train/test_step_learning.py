@@ -153,5 +153,5 @@ def test_weights_travel_through_a_file_and_kinds_are_not_mixed_up(tmp_path):
     assert (found.name, found.agent.config) == ("toy-1.0", TINY)
     for a, b in zip(*(jax.tree.leaves(x.params) for x in (tiny(), found.agent)), strict=True):
         assert np.array_equal(a, b)
-    with pytest.raises(CheckpointError, match="kind 'go_rl-step-policy' but 'go_rl-policy'"):
+    with pytest.raises(CheckpointError, match="kind 'go_rl-step-policy' but 'go_rl-policy'; go-rl"):
         load_step_weights("partition-1.0")
