@@ -166,7 +166,7 @@ def run(
 
     Args:
         problem: what to optimise.
-        method: a name in `METHODS`, ``all`` or ``auto``.
+        method: a name in `METHODS` (`STEP_METHODS` for makespan), ``all`` or ``auto``.
         budget: for all methods together under ``auto``, for each one otherwise.
         seed: the one seed from which every choice follows.
         report: is told the name of each method before it runs.
@@ -182,7 +182,7 @@ def run(
     known = {**METHODS, **STEP_METHODS}
     if method not in ("auto", "all", *known):
         raise SearchError(
-            f"unknown method {method!r}{nearest(method, known)} "
+            f"unknown method {method!r}{nearest(method, allowed)} "
             f"Use auto, all or one of {', '.join(allowed)}"
         )
     if method not in ("auto", "all", *allowed):
