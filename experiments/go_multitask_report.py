@@ -22,7 +22,6 @@ SETS: tuple[tuple[str, ...], ...] = tuple(
     chosen for count in (1, 2, 3) for chosen in combinations(TASKS, count)
 )
 """Each task alone, each pair, all three."""
-SHORT = {"placement": "P", "schedule": "S", "fusion": "F"}
 FUSED = ("compiler", ("fusion",))
 """Method and tasks of the default plan with greedy fusion."""
 PUBLISHED = (0.33, 0.60)

@@ -52,7 +52,7 @@ def observe_step(workspace: StepWorkspace, step: StepUnits) -> PolicyGraph:
     share = units.work / total if total > 0 else np.full(units.num_units, 1.0 / units.num_units)
     senders = np.repeat(np.arange(units.num_units, dtype=np.int32), np.diff(units.succ_ptr))
     features = np.concatenate(
-        [_scalars(workspace, step, ranks), _kinds(workspace, step), places], 1
+        [_scalars(step, ranks), _kinds(workspace, step), places], 1
     )
     return PolicyGraph(
         features=features.astype(np.float32),
@@ -75,9 +75,7 @@ def _upward_rank(step: StepUnits) -> Float64[np.ndarray, "U"]:
     return rank
 
 
-def _scalars(
-    workspace: StepWorkspace, step: StepUnits, ranks: Float64[np.ndarray, "U"]
-) -> Float64[np.ndarray, "U S"]:
+def _scalars(step: StepUnits, ranks: Float64[np.ndarray, "U"]) -> Float64[np.ndarray, "U S"]:
     units, count = step.units, step.num_units
     mean = max(units.work.sum() / max(count, 1), 1e-30)
     tensor = np.zeros(count)
