@@ -31,8 +31,8 @@ test-slow: $(STAMP)
 DATA ?= ../shared/data
 bench: $(STAMP)
 	$(BIN)/python experiments/cost_analysis_agreement.py
-	for script in mcm_transfer mcm_rivals mcm_ablations mcm_hardware policy_scale go_placement \
-	  go_multitask fusion_within_layers step_scale replay_speed; do \
+	for script in mcm_transfer mcm_rivals mcm_ablations mcm_hardware policy_scale go_held_out \
+	  go_placement go_multitask fusion_within_layers step_scale replay_speed; do \
 	  echo "== $$script"; $(BIN)/python experiments/$$script.py; done
 	for script in allocator dnn_partitioning pricing_speed ring_quality solver_speed; do \
 	  echo "== $$script"; $(BIN)/python experiments/$$script.py --data $(DATA); done
