@@ -51,9 +51,7 @@ def observe_step(workspace: StepWorkspace, step: StepUnits) -> PolicyGraph:
     total = units.work.sum()
     share = units.work / total if total > 0 else np.full(units.num_units, 1.0 / units.num_units)
     senders = np.repeat(np.arange(units.num_units, dtype=np.int32), np.diff(units.succ_ptr))
-    features = np.concatenate(
-        [_scalars(step, ranks), _kinds(workspace, step), places], 1
-    )
+    features = np.concatenate([_scalars(step, ranks), _kinds(workspace, step), places], 1)
     return PolicyGraph(
         features=features.astype(np.float32),
         places=places.astype(np.float32),
