@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float64, Int8, Int16, Int64
 
-from go_rl.core import Evaluation, Problem, Status
+from go_rl.core import Evaluation, PlanError, Problem, Status
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.core.largest import name_largest
 from go_rl.simulate.peak import held_at_peak
@@ -140,7 +140,18 @@ class MakespanPricer:
     def _rows(
         self, plans: Decisions, row: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Device, priority, leader and seconds of each node, [N] each."""
+        """Device, priority, leader and seconds of each node, [N] each.
+
+        Raises:
+            PlanError: decisions for another number of nodes, which the kernel would not notice.
+        """
+        for name in ("device", "priority", "leader"):
+            given = getattr(plans, name)
+            if given is not None and len(given[row]) != len(self._whole):
+                raise PlanError(
+                    f"{name} has {len(given[row])} entries; {self.problem.graph.name!r} has "
+                    f"{len(self._whole)} nodes"
+                )
         priority = self._whole * 0 if plans.priority is None else plans.priority[row]
         leader, device = self._leader(plans, row), plans.device[row].astype(np.int64)
         return device, priority, leader, self._seconds(plans, row)

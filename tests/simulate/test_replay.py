@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from reference.step_problems import decided, step_problem
 
-from go_rl.core import Engine, OpKind, Problem, Status
+from go_rl.core import Engine, OpKind, PlanError, Problem, Status
 from go_rl.simulate.makespan import Decisions, MakespanPricer
 from go_rl.simulate.replay import lay_out
 
@@ -237,3 +237,12 @@ def test_a_batch_may_be_empty():
         Decisions(np.zeros((0, 1), np.int16))
     )
     assert (len(seconds), len(codes)) == (0, 0)
+
+
+@pytest.mark.parametrize("nodes", [2, 4])
+def test_decisions_for_another_number_of_nodes_never_reach_the_kernel(nodes):
+    pricer = MakespanPricer(step_problem([1.0] * 3, [(0, 1, 1.0)], 2))
+    plans = decided([0] * nodes, list(range(nodes)), list(range(nodes)))
+    for priced in (pricer.price, pricer.trace, pricer.evaluate):
+        with pytest.raises(PlanError, match=f"device has {nodes} entries; 'steps' has 3 nodes"):
+            priced(plans)
