@@ -1,7 +1,8 @@
 """Weights of the step policy that never saw one of GO's families: six of them, for transfer.
 
 Run: ``python experiments/go_held_out.py``. Searches on all problems of the shipped configuration
-once, then, for each family, imitates them without the problems of that family. Both are kept in
+once, then, for each family, imitates them without the problems of that family; relatives under
+another name stay (seq2seq for GNMT, transformer and gpt for Transformer-XL). Both are kept in
 ``build/go_held_out`` and not made again; `go_placement.py` and `go_multitask.py` read the weights.
 """
 

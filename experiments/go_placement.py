@@ -86,7 +86,10 @@ def _one_nodes(_: str) -> Optimizer:
 
 
 def _held_out(row: str) -> StepAgent:
-    return load_step_weights(FOLDER / f"{family_of(row)}.npz").agent
+    path = FOLDER / f"{family_of(row)}.npz"
+    if not path.exists():
+        raise SystemExit(f"{path} is missing: run experiments/go_held_out.py first")
+    return load_step_weights(path).agent
 
 
 METHODS: dict[str, Callable[[str], Optimizer]] = {
