@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float64, Int32, Int64
 
-from go_rl.core import FREE
+from go_rl.core import FREE, Problem
 from go_rl.core.kernel_rules import heavy_nodes
 from go_rl.kernels import Fuser
 from go_rl.kernels.layers import layers
@@ -74,10 +74,11 @@ def step_units(workspace: StepWorkspace) -> StepUnits:
     unit_of, members = _numbered(workspace, leader, fed)
     total = int(unit_of.max(initial=-1)) + 1
     held = unit_of >= 0
+    table = _prices(problem, leader)
     seconds = np.zeros((problem.package.num_chips, total))
     for device in range(problem.package.num_chips):
         allowed = workspace.able[device] & np.isin(workspace.pinned, (FREE, device))
-        cost = np.where(allowed, problem.seconds[problem.device_kind[device]], np.inf)
+        cost = np.where(allowed, table[problem.device_kind[device]], np.inf)
         np.add.at(seconds[device], unit_of[held], cost[held])
     weight = _weights(workspace, unit_of, total)
     source, sink = unit_of[graph.senders], unit_of[graph.receivers]
@@ -106,6 +107,14 @@ def step_units(workspace: StepWorkspace) -> StepUnits:
         backward=np.bincount(unit_of[held], graph.is_backward[held], total) / size,
         weight=weight,
     )
+
+
+def _prices(problem: Problem, leader: Int64[np.ndarray, "N"]) -> Float64[np.ndarray, "K N"]:
+    """[K, N] seconds of each node; where units are to be fused, those of a unit at its leader."""
+    if "fusion" not in problem.tasks or problem.kernels is None:
+        return problem.seconds
+    alone = leader == np.arange(len(leader))
+    return np.where(alone, problem.kernels.seconds(leader), 0.0)
 
 
 def _numbered(
