@@ -155,11 +155,6 @@ class Problem:
             )
         if not self.tasks:
             raise ProblemError(f"name at least one task of {', '.join(TASKS)}")
-        if makespan and "fusion" in self.tasks and self.kernels is None:
-            raise ProblemError(
-                "the task fusion needs prices of fused kernels: give kernels, such as "
-                "go_rl.cost.FusedPrices, or leave fusion out"
-            )
         if self.all_chips and chips > self.graph.num_nodes:
             raise ProblemError(
                 f"--all-chips: package {self.package.name!r} has {chips} chips and the graph only "
