@@ -136,7 +136,8 @@ class _Step:
             task = _Task((0, leader, 0), ("engine", where, place))
             task.priority = max(urgency[n] for n in nodes)
             task.pieces = task.running = engine.count if engine.split else 1
-            seconds = float(prices[problem.device_kind[where], leader])
+            priced = nodes if problem.kernels is None else [leader]
+            seconds = sum(float(prices[problem.device_kind[where], n]) for n in priced)
             gaps = problem.gap_seconds
             gap = 0.0 if gaps is None else max(float(gaps[n]) for n in nodes)
             task.seconds = seconds / task.pieces + gap

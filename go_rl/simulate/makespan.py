@@ -162,11 +162,18 @@ class MakespanPricer:
     def _seconds(self, plans: Decisions, row: int) -> Float64[np.ndarray, "N"]:
         """[N] seconds of each leader's kernel on its device."""
         problem, table = self.problem, self.problem.seconds
-        if plans.leader is not None and problem.kernels is not None:
-            table = problem.kernels.seconds(plans.leader[row])
+        if plans.leader is not None:
+            table = self._kernels(plans.leader[row])
         kind = problem.device_kind[plans.device[row]]
         seconds = table[kind.astype(np.int64), self._whole]
         return np.where(self.arrays.fed, 0.0, seconds)
+
+    def _kernels(self, leader: Int64[np.ndarray, "N"]) -> Float64[np.ndarray, "K N"]:
+        """[K, N] seconds of kernels at their leaders; without prices of kernels, of their nodes."""
+        if self.problem.kernels is not None:
+            return self.problem.kernels.seconds(leader)
+        count = len(leader)
+        return np.stack([np.bincount(leader, row, count) for row in self.problem.seconds])
 
     def _room(self) -> Trace:
         a = self.arrays
