@@ -17,17 +17,15 @@ Here the speed-up is default / joint - 1; time saved, 1 - joint / default, is gi
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
-from dataclasses import asdict
-from pathlib import Path
 
 import tyro
 from go_compositions import Compiler
 from go_learners import ONE, GroupLearner, Policy, SequentialLearner, restricted
 from go_multitask_report import JOINT, NAME, SETS, Options, Run, page, picture
 from go_rows import ROWS
+from go_runs import keep_run, read_runs
 
 from go_rl.core import TASKS, Budget, Plan, Problem, check_plan
 from go_rl.core.plan import write_text
@@ -87,7 +85,7 @@ def main(options: Options) -> None:
     """Make the missing runs, then the tables and the figure."""
     compile_kernels(step_problem(zoo_graph("ncf"), "p100x2").objective)
     path = options.folder / "runs.jsonl"
-    runs = read(path)
+    runs = read_runs(Run, path)
     done = {(r.row, r.method, r.tasks, r.seed, r.samples) for r in runs}
     for row in options.rows:
         name, devices = ROWS[row]
@@ -106,7 +104,7 @@ def main(options: Options) -> None:
                     METHODS[method](part, Budget(samples=WARM[method]), 0)
             for method, seed in missing:
                 runs.append(_run(row, method, part, seed, options.samples))
-                _keep(path, runs[-1])
+                keep_run(path, runs[-1])
     write_text(options.out / f"{NAME}.md", page(runs, options))
     save_figure(picture(runs, options), options.out / NAME)
 
@@ -116,20 +114,6 @@ def part_of(problem: Problem, tasks: tuple[str, ...]) -> Problem:
     if tasks == problem.tasks:
         return problem
     return restricted(problem, tasks, step_workspace(problem).default.device[0])
-
-
-def read(path: Path) -> list[Run]:
-    """Return the finished runs."""
-    if not path.exists():
-        return []
-    return [Run(**json.loads(line)) for line in path.read_text().splitlines()]
-
-
-def _keep(path: Path, run: Run) -> None:
-    print({k: v for k, v in asdict(run).items() if k != "curve"}, flush=True)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a") as file:
-        file.write(json.dumps(asdict(run)) + "\n")
 
 
 def _run(row: str, method: str, problem: Problem, seed: int, samples: int) -> Run:

@@ -14,16 +14,16 @@ Published (real P100 GPUs, raw seconds): GO-one takes 20.5 % less time than huma
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import tyro
 from go_held_out import FOLDER, family_of
 from go_placement_report import Run, page
 from go_rows import ROWS
+from go_runs import keep_run, read_runs
 
 from go_rl.core import Budget, Optimizer, Problem, check_plan
 from go_rl.core.plan import write_text
@@ -112,7 +112,7 @@ LEARNERS = ("one", "one, nodes", "fine-tuned", "zero-shot", "hdp")
 def main(options: Options) -> None:
     """Make the missing runs, then the table."""
     path = options.folder / "runs.jsonl"
-    runs = _read(path)
+    runs = read_runs(Run, path)
     done = {(r.row, r.method, r.seed, r.samples) for r in runs}
     for row in options.rows:
         name, devices = ROWS[row]
@@ -121,19 +121,9 @@ def main(options: Options) -> None:
             for seed in range(1 if method in SINGLE else options.seeds):
                 if (row, method, seed, options.samples) in done:
                     continue
-                run = _run(row, method, seed, problem, options.samples)
-                print({k: v for k, v in asdict(run).items() if k != "curve"}, flush=True)
-                path.parent.mkdir(parents=True, exist_ok=True)
-                with path.open("a") as file:
-                    file.write(json.dumps(asdict(run)) + "\n")
-                runs.append(run)
+                runs.append(_run(row, method, seed, problem, options.samples))
+                keep_run(path, runs[-1])
     write_text(RESULTS / f"{NAME}.md", page(runs, tuple(METHODS), options.samples))
-
-
-def _read(path: Path) -> list[Run]:
-    if not path.exists():
-        return []
-    return [Run(**json.loads(line)) for line in path.read_text().splitlines()]
 
 
 def _run(row: str, method: str, seed: int, problem: Problem, samples: int) -> Run:

@@ -18,10 +18,8 @@ from jaxtyping import Array, Float, Int
 
 from go_rl.policy.config import PolicyConfig
 from go_rl.policy.node_logits import DeviceLogits, LevelLogits
+from go_rl.policy.placement_decoder import NEVER
 from go_rl.search.step_choices import LEVELS
-
-NEVER = -1e9
-"""Logit of what cannot be chosen."""
 
 
 class NodeActions(NamedTuple):

@@ -27,7 +27,7 @@ LOG_WIDTH = (-2.5, 3.0)
 FAR, NEAR = 0.2, 2.0
 """Largest shifts of a node: as a part of the pipeline, and in chips."""
 NEVER = -1e9
-"""Logit of a chip that does not exist."""
+"""Logit of what cannot be chosen, such as a chip that does not exist."""
 
 
 class PlacementLogProbs(NamedTuple):

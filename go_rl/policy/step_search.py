@@ -117,7 +117,8 @@ def draw_actions(
     it, where that is known."""
     padded, key = decoder.padded, jax.random.key(seed % 2**32)
     seen = agent.encode(padded) if encoded is None else encoded
-    return agent.draw(padded, seen, decoder.workspace.problem.tasks, key, noise, decoder.options)
+    options = decoder.options if agent.config.step_form == "nodes" else None
+    return agent.draw(padded, seen, decoder.workspace.problem.tasks, key, noise, options)
 
 
 def start_from_default(workspace: StepWorkspace, incumbent: StepIncumbent) -> bool:

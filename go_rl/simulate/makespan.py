@@ -85,7 +85,7 @@ class MakespanPricer:
     def evaluate(self, plans: Decisions, row: int = 0) -> Evaluation:
         """Price one plan in full."""
         status, makespan, trace = self.trace(plans, row)
-        nodes, devices = self.problem.graph.num_nodes, self.problem.package.num_chips
+        devices = self.problem.package.num_chips
         leader = self._leader(plans, row)
         alone = leader == self._whole
         device = plans.device[row].astype(np.int64)
@@ -97,7 +97,7 @@ class MakespanPricer:
         return Evaluation(
             status=status,
             seconds_per_step=makespan if status.ok else float("inf"),
-            device_seconds=np.bincount(device[:nodes], seconds, devices),
+            device_seconds=np.bincount(device, seconds, devices),
             link_seconds=busy,
             link_bytes=moved,
             weight_bytes=trace.weights.copy(),

@@ -11,6 +11,7 @@ from go_rl.core import RULE_SETS, TASKS, TrainingError
 from go_rl.core.errors import nearest
 from go_rl.policy.config import PolicyConfig
 from go_rl.policy.names import DEFAULT_STEP_WEIGHTS
+from go_rl.zoo.split import TRAINED
 
 WORKERS = ("local", "ray")
 """Where samples are solved and priced."""
@@ -229,7 +230,7 @@ class EliteConfig:
     """How a policy is taught by searches before it learns by itself; see `go_rl.train.elites`."""
 
     samples: int = 256
-    """Decisions drawn on each problem; 0: no teaching."""
+    """Decisions drawn on each problem, in whole batches, at least one; 0: no teaching."""
     batch: int = 32
     """Decisions drawn at a time."""
     kept: int = 20
@@ -257,15 +258,6 @@ GO_GRAPHS = (
     "inception-v3-b32", "amoebanet-d-6-192", "wavenet-2x18", "wavenet-4x36",
 )  # fmt: skip
 """Of the six families of GO."""
-OTHER_GRAPHS = (
-    "amoebanet-d-3-128", "conformer-s", "convnext-tiny", "deep-autoencoder", "deep-cross",
-    "deepspeech2", "efficientnet-b0", "gat-3-layers", "gcn-16-layers", "gpt-6-layers",
-    "gpt2-small", "graph-simulator-10", "message-passing-4", "mobilenet-v2", "neural-ode-8",
-    "resnet18", "resnet50-b8", "seq2seq-2-layers", "seq2seq-4-layers", "swin-tiny",
-    "transformer-base", "vgg16", "vit-base", "vit-small-b8", "wav2vec2-base", "whisper-tiny",
-    "wide-and-deep", "xception",
-)  # fmt: skip
-"""Of other families."""
 
 
 @dataclass(frozen=True)
@@ -276,7 +268,7 @@ class StepTrainConfig:
     """Name of the weights."""
     split: str = "train"
     """Split of the zoo that is trained on: inference graphs only."""
-    further: tuple[str, ...] = tuple(f"{name}-training" for name in (*GO_GRAPHS, *OTHER_GRAPHS))
+    further: tuple[str, ...] = tuple(f"{name}-training" for name in (*GO_GRAPHS, *TRAINED))
     """Training graphs that are trained on as well."""
     further_share: float = 0.8
     """Share of the draws that go to these."""

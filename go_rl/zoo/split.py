@@ -28,6 +28,15 @@ EXTRA = (
 )  # fmt: skip
 """Graphs of training families that are left out of training all the same: mostly the twin of
 another one at another batch or width."""
+TRAINED = (
+    "amoebanet-d-3-128", "conformer-s", "convnext-tiny", "deep-autoencoder", "deep-cross",
+    "deepspeech2", "efficientnet-b0", "gat-3-layers", "gcn-16-layers", "gpt-6-layers",
+    "gpt2-small", "graph-simulator-10", "message-passing-4", "mobilenet-v2", "neural-ode-8",
+    "resnet18", "resnet50-b8", "seq2seq-2-layers", "seq2seq-4-layers", "swin-tiny",
+    "transformer-base", "vgg16", "vit-base", "vit-small-b8", "wav2vec2-base", "whisper-tiny",
+    "wide-and-deep", "xception",
+)  # fmt: skip
+"""Networks of the split ``train`` that are frozen as training steps as well."""
 
 
 def split_of(name: str, family: str, training: bool) -> Split:
