@@ -1,49 +1,68 @@
-"""Weights of the step policy that never saw one of GO's families: six of them, for transfer.
+"""Weights of the step policy that never saw half of GO's families, for transfer to them.
 
 Run: ``python experiments/go_held_out.py``. Searches on all problems of the shipped configuration
-once, then, for each family, imitates them without the problems of that family; relatives under
-another name stay (seq2seq for GNMT, transformer and gpt for Transformer-XL). Both are kept in
+once, then teaches each half without the problems of its families (`FOLDS`); relatives under another
+name stay (seq2seq for GNMT, transformer and gpt for Transformer-XL). All is kept in
 ``build/go_held_out`` and not made again; `go_placement.py` and `go_multitask.py` read the weights.
+``--fold NAME`` makes one half.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
+import tyro
 from go_rows import ROWS
 
-from go_rl.policy.step_agent import new_step_agent
-from go_rl.policy.step_weights import StepWeights, save_step_weights
+from go_rl.policy.step_agent import StepAgent, new_step_agent
+from go_rl.policy.step_weights import StepWeights, load_step_weights, save_step_weights
 from go_rl.train.config import StepTrainConfig
 from go_rl.train.step_problems import StepProblems
-from go_rl.train.teaching import imitated, searched
+from go_rl.train.teaching import searched, taught
 from go_rl.zoo import ZOO_VERSION, zoo_entry
 
 FOLDER = Path(__file__).parent.parent / "build" / "go_held_out"
+FOLDS = {
+    "first": ("rnnlm", "transformer-xl", "inception"),
+    "second": ("gnmt", "amoebanet", "wavenet"),
+}
+"""Families that each half of the weights has not seen."""
 
 
-def family_of(row: str) -> str:
-    """Return the family of a row's graph: ``rnnlm``."""
-    return zoo_entry(ROWS[row][0]).family
+@dataclass(frozen=True)
+class Options:
+    """Which half."""
+
+    fold: Literal["first", "second", "both"] = "both"
 
 
-def main() -> None:
+def held_out_agent(row: str) -> StepAgent:
+    """Return the policy that has not seen the family of a row's graph."""
+    family = zoo_entry(ROWS[row][0]).family
+    fold = next(name for name, families in FOLDS.items() if family in families)
+    path = FOLDER / f"{fold}.npz"
+    if not path.exists():
+        raise SystemExit(f"{path} is missing: run experiments/go_held_out.py first")
+    return load_step_weights(path).agent
+
+
+def main(options: Options) -> None:
     """Make what is missing."""
     config = StepTrainConfig()
     agent = new_step_agent(config.policy, config.seed)
-    families = dict.fromkeys(family_of(row) for row in ROWS)
-    missing = [family for family in families if not (FOLDER / f"{family}.npz").exists()]
-    if not missing:
-        return
     keys = StepProblems(config).taught()
-    lessons = searched(agent, keys, config.elites, FOLDER / "elites", print)
-    for family in missing:
-        others = [batch for key, batch in lessons if zoo_entry(key[0]).family != family]
-        print(f"without {family}: {len(others)} of {len(lessons)} problems", flush=True)
-        taught = imitated(agent, others, config.elites, print)
-        card = {"zoo": ZOO_VERSION, "held out": family, "searches": len(others)}
-        save_step_weights(StepWeights(taught, f"without-{family}", card), FOLDER / f"{family}.npz")
+    lessons = searched(agent, keys, config.searches, FOLDER / "searches", print)
+    for fold, families in FOLDS.items():
+        path = FOLDER / f"{fold}.npz"
+        if options.fold not in (fold, "both") or path.exists():
+            continue
+        seen = [(key, told) for key, told in lessons if zoo_entry(key[0]).family not in families]
+        print(f"without {', '.join(families)}: {len(seen)} of {len(lessons)} problems", flush=True)
+        card = {"zoo": ZOO_VERSION, "held out": list(families), "searches": len(seen)}
+        save_step_weights(StepWeights(taught(agent, seen, config, print), fold, card), path)
 
 
 if __name__ == "__main__":
-    main()
+    main(tyro.cli(Options))

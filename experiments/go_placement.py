@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import tyro
-from go_held_out import FOLDER, family_of
+from go_held_out import held_out_agent
 from go_placement_report import Run, page
 from go_rows import ROWS
 from go_runs import keep_run, read_runs
@@ -29,9 +29,8 @@ from go_rl.core import Budget, Optimizer, Problem, check_plan
 from go_rl.core.plan import write_text
 from go_rl.joint import step_problem
 from go_rl.policy.config import PolicyConfig
-from go_rl.policy.step_agent import StepAgent, new_step_agent
+from go_rl.policy.step_agent import new_step_agent
 from go_rl.policy.step_search import StepPolicySearch
-from go_rl.policy.step_weights import load_step_weights
 from go_rl.search import (
     StepAnnealing,
     StepDefault,
@@ -85,13 +84,6 @@ def _one_nodes(_: str) -> Optimizer:
     return StepFineTuned(agent, ONE, name="one, nodes")
 
 
-def _held_out(row: str) -> StepAgent:
-    path = FOLDER / f"{family_of(row)}.npz"
-    if not path.exists():
-        raise SystemExit(f"{path} is missing: run experiments/go_held_out.py first")
-    return load_step_weights(path).agent
-
-
 METHODS: dict[str, Callable[[str], Optimizer]] = {
     "default": lambda _: StepDefault(),
     "expert": lambda _: StepExpert(),
@@ -99,10 +91,10 @@ METHODS: dict[str, Callable[[str], Optimizer]] = {
     "heft": lambda _: StepHeft(),
     "random": lambda _: StepRandom(),
     "annealing": lambda _: StepAnnealing(),
-    "zero-shot": lambda row: StepPolicySearch(_held_out(row), name="zero-shot"),
+    "zero-shot": lambda row: StepPolicySearch(held_out_agent(row), name="zero-shot"),
     "one": _one,
     "one, nodes": _one_nodes,
-    "fine-tuned": lambda row: StepFineTuned(_held_out(row), name="fine-tuned"),
+    "fine-tuned": lambda row: StepFineTuned(held_out_agent(row), name="fine-tuned"),
     "hdp": lambda _: HDP(),
 }
 """By row: the weights of some depend on it."""

@@ -18,7 +18,7 @@ CONFIG_FILE = "config.json"
 """The configuration of a run, in its folder."""
 CHECKPOINTS = "checkpoints"
 """Where the run keeps them, in its folder."""
-SEARCHES = "elites"
+SEARCHES = "searches"
 """Where ``train-step`` keeps its searches, and the configuration that they were made for."""
 
 
@@ -26,7 +26,7 @@ def run_train(config: Train) -> int:
     """Run the command; returns the exit code."""
     training = config.training
     if config.config is not None:
-        training = TrainConfig.from_mapping(_document(Path(config.config)))
+        training = from_json(TrainConfig, _document(Path(config.config)), config.config)
     folder = Path(config.out)
     from go_rl.train.pretrain import WEIGHTS_FILE, pretrain
     from go_rl.train.workers import collector

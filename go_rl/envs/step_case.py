@@ -14,7 +14,7 @@ from go_rl.core.evaluation import STATUS_CODES
 from go_rl.envs.observation import GraphFeatures
 from go_rl.envs.step_observation import UNDECIDED, step_features
 from go_rl.envs.step_rewards import step_rewards
-from go_rl.search.step_choices import Choices, choices
+from go_rl.search.step_choices import Choices
 from go_rl.search.step_workspace import StepWorkspace
 
 
@@ -72,7 +72,7 @@ class StepCase:
     @cached_property
     def choices(self) -> Choices:
         """Which devices each node may have."""
-        return choices(self.workspace)
+        return self.workspace.choices
 
     @cached_property
     def order(self) -> Int64[np.ndarray, "M"]:

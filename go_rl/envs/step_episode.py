@@ -14,7 +14,8 @@ from go_rl.envs.episode import Episode
 from go_rl.envs.observation import NO_NODE, Progress
 from go_rl.envs.step_case import StepCase, StepOutcome, StepResult
 from go_rl.envs.step_observation import UNDECIDED, StepObserver
-from go_rl.search.step_choices import LEVELS, beside_readers
+from go_rl.search.step_choices import LEVELS
+from go_rl.search.step_inherit import beside_readers
 
 PRIORITIES = ("schedule", "fusion")
 """Tasks that are decided by priorities, in the order of the columns of `StepOutcome.levels`."""
@@ -145,7 +146,11 @@ class StepEpisode(Episode):
         """Put inputs and constants that nobody decided beside their readers."""
         self.over = True
         workspace, device = self.case.workspace, self.device
-        self.device = np.where(device == UNDECIDED, beside_readers(workspace, device), device)
+        self.device = np.where(
+            device == UNDECIDED,
+            beside_readers(workspace, device),
+            device,
+        )
         self.device = np.maximum(self.device, 0).astype(np.int16)
         self.device = workspace.decisions(self.device[None]).device[0]
         return StepOutcome(self.device, np.maximum(self.levels, 0))

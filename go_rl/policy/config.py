@@ -39,6 +39,8 @@ class PolicyConfig:
     """Learned directions along which a graph-level decision bends the order."""
     iterations: int = 2
     """Decoding iterations, each conditioned on the decisions of the one before."""
+    best_of: int = 8
+    """Graph-level decisions drawn for each that a step policy uses: the best for its critic."""
     step_form: str = "orders"
     """Form of a step policy, one of `STEP_FORMS`; policies of rings have one form only."""
 

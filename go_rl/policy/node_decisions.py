@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Int64
 
 from go_rl.policy.node_decoder import NodeActions
-from go_rl.search.step_choices import choices, softly_placed
+from go_rl.search.step_choices import softly_placed
 from go_rl.search.step_units import StepUnits
 from go_rl.search.step_workspace import StepWorkspace
 from go_rl.simulate.makespan import Decisions
@@ -27,7 +27,7 @@ def node_decisions(
     device = np.repeat(workspace.default.device, count, axis=0)
     if "placement" in rows:
         led = rows["placement"][:, _deciders(workspace, units)]
-        device = softly_placed(choices(workspace), led)
+        device = softly_placed(workspace.choices, led)
     return workspace.decisions(device, rows.get("schedule"), rows.get("fusion"))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float32, Float64
 
-from go_rl.search.step_choices import LEVELS, choices
+from go_rl.search.step_choices import LEVELS
 from go_rl.search.step_units import StepUnits
 from go_rl.search.step_workspace import StepWorkspace
 
@@ -39,7 +39,7 @@ def _devices(workspace: StepWorkspace, step: StepUnits) -> Float64[np.ndarray, "
     """A unit without any possible device may have all: no plan is legal, whatever it takes."""
     held, devices = step.unit_of >= 0, workspace.num_devices
     seconds = step.seconds.T.copy()
-    for device, allowed in enumerate(choices(workspace).allowed):
+    for device, allowed in enumerate(workspace.choices.allowed):
         barred = np.bincount(step.unit_of[held], ~allowed[held], step.num_units) > 0
         seconds[barred, device] = np.inf
     seconds[~np.isfinite(seconds).any(axis=1)] = 0.0

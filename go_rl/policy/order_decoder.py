@@ -119,14 +119,31 @@ class OrderDecoder(nn.Module):
         noise: Float[Array, "B"],
     ) -> OrderActions:
         """Draw [B] samples; ``noise`` [B] scales the deviations from the mean (0: the mean)."""
-        keys = jax.random.split(key, self.config.iterations + 1)
+        mixing, scoring = jax.random.split(key)
+        mix = self.sample_mix(pooled, mixing, noise)
+        return self.sample_scores(h, graph, mix, scoring, noise)
+
+    def sample_mix(
+        self, pooled: Float[Array, "D"], key: Array, noise: Float[Array, "B"]
+    ) -> Float[Array, "B G"]:
+        """Draw [B] graph-level decisions."""
         mean, spread = self.mixing(pooled)
-        shape = (noise.shape[0], mean.shape[0])
-        mix = mean + noise[:, None] * jnp.exp(spread) * jax.random.normal(keys[0], shape)
+        drawn = jax.random.normal(key, (noise.shape[0], mean.shape[0]))
+        return mean + noise[:, None] * jnp.exp(spread) * drawn
+
+    def sample_scores(
+        self,
+        h: Float[Array, "U D"],
+        graph: jraph.GraphsTuple,
+        mix: Float[Array, "B G"],
+        key: Array,
+        noise: Float[Array, "B"],
+    ) -> OrderActions:
+        """Draw the scores that follow graph-level decisions."""
         before, scores = jnp.zeros((noise.shape[0], h.shape[0])), []
-        for t in range(self.config.iterations):
+        for t, one in enumerate(jax.random.split(key, self.config.iterations)):
             middle, log_sigma = self.scoring(h, graph, mix, before, t)
-            draw = jax.random.normal(keys[t + 1], middle.shape)
+            draw = jax.random.normal(one, middle.shape)
             before = middle + noise[:, None] * jnp.exp(log_sigma) * draw
             scores.append(before)
         return OrderActions(mix, jnp.stack(scores, axis=1))

@@ -119,11 +119,27 @@ def draw_step(
     noise: jax.Array | np.ndarray,
     options: Mapping[str, jax.Array | np.ndarray],
 ) -> StepActions:
-    """`StepPolicy.draw` for every task, compiled."""
-    keys = jax.random.split(key, len(tasks))
+    """Decisions of every task, compiled: of the form ``orders``, for each sample the best of
+    `PolicyConfig.best_of` in the critic's eyes."""
+    keys = dict(zip(tasks, jax.random.split(key, len(tasks)), strict=True))
+    apply = partial(policy.apply, params)
+    if policy.config.step_form == "nodes":
+        return {
+            task: apply(encoded, graph, task, one, noise, options, method=StepPolicy.draw)
+            for task, one in keys.items()
+        }
+    pairs = {task: jax.random.split(one) for task, one in keys.items()}
+    among = jnp.repeat(jnp.asarray(noise), policy.config.best_of)
+    mixes = {
+        task: apply(encoded, task, pair[0], among, method=StepPolicy.propose)
+        for task, pair in pairs.items()
+    }
+    scores = cast("jax.Array", apply(encoded.known, mixes, method=StepPolicy.criticise))
+    best = scores.mean(0).reshape(len(noise), -1).argmin(1)
+    chosen = best + jnp.arange(len(noise)) * policy.config.best_of
     return {
-        task: policy.apply(
-            params, encoded, graph, task, one, noise, options, method=StepPolicy.draw
+        task: apply(
+            encoded, graph, task, mixes[task][chosen], pair[1], noise, method=StepPolicy.follow
         )
-        for task, one in zip(tasks, keys, strict=True)
+        for task, pair in pairs.items()
     }

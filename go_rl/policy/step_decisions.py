@@ -22,7 +22,7 @@ from go_rl.policy.node_options import node_options
 from go_rl.policy.step_agent import StepActions
 from go_rl.policy.step_network import EXTRAS, PLACEMENT_EXTRAS
 from go_rl.policy.step_observation import observe_step
-from go_rl.search.list_placement import place_in_order, work_quantile_devices
+from go_rl.search.list_placement import ListRules, place_in_order, work_quantile_devices
 from go_rl.search.step_units import StepUnits, step_units
 from go_rl.search.step_workspace import StepWorkspace
 from go_rl.simulate.makespan import Decisions
@@ -33,6 +33,8 @@ CAUTION = 0.7
 """Factor on transfers is exp(0.7 x)."""
 WARP = 0.4
 """Exponent on the share of the work before a unit is exp(0.4 x)."""
+CHRONOLOGY = (1.5, 1.0)
+"""Chronology is exp(1.5 x + 1): x = 0 puts scores a little above time."""
 UNFUSED = (2.0, -4.0)
 """Share of producers left unfused is sigmoid(2 x - 4): x = 0 is 2 %."""
 FINE = 2**40
@@ -110,8 +112,11 @@ class StepDecoder:
             work_quantile_devices(
                 whole, self._share, self.workspace.num_devices, np.exp(WARP * extras[:, 3])
             ),
-            np.exp(ATTACHMENT * extras[:, 0]) * mean,
-            np.exp(CAUTION * extras[:, 1]),
+            ListRules(
+                attachment=np.exp(ATTACHMENT * extras[:, 0]) * mean,
+                caution=np.exp(CAUTION * extras[:, 1]),
+                chronology=np.exp(CHRONOLOGY[0] * extras[:, 4] + CHRONOLOGY[1]),
+            ),
             room if problem.memory else np.full(len(room), np.inf),
         )
         return self.units.nodes_of(chosen)

@@ -18,8 +18,9 @@ from jaxtyping import Array, Float
 
 from go_rl.core.problem import TASKS
 from go_rl.policy.config import PolicyConfig
+from go_rl.policy.critic import Critic, decision_features
 from go_rl.policy.encoder import Encoder
-from go_rl.policy.graph_arrays import package_features
+from go_rl.policy.graph_arrays import node_array, package_features
 from go_rl.policy.node_decoder import NodeActions, NodeDecoder, NodeLogProbs
 from go_rl.policy.order_decoder import OrderActions, OrderDecoder, OrderLogProbs
 from go_rl.policy.step_observation import STEP_ORDERS
@@ -27,16 +28,18 @@ from go_rl.policy.task_head import TaskHeads
 
 FUSION_ORDERS = 4
 """Node-level reference priorities of the fusion task; see `go_rl.policy.step_decisions`."""
-PLACEMENT_EXTRAS = 4
-"""Attachment, caution, layers whole, warp."""
+PLACEMENT_EXTRAS = 5
+"""Attachment, caution, layers whole, warp, chronology."""
+LOGITS = {"placement": len(STEP_ORDERS), "schedule": 0, "fusion": FUSION_ORDERS}
+"""Mixing logits among a task's `EXTRAS`: the last of them."""
 EXTRAS = {
-    "placement": PLACEMENT_EXTRAS + len(STEP_ORDERS),
-    "schedule": 0,
-    "fusion": 1 + FUSION_ORDERS,
+    "placement": PLACEMENT_EXTRAS + LOGITS["placement"],
+    "schedule": LOGITS["schedule"],
+    "fusion": 1 + LOGITS["fusion"],
 }
 """Graph-level numbers of each task beside those of its order. Placement: attachment and caution of
-the list scheduler, whether layers stay whole, how unevenly the pipeline is cut, then logits that
-mix the list scheduler's order. Fusion: share left unfused, then logits that mix
+the list scheduler, whether layers stay whole, how unevenly the pipeline is cut, chronology of the
+list scheduler, then logits that mix its order. Fusion: share left unfused, then logits that mix
 node-level priorities."""
 
 
@@ -46,12 +49,19 @@ class StepEncoded(NamedTuple):
     tasks: dict[str, Float[Array, "U D"]]
     pooled: Float[Array, "D"]
     """What is known of the whole graph and the package; graph-level decisions follow from it."""
+    known: Float[Array, "K"]
+    """The same as the critic sees it: features of the package, then means of the units'."""
 
 
 class StepPolicy(nn.Module):
     """One policy for the tasks of a step."""
 
     config: PolicyConfig
+
+    @property
+    def decision_widths(self) -> dict[str, int]:
+        """G of each task: mixing logits, steps along directions, `EXTRAS`."""
+        return {t: len(STEP_ORDERS) + self.config.directions + EXTRAS[t] for t in TASKS}
 
     def setup(self) -> None:
         self.encoder = Encoder(self.config)
@@ -63,13 +73,43 @@ class StepPolicy(nn.Module):
             self.decoders = {
                 task: OrderDecoder(self.config, len(STEP_ORDERS), EXTRAS[task]) for task in TASKS
             }
+            self.critic = Critic()
 
     def encode(self, graph: jraph.GraphsTuple, real: Float[Array, "U"]) -> StepEncoded:
         """Embed the units for every task."""
         h, pooled = self.encoder(graph, real)
-        known = jnp.concatenate([pooled, package_features(graph)])
-        summary = self.summarise(nn.silu(self.widen(known)))
-        return StepEncoded(self.heads(h, real), summary)
+        package = package_features(graph)
+        summary = self.summarise(nn.silu(self.widen(jnp.concatenate([pooled, package]))))
+        means = (node_array(graph, "features") * real[:, None]).sum(0) / jnp.maximum(
+            real.sum(), 1.0
+        )
+        return StepEncoded(self.heads(h, real), summary, jnp.concatenate([package, means]))
+
+    def propose(
+        self, encoded: StepEncoded, task: str, key: Array, noise: Float[Array, "B"]
+    ) -> Float[Array, "B G"]:
+        """Draw graph-level decisions of a task; see `OrderDecoder.sample_mix`."""
+        return self.decoders[task].sample_mix(encoded.pooled, key, noise)
+
+    def follow(
+        self,
+        encoded: StepEncoded,
+        graph: jraph.GraphsTuple,
+        task: str,
+        mix: Float[Array, "B G"],
+        key: Array,
+        noise: Float[Array, "B"],
+    ) -> OrderActions:
+        """Draw what follows graph-level decisions; see `OrderDecoder.sample_scores`."""
+        return self.decoders[task].sample_scores(encoded.tasks[task], graph, mix, key, noise)
+
+    def criticise(
+        self, known: Float[Array, "K"], mixes: Mapping[str, Float[Array, "B G"]]
+    ) -> Float[Array, "M B"]:
+        """Return what each member of the critic thinks of graph-level decisions."""
+        orders = len(STEP_ORDERS)
+        seen = {t: decision_features(mix, orders, LOGITS[t]) for t, mix in mixes.items()}
+        return self.critic(known, seen)
 
     def draw(
         self,
@@ -80,7 +120,8 @@ class StepPolicy(nn.Module):
         noise: Float[Array, "B"],
         options: Mapping[str, Float[Array, "U _"]],
     ) -> OrderActions | NodeActions:
-        """Draw [B] decisions of a task; see `OrderDecoder.sample` and `NodeDecoder.sample`."""
+        """Draw [B] decisions of a task, no critic asked; see `OrderDecoder.sample` and
+        `NodeDecoder.sample`."""
         decoder, h = self.decoders[task], encoded.tasks[task]
         if isinstance(decoder, NodeDecoder):
             return decoder.sample(h, encoded.pooled, graph, options[task], key, noise)
@@ -107,4 +148,7 @@ class StepPolicy(nn.Module):
     ) -> Any:
         """Touch every parameter; used to initialise them."""
         encoded = self.encode(graph, real)
+        if self.config.step_form == "orders":
+            mixes = {task: self.propose(encoded, task, key, noise) for task in TASKS}
+            self.criticise(encoded.known, mixes)
         return [self.draw(encoded, graph, task, key, noise, options) for task in TASKS]

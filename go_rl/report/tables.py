@@ -11,7 +11,7 @@ from typing import Any
 
 from rich.table import Table
 
-from go_rl.core import Plan
+from go_rl.core import Objective, Plan
 
 HEURISTIC = "greedy"
 """The compiler heuristic of the ring and of max-load."""
@@ -110,10 +110,11 @@ def unit_for(seconds: float) -> Unit:
     return UNITS[1] if seconds == 0 else UNITS[-1]
 
 
-def headings(unit: Unit, value: str) -> tuple[str, ...]:
-    """Return the printed column heads; ``value`` is what the objective is called."""
-    return ("method", f"{value} [{unit[1]}]", "steps/s", "vs heuristic", "gap to bound", "samples",
-            "seconds", "status")  # fmt: skip
+def headings(unit: Unit, objective: str) -> tuple[str, ...]:
+    """Return the printed column heads for an objective."""
+    rival = "default" if objective == Objective.MAKESPAN else "heuristic"
+    return ("method", f"{VALUE_NAMES[objective]} [{unit[1]}]", "steps/s", f"vs {rival}",
+            "gap to bound", "samples", "seconds", "status")  # fmt: skip
 
 
 def cells(row: Row, unit: Unit) -> tuple[str, ...]:
@@ -155,7 +156,7 @@ def markdown(table: Sequence[Row], objective: str) -> str:
     """Return the rows as a Markdown table."""
     unit = table_unit(table)
     lines = [
-        headings(unit, VALUE_NAMES[objective]),
+        headings(unit, objective),
         ("---", *["---:"] * 6, "---"),
         *(cells(r, unit) for r in table),
     ]
@@ -166,7 +167,7 @@ def rich_table(table: Sequence[Row], best: Plan, title: str) -> Table:
     """Return the rows for a terminal; the row of the best plan stands out."""
     unit = table_unit(table)
     printed = Table(title=title, title_justify="left")
-    for i, head in enumerate(headings(unit, VALUE_NAMES[best.objective])):
+    for i, head in enumerate(headings(unit, best.objective)):
         printed.add_column(head, justify="right" if 1 <= i <= 6 else "left", no_wrap=True)
     for row in table:
         printed.add_row(*cells(row, unit), style="bold" if row.method == best.optimizer else None)

@@ -1,51 +1,67 @@
-"""Placement by list scheduling: units in a given order, each on the device where it ends first,
+"""Placement by list scheduling: units one after the other, each on the device where it ends first,
 unless the device that was proposed for it is nearly as good.
 
 The decoder of the step policy, and a generalisation of HEFT (Topcuoglu, Hariri, Wu 2002) without
-insertion: ``attachment`` 0 is earliest finish time, infinite is the proposal itself.
+insertion: ``attachment`` 0 is earliest finish time, infinite is the proposal itself. As in the
+replay, a link carries one tensor at a time, and a tensor goes to each device once.
 """
 
 from __future__ import annotations
 
+import heapq
 import os
 from concurrent.futures import ThreadPoolExecutor
-from typing import no_type_check
+from typing import NamedTuple, no_type_check
 
 import numpy as np
 from jaxtyping import Float64, Int, Int16
 from numba import njit
 
-from go_rl.search.orders import list_order
+from go_rl.search.step_choices import NOWHERE
 from go_rl.search.step_units import StepUnits
+
+NOT_SENT = -1.0
+"""When a tensor arrives where nothing sends it."""
+
+
+class ListRules(NamedTuple):
+    """How ``B`` plans are made; each a number a plan."""
+
+    attachment: Float64[np.ndarray, "B"]
+    """[B] seconds that another device than the proposed one must gain to be chosen."""
+    caution: Float64[np.ndarray, "B"]
+    """[B] factor on the seconds of transfers."""
+    chronology: Float64[np.ndarray, "B"]
+    """[B] units are taken by when their producers end plus this many times their score, in shares
+    of the step (all work, evenly spread). 0: as time goes; large: by score alone."""
 
 
 def place_in_order(
     units: StepUnits,
     score: Float64[np.ndarray, "B U"],
     proposal: Int[np.ndarray, "B U"],
-    attachment: Float64[np.ndarray, "B"],
-    caution: Float64[np.ndarray, "B"],
+    rules: ListRules,
     capacity: Float64[np.ndarray, "D"],
 ) -> Int16[np.ndarray, "B U"]:
     """Return [B, U] devices.
 
     Args:
         units: the problem.
-        score: [B, U] ready units are taken by ascending score.
+        score: [B, U] in 0 to 1; of what is ready, the lowest is taken first; see `ListRules`.
         proposal: [B, U] device proposed for each unit.
-        attachment: [B] seconds that another device must gain to be chosen.
-        caution: [B] factor on the seconds of transfers.
+        rules: of each plan.
         capacity: [D] bytes of weights that each device holds; a unit goes where there is room.
     """
     found = np.zeros(score.shape, np.int16)
     u = units.units
+    step = u.work.sum() / len(capacity)
 
     def share(first: int) -> None:
         for i in range(first, len(score), threads):
             _place(
-                list_order(u, score[i]), u.pred_ptr, u.pred, units.incoming, units.seconds,
-                units.weight, capacity, proposal[i].astype(np.int64), attachment[i], caution[i],
-                found[i],
+                step * rules.chronology[i] * score[i], u.succ_ptr, u.succ, u.pred_ptr, u.pred,
+                units.incoming, units.seconds, units.weight, capacity, proposal[i].astype(np.int64),
+                rules.attachment[i], rules.caution[i], found[i],
             )  # fmt: skip
 
     threads = max(1, min(os.cpu_count() or 1, len(score)))
@@ -60,35 +76,69 @@ def place_in_order(
 @njit(cache=True, nogil=True)
 @no_type_check
 def _place(
-    order, pred_ptr, pred, traffic, seconds, weight, capacity, proposal, attachment, caution,
-    chosen,
+    wait, succ_ptr, succ, pred_ptr, pred, traffic, seconds, weight, capacity, proposal, attachment,
+    caution, chosen,
 ):  # fmt: skip
+    """``wait`` [U]: seconds after its producers' end at which a unit has its turn."""
     devices, count = seconds.shape
-    free, held = np.zeros(devices), np.zeros(devices)
-    end = np.zeros(count)
-    for u in order:
-        best, best_cost, best_end = -1, np.inf, 0.0
+    free, held, end = np.zeros(devices), np.zeros(devices), np.zeros(count)
+    link, busy = np.zeros((devices, devices)), np.zeros(devices)
+    arrival = np.full((count, devices), NOT_SENT)
+    missing = pred_ptr[1:] - pred_ptr[:-1]
+    ready = [(wait[u], u) for u in range(count) if missing[u] == 0]
+    heapq.heapify(ready)
+    while len(ready) > 0:
+        u = heapq.heappop(ready)[1]
+        first, last = pred_ptr[u], pred_ptr[u + 1]
+        best, best_cost, best_end = NOWHERE, np.inf, 0.0
         roomy, most = 0, -np.inf
         for d in range(devices):
-            if capacity[d] - held[d] > most and np.isfinite(seconds[d, u]):
+            if not np.isfinite(seconds[d, u]):
+                continue
+            if capacity[d] - held[d] > most:
                 roomy, most = d, capacity[d] - held[d]
-            if held[d] + weight[u] > capacity[d] or not np.isfinite(seconds[d, u]):
+            if held[d] + weight[u] > capacity[d]:
                 continue
             start = free[d]
-            for e in range(pred_ptr[u], pred_ptr[u + 1]):
-                there = end[pred[e]]
-                if chosen[pred[e]] != d:
-                    there += caution * traffic[e]
-                start = max(start, there)
+            for source in range(devices):
+                busy[source] = link[d, source]
+            for e in range(first, last):
+                moved = caution * traffic[e]
+                start = max(start, _arrive(pred[e], d, moved, end, chosen, arrival, busy))
             finish = start + seconds[d, u]
             cost = finish + (0.0 if d == proposal[u] else attachment)
             if cost < best_cost:
                 best, best_cost, best_end = d, cost, finish
-        if best < 0:  # no room anywhere, or nothing can run it: the replay says so
+        if best == NOWHERE:  # no room anywhere, or nothing can run it: the replay says so
             best, best_end = roomy, free[roomy]
-        chosen[u] = best
-        free[best], end[u] = best_end, best_end
+        for e in range(first, last):
+            moved = caution * traffic[e]
+            at = _arrive(pred[e], best, moved, end, chosen, arrival, link[best])
+            arrival[pred[e], best] = at
+        chosen[u], free[best], end[u] = best, best_end, best_end
         held[best] += weight[u]
+        for k in range(succ_ptr[u], succ_ptr[u + 1]):
+            v = np.int64(succ[k])
+            missing[v] -= 1
+            if missing[v] == 0:
+                after = 0.0
+                for e in range(pred_ptr[v], pred_ptr[v + 1]):
+                    after = max(after, end[pred[e]])
+                heapq.heappush(ready, (after + wait[v], v))
+
+
+@njit(cache=True, nogil=True)
+@no_type_check
+def _arrive(producer, device, seconds, end, chosen, arrival, busy):
+    """When a producer's results are on a device; ``busy`` [D]: until when the links to it are, the
+    transfer included afterwards."""
+    source = chosen[producer]
+    if source == device:
+        return end[producer]
+    if arrival[producer, device] != NOT_SENT:
+        return arrival[producer, device]
+    busy[source] = max(busy[source], end[producer]) + seconds
+    return busy[source]
 
 
 def work_quantile_devices(

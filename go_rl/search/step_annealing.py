@@ -16,7 +16,7 @@ from jaxtyping import Int64
 from go_rl.core import Budget, OpGraph, Plan, Problem, Progress, Status
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.kernels import NO_FUSION
-from go_rl.search.step_choices import Choices, choices, softly_placed
+from go_rl.search.step_choices import Choices, softly_placed
 from go_rl.search.step_moves import StepMoves, StepState
 from go_rl.search.step_workspace import (
     LEAST,
@@ -61,7 +61,7 @@ class StepAnnealing:
         progress: Progress,
         rng: np.random.Generator,
     ) -> None:
-        options = choices(workspace)
+        options = workspace.choices
         moves = StepMoves(workspace, options)
         state, energy = None, np.inf
         for plan, proposal in self._starts(workspace, options):

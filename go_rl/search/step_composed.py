@@ -17,9 +17,10 @@ import numpy as np
 from jaxtyping import Int, Int64
 
 from go_rl.core import Budget, Plan, Problem, Progress
-from go_rl.search.step_choices import beside_readers, choices, softly_placed
+from go_rl.search.step_choices import softly_placed
 from go_rl.search.step_expert import expert_devices
 from go_rl.search.step_heft import heft, rank_priorities, upward_rank
+from go_rl.search.step_inherit import beside_readers
 from go_rl.search.step_metis import metis_devices
 from go_rl.search.step_workspace import StepIncumbent, StepWorkspace, step_workspace
 from go_rl.simulate.makespan import Decisions
@@ -86,7 +87,10 @@ def _placements(workspace: StepWorkspace, seed: int) -> dict[str, Callable[[], D
     """What gives [N] devices, by name; the default alone where nothing is to be placed."""
 
     def by_heft(queues: bool) -> Devices:
-        return _legal(workspace, beside_readers(workspace, heft(workspace, queues).device))
+        return _legal(
+            workspace,
+            beside_readers(workspace, heft(workspace, queues).device),
+        )
 
     def default() -> Devices:
         return _legal(workspace, workspace.default.device[0])
@@ -98,7 +102,7 @@ def _placements(workspace: StepWorkspace, seed: int) -> dict[str, Callable[[], D
         "heft": lambda: by_heft(False),
         "heft, queues": lambda: by_heft(True),
         "default": default,
-        "metis": lambda: _legal(workspace, metis_devices(workspace, choices(workspace), seed)),
+        "metis": lambda: _legal(workspace, metis_devices(workspace, workspace.choices, seed)),
     }
 
 
@@ -107,7 +111,7 @@ def expert_placement(workspace: StepWorkspace) -> Devices:
     be placed, the default's."""
     if "placement" not in workspace.problem.tasks:
         return _legal(workspace, workspace.default.device[0])
-    placed = softly_placed(choices(workspace), expert_devices(workspace)[None])[0]
+    placed = softly_placed(workspace.choices, expert_devices(workspace)[None])[0]
     return _legal(workspace, placed)
 
 

@@ -20,7 +20,7 @@ from jaxtyping import Int16, Int64
 
 from go_rl.core import Budget, Plan, Problem, Progress
 from go_rl.kernels.layers import layer_names, layers
-from go_rl.search.step_choices import NOWHERE, choices, softly_placed
+from go_rl.search.step_choices import NOWHERE, softly_placed
 from go_rl.search.step_inherit import inherited
 from go_rl.search.step_towers import tower_devices
 from go_rl.search.step_workspace import StepIncumbent, StepWorkspace, step_workspace
@@ -37,7 +37,7 @@ class StepExpert:
         workspace, progress = step_workspace(problem), Progress(budget)
         incumbent = StepIncumbent(workspace, progress)
         if not incumbent.hopeless:
-            device = softly_placed(choices(workspace), expert_devices(workspace)[None])
+            device = softly_placed(workspace.choices, expert_devices(workspace)[None])
             incumbent.offer(workspace.price(workspace.decisions(device)))
         return workspace.plan(incumbent, self.name, seed, progress)
 

@@ -20,7 +20,8 @@ from numba import njit
 
 from go_rl.core import Budget, Plan, Problem, Progress
 from go_rl.search.longest_path import longest_tails
-from go_rl.search.step_choices import NOWHERE, beside_readers, choices
+from go_rl.search.step_choices import NOWHERE
+from go_rl.search.step_inherit import beside_readers
 from go_rl.search.step_workspace import StepIncumbent, StepWorkspace, step_workspace
 
 
@@ -67,7 +68,7 @@ def heft(workspace: StepWorkspace, queues: bool = False) -> HeftSchedule:
         workspace: the problem.
         queues: whether each link carries one tensor at a time.
     """
-    options, a = choices(workspace), workspace.pricer.arrays
+    options, a = workspace.choices, workspace.pricer.arrays
     problem, graph = workspace.problem, workspace.problem.graph
     lasting = _lasting(workspace)
     usable = options.allowed & np.isfinite(lasting)
@@ -92,7 +93,7 @@ def upward_rank(
     ``device`` [N]: the only one that each node may have, so that tensors between nodes on one
     device cost nothing.
     """
-    options, a = choices(workspace), workspace.pricer.arrays
+    options, a = workspace.choices, workspace.pricer.arrays
     problem, graph = workspace.problem, workspace.problem.graph
     lasting = _lasting(workspace)
     usable = options.allowed & np.isfinite(lasting)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 import numpy as np
-from jaxtyping import Bool, Int16, Int64
+from jaxtyping import Bool, Int, Int16, Int64
 
 from go_rl.core import FREE, OpGraph
 from go_rl.search.step_choices import NOWHERE
+from go_rl.search.step_workspace import StepWorkspace
 
 
 def inherited(
@@ -69,3 +70,16 @@ def _follow(
             near = [d for d in found[neighbours(node)].tolist() if d != NOWHERE]
             if near:
                 found[node] = chosen(near)
+
+
+def beside_readers(
+    workspace: StepWorkspace, device: Int[np.ndarray, "N"]
+) -> Int16[np.ndarray, "N"]:
+    """Return [N] devices with inputs and constants put where the first of their readers is."""
+    graph, fed = workspace.problem.graph, workspace.fed
+    placed = device.astype(np.int16)
+    offsets, edges = graph.successors
+    for node in np.flatnonzero(fed & (np.diff(offsets) > 0)):
+        readers = graph.receivers[edges[offsets[node] : offsets[node + 1]]]
+        placed[node] = placed[readers.min()]
+    return placed

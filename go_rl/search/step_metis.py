@@ -14,7 +14,8 @@ import pymetis
 from jaxtyping import Float64, Int16, Int64
 
 from go_rl.core import Budget, Plan, Problem, Progress
-from go_rl.search.step_choices import Choices, beside_readers, choices, softly_placed
+from go_rl.search.step_choices import Choices, softly_placed
+from go_rl.search.step_inherit import beside_readers
 from go_rl.search.step_workspace import StepIncumbent, StepWorkspace, step_workspace
 
 TOTAL = 100_000_000
@@ -35,7 +36,7 @@ class StepMetis:
         workspace, progress = step_workspace(problem), Progress(budget)
         incumbent = StepIncumbent(workspace, progress)
         if not incumbent.hopeless:
-            options = choices(workspace)
+            options = workspace.choices
             for attempt in range(TRIES):
                 if attempt and progress.spent:
                     break

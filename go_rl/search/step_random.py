@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress
-from go_rl.search.step_choices import LEVELS, Choices, choices
+from go_rl.search.step_choices import LEVELS, Choices
 from go_rl.search.step_workspace import StepIncumbent, StepWorkspace, step_workspace
 from go_rl.simulate.makespan import Decisions
 
@@ -27,7 +27,7 @@ class StepRandom:
         workspace, progress = step_workspace(problem), Progress(budget, OPEN_SAMPLES)
         incumbent = StepIncumbent(workspace, progress)
         if not incumbent.hopeless:
-            options, rng = choices(workspace), np.random.default_rng(seed)
+            options, rng = workspace.choices, np.random.default_rng(seed)
             while not progress.spent:
                 size = int(min(BATCH, progress.remaining_samples))
                 incumbent.offer(workspace.price(_drawn(workspace, options, rng, size)))

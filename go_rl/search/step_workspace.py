@@ -14,6 +14,7 @@ from go_rl.core.largest import name_largest
 from go_rl.kernels import Fuser
 from go_rl.kernels.layers import layers
 from go_rl.search.step_bound import step_bound
+from go_rl.search.step_choices import Choices, softly_placed
 from go_rl.simulate.makespan import Decisions, MakespanPricer
 
 LEAST = 1e-300
@@ -83,6 +84,22 @@ class StepWorkspace:
         leader[held] = held[first][which]
         return leader
 
+    @cached_property
+    def fed(self) -> Bool[np.ndarray, "N"]:
+        """[N] inputs and constants: their results are on every device from the start."""
+        return self.pricer.arrays.fed
+
+    @cached_property
+    def choices(self) -> Choices:
+        """What each node may have, its colocation class and pins included."""
+        leader, pinned = self.class_leader, self.pinned
+        unable = np.zeros(self.able.shape, np.bool_)
+        for row, able in zip(unable, self.able, strict=True):
+            row[leader[~able]] = True
+        devices = np.arange(self.num_devices)[:, None]
+        allowed = ~unable[:, leader] & ((pinned == FREE) | (pinned == devices))
+        return Choices(leader, allowed, self.fed)
+
     def decisions(
         self,
         device: Int[np.ndarray, "B N"],
@@ -115,13 +132,14 @@ class StepWorkspace:
 
     @cached_property
     def default(self) -> Decisions:
-        """The framework's own plan: one device if memory allows, else layers round-robin; in
-        topological order, nothing fused."""
-        alone = self.decisions(np.zeros((1, self.num_nodes), np.int16))
+        """The framework's own plan: one device if memory allows, else layers round-robin, softly
+        placed; in topological order, nothing fused."""
+        first = np.zeros((1, self.num_nodes), np.int64)
+        alone = self.decisions(softly_placed(self.choices, first))
         if self.num_devices == 1 or ok(self.price(alone))[0]:
             return alone
         by_layer = layers(self.problem.graph) % self.num_devices
-        return self.decisions(by_layer[None])
+        return self.decisions(softly_placed(self.choices, by_layer[None]))
 
     @cached_property
     def default_seconds(self) -> float:

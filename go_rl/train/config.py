@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
+from dataclasses import asdict, dataclass, field, replace
 
 from go_rl.core import RULE_SETS, TASKS, TrainingError
 from go_rl.core.errors import nearest
@@ -180,16 +178,6 @@ class TrainConfig:
         """Return the configuration as JSON text."""
         return json.dumps(asdict(self), indent=2)
 
-    @staticmethod
-    def from_mapping(values: Mapping[str, Any]) -> TrainConfig:
-        """Return the configuration of a JSON document.
-
-        Raises:
-            TrainingError: an unknown field (the nearest is named) or a bad value.
-        """
-        nested = {"samples": SampleConfig, "ppo": PPOConfig, "policy": PolicyConfig}
-        return _build(TrainConfig, values, nested, "train")
-
 
 def _check_seed(seed: int) -> None:
     if seed < 0:
@@ -212,44 +200,46 @@ def _check_top(top: float | None, where: str) -> None:
         raise TrainingError(f"{where}: top must be above 0 and at most 1, not {top}")
 
 
-def _build(kind: Any, values: Mapping[str, Any], nested: Mapping[str, Any], where: str) -> Any:
-    known = {f.name for f in fields(kind)}
-    found: dict[str, Any] = {}
-    for name, value in values.items():
-        if name not in known:
-            raise TrainingError(f"{where}: unknown field {name!r}{nearest(name, known)}")
-        if name in nested:
-            found[name] = _build(nested[name], value, {}, name)
-        else:
-            found[name] = tuple(value) if isinstance(value, list) else value
-    return kind(**found)
+@dataclass(frozen=True)
+class SearchConfig:
+    """The searches that a step policy's critic learns from; see `go_rl.train.searches`."""
+
+    samples: int = 256
+    """Decisions drawn on each problem, in whole batches, at least one; 0: none, and no critic."""
+    batch: int = 32
+    """Decisions drawn at a time."""
+
+    def __post_init__(self) -> None:
+        for name, least in (("samples", 0), ("batch", 2)):
+            if getattr(self, name) < least:
+                raise TrainingError(
+                    f"searches: {name} must be >= {least}, not {getattr(self, name)}"
+                )
 
 
 @dataclass(frozen=True)
-class EliteConfig:
-    """How a policy is taught by searches before it learns by itself; see `go_rl.train.elites`."""
+class CriticConfig:
+    """How the critic of a step policy learns from searches; see `go_rl.train.critic_learning`."""
 
-    samples: int = 256
-    """Decisions drawn on each problem, in whole batches, at least one; 0: no teaching."""
-    batch: int = 32
-    """Decisions drawn at a time."""
-    kept: int = 20
-    """Decisions kept of each problem: the best."""
-    epochs: int = 14
-    """How often the policy sees each problem's decisions."""
-    learning_rate: float = 3e-3
-    """Adam's first step while imitating."""
+    steps: int = 800
+    """Updates."""
+    problems: int = 32
+    """Problems of each set of tasks in an update."""
+    decisions: int = 48
+    """Decisions of each problem in an update."""
+    learning_rate: float = 2e-3
+    """AdamW's first step."""
+    weight_decay: float = 1e-3
+    """AdamW's."""
 
     def __post_init__(self) -> None:
-        for name in ("batch", "kept"):
-            if getattr(self, name) < 2:
-                raise TrainingError(f"elites: {name} must be >= 2, not {getattr(self, name)}")
-        if self.samples < 0 or self.epochs < 1:
-            raise TrainingError(
-                f"elites: samples {self.samples} must be >= 0 and epochs {self.epochs} >= 1"
-            )
-        if not self.learning_rate > 0:
-            raise TrainingError(f"elites: learning_rate must be > 0, not {self.learning_rate}")
+        for name in ("steps", "problems", "decisions"):
+            if getattr(self, name) < 1:
+                raise TrainingError(f"critic: {name} must be >= 1, not {getattr(self, name)}")
+        for name, least in (("learning_rate", "above"), ("weight_decay", "at least")):
+            value = getattr(self, name)
+            if not (value > 0 or (value == 0 and least == "at least")):
+                raise TrainingError(f"critic: {name} must be {least} 0, not {value}")
 
 
 GO_GRAPHS = (
@@ -292,8 +282,10 @@ class StepTrainConfig:
     top: float | None = None
     """Share of these that teach: the best; 1: all, against their mean. None: as `TOP` has it for
     the policy's form."""
-    elites: EliteConfig = field(default_factory=EliteConfig)
-    """What comes before: imitation of searches. They find orders, so ``nodes`` have none."""
+    searches: SearchConfig = field(default_factory=SearchConfig)
+    """What comes before. A critic judges graph-level decisions, so ``nodes`` have none."""
+    critic: CriticConfig = field(default_factory=CriticConfig)
+    """What the critic makes of the searches."""
     ppo: PPOConfig = field(
         default_factory=lambda: PPOConfig(
             learning_rate=5e-4, epochs=2, order_entropy=5e-3, decay_updates=160
@@ -316,8 +308,8 @@ class StepTrainConfig:
             if getattr(self, name) < least:
                 raise TrainingError(f"train: {name} must be >= {least}, not {getattr(self, name)}")
         _check_top(self.top, "train")
-        if self.policy.step_form != "orders" and self.elites.samples:
-            object.__setattr__(self, "elites", replace(self.elites, samples=0))
+        if self.policy.step_form != "orders" and self.searches.samples:
+            object.__setattr__(self, "searches", replace(self.searches, samples=0))
         if not 0 <= self.further_share <= 1:
             raise TrainingError(f"train: further_share must be 0 to 1, not {self.further_share}")
         if not (self.packages and self.validation_packages and self.tasks):

@@ -3,16 +3,27 @@ self-imitation learning)."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float64
 
-from go_rl.train.elites import Elites, best_of
+from go_rl.policy.step_agent import StepActions
 from go_rl.train.step_ppo import StepBatch
 
 WORTH = 1.0
 """Advantage of a remembered decision: as if its plan were one standard deviation above the rest."""
+
+
+class Elites(NamedTuple):
+    """The best ``K`` decisions so far, the best first."""
+
+    actions: StepActions
+    """[K, ...] of every task."""
+    reward: Float64[np.ndarray, "K"]
+    """[K] what their plans earned."""
 
 
 class Memory:
@@ -39,3 +50,13 @@ class Memory:
             return [batch]
         worth = jnp.full(len(held.reward), WORTH, jnp.float32)
         return [batch, batch._replace(actions=held.actions, advantage=worth)]
+
+
+def best_of(before: Elites | None, drawn: Elites, kept: int) -> Elites:
+    """Return the best of what was known and what was drawn; the earlier of equals first."""
+    if before is not None:
+        both = (before.actions, drawn.actions)
+        actions = jax.tree.map(lambda a, b: np.concatenate([a, b]), *both)
+        drawn = Elites(actions, np.concatenate([before.reward, drawn.reward]))
+    order = np.argsort(-drawn.reward, kind="stable")[:kept]
+    return Elites(jax.tree.map(lambda x: np.asarray(x)[order], drawn.actions), drawn.reward[order])

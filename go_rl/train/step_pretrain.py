@@ -1,4 +1,4 @@
-"""Pretraining of a step policy across the zoo: imitation of searches, then PPO; resumable, bit for
+"""Pretraining of a step policy across the zoo: a critic from searches, then PPO; resumable, bit for
 bit on a CPU."""
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def pretrain_step(
     Args:
         config: what to do.
         folder: where checkpoints, logs and weights go; a run found there is resumed.
-        report: is told the updates done and a sentence: after every search and epoch of the
-            imitation, then after every update.
+        report: is told the updates done and a sentence: after every search and of the
+            critic, then after every update.
         stop_after: stop after this many updates of this call; None: go on to the end.
 
     Raises:
@@ -52,7 +52,7 @@ def pretrain_step(
     problems, checkpoints = StepProblems(config), Checkpoints(folder / "checkpoints")
     tell = report or (lambda step, sentence: None)
     agent = new_step_agent(config.policy, config.seed)
-    if checkpoints.latest is None and config.elites.samples:
+    if checkpoints.latest is None and config.searches.samples:
         agent = taught_agent(agent, problems, folder, lambda sentence: tell(0, sentence))
     learner = new_learner(agent.params, config.ppo)
     state = TrainState(0, learner, RunningBaseline(), agent.params, -np.inf, [])

@@ -1,7 +1,7 @@
-"""Teaching: searches on the training problems, then a policy that imitates them; resumable.
+"""Teaching: searches on the training problems, and a critic that learns from them; resumable.
 
-The searches of a run stay in its folder, one file a problem, and are not made again; nor is the
-imitation once it is done.
+The searches of a run stay in its folder, one file a problem, and are not made again; nor does the
+critic learn again.
 """
 
 from __future__ import annotations
@@ -14,59 +14,71 @@ import numpy as np
 from go_rl.core import CheckpointError
 from go_rl.core.plan import write_text
 from go_rl.policy.step_agent import StepAgent
-from go_rl.policy.step_decisions import StepDecoder
 from go_rl.policy.step_weights import StepWeights, load_step_weights, save_step_weights
-from go_rl.train.config import EliteConfig, StepTrainConfig
-from go_rl.train.elites import Elites, find_elites
-from go_rl.train.imitation import Imitator, imitate, lesson, transformation
-from go_rl.train.step_ppo import StepBatch
+from go_rl.train.config import SearchConfig, StepTrainConfig
+from go_rl.train.critic_learning import Experience, experience, with_critic
+from go_rl.train.searches import Search, search
 from go_rl.train.step_problems import ProblemKey, StepProblems, step_problem_decoder
 
-ELITES = "elites"
+SEARCHES = "searches"
 """Folder of the searches."""
 CONFIG_FILE = "config.json"
 """What the searches were made for."""
 TAUGHT_FILE = "taught.npz"
-"""The policy after imitation."""
+"""The policy with its critic."""
 MOST_UNITS = 2300
-"""Larger problems are not taught: their epochs cost too much."""
+"""Larger problems are not searched: they cost too much."""
 Report = Callable[[str], None]
+Lessons = list[tuple[ProblemKey, Experience]]
+"""Problems with what the searches tell of them."""
 
 
 def taught_agent(
     agent: StepAgent, problems: StepProblems, folder: Path, report: Report
 ) -> StepAgent:
-    """Return the agent after it imitated searches on all problems.
+    """Return the agent with a critic that learned from searches on all problems.
 
     Args:
-        agent: where imitation starts, and what the searches draw from.
-        problems: what is taught, and how (`EliteConfig`).
+        agent: draws in the searches.
+        problems: what is searched, and how (`SearchConfig`, `CriticConfig`).
         folder: of the run; searches and the policy are kept there.
-        report: is told a sentence at every problem and epoch.
+        report: is told a sentence at every search, and one of the critic.
 
     Raises:
         CheckpointError: a kept file is damaged, or the folder holds searches of another
             configuration.
     """
-    config = problems.config.elites
-    _claim(folder / ELITES / CONFIG_FILE, problems.config)
+    config = problems.config
+    _claim(folder / SEARCHES / CONFIG_FILE, config)
     path = folder / TAUGHT_FILE
     if path.exists():
         return load_step_weights(path).agent
-    lessons = searched(agent, problems.taught(), config, folder / ELITES, report)
-    agent = imitated(agent, [lesson for _, lesson in lessons], config, report)
+    lessons = searched(agent, problems.taught(), config.searches, folder / SEARCHES, report)
+    agent = taught(agent, lessons, config, report)
     save_step_weights(StepWeights(agent, "taught", {"searches": len(lessons)}), path)
     return agent
 
 
+def taught(
+    agent: StepAgent, lessons: Lessons, config: StepTrainConfig, report: Report
+) -> StepAgent:
+    """Return the agent with a critic that learned from these lessons; none: as it is."""
+    if lessons:
+        told = [one for _, one in lessons]
+        agent, losses = with_critic(agent, told, config.critic, config.seed)
+        error = losses[-50:].mean()
+        report(f"critic: squared error {error:.3f} (blind: 1) on {len(told)} problems")
+    return agent
+
+
 def searched(
-    agent: StepAgent, keys: list[ProblemKey], config: EliteConfig, folder: Path, report: Report
-) -> list[tuple[ProblemKey, StepBatch]]:
+    agent: StepAgent, keys: list[ProblemKey], config: SearchConfig, folder: Path, report: Report
+) -> Lessons:
     """Return the lesson of every problem that has something to decide and is not too large.
 
     Searches are kept in ``folder`` and not made again; the rest as in `taught_agent`.
     """
-    found = []
+    found: dict[str, tuple[ProblemKey, Experience]] = {}
     for i, key in enumerate(keys):
         decoder = step_problem_decoder(*key)
         if not 0 < decoder.units.num_units <= MOST_UNITS:
@@ -74,25 +86,13 @@ def searched(
         path = folder / f"{key[0]}--{key[1]}--{'+'.join(key[2])}.npz"
         if not path.exists():
             folder.mkdir(parents=True, exist_ok=True)
-            find_elites(agent, decoder, config, i).save(path)
+            search(agent, decoder, config, i).save(path)
             report(f"{i + 1}/{len(keys)} searched {path.stem}")
-        found.append((path.name, key, lesson(decoder.padded, _fitting(path, key, decoder))))
-    return [(key, batch) for _, key, batch in sorted(found, key=lambda each: each[0])]
-
-
-def imitated(
-    agent: StepAgent, lessons: list[StepBatch], config: EliteConfig, report: Report
-) -> StepAgent:
-    """Return the agent after `EliteConfig.epochs` of imitation."""
-    steps = config.epochs * len(lessons)
-    imitator = Imitator(agent.params, transformation(config, steps).init(agent.params))
-    for epoch in range(config.epochs):
-        losses = []
-        for i in np.random.default_rng(epoch).permutation(len(lessons)):
-            imitator, loss = imitate(agent.policy, config, steps, imitator, lessons[i])
-            losses.append(float(loss))
-        report(f"imitation {epoch + 1}/{config.epochs}: loss {np.mean(losses):.4f}")
-    return StepAgent(agent.config, imitator.params)
+        known = np.asarray(agent.encode(decoder.padded).known)
+        told = experience(known, _fitting(path, key, agent))
+        if told is not None:
+            found[path.name] = key, told
+    return [found[name] for name in sorted(found)]
 
 
 def _claim(path: Path, config: StepTrainConfig) -> None:
@@ -107,13 +107,13 @@ def _claim(path: Path, config: StepTrainConfig) -> None:
         )
 
 
-def _fitting(path: Path, key: ProblemKey, decoder: StepDecoder) -> Elites:
-    """Elites of a file, which must be of this very problem."""
-    elites = Elites.load(path)
-    units, expected = elites.actions[key[2][0]].scores.shape[-1], decoder.padded.real.shape[0]
-    if units != expected:
+def _fitting(path: Path, key: ProblemKey, agent: StepAgent) -> Search:
+    """The search of a file, which must hold decisions of the problem's tasks as they are now."""
+    found, widths = Search.load(path), agent.policy.decision_widths
+    theirs = {task: mix.shape[1] for task, mix in found.mixes.items()}
+    mine = {task: widths[task] for task in key[2]}
+    if theirs != mine:
         raise CheckpointError(
-            f"{path}: holds scores of {units} units, the problem has {expected}; it is of another "
-            "version: delete it"
+            f"{path}: holds decisions of {theirs} numbers, this version takes {mine}: delete it"
         )
-    return elites
+    return found

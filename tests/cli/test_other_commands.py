@@ -11,6 +11,7 @@ from profile_documents import chain_document, node_document
 
 from go_rl.cli.configuration import Check, Graph, Model, Partition, from_json, to_json
 from go_rl.core import GoRLError, Package, ReadError, package
+from go_rl.train.config import SampleConfig, StepTrainConfig, TrainConfig
 
 
 @pytest.fixture
@@ -158,6 +159,33 @@ def test_configurations_survive_json(config):
 def test_a_configuration_with_an_unknown_field_is_refused():
     with pytest.raises(GoRLError, match=r"source: unknown field 'modle'; did you mean 'model'\?"):
         from_json(Graph, {"source": {"modle": "m.onnx"}})
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ({"update": 3}, "t.json: unknown field 'update'; did you mean 'updates'"),
+        ({"ppo": {"epoch": 3}}, "t.json: ppo: unknown field 'epoch'; did you mean 'epochs'"),
+        ({"updates": "3"}, "t.json: updates: must be a whole number, not '3'"),
+        ({"updates": True}, "t.json: updates: must be a whole number, not True"),
+        ({"ppo": {"clip": "x"}}, "t.json: ppo: clip: must be a number, not 'x'"),
+        ({"ppo": 3}, "t.json: ppo: must be a JSON object, not 3"),
+        ({"policy": {"hidden": 0}}, "hidden"),
+    ],
+)
+def test_a_bad_field_of_a_training_configuration_is_named(document, message):
+    with pytest.raises(GoRLError, match=message):
+        from_json(TrainConfig, document, "t.json")
+
+
+def test_a_field_that_may_be_null_says_so():
+    with pytest.raises(GoRLError, match="validation: must be a text or null, not 3"):
+        from_json(StepTrainConfig, {"validation": 3})
+
+
+def test_training_configurations_survive_json():
+    config = TrainConfig(updates=7, packages=("ring4",), samples=SampleConfig(2, 3, "fix"))
+    assert from_json(TrainConfig, json.loads(config.to_json())) == config
 
 
 def test_sizes_of_dimensions():

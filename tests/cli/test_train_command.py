@@ -80,7 +80,7 @@ def test_a_step_run_of_another_configuration_is_refused_and_left_alone(command, 
 
 def test_a_step_run_cut_off_among_its_searches_is_refused_and_left_alone(command, tmp_path):
     folder = tmp_path / "run"
-    for path in (folder / "config.json", folder / "elites" / "config.json"):
+    for path in (folder / "config.json", folder / "searches" / "config.json"):
         path.parent.mkdir(exist_ok=True, parents=True)
         path.write_text(STEP.to_json())
     before = content(folder)

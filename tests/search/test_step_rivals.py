@@ -22,7 +22,7 @@ from go_rl.search import (
     StepMetis,
     StepRandom,
 )
-from go_rl.search.step_choices import choices, softly_placed
+from go_rl.search.step_choices import softly_placed
 from go_rl.search.step_workspace import step_workspace
 
 RIVALS: tuple[Optimizer, ...] = (
@@ -182,7 +182,7 @@ def test_a_device_that_cannot_run_a_node_is_left_alone(rival):
 
 def test_soft_placement_goes_round_to_the_next_device_that_can():
     seconds = [[1.0, np.inf, 1.0], [1.0, np.inf, 1.0], [np.inf, 1.0, 1.0]]
-    options = choices(step_workspace(step_problem(seconds, devices=3)))
+    options = step_workspace(step_problem(seconds, devices=3)).choices
     asked = np.array([[0, 0, 0], [2, 1, 2]], np.int16)
     assert softly_placed(options, asked).tolist() == [[0, 2, 0], [0, 2, 2]]
 

@@ -31,6 +31,14 @@ def proposal(*numbers: int) -> np.ndarray:
     return np.array([numbers])
 
 
+def test_the_default_plan_is_softly_placed():
+    """Device 0 cannot run the second operator: it goes to the next device that can."""
+    seconds = [[1.0, np.inf, 1.0], [1.0, 1.0, 1.0]]
+    workspace = StepWorkspace(step_problem(seconds, [(0, 1, 1.0), (1, 2, 1.0)], 2))
+    assert workspace.default.device.tolist() == [[0, 1, 0]]
+    assert workspace.default_seconds == 5.0
+
+
 def test_pins_and_classes_override_what_is_proposed():
     """Class 0 follows its first node, class 1 the pin of its second."""
     problem = step_problem([1.0] * 6, [], 3, colocation=[0, 1, 0, 1, -1, -1], fixed={3: 2, 5: 1})

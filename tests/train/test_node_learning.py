@@ -107,7 +107,7 @@ def test_pretraining_takes_either_form(tmp_path):
         validation_packages=("p100x2",), further=(), tasks=(("placement",),), policy=NODES,
         validate_every=2, checkpoint_every=2, ppo=PPOConfig(epochs=1, decay_updates=4),
     )  # fmt: skip
-    assert not run.elites.samples  # searches find orders, of which this form has none
+    assert not run.searches.samples  # a critic judges orders, of which this form has none
     weights = pretrain_step(run, tmp_path)
     assert weights.agent.config == NODES
     again = load_step_weights(tmp_path / "weights.npz")

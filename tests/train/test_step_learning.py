@@ -23,7 +23,7 @@ from go_rl.policy.step_weights import (
     save_step_weights,
 )
 from go_rl.search.step_workspace import StepWorkspace
-from go_rl.train.config import EliteConfig, PPOConfig, StepFineTuneConfig, StepTrainConfig
+from go_rl.train.config import PPOConfig, SearchConfig, StepFineTuneConfig, StepTrainConfig
 from go_rl.train.ppo import new_learner
 from go_rl.train.step_learning import StepFineTuned, collect_steps, top_advantage
 from go_rl.train.step_ppo import judge_step, step_loss, update_step
@@ -131,7 +131,7 @@ RUN = StepTrainConfig(
     validation="train", max_nodes=80, updates=4, graphs=2, samples=4, packages=("p100x2",),
     validation_packages=("p100x2",), further=(), policy=TINY,
     validate_every=2, checkpoint_every=2, ppo=PPOConfig(epochs=1, decay_updates=4),
-    elites=EliteConfig(samples=0),
+    searches=SearchConfig(samples=0),
 )  # fmt: skip
 
 
