@@ -15,7 +15,7 @@ from go_rl.api import load, partition
 from go_rl.cli.configuration import Model, Optimize, Partition, to_json
 from go_rl.cli.console import console, print_json, working
 from go_rl.cli.exit_codes import FAILED_SEARCH, OK
-from go_rl.core import OpGraph, Plan, PlanError, check_plan
+from go_rl.core import Objective, OpGraph, Plan, PlanError, check_plan
 from go_rl.report.plan_folder import write_plan_folder
 from go_rl.report.summary import plan_lines
 from go_rl.report.tables import Row, json_rows, rich_table, rows
@@ -121,10 +121,9 @@ def check_folder(folder: Path) -> None:
 def print_result(out: Console, result: Result, table: list[Row]) -> None:
     """Print the table of methods and what is known about the best plan."""
     problem = result.problem
-    title = (
-        f"{problem.graph.name} on {problem.package.name}, objective {problem.objective}, "
-        f"rules {problem.rules.name}"
-    )
+    title = f"{problem.graph.name} on {problem.package.name}, objective {problem.objective}"
+    if problem.objective == Objective.RING:
+        title += f", rules {problem.rules.name}"
     out.print(rich_table(table, result.best, title))
     for line in plan_lines(result.best):
         out.print(line, markup=False, soft_wrap=True)

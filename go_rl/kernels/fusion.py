@@ -13,8 +13,6 @@ stretch alone. A search that meets more than `REACH` kernels gives up, and the t
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import NamedTuple, no_type_check
 
@@ -24,6 +22,7 @@ from numba import njit
 
 from go_rl.core import OpGraph, OpKind
 from go_rl.core.kernel_rules import FUSIBLE, MAX_BOUNDARY, MAX_FUSED, heavy_nodes
+from go_rl.core.threads import on_threads
 
 NO_FUSION = 0
 """Priority of a producer that is not fused with its consumers."""
@@ -81,18 +80,13 @@ class Fuser:
         """
         found = np.empty(priority.shape, np.int64)
 
-        def share(first: int) -> None:
-            for i in range(first, len(priority), threads):
+        def share(rows: range) -> None:
+            for i in rows:
                 row = priority[i].astype(np.int64)
                 place = self._class * (int(device[i].max(initial=0)) + 1) + device[i]
                 found[i] = _fuse(self._arrays, row, _visits(row), place.astype(np.int64))
 
-        threads = max(1, min(os.cpu_count() or 1, len(priority)))
-        if threads == 1:
-            share(0)
-        else:
-            with ThreadPoolExecutor(threads) as pool:
-                list(pool.map(share, range(threads)))
+        on_threads(share, len(priority))
         return found
 
 

@@ -19,8 +19,8 @@ from go_rl.policy.observation import (
     NUM_FEATURES,
     PACKAGE_FEATURES,
     REFERENCE_ORDERS,
-    PolicyGraph,
     observe,
+    tiny_graph,
 )
 from go_rl.policy.order_decoder import OrderActions
 from go_rl.search.ring_workspace import RingWorkspace
@@ -95,22 +95,9 @@ def widened(agent: Agent, factor: float) -> Agent:
 def new_agent(config: PolicyConfig, seed: int) -> Agent:
     """Return an untrained agent."""
     key = jax.random.key(seed)
-    padded = pad(_tiny_graph())
+    padded = pad(tiny_graph(NUM_FEATURES, len(REFERENCE_ORDERS), len(PACKAGE_FEATURES)))
     graph, real = jax.tree.map(jnp.asarray, (padded.graph, padded.real))
     return Agent(config, jax.jit(Policy(config).init)(key, graph, real, key))
-
-
-def _tiny_graph() -> PolicyGraph:
-    """Two nodes and an edge: parameters do not depend on the size."""
-    return PolicyGraph(
-        features=np.zeros((2, NUM_FEATURES), np.float32),
-        places=np.full((2, len(REFERENCE_ORDERS)), 0.5, np.float32),
-        share=np.full(2, 0.5, np.float32),
-        senders=np.zeros(1, np.int32),
-        receivers=np.ones(1, np.int32),
-        package=np.zeros(len(PACKAGE_FEATURES), np.float32),
-        chips=2,
-    )
 
 
 @partial(jax.jit, static_argnums=0)

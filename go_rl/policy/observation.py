@@ -72,6 +72,19 @@ NUM_FEATURES = len(SCALARS) + len(OpKind) + len(REFERENCE_ORDERS)
 """F."""
 
 
+def tiny_graph(features: int, orders: int, package: int) -> PolicyGraph:
+    """Return two units and an edge: parameters follow from these numbers of columns alone."""
+    return PolicyGraph(
+        features=np.zeros((2, features), np.float32),
+        places=np.full((2, orders), 0.5, np.float32),
+        share=np.full(2, 0.5, np.float32),
+        senders=np.zeros(1, np.int32),
+        receivers=np.ones(1, np.int32),
+        package=np.zeros(package, np.float32),
+        chips=2,
+    )
+
+
 def observe(workspace: RingWorkspace) -> PolicyGraph:
     """Return what the policy sees of the workspace's problem."""
     units = workspace.units

@@ -18,7 +18,7 @@ from go_rl.core.problem import TASKS
 from go_rl.policy.buckets import Padded, pad
 from go_rl.policy.config import MAX_CHIPS, PolicyConfig
 from go_rl.policy.network import Params
-from go_rl.policy.observation import PolicyGraph
+from go_rl.policy.observation import tiny_graph
 from go_rl.policy.step_network import StepEncoded, StepPolicy
 from go_rl.policy.step_observation import STEP_FEATURES, STEP_ORDERS, STEP_PACKAGE
 from go_rl.search.step_choices import LEVELS
@@ -80,24 +80,11 @@ def _checked(options: Options | None, tasks: tuple[str, ...]) -> Options:
 def new_step_agent(config: PolicyConfig, seed: int) -> StepAgent:
     """Return an untrained agent."""
     key = jax.random.key(seed)
-    padded = pad(_tiny_graph())
+    padded = pad(tiny_graph(STEP_FEATURES, len(STEP_ORDERS), len(STEP_PACKAGE)))
     graph, real = jax.tree.map(jnp.asarray, (padded.graph, padded.real))
     options = {task: jnp.zeros((len(real), LEVELS)) for task in TASKS}
     init = jax.jit(StepPolicy(config).init)
     return StepAgent(config, init(key, graph, real, key, jnp.ones(1), options))
-
-
-def _tiny_graph() -> PolicyGraph:
-    """Two units and an edge: parameters do not depend on the size."""
-    return PolicyGraph(
-        features=np.zeros((2, STEP_FEATURES), np.float32),
-        places=np.full((2, len(STEP_ORDERS)), 0.5, np.float32),
-        share=np.full(2, 0.5, np.float32),
-        senders=np.zeros(1, np.int32),
-        receivers=np.ones(1, np.int32),
-        package=np.zeros(len(STEP_PACKAGE), np.float32),
-        chips=2,
-    )
 
 
 @partial(jax.jit, static_argnums=0)

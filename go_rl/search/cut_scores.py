@@ -5,14 +5,13 @@ This is how a policy that gives an order and a dynamic program that gives the cu
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int8, Int16
 
 from go_rl.core.evaluation import STATUS_CODES
+from go_rl.core.threads import on_threads
 from go_rl.search.linear_cuts import LinearCuts
 from go_rl.search.orders import list_order
 from go_rl.search.ring_workspace import RingWorkspace
@@ -54,21 +53,16 @@ def price_scores(
 
     ``squeeze`` scales the bytes of weights that a chip may hold: live tensors need room too.
     """
-    threads = min(threads or os.cpu_count() or 1, len(scores))
     stages = np.zeros((len(scores), workspace.units.num_units), np.int32)
     _ = workspace.bound, workspace.weight_limit  # built once, before threads ask for them
 
-    def share(first: int) -> None:
-        for i in range(first, len(scores), threads):
+    def share(rows: range) -> None:
+        for i in rows:
             stage = _cut(workspace, scores[i], squeeze)
             if stage is not None:
                 stages[i] = stage
 
-    if threads == 1:
-        share(0)
-    else:
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(share, range(threads)))
+    on_threads(share, len(scores), threads)
     unit_of = workspace.units.unit_of
     # A row without a cut proposes everything on the first chip.
     proposals = np.stack([workspace.nodes_of(stage[unit_of]) for stage in stages])

@@ -9,14 +9,13 @@ replay, a link carries one tensor at a time, and a tensor goes to each device on
 from __future__ import annotations
 
 import heapq
-import os
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, no_type_check
 
 import numpy as np
 from jaxtyping import Float64, Int, Int16
 from numba import njit
 
+from go_rl.core.threads import on_threads
 from go_rl.search.step_choices import NOWHERE
 from go_rl.search.step_units import StepUnits
 
@@ -56,20 +55,15 @@ def place_in_order(
     u = units.units
     step = u.work.sum() / len(capacity)
 
-    def share(first: int) -> None:
-        for i in range(first, len(score), threads):
+    def share(rows: range) -> None:
+        for i in rows:
             _place(
                 step * rules.chronology[i] * score[i], u.succ_ptr, u.succ, u.pred_ptr, u.pred,
                 units.incoming, units.seconds, units.weight, capacity, proposal[i].astype(np.int64),
                 rules.attachment[i], rules.caution[i], found[i],
             )  # fmt: skip
 
-    threads = max(1, min(os.cpu_count() or 1, len(score)))
-    if threads == 1:
-        share(0)
-    else:
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(share, range(threads)))
+    on_threads(share, len(score))
     return found
 
 

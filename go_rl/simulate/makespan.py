@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,6 +11,7 @@ from jaxtyping import Float64, Int8, Int16, Int64
 from go_rl.core import Evaluation, PlanError, Problem, Status
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.core.largest import name_largest
+from go_rl.core.threads import on_threads
 from go_rl.simulate.peak import held_at_peak
 from go_rl.simulate.replay import Jobs, Trace, lay_out, replay
 from go_rl.simulate.replay_arrays import ReplayArrays, replay_arrays
@@ -51,18 +50,13 @@ class MakespanPricer:
         count = len(plans.device)
         seconds, codes = np.empty(count), np.zeros(count, np.int8)
 
-        def share(first: int) -> None:
+        def share(rows: range) -> None:
             trace = self._room()
-            for i in range(first, count, threads):
+            for i in rows:
                 codes[i], seconds[i], _ = self._replay(plans, i, trace)
 
-        threads = max(1, min(os.cpu_count() or 1, count))
         _ = self.arrays
-        if threads == 1:
-            share(0)
-        else:
-            with ThreadPoolExecutor(threads) as pool:
-                list(pool.map(share, range(threads)))
+        on_threads(share, count)
         seconds[codes != STATUS_CODES.index(Status.OK)] = np.inf
         return seconds, codes
 

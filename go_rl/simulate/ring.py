@@ -13,7 +13,6 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, no_type_check
 
 import numpy as np
@@ -22,6 +21,7 @@ from numba import njit
 
 from go_rl.core import Evaluation, Problem, Status
 from go_rl.core.evaluation import STATUS_CODES
+from go_rl.core.threads import on_threads
 from go_rl.simulate.bitset import bit, highest, lowest, members
 from go_rl.simulate.replication import presence, replicas_of, replicated_nodes
 from go_rl.simulate.tensors import tensor_rows
@@ -229,17 +229,12 @@ class RingPricer:
         Copied nodes are placed where their consumers are, whatever ``devices`` says of them.
         """
         values, codes = np.empty(len(devices)), np.zeros(len(devices), np.int8)
-        threads = min(os.cpu_count() or 1, max(1, len(devices) // 4))
-        if threads == 1:
-            _price_range(self.arrays, devices, 0, 1, values, codes)
-            return values, codes
-        with ThreadPoolExecutor(threads) as pool:
-            list(
-                pool.map(
-                    lambda t: _price_range(self.arrays, devices, t, threads, values, codes),
-                    range(threads),
-                )
-            )
+
+        def price(rows: range) -> None:
+            _price_range(self.arrays, devices, rows.start, rows.step, values, codes)
+
+        few = min(os.cpu_count() or 1, max(1, len(devices) // 4))
+        on_threads(price, len(devices), few)
         return values, codes
 
     def place(

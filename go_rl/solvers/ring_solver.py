@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import no_type_check
@@ -15,6 +13,7 @@ from numba import njit
 
 from go_rl.core import FREE, Problem, SolverError, Status
 from go_rl.core.evaluation import STATUS_CODES
+from go_rl.core.threads import on_threads
 from go_rl.simulate.bitset import bit, lowest, membership
 from go_rl.simulate.replication import presence
 from go_rl.solvers.domains import OK
@@ -213,20 +212,15 @@ class RingSolver:
         mask = np.zeros((batch, nodes), np.int64)
         status = np.full(batch, CODE[self._failure], np.int8)
         if not self.detail:
-            threads = min(self.options.threads or os.cpu_count() or 1, batch)
 
-            def share(first: int) -> None:
+            def share(mine: range) -> None:
                 st = self._borrow()
-                for i in range(first, batch, threads):
+                for i in mine:
                     self._one(st, rows[i % len(rows)], proposals[i % len(proposals)],
                               _seed(seed, i), device[i], mask[i], status[i : i + 1])  # fmt: skip
                 self._give_back(st)
 
-            if threads == 1:
-                share(0)
-            else:
-                with ThreadPoolExecutor(threads) as pool:
-                    list(pool.map(share, range(threads)))
+            on_threads(share, batch, self.options.threads)
         return Samples(device, mask, status, self.detail)
 
     def _one(

@@ -7,9 +7,9 @@ possible; nodes that others decided have no part in the loss.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import jax
 import jax.numpy as jnp
@@ -22,6 +22,11 @@ from go_rl.policy.network import Params, Policy
 from go_rl.policy.order_decoder import OrderActions, OrderLogProbs
 from go_rl.policy.placement_decoder import PlacementLogProbs
 from go_rl.train.config import PPOConfig
+
+B = TypeVar("B")
+"""A batch of one graph."""
+M = TypeVar("M", bound=Any)
+"""Metrics with a loss and a gradient norm, a named tuple."""
 
 
 class OrderBatch(NamedTuple):
@@ -92,13 +97,34 @@ def update(
     Raises:
         TrainingError: a gradient is not finite; the learner is left as it was.
     """
-    old = [judge(policy, learner.params, batch) for batch in batches]
-    metrics: list[Metrics] = []
+    judged = partial(judge, policy)
+    return take_epochs(config, learner, batches, judged, partial(gradient, policy, config))
+
+
+def take_epochs(
+    config: PPOConfig,
+    learner: Learner,
+    batches: Sequence[B],
+    judge: Callable[[Params, B], Any],
+    gradient: Callable[[Params, B, Any], tuple[Params, M]],
+) -> tuple[Learner, M]:
+    """Return the learner after the gradient steps of an update, and the means of their metrics.
+
+    Args:
+        config: of the update.
+        learner: before it.
+        batches: one a graph.
+        judge: log-probabilities of a batch under some parameters.
+        gradient: of the loss on a batch, given the log-probabilities before the update.
+
+    Raises:
+        TrainingError: a loss or gradient is not finite; the learner is left as it was.
+    """
+    old = [judge(learner.params, batch) for batch in batches]
+    metrics: list[M] = []
     for _ in range(config.epochs):
-        found = [
-            gradient(policy, config, learner.params, batch, before)
-            for batch, before in zip(batches, old, strict=True)
-        ]
+        pairs = zip(batches, old, strict=True)
+        found = [gradient(learner.params, batch, before) for batch, before in pairs]
         learner, norm = descend(config, learner, [g for g, _ in found])
         metrics += [m._replace(gradient_norm=norm) for _, m in found]
     means = jax.tree.map(lambda *x: jnp.stack(x).mean(), *metrics)

@@ -15,12 +15,11 @@ import jax.numpy as jnp
 import jraph
 from jaxtyping import Array, Float
 
-from go_rl.core import TrainingError
 from go_rl.policy.network import Params
 from go_rl.policy.step_agent import StepActions
 from go_rl.policy.step_network import StepPolicy
 from go_rl.train.config import PPOConfig
-from go_rl.train.ppo import Learner, descend, surrogate
+from go_rl.train.ppo import Learner, surrogate, take_epochs
 
 
 class StepBatch(NamedTuple):
@@ -56,22 +55,8 @@ def update_step(
     Raises:
         TrainingError: a loss or gradient is not finite; the learner is left as it was.
     """
-    old = [judge_step(policy, learner.params, batch) for batch in batches]
-    metrics: list[StepMetrics] = []
-    for _ in range(config.epochs):
-        found = [
-            step_gradient(policy, config, learner.params, batch, before)
-            for batch, before in zip(batches, old, strict=True)
-        ]
-        learner, norm = descend(config, learner, [g for g, _ in found])
-        metrics += [m._replace(gradient_norm=norm) for _, m in found]
-    means = jax.tree.map(lambda *x: jnp.stack(x).mean(), *metrics)
-    if not all(bool(jnp.isfinite(x)) for x in means):
-        raise TrainingError(
-            f"an update gave loss {float(means.loss)} and gradient norm "
-            f"{float(means.gradient_norm)}; lower ppo.learning_rate ({config.learning_rate})"
-        )
-    return learner, means
+    judge = partial(judge_step, policy)
+    return take_epochs(config, learner, batches, judge, partial(step_gradient, policy, config))
 
 
 @partial(jax.jit, static_argnums=0)

@@ -1,0 +1,24 @@
+"""Work on rows that do not depend on each other, on all cores."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+
+def on_threads(work: Callable[[range], None], rows: int, threads: int | None = None) -> None:
+    """Call ``work`` with every ``threads``-th row, once a thread; it must let go of the interpreter
+    lock for this to be of use, as compiled kernels do.
+
+    Args:
+        work: takes row numbers; what it raises is raised here.
+        rows: 0 to this, excluded.
+        threads: at most so many; None: as many as there are cores.
+    """
+    count = max(1, min(threads or os.cpu_count() or 1, rows))
+    if count == 1:
+        work(range(rows))
+        return
+    with ThreadPoolExecutor(count) as pool:
+        list(pool.map(lambda first: work(range(first, rows, count)), range(count)))
