@@ -21,6 +21,9 @@ os.environ.setdefault(
     "--xla_cpu_multi_thread_eigen=false",
 )
 ROOT = Path(__file__).resolve().parent.parent
+# Processes compile the same programs: what one has compiled, the others read.
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / ".pytest_cache" / "jax"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
 PACKAGE = ROOT / "go_rl"
 
 

@@ -119,9 +119,9 @@ class OrderDecoder(nn.Module):
         noise: Float[Array, "B"],
     ) -> OrderActions:
         """Draw [B] samples; ``noise`` [B] scales the deviations from the mean (0: the mean)."""
-        mixing, scoring = jax.random.split(key)
-        mix = self.sample_mix(pooled, mixing, noise)
-        return self.sample_scores(h, graph, mix, scoring, noise)
+        keys = jax.random.split(key, self.config.iterations + 1)
+        mix = self.sample_mix(pooled, keys[0], noise)
+        return self.sample_scores(h, graph, mix, keys[1:], noise)
 
     def sample_mix(
         self, pooled: Float[Array, "D"], key: Array, noise: Float[Array, "B"]
@@ -136,14 +136,14 @@ class OrderDecoder(nn.Module):
         h: Float[Array, "U D"],
         graph: jraph.GraphsTuple,
         mix: Float[Array, "B G"],
-        key: Array,
+        keys: Array,
         noise: Float[Array, "B"],
     ) -> OrderActions:
-        """Draw the scores that follow graph-level decisions."""
+        """Draw the scores that follow graph-level decisions; ``keys`` has one an iteration."""
         before, scores = jnp.zeros((noise.shape[0], h.shape[0])), []
-        for t, one in enumerate(jax.random.split(key, self.config.iterations)):
+        for t in range(self.config.iterations):
             middle, log_sigma = self.scoring(h, graph, mix, before, t)
-            draw = jax.random.normal(one, middle.shape)
+            draw = jax.random.normal(keys[t], middle.shape)
             before = middle + noise[:, None] * jnp.exp(log_sigma) * draw
             scores.append(before)
         return OrderActions(mix, jnp.stack(scores, axis=1))

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import flax.linen as nn
+import jax
 import jax.numpy as jnp
 import jraph
 from jaxtyping import Array, Float
@@ -101,7 +102,8 @@ class StepPolicy(nn.Module):
         noise: Float[Array, "B"],
     ) -> OrderActions:
         """Draw what follows graph-level decisions; see `OrderDecoder.sample_scores`."""
-        return self.decoders[task].sample_scores(encoded.tasks[task], graph, mix, key, noise)
+        keys = jax.random.split(key, self.config.iterations)
+        return self.decoders[task].sample_scores(encoded.tasks[task], graph, mix, keys, noise)
 
     def criticise(
         self, known: Float[Array, "K"], mixes: Mapping[str, Float[Array, "B G"]]
