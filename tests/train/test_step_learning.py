@@ -129,6 +129,7 @@ def test_only_the_best_plans_teach():
 
 RUN = StepTrainConfig(
     validation="train", max_nodes=80, updates=4, graphs=2, samples=4, packages=("p100x2",),
+    tasks=(("placement", "schedule", "fusion"),),
     validation_packages=("p100x2",), further=(), policy=TINY,
     validate_every=2, checkpoint_every=2, ppo=PPOConfig(epochs=1, decay_updates=4),
     searches=SearchConfig(samples=0),
