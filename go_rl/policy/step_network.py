@@ -51,7 +51,14 @@ class StepEncoded(NamedTuple):
     pooled: Float[Array, "D"]
     """What is known of the whole graph and the package; graph-level decisions follow from it."""
     known: Float[Array, "K"]
-    """The same as the critic sees it: features of the package, then means of the units'."""
+    """The same as the critic sees it; see `known_of`."""
+
+
+def known_of(graph: jraph.GraphsTuple, real: Float[Array, "U"]) -> Float[Array, "K"]:
+    """Return what a critic knows of a graph: features of the package, then means of the units'."""
+    features = node_array(graph, "features") * real[:, None]
+    means = features.sum(0) / jnp.maximum(real.sum(), 1.0)
+    return jnp.concatenate([package_features(graph), means])
 
 
 class StepPolicy(nn.Module):
@@ -79,12 +86,9 @@ class StepPolicy(nn.Module):
     def encode(self, graph: jraph.GraphsTuple, real: Float[Array, "U"]) -> StepEncoded:
         """Embed the units for every task."""
         h, pooled = self.encoder(graph, real)
-        package = package_features(graph)
-        summary = self.summarise(nn.silu(self.widen(jnp.concatenate([pooled, package]))))
-        means = (node_array(graph, "features") * real[:, None]).sum(0) / jnp.maximum(
-            real.sum(), 1.0
-        )
-        return StepEncoded(self.heads(h, real), summary, jnp.concatenate([package, means]))
+        known = jnp.concatenate([pooled, package_features(graph)])
+        summary = self.summarise(nn.silu(self.widen(known)))
+        return StepEncoded(self.heads(h, real), summary, known_of(graph, real))
 
     def propose(
         self, encoded: StepEncoded, task: str, key: Array, noise: Float[Array, "B"]
@@ -121,13 +125,11 @@ class StepPolicy(nn.Module):
         key: Array,
         noise: Float[Array, "B"],
         options: Mapping[str, Float[Array, "U _"]],
-    ) -> OrderActions | NodeActions:
-        """Draw [B] decisions of a task, no critic asked; see `OrderDecoder.sample` and
-        `NodeDecoder.sample`."""
-        decoder, h = self.decoders[task], encoded.tasks[task]
-        if isinstance(decoder, NodeDecoder):
-            return decoder.sample(h, encoded.pooled, graph, options[task], key, noise)
-        return decoder.sample(h, encoded.pooled, graph, key, noise)
+    ) -> NodeActions:
+        """Draw [B] decisions of the form ``nodes``; see `NodeDecoder.sample`."""
+        decoder: Any = self.decoders[task]
+        h = encoded.tasks[task]
+        return decoder.sample(h, encoded.pooled, graph, options[task], key, noise)
 
     def judge(
         self,
@@ -150,7 +152,9 @@ class StepPolicy(nn.Module):
     ) -> Any:
         """Touch every parameter; used to initialise them."""
         encoded = self.encode(graph, real)
-        if self.config.step_form == "orders":
-            mixes = {task: self.propose(encoded, task, key, noise) for task in TASKS}
-            self.criticise(encoded.known, mixes)
-        return [self.draw(encoded, graph, task, key, noise, options) for task in TASKS]
+        if self.config.step_form == "nodes":
+            return [self.draw(encoded, graph, task, key, noise, options) for task in TASKS]
+        mixes = {task: self.propose(encoded, task, key, noise) for task in TASKS}
+        scores = self.criticise(encoded.known, mixes)
+        followed = [self.follow(encoded, graph, t, mix, key, noise) for t, mix in mixes.items()]
+        return scores, followed

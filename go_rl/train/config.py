@@ -236,10 +236,10 @@ class CriticConfig:
         for name in ("steps", "problems", "decisions"):
             if getattr(self, name) < 1:
                 raise TrainingError(f"critic: {name} must be >= 1, not {getattr(self, name)}")
-        for name, least in (("learning_rate", "above"), ("weight_decay", "at least")):
-            value = getattr(self, name)
-            if not (value > 0 or (value == 0 and least == "at least")):
-                raise TrainingError(f"critic: {name} must be {least} 0, not {value}")
+        if not self.learning_rate > 0:
+            raise TrainingError(f"critic: learning_rate must be above 0, not {self.learning_rate}")
+        if not self.weight_decay >= 0:
+            raise TrainingError(f"critic: weight_decay must be at least 0, not {self.weight_decay}")
 
 
 GO_GRAPHS = (

@@ -13,6 +13,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Float32
 
+from go_rl.core import TrainingError
 from go_rl.envs.step_rewards import INVALID_REWARD
 from go_rl.policy.step_agent import StepAgent
 from go_rl.policy.step_network import StepPolicy
@@ -35,7 +36,7 @@ class Experience:
     """One problem."""
 
     known: Float32[np.ndarray, "K"]
-    """[K] `StepEncoded.known`."""
+    """[K] see `known_of`."""
     mixes: dict[str, Float32[np.ndarray, "S _"]]
     """[S, G] graph-level decisions of every task."""
     score: Float32[np.ndarray, "S"]
@@ -72,6 +73,9 @@ def with_critic(
         experiences: at least one.
         config: how it learns.
         seed: of batches.
+
+    Raises:
+        TrainingError: the loss is not finite.
     """
     groups = _groups(experiences)
     known = np.stack([each.known for each in experiences])
@@ -83,6 +87,11 @@ def with_critic(
     }
     key = jax.random.key(seed)
     learned, losses = _learn(agent.policy, config, params | {CRITIC: fresh}, groups, key)
+    if not bool(jnp.isfinite(losses[-1])):
+        raise TrainingError(
+            f"critic: its loss became {float(losses[-1])}; lower critic.learning_rate "
+            f"({config.learning_rate})"
+        )
     return StepAgent(agent.config, {**agent.params, "params": learned}), np.asarray(losses)
 
 

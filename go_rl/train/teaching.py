@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from go_rl.core import CheckpointError
 from go_rl.core.plan import write_text
 from go_rl.policy.step_agent import StepAgent
+from go_rl.policy.step_network import known_of
 from go_rl.policy.step_weights import StepWeights, load_step_weights, save_step_weights
 from go_rl.train.config import SearchConfig, StepTrainConfig
 from go_rl.train.critic_learning import Experience, experience, with_critic
@@ -88,7 +91,8 @@ def searched(
             folder.mkdir(parents=True, exist_ok=True)
             search(agent, decoder, config, i).save(path)
             report(f"{i + 1}/{len(keys)} searched {path.stem}")
-        known = np.asarray(agent.encode(decoder.padded).known)
+        padded = decoder.padded
+        known = np.asarray(known_of(*jax.tree.map(jnp.asarray, (padded.graph, padded.real))))
         told = experience(known, _fitting(path, key, agent))
         if told is not None:
             found[path.name] = key, told

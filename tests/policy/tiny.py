@@ -9,12 +9,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from reference.small_rings import ring_problem
+from reference.step_problems import step_problem
 
-from go_rl.core import Problem
+from go_rl.core import OpKind, Problem
 from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.buckets import Padded, pad
 from go_rl.policy.config import PolicyConfig
 from go_rl.policy.observation import NUM_FEATURES, PACKAGE_FEATURES, REFERENCE_ORDERS, PolicyGraph
+from go_rl.policy.step_agent import StepAgent, new_step_agent
+from go_rl.policy.step_decisions import StepDecoder
+from go_rl.search.step_workspace import StepWorkspace
 
 TINY = PolicyConfig(
     hidden=8, sage_layers=1, attention_layers=1, heads=2, segment=16, decoder_width=8, directions=2
@@ -25,6 +29,20 @@ TINY = PolicyConfig(
 def tiny_agent() -> Agent:
     """Untrained; decoders of an untrained policy ignore the graph."""
     return new_agent(TINY, 0)
+
+
+@cache
+def tiny_step_agent() -> StepAgent:
+    """Untrained."""
+    return new_step_agent(TINY, 0)
+
+
+@cache
+def two_chains() -> StepDecoder:
+    """Two independent chains of matrix products on two devices; transfers are dear."""
+    edges = [(i, i + 2, 2.0) for i in range(6)]
+    problem = step_problem([3.0] * 8, edges, 2, kinds=[OpKind.MATMUL] * 8, tasks=("placement",))
+    return StepDecoder(StepWorkspace(problem))
 
 
 @cache

@@ -7,13 +7,9 @@ from functools import cache
 
 import numpy as np
 import pytest
-from policy.tiny import TINY
-from reference.step_problems import step_problem
+from policy.tiny import TINY, tiny_step_agent, two_chains
 
-from go_rl.core import CheckpointError, OpKind, TrainingError
-from go_rl.policy.step_agent import StepAgent, new_step_agent
-from go_rl.policy.step_decisions import StepDecoder
-from go_rl.search.step_workspace import StepWorkspace
+from go_rl.core import CheckpointError, TrainingError
 from go_rl.train.config import CriticConfig, PPOConfig, SearchConfig, StepTrainConfig
 from go_rl.train.searches import Search, search
 from go_rl.train.step_pretrain import pretrain_step
@@ -37,35 +33,21 @@ RUN = StepTrainConfig(
 
 
 @cache
-def tiny() -> StepAgent:
-    """Untrained."""
-    return new_step_agent(TINY, 0)
-
-
-@cache
-def decoder() -> StepDecoder:
-    """Two independent chains of matrix products on two devices; transfers are dear."""
-    edges = [(i, i + 2, 2.0) for i in range(6)]
-    problem = step_problem([3.0] * 8, edges, 2, kinds=[OpKind.MATMUL] * 8, tasks=("placement",))
-    return StepDecoder(StepWorkspace(problem))
-
-
-@cache
 def found() -> Search:
     """What the search finds there."""
-    return search(tiny(), decoder(), SMALL, 0)
+    return search(tiny_step_agent(), two_chains(), SMALL, 0)
 
 
 def test_a_search_keeps_every_decision_and_what_it_earns():
     """The best: each chain on a device of its own, half the time of one device."""
     mix = found().mixes["placement"]
-    assert mix.shape == (SMALL.samples, tiny().policy.decision_widths["placement"])
+    assert mix.shape == (SMALL.samples, tiny_step_agent().policy.decision_widths["placement"])
     assert found().reward.shape == (SMALL.samples,)
     assert found().reward.max() == pytest.approx(-np.sqrt(0.5))
 
 
 def test_the_same_seed_searches_the_same():
-    again = search(tiny(), decoder(), SMALL, 0)
+    again = search(tiny_step_agent(), two_chains(), SMALL, 0)
     np.testing.assert_array_equal(again.mixes["placement"], found().mixes["placement"])
     np.testing.assert_array_equal(again.reward, found().reward)
 
@@ -86,7 +68,7 @@ def test_a_search_of_another_version_is_refused(tmp_path):
     old = Search({"placement": np.zeros((8, 3), np.float32)}, -np.ones(8))
     old.save(tmp_path / "deep-autoencoder-training--p100x2--placement.npz")
     with pytest.raises(CheckpointError, match=r"decisions of \{'placement': 3\} numbers"):
-        searched(tiny(), [key], SMALL, tmp_path, print)
+        searched(tiny_step_agent(), [key], SMALL, tmp_path, print)
 
 
 def test_large_graphs_are_taught_on_fewer_packages_and_tasks():
