@@ -66,6 +66,10 @@ class ExecutionError(GoRLError):
     """A plan cannot be run here: too few devices."""
 
 
+class RecordError(GoRLError):
+    """A measurement is malformed, or the store of measurements cannot be read or written."""
+
+
 class MissingDependencyError(GoRLError):
     """An optional dependency is needed; the message carries the command that installs it."""
 

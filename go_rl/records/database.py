@@ -1,0 +1,113 @@
+"""Which database a path or URL means, and what its errors mean in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sql
+from sqlalchemy import exc
+from sqlalchemy.pool import NullPool
+
+from go_rl.core.errors import MissingDependencyError, RecordError, nearest
+
+LOCK_SECONDS = 60.0
+"""Longest wait for another process that has an SQLite file locked."""
+DATABASES = ("sqlite", "postgresql", "mysql", "mariadb", "oracle", "mssql")
+
+
+def public_name(url: str | Path) -> str:
+    """Return what messages call a database: a path as it is, a URL without user, password and
+    options; of a malformed one only its kind."""
+    if _is_path(url):
+        return str(url)
+    try:
+        parsed = sql.make_url(str(url))
+    except (exc.ArgumentError, ValueError):
+        return f"{str(url).partition('://')[0]}://..."
+    place = parsed.database or ""
+    if parsed.host:  # an unquoted @ in the password ends up in what follows it
+        port = f":{parsed.port}" if parsed.port else ""
+        place = f"{parsed.host}{port}/{place}".rpartition("@")[2]
+    return f"{parsed.drivername}://{place if parsed.host else '/' + place}"
+
+
+def open_engine(url: str | Path) -> tuple[sql.Engine, Path | None]:
+    """Return the engine of a database, not yet connected, and the file where SQLite keeps one.
+
+    A file is opened anew for each use: it may be deleted or replaced between two.
+
+    Raises:
+        MissingDependencyError: the driver of the database is not installed.
+        RecordError: the URL is malformed, or names a kind of database that does not exist.
+    """
+    where, parsed = public_name(url), _parse(url)
+    options: dict[str, Any] = {}
+    file = None
+    if parsed.get_backend_name() == "sqlite":
+        options["connect_args"] = {"timeout": LOCK_SECONDS}
+        if parsed.database not in (None, "", ":memory:") and "uri" not in parsed.query:
+            file = Path(str(parsed.database))
+            options["poolclass"] = NullPool
+    try:
+        return sql.create_engine(parsed, **options), file
+    except exc.NoSuchModuleError:
+        name = parsed.get_backend_name()
+        raise RecordError(
+            f"{where}: unknown database {name!r}{nearest(name, DATABASES)} Use one that SQLAlchemy "
+            "knows, or the path of an SQLite file"
+        ) from None
+    except exc.ArgumentError:
+        raise _malformed(where) from None
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"{where} needs the database driver {error.name!r}; install it with pip"
+        ) from error
+
+
+@contextmanager
+def explained(where: str) -> Iterator[None]:
+    """Turn what a database raises into a `RecordError`; ``where`` begins the sentence."""
+    try:
+        yield
+    except exc.OperationalError as error:
+        raise RecordError(
+            f"{where}: cannot be used ({_said(error)}); check that it may be read and written and "
+            "that no other program keeps it locked"
+        ) from error
+    except exc.DBAPIError as error:
+        raise RecordError(
+            f"{where}: not a database of records, or a damaged one ({_said(error)}); name one that "
+            "go_rl made, or a new file"
+        ) from error
+    except (exc.SQLAlchemyError, OSError, TypeError) as error:
+        raise RecordError(
+            f"{where}: cannot be opened ({error}); name an SQLite file or a database URL"
+        ) from error
+
+
+def _is_path(url: str | Path) -> bool:
+    return isinstance(url, Path) or "://" not in url
+
+
+def _parse(url: str | Path) -> sql.URL:
+    if _is_path(url):
+        return sql.URL.create("sqlite", database=str(Path(url).absolute()))
+    try:
+        return sql.make_url(str(url))
+    except (exc.ArgumentError, ValueError):
+        raise _malformed(public_name(url)) from None
+
+
+def _malformed(where: str) -> RecordError:
+    """What SQLAlchemy says of it may repeat the URL, password and all."""
+    return RecordError(
+        f"{where}: not a database URL; write the path of an SQLite file, or "
+        "postgresql://user:password@host/name"
+    )
+
+
+def _said(error: exc.DBAPIError) -> str:
+    return " ".join(str(error.orig).split())

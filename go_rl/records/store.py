@@ -1,0 +1,175 @@
+"""`RecordStore`: records in a database, SQLite unless a URL says otherwise."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sql
+from sqlalchemy.schema import CreateTable
+
+from go_rl.core.errors import RecordError
+from go_rl.records.database import explained, open_engine, public_name
+from go_rl.records.record import Record, canonical_json
+
+VERSION = 1
+"""Of the tables; kept in the database."""
+WORKLOADS_AT_ONCE = 500
+"""Databases limit how many values one question may name."""
+
+_TABLES = sql.MetaData()
+_VERSIONS = sql.Table(
+    "go_rl_records_version",
+    _TABLES,
+    sql.Column("version", sql.Integer, primary_key=True, autoincrement=False),
+)
+_RECORDS = sql.Table(
+    "go_rl_records",
+    _TABLES,
+    sql.Column("workload", sql.Text, primary_key=True),
+    sql.Column("target", sql.Text, primary_key=True),
+    sql.Column("setting", sql.Text, primary_key=True),
+    sql.Column("round", sql.Integer, primary_key=True, autoincrement=False),
+    sql.Column("seconds", sql.Double),
+    sql.Column("spread", sql.Double),
+    sql.Column("repeats", sql.Integer, nullable=False),
+    sql.Column("reason", sql.Text, nullable=False),
+    sql.Column("details", sql.Text, nullable=False),
+    sql.Column("measured_at", sql.Text, nullable=False),
+)
+_OLDER = sql.delete(_RECORDS).where(
+    *(column == sql.bindparam(f"old_{column.name}") for column in _RECORDS.primary_key)
+)
+
+
+class RecordStore:
+    """Measurements in one database; several processes may read and write it at the same time.
+
+    Args:
+        url: an SQLite file, which is made with its folder when first written to, or a database URL
+            that SQLAlchemy understands (with ``://``). Tried with SQLite only; a database must
+            take text of any length as a key, as PostgreSQL does.
+
+    Raises:
+        MissingDependencyError: the driver of the database is not installed.
+        RecordError: the URL is malformed. Every method raises it where the database cannot be
+            reached, is none, or was written by another version of go_rl.
+    """
+
+    def __init__(self, url: str | Path) -> None:
+        self._where = public_name(url)
+        self._engine, self._file = open_engine(url)
+
+    def add(self, records: Iterable[Record]) -> None:
+        """Keep records, all or none; the newer of two with the same key takes the older's place."""
+        newest = {record.key: record for record in records}
+        if not newest:
+            return
+        with explained(self._where):
+            self._make_tables()
+            with self._engine.begin() as connection:
+                connection.execute(_OLDER, [_old_key(record) for record in newest.values()])
+                connection.execute(_RECORDS.insert(), [_row(r) for r in newest.values()])
+
+    def find(
+        self, target: str, workloads: Collection[str] | None = None, round: int | None = None
+    ) -> list[Record]:
+        """Return records of a target by workload, setting and round, in this order.
+
+        Args:
+            target: where they were measured.
+            workloads: of these only; None: of all.
+            round: of this one only; None: of all.
+        """
+        asked = sql.select(_RECORDS).where(_RECORDS.c.target == target)
+        if round is not None:
+            asked = asked.where(_RECORDS.c.round == round)
+        rows = self._read(*_by_workload(asked, workloads))
+        return sorted((self._record(row) for row in rows), key=lambda record: record.key)
+
+    def keys(self, target: str) -> set[tuple[str, str, int]]:
+        """Return workload, setting and round of all that a target has, to resume a collection."""
+        columns = _RECORDS.c.workload, _RECORDS.c.setting, _RECORDS.c.round
+        asked = sql.select(*columns).where(_RECORDS.c.target == target)
+        return {(row.workload, row.setting, row.round) for row in self._read(asked)}
+
+    def targets(self) -> list[str]:
+        """Return the targets that have records, sorted."""
+        return sorted(row.target for row in self._read(sql.select(_RECORDS.c.target).distinct()))
+
+    def count(self, target: str) -> int:
+        """Return how many records a target has."""
+        asked = sql.select(sql.func.count()).where(_RECORDS.c.target == target)
+        return sum(row[0] for row in self._read(asked.select_from(_RECORDS)))
+
+    def close(self) -> None:
+        """Let go of all connections; a later use opens new ones."""
+        self._engine.dispose()
+
+    def __enter__(self) -> RecordStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _read(self, *questions: sql.Select) -> list[Any]:
+        """The rows that answer all questions; none while nothing was ever written."""
+        if self._file is not None and not self._file.exists():  # SQLite would make it
+            return []
+        with explained(self._where), self._engine.connect() as connection:
+            if not self._has_tables(connection):
+                return []
+            return [row for asked in questions for row in connection.execute(asked)]
+
+    def _record(self, row: Any) -> Record:
+        try:
+            return Record.from_json({**row._mapping, "details": json.loads(row.details)})
+        except (ValueError, TypeError, RecordError) as error:
+            raise RecordError(
+                f"{self._where}: the record of workload {row.workload!r} is damaged ({error}); "
+                "measure it again or delete it"
+            ) from error
+
+    def _make_tables(self) -> None:
+        """Make what is missing; another process may be doing the same."""
+        if self._file is not None:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+        with self._engine.connect() as connection:
+            if self._has_tables(connection):
+                return
+        with self._engine.begin() as connection:
+            for table in (_RECORDS, _VERSIONS):
+                connection.execute(CreateTable(table, if_not_exists=True))
+            ours = sql.select(sql.literal(VERSION)).where(~sql.exists(sql.select(_VERSIONS)))
+            connection.execute(_VERSIONS.insert().from_select(["version"], ours))
+
+    def _has_tables(self, connection: sql.Connection) -> bool:
+        """Say whether a store was begun here; one of another version is refused."""
+        if not sql.inspect(connection).has_table(_VERSIONS.name):
+            return False
+        version = connection.scalar(sql.select(_VERSIONS.c.version))
+        if version not in (None, VERSION):
+            raise RecordError(
+                f"{self._where}: its records are of version {version}, and this go_rl keeps "
+                f"version {VERSION}; name another database, or use the go_rl that made it"
+            )
+        return version is not None
+
+
+def _by_workload(asked: sql.Select, workloads: Collection[str] | None) -> list[sql.Select]:
+    if workloads is None:
+        return [asked]
+    names = sorted(set(workloads))
+    starts = range(0, len(names), WORKLOADS_AT_ONCE)
+    parts = (names[start : start + WORKLOADS_AT_ONCE] for start in starts)
+    return [asked.where(_RECORDS.c.workload.in_(part)) for part in parts]
+
+
+def _row(record: Record) -> dict[str, Any]:
+    return record.to_json() | {"details": canonical_json(record.details)}
+
+
+def _old_key(record: Record) -> dict[str, Any]:
+    return {f"old_{column.name}": getattr(record, column.name) for column in _RECORDS.primary_key}
