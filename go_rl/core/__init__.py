@@ -22,6 +22,7 @@ from go_rl.core.errors import (
     ZooError,
 )
 from go_rl.core.evaluation import Evaluation, Status
+from go_rl.core.geometry import GEOMETRY, Geometry
 from go_rl.core.graph_builder import GraphBuilder, Node
 from go_rl.core.op_graph import FREE, NO_DIM, NodeId, OpGraph
 from go_rl.core.op_kind import OpKind
@@ -43,6 +44,7 @@ from go_rl.core.problem import (
 
 __all__ = [
     "FREE",
+    "GEOMETRY",
     "MAX_DEVICES",
     "NO_DIM",
     "OPEN_SAMPLES",
@@ -56,6 +58,7 @@ __all__ = [
     "EnvironmentUseError",
     "Evaluation",
     "ExecutionError",
+    "Geometry",
     "GoRLError",
     "GraphBuilder",
     "GraphError",

@@ -8,6 +8,7 @@ from dataclasses import fields
 import numpy as np
 
 from go_rl.core.errors import GraphError
+from go_rl.core.geometry import GEOMETRY
 from go_rl.core.op_graph import FREE, OpGraph
 from go_rl.core.op_kind import OpKind
 
@@ -35,6 +36,14 @@ def _transfers(graph: OpGraph) -> np.ndarray:
     return _not_cost(graph.transfer_seconds)
 
 
+def _geometry_breaks(graph: OpGraph) -> np.ndarray:
+    if graph.geometry is None:
+        return np.zeros(graph.num_nodes, np.bool_)
+    if graph.geometry.shape[1] != len(GEOMETRY):
+        return np.ones(graph.num_nodes, np.bool_)
+    return (np.isinf(graph.geometry) | (graph.geometry < 0)).any(axis=1)
+
+
 def _profile_breaks(graph: OpGraph) -> np.ndarray:
     broken = np.zeros(graph.num_nodes, np.bool_)
     for values in graph.seconds.values():
@@ -52,6 +61,7 @@ NODE_RULES: tuple[Rule, ...] = (
     ("weight_itemsize is a finite number >= 0", lambda g: _not_cost(g.weight_itemsize)),
     ("seconds is a number >= 0, or inf where the device cannot run the node", _profile_breaks),
     ("transfer_seconds is a finite number >= 0", _transfers),
+    (f"geometry has {len(GEOMETRY)} finite numbers >= 0, or NaN where unknown", _geometry_breaks),
     ("kind is an OpKind", lambda g: ~np.isin(g.kind, [k.value for k in OpKind])),
     ("colocation is a class >= 0 or FREE", lambda g: g.colocation < FREE),
     ("weight_group is a group >= 0 or FREE", lambda g: g.weight_group < FREE),

@@ -11,6 +11,7 @@ import numpy as np
 
 from go_rl.core.check_graph import check_graph
 from go_rl.core.errors import GraphError
+from go_rl.core.geometry import Geometry, geometry_row
 from go_rl.core.op_graph import FREE, NO_DIM, NodeId, OpGraph
 from go_rl.core.op_kind import OpKind
 
@@ -37,6 +38,7 @@ class Node:
     source: str = ""
     seconds: Mapping[str, float] = field(default_factory=dict)
     transfer_seconds: float | None = None
+    geometry: Geometry | None = None
 
 
 class GraphBuilder:
@@ -170,6 +172,7 @@ class GraphBuilder:
             seconds=_profiles(self.name, nodes),
             transfer_seconds=_transfers(nodes),
             meta=self.meta,
+            geometry=_geometry(nodes),
         )
 
 
@@ -208,3 +211,9 @@ def _transfers(nodes: list[Node]) -> np.ndarray | None:
     if all(n.transfer_seconds is None for n in nodes):
         return None
     return np.array([n.transfer_seconds or 0.0 for n in nodes], np.float64)
+
+
+def _geometry(nodes: list[Node]) -> np.ndarray | None:
+    if all(n.geometry is None for n in nodes):
+        return None
+    return np.array([geometry_row(n.geometry) for n in nodes], np.float64)

@@ -83,6 +83,9 @@ class OpGraph:
     """Measured seconds by device kind; ``inf`` marks a node that the kind cannot run."""
     transfer_seconds: Float64[np.ndarray, "N"] | None = None
     """[N] measured seconds to move the node's output between device and host, if profiled."""
+    geometry: Float64[np.ndarray, "N G"] | None = None
+    """[N, G] `go_rl.core.Geometry` of each node, NaN where the reader does not tell; None: of none.
+    """
     meta: Mapping[str, Any] = field(default_factory=dict)
     """Facts of the source that are not per node (format, dims, the file's own hardware); JSON."""
 

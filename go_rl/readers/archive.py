@@ -22,6 +22,8 @@ ARRAYS = (
     "weight_itemsize", "weight_group", "output_shape", "colocation", "is_backward", "is_output",
     "senders", "receivers", "edge_bytes", "edge_output",
 )  # fmt: skip
+OPTIONAL = ("transfer_seconds", "geometry")
+"""Arrays that a graph may lack."""
 
 _UNREADABLE = (OSError, ValueError, EOFError, NotImplementedError, RuntimeError,
                zipfile.BadZipFile, zlib.error)  # fmt: skip
@@ -32,8 +34,9 @@ def save_graph(graph: OpGraph, path: str | Path) -> None:
     path = Path(path)
     arrays: dict[str, Any] = {name: getattr(graph, name) for name in ARRAYS}
     arrays |= {SECONDS + kind: values for kind, values in graph.seconds.items()}
-    if graph.transfer_seconds is not None:
-        arrays["transfer_seconds"] = graph.transfer_seconds
+    for name in OPTIONAL:
+        if getattr(graph, name) is not None:
+            arrays[name] = getattr(graph, name)
     manifest: dict[str, Any] = {"format": FORMAT, "digest": graph.digest, "name": graph.name}
     manifest |= {field: list(getattr(graph, field)) for field in TEXT_FIELDS}
     manifest["meta"] = dict(graph.meta)
@@ -92,6 +95,6 @@ def _graph(manifest: dict[str, Any], content: dict[str, np.ndarray]) -> OpGraph:
         name=manifest["name"],
         **fields,
         seconds={name.removeprefix(SECONDS): content[name] for name in profiles},
-        transfer_seconds=content.get("transfer_seconds"),
         meta=manifest["meta"],
+        **{name: content.get(name) for name in OPTIONAL},
     )

@@ -14,6 +14,7 @@ from go_rl.core.errors import GoRLError, ReadError
 from go_rl.core.graph_builder import GraphBuilder, Node
 from go_rl.core.op_graph import OpGraph
 from go_rl.core.op_kind import OpKind
+from go_rl.readers.jax_geometry import jax_geometry
 from go_rl.readers.jax_inline import Inliner, JaxOptions
 from go_rl.readers.jax_source import clean_scope
 from go_rl.readers.jax_values import Equation, Value, mark_live, view_cost
@@ -252,6 +253,7 @@ def _node(equation: Equation, name: str, is_output: bool) -> Node:
         is_backward=equation.is_backward,
         is_output=is_output,
         source=" ".join(s for s in (equation.scope, equation.line) if s),
+        geometry=jax_geometry(equation),
     )
 
 

@@ -1,0 +1,38 @@
+"""`Geometry`: how an operator walks over its operands; what shapes alone do not tell."""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass, fields
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """Static parameters of one operator; the defaults are those of an elementwise one."""
+
+    window: float = 1.0
+    """Elements of the window or kernel over the spatial dimensions."""
+    stride: float = 1.0
+    """Product of the window's strides."""
+    padding: float = 0.0
+    """Sum of what is added before and after all spatial dimensions; cropping counts as none."""
+    window_dilation: float = 1.0
+    """Product over the spatial dimensions."""
+    input_dilation: float = 1.0
+    """Product over the spatial dimensions; above 1 in transposed convolutions."""
+    groups: float = 1.0
+    """Feature groups times batch groups of a convolution."""
+    minor: float = 0.0
+    """What happens along the dimension that varies fastest in memory. Convolution: 1 if it holds
+    the features. Matrix product: 1 if it is contracted in the left operand, plus 2 if in the right
+    one. Others: 1 if it is reduced, moved, sliced, gathered from or added to."""
+
+
+GEOMETRY = tuple(field.name for field in fields(Geometry))
+"""Columns of `go_rl.core.OpGraph.geometry`."""
+UNKNOWN_GEOMETRY = (float("nan"),) * len(GEOMETRY)
+"""Row of an operator whose reader does not tell."""
+
+
+def geometry_row(geometry: Geometry | None) -> tuple[float, ...]:
+    """Return one row of `go_rl.core.OpGraph.geometry`."""
+    return UNKNOWN_GEOMETRY if geometry is None else astuple(geometry)
