@@ -11,14 +11,11 @@ import signal
 import subprocess
 import sys
 import threading
-import traceback
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib import import_module
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
-from operator import attrgetter
 from types import MappingProxyType
 from typing import Any
 
@@ -34,7 +31,7 @@ import sys
 from multiprocessing.connection import Connection
 connection = Connection(int(sys.argv[1]))
 sys.path[:] = connection.recv()
-from go_rl.core.warm_worker import serve
+from go_rl.core.warm_process import serve
 serve(connection, int(sys.argv[2]), sys.argv[3])
 """
 
@@ -233,41 +230,6 @@ class WarmWorker:
         """End the process, where there is one, and return its exit status."""
         process, self._process = self._process, None
         return 0 if process is None else process.end(grace)
-
-
-def serve(connection: Connection, lifeline: int, function: str) -> None:
-    """Answer requests until the caller closes the connection; this is what the process does."""
-    for descriptor in (connection.fileno(), lifeline):
-        os.set_inheritable(descriptor, False)  # whatever the function starts
-    _die_with(lifeline)
-    with suppress(EOFError, OSError):
-        while True:
-            connection.send_bytes(_answer(function, connection.recv_bytes()))
-
-
-def _answer(function: str, request: bytes) -> bytes:
-    try:
-        module, _, name = function.partition(":")
-        call = attrgetter(name)(import_module(module))
-        return pickle.dumps((True, call(pickle.loads(request))), pickle.HIGHEST_PROTOCOL)
-    except Exception as error:
-        return pickle.dumps((False, (type(error).__name__, str(error), traceback.format_exc())))
-
-
-def _die_with(lifeline: int) -> None:
-    """Have the kernel kill this process group once the other end of ``lifeline`` is closed.
-
-    Not prctl's PR_SET_PDEATHSIG, which strikes when the *thread* that started the process ends;
-    and no thread here that waits, which compiled code may keep from the interpreter lock.
-    """
-    if sys.platform != "linux":
-        return
-    import fcntl
-
-    fcntl.fcntl(lifeline, fcntl.F_SETOWN, -os.getpgrp())
-    fcntl.fcntl(lifeline, fcntl.F_SETSIG, signal.SIGKILL)
-    flags = fcntl.fcntl(lifeline, fcntl.F_GETFL)
-    fcntl.fcntl(lifeline, fcntl.F_SETFL, flags | os.O_ASYNC)
 
 
 def _pin(pid: int, core: int | None) -> None:

@@ -1,0 +1,74 @@
+"""What the processes of test_warm_worker.py are asked to do."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import os
+import subprocess
+import sys
+import time
+
+CORES_AT_IMPORT = os.sched_getaffinity(0)
+GREETING_AT_IMPORT = os.environ.get("GO_RL_TEST_GREETING")
+CALLS = itertools.count(1)
+
+
+def process(_: object) -> int:
+    """Who answers."""
+    return os.getpid()
+
+
+def nth_call(_: object) -> tuple[int, int]:
+    """Who answers, for which time."""
+    return os.getpid(), next(CALLS)
+
+
+def surroundings(_: object) -> tuple[set[int], str | None]:
+    """Cores and a variable, as they were when this module was imported."""
+    return CORES_AT_IMPORT, GREETING_AT_IMPORT
+
+
+def reverse(payload: bytes) -> bytes:
+    """The same bytes from behind."""
+    return payload[::-1]
+
+
+def talk(lines: int) -> int:
+    """Write to the standard output in three ways."""
+    for i in range(lines):
+        print("printed", i)
+    sys.stdout.flush()
+    os.write(1, b"written\n" * lines)
+    subprocess.run(["echo", "echoed"], check=True)
+    return lines
+
+
+def act(order: tuple[str, float]) -> object:
+    """Do what tests are about: raise, crash, hang, or just answer."""
+    name, number = order
+    return {
+        "answer": lambda: (os.getpid(), number),
+        "raise": lambda: divmod(number, 0),
+        "unpicklable": lambda: lambda: None,
+        "leave": lambda: sys.exit(int(number)),
+        "exit": lambda: os._exit(int(number)),
+        "signal": lambda: os.kill(os.getpid(), int(number)),
+        "read": lambda: ctypes.string_at(0),
+        "sleep": lambda: time.sleep(number),
+        "hang": lambda: hang(number),
+        "child": lambda: subprocess.run(["sleep", str(number)], check=True),
+    }[name]()
+
+
+def hang(seconds: float) -> None:
+    """Sleep in compiled code that holds the interpreter lock."""
+    ctypes.PyDLL(None).sleep(int(seconds))
+
+
+def write_process_and_hang(path: str) -> None:
+    """Say who is about to hang, with a process of its own."""
+    with subprocess.Popen(["sleep", "60"]) as child, open(path, "w") as file:
+        file.write(f"{os.getpid()} {child.pid}\n")
+        file.flush()
+        hang(60)
