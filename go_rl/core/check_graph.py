@@ -41,7 +41,7 @@ def _geometry_breaks(graph: OpGraph) -> np.ndarray:
         return np.zeros(graph.num_nodes, np.bool_)
     if graph.geometry.shape[1] != len(GEOMETRY):
         return np.ones(graph.num_nodes, np.bool_)
-    return (np.isinf(graph.geometry) | (graph.geometry < 0)).any(axis=1)
+    return np.asarray((np.isinf(graph.geometry) | (graph.geometry < 0)).any(axis=1))
 
 
 def _profile_breaks(graph: OpGraph) -> np.ndarray:

@@ -95,6 +95,7 @@ def _graph(manifest: dict[str, Any], content: dict[str, np.ndarray]) -> OpGraph:
         name=manifest["name"],
         **fields,
         seconds={name.removeprefix(SECONDS): content[name] for name in profiles},
+        transfer_seconds=content.get("transfer_seconds"),
+        geometry=content.get("geometry"),
         meta=manifest["meta"],
-        **{name: content.get(name) for name in OPTIONAL},
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
@@ -87,6 +88,30 @@ class JaxProgram:
             for chip in needs
         }  # fmt: skip
         return tuple(stages[chip] for chip in self._chip_order(home, needs))
+
+    def part(self, nodes: Sequence[int]) -> Stage:
+        """Return one stage, of chip 0, that computes some nodes from the tensors that they read."""
+        inside = set(nodes)
+        needs = dict.fromkeys(
+            crossing
+            for node in sorted(inside)
+            for value in self._flat.equations[node].inputs
+            if (crossing := self._crossing(value))
+            and (crossing[0] not in inside or self._is_input(crossing[0]))
+        )
+        sent = sorted(c for c, readers in self._readers.items() if c[0] in inside
+                      and not readers <= inside)  # fmt: skip
+        return self._stage(0, sorted(inside), list(needs), sent)
+
+    @cached_property
+    def _readers(self) -> dict[Crossing, set[int]]:
+        """Nodes that read each tensor; the caller is node -1."""
+        readers: dict[Crossing, set[int]] = {crossing: {-1} for crossing in self._returned()}
+        for number, equation in enumerate(self._flat.equations):
+            for value in equation.inputs:
+                if crossing := self._crossing(value):
+                    readers.setdefault(crossing, set()).add(number)
+        return readers
 
     @property
     def returned(self) -> tuple[str, ...]:

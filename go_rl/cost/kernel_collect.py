@@ -1,0 +1,236 @@
+"""Measuring the kernels of many models on this machine, one by one, each compiled alone by XLA.
+
+Everything lies in one folder: ``records.sqlite`` holds the times (`go_rl.records`),
+``kernels/<model>.npz`` what was measured, ``done`` a mark for each model that is complete. What is
+there is not measured again, so a run that was cut off goes on where it stopped. Compilation and
+timing happen in a worker process on a core of its own; a kernel that crashes it or takes too long
+leaves a record with the reason.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+
+from go_rl.core import GoRLError
+from go_rl.core.plan import write_text
+from go_rl.core.warm_worker import WarmWorker, WorkerDied, WorkerFailed, WorkerTimeout
+from go_rl.cost.kernel_sampling import SamplingConfig, sample_kernels
+from go_rl.cost.kernel_settings import flag_settings, layout_settings, with_setting
+from go_rl.cost.kernel_timing import TimingConfig
+from go_rl.cost.kernel_worker import KernelTask, Operand
+from go_rl.kernels import KernelSet
+from go_rl.kernels.kernel_file import load_kernels, save_kernels
+from go_rl.readers.jax_inline import JaxOptions
+from go_rl.readers.jax_stages import JaxProgram, Stage, jax_program
+from go_rl.records import Record, RecordStore
+from go_rl.zoo.freeze import UNROLL_LIMIT
+from go_rl.zoo.models.zoo_model import ZooModel
+
+WORKER = "go_rl.cost.kernel_worker:measure_kernel"
+RECORDS, KERNELS = "records.sqlite", "kernels"
+NODES, MODEL = "nodes", "model"
+DONE = "done"
+Task = Literal["fusion", "flags", "layouts"]
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class CollectConfig:
+    """How kernels are measured."""
+
+    task: Task = "fusion"
+    """``fusion``: kernels as they come; the others: some of these, under several settings each."""
+    target: str = "cpu-1"
+    """Name of this machine, with one core, in the records."""
+    core: int | None = None
+    """Core of the worker; None: the last one of this process."""
+    platform: str = "cpu"
+    """JAX's name of the kind of device."""
+    round: int = 0
+    """Repetitions of the whole measurement are rounds; from 1 on nothing new is sampled."""
+    share: float = 1.0
+    """Share of the kernels of each model that is measured, the first ones by hash."""
+    least_seconds: float = 2e-5
+    """Kernels faster than this are not measured under settings: calling them takes longer."""
+    most_seconds: float = 2e-2
+    """Nor are slower ones."""
+    timeout: float = 30.0
+    """Seconds that a kernel may take, compilation included."""
+    sampling: SamplingConfig = field(default_factory=SamplingConfig)
+    timing: TimingConfig = field(default_factory=TimingConfig)
+
+
+def collect_kernels(
+    models: Sequence[ZooModel], folder: Path, config: CollectConfig, report: Report
+) -> int:
+    """Measure what is missing, and return how many measurements were made.
+
+    Raises:
+        RecordError: the folder's records cannot be read or written.
+    """
+    made = 0
+    environment = {"JAX_PLATFORMS": config.platform}
+    with (
+        RecordStore(folder / RECORDS) as store,
+        WarmWorker(WORKER, core=_core(config), environment=environment) as worker,
+    ):
+        for i, model in enumerate(models):
+            try:
+                count = _Model(model, folder, config, store).measure(worker)
+            except GoRLError as error:
+                report(f"{i + 1}/{len(models)} {model.name}: left out: {error}")
+                continue
+            made += count
+            report(f"{i + 1}/{len(models)} {model.name}: {count} measured")
+    return made
+
+
+@dataclass(frozen=True)
+class _Model:
+    """The kernels of one model, and what is known of them."""
+
+    model: ZooModel
+    folder: Path
+    config: CollectConfig
+    store: RecordStore
+
+    def measure(self, worker: WarmWorker) -> int:
+        """Measure what is missing."""
+        mark = self.folder / DONE / f"{self._run_name}--{self.model.name}"
+        if mark.exists() or not (self._file.exists() or self._sample()):
+            return 0
+        kernels, about = load_kernels(self._file)
+        count, wanted = 0, self._wanted(kernels)
+        for k in wanted:
+            for setting, outcome in self._outcomes(kernels.hashes[k], about[NODES][k], worker):
+                self.store.add([self._record(kernels.hashes[k], setting, outcome)])
+                count += 1
+        write_text(mark, "")
+        return count
+
+    @property
+    def _file(self) -> Path:
+        return self.folder / KERNELS / f"{self.model.name}.npz"
+
+    @property
+    def _run_name(self) -> str:
+        config = self.config
+        return f"{config.target}-{config.task}-{config.round}-{config.share:g}"
+
+    @cached_property
+    def _program(self) -> JaxProgram:
+        function, args, weights = self.model.build()
+        options = JaxOptions(unroll_limit=UNROLL_LIMIT)
+        return jax_program(function, args, weights=weights, name=self.model.name, options=options)
+
+    def _sample(self) -> bool:
+        """Choose kernels and keep them; False: nothing is to be sampled, or none is new."""
+        if self.config.round or self.config.task != "fusion":
+            return False
+        known = {hash_ for hash_, _, _ in self.store.keys(self.config.target)}
+        sampled = sample_kernels(self._program.graph, self.config.sampling, known)
+        if sampled is None:
+            return False
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        about = {MODEL: self.model.name, NODES: [list(nodes) for nodes in sampled.nodes]}
+        save_kernels(sampled.kernels, self._file, about)
+        return True
+
+    def _wanted(self, kernels: KernelSet) -> list[int]:
+        """The kernels with the least hashes: a random choice that stays the same."""
+        able = range(kernels.num_kernels)
+        if self.config.task != "fusion":
+            known = self.store.find(self.config.target, kernels.hashes, 0)
+            seconds = {r.workload: r.seconds for r in known if not r.setting and r.seconds}
+            least, most = self.config.least_seconds, self.config.most_seconds
+            able = [k for k in able if least <= seconds.get(kernels.hashes[k], 0.0) <= most]
+        ranked = sorted(able, key=lambda k: kernels.hashes[k])
+        return sorted(ranked[: round(self.config.share * len(ranked))])
+
+    def _outcomes(
+        self, hash_: str, nodes: Sequence[int], worker: WarmWorker
+    ) -> Iterator[tuple[str, dict[str, Any] | str]]:
+        """Measure a kernel under every setting that is missing: what the worker says, or why there
+        is no time."""
+        done = self._known
+        if self.config.task == "fusion" and (hash_, "", self.config.round) in done:
+            return
+        try:
+            task = kernel_task(self._program.part(nodes), self.config)
+        except Exception as error:  # whatever JAX cannot export
+            yield "", f"cannot be exported: {_sentence(error)}"
+            return
+        for setting in _settings(self.config.task, task, hash_):
+            if (hash_, setting, self.config.round) not in done:
+                yield setting, _outcome(worker, with_setting(task, setting), self.config.timeout)
+
+    @cached_property
+    def _known(self) -> set[tuple[str, str, int]]:
+        return self.store.keys(self.config.target)
+
+    def _record(self, workload: str, setting: str, outcome: dict[str, Any] | str) -> Record:
+        details: dict[str, Any] = {MODEL: self.model.name}
+        common: dict[str, Any] = {
+            "workload": workload, "target": self.config.target, "setting": setting,
+            "round": self.config.round,
+        }  # fmt: skip
+        if isinstance(outcome, str):
+            return Record(**common, reason=outcome, details=details)
+        details["compile_seconds"] = round(outcome["compile_seconds"], 4)
+        timing = {"seconds": outcome["seconds"], "spread": outcome["spread"]}
+        return Record(**common, **timing, repeats=outcome["calls"], details=details)
+
+
+def _settings(task: Task, kernel: KernelTask, hash_: str) -> list[str]:
+    if task == "flags":
+        return flag_settings()
+    return layout_settings(kernel, int(hash_[:8], 16)) if task == "layouts" else [""]
+
+
+def _outcome(worker: WarmWorker, task: KernelTask, timeout: float) -> dict[str, Any] | str:
+    try:
+        return worker.call(task, timeout)
+    except WorkerTimeout:
+        return f"took more than {timeout:g} s"
+    except (WorkerDied, WorkerFailed) as error:
+        return _sentence(error)
+
+
+def kernel_task(stage: Stage, config: CollectConfig) -> KernelTask:
+    """Return a stage as it travels to a worker.
+
+    Raises:
+        ValueError: an operand is no plain array, such as a random key.
+    """
+    exported = jax.export.export(jax.jit(stage.function), platforms=(config.platform,))
+    return KernelTask(
+        program=bytes(exported(stage.weight_types, stage.input_types).serialize()),
+        weights=tuple(map(_operand, stage.weight_types)),
+        inputs=tuple(map(_operand, stage.input_types)),
+        timing=config.timing,
+    )
+
+
+def _operand(array: jax.ShapeDtypeStruct) -> Operand:
+    if jnp.issubdtype(array.dtype, jax.dtypes.extended):
+        raise ValueError(f"an operand is of type {array.dtype}")
+    return tuple(array.shape), str(array.dtype)
+
+
+def _sentence(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0][:300]}" if lines else type(error).__name__
+
+
+def _core(config: CollectConfig) -> int | None:
+    if config.core is not None or not hasattr(os, "sched_getaffinity"):
+        return config.core
+    return max(os.sched_getaffinity(0))

@@ -1,0 +1,82 @@
+"""Compiles and times one kernel; runs in a worker process (`go_rl.core.warm_worker`).
+
+A kernel arrives as a serialised `jax.export` program, for closures do not travel. Its operands are
+random, and lie in the caches after the first call as they would behind their producer, if they fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from go_rl.cost.kernel_timing import TimingConfig, time_calls
+
+Operand = tuple[tuple[int, ...], str]
+"""Shape and type of an array."""
+LARGEST_INDEX = 1000
+"""Integers are drawn below this: rows of an embedding, say. JAX clamps what lies outside."""
+
+
+@dataclass(frozen=True)
+class KernelTask:
+    """One kernel to be measured."""
+
+    program: bytes
+    """Serialised `jax.export.Exported` of a function of two tuples of arrays."""
+    weights: tuple[Operand, ...]
+    inputs: tuple[Operand, ...]
+    flags: Mapping[str, Any] = field(default_factory=dict)
+    """XLA options of this compilation alone."""
+    layouts: tuple[tuple[int, ...] | None, ...] = ()
+    """Of weights, then inputs: dimensions from the slowest to the fastest in memory; None, or
+    left out: as XLA has it."""
+    timing: TimingConfig = field(default_factory=TimingConfig)
+
+
+def measure_kernel(task: KernelTask) -> dict[str, Any]:
+    """Return ``seconds``, ``spread``, ``calls`` (see `go_rl.cost.kernel_timing.Timing`) and
+    ``compile_seconds``."""
+    import time
+
+    import jax
+
+    began = time.perf_counter()
+    formats = _formats((*task.weights, *task.inputs), task.layouts)
+    split = len(task.weights)
+    compiled = jax.jit(
+        jax.export.deserialize(bytearray(task.program)).call,
+        in_shardings=(tuple(formats[:split]), tuple(formats[split:])),
+        compiler_options=dict(task.flags),
+    )
+    arrays = [jax.device_put(_random(o), f) for o, f in zip(
+        (*task.weights, *task.inputs), formats, strict=True)]  # fmt: skip
+    operands = tuple(arrays[:split]), tuple(arrays[split:])
+    jax.block_until_ready(compiled(*operands))
+    spent = time.perf_counter() - began
+    timing = time_calls(lambda: jax.block_until_ready(compiled(*operands)), task.timing)
+    return {**asdict(timing), "compile_seconds": spent}
+
+
+def _formats(operands: Sequence[Operand], layouts: Sequence[tuple[int, ...] | None]) -> list[Any]:
+    import jax
+    from jax.experimental.layout import Format, Layout
+    from jax.sharding import SingleDeviceSharding
+
+    sharding = SingleDeviceSharding(jax.devices()[0])
+    given = [*layouts, *[None] * (len(operands) - len(layouts))]
+    return [sharding if order is None else Format(Layout(order), sharding) for order in given]
+
+
+def _random(operand: Operand) -> Any:
+    import numpy as np
+
+    shape, dtype = operand[0], np.dtype(operand[1])
+    rng = np.random.default_rng(0)
+    if dtype == np.bool_:
+        return rng.random(shape) < 0.5
+    if np.issubdtype(dtype, np.integer):
+        return rng.integers(0, min(LARGEST_INDEX, np.iinfo(dtype).max), shape).astype(dtype)
+    if np.issubdtype(dtype, np.complexfloating):
+        return (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(dtype)
+    return rng.standard_normal(shape, np.float32).astype(dtype)
