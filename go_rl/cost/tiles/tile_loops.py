@@ -1,0 +1,101 @@
+"""The loops of the tile task's operators, and how each moves through their arrays.
+
+Loop names: ``m n k`` of a matmul; ``n oh ow co kh kw ci`` of a convolution (NHWC); ``outer inner``
+of a reduction. All arrays are row-major.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from go_rl.core.errors import GoRLError
+
+
+class TileError(GoRLError):
+    """A program of the tile task or its tiles are malformed, or do not fit together."""
+
+
+DIMENSIONS: Mapping[str, tuple[str, ...]] = {
+    "matmul": ("m", "n", "k"),
+    "conv2d": ("n", "h", "w", "ci", "kh", "kw", "co", "stride", "padding"),
+    "reduce_sum": ("outer", "inner", "axis"),
+    "reduce_max": ("outer", "inner", "axis"),
+}
+"""The sizes of each operator. ``axis`` 0 reduces ``outer``, the major dimension; 1 reduces
+``inner``, the minor one. ``padding`` counts the zeros on each of the four sides."""
+
+
+def whole_number(what: str, size: object, least: int = 1) -> int:
+    """Return ``size``, or raise a `TileError` that says what is no whole number >= ``least``."""
+    if isinstance(size, bool) or not isinstance(size, int) or size < least:
+        raise TileError(f"{what} must be a whole number >= {least}, not {size!r}")
+    return size
+
+
+@dataclass(frozen=True)
+class Loop:
+    """One loop of an operator."""
+
+    name: str
+    extent: int
+    """Iterations."""
+    reduces: bool = False
+    """Its iterations add up to one element of the result."""
+
+
+@dataclass(frozen=True)
+class Operand:
+    """An array that an operator touches in every iteration."""
+
+    name: str
+    index: tuple[tuple[tuple[str, int], ...], ...]
+    """For each dimension the loops that move in it, each with its step in elements."""
+    is_result: bool = False
+    """It is read and written: the sums."""
+
+
+def loops_of(op: str, dims: Mapping[str, int]) -> tuple[Loop, ...]:
+    """Return an operator's loops: those of the result in its order, then the reducing ones."""
+    if op == "matmul":
+        return Loop("m", dims["m"]), Loop("n", dims["n"]), Loop("k", dims["k"], True)
+    if op == "conv2d":
+        high, wide = (_positions(dims, *axis) for axis in (("h", "kh"), ("w", "kw")))
+        result = Loop("n", dims["n"]), Loop("oh", high), Loop("ow", wide), Loop("co", dims["co"])
+        return result + tuple(Loop(name, dims[name], True) for name in ("kh", "kw", "ci"))
+    kept, gone = ("outer", "inner") if dims["axis"] else ("inner", "outer")
+    return Loop(kept, dims[kept]), Loop(gone, dims[gone], True)
+
+
+def _positions(dims: Mapping[str, int], size: str, kernel: str) -> int:
+    return (dims[size] + 2 * dims["padding"] - dims[kernel]) // dims["stride"] + 1
+
+
+def operands_of(op: str, dims: Mapping[str, int]) -> tuple[Operand, ...]:
+    """Return the arrays that an operator reads, and last the result that it adds to."""
+    if op == "matmul":
+        return _plain("left", "m", "k"), _plain("right", "k", "n"), _result("m", "n")
+    if op == "conv2d":
+        step = dims["stride"]
+        rows, columns = (("oh", step), ("kh", 1)), (("ow", step), ("kw", 1))
+        image = Operand("left", ((("n", 1),), rows, columns, (("ci", 1),)))
+        return image, _plain("right", "kh", "kw", "ci", "co"), _result("n", "oh", "ow", "co")
+    return _plain("left", "outer", "inner"), _result("outer" if dims["axis"] else "inner")
+
+
+def _plain(name: str, *loops: str) -> Operand:
+    return Operand(name, tuple(((loop, 1),) for loop in loops))
+
+
+def _result(*loops: str) -> Operand:
+    return Operand("result", tuple(((loop, 1),) for loop in loops), True)
+
+
+def input_shapes_of(op: str, dims: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of an operator's arguments by name, in order."""
+    if op == "matmul":
+        return {"left": (dims["m"], dims["k"]), "right": (dims["k"], dims["n"])}
+    if op == "conv2d":
+        image = tuple(dims[name] for name in ("n", "h", "w", "ci"))
+        return {"left": image, "right": tuple(dims[name] for name in ("kh", "kw", "ci", "co"))}
+    return {"left": (dims["outer"], dims["inner"])}
