@@ -59,8 +59,8 @@ class Tiles:
         for name in ("unroll", "reduction_outside"):
             if not isinstance(found[name], bool):
                 raise TileError(f"tiles: {name} must be true or false, not {found[name]!r}")
-        sizes = [
+        cache, register = (
             tuple(whole_number("tiles: a size", size) for size in found[name])
             for name in ("cache", "register")
-        ]
-        return Tiles(*sizes, found["unroll"], found["reduction_outside"])
+        )
+        return Tiles(cache, register, found["unroll"], found["reduction_outside"])
