@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Bool, Float64
+from jaxtyping import Bool, Float64, Int64
 
 from go_rl.core import FREE, GEOMETRY, NO_DIM, OpGraph
 
@@ -22,6 +22,17 @@ def geometry_of(graph: OpGraph) -> Float64[np.ndarray, "N G"]:
     if graph.geometry is None:
         return np.full((graph.num_nodes, len(GEOMETRY)), np.nan)
     return graph.geometry
+
+
+def levels(graph: OpGraph) -> Int64[np.ndarray, "N"]:
+    """Return [N] edges on the longest path that leads to each node; quick where paths are short."""
+    level = np.zeros(graph.num_nodes, np.int64)
+    while True:
+        deeper = level.copy()
+        np.maximum.at(deeper, graph.receivers, level[graph.senders] + 1)
+        if np.array_equal(deeper, level):
+            return level
+        level = deeper
 
 
 def graph_rows(graph: OpGraph, kept: Bool[np.ndarray, "N"]) -> OpGraph:

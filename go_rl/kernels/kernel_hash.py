@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Int64, Shaped, UInt64
 
 from go_rl.core import NO_DIM, OpGraph
-from go_rl.kernels.graph_rows import geometry_of
+from go_rl.kernels.graph_rows import geometry_of, levels
 
 LANES = 2
 SEEDS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], np.uint64)
@@ -43,7 +43,7 @@ def kernel_keys(
 
 def _labels(graph: OpGraph) -> UInt64[np.ndarray, "n 2"]:
     """Labels of all nodes, level by level: a node's comes after those of all that it reads."""
-    labels, level = _own_labels(graph), _levels(graph)
+    labels, level = _own_labels(graph), levels(graph)
     order = np.argsort(level[graph.receivers], kind="stable")
     ends = np.searchsorted(level[graph.receivers][order], np.arange(1, level.max(initial=0) + 2))
     for first, last in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
@@ -56,17 +56,6 @@ def _labels(graph: OpGraph) -> UInt64[np.ndarray, "n 2"]:
             reached = np.unique(receivers)
             labels[reached, lane] = _mixed(labels[reached, lane] ^ read[reached])
     return labels
-
-
-def _levels(graph: OpGraph) -> Int64[np.ndarray, "n"]:
-    """[n] edges on the longest path that leads to each node; kernels are shallow."""
-    level = np.zeros(graph.num_nodes, np.int64)
-    while True:
-        deeper = level.copy()
-        np.maximum.at(deeper, graph.receivers, level[graph.senders] + 1)
-        if np.array_equal(deeper, level):
-            return level
-        level = deeper
 
 
 def _own_labels(graph: OpGraph) -> UInt64[np.ndarray, "n 2"]:

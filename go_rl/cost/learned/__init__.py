@@ -1,0 +1,1 @@
+"""The learned kernel cost model: features, network, training, and the `CostModel` it makes."""

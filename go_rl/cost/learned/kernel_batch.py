@@ -1,0 +1,90 @@
+"""Kernels as padded arrays of a few sizes, so that a new number of them costs no compilation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float32, Int64
+
+from go_rl.cost.learned.kernel_features import KernelFeatures
+
+LONGEST = 160
+"""Nodes of the largest kernel: its operators and the tensors that it reads and writes."""
+LENGTHS = (8, 24, 64, LONGEST)
+NODES_AT_ONCE = 16_384
+"""Nodes of a batch for pricing; kernels of equal length bucket go together."""
+
+
+class KernelBatch(NamedTuple):
+    """``B`` kernels, some of them padding, as rows of ``L`` nodes, some of them padding."""
+
+    opcode: Any
+    """[B, L] 0 for padding; like all of these a NumPy array that JAX turns into one of its own."""
+    nodes: Any
+    """[B, L, F] `go_rl.cost.learned.kernel_features.NODE_FEATURES`."""
+    real: Any
+    """[B, L] 1 for nodes, 0 for padding."""
+    whole: Any
+    """[B, W] `go_rl.cost.learned.kernel_features.KERNEL_FEATURES`."""
+    adjacent: Any
+    """[B, L, L] 1 where row v reads column u."""
+
+
+def batch_of(
+    features: KernelFeatures, which: Int64[np.ndarray, "J"], size: int, length: int
+) -> KernelBatch:
+    """Return some kernels as a batch of ``size`` rows of ``length`` nodes, padding last."""
+    first, last = features.first_node[which], features.first_node[which + 1]
+    at = first[:, None] + np.arange(length)
+    there = at < last[:, None]
+    at = np.where(there, at, 0)
+    rows = slice(0, len(which))
+    opcode = np.zeros((size, length), np.int32)
+    opcode[rows] = np.where(there, features.opcode[at], 0)
+    nodes = np.zeros((size, length, features.nodes.shape[1]), np.float32)
+    nodes[rows] = np.where(there[:, :, None], features.nodes[at], 0.0)
+    real = np.zeros((size, length), np.float32)
+    real[rows] = there
+    whole = np.zeros((size, features.whole.shape[1]), np.float32)
+    whole[rows] = features.whole[which]
+    return KernelBatch(opcode, nodes, real, whole, _adjacent(features, which, size, length))
+
+
+def _adjacent(
+    features: KernelFeatures, which: Int64[np.ndarray, "J"], size: int, length: int
+) -> Float32[np.ndarray, "B L L"]:
+    found = np.zeros((size, length, length), np.float32)
+    counts = features.first_edge[which + 1] - features.first_edge[which]
+    row = np.repeat(np.arange(len(which)), counts)
+    start = np.repeat(features.first_edge[which] - np.cumsum(counts) + counts, counts)
+    edge = start + np.arange(len(row))
+    begin = features.first_node[which][row]
+    found[row, features.receivers[edge] - begin, features.senders[edge] - begin] = 1.0
+    return found
+
+
+def lengths(features: KernelFeatures) -> Int64[np.ndarray, "K"]:
+    """Return [K] the length bucket of each kernel.
+
+    Raises:
+        ValueError: a kernel has more than `LONGEST` nodes.
+    """
+    count = np.diff(features.first_node)
+    if count.size and count.max() > LONGEST:
+        raise ValueError(f"a kernel has {count.max()} nodes; at most {LONGEST} are known")
+    return np.array(LENGTHS)[np.searchsorted(LENGTHS, count)]
+
+
+def all_batches(
+    features: KernelFeatures,
+) -> Iterator[tuple[Int64[np.ndarray, "J"], KernelBatch]]:
+    """Return all kernels in batches for pricing, and which they are."""
+    bucket = lengths(features)
+    for length in LENGTHS:
+        which, size = np.flatnonzero(bucket == length), NODES_AT_ONCE // length
+        for start in range(0, len(which), size):
+            part = which[start : start + size]
+            rows = size if len(part) > size // 8 else max(size // 8, 1)
+            yield part, batch_of(features, part, rows, length)

@@ -1,0 +1,113 @@
+"""The networks see kernels, not padding; losses by hand; what is simple is learned."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from cost.learned.kernels import few_features, few_kernels
+
+from go_rl.core import TrainingError
+from go_rl.cost.learned.kernel_batch import KernelBatch, batch_of
+from go_rl.cost.learned.kernel_network import KernelNetwork, KernelNetworkConfig
+from go_rl.cost.learned.kernel_training import (
+    KernelTrainConfig,
+    absolute_loss,
+    rank_loss,
+    train_absolute,
+)
+from go_rl.cost.learned.opcodes import vocabulary_of
+
+TINY = KernelNetworkConfig(width=8, layers=2, head=8, opcode_width=4, opcodes=20)
+
+
+def batch(which, size: int, length: int) -> KernelBatch:
+    return jax.tree.map(jnp.asarray, batch_of(few_features(), which, size, length))
+
+
+@pytest.mark.parametrize(
+    ("encoder", "reduction"),
+    [
+        ("graphsage", "column"), ("attention", "column"), ("sequence", "column"),
+        ("none", "column"), ("graphsage", "lstm"), ("graphsage", "transformer"),
+    ],
+)  # fmt: skip
+def test_neither_padding_nor_the_rest_of_a_batch_is_seen(encoder, reduction):
+    features = few_features()
+    network = KernelNetwork(replace(TINY, encoder=encoder, reduction=reduction))
+    short = np.flatnonzero(np.diff(features.first_node) <= 8)[:5]
+    alone = batch(short, 5, 8)
+    params = network.init(jax.random.key(0), alone)
+    wide = np.asarray(network.apply(params, batch(short[::-1].copy(), 9, 24)))
+    np.testing.assert_allclose(wide[:5][::-1], network.apply(params, alone), atol=1e-5)
+
+
+def test_edges_are_seen():
+    features = few_features()
+    network = KernelNetwork(TINY)
+    which = np.flatnonzero((np.diff(features.first_edge) > 1) & (np.diff(features.first_node) <= 8))
+    one = batch(which[:1], 1, 8)
+    params = network.init(jax.random.key(0), one)
+    apart = one._replace(adjacent=jnp.zeros_like(one.adjacent))
+    assert not np.allclose(network.apply(params, one), network.apply(params, apart), atol=1e-4)
+
+
+def test_the_absolute_loss_by_hand():
+    """Errors 1 and 2, deviations 1; the third row is padding."""
+    predicted = jnp.array([[1.0, 0.0], [2.0, 0.0], [9.0, 0.0]])
+    loss = absolute_loss(predicted, jnp.zeros((3, 1)), jnp.array([1.0, 1.0, 0.0]))
+    assert loss == pytest.approx((1 + 4) / 2 + 0.1 * (0.5 + 2.0) / 2)
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        ("hinge", (0.0 + 3.0) / 2),
+        ("logistic", (np.log1p(np.exp(-1.0)) + np.log1p(np.exp(2.0))) / 2),
+    ],
+)
+def test_the_rank_loss_by_hand(function, expected):
+    """0 is slower than 1 and scored so by 1; 2 is slower than 3 and scored 2 the wrong way; the
+    pairs between the groups do not count, nor does padding."""
+    predicted = jnp.array([[1.0], [0.0], [0.0], [2.0], [7.0]])
+    target = jnp.array([[2.0, 0.0], [1.0, 0.0], [5.0, 1.0], [4.0, 1.0], [9.0, 1.0]])
+    real = jnp.array([1.0, 1.0, 1.0, 1.0, 0.0])
+    assert rank_loss(function, predicted, target, real) == pytest.approx(expected)
+
+
+def test_equal_times_rank_nothing():
+    loss = partial(rank_loss, "hinge")(jnp.zeros((3, 1)), jnp.ones((3, 2)), jnp.ones(3))
+    assert loss == 0.0
+
+
+def test_times_that_follow_from_flop_and_bytes_are_learned():
+    kernels, features = few_kernels(), few_features()
+    work = np.bincount(kernels.kernel, kernels.graph.flops + kernels.graph.output_bytes)
+    seconds = 1e-6 + 1e-9 * work
+    network = replace(TINY, opcodes=len(vocabulary_of(kernels.graph.op_type)))
+    config = KernelTrainConfig(network, steps=300, batch=16, learning_rate=1e-2)
+    losses: list[float] = []
+    trained = train_absolute(features, seconds, config, lambda _, loss: losses.append(loss))
+    guess = np.exp(trained.predict(features)[:, 0])
+    blind = np.abs(np.log(seconds) - np.log(seconds).mean()).mean()
+    assert np.abs(np.log(guess / seconds)).mean() < 0.25 * blind
+    assert len(losses) == 3
+    again = train_absolute(features, seconds, config)
+    np.testing.assert_array_equal(again.predict(features), trained.predict(features))
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"steps": 0}, {"batch": 0}, {"learning_rate": 0.0}, {"forget": 1.0}]
+)
+def test_bad_configurations_are_refused(wrong):
+    with pytest.raises(TrainingError, match=next(iter(wrong))):
+        KernelTrainConfig(**wrong)
+
+
+def test_a_width_must_divide_among_the_heads():
+    with pytest.raises(TrainingError, match="width must be a multiple of 4, not 6"):
+        KernelNetworkConfig(width=6)
