@@ -12,6 +12,7 @@ import tyro
 from go_rl.cli.step_configuration import StepLearner, StepTraining
 from go_rl.core import GoRLError, ReadError
 from go_rl.core.errors import nearest
+from go_rl.cost.collect_config import CollectConfig
 from go_rl.options import OptimizeOptions, PartitionOptions
 from go_rl.policy.names import DEFAULT_STEP_WEIGHTS, DEFAULT_WEIGHTS
 from go_rl.train.config import FineTuneConfig, TrainConfig
@@ -252,6 +253,20 @@ class ZooShow:
     """A graph such as bert-base."""
     json: bool = False
     """Print one JSON document and nothing else."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Compile and time kernels of the zoo's models on this machine; goes on where it stopped."""
+
+    what: Annotated[tyro.conf.Positional[Literal["kernels"]], tyro.conf.arg(metavar="kernels")]
+    """Kernels."""
+    folder: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="DIR")]
+    """Folder of the records: records.sqlite, kernels/MODEL.npz (docs/kernels.md)."""
+    models: tuple[str, ...] = ()
+    """Graphs of the zoo, with spaces between; none: all of them."""
+    measure: CollectConfig = field(default_factory=CollectConfig)
+    """What is measured, and how."""
 
 
 def to_json(configuration: Any) -> dict[str, Any]:

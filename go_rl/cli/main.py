@@ -17,6 +17,7 @@ from go_rl.cli.configuration import (
     FineTune,
     FineTuneStep,
     Graph,
+    Measure,
     Optimize,
     PackageList,
     PackageShow,
@@ -46,6 +47,7 @@ Command = (
     | Annotated[Evaluate, Subcommand("evaluate"), Plain]
     | Annotated[Check, Subcommand("check"), Plain]
     | Annotated[Graph, Subcommand("graph"), Plain]
+    | Annotated[Measure, Subcommand("measure"), Plain]
     | Annotated[PackageCommand, Subcommand("package", description="Hardware presets.")]
     | Annotated[ZooCommand, Subcommand("zoo", description="Frozen graphs of real networks.")]
 )
@@ -131,6 +133,10 @@ def _run(command: object) -> int:
         from go_rl.cli.zoo import run_zoo
 
         return run_zoo(command)
+    if isinstance(command, Measure):
+        from go_rl.cli.measure import run_measure
+
+        return run_measure(command)
     from go_rl.cli.package import run_package
 
     assert isinstance(command, PackageList | PackageShow)

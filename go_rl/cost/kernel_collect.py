@@ -10,11 +10,11 @@ leaves a record with the reason.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -22,9 +22,9 @@ import jax.numpy as jnp
 from go_rl.core import GoRLError
 from go_rl.core.plan import write_text
 from go_rl.core.warm_worker import WarmWorker, WorkerDied, WorkerFailed, WorkerTimeout
-from go_rl.cost.kernel_sampling import SamplingConfig, sample_kernels
+from go_rl.cost.collect_config import CollectConfig, Task
+from go_rl.cost.kernel_sampling import sample_kernels
 from go_rl.cost.kernel_settings import flag_settings, layout_settings, with_setting
-from go_rl.cost.kernel_timing import TimingConfig
 from go_rl.cost.kernel_worker import KernelTask, Operand
 from go_rl.kernels import KernelSet
 from go_rl.kernels.kernel_file import load_kernels, save_kernels
@@ -38,34 +38,7 @@ WORKER = "go_rl.cost.kernel_worker:measure_kernel"
 RECORDS, KERNELS = "records.sqlite", "kernels"
 NODES, MODEL = "nodes", "model"
 DONE = "done"
-Task = Literal["fusion", "flags", "layouts"]
 Report = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class CollectConfig:
-    """How kernels are measured."""
-
-    task: Task = "fusion"
-    """``fusion``: kernels as they come; the others: some of these, under several settings each."""
-    target: str = "cpu-1"
-    """Name of this machine, with one core, in the records."""
-    core: int | None = None
-    """Core of the worker; None: the last one of this process."""
-    platform: str = "cpu"
-    """JAX's name of the kind of device."""
-    round: int = 0
-    """Repetitions of the whole measurement are rounds; from 1 on nothing new is sampled."""
-    share: float = 1.0
-    """Share of the kernels of each model that is measured, the first ones by hash."""
-    least_seconds: float = 2e-5
-    """Kernels faster than this are not measured under settings: calling them takes longer."""
-    most_seconds: float = 2e-2
-    """Nor are slower ones."""
-    timeout: float = 30.0
-    """Seconds that a kernel may take, compilation included."""
-    sampling: SamplingConfig = field(default_factory=SamplingConfig)
-    timing: TimingConfig = field(default_factory=TimingConfig)
 
 
 def collect_kernels(
@@ -80,7 +53,7 @@ def collect_kernels(
     environment = {"JAX_PLATFORMS": config.platform}
     with (
         RecordStore(folder / RECORDS) as store,
-        WarmWorker(WORKER, core=_core(config), environment=environment) as worker,
+        WarmWorker(WORKER, core=worker_core(config), environment=environment) as worker,
     ):
         for i, model in enumerate(models):
             try:
@@ -111,7 +84,9 @@ class _Model:
         count, wanted = 0, self._wanted(kernels)
         for k in wanted:
             for setting, outcome in self._outcomes(kernels.hashes[k], about[NODES][k], worker):
-                self.store.add([self._record(kernels.hashes[k], setting, outcome)])
+                key = (kernels.hashes[k], setting)
+                details = {MODEL: self.model.name}
+                self.store.add([record_of(key, self.config, outcome, details)])
                 count += 1
         write_text(mark, "")
         return count
@@ -145,15 +120,15 @@ class _Model:
         return True
 
     def _wanted(self, kernels: KernelSet) -> list[int]:
-        """The kernels with the least hashes: a random choice that stays the same."""
+        """What is small enough, and the share of it."""
         able = range(kernels.num_kernels)
         if self.config.task != "fusion":
             known = self.store.find(self.config.target, kernels.hashes, 0)
             seconds = {r.workload: r.seconds for r in known if not r.setting and r.seconds}
             least, most = self.config.least_seconds, self.config.most_seconds
             able = [k for k in able if least <= seconds.get(kernels.hashes[k], 0.0) <= most]
-        ranked = sorted(able, key=lambda k: kernels.hashes[k])
-        return sorted(ranked[: round(self.config.share * len(ranked))])
+        chosen = set(first_by_hash([kernels.hashes[k] for k in able], self.config.share))
+        return [k for k in able if kernels.hashes[k] in chosen]
 
     def _outcomes(
         self, hash_: str, nodes: Sequence[int], worker: WarmWorker
@@ -170,23 +145,44 @@ class _Model:
             return
         for setting in _settings(self.config.task, task, hash_):
             if (hash_, setting, self.config.round) not in done:
-                yield setting, _outcome(worker, with_setting(task, setting), self.config.timeout)
+                yield setting, outcome_of(worker, with_setting(task, setting), self.config.timeout)
 
     @cached_property
     def _known(self) -> set[tuple[str, str, int]]:
         return self.store.keys(self.config.target)
 
-    def _record(self, workload: str, setting: str, outcome: dict[str, Any] | str) -> Record:
-        details: dict[str, Any] = {MODEL: self.model.name}
-        common: dict[str, Any] = {
-            "workload": workload, "target": self.config.target, "setting": setting,
-            "round": self.config.round,
-        }  # fmt: skip
-        if isinstance(outcome, str):
-            return Record(**common, reason=outcome, details=details)
-        details["compile_seconds"] = round(outcome["compile_seconds"], 4)
-        timing = {"seconds": outcome["seconds"], "spread": outcome["spread"]}
-        return Record(**common, **timing, repeats=outcome["calls"], details=details)
+
+def first_by_hash(hashes: Sequence[str], share: float) -> list[str]:
+    """Return the share with the least hashes: a random choice that stays the same."""
+    return sorted(hashes)[: round(share * len(hashes))]
+
+
+def record_of(
+    key: tuple[str, str],
+    config: CollectConfig,
+    outcome: dict[str, Any] | str,
+    details: Mapping[str, Any],
+) -> Record:
+    """Return the record of a measurement, or of why there is none.
+
+    Args:
+        key: hash of the kernel, and the setting.
+        config: target and round.
+        outcome: what `outcome_of` gave.
+        details: what else is to be kept.
+    """
+    common: dict[str, Any] = {
+        "workload": key[0], "setting": key[1], "target": config.target, "round": config.round,
+    }  # fmt: skip
+    if isinstance(outcome, str):
+        return Record(**common, reason=outcome, details=details)
+    return Record(
+        **common,
+        seconds=outcome["seconds"],
+        spread=outcome["spread"],
+        repeats=outcome["calls"],
+        details={**details, "compile_seconds": round(outcome["compile_seconds"], 4)},
+    )
 
 
 def _settings(task: Task, kernel: KernelTask, hash_: str) -> list[str]:
@@ -195,7 +191,8 @@ def _settings(task: Task, kernel: KernelTask, hash_: str) -> list[str]:
     return layout_settings(kernel, int(hash_[:8], 16)) if task == "layouts" else [""]
 
 
-def _outcome(worker: WarmWorker, task: KernelTask, timeout: float) -> dict[str, Any] | str:
+def outcome_of(worker: WarmWorker, task: Any, timeout: float) -> dict[str, Any] | str:
+    """Return what the worker says, or why it says nothing."""
     try:
         return worker.call(task, timeout)
     except WorkerTimeout:
@@ -230,7 +227,8 @@ def _sentence(error: Exception) -> str:
     return f"{type(error).__name__}: {lines[0][:300]}" if lines else type(error).__name__
 
 
-def _core(config: CollectConfig) -> int | None:
+def worker_core(config: CollectConfig) -> int | None:
+    """Return the core that measures: the last one of this process unless told; None: any."""
     if config.core is not None or not hasattr(os, "sched_getaffinity"):
         return config.core
     return max(os.sched_getaffinity(0))

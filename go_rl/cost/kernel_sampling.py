@@ -9,24 +9,10 @@ import numpy as np
 from jaxtyping import Bool, Int64
 
 from go_rl.core import OpGraph
+from go_rl.cost.collect_config import SamplingConfig
 from go_rl.kernels import NO_FUSION, Fuser, KernelSet, cut_kernels, join_kernels
 
 LARGEST_PRIORITY = 1_000_000
-
-
-@dataclass(frozen=True)
-class SamplingConfig:
-    """Which kernels of a model are measured."""
-
-    kernels: int = 64
-    """At most, those of other models left out."""
-    fusions: tuple[float, ...] = (0.0, 0.4, 0.8, 1.0)
-    """Share of the producers that may join their consumers, in random order; one fusion each."""
-    most_flops: float = 4e9
-    """Kernels with more are left out: they take seconds."""
-    most_bytes: float = 5e8
-    """Kernels that read and write more are left out."""
-    seed: int = 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,20 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64
 
+from go_rl.cost.collect_config import TimingConfig
+
 NORMAL_95 = 1.96
 """Half the width of a 95 % interval, in standard deviations."""
-
-
-@dataclass(frozen=True)
-class TimingConfig:
-    """When a measurement is good enough."""
-
-    spread: float = 0.01
-    """Relative half-width of the median's 95 % interval at which it ends."""
-    least_calls: int = 10
-    """Timed calls, unless time is up."""
-    seconds: float = 0.1
-    """Time after which it ends in any case, after three calls at the earliest."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from go_rl.cost.kernel_timing import TimingConfig, time_calls
+from go_rl.cost.collect_config import TimingConfig
+from go_rl.cost.kernel_timing import time_calls
 
 Operand = tuple[tuple[int, ...], str]
 """Shape and type of an array."""

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from go_rl.cost.kernel_sampling import SamplingConfig, sample_kernels
+from go_rl.cost.collect_config import SamplingConfig
+from go_rl.cost.kernel_sampling import sample_kernels
 from go_rl.kernels import cut_kernels
 from go_rl.readers.jax_reader import trace_jax
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from go_rl.cost import kernel_timing
-from go_rl.cost.kernel_timing import TimingConfig, median_spread, time_calls
+from go_rl.cost.collect_config import TimingConfig
+from go_rl.cost.kernel_timing import median_spread, time_calls
 
 
 def clocked(monkeypatch, seconds):

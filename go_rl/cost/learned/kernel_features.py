@@ -97,14 +97,14 @@ def _node_features(graph: OpGraph, depth: np.ndarray) -> Float32[np.ndarray, "n 
     largest = np.zeros(count)
     np.maximum.at(largest, graph.receivers, graph.edge_bytes)
     geometry = geometry_of(graph)
-    unknown = np.isnan(geometry).any(axis=1)
+    unknown = np.asarray(np.isnan(geometry).any(axis=1))
     known = np.where(unknown[:, None], 0.0, geometry)
     columns = [
-        graph.kind[:, None] == np.array([int(kind) for kind in OpKind]),
+        np.equal(graph.kind[:, None], np.array([int(kind) for kind in OpKind])),
         _log(_last_dims(graph)),
         (graph.output_shape != NO_DIM).sum(axis=1),
         _log(elements),
-        graph.output_itemsize[:, None] == np.array(ITEM_SIZES),
+        np.equal(graph.output_itemsize[:, None], np.array(ITEM_SIZES)),
         _log(graph.flops), _log(graph.flops / elements), _log(graph.output_bytes),
         _log(graph.weight_bytes), _log(read), _log(largest),
         _log(np.delete(known, MINOR, axis=1)),

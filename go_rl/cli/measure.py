@@ -1,0 +1,57 @@
+"""``go-rl measure``: real times of kernels on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from go_rl.cli.configuration import Measure
+from go_rl.cli.console import console, counting
+from go_rl.cli.exit_codes import OK
+from go_rl.core import ZooError
+from go_rl.core.errors import nearest
+from go_rl.zoo.models.zoo_model import ZooModel
+
+
+def run_measure(config: Measure) -> int:
+    """Run ``go-rl measure kernels``; returns the exit code."""
+    from go_rl.cost.kernel_collect import RECORDS, collect_kernels
+    from go_rl.cost.tile_collect import collect_tiles
+    from go_rl.cost.tiles import tile_workloads
+    from go_rl.records import RecordStore
+
+    folder, measure = Path(config.folder), config.measure
+    folder.mkdir(parents=True, exist_ok=True)
+    models = _models(config.models)
+    total = round(measure.share * len(tile_workloads())) if measure.task == "tiles" else len(models)
+    done = 0
+    with counting("measuring", total) as advance:
+
+        def report(sentence: str) -> None:
+            nonlocal done
+            done += 1
+            advance(done, sentence)
+
+        if measure.task == "tiles":
+            made = collect_tiles(folder, measure, report)
+        else:
+            made = collect_kernels(models, folder, measure, report)
+    with RecordStore(folder / RECORDS) as store:
+        count = store.count(measure.target)
+    console().print(
+        f"{made:,} measured, {count:,} records of {measure.target} in {folder / RECORDS}",
+        markup=False, soft_wrap=True,
+    )  # fmt: skip
+    return OK
+
+
+def _models(names: tuple[str, ...]) -> list[ZooModel]:
+    from go_rl.zoo.models.inventory import ZOO_MODELS
+
+    by_name = {model.name: model for model in ZOO_MODELS}
+    for name in names:
+        if name not in by_name:
+            raise ZooError(
+                f"no model of the zoo is called {name!r}{nearest(name, by_name)} "
+                "List them with go-rl zoo list"
+            )
+    return [by_name[name] for name in names] if names else list(ZOO_MODELS)

@@ -1,0 +1,72 @@
+"""What is measured, and how: configurations only, so that a command line reads them quickly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from go_rl.core import TrainingError
+
+Task = Literal["fusion", "flags", "layouts", "tiles"]
+
+
+@dataclass(frozen=True)
+class SamplingConfig:
+    """Which kernels of a model are measured."""
+
+    kernels: int = 64
+    """At most, those of other models left out."""
+    fusions: tuple[float, ...] = (0.0, 0.4, 0.8, 1.0)
+    """Share of the producers that may join their consumers, in random order; one fusion each."""
+    most_flops: float = 4e9
+    """Kernels with more are left out: they take seconds."""
+    most_bytes: float = 5e8
+    """Kernels that read and write more are left out."""
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class TimingConfig:
+    """When a measurement is good enough."""
+
+    spread: float = 0.01
+    """Relative half-width of the median's 95 % interval at which it ends."""
+    least_calls: int = 10
+    """Timed calls, unless time is up."""
+    seconds: float = 0.1
+    """Time after which it ends in any case, after three calls at the earliest."""
+
+
+@dataclass(frozen=True)
+class CollectConfig:
+    """How kernels are measured."""
+
+    task: Task = "fusion"
+    """``fusion``: kernels as they come; ``flags``, ``layouts``: some of these, under several
+    settings each; ``tiles``: other programs, see `go_rl.cost.tile_collect`."""
+    target: str = "cpu-1"
+    """Name of this machine, with one core, in the records."""
+    core: int | None = None
+    """Core of the worker; None: see `worker_core`."""
+    platform: str = "cpu"
+    """JAX's name of the kind of device."""
+    round: int = 0
+    """Repetitions of the whole measurement are rounds; from 1 on nothing new is sampled."""
+    share: float = 1.0
+    """Share of the kernels of each model that is measured, the first ones by hash."""
+    least_seconds: float = 2e-5
+    """Kernels faster than this are not measured under settings: calling them takes longer."""
+    most_seconds: float = 2e-2
+    """Nor are slower ones."""
+    timeout: float = 30.0
+    """Seconds that a kernel may take, compilation included."""
+    sampling: SamplingConfig = field(default_factory=SamplingConfig)
+    timing: TimingConfig = field(default_factory=TimingConfig)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.share <= 1:
+            raise TrainingError(f"measure: share must lie in (0, 1], not {self.share}")
+        if self.round < 0 or (self.core is not None and self.core < 0):
+            raise TrainingError("measure: round and core must be >= 0")
+        if not self.timeout > 0:
+            raise TrainingError(f"measure: timeout must be above 0, not {self.timeout}")

@@ -1,0 +1,75 @@
+"""Measuring tile configurations of the tile task's programs, into the records of
+`go_rl.cost.kernel_collect`; what is there is not measured again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from go_rl.core.warm_worker import WarmWorker
+from go_rl.cost.collect_config import CollectConfig
+from go_rl.cost.kernel_collect import (
+    MODEL,
+    RECORDS,
+    Report,
+    first_by_hash,
+    outcome_of,
+    record_of,
+    worker_core,
+)
+from go_rl.cost.tiles import TARGET, TileWorkload, tile_configurations, tile_workloads
+from go_rl.records import RecordStore
+
+WORKER = "go_rl.cost.tiles.tile_measure:measure_tiles"
+CONFIGURATIONS = 20
+"""Tile configurations of each program."""
+SAMPLES = 10
+"""Of each measurement."""
+
+
+def collect_tiles(folder: Path, config: CollectConfig, report: Report) -> int:
+    """Measure what is missing, and return how many measurements were made.
+
+    Raises:
+        RecordError: the folder's records cannot be read or written.
+    """
+    workloads = tile_workloads()
+    by_hash = {each.program.workload: each for each in workloads}
+    chosen = first_by_hash(list(by_hash), config.share)
+    made = 0
+    with (
+        RecordStore(folder / RECORDS) as store,
+        WarmWorker(WORKER, core=worker_core(config)) as worker,
+    ):
+        done = store.keys(config.target)
+        for i, hash_ in enumerate(chosen):
+            workload = by_hash[hash_]
+            for tiles in tile_configurations(workload.program, CONFIGURATIONS, seed=0):
+                if (hash_, tiles.setting, config.round) in done:
+                    continue
+                payload = {
+                    "program": workload.program.to_json(), "tiles": tiles.setting,
+                    "least_seconds": config.timing.seconds, "repeats": SAMPLES,
+                }  # fmt: skip
+                outcome = _renamed(outcome_of(worker, payload, config.timeout))
+                key = (hash_, tiles.setting)
+                store.add([record_of(key, config, outcome, _details(workload))])
+                made += 1
+            report(f"{i + 1}/{len(chosen)} {workload.model}: {made} measured so far")
+    return made
+
+
+def _details(workload: TileWorkload) -> dict[str, Any]:
+    return {
+        MODEL: workload.model, "family": workload.family, "codegen": TARGET,
+        "program": workload.program.to_json(),
+    }  # fmt: skip
+
+
+def _renamed(outcome: dict[str, Any] | str) -> dict[str, Any] | str:
+    if isinstance(outcome, str):
+        return outcome
+    return {
+        "seconds": outcome["seconds"], "spread": outcome["spread"], "calls": outcome["repeats"],
+        "compile_seconds": outcome["build_seconds"],
+    }  # fmt: skip

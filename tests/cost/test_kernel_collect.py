@@ -1,0 +1,111 @@
+"""Kernels of a small model are really compiled and timed; runs go on where they stopped."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from go_rl.core import TrainingError
+from go_rl.cost.collect_config import CollectConfig, SamplingConfig, TimingConfig
+from go_rl.cost.kernel_collect import KERNELS, NODES, RECORDS, collect_kernels
+from go_rl.cost.kernel_settings import FLAG_SETTINGS, LAYOUT_SETTINGS
+from go_rl.kernels.kernel_file import load_kernels
+from go_rl.records import Record, RecordStore
+from go_rl.zoo.models.zoo_model import ZooModel
+
+QUICK = CollectConfig(
+    core=None,
+    least_seconds=0.0,
+    sampling=SamplingConfig(kernels=4),
+    timing=TimingConfig(least_calls=3, seconds=1e-3),
+)
+
+
+def floats(*shape: int) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(shape, jnp.float32)
+
+
+def dense() -> ZooModel:
+    def function(w, x):
+        return jnp.tanh(x @ w) + jnp.sum(x) * 2.0
+
+    return ZooModel("dense", "test", lambda: (function, (floats(8, 8), floats(4, 8)), (0,)))
+
+
+def measured(folder) -> list[Record]:
+    with RecordStore(folder / RECORDS) as store:
+        return store.find("cpu-1")
+
+
+def collect(folder, config=QUICK, model=None) -> int:
+    return collect_kernels([model or dense()], folder, config, lambda _: None)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("measured")
+    assert collect(folder) == 3
+    return folder
+
+
+def test_every_kernel_has_a_time_and_what_it_is_made_of(folder):
+    kernels, about = load_kernels(folder / KERNELS / "dense.npz")
+    records = {r.workload: r for r in measured(folder) if not r.setting}
+    assert set(records) == set(kernels.hashes)
+    assert len(about[NODES]) == 3
+    for record in records.values():
+        assert record.seconds is not None
+        assert 0 < record.seconds < 1
+        assert record.repeats >= 3
+        assert record.details["model"] == "dense"
+
+
+def test_what_is_there_is_not_measured_again(folder):
+    assert collect(folder) == 0
+
+
+def test_a_second_round_measures_a_share_again(folder):
+    assert collect(folder, replace(QUICK, round=1, share=0.5)) == 2
+    assert sum(r.round == 1 for r in measured(folder)) == 2
+
+
+def test_flags_and_layouts_of_kernels_that_were_timed(folder):
+    config = replace(QUICK, task="flags", share=0.25)
+    assert collect(folder, config) == len(FLAG_SETTINGS)
+    made = collect(folder, replace(config, task="layouts", share=1.0))
+    assert made > 0
+    assert made % LAYOUT_SETTINGS == 0
+    told = [json.loads(r.setting) for r in measured(folder) if r.setting]
+    assert {"xla_backend_optimization_level": 0} in [t.get("flags") for t in told]
+    assert [0, 1] in [order for t in told for order in t.get("layouts", ())]
+    assert [1, 0] in [order for t in told for order in t.get("layouts", ())]
+
+
+def test_a_kernel_that_takes_too_long_leaves_a_reason(tmp_path):
+    """The worker is killed, and the next call gets a new one."""
+    assert collect(tmp_path, replace(QUICK, timeout=0.01, sampling=SamplingConfig(kernels=1))) == 1
+    assert [r.reason for r in measured(tmp_path)] == ["took more than 0.01 s"]
+
+
+def test_an_operand_that_does_not_travel_is_named(tmp_path):
+    def function(key, x):
+        return x + jax.random.normal(key, x.shape)
+
+    key = jax.eval_shape(lambda: jax.random.key(0))
+    model = ZooModel("noise", "test", lambda: (function, (key, floats(4)), ()))
+    collect(tmp_path, model=model)
+    reasons = [r.reason for r in measured(tmp_path) if r.reason]
+    assert reasons
+    assert all("an operand is of type key<" in reason for reason in reasons)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"share": 0.0}, {"share": 1.5}, {"round": -1}, {"core": -1}, {"timeout": 0.0}]
+)
+def test_bad_configurations_are_refused(wrong):
+    with pytest.raises(TrainingError, match=next(iter(wrong))):
+        CollectConfig(**wrong)
