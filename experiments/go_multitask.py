@@ -20,6 +20,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+import jax
 import tyro
 from go_compositions import Compiler
 from go_learners import ONE, GroupLearner, Policy, SequentialLearner, restricted
@@ -105,6 +106,8 @@ def main(options: Options) -> None:
             for method, seed in missing:
                 runs.append(_run(row, method, part, seed, options.samples))
                 keep_run(path, runs[-1])
+        # Programs of all rows together take more memory maps than Linux grants a process.
+        jax.clear_caches()
     write_text(options.out / f"{NAME}.md", page(runs, options))
     save_figure(picture(runs, options), options.out / NAME)
 

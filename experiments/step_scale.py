@@ -306,7 +306,7 @@ def _slope(rows: list[Row], name: str) -> float:
 
 def _figure(rows: list[Row]) -> Figure:
     nodes = np.array([row.nodes for row in rows])
-    figure = new_figure(9.5, 4.0)
+    figure = new_figure(9.5, 4.8)
     left, right = figure.subplots(1, 2)
     for name, (label, colour) in CURVES.items():
         left.loglog(nodes, _curve(rows, name), "o-", markersize=4, color=colour, label=label)
@@ -319,7 +319,9 @@ def _figure(rows: list[Row]) -> Figure:
     right.set_ylabel("peak memory [GiB]")
     for axes in (left, right):
         axes.set_xlabel("nodes of the training graph")
-        axes.legend(frameon=False, fontsize=8)
+        axes.legend(
+            frameon=False, fontsize=8, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.16)
+        )
     return figure
 
 
