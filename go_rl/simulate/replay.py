@@ -192,31 +192,40 @@ def lay_out(a, device, priority, leader, seconds):
 def run(a, device, jobs, trace):
     """Replay the jobs; return the makespan (inf when tasks wait for each other) and the number of
     pieces in the trace."""
-    nodes, devices, count = len(device), len(a.capacity), len(jobs.pool)
-    pools = len(a.engines) + devices * devices
-    ready = _ready_heaps(jobs.pool, jobs.pieces, pools)
-    offset, heap, size = ready
+    # Fields are read once: each reading counts a reference, atomically, in the innermost loops.
+    priority, pool, pieces, seconds = jobs.priority, jobs.pool, jobs.pieces, jobs.seconds
+    waits, copy_left, copy_bytes = jobs.waits, jobs.copy_left, jobs.copy_bytes
+    copy_home, copy_device, made_head = jobs.copy_home, jobs.copy_device, jobs.made_head
+    made_next, use_task, use_copy = jobs.made_next, jobs.use_task, jobs.use_copy
+    readers_head, readers_next = jobs.readers_head, jobs.readers_next
+    reads_head, reads_next = jobs.reads_head, jobs.reads_next
+    scratch, kept = jobs.scratch, jobs.kept
+    starts, ends, what_job, slots = trace.start, trace.end, trace.job, trace.slot
+    latency, engines, peak = a.latency, a.engines, trace.peak
+    nodes, devices, count = len(device), len(a.capacity), len(pool)
+    pools = len(engines) + devices * devices
+    offset, heap, size = _ready_heaps(pool, pieces, pools)
     idle = np.ones(pools, np.int64)
-    for r in range(len(a.engines)):
-        idle[r] = (1 << a.engines[r]) - 1
-    to_start, running = jobs.pieces.copy(), jobs.pieces.copy()
-    live, peak = np.zeros(devices), trace.peak
+    for r in range(len(engines)):
+        idle[r] = (1 << engines[r]) - 1
+    to_start, running = pieces.copy(), pieces.copy()
+    live = np.zeros(devices)
     resident_weights(a, device, trace.weights)
     live[:] = trace.weights
     for c in range(jobs.copies):
         if jobs.copy_task[c] == NOBODY:
-            live[jobs.copy_device[c]] += jobs.copy_bytes[c]
+            live[copy_device[c]] += copy_bytes[c]
     peak[:] = live
     # Events: the end of a piece, or the arrival of a transfer (piece -1 - job).
-    room = count + a.engines.sum()
+    room = count + engines.sum()
     times, what = np.empty(room), np.empty(room, np.int64)
     events, started, ended, todo = 0, 0, 0, 0
     dirty, is_dirty, marks = np.empty(pools, np.int64), np.zeros(pools, np.bool_), 0
     for j in range(count):
-        if jobs.pieces[j] > 0:
+        if pieces[j] > 0:
             todo += 1
-            if jobs.waits[j] == 0:
-                _push(heap, offset[jobs.pool[j]], size, jobs.pool[j], jobs.priority, j)
+            if waits[j] == 0:
+                _push(heap, offset[pool[j]], size, pool[j], priority, j)
     for r in range(pools):
         dirty[r], is_dirty[r] = r, True
     marks, now, makespan = pools, 0.0, 0.0
@@ -226,16 +235,19 @@ def run(a, device, jobs, trace):
             is_dirty[r] = False
             while idle[r] != 0 and size[r] > 0:
                 j = heap[offset[r]]
-                if to_start[j] == jobs.pieces[j]:
-                    _begin(jobs, live, device, nodes, j)
+                if to_start[j] == pieces[j] and j >= nodes:
+                    live[copy_device[j - nodes]] += copy_bytes[j - nodes]
+                elif to_start[j] == pieces[j]:
+                    live[device[j]] += _memory_taken(j, scratch, kept, made_head, made_next,
+                                                     copy_home, copy_bytes)  # fmt: skip
                 to_start[j] -= 1
                 if to_start[j] == 0:
-                    _pop(heap, offset[r], size, r, jobs.priority)
+                    _pop(heap, offset[r], size, r, priority)
                 slot = _lowest(idle[r])
                 idle[r] &= ~(1 << slot)
-                end = now + jobs.seconds[j]
-                trace.start[started], trace.end[started] = now, end
-                trace.job[started], trace.slot[started] = j, slot
+                end = now + seconds[j]
+                starts[started], ends[started] = now, end
+                what_job[started], slots[started] = j, slot
                 events = _add_event(times, what, events, end, started)
                 started += 1
         marks = 0
@@ -248,13 +260,14 @@ def run(a, device, jobs, trace):
             piece = what[0]
             events = _drop_event(times, what, events)
             if piece >= 0:
-                j, r = trace.job[piece], jobs.pool[trace.job[piece]]
-                idle[r] |= 1 << trace.slot[piece]
+                j = what_job[piece]
+                r = pool[j]
+                idle[r] |= 1 << slots[piece]
                 if not is_dirty[r]:
                     dirty[marks], is_dirty[r] = r, True
                     marks += 1
-                if j >= nodes and a.latency > 0:
-                    events = _add_event(times, what, events, now + a.latency, -1 - j)
+                if j >= nodes and latency > 0:
+                    events = _add_event(times, what, events, now + latency, -1 - j)
                     continue
                 running[j] -= 1
                 if running[j] > 0:
@@ -263,10 +276,33 @@ def run(a, device, jobs, trace):
                 j = -1 - piece
             ended += 1
             makespan = max(makespan, now)
+            # What ended: the results at home of a task, or the copy that a transfer made.
+            served = NOBODY
             if j >= nodes:
-                marks = _arrived(jobs, j - nodes, live, ready, dirty, is_dirty, marks)
+                served = j - nodes
+                _release(copy_home[served], copy_left, copy_bytes, copy_device, live)
             else:
-                marks = _finished(jobs, j, device, nodes, live, ready, dirty, is_dirty, marks)
+                live[device[j]] -= scratch[j]
+                use = reads_head[j]
+                while use != NOBODY:
+                    _release(use_copy[use], copy_left, copy_bytes, copy_device, live)
+                    use = reads_next[use]
+                served = made_head[j]
+            while served != NOBODY:
+                if j < nodes and copy_home[served] != served:
+                    waits[nodes + served] = 0
+                    marks = _enqueue(nodes + served, pool, priority, offset, heap, size,
+                                     dirty, is_dirty, marks)  # fmt: skip
+                else:
+                    use = readers_head[served]
+                    while use != NOBODY:
+                        task = use_task[use]
+                        waits[task] -= 1
+                        if waits[task] == 0:
+                            marks = _enqueue(task, pool, priority, offset, heap, size,
+                                             dirty, is_dirty, marks)  # fmt: skip
+                        use = readers_next[use]
+                served = made_next[served] if j < nodes else NOBODY
     return makespan if ended == todo else np.inf, started
 
 
@@ -284,75 +320,31 @@ def _ready_heaps(pool, pieces, pools):
 
 @njit(cache=True, nogil=True, inline="always")
 @no_type_check
-def _begin(jobs, live, device, nodes, j):
-    """Memory that a job takes when it starts."""
-    if j >= nodes:
-        live[jobs.copy_device[j - nodes]] += jobs.copy_bytes[j - nodes]
-        return
-    taken = jobs.scratch[j] + jobs.kept[j]
-    c = jobs.made_head[j]
+def _release(c, copy_left, copy_bytes, copy_device, live):
+    """One reader or transfer of a copy has ended; the last one gives the memory back."""
+    copy_left[c] -= 1
+    if copy_left[c] == 0:
+        live[copy_device[c]] -= copy_bytes[c]
+
+
+@njit(cache=True, nogil=True, inline="always")
+@no_type_check
+def _memory_taken(j, scratch, kept, made_head, made_next, copy_home, copy_bytes):
+    """Bytes that a task takes on its device when it starts."""
+    taken = scratch[j] + kept[j]
+    c = made_head[j]
     while c != NOBODY:
-        if jobs.copy_home[c] == c:
-            taken += jobs.copy_bytes[c]
-        c = jobs.made_next[c]
-    live[device[j]] += taken
+        if copy_home[c] == c:
+            taken += copy_bytes[c]
+        c = made_next[c]
+    return taken
 
 
 @njit(cache=True, nogil=True, inline="always")
 @no_type_check
-def _finished(jobs, j, device, nodes, live, ready, dirty, is_dirty, marks):
-    """A task ended: its inputs may go, its results are there, its transfers may start."""
-    live[device[j]] -= jobs.scratch[j]
-    use = jobs.reads_head[j]
-    while use != NOBODY:
-        _release(jobs, jobs.use_copy[use], live)
-        use = jobs.reads_next[use]
-    c = jobs.made_head[j]
-    while c != NOBODY:
-        if jobs.copy_home[c] == c:
-            marks = _serve(jobs, c, ready, dirty, is_dirty, marks)
-        else:
-            jobs.waits[nodes + c] = 0
-            marks = _enqueue(jobs, nodes + c, ready, dirty, is_dirty, marks)
-        c = jobs.made_next[c]
-    return marks
-
-
-@njit(cache=True, nogil=True, inline="always")
-@no_type_check
-def _arrived(jobs, c, live, ready, dirty, is_dirty, marks):
-    """A transfer ended: the copy at home may go, the readers here may run."""
-    _release(jobs, jobs.copy_home[c], live)
-    return _serve(jobs, c, ready, dirty, is_dirty, marks)
-
-
-@njit(cache=True, nogil=True, inline="always")
-@no_type_check
-def _release(jobs, c, live):
-    jobs.copy_left[c] -= 1
-    if jobs.copy_left[c] == 0:
-        live[jobs.copy_device[c]] -= jobs.copy_bytes[c]
-
-
-@njit(cache=True, nogil=True, inline="always")
-@no_type_check
-def _serve(jobs, c, ready, dirty, is_dirty, marks):
-    use = jobs.readers_head[c]
-    while use != NOBODY:
-        task = jobs.use_task[use]
-        jobs.waits[task] -= 1
-        if jobs.waits[task] == 0:
-            marks = _enqueue(jobs, task, ready, dirty, is_dirty, marks)
-        use = jobs.readers_next[use]
-    return marks
-
-
-@njit(cache=True, nogil=True, inline="always")
-@no_type_check
-def _enqueue(jobs, j, ready, dirty, is_dirty, marks):
-    offset, heap, size = ready
-    r = jobs.pool[j]
-    _push(heap, offset[r], size, r, jobs.priority, j)
+def _enqueue(j, pool, priority, offset, heap, size, dirty, is_dirty, marks):
+    r = pool[j]
+    _push(heap, offset[r], size, r, priority, j)
     if not is_dirty[r]:
         dirty[marks], is_dirty[r] = r, True
         marks += 1
