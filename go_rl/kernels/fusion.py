@@ -124,6 +124,8 @@ def _fusion_arrays(graph: OpGraph) -> FusionArrays:
 @no_type_check
 def _fuse(a, priority, visits, place):
     """Return [N] leaders; ``place`` [N]: nodes with different values stay apart."""
+    # Fields are read once: each reading counts a reference, atomically, in the innermost loops.
+    succ_ptr, succ, kind, fusible = a.succ_ptr, a.succ, a.kind, a.fusible
     n = len(priority)
     group = np.arange(n)  # any member's root; roots are groups
     at = np.arange(n)  # [N] place of a root in the topological order of kernels
@@ -137,22 +139,24 @@ def _fuse(a, priority, visits, place):
         u = visits[i]
         if priority[u] <= NO_FUSION:
             break
-        for e in range(a.succ_ptr[u], a.succ_ptr[u + 1]):
-            v = a.succ[e]
+        for e in range(succ_ptr[u], succ_ptr[u + 1]):
+            v = succ[e]
             one, two = group[u], group[v]
-            if one == two or place[u] != place[v] or not a.fusible[a.kind[u], a.kind[v]]:
+            if one == two or place[u] != place[v] or not fusible[kind[u], kind[v]]:
                 continue
             if heavy[one] + heavy[two] > 1 or size[one] + size[two] > MAX_FUSED:
                 continue
             if tensors[one] + tensors[two] - 1 > MAX_BOUNDARY:
                 continue
-            if not _kinds_agree(a, group, head, after, one, two):
+            if not _kinds_agree(succ_ptr, succ, kind, fusible, group, head, after, one, two):
                 continue
             first, last = one, two
             if at[first] > at[last]:
                 first, last = last, first
             search += 1
-            count = _descendants(a, group, at, head, after, first, last, seen, met, search)
+            count = _descendants(
+                succ_ptr, succ, group, at, head, after, first, last, seen, met, search
+            )
             if count < 0:
                 continue
             _merge(at, who, first, last, seen, search, moved)
@@ -174,14 +178,14 @@ def _fuse(a, priority, visits, place):
 
 @njit(cache=True, nogil=True)
 @no_type_check
-def _kinds_agree(a, group, head, after, one, two):
+def _kinds_agree(succ_ptr, succ, kind, fusible, group, head, after, one, two):
     """Whether every edge between two kernels joins kinds that may share one."""
     for g, other in ((one, two), (two, one)):
         m = head[g]
         while m != NOBODY:
-            for e in range(a.succ_ptr[m], a.succ_ptr[m + 1]):
-                v = a.succ[e]
-                if group[v] == other and not a.fusible[a.kind[m], a.kind[v]]:
+            for e in range(succ_ptr[m], succ_ptr[m + 1]):
+                v = succ[e]
+                if group[v] == other and not fusible[kind[m], kind[v]]:
                     return False
             m = after[m]
     return True
@@ -189,7 +193,7 @@ def _kinds_agree(a, group, head, after, one, two):
 
 @njit(cache=True, nogil=True)
 @no_type_check
-def _descendants(a, group, at, head, after, first, last, seen, met, search):
+def _descendants(succ_ptr, succ, group, at, head, after, first, last, seen, met, search):
     """Mark the kernels between ``first`` and ``last`` that depend on ``first``.
 
     Returns their number, or -1 when ``last`` depends on one of them or too many were met.
@@ -202,8 +206,8 @@ def _descendants(a, group, at, head, after, first, last, seen, met, search):
         done += 1
         m = head[g]
         while m != NOBODY:
-            for e in range(a.succ_ptr[m], a.succ_ptr[m + 1]):
-                v = group[a.succ[e]]
+            for e in range(succ_ptr[m], succ_ptr[m + 1]):
+                v = group[succ[e]]
                 if v == last:
                     if g != first:
                         return -1
