@@ -1,7 +1,14 @@
 """The store of real measurements, keyed by workload and target."""
 
-from go_rl.records.record import Record, canonical_json
+from go_rl.records.record import AS_IT_COMES, Record, canonical_json
 from go_rl.records.record_file import export_records, load_records
 from go_rl.records.store import RecordStore
 
-__all__ = ["Record", "RecordStore", "canonical_json", "export_records", "load_records"]
+__all__ = [
+    "AS_IT_COMES",
+    "Record",
+    "RecordStore",
+    "canonical_json",
+    "export_records",
+    "load_records",
+]
