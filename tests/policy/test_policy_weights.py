@@ -11,8 +11,8 @@ import pytest
 from policy.tiny import TINY, lively_agent
 
 from go_rl.core import CheckpointError
+from go_rl.core.parameter_file import MANIFEST, digest_of
 from go_rl.policy.weights import DEFAULT_WEIGHTS, Weights, load_weights, save_weights
-from go_rl.policy.weights_file import MANIFEST, _digest
 
 CARD = {"zoo": "zoo-1", "notes": "für Proben"}
 
@@ -39,7 +39,7 @@ def rewrite(path, change, seal: bool = True) -> None:
     manifest = json.loads(arrays.pop(MANIFEST).tobytes().decode())
     change(manifest, arrays)
     if seal:
-        manifest["digest"] = _digest(arrays)
+        manifest["digest"] = digest_of(arrays)
     text = np.frombuffer(json.dumps(manifest).encode(), np.uint8)
     np.savez_compressed(path, **arrays, **{MANIFEST: text})
 

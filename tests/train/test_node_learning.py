@@ -14,11 +14,11 @@ from policy.tiny import TINY
 from reference.step_problems import step_problem
 
 from go_rl.core import Budget, OpKind, Problem, TrainingError, check_plan
+from go_rl.core.parameter_file import MANIFEST
 from go_rl.policy.step_agent import StepAgent, new_step_agent
 from go_rl.policy.step_decisions import step_decoder
 from go_rl.policy.step_search import draw_steps
 from go_rl.policy.step_weights import StepWeights, load_step_weights, save_step_weights
-from go_rl.policy.weights_file import MANIFEST
 from go_rl.search.step_workspace import step_workspace
 from go_rl.train.config import PPOConfig, StepFineTuneConfig, StepTrainConfig
 from go_rl.train.ppo import new_learner
