@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float64, Int8
+from jaxtyping import Float64, Int8, Int64
 
 from go_rl.core import Chip, OpGraph
 
@@ -16,7 +16,7 @@ class Kernels:
     """A batch of ``K`` kernels in one package's number format."""
 
     graph: OpGraph
-    """The graph that the kernels were cut from; kernel i is node i until kernels are fused."""
+    """The graph that the kernels were cut from."""
     kind: Int8[np.ndarray, "K"]
     """[K] `OpKind` values."""
     flops: Float64[np.ndarray, "K"]
@@ -25,6 +25,10 @@ class Kernels:
     """[K] bytes read and written in the chip's own memory."""
     streamed_bytes: Float64[np.ndarray, "K"]
     """[K] weights that arrive from the host while the kernel runs."""
+    leader: Int64[np.ndarray, "N"] | None = None
+    """[N] nodes of the graph with equal numbers are one kernel; None: each node is its own."""
+    which: Int64[np.ndarray, "K"] | None = None
+    """[K] the number in ``leader`` of each kernel; None: kernel i is node i."""
 
 
 @runtime_checkable

@@ -51,6 +51,8 @@ class FusedPrices:
             flops=np.bincount(leader, self.nodes.flops, len(leader))[fused],
             bytes_accessed=self._bytes(leader)[fused],
             streamed_bytes=np.bincount(leader, self.nodes.streamed_bytes, len(leader))[fused],
+            leader=leader,
+            which=fused,
         )
         table = np.where(alone == 1, self.base, 0.0)
         able = np.isfinite(self.base)

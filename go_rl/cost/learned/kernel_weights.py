@@ -1,0 +1,129 @@
+"""Weights of a learned cost model: several networks that learned from one data set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float32
+
+from go_rl.core import CheckpointError, TrainingError
+from go_rl.core.errors import nearest
+from go_rl.core.parameter_file import (
+    check_digest,
+    check_parameters,
+    parameter_tree,
+    read_parameters,
+    write_parameters,
+)
+from go_rl.cost.learned.kernel_batch import KernelBatch
+from go_rl.cost.learned.kernel_features import KERNEL_FEATURES, NODE_FEATURES
+from go_rl.cost.learned.kernel_network import KernelNetwork, KernelNetworkConfig
+from go_rl.cost.learned.kernel_training import TrainedNetwork
+
+FORMAT, INTERFACE = "go_rl-kernel-cost", 1
+SHIPPED = Path(__file__).parent / "pretrained"
+MEMBERS, RANGE = "members", "range"
+
+
+@dataclass(frozen=True, eq=False)
+class KernelWeights:
+    """An ensemble and what it knows."""
+
+    networks: tuple[TrainedNetwork, ...]
+    """Of one configuration."""
+    vocabulary: tuple[str, ...]
+    """Opcodes that it has seen."""
+    low: Float32[np.ndarray, "W"]
+    high: Float32[np.ndarray, "W"]
+    """[W] least and largest `KERNEL_FEATURES` that it has seen."""
+    target: str
+    """Kind of chip on which its kernels were measured."""
+    name: str
+    card: Mapping[str, Any]
+    """Model card: data set, training configuration, errors."""
+
+
+def save_kernel_weights(weights: KernelWeights, path: Path) -> None:
+    """Write the weights; a reader never sees a half-written file.
+
+    Raises:
+        CheckpointError: the file cannot be written.
+    """
+    members = {str(i): each.params for i, each in enumerate(weights.networks)}
+    params = {MEMBERS: members, RANGE: {"low": weights.low, "high": weights.high}}
+    manifest = {
+        "format": FORMAT,
+        "interface": INTERFACE,
+        "name": weights.name,
+        "target": weights.target,
+        "members": len(members),
+        "network": asdict(weights.networks[0].config),
+        "vocabulary": list(weights.vocabulary),
+        "features": [list(NODE_FEATURES), list(KERNEL_FEATURES)],
+        "card": dict(weights.card),
+    }
+    write_parameters(path, params, manifest)
+
+
+def load_kernel_weights(source: str | Path) -> KernelWeights:
+    """Read weights by the name of a shipped file, or by path.
+
+    Raises:
+        CheckpointError: no such weights, damaged, of another kind or interface.
+    """
+    path = _path(source)
+    manifest, arrays = read_parameters(path)
+    if manifest.get("format") != FORMAT:
+        raise CheckpointError(f"{path}: is no file of kernel cost weights")
+    if manifest.get("interface") != INTERFACE or manifest.get("features") != [
+        list(NODE_FEATURES),
+        list(KERNEL_FEATURES),
+    ]:
+        raise CheckpointError(f"{path}: learned from other features than this version's; retrain")
+    check_digest(path, manifest, arrays)
+    try:
+        config = KernelNetworkConfig(**manifest["network"])
+        members, vocabulary = int(manifest["members"]), tuple(manifest["vocabulary"])
+        target, name, card = manifest["target"], manifest["name"], manifest["card"]
+    except (KeyError, TypeError, ValueError, TrainingError) as error:
+        raise CheckpointError(
+            f"{path}: its manifest does not fit this version ({error})"
+        ) from error
+    check_parameters(path, arrays, _expected(config, members))
+    tree = parameter_tree(arrays)
+    networks = tuple(TrainedNetwork(config, tree[MEMBERS][str(i)]) for i in range(members))
+    reach = tree[RANGE]
+    return KernelWeights(networks, vocabulary, reach["low"], reach["high"], target, name, card)
+
+
+def _expected(config: KernelNetworkConfig, members: int) -> Any:
+    """Shapes of everything that a file holds."""
+    columns = jax.ShapeDtypeStruct((len(KERNEL_FEATURES),), jnp.float32)
+    batch = KernelBatch(
+        opcode=jax.ShapeDtypeStruct((1, 8), jnp.int32),
+        nodes=jax.ShapeDtypeStruct((1, 8, len(NODE_FEATURES)), jnp.float32),
+        real=jax.ShapeDtypeStruct((1, 8), jnp.float32),
+        whole=jax.ShapeDtypeStruct((1, len(KERNEL_FEATURES)), jnp.float32),
+        adjacent=jax.ShapeDtypeStruct((1, 8, 8), jnp.float32),
+    )
+    one = jax.eval_shape(KernelNetwork(config).init, jax.random.key(0), batch)
+    return {
+        MEMBERS: {str(i): one for i in range(members)},
+        RANGE: {"low": columns, "high": columns},
+    }
+
+
+def _path(source: str | Path) -> Path:
+    path = Path(source)
+    if path.suffix == ".npz" or path.exists():
+        return path
+    shipped = sorted(each.stem for each in SHIPPED.glob("*.npz"))
+    if str(source) not in shipped:
+        raise CheckpointError(f"no kernel weights {str(source)!r}{nearest(str(source), shipped)}")
+    return SHIPPED / f"{source}.npz"

@@ -1,0 +1,75 @@
+"""`Learned`: the cost model that predicts kernels from their graphs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Bool, Float64
+
+from go_rl.core import Chip
+from go_rl.cost.by_kernel import KernelCache, check_target
+from go_rl.cost.cost_model import Kernels
+from go_rl.cost.learned.kernel_features import KernelFeatures, kernel_features
+from go_rl.cost.learned.kernel_training import LARGEST_DEVIATION, LEAST_DEVIATION
+from go_rl.cost.learned.kernel_weights import KernelWeights
+from go_rl.cost.learned.opcodes import UNKNOWN, opcode
+from go_rl.kernels import KernelSet
+
+MARGIN = 1.0
+"""How far a feature may lie outside what was seen, in powers of two, before a kernel is flagged."""
+
+
+@dataclass(frozen=True, eq=False)
+class KernelPredictions:
+    """What an ensemble says of ``K`` kernels."""
+
+    seconds: Float64[np.ndarray, "K"]
+    """[K] the mean of the members' logarithms."""
+    deviation: Float64[np.ndarray, "K"]
+    """[K] of the logarithm: what the members doubt, and what they disagree on."""
+    unfamiliar: Bool[np.ndarray, "K"]
+    """[K] unlike the training data: an opcode never seen, or a size far outside."""
+    unseen: tuple[str, ...]
+    """Opcodes never seen, sorted."""
+
+
+def predict_kernels(weights: KernelWeights, kernels: KernelSet) -> KernelPredictions:
+    """Return what an ensemble predicts for kernels."""
+    features = kernel_features(kernels, weights.vocabulary)
+    told = np.stack([network.predict(features) for network in weights.networks])  # [M, K, 2]
+    doubt = np.exp(2.0 * np.clip(told[:, :, 1], LEAST_DEVIATION, LARGEST_DEVIATION)).mean(axis=0)
+    known = set(weights.vocabulary)
+    names = {opcode(name) for name in kernels.graph.op_type} - {"input"}
+    return KernelPredictions(
+        seconds=np.exp(told[:, :, 0].mean(axis=0)),
+        deviation=np.sqrt(doubt + told[:, :, 0].var(axis=0)),
+        unfamiliar=_unfamiliar(weights, features),
+        unseen=tuple(sorted(names - known)),
+    )
+
+
+def _unfamiliar(weights: KernelWeights, features: KernelFeatures) -> Bool[np.ndarray, "K"]:
+    outside = (features.whole < weights.low - MARGIN) | (features.whole > weights.high + MARGIN)
+    count = features.num_kernels
+    owner = np.repeat(np.arange(count), np.diff(features.first_node))
+    unseen = np.bincount(owner[features.opcode == UNKNOWN], minlength=count) > 0
+    return np.asarray(outside.any(axis=1) | unseen)
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """`CostModel`: an ensemble of kernel networks, valid on the target that it was measured on."""
+
+    weights: KernelWeights
+    name: str = "learned"
+    _cache: KernelCache = field(default_factory=KernelCache, repr=False)
+
+    def seconds(self, kernels: Kernels, chip: Chip) -> Float64[np.ndarray, "K"]:
+        """Return [K] predicted seconds.
+
+        Raises:
+            PackageError: the chip is of another kind than the kernels that were measured.
+        """
+        check_target(self.name, self.weights.target, chip)
+        return self._cache.seconds(kernels, lambda new: predict_kernels(self.weights, new).seconds)

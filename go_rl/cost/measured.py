@@ -1,0 +1,54 @@
+"""The measured cost model: the times of the very kernels of a plan, from a store of records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float64
+
+from go_rl.core import Chip, ProblemError
+from go_rl.cost.by_kernel import KernelCache, check_target
+from go_rl.cost.cost_model import Kernels
+from go_rl.kernels import KernelSet
+from go_rl.records import AS_IT_COMES, RecordStore
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """`CostModel`: what `go-rl measure kernels` found; a kernel without a time is an error."""
+
+    records: str | Path
+    """The store: a file, or a URL of SQLAlchemy."""
+    target: str
+    """Kind of chip that the records are of."""
+    name: str = "measured"
+    _cache: KernelCache = field(default_factory=KernelCache, repr=False)
+
+    def seconds(self, kernels: Kernels, chip: Chip) -> Float64[np.ndarray, "K"]:
+        """Return [K] median seconds, of the first round.
+
+        Raises:
+            PackageError: the chip is of another kind.
+            ProblemError: a kernel has not been measured, or could not be.
+            RecordError: the records cannot be read.
+        """
+        check_target(self.name, self.target, chip)
+        return self._cache.seconds(kernels, self._look_up)
+
+    def _look_up(self, kernels: KernelSet) -> Float64[np.ndarray, "K"]:
+        with RecordStore(self.records) as store:
+            records = store.find(self.target, kernels.hashes, 0)
+        known = {r.workload: r for r in records if r.setting == AS_IT_COMES}
+        for k, hash_ in enumerate(kernels.hashes):
+            record = known.get(hash_)
+            if record is None or record.seconds is None:
+                of = np.flatnonzero(kernels.kernel == k).tolist()
+                names = [t for i in of if (t := kernels.graph.op_type[i]) != "input"]
+                why = "was not measured" if record is None else f"has no time: {record.reason}"
+                raise ProblemError(
+                    f"a kernel of {', '.join(names[:6])}{' …' if len(names) > 6 else ''} {why} on "
+                    f"{self.target} ({hash_}); measure it, or take --cost learned"
+                )
+        return np.array([known[hash_].seconds for hash_ in kernels.hashes], np.float64)

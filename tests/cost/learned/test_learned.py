@@ -1,0 +1,112 @@
+"""The learned cost model: what an ensemble says, what it flags, and its weights on disk."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from cost.learned.kernels import few_features, few_kernels
+
+from go_rl.core import CheckpointError, Chip, PackageError
+from go_rl.cost.cost_model import Kernels
+from go_rl.cost.learned.kernel_batch import batch_of
+from go_rl.cost.learned.kernel_network import KernelNetwork, KernelNetworkConfig
+from go_rl.cost.learned.kernel_training import TrainedNetwork
+from go_rl.cost.learned.kernel_weights import (
+    KernelWeights,
+    load_kernel_weights,
+    save_kernel_weights,
+)
+from go_rl.cost.learned.learned import Learned, predict_kernels
+from go_rl.cost.learned.opcodes import vocabulary_of
+
+CPU = Chip("cpu-1", 1e11, 1e12, 2e10, is_cpu=True)
+
+
+@cache
+def weights() -> KernelWeights:
+    """Two untrained networks."""
+    features = few_features()
+    vocabulary = vocabulary_of(few_kernels().graph.op_type)
+    config = KernelNetworkConfig(width=8, layers=1, head=8, opcode_width=4, opcodes=len(vocabulary))
+    batch = jax.tree.map(jnp.asarray, batch_of(features, np.array([0]), 1, 8))
+    members = tuple(
+        TrainedNetwork(config, KernelNetwork(config).init(jax.random.key(i), batch))
+        for i in range(2)
+    )
+    low, high = features.whole.min(axis=0), features.whole.max(axis=0)
+    return KernelWeights(members, vocabulary, low, high, "cpu-1", "test", {"data": "none"})
+
+
+def test_an_ensemble_says_the_mean_and_adds_its_disagreement_to_its_doubt():
+    found = predict_kernels(weights(), few_kernels())
+    one, two = (network.predict(few_features()) for network in weights().networks)
+    np.testing.assert_allclose(np.log(found.seconds), (one[:, 0] + two[:, 0]) / 2)
+    doubt = (np.exp(2 * np.minimum(one[:, 1], 2)) + np.exp(2 * np.minimum(two[:, 1], 2))) / 2
+    apart = ((one[:, 0] - two[:, 0]) / 2) ** 2
+    np.testing.assert_allclose(found.deviation, np.sqrt(doubt + apart), rtol=1e-5)
+
+
+def test_what_it_has_seen_is_familiar():
+    found = predict_kernels(weights(), few_kernels())
+    assert not found.unfamiliar.any()
+    assert found.unseen == ()
+
+
+def test_an_opcode_never_seen_is_named_and_its_kernels_are_flagged():
+    kernels = few_kernels()
+    strange = replace(kernels, graph=replace(
+        kernels.graph, op_type=tuple("fft" if t == "exp" else t for t in kernels.graph.op_type)
+    ))  # fmt: skip
+    found = predict_kernels(weights(), strange)
+    assert found.unseen == ("fft",)
+    with_it = {int(kernels.kernel[i]) for i, t in enumerate(kernels.graph.op_type) if t == "exp"}
+    assert set(np.flatnonzero(found.unfamiliar).tolist()) == with_it
+
+
+def test_sizes_far_outside_are_flagged():
+    kernels = few_kernels()
+    larger = replace(kernels, graph=replace(kernels.graph, flops=kernels.graph.flops * 1e6))
+    found = predict_kernels(weights(), larger)
+    assert found.unfamiliar.any()
+
+
+def test_it_prices_fused_kernels_on_its_own_target_only():
+    graph = few_kernels().graph
+    nothing = np.zeros(graph.num_nodes)
+    asked = Kernels(graph, graph.kind, nothing, nothing, nothing)
+    model = Learned(weights())
+    seconds = model.seconds(asked, CPU)
+    assert seconds.shape == (graph.num_nodes,)
+    assert (seconds[graph.is_fed] == 0).all()
+    assert (seconds[~graph.is_fed] > 0).all()
+    with pytest.raises(PackageError, match="the learned cost model knows chips of kind 'cpu-1'"):
+        model.seconds(asked, replace(CPU, kind="p100"))
+
+
+def test_weights_are_read_as_they_were_written(tmp_path):
+    path = tmp_path / "w.npz"
+    save_kernel_weights(weights(), path)
+    again = load_kernel_weights(path)
+    assert (again.vocabulary, again.target, again.name) == (weights().vocabulary, "cpu-1", "test")
+    np.testing.assert_array_equal(
+        predict_kernels(again, few_kernels()).seconds,
+        predict_kernels(weights(), few_kernels()).seconds,
+    )
+
+
+def test_other_files_are_refused(tmp_path, monkeypatch):
+    with pytest.raises(CheckpointError, match="no kernel weights 'kernels-9'"):
+        load_kernel_weights("kernels-9")
+    (tmp_path / "bad.npz").write_bytes(b"nothing")
+    with pytest.raises(CheckpointError, match="cannot be read as weights"):
+        load_kernel_weights(tmp_path / "bad.npz")
+    path = tmp_path / "w.npz"
+    save_kernel_weights(weights(), path)
+    monkeypatch.setattr("go_rl.cost.learned.kernel_weights.KERNEL_FEATURES", ("one",))
+    with pytest.raises(CheckpointError, match="learned from other features"):
+        load_kernel_weights(path)
