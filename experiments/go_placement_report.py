@@ -10,6 +10,8 @@ from go_rows import ROWS
 
 MINE = ("one", "one, nodes", "zero-shot", "fine-tuned")
 """Our own methods."""
+REFERENCES = ("one", "one, nodes")
+"""What few samples are compared with: our form learning from scratch, and GO's own form."""
 FEW = (10, 20, 50, 100)
 """Samples after which they are compared."""
 
@@ -37,13 +39,12 @@ def page(runs: list[Run], methods: tuple[str, ...], samples: int) -> str:
     methods = tuple(m for m in methods if any(r.method == m for r in runs))
     out = io.StringIO()
     hours = sum(r.seconds for r in runs) / 3600
-    seeds = 1 + max((r.seed for r in runs), default=0)
     out.write(
         f"# Device placement on GO's six families\n\nMilliseconds a step, task placement, "
         f"{samples} samples, P100-class devices by the analytical cost model, one simulator for "
-        f"all; up to {seeds} seeds, mean and standard deviation. Search {hours:.2f} hours on two "
-        "shared cores. Zero-shot and fine-tuned start from weights that were trained without the "
-        "row's family.\n\n"
+        f"all; mean and standard deviation of several seeds ({_times_run(runs, methods)}), one "
+        f"otherwise. Search {hours:.2f} hours on two shared cores. Zero-shot and fine-tuned start "
+        "from weights that were trained without the row's family.\n\n"
     )
     out.write("| row | devices | " + " | ".join(methods) + " | bound |\n")
     out.write("| --- | ---: |" + " ---: |" * (len(methods) + 1) + "\n")
@@ -61,29 +62,44 @@ def page(runs: list[Run], methods: tuple[str, ...], samples: int) -> str:
             cells = " | ".join("–" if np.isnan(r) else f"{r:.3f}" for r in ratios)
             count = sum(bool(_of(runs, row, mine)) for row in rows)
             out.write(f"| {mine} | {cells} | {count} |\n")
-    _few_samples(out, runs, rows, samples)
+    for reference in REFERENCES:
+        _few_samples(out, runs, reference, samples)
     _search_cost(out, runs, rows)
     return out.getvalue()
 
 
-def _few_samples(out: io.StringIO, runs: list[Run], rows: list[str], samples: int) -> None:
-    """What each learner has found after few samples, against *one* after all."""
+def _few_samples(out: io.StringIO, runs: list[Run], reference: str, samples: int) -> None:
+    """What each learner has found after few samples, against one of them after all."""
+    rows = [row for row in ROWS if _of(runs, row, reference)]
+    if not rows:
+        return
     out.write(
-        f"\n## Few samples\n\nStep time of the best plan after so many samples, against *one* "
-        f"after {samples}: geometric means.\n\n| samples | "
-        + " | ".join(MINE) + " |\n| ---: |" + " ---: |" * len(MINE) + "\n"
-    )  # fmt: skip
+        f"\n## Few samples, against *{reference}*\n\nStep time of the best plan after so many "
+        f"samples, against *{reference}* after {samples}: geometric means over {len(rows)} rows."
+        "\n\n| samples | " + " | ".join(MINE) + " |\n| ---: |" + " ---: |" * len(MINE) + "\n"
+    )
     for count in (*(n for n in FEW if n < samples), samples):
         cells = []
         for mine in MINE:
             logs = [
-                np.log(_after(run, count) / _mean(runs, row, "one")[0])
+                np.log(_after(run, count) / _mean(runs, row, reference)[0])
                 for row in rows
                 for run in _of(runs, row, mine)
             ]
             usable = [x for x in logs if np.isfinite(x)]
             cells.append(f"{np.exp(np.mean(usable)):.3f}" if usable else "–")
         out.write(f"| {count} | " + " | ".join(cells) + " |\n")
+
+
+def _times_run(runs: list[Run], methods: tuple[str, ...]) -> str:
+    """How often each method that draws was run on a row."""
+    found = []
+    for method in methods:
+        counts = [n for row in ROWS if (n := len(_of(runs, row, method)))]
+        if counts and max(counts) > 1:
+            least, most = min(counts), max(counts)
+            found.append(f"{method} {least}" if least == most else f"{method} {least} to {most}")
+    return ", ".join(found)
 
 
 def _after(run: Run, count: int) -> float:
