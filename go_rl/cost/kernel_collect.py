@@ -181,7 +181,11 @@ def record_of(
         seconds=outcome["seconds"],
         spread=outcome["spread"],
         repeats=outcome["calls"],
-        details={**details, "compile_seconds": round(outcome["compile_seconds"], 4)},
+        details={
+            **details,
+            "compile_seconds": round(outcome["compile_seconds"], 4),
+            "xla": outcome.get("xla", {}),
+        },
     )
 
 

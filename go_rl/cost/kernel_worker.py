@@ -15,6 +15,8 @@ from go_rl.cost.kernel_timing import time_calls
 
 Operand = tuple[tuple[int, ...], str]
 """Shape and type of an array."""
+XLA_COSTS = ("flops", "transcendentals", "bytes accessed")
+"""What is kept of XLA's cost analysis."""
 LARGEST_INDEX = 1000
 """Integers are drawn below this: rows of an embedding, say. JAX clamps what lies outside."""
 
@@ -36,8 +38,8 @@ class KernelTask:
 
 
 def measure_kernel(task: KernelTask) -> dict[str, Any]:
-    """Return ``seconds``, ``spread``, ``calls`` (see `go_rl.cost.kernel_timing.Timing`) and
-    ``compile_seconds``."""
+    """Return ``seconds``, ``spread``, ``calls`` (see `go_rl.cost.kernel_timing.Timing`),
+    ``compile_seconds``, and what XLA's own cost analysis says of the compiled program (``xla``)."""
     import time
 
     import jax
@@ -45,7 +47,7 @@ def measure_kernel(task: KernelTask) -> dict[str, Any]:
     began = time.perf_counter()
     formats = _formats((*task.weights, *task.inputs), task.layouts)
     split = len(task.weights)
-    compiled = jax.jit(
+    jitted = jax.jit(
         jax.export.deserialize(bytearray(task.program)).call,
         in_shardings=(tuple(formats[:split]), tuple(formats[split:])),
         compiler_options=dict(task.flags),
@@ -53,10 +55,12 @@ def measure_kernel(task: KernelTask) -> dict[str, Any]:
     arrays = [jax.device_put(_random(o), f) for o, f in zip(
         (*task.weights, *task.inputs), formats, strict=True)]  # fmt: skip
     operands = tuple(arrays[:split]), tuple(arrays[split:])
-    jax.block_until_ready(compiled(*operands))
+    compiled = jitted.lower(*operands).compile()
     spent = time.perf_counter() - began
     timing = time_calls(lambda: jax.block_until_ready(compiled(*operands)), task.timing)
-    return {**asdict(timing), "compile_seconds": spent}
+    said: Mapping[str, float] = compiled.cost_analysis() or {}
+    known = {name: float(said[name]) for name in XLA_COSTS if name in said}
+    return {**asdict(timing), "compile_seconds": spent, "xla": known}
 
 
 def _formats(operands: Sequence[Operand], layouts: Sequence[tuple[int, ...] | None]) -> list[Any]:

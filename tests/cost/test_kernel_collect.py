@@ -62,6 +62,7 @@ def test_every_kernel_has_a_time_and_what_it_is_made_of(folder):
         assert 0 < record.seconds < 1
         assert record.repeats >= 3
         assert record.details["model"] == "dense"
+        assert record.details["xla"]["bytes accessed"] > 0
 
 
 def test_what_is_there_is_not_measured_again(folder):
