@@ -17,6 +17,7 @@ from jaxtyping import Bool, Float64, Int, Int64
 from go_rl.core import ReadError
 from go_rl.core.errors import nearest
 from go_rl.cost.kernel_collect import KERNELS, MODEL, RECORDS
+from go_rl.cost.kernel_worker import XLA_COSTS
 from go_rl.kernels import KernelSet, join_kernels
 from go_rl.kernels.kernel_file import load_kernels, save_kernels
 from go_rl.records import AS_IT_COMES, Record, RecordStore
@@ -44,6 +45,9 @@ class KernelData:
     seconds: Float64[np.ndarray, "R"]
     spread: Float64[np.ndarray, "R"]
     """[R] relative half-width of the median's 95 % interval."""
+    xla: Float64[np.ndarray, "K 3"]
+    """[K, 3] FLOP, transcendental functions and bytes accessed of the compiled kernel, as XLA's own
+    cost analysis has them; NaN where it does not say."""
     failures: Mapping[str, int]
     """Reasons why a measurement has no time, and how often."""
 
@@ -99,8 +103,18 @@ def _rows(records: Sequence[Record], place: Mapping[str, int]) -> dict[str, Any]
         "round": np.array([r.round for r in found], np.int64),
         "seconds": np.array([r.seconds for r in found], np.float64),
         "spread": np.array([r.spread or 0.0 for r in found], np.float64),
+        "xla": _xla(found, place),
         "failures": {reason: failed.count(reason) for reason in sorted(set(failed))},
     }
+
+
+def _xla(records: Sequence[Record], place: Mapping[str, int]) -> Float64[np.ndarray, "K 3"]:
+    costs = np.full((len(place), len(XLA_COSTS)), np.nan)
+    for record in records:
+        if record.setting == AS_IT_COMES:
+            said = record.details.get("xla", {})
+            costs[place[record.workload]] = [said.get(name, np.nan) for name in XLA_COSTS]
+    return costs
 
 
 def save_kernel_data(data: KernelData, path: Path) -> None:
@@ -111,6 +125,7 @@ def save_kernel_data(data: KernelData, path: Path) -> None:
     about = {
         "version": VERSION, "data": data.name, "target": data.target, "models": list(data.models),
         "settings": list(data.settings), "failures": dict(data.failures), "rows": rows,
+        "xla": [[x if np.isfinite(x) else None for x in row] for row in data.xla.tolist()],
     }  # fmt: skip
     save_kernels(data.kernels, path, about)
 
@@ -137,7 +152,8 @@ def load_kernel_data(source: str | Path) -> KernelData:
         rows = {n: _column(about["rows"][n], n in ("seconds", "spread")) for n in ROWS}
         return KernelData(
             about["data"], about["target"], kernels, tuple(about["models"]),
-            tuple(about["settings"]), failures=about["failures"], **rows,
+            tuple(about["settings"]), xla=np.array(about["xla"], np.float64).reshape(-1, 3),
+            failures=about["failures"], **rows,
         )  # fmt: skip
     except (KeyError, TypeError, ValueError) as error:
         raise ReadError(f"{path}: damaged kernel data ({error})") from error

@@ -33,7 +33,8 @@ def folder(tmp_path):
             Record(workload=hashes[0], target="cpu-1", seconds=1.5e-3, repeats=9, round=1),
             Record(workload=hashes[0], target="cpu-1", seconds=2e-3, repeats=9,
                    setting='{"flags":{}}'),
-            Record(workload=hashes[1], target="cpu-1", seconds=3e-3, repeats=9),
+            Record(workload=hashes[1], target="cpu-1", seconds=3e-3, repeats=9,
+                   details={"xla": {"flops": 8.0, "bytes accessed": 64.0}}),
             Record(workload=hashes[1], target="gpu-1", seconds=3e-5, repeats=9),
             Record(workload=hashes[2], target="cpu-1", reason="took more than 30 s"),
         ])  # fmt: skip
@@ -47,6 +48,7 @@ def test_a_data_set_has_each_kernel_once_and_all_its_times(folder):
     assert data.settings == ("", '{"flags":{}}')
     assert sorted(data.seconds[data.plain].tolist()) == [1e-3, 3e-3]
     assert data.noise().tolist() == [pytest.approx(0.5)]
+    np.testing.assert_array_equal(sorted(data.xla.tolist()), [[8.0, np.nan, 64.0], [np.nan] * 3])
     assert data.failures == {"took more than 30 s": 1}
 
 
@@ -57,9 +59,9 @@ def test_targets_are_never_mixed(folder):
 
 
 def same(one: KernelData, two: KernelData) -> bool:
-    rows = ("kernel", "setting", "round", "seconds", "spread")
+    rows = ("kernel", "setting", "round", "seconds", "spread", "xla")
     return one.kernels.hashes == two.kernels.hashes and all(
-        np.allclose(getattr(one, name), getattr(two, name)) for name in rows
+        np.allclose(getattr(one, name), getattr(two, name), equal_nan=True) for name in rows
     )
 
 
