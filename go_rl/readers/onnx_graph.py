@@ -26,6 +26,7 @@ from go_rl.core.op_graph import OpGraph
 from go_rl.core.op_kind import OpKind
 from go_rl.readers.onnx_call import Call, Tensor, itemsize
 from go_rl.readers.onnx_costs import BYTES_ONLY, CONSTANTS, RULES
+from go_rl.readers.onnx_geometry import onnx_geometry
 from go_rl.readers.onnx_order import captured_names
 from go_rl.readers.onnx_shapes import BRANCH, DEFAULT_DOMAINS, TRIPS
 from go_rl.readers.onnx_types import element_type, static_shape
@@ -311,6 +312,7 @@ def _node(
         weight_key=(large or frozenset(weights)) or None,
         output_shape=call.result.shape,
         source=f"{call.op}({node.name or name}) at {node.doc_string}",
+        geometry=onnx_geometry(call),
     )
 
 
