@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 from go_rl.core import GraphBuilder, Node, OpKind, ReadError
 from go_rl.readers.hlo_cost import Costs, operand_shapes, passes_through
+from go_rl.readers.hlo_geometry import hlo_geometry
 from go_rl.readers.hlo_opcodes import STRUCTURE, kind_of
 from go_rl.readers.hlo_shape import Shape
 from go_rl.readers.hlo_text import Computation, Instruction
@@ -185,7 +186,7 @@ class HloWalk:
         named = self._names(frame.computation)
         cost = self.costs.of_instruction(instruction, named)
         read = [t for value in _operands(instruction, frame) for t in leaves(value)]
-        operand_shapes(instruction, named)
+        shapes = operand_shapes(instruction, named)
         kept = {t.weight: t.shape for t in read if t.weight is not None}
         kept |= self._fused_constants(instruction)
         weight_bytes = float(sum(shape.num_bytes for shape in kept.values()))
@@ -202,6 +203,7 @@ class HloWalk:
             weight_itemsize=max((shape.itemsize for shape in kept.values()), default=0.0),
             weight_key=frozenset(kept) if kept and not sliced else None,
             source=frame.prefix + instruction.source,
+            geometry=hlo_geometry(instruction, shapes),
             **_layout(instruction.shape),
         )
         number = self.builder.add_node(node)
