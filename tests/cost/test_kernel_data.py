@@ -87,3 +87,13 @@ def test_other_files_are_refused(folder):
 def test_a_split_by_model():
     train, test = by_model_split(("a", "b", "a", "c"), ("b", "c"))
     assert (train.tolist(), test.tolist()) == ([0, 2], [1, 3])
+
+
+def test_the_shipped_data_set_is_whole():
+    data = load_kernel_data("kernels-cpu-1")
+    assert data.target == "cpu-1"
+    assert data.kernels.num_kernels >= 5000
+    assert len(set(data.models)) >= 80
+    assert len(set(data.kernels.hashes)) == data.kernels.num_kernels
+    assert np.isfinite(data.seconds).all()
+    assert (data.seconds > 0).all()
