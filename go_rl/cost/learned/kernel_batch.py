@@ -11,7 +11,7 @@ from jaxtyping import Float32, Int64
 from go_rl.cost.learned.kernel_features import KernelFeatures
 
 LONGEST = 160
-"""Nodes of the largest kernel: its operators and the tensors that it reads and writes."""
+"""Nodes of a kernel in a batch: a fused one has at most 64 operators and 96 tensors beside them."""
 LENGTHS = (8, 24, 64, LONGEST)
 NODES_AT_ONCE = 16_384
 """Nodes of a batch for pricing; kernels of equal length bucket go together."""
@@ -35,8 +35,13 @@ class KernelBatch(NamedTuple):
 def batch_of(
     features: KernelFeatures, which: Int64[np.ndarray, "J"], size: int, length: int
 ) -> KernelBatch:
-    """Return some kernels as a batch of ``size`` rows of ``length`` nodes, padding last."""
-    first, last = features.first_node[which], features.first_node[which + 1]
+    """Return some kernels as a batch of ``size`` rows of ``length`` nodes, padding last.
+
+    Of a kernel with more nodes only the last are in the batch: what is left out are operands, for
+    they come first, and the features of the whole kernel count them.
+    """
+    last = features.first_node[which + 1]
+    first = np.maximum(features.first_node[which], last - length)
     at = first[:, None] + np.arange(length)
     there = at < last[:, None]
     at = np.where(there, at, 0)
@@ -49,31 +54,30 @@ def batch_of(
     real[rows] = there
     whole = np.zeros((size, features.whole.shape[1]), np.float32)
     whole[rows] = features.whole[which]
-    return KernelBatch(opcode, nodes, real, whole, _adjacent(features, which, size, length))
+    return KernelBatch(opcode, nodes, real, whole, _adjacent(features, which, first, size, length))
 
 
 def _adjacent(
-    features: KernelFeatures, which: Int64[np.ndarray, "J"], size: int, length: int
+    features: KernelFeatures,
+    which: Int64[np.ndarray, "J"],
+    first: Int64[np.ndarray, "J"],
+    size: int,
+    length: int,
 ) -> Float32[np.ndarray, "B L L"]:
     found = np.zeros((size, length, length), np.float32)
     counts = features.first_edge[which + 1] - features.first_edge[which]
     row = np.repeat(np.arange(len(which)), counts)
     start = np.repeat(features.first_edge[which] - np.cumsum(counts) + counts, counts)
     edge = start + np.arange(len(row))
-    begin = features.first_node[which][row]
-    found[row, features.receivers[edge] - begin, features.senders[edge] - begin] = 1.0
+    reader, read = features.receivers[edge] - first[row], features.senders[edge] - first[row]
+    there = read >= 0
+    found[row[there], reader[there], read[there]] = 1.0
     return found
 
 
 def lengths(features: KernelFeatures) -> Int64[np.ndarray, "K"]:
-    """Return [K] the length bucket of each kernel.
-
-    Raises:
-        ValueError: a kernel has more than `LONGEST` nodes.
-    """
-    count = np.diff(features.first_node)
-    if count.size and count.max() > LONGEST:
-        raise ValueError(f"a kernel has {count.max()} nodes; at most {LONGEST} are known")
+    """Return [K] the length bucket of each kernel; the largest for all beyond."""
+    count = np.minimum(np.diff(features.first_node), LONGEST)
     return np.array(LENGTHS)[np.searchsorted(LENGTHS, count)]
 
 

@@ -95,14 +95,20 @@ def test_batches_hold_every_kernel_once_and_its_edges():
     assert sorted(seen) == list(range(features.num_kernels))
 
 
-def test_a_kernel_of_too_many_nodes_is_refused():
-    features = few_features()
-    ends = np.array([0, *features.first_node[1:] + LONGEST])
-    long = replace(features, first_node=ends)
-    with pytest.raises(ValueError, match=r"a kernel has 16\d nodes; at most 160"):
-        lengths(long)
-    assert LENGTHS[-1] == LONGEST
-    assert batch_of(features, np.array([0]), 3, 8).opcode.shape == (3, 8)
+def test_of_a_kernel_of_too_many_nodes_the_last_are_seen():
+    """One operator reads 200 tensors; it comes last."""
+    builder = GraphBuilder("g")
+    for i in range(200):
+        builder.add_node(Node(i, "input", OpKind.INPUT, output_bytes=4.0))
+    builder.add_node(Node("all", "concatenate", OpKind.MOVEMENT, output_bytes=800.0))
+    for i in range(200):
+        builder.add_edge(i, 200, 4.0)
+    features = kernel_features(cut_kernels(builder.build(), np.arange(201))[0], ("concatenate",))
+    assert lengths(features).tolist() == [LONGEST] == [LENGTHS[-1]]
+    batch = batch_of(features, np.array([0]), 1, LONGEST)
+    assert batch.opcode[0].tolist() == [0] * (LONGEST - 1) + [1]
+    assert batch.adjacent[0, -1].sum() == LONGEST - 1
+    assert batch.adjacent[0, :-1].sum() == 0
 
 
 def test_other_formats_call_opcodes_by_other_names():
