@@ -7,6 +7,7 @@ from pathlib import Path
 from go_rl.cli.configuration import Measure
 from go_rl.cli.console import console, counting
 from go_rl.cli.exit_codes import OK
+from go_rl.cli.partition import check_folder
 from go_rl.core import ZooError
 from go_rl.core.errors import nearest
 from go_rl.zoo.models.zoo_model import ZooModel
@@ -20,8 +21,9 @@ def run_measure(config: Measure) -> int:
     from go_rl.records import RecordStore
 
     folder, measure = Path(config.folder), config.measure
-    folder.mkdir(parents=True, exist_ok=True)
+    check_folder(folder, "DIR")
     models = _models(config.models)
+    folder.mkdir(parents=True, exist_ok=True)
     total = round(measure.share * len(tile_workloads())) if measure.task == "tiles" else len(models)
     done = 0
     with counting("measuring", total) as advance:

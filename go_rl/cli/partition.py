@@ -109,12 +109,12 @@ def output_folder(chosen: str | None, graph: OpGraph) -> Path:
     return folder
 
 
-def check_folder(folder: Path) -> None:
+def check_folder(folder: Path, named: str = "--out") -> None:
     """Raise a `PlanError` where a file is in the way: better now than after the search."""
     for place in (folder, *folder.parents):
         if os.path.exists(place) and not os.path.isdir(place):
             raise PlanError(
-                f"{folder}: cannot be written ({place} is a file); --out names a folder"
+                f"{folder}: cannot be written ({place} is a file); {named} names a folder"
             )
 
 

@@ -24,6 +24,14 @@ class SamplingConfig:
     """Kernels that read and write more are left out."""
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        if self.kernels < 1:
+            raise TrainingError(f"measure: kernels must be >= 1, not {self.kernels}")
+        if not self.fusions or not all(0 <= share <= 1 for share in self.fusions):
+            raise TrainingError(f"measure: fusions must be shares in [0, 1], not {self.fusions}")
+        if not (self.most_flops > 0 and self.most_bytes > 0):
+            raise TrainingError("measure: most_flops and most_bytes must be above 0")
+
 
 @dataclass(frozen=True)
 class TimingConfig:
@@ -35,6 +43,13 @@ class TimingConfig:
     """Timed calls, unless time is up."""
     seconds: float = 0.1
     """Time after which it ends in any case, after three calls at the earliest."""
+
+    def __post_init__(self) -> None:
+        if not (self.spread >= 0 and self.least_calls >= 1 and self.seconds > 0):
+            raise TrainingError(
+                "measure: spread must be >= 0, least_calls >= 1 and seconds above 0, not "
+                f"{self.spread}, {self.least_calls} and {self.seconds}"
+            )
 
 
 @dataclass(frozen=True)
@@ -70,3 +85,5 @@ class CollectConfig:
             raise TrainingError("measure: round and core must be >= 0")
         if not self.timeout > 0:
             raise TrainingError(f"measure: timeout must be above 0, not {self.timeout}")
+        if not self.target.strip():
+            raise TrainingError("measure: target must name this machine, such as cpu-1")

@@ -19,7 +19,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from go_rl.core import GoRLError
+from go_rl.core import ReadError, RecordError
 from go_rl.core.plan import write_text
 from go_rl.core.warm_worker import WarmWorker, WorkerDied, WorkerFailed, WorkerTimeout
 from go_rl.cost.collect_config import CollectConfig, Task
@@ -38,7 +38,10 @@ WORKER = "go_rl.cost.kernel_worker:measure_kernel"
 RECORDS, KERNELS = "records.sqlite", "kernels"
 NODES, MODEL = "nodes", "model"
 DONE = "done"
+START_SECONDS = 120.0
+"""What starting a worker and its first kernel may take."""
 Report = Callable[[str], None]
+Types = tuple[jax.ShapeDtypeStruct, ...]
 
 
 def collect_kernels(
@@ -47,7 +50,9 @@ def collect_kernels(
     """Measure what is missing, and return how many measurements were made.
 
     Raises:
-        RecordError: the folder's records cannot be read or written.
+        RecordError: the folder's records cannot be read or written, or nothing can be measured on
+            this platform.
+        WorkerError: the core cannot be had.
     """
     made = 0
     environment = {"JAX_PLATFORMS": config.platform}
@@ -55,15 +60,28 @@ def collect_kernels(
         RecordStore(folder / RECORDS) as store,
         WarmWorker(WORKER, core=worker_core(config), environment=environment) as worker,
     ):
+        _check_worker(worker, config)
         for i, model in enumerate(models):
             try:
                 count = _Model(model, folder, config, store).measure(worker)
-            except GoRLError as error:
+            except ReadError as error:
                 report(f"{i + 1}/{len(models)} {model.name}: left out: {error}")
                 continue
             made += count
             report(f"{i + 1}/{len(models)} {model.name}: {count} measured")
     return made
+
+
+def _check_worker(worker: WarmWorker, config: CollectConfig) -> None:
+    """Measure a sum: what fails for every kernel must not become a record of each."""
+    one = jax.ShapeDtypeStruct((1,), jnp.float32)
+    try:
+        task = _task(lambda weights, inputs: (inputs[0] + 1.0,), (), (one,), config)
+        outcome = outcome_of(worker, task, START_SECONDS)
+    except ValueError as error:  # of jax.export: no such platform
+        outcome = _sentence(error)
+    if isinstance(outcome, str):
+        raise RecordError(f"nothing can be measured on platform {config.platform!r}: {outcome}")
 
 
 @dataclass(frozen=True)
@@ -110,7 +128,7 @@ class _Model:
         """Choose kernels and keep them; False: nothing is to be sampled, or none is new."""
         if self.config.round or self.config.task != "fusion":
             return False
-        known = {hash_ for hash_, _, _ in self.store.keys(self.config.target)}
+        known = {hash_ for hash_, _, _ in self._known}
         sampled = sample_kernels(self._program.graph, self.config.sampling, known)
         if sampled is None:
             return False
@@ -211,11 +229,17 @@ def kernel_task(stage: Stage, config: CollectConfig) -> KernelTask:
     Raises:
         ValueError: an operand is no plain array, such as a random key.
     """
-    exported = jax.export.export(jax.jit(stage.function), platforms=(config.platform,))
+    return _task(stage.function, stage.weight_types, stage.input_types, config)
+
+
+def _task(
+    function: Callable[..., Any], weights: Types, inputs: Types, config: CollectConfig
+) -> KernelTask:
+    exported = jax.export.export(jax.jit(function), platforms=(config.platform,))
     return KernelTask(
-        program=bytes(exported(stage.weight_types, stage.input_types).serialize()),
-        weights=tuple(map(_operand, stage.weight_types)),
-        inputs=tuple(map(_operand, stage.input_types)),
+        program=bytes(exported(weights, inputs).serialize()),
+        weights=tuple(map(_operand, weights)),
+        inputs=tuple(map(_operand, inputs)),
         timing=config.timing,
     )
 

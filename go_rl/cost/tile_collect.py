@@ -18,6 +18,7 @@ from go_rl.cost.kernel_collect import (
     worker_core,
 )
 from go_rl.cost.tiles import TARGET, TileWorkload, tile_configurations, tile_workloads
+from go_rl.cost.tiles.tile_stages import import_tvm
 from go_rl.records import RecordStore
 
 WORKER = "go_rl.cost.tiles.tile_measure:measure_tiles"
@@ -31,8 +32,11 @@ def collect_tiles(folder: Path, config: CollectConfig, report: Report) -> int:
     """Measure what is missing, and return how many measurements were made.
 
     Raises:
+        MissingDependencyError: TVM is not installed.
         RecordError: the folder's records cannot be read or written.
+        WorkerError: the core cannot be had.
     """
+    import_tvm()
     workloads = tile_workloads()
     by_hash = {each.program.workload: each for each in workloads}
     chosen = first_by_hash(list(by_hash), config.share)

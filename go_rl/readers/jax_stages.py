@@ -7,7 +7,7 @@ is made again where it is read: a stage takes the base weights whole and remakes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
@@ -78,30 +78,24 @@ class JaxProgram:
         """
         on = self._presence(device, replicas or {})
         home = [int(chip) for chip in device]
-        needs = {chip: self._arriving(on, chip) for chip in sorted(set().union(*on))}
+        inside = {chip: {n for n, chips in enumerate(on) if chip in chips}
+                  for chip in sorted(set().union(*on))}  # fmt: skip
+        needs = {chip: self._arriving(nodes) for chip, nodes in inside.items()}
         sent: dict[int, set[Crossing]] = {chip: set() for chip in needs}
         for crossing in set().union(*needs.values(), self._returned()):
             sent[home[crossing[0]]].add(crossing)
         stages = {
-            chip: self._stage(chip, [n for n, chips in enumerate(on) if chip in chips],
-                              needs[chip], sorted(sent[chip]))
+            chip: self._stage(chip, sorted(inside[chip]), needs[chip], sorted(sent[chip]))
             for chip in needs
-        }  # fmt: skip
+        }
         return tuple(stages[chip] for chip in self._chip_order(home, needs))
 
     def part(self, nodes: Sequence[int]) -> Stage:
         """Return one stage, of chip 0, that computes some nodes from the tensors that they read."""
         inside = set(nodes)
-        needs = dict.fromkeys(
-            crossing
-            for node in sorted(inside)
-            for value in self._flat.equations[node].inputs
-            if (crossing := self._crossing(value))
-            and (crossing[0] not in inside or self._is_input(crossing[0]))
-        )
         sent = sorted(c for c, readers in self._readers.items() if c[0] in inside
                       and not readers <= inside)  # fmt: skip
-        return self._stage(0, sorted(inside), list(needs), sent)
+        return self._stage(0, sorted(inside), self._arriving(inside), sent)
 
     @cached_property
     def _readers(self) -> dict[Crossing, set[int]]:
@@ -193,15 +187,14 @@ class JaxProgram:
             raise PlanError(f"{self.graph.name}: node {node!r} is on chip {int(np.min(device))}")
         return [{int(c), *(int(r) for r in replicas.get(n, ()))} for n, c in enumerate(device)]
 
-    def _arriving(self, on: Sequence[set[int]], chip: int) -> list[Crossing]:
-        """Tensors that a chip reads and does not make, in order of first use."""
+    def _arriving(self, inside: Set[int]) -> list[Crossing]:
+        """Tensors that some nodes read and do not make, in order of first use."""
         found: dict[Crossing, None] = {}
-        for number, equation in enumerate(self._flat.equations):
-            if chip in on[number]:
-                for value in equation.inputs:
-                    crossing = self._crossing(value)
-                    if crossing and (chip not in on[crossing[0]] or self._is_input(crossing[0])):
-                        found[crossing] = None
+        for number in sorted(inside):
+            for value in self._flat.equations[number].inputs:
+                crossing = self._crossing(value)
+                if crossing and (crossing[0] not in inside or self._is_input(crossing[0])):
+                    found[crossing] = None
         return list(found)
 
     def _returned(self) -> set[Crossing]:

@@ -195,3 +195,14 @@ def test_sizes_of_dimensions():
     for wrong in ("batch", "=8", "batch=0", "batch=-1", "batch=1.5"):
         with pytest.raises(ReadError, match="NAME=SIZE"):
             Model("m", (wrong,))
+
+
+def test_measure_names_what_is_wrong_and_writes_nothing(command, tmp_path):
+    (tmp_path / "file").write_text("x")
+    inside = command("measure", "kernels", str(tmp_path / "file"))
+    assert inside.code == 2
+    assert "DIR names a folder" in inside.err
+    unknown = command("measure", "kernels", str(tmp_path / "new"), "--models", "bert-tinny")
+    assert unknown.code == 2
+    assert "did you mean 'bert-tiny'?" in unknown.err
+    assert not (tmp_path / "new").exists()

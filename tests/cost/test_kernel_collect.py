@@ -9,7 +9,8 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from go_rl.core import TrainingError
+from go_rl.core import RecordError, TrainingError
+from go_rl.core.warm_worker import WorkerError
 from go_rl.cost.collect_config import CollectConfig, SamplingConfig, TimingConfig
 from go_rl.cost.kernel_collect import KERNELS, NODES, RECORDS, collect_kernels
 from go_rl.cost.kernel_settings import FLAG_SETTINGS, LAYOUT_SETTINGS
@@ -102,6 +103,32 @@ def test_an_operand_that_does_not_travel_is_named(tmp_path):
     reasons = [r.reason for r in measured(tmp_path) if r.reason]
     assert reasons
     assert all("an operand is of type key<" in reason for reason in reasons)
+
+
+def test_what_fails_for_every_kernel_is_an_error_and_no_record(tmp_path):
+    with pytest.raises(RecordError, match="nothing can be measured on platform 'nonsense'"):
+        collect(tmp_path, replace(QUICK, platform="nonsense"))
+    with pytest.raises(WorkerError, match="core 4096 cannot be had"):
+        collect(tmp_path, replace(QUICK, core=4096))
+    assert not (tmp_path / KERNELS).exists()
+    assert measured(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrong"),
+    [
+        (SamplingConfig, {"kernels": 0}),
+        (SamplingConfig, {"fusions": ()}),
+        (SamplingConfig, {"fusions": (0.0, 1.5)}),
+        (SamplingConfig, {"most_flops": 0.0}),
+        (TimingConfig, {"seconds": 0.0}),
+        (TimingConfig, {"least_calls": 0}),
+        (CollectConfig, {"target": " "}),
+    ],
+)
+def test_bad_parts_are_refused(kind, wrong):
+    with pytest.raises(TrainingError, match=next(iter(wrong))):
+        kind(**wrong)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from go_rl.cost.tiles.tile_loops import (
     operands_of,
     whole_number,
 )
+from go_rl.records import canonical_json
 
 if TYPE_CHECKING:
     from go_rl.core import OpGraph
@@ -159,8 +160,7 @@ class TileProgram:
     def to_json(self) -> str:
         """Return the canonical JSON: sorted keys, no spaces."""
         heavy = {"op": self.op, "sizes": self.dims}
-        document = heavy | {"epilogue": self.epilogue, "dtype": self.dtype}
-        return json.dumps(document, sort_keys=True, separators=(",", ":"))
+        return canonical_json(heavy | {"epilogue": self.epilogue, "dtype": self.dtype})
 
     @staticmethod
     def from_json(text: str) -> TileProgram:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from go_rl.cost.tiles.tile_loops import TileError, whole_number
+from go_rl.records import canonical_json
 
 FIELDS = ("cache", "reduction_outside", "register", "unroll")
 
@@ -41,8 +42,7 @@ class Tiles:
     @property
     def setting(self) -> str:
         """The canonical JSON: what tells records of one program apart."""
-        document = {name: getattr(self, name) for name in FIELDS}
-        return json.dumps(document, sort_keys=True, separators=(",", ":"))
+        return canonical_json({name: getattr(self, name) for name in FIELDS})
 
     @staticmethod
     def from_json(text: str) -> Tiles:
