@@ -54,7 +54,10 @@ def test_each_program_is_a_kernel(records):
     assert data.kernels.num_kernels == 2
     graph, owner = data.kernels.graph, data.kernels.kernel
     tall = data.programs.index(TALL)
-    assert [graph.kind[i] for i in np.flatnonzero(owner == tall)] == [OpKind.INPUT, OpKind.REDUCTION]
+    assert [graph.kind[i] for i in np.flatnonzero(owner == tall)] == [
+        OpKind.INPUT,
+        OpKind.REDUCTION,
+    ]
 
 
 def test_what_is_written_is_read(records, tmp_path):
