@@ -153,7 +153,7 @@ def fine_tune(
         samples: plans to learn from.
         task: ``order`` (scores, cut by dynamic programming) or ``placement`` (chips).
         config: how it learns.
-        options: fields of `PartitionOptions`: ``rules``, ``weights``, ``seed``.
+        options: fields of `PartitionOptions`: ``rules``, ``cost``, ``weights``, ``seed``.
 
     Raises:
         GoRLError: bad input. A problem without a solution is a plan whose status says so.
@@ -162,7 +162,7 @@ def fine_tune(
     from go_rl.policy.weights import Weights, load_weights
     from go_rl.train.fine_tune import FineTuned
 
-    allowed = ("rules", "weights", "seed")
+    allowed = ("rules", "cost", "weights", "seed")
     chosen = options_from(PartitionOptions, options, "fine_tune", allowed)
     graph = model if isinstance(model, OpGraph) else load(model, dims)
     problem = problem_for(graph, package, chosen, memory, fixed)
@@ -187,17 +187,19 @@ def problem_for(
     fixed: Mapping[NodeId, int] | None = None,
 ) -> Problem:
     """Return the priced problem that `partition` solves; arguments as there."""
-    from go_rl.cost import ProblemOptions, make_problem
+    from go_rl.cost import ProblemOptions, make_problem, named_cost
 
     options = options or PartitionOptions()
+    hardware = _package_for(graph, package, Objective(options.objective))
     chosen = ProblemOptions(
         objective=Objective(options.objective),
         rules=rule_set(options.rules),
         memory=memory,
         all_chips=options.all_chips,
         fixed=fixed_nodes(graph, fixed or {}),
+        cost_model=named_cost(options.cost, hardware),
     )
-    return make_problem(graph, _package_for(graph, package, chosen.objective), chosen)
+    return make_problem(graph, hardware, chosen)
 
 
 def check(plan: Plan | str | Path, model: OpGraph | Problem | str | Path) -> Verdict:
@@ -251,15 +253,16 @@ def problem_of(plan: Plan, graph: OpGraph) -> Problem:
     """Return the problem that a plan says it solves, rebuilt on ``graph``.
 
     Raises:
-        PlanError: the plan's package or objective is malformed.
+        PlanError: the plan's package, objective or cost model is malformed.
+        CheckpointError, RecordError: what its cost model learned or measured is not here.
     """
-    from go_rl.cost import Analytical, ProblemOptions, Profiled, make_problem
+    from go_rl.cost import ProblemOptions, make_problem, named_cost
+    from go_rl.cost.named_cost import AUTO, FORMS, WORDS, is_cost
 
-    models = {"analytical": Analytical, "profiled": Profiled}
-    if plan.cost_model not in models:
+    if plan.cost_model == AUTO or not is_cost(plan.cost_model):
         raise PlanError(
-            f"the plan's cost_model is {plan.cost_model!r}{nearest(plan.cost_model, models)} "
-            f"It must be one of {list(models)}"
+            f"the plan's cost_model is {plan.cost_model!r}{nearest(plan.cost_model, WORDS)} "
+            f"It must be one of {', '.join(FORMS[1:])}"
         )
     if plan.objective not in list(Objective):
         raise PlanError(f"the plan's objective {plan.objective!r} is unknown")
@@ -271,7 +274,7 @@ def problem_of(plan: Plan, graph: OpGraph) -> Problem:
             memory=plan.memory,
             all_chips=plan.all_chips,
             fixed=plan.fixed,
-            cost_model=models[plan.cost_model](),
+            cost_model=named_cost(plan.cost_model, hardware),
             colocation=not _without_colocation(plan, graph),
             allow_training=True,
         )

@@ -68,7 +68,7 @@ def optimize(
 
     chosen = options_from(OptimizeOptions, options, "optimize")
     graph = model if isinstance(model, OpGraph) else load(model, dims)
-    problem = step_problem(graph, package, tasks, memory, fixed)
+    problem = step_problem(graph, package, tasks, memory, fixed, chosen.cost)
     agent = _agent(chosen)
     extra: tuple[Optimizer, ...] = ()
     if chosen.finetune:
@@ -97,7 +97,7 @@ def fine_tune_step(
         model, package, tasks, memory, fixed, dims, report: as for `optimize`.
         samples: plans to learn from.
         config: how it learns.
-        options: fields of `OptimizeOptions`: ``weights``, ``seed``.
+        options: fields of `OptimizeOptions`: ``cost``, ``weights``, ``seed``.
 
     Raises:
         GoRLError: bad input. A problem without a solution is a plan whose status says so.
@@ -106,10 +106,10 @@ def fine_tune_step(
     from go_rl.policy.step_weights import StepWeights, load_step_weights
     from go_rl.train.step_learning import StepFineTuned
 
-    allowed = ("weights", "seed")
+    allowed = ("cost", "weights", "seed")
     chosen = options_from(OptimizeOptions, options, "fine_tune_step", allowed)
     graph = model if isinstance(model, OpGraph) else load(model, dims)
-    problem = step_problem(graph, package, tasks, memory, fixed)
+    problem = step_problem(graph, package, tasks, memory, fixed, chosen.cost)
     before = load_step_weights(chosen.weights)
     learner = StepFineTuned(before.agent, config or StepFineTuneConfig())
     result, agent = learn(problem, learner, samples, chosen.seed, report)
@@ -123,18 +123,20 @@ def step_problem(
     tasks: str | Sequence[str] | None = None,
     memory: bool = True,
     fixed: Mapping[NodeId, int] | None = None,
+    cost: str = "auto",
 ) -> Problem:
     """Return the priced problem that `optimize` solves; arguments as there."""
-    from go_rl.cost import ProblemOptions, make_problem
+    from go_rl.cost import ProblemOptions, make_problem, named_cost
 
     hardware = DEFAULT_STEP_PACKAGE if package is None else package
+    named = hardware if isinstance(hardware, Package) else named_package(hardware)
     chosen = ProblemOptions(
         objective=Objective.MAKESPAN,
         memory=memory,
         fixed=fixed_nodes(graph, fixed or {}),
+        cost_model=named_cost(cost, named),
         tasks=named_tasks(tasks),
     )
-    named = hardware if isinstance(hardware, Package) else named_package(hardware)
     return make_problem(graph, named, chosen)
 
 

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeVar
 
 from go_rl.core import Budget, Objective, ProblemError, SearchError, rule_set
 from go_rl.core.errors import nearest
+from go_rl.cost.named_cost import check_cost
 from go_rl.policy.names import DEFAULT_STEP_WEIGHTS, DEFAULT_WEIGHTS
 
 DEFAULT_SECONDS = 20.0
@@ -25,6 +26,9 @@ class PartitionOptions:
     """Rule set of the ring; strict: the paper's own."""
     all_chips: bool = False
     """Ring: every chip must be used."""
+    cost: str = "auto"
+    """Who prices operators: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
+    (docs/costs.md)."""
     method: str = "auto"
     """auto (a portfolio), all, or the name of one method (docs/index.md)."""
     samples: int | None = None
@@ -42,6 +46,7 @@ class PartitionOptions:
 
     def __post_init__(self) -> None:
         check_words(self.objective, self.rules)
+        check_cost(self.cost)
         check_counts(self.seed, self.finetune)
         if self.finetune and self.objective != "ring":
             raise SearchError(f"finetune: the policy works on objective ring, not {self.objective}")
@@ -57,6 +62,9 @@ class PartitionOptions:
 class OptimizeOptions:
     """What `optimize` decides, and how long; the command line's flags of the same names."""
 
+    cost: str = "auto"
+    """Who prices operators: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
+    (docs/costs.md)."""
     method: str = "auto"
     """auto (a portfolio), all, or the name of one method (docs/step.md)."""
     samples: int | None = None
@@ -72,6 +80,7 @@ class OptimizeOptions:
     """Plans to train the policy on this very graph with, before the search; 0: none."""
 
     def __post_init__(self) -> None:
+        check_cost(self.cost)
         check_counts(self.seed, self.finetune)
         self.budget  # noqa: B018 - a budget checks itself
 

@@ -127,6 +127,9 @@ class FineTune:
     """Rule set of the ring; strict: the paper's own."""
     memory: Literal["auto", "on", "off"] = "auto"
     """Must weights and live tensors fit? auto: yes, except for a profile on foreign hardware."""
+    cost: str = "auto"
+    """Who prices operators: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
+    (docs/costs.md)."""
     samples: int = 200
     """Plans to learn from."""
     weights: Annotated[str, tyro.conf.arg(metavar="NAME|FILE")] = DEFAULT_WEIGHTS
@@ -152,6 +155,9 @@ class FineTuneStep:
     """Some of placement,schedule,fusion. Default: all that make sense."""
     memory: Literal["on", "off"] = "on"
     """Must weights and live tensors fit?"""
+    cost: str = "auto"
+    """Who prices operators: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
+    (docs/costs.md)."""
     samples: int = 200
     """Plans to learn from."""
     weights: Annotated[str, tyro.conf.arg(metavar="NAME|FILE")] = DEFAULT_STEP_WEIGHTS
@@ -173,6 +179,9 @@ class Evaluate:
     """Hardware, one or more: presets with ring links, or JSON files."""
     rules: Annotated[tuple[str, ...], tyro.conf.arg(metavar="RULES ...")] = ("strict",)
     """Rule sets, one or more of default, strict, replicate, relay."""
+    cost: str = "auto"
+    """Who prices operators: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
+    (docs/costs.md)."""
     methods: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME ...")] = (
         "greedy", "random", "annealing", "policy",
     )  # fmt: skip

@@ -55,6 +55,7 @@ def _chosen(config: Evaluate) -> EvaluateConfig:
         graphs=config.graphs,
         packages=config.package,
         rules=config.rules,
+        cost=config.cost,
         memory={"auto": None, "on": True, "off": False}[config.memory],
         methods=config.methods,
         weights=config.weights,

@@ -36,6 +36,7 @@ def run_finetune(config: FineTune) -> int:
             config=config.learner,
             report=report,
             rules=config.rules,
+            cost=config.cost,
             weights=config.weights,
             seed=config.seed,
         )
@@ -57,6 +58,7 @@ def run_finetune_step(config: FineTuneStep) -> int:
             samples=config.samples,
             config=plain(StepFineTuneConfig, config.learner),
             report=report,
+            cost=config.cost,
             weights=config.weights,
             seed=config.seed,
         )

@@ -1,4 +1,5 @@
-"""Packages by name: ``ringN``, ``host`` and ``<flavour>x<N>`` such as ``p100x4``."""
+"""Packages by name: ``ringN``, ``host``, ``cpu-1`` and its relatives, and ``<flavour>x<N>`` such as
+``p100x4``."""
 
 from __future__ import annotations
 
@@ -39,6 +40,14 @@ GPU_LINKS = {
 HOST = Chip("cpu", 1e11, 16e9, 2e10, 2e-6, 2e10, is_cpu=True)
 """Two cores of a server processor."""
 
+CORE = Chip("cpu-1", 118e9, 24e9, 25e9, 6e-6, 25e9, is_cpu=True)
+"""One core of the machine that measured the kernels of ``kernels-cpu-1``, an EPYC of AMD's Zen 4:
+two 256-bit multiply-adds a cycle at 3.7 GHz, float32; its share of the memory and of its bandwidth;
+and what an empty call of XLA takes."""
+
+SHARED_MEMORY = 10e9, 1e-6
+"""Bytes/s and seconds from one core to another through shared memory: our assumptions."""
+
 
 def ring(chips: int) -> Package:
     """Return the multi-chip module with ``chips`` dies on a one-dimensional ring, int8."""
@@ -66,8 +75,30 @@ def host() -> Package:
     return Package("host", (HOST,), Links(Topology.FULL, 2e10, 0.0), None, "one CPU")
 
 
-EXAMPLES = ("ring6", "ring16", "ring36", "p100x4", "v100x4", "a100x8", "h100x8", "host")
+def cores(count: int, topology: Topology = Topology.FULL) -> Package:
+    """Return ``count`` cores of kind ``cpu-1``, joined by shared memory."""
+    joined = "on a ring" if topology is Topology.RING else "fully connected"
+    name = {Topology.RING: f"cpu-1-ring{count}"}.get(topology, f"cpu-1x{count}")
+    return Package(
+        name=name,
+        chips=(CORE,) * count,
+        links=Links(topology, *SHARED_MEMORY),
+        description=f"{count} cores of a server CPU, {joined}; shared memory at 10 GB/s, 1 us",
+    )
+
+
+def core() -> Package:
+    """Return one core as the only device: where the kernels of ``kernels-cpu-1`` were measured."""
+    links = Links(Topology.FULL, *SHARED_MEMORY)
+    return Package("cpu-1", (CORE,), links, None, "one core of a server CPU, float32")
+
+
+EXAMPLES = ("ring6", "ring16", "ring36", "p100x4", "v100x4", "a100x8", "h100x8", "host",
+            "cpu-1", "cpu-1x4", "cpu-1-ring4")  # fmt: skip
 """One instance of each family of presets, for lists and messages."""
+
+
+ONE_DEVICE = {"host": host, "cpu-1": core}
 
 
 def package(name: str | Path) -> Package:
@@ -83,13 +114,17 @@ def package(name: str | Path) -> Package:
         return gpu(match[1], _count(text, int(match[2])))
     if match := re.fullmatch(r"gpu(\d+)", text):
         return gpu("a100", _count(text, int(match[1])))
-    if text == "host":
-        return host()
+    if match := re.fullmatch(r"cpu-1(x|-ring)(\d+)", text):
+        topology = Topology.FULL if match[1] == "x" else Topology.RING
+        return cores(_count(text, int(match[2])), topology)
+    if text in ONE_DEVICE:
+        return ONE_DEVICE[text]()
     if Path(text).suffix == ".json" or Path(text).is_file():
         return Package.load(text)
     raise PackageError(
         f"unknown package {text!r}{nearest(text, EXAMPLES)} Presets: ringN (ring36), "
-        "p100xN, v100xN, a100xN, h100xN, gpuN, host; or the path of a JSON file"
+        "p100xN, v100xN, a100xN, h100xN, gpuN, host, cpu-1, cpu-1xN, cpu-1-ringN; "
+        "or the path of a JSON file"
     )
 
 

@@ -3,6 +3,7 @@
 from go_rl.cost.analytical import Analytical, Efficiency, calibrate, shipped_parameters
 from go_rl.cost.cost_model import CostModel, Kernels
 from go_rl.cost.make_problem import ProblemOptions, file_package, make_problem
+from go_rl.cost.named_cost import named_cost
 from go_rl.cost.profiled import Profiled
 
 __all__ = [
@@ -15,5 +16,6 @@ __all__ = [
     "calibrate",
     "file_package",
     "make_problem",
+    "named_cost",
     "shipped_parameters",
 ]

@@ -16,7 +16,7 @@ from importlib.resources import files
 import numpy as np
 from jaxtyping import Float64
 
-from go_rl.core import Chip, OpKind, PackageError
+from go_rl.core import Chip, OpKind, PackageError, ProblemError
 from go_rl.core.op_kind import FREE_KINDS
 from go_rl.cost.cost_model import Kernels
 
@@ -65,7 +65,16 @@ class Analytical:
     name: str = "analytical"
 
     def seconds(self, kernels: Kernels, chip: Chip) -> Float64[np.ndarray, "K"]:
-        """Return [K] seconds a step of each kernel on the chip; free kinds cost nothing."""
+        """Return [K] seconds a step of each kernel on the chip; free kinds cost nothing.
+
+        Raises:
+            ProblemError: the graph brings seconds and no FLOP.
+        """
+        if kernels.graph.seconds and not kernels.graph.has_flops:
+            raise ProblemError(
+                f"graph {kernels.graph.name!r} brings a profile of its operators' seconds and no "
+                "FLOP, which the analytical model needs; use --cost profiled"
+            )
         table = self.parameters if self.parameters is not None else shipped_parameters()
         share = table.get(chip.kind, Efficiency())
         compute = kernels.flops / (chip.peak_flops * share.of_kind()[kernels.kind])

@@ -43,3 +43,12 @@ class CostModel(Protocol):
     def seconds(self, kernels: Kernels, chip: Chip) -> Float64[np.ndarray, "K"]:
         """Return [K] seconds a step; inf marks a kernel that the chip cannot run."""
         ...
+
+
+@runtime_checkable
+class NotedCostModel(CostModel, Protocol):
+    """A cost model with something to say about its prices."""
+
+    def notes(self, kernels: Kernels, chip: Chip) -> tuple[str, ...]:
+        """Return sentences about kernels that were priced; see `Problem.notes`."""
+        ...

@@ -24,7 +24,7 @@ from go_rl.core import (
     task_names,
 )
 from go_rl.cost.analytical import Analytical
-from go_rl.cost.cost_model import CostModel, Kernels
+from go_rl.cost.cost_model import CostModel, Kernels, NotedCostModel
 from go_rl.cost.fused import FusedPrices
 from go_rl.cost.profiled import Profiled, profile_for
 
@@ -85,6 +85,7 @@ def make_problem(
     edge_bytes = _rescaled(graph.edge_bytes, graph.output_itemsize[graph.senders], package)
     kinds = tuple(chips[kind] for kind in package.kinds)
     seconds = np.stack([model.seconds(kernels, chip) for chip in kinds])
+    said = _said(model, kernels, kinds)
     makespan = options.objective is Objective.MAKESPAN
     asked = None if options.tasks is None else task_names(options.tasks)
     tasks = _tasks(asked, package) if makespan else TASKS
@@ -104,7 +105,7 @@ def make_problem(
         all_chips=options.all_chips,
         fixed=_fixed(graph, options, tasks),
         tasks=tasks,
-        notes=_notes(graph, package, model, memory, streamed),
+        notes=(*_notes(graph, package, model, memory, streamed), *said),
         dims=dict(graph.meta.get("dims", {})),
         kernels=FusedPrices(kernels, seconds, edge_bytes, model, kinds) if makespan else None,
         gap_seconds=options.gap_seconds,
@@ -195,6 +196,12 @@ def _transfers(
         return np.array(graph.transfer_seconds)
     seconds = output_bytes / package.links.bandwidth
     return np.where(output_bytes > 0, seconds + package.links.latency_seconds, 0.0)
+
+
+def _said(model: CostModel, kernels: Kernels, chips: tuple[Chip, ...]) -> tuple[str, ...]:
+    if not isinstance(model, NotedCostModel):
+        return ()
+    return tuple(dict.fromkeys(note for chip in chips for note in model.notes(kernels, chip)))
 
 
 def _notes(

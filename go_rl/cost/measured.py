@@ -37,6 +37,10 @@ class Measured:
         check_target(self.name, self.target, chip)
         return self._cache.seconds(kernels, self._look_up)
 
+    def notes(self, kernels: Kernels, chip: Chip) -> tuple[str, ...]:
+        """Return where the times come from."""
+        return (f"Operator times were measured on {self.target} ({Path(self.records).name}).",)
+
     def _look_up(self, kernels: KernelSet) -> Float64[np.ndarray, "K"]:
         with RecordStore(self.records) as store:
             records = store.find(self.target, kernels.hashes, 0)

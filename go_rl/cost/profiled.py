@@ -22,7 +22,8 @@ class Profiled:
         profiles = kernels.graph.seconds
         if not profiles:
             raise ProblemError(
-                f"graph {kernels.graph.name!r} brings no measured seconds; use the analytical model"
+                f"graph {kernels.graph.name!r} brings no measured seconds; use the analytical "
+                "model (--cost analytical)"
             )
         return np.array(profiles[profile_for(chip, tuple(profiles))], np.float64)
 

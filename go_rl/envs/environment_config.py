@@ -12,6 +12,8 @@ import numpy as np
 
 from go_rl.core import EnvironmentUseError, OpGraph, Problem
 from go_rl.core.errors import nearest
+from go_rl.cost import CostModel
+from go_rl.cost.named_cost import check_cost
 from go_rl.envs.observation import OBSERVATIONS, Observer
 from go_rl.zoo.load_model import load_model
 
@@ -40,6 +42,9 @@ class EnvironmentConfig(ABC):
     """Form of the actions, one of `actions`."""
     observation: str = "dict"
     """One of `OBSERVATIONS`."""
+    cost: str | CostModel = "auto"
+    """Who prices ``graph``: ``auto``, ``analytical``, ``profiled``, ``learned[:NAME|FILE]``,
+    ``measured:DIR``, or a cost model."""
     max_nodes: int = AS_NEEDED
     """Rows of the padded node features."""
     max_edges: int = AS_NEEDED
@@ -50,6 +55,7 @@ class EnvironmentConfig(ABC):
             raise EnvironmentUseError("give either problem= or graph= (not both, not neither)")
         check_choice("action", self.action, self.actions)
         check_choice("observation", self.observation, OBSERVATIONS)
+        check_cost(self.cost)
         for name in ("max_nodes", "max_edges"):
             if getattr(self, name) < 0:
                 raise EnvironmentUseError(f"{name} must be >= 0, not {getattr(self, name)}")

@@ -15,7 +15,7 @@ from go_rl.core import (
     package,
     rule_set,
 )
-from go_rl.cost import ProblemOptions, make_problem
+from go_rl.cost import ProblemOptions, make_problem, named_cost
 from go_rl.envs.environment_config import EnvironmentConfig, check_finite, from_arguments
 
 ACTIONS = ("node", "fix", "sample")
@@ -44,7 +44,10 @@ class PartitionConfig(EnvironmentConfig):
     def price(self, graph: OpGraph) -> Problem:
         """Return the ring problem of one graph."""
         chips = self.package if isinstance(self.package, Package) else package(self.package)
-        return make_problem(graph, chips, ProblemOptions(rules=rule_set(self.rules)))
+        options = ProblemOptions(
+            rules=rule_set(self.rules), cost_model=named_cost(self.cost, chips)
+        )
+        return make_problem(graph, chips, options)
 
     def check_problem(self, problem: Problem, first: Problem) -> None:
         """Raise an `EnvironmentUseError` for another objective."""

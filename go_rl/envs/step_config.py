@@ -16,7 +16,7 @@ from go_rl.core import (
     package,
     task_names,
 )
-from go_rl.cost import ProblemOptions, make_problem
+from go_rl.cost import ProblemOptions, make_problem, named_cost
 from go_rl.envs.environment_config import (
     EnvironmentConfig,
     check_choice,
@@ -58,10 +58,13 @@ class StepConfig(EnvironmentConfig):
 
     def price(self, graph: OpGraph) -> Problem:
         """Return the makespan problem of one graph."""
-        options = ProblemOptions(
-            objective=Objective.MAKESPAN, memory=self.memory, tasks=self.tasks or TASKS
-        )
         devices = self.package if isinstance(self.package, Package) else package(self.package)
+        options = ProblemOptions(
+            objective=Objective.MAKESPAN,
+            memory=self.memory,
+            cost_model=named_cost(self.cost, devices),
+            tasks=self.tasks or TASKS,
+        )
         return make_problem(graph, devices, options)
 
     def check_problem(self, problem: Problem, first: Problem) -> None:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 
 from go_rl.core import RULE_SETS, TASKS, TrainingError
 from go_rl.core.errors import nearest
+from go_rl.cost.named_cost import check_cost
 from go_rl.policy.config import PolicyConfig
 from go_rl.policy.names import DEFAULT_STEP_WEIGHTS
 from go_rl.zoo.split import TRAINED
@@ -139,6 +140,11 @@ class TrainConfig:
     """Packages, each as often as the others."""
     rules: tuple[str, ...] = ("strict", "strict", "strict", "default")
     """Rule sets, each as often as it is listed."""
+    validation_packages: tuple[str, ...] = ("ring16", "ring36")
+    """Packages of the validation problems, under strict rules."""
+    cost: str = "auto"
+    """Who prices operators: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
+    (docs/costs.md)."""
     max_nodes: int = 1300
     """Larger graphs of the split are left out: their updates cost too much."""
     updates: int = 600
@@ -172,11 +178,14 @@ class TrainConfig:
                 )
         if not self.packages or not self.rules:
             raise TrainingError("train: packages and rules need at least one entry each")
+        if not self.validation_packages:
+            raise TrainingError("train: validation_packages need at least one entry")
+        check_cost(self.cost)
         _check_seed(self.seed)
 
     def to_json(self) -> str:
-        """Return the configuration as JSON text."""
-        return json.dumps(asdict(self), indent=2)
+        """Return the configuration as JSON text; see `LATER`."""
+        return _text(self)
 
 
 def _check_seed(seed: int) -> None:
@@ -269,6 +278,9 @@ class StepTrainConfig:
     """Packages of the validation problems."""
     packages: tuple[str, ...] = ("p100x2", "p100x4", "p100x8")
     """Packages, each as often as the others."""
+    cost: str = "auto"
+    """Who prices operators: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
+    (docs/costs.md)."""
     tasks: tuple[tuple[str, ...], ...] = (TASKS, ("placement",), TASKS, ("placement", "schedule"))
     """Sets of tasks, each as often as it is listed."""
     max_nodes: int = 2500
@@ -316,9 +328,23 @@ class StepTrainConfig:
             raise TrainingError(
                 "train: packages, validation_packages and tasks need at least one entry each"
             )
+        check_cost(self.cost)
         _check_seed(self.seed)
         _check_tasks(self.tasks)
 
     def to_json(self) -> str:
-        """Return the configuration as JSON text."""
-        return json.dumps(asdict(self), indent=2)
+        """Return the configuration as JSON text; see `LATER`."""
+        return _text(self)
+
+
+LATER = {TrainConfig: ("validation_packages", "cost"), StepTrainConfig: ("cost",)}
+"""Fields that older runs lack: left out while they are as those runs had them, so that such runs
+go on."""
+
+
+def _text(config: TrainConfig | StepTrainConfig) -> str:
+    default, values = type(config)(), asdict(config)
+    for name in LATER[type(config)]:
+        if getattr(config, name) == getattr(default, name):
+            del values[name]
+    return json.dumps(values, indent=2)

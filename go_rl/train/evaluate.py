@@ -30,6 +30,7 @@ from go_rl.train.evaluated import (
     find_graphs,
     find_methods,
     named_problem,
+    priced_by,
 )
 from go_rl.train.run_store import (
     OK,
@@ -94,7 +95,7 @@ def evaluate(
         for package in config.packages
         for rules in config.rules
         for graph in graphs
-        for run in bench.runs(graph, ProblemName(graph.name, package, rules, _word(config.memory)))
+        for run in bench.runs(graph, _name(config, graph, package, rules))
     ]
     kept = tuple(run for run in runs if run.method != BOUND)
     return Comparison(config, tuple(chosen.make), kept, best_bounds(runs))
@@ -109,7 +110,7 @@ def number_of_runs(config: EvaluateConfig, methods: Factories | None = None) -> 
 def _checked(config: EvaluateConfig, methods: Factories | None) -> Methods:
     for package in config.packages:
         for rules in config.rules:
-            check_setting(package, rules)
+            check_setting(package, rules, config.cost)
     return find_methods(config.methods, methods or {}, config.weights)
 
 
@@ -134,8 +135,9 @@ def best_bounds(runs: list[Run]) -> dict[ProblemName, float]:
     return {name: min(bound, values.get(name, bound)) for name, bound in bounds.items()}
 
 
-def _word(memory: bool | None) -> str:
-    return {None: "auto", True: "on", False: "off"}[memory]
+def _name(config: EvaluateConfig, graph: Graph, package: str, rules: str) -> ProblemName:
+    memory = {None: "auto", True: "on", False: "off"}[config.memory]
+    return ProblemName(graph.name, package, rules, memory, priced_by(package, config.cost))
 
 
 class _Bench:
@@ -174,7 +176,8 @@ class _Bench:
 
         self._say(name, "compiling kernels (first time only)")
         compile_kernels(Objective.RING)
-        problem = named_problem(graph, name.package, name.rules, self.config.memory)
+        config = self.config
+        problem = named_problem(graph, name.package, name.rules, config.memory, config.cost)
         heuristic = _heuristic(problem)
         cold: dict[str, float | None] = {}
         for method, seed, budget in missing:

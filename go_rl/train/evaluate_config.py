@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from go_rl.core import Budget, TrainingError
+from go_rl.cost.named_cost import check_cost
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,9 @@ class EvaluateConfig:
     """Presets or JSON files, with ring links."""
     rules: tuple[str, ...] = ("strict",)
     """Rule sets."""
+    cost: str = "auto"
+    """Who prices operators: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
+    (docs/costs.md)."""
     memory: bool | None = None
     """Must weights and live tensors fit? None: unless a profile is on foreign hardware."""
     methods: tuple[str, ...] = ("greedy", "random", "annealing")
@@ -38,6 +42,7 @@ class EvaluateConfig:
         for name in ("graphs", "packages", "rules"):
             if not getattr(self, name):
                 raise TrainingError(f"evaluate: {name} needs at least one entry")
+        check_cost(self.cost)
         if self.seeds < 1:
             raise TrainingError(f"evaluate: seeds must be >= 1, not {self.seeds}")
         if not 0 <= self.bound_seconds < float("inf"):

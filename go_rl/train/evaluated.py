@@ -25,7 +25,8 @@ from go_rl.core import (
     rule_set,
 )
 from go_rl.core.errors import nearest
-from go_rl.cost import ProblemOptions, make_problem
+from go_rl.cost import ProblemOptions, make_problem, named_cost
+from go_rl.cost.named_cost import cost_identity
 from go_rl.zoo import SPLITS, zoo_entry, zoo_names
 from go_rl.zoo.load_model import ZOO_PREFIX, load_model
 
@@ -97,11 +98,12 @@ def _find(name: str) -> list[Graph]:
     return [Graph(graph, zoo_entry(graph).digest) for graph in chosen]
 
 
-def check_setting(hardware: str, rules: str) -> None:
-    """Check the names of a package and a rule set.
+def check_setting(hardware: str, rules: str, cost: str) -> None:
+    """Check the names of a package, a rule set and who prices.
 
     Raises:
         PackageError, ProblemError: unknown, or a package without a ring.
+        CheckpointError, RecordError: what the cost model learned or measured is not there.
     """
     rule_set(rules)
     topology = package(hardware).links.topology
@@ -110,12 +112,22 @@ def check_setting(hardware: str, rules: str) -> None:
             f"evaluate: package {hardware!r} has {topology} links; methods are compared on rings, "
             "such as ring36"
         )
+    priced_by(hardware, cost)
 
 
-def named_problem(graph: Graph, hardware: str, rules: str, memory: bool | None) -> Problem:
+def priced_by(hardware: str, cost: str) -> str:
+    """Return `cost_identity` on a package; it raises what that does."""
+    return cost_identity(cost, package(hardware))
+
+
+def named_problem(
+    graph: Graph, hardware: str, rules: str, memory: bool | None, cost: str
+) -> Problem:
     """Return the ring problem of these names."""
-    options = ProblemOptions(Objective.RING, rule_set(rules), memory)
-    return make_problem(graph.graph, package(hardware), options)
+    chips = package(hardware)
+    model = named_cost(cost, chips)
+    options = ProblemOptions(Objective.RING, rule_set(rules), memory, cost_model=model)
+    return make_problem(graph.graph, chips, options)
 
 
 def find_methods(

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from go_rl.core import OpGraph, TrainingError, package, rule_set
-from go_rl.cost import ProblemOptions, make_problem
+from go_rl.cost import ProblemOptions, make_problem, named_cost
 from go_rl.train.baseline import RunningBaseline
 from go_rl.train.collect import Case
 from go_rl.train.config import TrainConfig
@@ -16,9 +16,6 @@ from go_rl.zoo import zoo_entry, zoo_graph, zoo_names
 
 KEPT = 256
 """Problems whose solvers stay in memory."""
-VALIDATION_PACKAGES = ("ring16", "ring36")
-"""Packages of the validation problems, under strict rules."""
-
 DULL = 2e-3
 """Standard deviation of the rewards of a problem that teaches nothing."""
 PASSED_OVER = 0.9
@@ -51,7 +48,7 @@ class Problems:
             name = self.train[int(rng.integers(len(self.train)))]
             hardware = config.packages[int(rng.integers(len(config.packages)))]
             rules = config.rules[int(rng.integers(len(config.rules)))]
-            case = self._case(name, hardware, rules)
+            case = self._case(name, hardware, rules, config.cost)
             passed_over = rng.random() < PASSED_OVER
             if passed_over and baseline.deviation(f"{case.name}/order") < DULL:
                 continue
@@ -62,15 +59,18 @@ class Problems:
     def validation_cases(self) -> Iterator[Case]:
         """Yield the validation problems."""
         for name in self.validation:
-            for hardware in VALIDATION_PACKAGES:
-                yield self._case(name, hardware, "strict")
+            for hardware in self.config.validation_packages:
+                yield self._case(name, hardware, "strict", self.config.cost)
 
 
 def _small(split: str, max_nodes: int) -> list[str]:
     return [name for name in zoo_names(split) if zoo_entry(name).nodes <= max_nodes]
 
 
-def _case(name: str, hardware: str, rules: str) -> Case:
+def _case(name: str, hardware: str, rules: str, cost: str) -> Case:
     graph: OpGraph = zoo_graph(name)
-    options = ProblemOptions(rules=rule_set(rules), memory=False)
-    return Case(f"{name}/{hardware}/{rules}", make_problem(graph, package(hardware), options))
+    chips = package(hardware)
+    options = ProblemOptions(
+        rules=rule_set(rules), memory=False, cost_model=named_cost(cost, chips)
+    )
+    return Case(f"{name}/{hardware}/{rules}", make_problem(graph, chips, options))

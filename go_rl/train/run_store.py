@@ -34,6 +34,8 @@ class ProblemName(NamedTuple):
     rules: str
     memory: str
     """``on``, ``off`` or ``auto``, as the user asked."""
+    cost: str = "auto"
+    """Who prices; of a learned model also which weights."""
 
 
 @dataclass(frozen=True)

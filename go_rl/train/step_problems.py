@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from go_rl.core import TASKS, Objective, TrainingError, package
-from go_rl.cost import ProblemOptions, make_problem
+from go_rl.cost import ProblemOptions, make_problem, named_cost
 from go_rl.envs.step_rewards import step_rewards
 from go_rl.policy.step_agent import StepAgent
 from go_rl.policy.step_decisions import StepDecoder
@@ -57,7 +57,7 @@ class StepProblems:
             name = names[int(rng.integers(len(names)))]
             hardware = config.packages[int(rng.integers(len(config.packages)))]
             tasks = config.tasks[int(rng.integers(len(config.tasks)))]
-            return self.decoder(name, hardware, tasks)
+            return self.decoder(name, hardware, tasks, config.cost)
 
         return [one() for _ in range(config.graphs)]
 
@@ -86,7 +86,7 @@ class StepProblems:
         for name in self.validation:
             for hardware in self.config.validation_packages:
                 for tasks in dict.fromkeys(self.config.tasks):
-                    decoder = self.decoder(name, hardware, tasks)
+                    decoder = self.decoder(name, hardware, tasks, self.config.cost)
                     noise = np.ones(VALIDATION_SAMPLES, np.float32)
                     priced = draw_steps(agent, decoder, noise, VALIDATION_SEED)
                     reward = step_rewards(decoder.workspace, priced)
@@ -94,10 +94,14 @@ class StepProblems:
         return float(np.mean(scores))
 
 
-def step_problem_decoder(name: str, hardware: str, tasks: tuple[str, ...]) -> StepDecoder:
+def step_problem_decoder(
+    name: str, hardware: str, tasks: tuple[str, ...], cost: str = "auto"
+) -> StepDecoder:
     """Return a problem with its units."""
-    options = ProblemOptions(objective=Objective.MAKESPAN, tasks=tasks)
-    problem = make_problem(zoo_graph(name), package(hardware), options)
+    devices = package(hardware)
+    model = named_cost(cost, devices)
+    options = ProblemOptions(objective=Objective.MAKESPAN, tasks=tasks, cost_model=model)
+    problem = make_problem(zoo_graph(name), devices, options)
     return StepDecoder(StepWorkspace(problem))
 
 

@@ -56,7 +56,8 @@ def taught_agent(
     path = folder / TAUGHT_FILE
     if path.exists():
         return load_step_weights(path).agent
-    lessons = searched(agent, problems.taught(), config.searches, folder / SEARCHES, report)
+    keys, kept = problems.taught(), folder / SEARCHES
+    lessons = searched(agent, keys, config.searches, kept, report, config.cost)
     agent = taught(agent, lessons, config, report)
     save_step_weights(StepWeights(agent, "taught", {"searches": len(lessons)}), path)
     return agent
@@ -75,7 +76,12 @@ def taught(
 
 
 def searched(
-    agent: StepAgent, keys: list[ProblemKey], config: SearchConfig, folder: Path, report: Report
+    agent: StepAgent,
+    keys: list[ProblemKey],
+    config: SearchConfig,
+    folder: Path,
+    report: Report,
+    cost: str = "auto",
 ) -> Lessons:
     """Return the lesson of every problem that has something to decide and is not too large.
 
@@ -83,7 +89,7 @@ def searched(
     """
     found: dict[str, tuple[ProblemKey, Experience]] = {}
     for i, key in enumerate(keys):
-        decoder = step_problem_decoder(*key)
+        decoder = step_problem_decoder(*key, cost)
         if not 0 < decoder.units.num_units <= MOST_UNITS:
             continue
         path = folder / f"{key[0]}--{key[1]}--{'+'.join(key[2])}.npz"

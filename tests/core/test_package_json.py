@@ -130,9 +130,9 @@ def test_presets_by_name(name, called, chips, topology):
     assert (preset.name, preset.num_chips, preset.links.topology) == (called, chips, topology)
 
 
-def test_only_the_host_is_a_cpu():
+def test_only_hosts_and_cores_are_cpus():
     assert [package(name).num_accelerators == 0 for name in EXAMPLES] == [
-        name == "host" for name in EXAMPLES
+        name == "host" or name.startswith("cpu-1") for name in EXAMPLES
     ]
 
 

@@ -99,8 +99,13 @@ def test_a_profile_is_used_where_there_are_no_flops():
 
 def test_the_user_may_choose_the_model_and_the_memory():
     options = ProblemOptions(cost_model=Analytical(), memory=False)
-    problem = make_problem(graph(profile=True), package("ring4"), options)
+    with pytest.raises(ProblemError, match="and no FLOP, which the analytical model needs"):
+        make_problem(graph(profile=True), package("ring4"), options)
+    both = replace(graph(profile=True), flops=np.ones(3))
+    problem = make_problem(both, package("ring4"), options)
     assert (problem.cost_model, problem.memory) == ("analytical", False)
+    profiled = ProblemOptions(cost_model=Profiled())
+    assert make_problem(both, package("ring4"), profiled).cost_model == "profiled"
     assert make_problem(graph(), package("ring4")).memory
     checked = make_problem(graph(profile=True), package("ring4"), ProblemOptions(memory=True))
     assert checked.memory

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float64
 
 from go_rl.core import Chip
-from go_rl.cost.by_kernel import KernelCache, check_target
+from go_rl.cost.by_kernel import KernelCache, check_shapes, check_target
 from go_rl.cost.cost_model import Kernels
 from go_rl.cost.learned.kernel_features import KernelFeatures, kernel_features
 from go_rl.cost.learned.kernel_training import LARGEST_DEVIATION, LEAST_DEVIATION
@@ -64,12 +64,40 @@ class Learned:
     weights: KernelWeights
     name: str = "learned"
     _cache: KernelCache = field(default_factory=KernelCache, repr=False)
+    _unfamiliar: set[str] = field(default_factory=set, repr=False)
+    """Hashes of kernels unlike the training data."""
 
     def seconds(self, kernels: Kernels, chip: Chip) -> Float64[np.ndarray, "K"]:
         """Return [K] predicted seconds.
 
         Raises:
             PackageError: the chip is of another kind than the kernels that were measured.
+            ProblemError: the graph's operators have no shapes.
         """
         check_target(self.name, self.weights.target, chip)
-        return self._cache.seconds(kernels, lambda new: predict_kernels(self.weights, new).seconds)
+        check_shapes(self.name, kernels.graph)
+        return self._cache.seconds(kernels, self._predict)
+
+    def notes(self, kernels: Kernels, chip: Chip) -> tuple[str, ...]:
+        """Return who predicted, and how many of these kernels are unlike the training data."""
+        said = f"Operator times are predicted by {self.name}, which learned on {chip.kind}."
+        priced = [hash_ for hash_ in self._cache.hashes(kernels) if hash_ is not None]
+        strange = sum(hash_ in self._unfamiliar for hash_ in priced)
+        if not strange:
+            return (said,)
+        unseen = self._unseen(kernels)
+        why = f" (operators never seen: {', '.join(unseen)})" if unseen else ""
+        return said, (
+            f"{strange:,} of {len(priced):,} operators are unlike all that {self.name} learned "
+            f"from{why}; their times are guesses."
+        )
+
+    def _predict(self, new: KernelSet) -> Float64[np.ndarray, "K"]:
+        found = predict_kernels(self.weights, new)
+        self._unfamiliar.update(h for h, f in zip(new.hashes, found.unfamiliar, strict=True) if f)
+        return found.seconds
+
+    def _unseen(self, kernels: Kernels) -> list[str]:
+        graph = kernels.graph
+        named = {opcode(graph.op_type[i]) for i in np.flatnonzero(~graph.is_fed).tolist()}
+        return sorted(named - set(self.weights.vocabulary))
