@@ -35,20 +35,24 @@ class SamplingConfig:
 
 @dataclass(frozen=True)
 class TimingConfig:
-    """When a measurement is good enough."""
+    """When a measurement is good enough; see `go_rl.cost.kernel_timing`."""
 
-    spread: float = 0.01
-    """Relative half-width of the median's 95 % interval at which it ends."""
-    least_calls: int = 10
-    """Timed calls, unless time is up."""
-    seconds: float = 0.1
-    """Time after which it ends in any case, after three calls at the earliest."""
+    seconds: float = 0.05
+    """To be spent in the calls."""
+    least_calls: int = 8
+    """However slow."""
+    most_calls: int = 1000
+    """However fast."""
+    pace_seconds: float = 10.0
+    """Spent on finding the core's full pace, once for each folder and target."""
 
     def __post_init__(self) -> None:
-        if not (self.spread >= 0 and self.least_calls >= 1 and self.seconds > 0):
+        if not self.pace_seconds > 0:
+            raise TrainingError(f"measure: pace_seconds must be above 0, not {self.pace_seconds}")
+        if not (self.seconds > 0 and 1 <= self.least_calls <= self.most_calls):
             raise TrainingError(
-                "measure: spread must be >= 0, least_calls >= 1 and seconds above 0, not "
-                f"{self.spread}, {self.least_calls} and {self.seconds}"
+                "measure: seconds must be above 0, least_calls >= 1 and most_calls no fewer, not "
+                f"{self.seconds}, {self.least_calls} and {self.most_calls}"
             )
 
 

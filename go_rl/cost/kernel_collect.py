@@ -1,7 +1,8 @@
 """Measuring the kernels of many models on this machine, one by one, each compiled alone by XLA.
 
 Everything lies in one folder: ``records.sqlite`` holds the times (`go_rl.records`),
-``kernels/<model>.npz`` what was measured, ``done`` a mark for each model that is complete. What is
+``kernels/<model>.npz`` what was measured, ``done`` a mark for each model that is complete,
+``pace-<target>.json`` what `go_rl.cost.pace.full_pace` found when it was first asked. What is
 there is not measured again, so a run that was cut off goes on where it stopped. Compilation and
 timing happen in a worker process on a core of its own; a kernel that crashes it or takes too long
 leaves a record with the reason.
@@ -9,6 +10,7 @@ leaves a record with the reason.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +27,7 @@ from go_rl.core.warm_worker import WarmWorker, WorkerDied, WorkerFailed, WorkerT
 from go_rl.cost.collect_config import CollectConfig, Task
 from go_rl.cost.kernel_sampling import sample_kernels
 from go_rl.cost.kernel_settings import flag_settings, layout_settings, with_setting
-from go_rl.cost.kernel_worker import KernelTask, Operand
+from go_rl.cost.kernel_worker import MEMORY, KernelTask, Operand
 from go_rl.kernels import KernelSet
 from go_rl.kernels.kernel_file import load_kernels, save_kernels
 from go_rl.readers.jax_inline import JaxOptions
@@ -35,6 +37,7 @@ from go_rl.zoo.freeze import UNROLL_LIMIT
 from go_rl.zoo.models.zoo_model import ZooModel
 
 WORKER = "go_rl.cost.kernel_worker:measure_kernel"
+PACE_WORKER, FULL_PACE = "go_rl.cost.pace:full_pace", "full_pace_seconds"
 RECORDS, KERNELS = "records.sqlite", "kernels"
 NODES, MODEL = "nodes", "model"
 DONE = "done"
@@ -55,15 +58,17 @@ def collect_kernels(
         WorkerError: the core cannot be had.
     """
     made = 0
-    environment = {"JAX_PLATFORMS": config.platform}
     with (
         RecordStore(folder / RECORDS) as store,
-        WarmWorker(WORKER, core=worker_core(config), environment=environment) as worker,
+        WarmWorker(
+            WORKER, core=worker_core(config), environment=worker_environment(config)
+        ) as worker,
     ):
-        _check_worker(worker, config)
+        full_pace = folder_pace(folder, config)
+        _check_worker(worker, config, full_pace)
         for i, model in enumerate(models):
             try:
-                count = _Model(model, folder, config, store).measure(worker)
+                count = _Model(model, folder, config, store, full_pace).measure(worker)
             except ReadError as error:
                 report(f"{i + 1}/{len(models)} {model.name}: left out: {error}")
                 continue
@@ -72,11 +77,32 @@ def collect_kernels(
     return made
 
 
-def _check_worker(worker: WarmWorker, config: CollectConfig) -> None:
+def folder_pace(folder: Path, config: CollectConfig) -> float:
+    """Return the full pace of the core, as all measurements in a folder on one target know it.
+
+    Raises:
+        RecordError: the file that keeps it is damaged.
+        WorkerError: the core cannot be had.
+    """
+    path = folder / f"pace-{config.target}.json"
+    if path.exists():
+        try:
+            return float(json.loads(path.read_text())[FULL_PACE])
+        except (ValueError, KeyError, TypeError) as error:
+            raise RecordError(f"{path}: must hold a number {FULL_PACE!r} ({error})") from error
+    with WarmWorker(PACE_WORKER, core=worker_core(config)) as worker:
+        found = float(worker.call(config.timing.pace_seconds, START_SECONDS))
+    folder.mkdir(parents=True, exist_ok=True)
+    write_text(path, json.dumps({FULL_PACE: found}) + "\n")
+    return found
+
+
+def _check_worker(worker: WarmWorker, config: CollectConfig, full_pace: float) -> None:
     """Measure a sum: what fails for every kernel must not become a record of each."""
     one = jax.ShapeDtypeStruct((1,), jnp.float32)
+    stage = (lambda weights, inputs: (inputs[0] + 1.0,)), (), (one,)
     try:
-        task = _task(lambda weights, inputs: (inputs[0] + 1.0,), (), (one,), config)
+        task = _task(*stage, config, full_pace)
         outcome = outcome_of(worker, task, START_SECONDS)
     except ValueError as error:  # of jax.export: no such platform
         outcome = _sentence(error)
@@ -92,6 +118,7 @@ class _Model:
     folder: Path
     config: CollectConfig
     store: RecordStore
+    full_pace: float
 
     def measure(self, worker: WarmWorker) -> int:
         """Measure what is missing."""
@@ -157,7 +184,7 @@ class _Model:
         if self.config.task == "fusion" and (hash_, "", self.config.round) in done:
             return
         try:
-            task = kernel_task(self._program.part(nodes), self.config)
+            task = kernel_task(self._program.part(nodes), self.config, self.full_pace)
         except Exception as error:  # whatever JAX cannot export
             yield "", f"cannot be exported: {_sentence(error)}"
             return
@@ -202,6 +229,7 @@ def record_of(
         details={
             **details,
             "compile_seconds": round(outcome["compile_seconds"], 4),
+            "slowed": round(outcome["slowed"], 3),
             "xla": outcome.get("xla", {}),
         },
     )
@@ -223,23 +251,28 @@ def outcome_of(worker: WarmWorker, task: Any, timeout: float) -> dict[str, Any] 
         return _sentence(error)
 
 
-def kernel_task(stage: Stage, config: CollectConfig) -> KernelTask:
+def kernel_task(stage: Stage, config: CollectConfig, full_pace: float) -> KernelTask:
     """Return a stage as it travels to a worker.
 
     Raises:
         ValueError: an operand is no plain array, such as a random key.
     """
-    return _task(stage.function, stage.weight_types, stage.input_types, config)
+    return _task(stage.function, stage.weight_types, stage.input_types, config, full_pace)
 
 
 def _task(
-    function: Callable[..., Any], weights: Types, inputs: Types, config: CollectConfig
+    function: Callable[..., Any],
+    weights: Types,
+    inputs: Types,
+    config: CollectConfig,
+    full_pace: float,
 ) -> KernelTask:
     exported = jax.export.export(jax.jit(function), platforms=(config.platform,))
     return KernelTask(
         program=bytes(exported(weights, inputs).serialize()),
         weights=tuple(map(_operand, weights)),
         inputs=tuple(map(_operand, inputs)),
+        full_pace=full_pace,
         timing=config.timing,
     )
 
@@ -253,6 +286,11 @@ def _operand(array: jax.ShapeDtypeStruct) -> Operand:
 def _sentence(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {lines[0][:300]}" if lines else type(error).__name__
+
+
+def worker_environment(config: CollectConfig) -> dict[str, str]:
+    """Return the variables that a worker's process is started with."""
+    return {"JAX_PLATFORMS": config.platform, **MEMORY}
 
 
 def worker_core(config: CollectConfig) -> int | None:

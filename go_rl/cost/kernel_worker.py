@@ -12,6 +12,7 @@ from typing import Any
 
 from go_rl.cost.collect_config import TimingConfig
 from go_rl.cost.kernel_timing import time_calls
+from go_rl.cost.pace import Pace
 
 Operand = tuple[tuple[int, ...], str]
 """Shape and type of an array."""
@@ -19,6 +20,16 @@ XLA_COSTS = ("flops", "transcendentals", "bytes accessed")
 """What is kept of XLA's cost analysis."""
 LARGEST_INDEX = 1000
 """Integers are drawn below this: rows of an embedding, say. JAX clamps what lies outside."""
+
+
+MEMORY: Mapping[str, str] = {
+    "MALLOC_ARENA_MAX": "1",
+    "MALLOC_MMAP_MAX_": "0",
+    "MALLOC_TOP_PAD_": str(64 << 20),
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 40),
+}
+"""For glibc: the process keeps memory that it has freed. Else each call with a large result gets
+fresh pages, whose first touch takes longer than the kernel, or not, by what ran before."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +40,8 @@ class KernelTask:
     """Serialised `jax.export.Exported` of a function of two tuples of arrays."""
     weights: tuple[Operand, ...]
     inputs: tuple[Operand, ...]
+    full_pace: float
+    """See `go_rl.cost.pace.Pace`."""
     flags: Mapping[str, Any] = field(default_factory=dict)
     """XLA options of this compilation alone."""
     layouts: tuple[tuple[int, ...] | None, ...] = ()
@@ -38,8 +51,9 @@ class KernelTask:
 
 
 def measure_kernel(task: KernelTask) -> dict[str, Any]:
-    """Return ``seconds``, ``spread``, ``calls`` (see `go_rl.cost.kernel_timing.Timing`),
-    ``compile_seconds``, and what XLA's own cost analysis says of the compiled program (``xla``)."""
+    """Return ``seconds``, ``spread``, ``calls``, ``slowed`` (see
+    `go_rl.cost.kernel_timing.Timing`), ``compile_seconds``, and what XLA's own cost analysis says
+    of the compiled program (``xla``)."""
     import time
 
     import jax
@@ -57,7 +71,9 @@ def measure_kernel(task: KernelTask) -> dict[str, Any]:
     operands = tuple(arrays[:split]), tuple(arrays[split:])
     compiled = jitted.lower(*operands).compile()
     spent = time.perf_counter() - began
-    timing = time_calls(lambda: jax.block_until_ready(compiled(*operands)), task.timing)
+    timing = time_calls(
+        lambda: jax.block_until_ready(compiled(*operands)), task.timing, Pace(task.full_pace)
+    )
     said: Mapping[str, float] = compiled.cost_analysis() or {}
     known = {name: float(said[name]) for name in XLA_COSTS if name in said}
     return {**asdict(timing), "compile_seconds": spent, "xla": known}

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,11 @@ from go_rl.cost.kernel_collect import (
     RECORDS,
     Report,
     first_by_hash,
+    folder_pace,
     outcome_of,
     record_of,
     worker_core,
+    worker_environment,
 )
 from go_rl.cost.tiles import TARGET, TileWorkload, tile_configurations, tile_workloads
 from go_rl.cost.tiles.tile_stages import import_tvm
@@ -24,8 +27,6 @@ from go_rl.records import RecordStore
 WORKER = "go_rl.cost.tiles.tile_measure:measure_tiles"
 CONFIGURATIONS = 20
 """Tile configurations of each program."""
-SAMPLES = 10
-"""Of each measurement."""
 
 
 def collect_tiles(folder: Path, config: CollectConfig, report: Report) -> int:
@@ -43,9 +44,9 @@ def collect_tiles(folder: Path, config: CollectConfig, report: Report) -> int:
     made = 0
     with (
         RecordStore(folder / RECORDS) as store,
-        WarmWorker(WORKER, core=worker_core(config)) as worker,
+        WarmWorker(WORKER, worker_core(config), worker_environment(config)) as worker,
     ):
-        done = store.keys(config.target)
+        done, full_pace = store.keys(config.target), folder_pace(folder, config)
         for i, hash_ in enumerate(chosen):
             workload = by_hash[hash_]
             for tiles in tile_configurations(workload.program, CONFIGURATIONS, seed=0):
@@ -53,9 +54,9 @@ def collect_tiles(folder: Path, config: CollectConfig, report: Report) -> int:
                     continue
                 payload = {
                     "program": workload.program.to_json(), "tiles": tiles.setting,
-                    "least_seconds": config.timing.seconds, "repeats": SAMPLES,
+                    "timing": asdict(config.timing), "full_pace": full_pace,
                 }  # fmt: skip
-                outcome = _renamed(outcome_of(worker, payload, config.timeout))
+                outcome = outcome_of(worker, payload, config.timeout)
                 key = (hash_, tiles.setting)
                 store.add([record_of(key, config, outcome, _details(workload))])
                 made += 1
@@ -67,13 +68,4 @@ def _details(workload: TileWorkload) -> dict[str, Any]:
     return {
         MODEL: workload.model, "family": workload.family, "codegen": TARGET,
         "program": workload.program.to_json(),
-    }  # fmt: skip
-
-
-def _renamed(outcome: dict[str, Any] | str) -> dict[str, Any] | str:
-    if isinstance(outcome, str):
-        return outcome
-    return {
-        "seconds": outcome["seconds"], "spread": outcome["spread"], "calls": outcome["repeats"],
-        "compile_seconds": outcome["build_seconds"],
     }  # fmt: skip

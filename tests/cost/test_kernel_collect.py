@@ -22,7 +22,7 @@ QUICK = CollectConfig(
     core=None,
     least_seconds=0.0,
     sampling=SamplingConfig(kernels=4),
-    timing=TimingConfig(least_calls=3, seconds=1e-3),
+    timing=TimingConfig(least_calls=3, seconds=1e-3, pace_seconds=0.01),
 )
 
 

@@ -1,55 +1,105 @@
-"""When a measurement ends, and how well its median is known."""
+"""When a measurement ends, how the core's pace enters it, and how well its decile is known."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
-from go_rl.cost import kernel_timing
+from go_rl.core import TrainingError
+from go_rl.cost import kernel_timing, pace
 from go_rl.cost.collect_config import TimingConfig
-from go_rl.cost.kernel_timing import median_spread, time_calls
+from go_rl.cost.kernel_timing import interval_ranks, lower_decile, time_calls
+from go_rl.cost.pace import Pace, full_pace
+
+WORK = 1e-5
+"""Seconds of the fixed work at full pace."""
 
 
-def clocked(monkeypatch, seconds):
-    """Calls take these seconds, the first of which is the warm-up's; then the last for ever."""
-    now, left = [0.0], list(seconds)
+class Clock:
+    """Calls take these seconds, the first of which is the warm-up's; then the last for ever. The
+    core is slowed by each call's factor, too."""
 
-    def call():
-        now[0] += left.pop(0) if len(left) > 1 else left[0]
+    def __init__(self, monkeypatch, seconds, slowed=(1.0,)):
+        self.now, self.left, self.slowed = 0.0, list(seconds), list(slowed)
+        monkeypatch.setattr(kernel_timing.time, "perf_counter", lambda: self.now)
+        self.pace = Pace(WORK, self.work)
 
-    monkeypatch.setattr(kernel_timing.time, "perf_counter", lambda: now[0])
-    return call
+    def call(self):
+        if len(self.slowed) > 1:
+            self.slowed.pop(0)
+        self.now += (self.left.pop(0) if len(self.left) > 1 else self.left[0]) * self.slowed[0]
+
+    def work(self):
+        self.now += WORK * self.slowed[0]
 
 
 def test_the_warm_up_does_not_count(monkeypatch):
-    call = clocked(monkeypatch, [100.0, 1e-3])
-    timing = time_calls(call, TimingConfig(least_calls=10))
+    clock = Clock(monkeypatch, [100.0, 1e-3])
+    timing = time_calls(clock.call, TimingConfig(seconds=0.0095), clock.pace)
     assert (timing.seconds, timing.calls) == (pytest.approx(1e-3), 10)
     assert timing.spread == pytest.approx(0.0, abs=1e-9)
+    assert timing.slowed == pytest.approx(1.0)
 
 
-def test_a_slow_call_is_timed_three_times(monkeypatch):
-    timing = time_calls(clocked(monkeypatch, [5.0, 5.0, 6.0, 7.0]), TimingConfig(seconds=0.1))
-    assert (timing.seconds, timing.calls) == (6.0, 3)
-    assert timing.spread == pytest.approx(1 / 6)
+def test_slow_calls_are_timed_some_times_and_fast_ones_not_for_ever(monkeypatch):
+    slow = Clock(monkeypatch, [5.0, 7.0, 6.0, 5.0])
+    config = TimingConfig(seconds=0.1, least_calls=3, most_calls=50)
+    timing = time_calls(slow.call, config, slow.pace)
+    assert (timing.seconds, timing.calls) == (pytest.approx(5.0), 3)
+    assert timing.spread == pytest.approx((7 - 5) / 2 / 5)
+    fast = Clock(monkeypatch, [1e-6])
+    assert time_calls(fast.call, config, fast.pace).calls == 50
 
 
-def test_it_goes_on_until_the_median_is_known(monkeypatch):
-    """Alternately 1 and 2 ms for 24 calls, then 1 ms."""
-    noisy = [1e-3, *[1e-3, 2e-3] * 12, 1e-3]
-    timing = time_calls(clocked(monkeypatch, noisy), TimingConfig(least_calls=10, seconds=9.0))
-    assert timing.calls > 24
-    assert timing.spread <= 0.01
+def test_a_slowed_core_does_not_change_the_time(monkeypatch):
+    """Every call takes 1 ms at full pace, and up to twice as long."""
+    clock = Clock(monkeypatch, [1e-3], [1.0, 1.0, 2.0, 2.0, 2.0, 2.0, 2.0])
+    timing = time_calls(clock.call, TimingConfig(seconds=1.0, least_calls=8), clock.pace)
     assert timing.seconds == pytest.approx(1e-3)
+    assert timing.slowed == pytest.approx(2.0)
 
 
-def test_the_interval_holds_the_true_median_as_often_as_it_says():
-    """Of exponential times with median 1; the bounds are those of 2,000 repetitions."""
-    rng, inside = np.random.default_rng(0), 0
-    for _ in range(2000):
-        times = rng.exponential(1 / np.log(2), 50)
-        half = median_spread(times) * np.median(times)
-        low, high = np.sort(times)[[18, 32]]
-        assert half == pytest.approx((high - low) / 2)
-        inside += low <= 1.0 <= high
-    assert 0.95 <= inside / 2000 <= 0.99
+def test_the_work_is_done_once_before_it_is_timed():
+    done = []
+    Pace(1.0, lambda: done.append(0))()
+    assert len(done) == 2
+
+
+def test_the_full_pace_is_that_of_the_rare_undisturbed_moments(monkeypatch):
+    """Of 1,000 times, ten of 5 microseconds and the rest of 9."""
+    now, seen = [0.0], [9e-6] * 990 + [5e-6] * 10
+
+    def look() -> float:
+        now[0] += 1.0
+        return seen.pop()
+
+    monkeypatch.setattr(pace.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(pace, "Pace", lambda full: look)
+    assert full_pace(1000.0) == pytest.approx(5e-6)
+    assert seen == []
+
+
+def test_the_decile_is_the_tenth_of_a_hundred():
+    times = np.random.default_rng(0).permutation(np.arange(1.0, 101.0))
+    decile, spread = lower_decile(times)
+    low, high = interval_ranks(100)
+    assert (decile, low, high) == (10.0, 4, 16)
+    assert spread == pytest.approx((17 - 5) / 2 / 10)
+
+
+@pytest.mark.parametrize("count", [20, 50, 200, 999])
+def test_the_interval_holds_the_decile_in_95_of_100_cases(count):
+    """As many of ``count`` values lie below the decile as a binomial draw says; the interval holds
+    it when these are more than ``low`` and at most ``high``."""
+    low, high = interval_ranks(count)
+    inside = binom.cdf(high, count, 0.1) - (binom.cdf(low, count, 0.1) if low else 0.0)
+    assert 0.95 <= inside <= 0.99
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"seconds": 0.0}, {"least_calls": 0}, {"least_calls": 9, "most_calls": 8}]
+)
+def test_senseless_configurations_are_refused(wrong):
+    with pytest.raises(TrainingError, match=r"^measure: seconds must be above 0, least_calls"):
+        TimingConfig(**wrong)

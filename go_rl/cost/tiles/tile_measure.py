@@ -7,14 +7,17 @@ dictionary out, so that a worker process can be asked for it; isolation is the c
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from math import ceil, comb, isfinite
+from collections.abc import Callable
+from dataclasses import asdict
+from math import ceil
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float32
 
+from go_rl.cost.collect_config import TimingConfig
+from go_rl.cost.kernel_timing import time_samples
+from go_rl.cost.pace import Pace
 from go_rl.cost.tiles.tile_loops import TileError
 from go_rl.cost.tiles.tile_program import TileProgram
 from go_rl.cost.tiles.tile_schedule import build
@@ -22,21 +25,9 @@ from go_rl.cost.tiles.tile_sizes import Tiles
 from go_rl.cost.tiles.tile_stages import import_tvm
 from go_rl.cost.tiles.tiled_program import TiledProgram
 
-SLOW_SECONDS = 0.3
-"""A run this long is repeated once only: nothing short can disturb it much."""
-PAYLOAD = ("program", "tiles", "least_seconds", "repeats")
-
-
-@dataclass(frozen=True)
-class Timing:
-    """What repeats of one kernel say."""
-
-    seconds: float
-    """Median."""
-    spread: float
-    """Half the width of the 95 % interval of the median, relative to it; see `time_runs`."""
-    repeats: int
-    """Samples."""
+SAMPLE_SECONDS = 1e-3
+"""A sample is the mean of so many runs that it takes about this long."""
+PAYLOAD = ("program", "tiles", "timing", "full_pace")
 
 
 def measure_tiles(payload: dict[str, Any]) -> dict[str, Any]:
@@ -44,12 +35,13 @@ def measure_tiles(payload: dict[str, Any]) -> dict[str, Any]:
 
     Args:
         payload: ``program`` and ``tiles``: their JSON (``TileProgram.to_json``,
-            ``Tiles.setting``); ``least_seconds``: time to spend in the kernel at least;
-            ``repeats``: samples to spread that time over.
+            ``Tiles.setting``); ``timing``: the fields of `go_rl.cost.collect_config.TimingConfig`;
+            ``full_pace``: see `go_rl.cost.pace.Pace`.
 
     Returns:
-        ``seconds``, ``spread`` and ``repeats`` as in `Timing`, and ``build_seconds``: scheduling
-        and compiling.
+        ``seconds``, ``spread``, ``calls`` and ``slowed`` as in `go_rl.cost.kernel_timing.Timing`, a
+        call being a sample of about `SAMPLE_SECONDS`, and ``compile_seconds``: scheduling and
+        compiling.
 
     Raises:
         TileError: the payload is malformed, or the tiles do not fit the program.
@@ -63,15 +55,13 @@ def measure_tiles(payload: dict[str, Any]) -> dict[str, Any]:
     tiled = TiledProgram(program, Tiles.from_json(payload["tiles"]))
     start = time.perf_counter()
     kernel = build(tiled)
-    build_seconds = time.perf_counter() - start
-    runs = _runner(kernel, program)
-    timing = time_runs(runs, float(payload["least_seconds"]), int(payload["repeats"]))
-    return {
-        "seconds": timing.seconds,
-        "spread": timing.spread,
-        "repeats": timing.repeats,
-        "build_seconds": build_seconds,
-    }
+    spent = time.perf_counter() - start
+    run = _runner(kernel, program)
+    first = min(run(1), run(1))
+    number = max(1, ceil(SAMPLE_SECONDS / max(first, 1e-9)))
+    pace = Pace(payload["full_pace"])
+    timing = time_samples(lambda: run(number), TimingConfig(**payload["timing"]), pace)
+    return {**asdict(timing), "compile_seconds": spent}
 
 
 def run_once(
@@ -107,49 +97,3 @@ def _runner(kernel: Any, program: TileProgram) -> Callable[[int], float]:
         return float(timed(*held).results[0])
 
     return run
-
-
-def time_runs(run: Callable[[int], float], least_seconds: float, repeats: int) -> Timing:
-    """Time a kernel until ``least_seconds`` are spread over ``repeats`` samples.
-
-    Each sample is the mean of equally many runs; a first run warms up and tells how many. If that
-    takes `SLOW_SECONDS` it is itself the first of two samples. The interval is that of order
-    statistics (David and Nagaraja, "Order statistics", 2003, section 7.1), which assumes nothing
-    about the distribution; with fewer than six samples it is their range, which holds the median
-    less surely (two samples: 50 %).
-
-    Args:
-        run: takes a number of runs and returns their mean seconds.
-
-    Raises:
-        TileError: ``repeats`` < 1 or ``least_seconds`` is not a number >= 0.
-    """
-    if repeats < 1 or not (isfinite(least_seconds) and least_seconds >= 0):
-        raise TileError(
-            f"repeats must be >= 1 and least_seconds >= 0, not {repeats} and {least_seconds}"
-        )
-    first = run(1)
-    if first >= SLOW_SECONDS:
-        return summarise([first, run(1)])
-    number = max(1, ceil(least_seconds / repeats / max(min(first, run(1)), 1e-9)))
-    return summarise([run(number) for _ in range(repeats)])
-
-
-def summarise(samples: Sequence[float]) -> Timing:
-    """Return the median of samples in seconds and its relative 95 % interval."""
-    ordered = np.sort(np.asarray(samples, np.float64))
-    low = interval_rank(len(ordered))
-    median = float(np.median(ordered))
-    return Timing(median, float(ordered[-1 - low] - ordered[low]) / 2 / median, len(ordered))
-
-
-def interval_rank(count: int) -> int:
-    """Return the largest r such that the samples of rank r and count - 1 - r, from 0, hold the
-    median with 95 % at least; 0 where no pair does."""
-    rank, outside = 0, 2 * 0.5**count
-    while rank + 1 < count - 2 - rank:
-        outside += 2 * comb(count, rank + 1) * 0.5**count
-        if outside > 0.05:
-            break
-        rank += 1
-    return rank
