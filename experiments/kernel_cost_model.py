@@ -58,7 +58,7 @@ class Options:
     """Gather the data from a folder of go-rl measure kernels."""
     data: str = "kernels-cpu-1"
     """Otherwise: a data set that ships, or a file."""
-    steps: int = 6000
+    steps: int = 7000
     """Updates of each network."""
     members: int = 3
     """Networks of the ensemble."""
@@ -184,7 +184,7 @@ def _boosted(data: KernelData, train: np.ndarray, options: Options) -> Predict:
 
 def _learned(data: KernelData, train: np.ndarray, options: Options) -> Predict:
     config = KernelTrainConfig(steps=options.steps)
-    weights = fit_kernel_weights(data, train, config, options.members, print)
+    weights = fit_kernel_weights(data, train, config, options.members)
     return lambda which: predict_kernels(weights, data.kernels.take(which)).seconds
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float32, Int64
 
-from go_rl.cost.learned.kernel_features import KernelFeatures
+from go_rl.cost.learned.kernel_features import KernelFeatures, ranges
 
 LONGEST = 160
 """Nodes of a kernel in a batch: a fused one has at most 64 operators and 96 tensors beside them."""
@@ -65,10 +65,8 @@ def _adjacent(
     length: int,
 ) -> Float32[np.ndarray, "B L L"]:
     found = np.zeros((size, length, length), np.float32)
-    counts = features.first_edge[which + 1] - features.first_edge[which]
-    row = np.repeat(np.arange(len(which)), counts)
-    start = np.repeat(features.first_edge[which] - np.cumsum(counts) + counts, counts)
-    edge = start + np.arange(len(row))
+    edge, start = ranges(features.first_edge, which)
+    row = np.repeat(np.arange(len(which)), np.diff(start))
     reader, read = features.receivers[edge] - first[row], features.senders[edge] - first[row]
     there = read >= 0
     found[row[there], reader[there], read[there]] = 1.0

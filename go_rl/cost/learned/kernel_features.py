@@ -5,13 +5,16 @@ Sizes enter as logarithms to base two: runtimes follow from products of them.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float32, Float64, Int32, Int64
 
 from go_rl.core import GEOMETRY, NO_DIM, OpGraph, OpKind
+from go_rl.cost.kernel_settings import LAYOUTS
 from go_rl.cost.learned.opcodes import opcode_numbers
 from go_rl.kernels import KernelSet
 from go_rl.kernels.graph_rows import geometry_of, levels
@@ -36,8 +39,14 @@ KERNEL_FEATURES = (
     "bytes inside", "largest tensor", "FLOP a byte", "operands", "results",
     *(f"FLOP of {kind.name.lower()}" for kind in OpKind if kind > OpKind.CONSTANT),
     *(f"elements of {kind.name.lower()}" for kind in OpKind if kind > OpKind.CONSTANT),
+    "handed over", "laid out otherwise", "fastest dimension otherwise", "slowest dimension fastest",
 )  # fmt: skip
 """Columns of `KernelFeatures.whole`."""
+LAYOUT_COLUMNS = slice(len(KERNEL_FEATURES) - 3, len(KERNEL_FEATURES))
+"""What depends on the layouts of a kernel's operands."""
+HANDED_OVER_FLOPS = 1000.0
+"""XLA runs a kernel with fewer FLOP in the thread that calls it, others in a thread of its pool,
+which takes 12 microseconds more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +72,49 @@ class KernelFeatures:
         """K."""
         return len(self.whole)
 
+    def take(self, which: Int64[np.ndarray, "J"]) -> KernelFeatures:
+        """Return some kernels, in this order; one may be there several times."""
+        nodes, first_node = ranges(self.first_node, which)
+        edges, first_edge = ranges(self.first_edge, which)
+        moved = first_node[:-1] - self.first_node[which]
+        moved = np.repeat(moved, np.diff(first_edge)).astype(np.int32)
+        return KernelFeatures(
+            opcode=self.opcode[nodes],
+            nodes=self.nodes[nodes],
+            senders=self.senders[edges] + moved,
+            receivers=self.receivers[edges] + moved,
+            first_node=first_node,
+            first_edge=first_edge,
+            whole=self.whole[which],
+        )
+
+    def with_layouts(self, settings: Sequence[str]) -> KernelFeatures:
+        """Return the kernels under these [K] settings (`go_rl.cost.kernel_settings`), of which only
+        layouts count; "" : as they come."""
+        whole = self.whole.copy()
+        whole[:, LAYOUT_COLUMNS] = [layout_features(setting) for setting in settings]
+        return replace(self, whole=whole)
+
+
+def ranges(
+    first: Int64[np.ndarray, "K1"], which: Int64[np.ndarray, "J"]
+) -> tuple[Int64[np.ndarray, "x"], Int64[np.ndarray, "J1"]]:
+    """Return where the rows of some kernels stand, one kernel after the other, and [J + 1] where
+    each begins among these; ``first`` as in `KernelFeatures`."""
+    counts = first[which + 1] - first[which]
+    start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return np.arange(start[-1]) + np.repeat(first[which] - start[:-1], counts), start
+
+
+def layout_features(setting: str) -> tuple[float, float, float]:
+    """Return how many operands lie otherwise than row by row, in how many another dimension is the
+    fastest, and in how many that is the first one; as logarithms like all counts."""
+    orders = [o for o in json.loads(setting).get(LAYOUTS, ()) if o] if setting else []
+    otherwise = sum(order != sorted(order) for order in orders)
+    fastest = sum(order[-1] != len(order) - 1 for order in orders)
+    slowest = sum(order[-1] == 0 for order in orders if len(order) > 1)
+    return float(_log(otherwise)), float(_log(fastest)), float(_log(slowest))
+
 
 def kernel_features(kernels: KernelSet, vocabulary: Sequence[str]) -> KernelFeatures:
     """Return the features of kernels; opcodes are numbered by the vocabulary."""
@@ -86,7 +138,7 @@ def kernel_features(kernels: KernelSet, vocabulary: Sequence[str]) -> KernelFeat
     )
 
 
-def _log(values: np.ndarray) -> Float64[np.ndarray, "..."]:
+def _log(values: Any) -> Any:
     return np.log2(1.0 + values)
 
 
@@ -171,5 +223,6 @@ def _whole_features(kernels: KernelSet, depth: np.ndarray) -> Float32[np.ndarray
         _log(total(operand)), _log(total(graph.is_output)),
         *(_log(total(graph.flops * (graph.kind == kind))) for kind in work),
         *(_log(total(elements * (graph.kind == kind))) for kind in work),
+        flops >= HANDED_OVER_FLOPS, np.zeros((count, 3)),
     ]  # fmt: skip
     return _table(columns, len(KERNEL_FEATURES))

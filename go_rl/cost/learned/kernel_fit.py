@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import asdict, replace
 
 import numpy as np
-from jaxtyping import Float64, Int
+from jaxtyping import Float64, Int, Int64
 
 from go_rl.core import TrainingError
 from go_rl.cost.kernel_data import KernelData
+from go_rl.cost.kernel_settings import LAYOUTS
 from go_rl.cost.learned.kernel_features import kernel_features
 from go_rl.cost.learned.kernel_training import KernelTrainConfig, train_absolute
 from go_rl.cost.learned.kernel_weights import KernelWeights
 from go_rl.cost.learned.opcodes import vocabulary_of
+from go_rl.records import AS_IT_COMES
 
+Report = Callable[[int, int, float], None]
 MEMBERS = 3
 """Networks of an ensemble; they differ by their seed."""
 
@@ -26,12 +30,21 @@ def plain_seconds(data: KernelData) -> Float64[np.ndarray, "K"]:
     return seconds
 
 
+def absolute_rows(data: KernelData, which: Int[np.ndarray, "T"]) -> Int64[np.ndarray, "R"]:
+    """Return the measurements of the first round of some kernels that an absolute model learns
+    from: as they come, and under layouts of their operands (flags change the compiler)."""
+    told = np.array([s == AS_IT_COMES or LAYOUTS in json.loads(s) for s in data.settings])
+    asked = np.zeros(data.kernels.num_kernels, bool)
+    asked[which] = True
+    return np.flatnonzero(told[data.setting] & (data.round == 0) & asked[data.kernel])
+
+
 def fit_kernel_weights(
     data: KernelData,
     which: Int[np.ndarray, "T"],
     config: KernelTrainConfig | None = None,
     members: int = MEMBERS,
-    report: Callable[[str], None] | None = None,
+    report: Report | None = None,
 ) -> KernelWeights:
     """Return weights that learned from some kernels of a data set.
 
@@ -40,29 +53,34 @@ def fit_kernel_weights(
         which: the kernels that are learned from.
         config: of each member; its opcodes and seed are set here.
         members: networks.
-        report: is told a sentence now and then.
+        report: is told the network, the update and the loss, every hundredth time.
 
     Raises:
         TrainingError: a kernel has no time, or the loss became NaN.
     """
     config = config or KernelTrainConfig()
-    kernels, seconds = data.kernels.take(which), plain_seconds(data)[which]
-    if not np.isfinite(seconds).all():
-        raise TrainingError(f"{data.name}: {int(np.isnan(seconds).sum())} kernels have no time")
-    vocabulary = vocabulary_of(kernels.graph.op_type)
-    features = kernel_features(kernels, vocabulary)
+    missing = int(np.isnan(plain_seconds(data)[which]).sum())
+    if missing or not len(which):
+        raise TrainingError(f"{data.name}: {missing} of {len(which)} kernels have no time")
+    rows = absolute_rows(data, which)
+    vocabulary = vocabulary_of(data.kernels.take(which).graph.op_type)
+    every = kernel_features(data.kernels, vocabulary)
+    features = every.take(data.kernel[rows])
+    features = features.with_layouts([data.settings[i] for i in data.setting[rows]])
+    seconds = data.seconds[rows]
     network = replace(config.network, opcodes=len(vocabulary), outputs=2)
     trained = []
     for i in range(members):
 
         def told(step: int, loss: float, member: int = i) -> None:
             if report is not None:
-                report(f"member {member + 1}/{members}, update {step}, loss {loss:.4f}")
+                report(member, step, loss)
 
         one = replace(config, network=network, seed=config.seed + i)
         trained.append(train_absolute(features, seconds, one, told))
     card = {
-        "data": data.name, "kernels": len(which), "models": len(set(data.models)),
+        "data": data.name, "kernels": len(which), "measurements": len(rows),
+        "models": len({data.models[k] for k in which}),
         "training": asdict(config),
     }  # fmt: skip
     return KernelWeights(

@@ -48,6 +48,11 @@ class KernelNetworkConfig:
     """Columns of an opcode's embedding."""
     outputs: int = 2
     """Numbers predicted: 2, the mean and the log of the deviation; 1, a score."""
+    skip: bool = True
+    """The reduction sees the nodes as they enter the encoder, too."""
+    additive: bool = True
+    """The first number is the log of a sum over the nodes, plus what the head makes of the whole:
+    seconds add up."""
 
     def __post_init__(self) -> None:
         for name in ("width", "layers", "head", "opcode_width", "outputs"):
@@ -70,12 +75,16 @@ class KernelNetwork(nn.Module):
     def __call__(self, batch: KernelBatch) -> Float[Array, "B O"]:
         """Return [B, outputs] of each kernel."""
         config = self.config
-        kernel = reduce_kernel(config, self.embed(batch), batch.real)
+        nodes = self.embed(batch)
+        kernel = reduce_kernel(config, nodes, batch.real)
         whole = Standardised(name="whole_scale")(batch.whole)
         joined = jnp.concatenate([kernel, whole], axis=-1)
         for i in range(2):
             joined = nn.silu(nn.Dense(config.head, name=f"head_{i}")(joined))
-        return nn.Dense(config.outputs, name="out")(joined)
+        out = nn.Dense(config.outputs, name="out")(joined)
+        if not config.additive:
+            return out
+        return out.at[:, 0].add(LogSum(name="parts")(nodes, batch.real))
 
     def embed(self, batch: KernelBatch) -> Float[Array, "B L D"]:
         """Return [B, L, D] embeddings of the nodes."""
@@ -83,13 +92,14 @@ class KernelNetwork(nn.Module):
         code = nn.Embed(config.opcodes + 1, config.opcode_width, name="opcode")(batch.opcode)
         seen = Standardised(name="node_scale")(batch.nodes)
         h = nn.Dense(config.width, name="enter")(jnp.concatenate([code, seen], axis=-1))
-        h = nn.silu(h) * real
+        entered = h = nn.silu(h) * real
         if config.encoder == "sequence":
-            return Sequence(config.width, config.layers, name="sequence")(h, batch.real)
+            h = Sequence(config.width, config.layers, name="sequence")(h, batch.real)
+            return jnp.concatenate([h, entered], axis=-1) if config.skip else h
         for i in range(config.layers if config.encoder != "none" else 0):
             layer = Sage if config.encoder == "graphsage" else Attention
             h = layer(config.width, name=f"layer_{i}")(h, batch) * real
-        return h
+        return jnp.concatenate([h, entered], axis=-1) if config.skip else h
 
 
 class Standardised(nn.Module):
@@ -101,6 +111,16 @@ class Standardised(nn.Module):
         mean = self.variable("scale", "mean", jnp.zeros, x.shape[-1:])
         deviation = self.variable("scale", "deviation", jnp.ones, x.shape[-1:])
         return (x - mean.value) / deviation.value
+
+
+class LogSum(nn.Module):
+    """The logarithm of a sum of positive parts, one of each node."""
+
+    @nn.compact
+    def __call__(self, h: Float[Array, "B L D"], real: Float[Array, "B L"]) -> Float[Array, "B"]:
+        """Return [B]."""
+        part = nn.Dense(1, name="part")(h)[..., 0]
+        return jax.nn.logsumexp(jnp.where(real > 0, part, MASKED), axis=1) * jnp.sign(real.sum(1))
 
 
 class Sage(nn.Module):
@@ -175,7 +195,7 @@ def reduce_kernel(
     inner = nn.LayerNorm(name="before")(h)
     h = h + nn.MultiHeadDotProductAttention(HEADS, name="reduce")(inner, inner, mask=mask)
     wide = nn.silu(nn.Dense(2 * config.width, name="wide")(h))
-    return _columns(h + nn.Dense(config.width, name="after")(wide), real)
+    return _columns(h + nn.Dense(h.shape[-1], name="after")(wide), real)
 
 
 def _columns(h: Float[Array, "B L D"], real: Float[Array, "B L"]) -> Float[Array, "B R"]:

@@ -1,8 +1,8 @@
 """Training a kernel network on measured runtimes: absolute ones, or which of two is faster.
 
-Absolute: mean squared error of the log of the seconds; the second output learns the log of the
-deviation from the residuals, of which the mean knows nothing (a heteroscedastic head). Relative:
-the pairwise rank loss of the talk, with the hinge or the logistic function, within groups.
+Absolute: Huber's loss of the log of the seconds; the second output learns the log of the deviation
+from the residuals, of which the mean knows nothing (a heteroscedastic head). Relative: the pairwise
+rank loss of the talk, with the hinge or the logistic function, within groups.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class KernelTrainConfig:
     """One training run; the same configuration and machine give the same weights."""
 
     network: KernelNetworkConfig = field(default_factory=KernelNetworkConfig)
-    steps: int = 6000
+    steps: int = 7000
     """Updates."""
-    batch: int = 128
-    """Kernels of an update, all of one length bucket."""
-    learning_rate: float = 2e-3
+    nodes: int = 4096
+    """Nodes of an update, padding counted; its kernels are all of one length bucket."""
+    learning_rate: float = 5e-3
     """AdamW's largest; warm-up over a twentieth of the steps, then a cosine."""
     weight_decay: float = 1e-2
     forget: float = 0.02
@@ -45,9 +45,11 @@ class KernelTrainConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch"):
-            if getattr(self, name) < 1:
-                raise TrainingError(f"kernel training: {name} must be >= 1")
+        if self.steps < 1 or self.nodes < LENGTHS[-1]:
+            raise TrainingError(
+                f"kernel training: steps must be >= 1 and nodes >= {LENGTHS[-1]}, not "
+                f"{self.steps} and {self.nodes}"
+            )
         if not self.learning_rate > 0:
             raise TrainingError("kernel training: learning_rate must be above 0")
         if not 0 <= self.forget < 1:
@@ -102,15 +104,20 @@ Loss = Callable[[Float[Array, "B O"], Float[Array, "B T"], Float[Array, "B"]], F
 """From what is predicted, the targets, and which rows are real."""
 
 
+HUBER = 0.1
+"""Errors of the logarithm beyond this count linearly, for some kernels were badly measured."""
+
+
 def absolute_loss(
     predicted: Float[Array, "B 2"], target: Float[Array, "B 1"], real: Float[Array, "B"]
 ) -> Float[Array, ""]:
-    """Return the mean squared error, and the likelihood of the deviation given the residual."""
+    """Return Huber's loss, in units of `HUBER`, and the likelihood of the deviation given the
+    residual."""
     error = predicted[:, 0] - target[:, 0]
     spread = jnp.clip(predicted[:, 1], LEAST_DEVIATION, LARGEST_DEVIATION)
     residual = jax.lax.stop_gradient(error)
     doubt = 0.5 * jnp.square(residual) * jnp.exp(-2.0 * spread) + spread
-    return ((jnp.square(error) + 0.1 * doubt) * real).sum() / real.sum()
+    return ((optax.huber_loss(error, delta=HUBER) / HUBER + 0.1 * doubt) * real).sum() / real.sum()
 
 
 def rank_loss(
@@ -166,13 +173,15 @@ def _trained(
     rule, step = _step(config, loss)
     state, rng = rule.init(params["params"]), np.random.default_rng(config.seed)
     groups = _length_groups(features)
-    chance = np.array([len(group) for _, group in groups]) / features.num_kernels
+    chance = np.array([length * len(group) for length, group in groups], np.float64)
+    chance /= chance.sum()
     value: Any = 0.0
     for i in range(config.steps):
         length, members = groups[int(rng.choice(len(groups), p=chance))]
-        which = rng.choice(members, min(config.batch, len(members)), replace=False)
-        batch = _forgetful(batch_of(features, which, config.batch, length), config.forget, rng)
-        wanted = np.zeros((config.batch, target.shape[1]), np.float32)
+        size = config.nodes // length
+        which = rng.choice(members, min(size, len(members)), replace=False)
+        batch = _forgetful(batch_of(features, which, size, length), config.forget, rng)
+        wanted = np.zeros((size, target.shape[1]), np.float32)
         wanted[: len(which)] = target[which]
         params, state, value = step(params, state, batch, wanted)
         if i % 100 == 99 and report is not None:

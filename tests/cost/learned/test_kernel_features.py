@@ -15,6 +15,7 @@ from go_rl.cost.learned.kernel_features import (
     KERNEL_FEATURES,
     NODE_FEATURES,
     kernel_features,
+    layout_features,
 )
 from go_rl.cost.learned.opcodes import UNKNOWN, opcode, opcode_numbers, vocabulary_of
 from go_rl.kernels import cut_kernels
@@ -55,6 +56,29 @@ def test_by_hand():
     assert whole["bytes inside"] == pytest.approx(np.log2(85))
     assert whole["FLOP of matmul"] == pytest.approx(np.log2(1 + 42 * 1023))
     assert whole["FLOP of convolution"] == 0.0
+    assert whole["handed over"] == 1.0
+    assert whole["laid out otherwise"] == 0.0
+
+
+def test_layouts_are_counted():
+    """Of four operands the first is as it comes; the last dimension of the third is the slowest,
+    that of the fourth the middle one."""
+    setting = '{"layouts":[[0,1],null,[1,0],[0,2,1]]}'
+    assert layout_features(setting) == pytest.approx(tuple(np.log2([3.0, 3.0, 2.0])))
+    assert layout_features("") == layout_features('{"flags":{}}') == (0.0, 0.0, 0.0)
+    features = kernel_features(matmul_and_relu(), ()).with_layouts([setting])
+    assert features.whole[0, -3:].tolist() == pytest.approx(np.log2([3.0, 3.0, 2.0]).tolist())
+
+
+def test_kernels_are_taken_with_their_nodes_and_edges():
+    features = few_features()
+    which = np.array([3, 0, 3])
+    taken = features.take(which)
+    for length in (8, 24):
+        fits = np.flatnonzero(np.diff(taken.first_node) <= length)
+        mine = batch_of(taken, fits, 3, length)
+        for ours, its in zip(mine, batch_of(features, which[fits], 3, length), strict=True):
+            np.testing.assert_array_equal(ours, its)
 
 
 def test_a_graph_without_geometry_says_so():

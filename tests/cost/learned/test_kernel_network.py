@@ -13,7 +13,7 @@ from cost.learned.kernels import few_features, few_kernels
 
 from go_rl.core import TrainingError
 from go_rl.cost.learned.kernel_batch import KernelBatch, batch_of
-from go_rl.cost.learned.kernel_network import KernelNetwork, KernelNetworkConfig
+from go_rl.cost.learned.kernel_network import KernelNetwork, KernelNetworkConfig, LogSum
 from go_rl.cost.learned.kernel_training import (
     KernelTrainConfig,
     absolute_loss,
@@ -57,10 +57,20 @@ def test_edges_are_seen():
 
 
 def test_the_absolute_loss_by_hand():
-    """Errors 1 and 2, deviations 1; the third row is padding."""
-    predicted = jnp.array([[1.0, 0.0], [2.0, 0.0], [9.0, 0.0]])
+    """Errors 0.04, within Huber's 0.1, and 2, beyond it; deviations 1; the third row is padding."""
+    predicted = jnp.array([[0.04, 0.0], [2.0, 0.0], [9.0, 0.0]])
     loss = absolute_loss(predicted, jnp.zeros((3, 1)), jnp.array([1.0, 1.0, 0.0]))
-    assert loss == pytest.approx((1 + 4) / 2 + 0.1 * (0.5 + 2.0) / 2)
+    huber = (0.04**2 / 2 / 0.1 + (2.0 - 0.05)) / 2
+    assert loss == pytest.approx(huber + 0.1 * (0.04**2 / 2 + 2.0) / 2)
+
+
+def test_the_seconds_of_parts_add_up():
+    """Of two nodes with the logs 0 and log 3, the sum is 4; a row of padding says 0."""
+    h = jnp.array([[[0.0], [np.log(3.0)], [9.0]], [[9.0], [9.0], [9.0]]])
+    real = jnp.array([[1.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
+    params = {"params": {"part": {"kernel": jnp.ones((1, 1)), "bias": jnp.zeros(1)}}}
+    found = LogSum().apply(params, h, real)
+    np.testing.assert_allclose(found, [np.log(4.0), 0.0], atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +99,7 @@ def test_times_that_follow_from_flop_and_bytes_are_learned():
     work = np.bincount(kernels.kernel, kernels.graph.flops + kernels.graph.output_bytes)
     seconds = 1e-6 + 1e-9 * work
     network = replace(TINY, opcodes=len(vocabulary_of(kernels.graph.op_type)))
-    config = KernelTrainConfig(network, steps=300, batch=16, learning_rate=1e-2)
+    config = KernelTrainConfig(network, steps=300, nodes=320, learning_rate=1e-2)
     losses: list[float] = []
     trained = train_absolute(features, seconds, config, lambda _, loss: losses.append(loss))
     guess = np.exp(trained.predict(features)[:, 0])
@@ -101,7 +111,7 @@ def test_times_that_follow_from_flop_and_bytes_are_learned():
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"steps": 0}, {"batch": 0}, {"learning_rate": 0.0}, {"forget": 1.0}]
+    "wrong", [{"steps": 0}, {"nodes": 159}, {"learning_rate": 0.0}, {"forget": 1.0}]
 )
 def test_bad_configurations_are_refused(wrong):
     with pytest.raises(TrainingError, match=next(iter(wrong))):

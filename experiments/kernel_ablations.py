@@ -1,0 +1,193 @@
+"""What the parts of the kernel cost model are worth, and how its error falls with more data.
+
+Run: ``python experiments/kernel_ablations.py [--data kernels-cpu-1] [--steps 3000]``. One network
+each, on one random split; mean and median absolute percentage errors of the kernels held out, and
+the milliseconds in which all of these are priced, once compiled. A run that was cut off goes on
+where it stopped (``results/kernel_ablations.csv``). The rank losses are compared by
+``kernel_ranks.py``.
+
+Published ("A Learnt Performance Model for TPUs"): GraphSAGE ahead of a sequence model and of graph
+attention; reductions that are not learned nearly as good as an LSTM or a Transformer, and faster.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import tyro
+
+from go_rl.core.plan import write_text
+from go_rl.cost.kernel_data import KernelData, load_kernel_data
+from go_rl.cost.learned.kernel_fit import fit_kernel_weights, plain_seconds
+from go_rl.cost.learned.kernel_network import KernelNetworkConfig
+from go_rl.cost.learned.kernel_training import KernelTrainConfig
+from go_rl.cost.learned.learned import predict_kernels
+
+RESULTS = Path(__file__).parent / "results"
+NAME = "kernel_ablations"
+SHARES = (0.0625, 0.125, 0.25, 0.5)
+"""Of the training split, in the learning curve; the whole is the first row of the parts."""
+DRAWS = 10
+COLUMNS = ("part", "variant", "kernels", "mean", "median", "milliseconds")
+
+
+@dataclass(frozen=True)
+class Options:
+    """Command line of this experiment."""
+
+    data: str = "kernels-cpu-1"
+    """A data set that ships, or a file."""
+    steps: int = 3000
+    """Updates of each network."""
+    draws: int = DRAWS
+    """Hyper-parameters drawn."""
+    seed: int = 0
+    """Of the split and of the draws."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One row of the table."""
+
+    part: str
+    name: str
+    config: KernelTrainConfig
+    share: float = 1.0
+    """Of the training split."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a variant reached."""
+
+    part: str
+    variant: str
+    kernels: int
+    """Learned from."""
+    mean: float
+    """Absolute percentage error."""
+    median: float
+    milliseconds: float
+    """For all kernels held out."""
+
+
+def variants(options: Options) -> list[Variant]:
+    """Return what is compared; the first is the model as it ships."""
+    plain = KernelTrainConfig(steps=options.steps, seed=options.seed)
+    network = plain.network
+
+    def with_network(part: str, name: str, network: KernelNetworkConfig) -> Variant:
+        return Variant(part, name, replace(plain, network=network))
+
+    found = [Variant("as shipped", "GraphSAGE, column reduction", plain)]
+    for encoder, name in (
+        ("attention", "graph attention"), ("sequence", "LSTM over the nodes"),
+        ("none", "no neighbours"),
+    ):  # fmt: skip
+        found.append(with_network("encoder", name, replace(network, encoder=encoder)))
+    for reduction, name in (("lstm", "LSTM"), ("transformer", "Transformer")):
+        found.append(with_network("reduction", name, replace(network, reduction=reduction)))
+    found.append(with_network("ours", "without the sum of parts", replace(network, additive=False)))
+    found.append(with_network("ours", "without entering nodes", replace(network, skip=False)))
+    found += [Variant("data", f"{share:.4g} of the kernels", plain, share) for share in SHARES]
+    rng = np.random.default_rng(options.seed)
+    return found + [_drawn(plain, i, rng) for i in range(options.draws)]
+
+
+def _drawn(plain: KernelTrainConfig, number: int, rng: np.random.Generator) -> Variant:
+    """Hyper-parameters drawn from ranges that somebody might try."""
+    width, layers = int(rng.choice([32, 64, 96])), int(rng.integers(2, 5))
+    head, rate = int(rng.choice([64, 128, 256])), float(10 ** rng.uniform(-3, -2))
+    network = replace(plain.network, width=width, layers=layers, head=head)
+    name = f"{number + 1}: width {width}, {layers} layers, head {head}, rate {rate:.1e}"
+    return Variant("draws", name, replace(plain, network=network, learning_rate=rate))
+
+
+def main(options: Options) -> None:
+    """Train what is missing and write the page."""
+    data = load_kernel_data(options.data)
+    known = np.flatnonzero(np.isfinite(plain_seconds(data)))
+    order = np.random.default_rng(options.seed).permutation(known)
+    train, test = order[len(order) // 5 :], order[: len(order) // 5]
+    path = RESULTS / f"{NAME}.csv"
+    done = read_rows(path)
+    for variant in variants(options):
+        if (variant.part, variant.name) in done:
+            continue
+        row = judge(data, variant, train, test)
+        print(row, flush=True)
+        done[variant.part, variant.name] = row
+        write_text(path, csv_text(done))
+    write_text(RESULTS / f"{NAME}.md", page(done, data.name, len(test), options.steps))
+
+
+def judge(data: KernelData, variant: Variant, train: np.ndarray, test: np.ndarray) -> Row:
+    """Train one network and judge it."""
+    part = train[: max(1, round(variant.share * len(train)))]
+    weights = fit_kernel_weights(data, part, variant.config, 1)
+    asked, seconds = data.kernels.take(test), plain_seconds(data)[test]
+    error = 100 * np.abs(predict_kernels(weights, asked).seconds / seconds - 1)
+    began = time.perf_counter()
+    predict_kernels(weights, asked)
+    spent = 1e3 * (time.perf_counter() - began)
+    mean, median = float(error.mean()), float(np.median(error))
+    return Row(variant.part, variant.name, len(part), mean, median, spent)
+
+
+def read_rows(path: Path) -> dict[tuple[str, str], Row]:
+    """Return the rows of a file, by part and variant; none where there is no file."""
+    if not path.exists():
+        return {}
+    with path.open(newline="") as file:
+        rows = [
+            Row(r["part"], r["variant"], int(r["kernels"]),
+                *(float(r[name]) for name in ("mean", "median", "milliseconds")))
+            for r in csv.DictReader(file)
+        ]  # fmt: skip
+    return {(row.part, row.variant): row for row in rows}
+
+
+def csv_text(rows: Mapping[tuple[str, str], Row]) -> str:
+    """Return the rows as a file holds them."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for r in rows.values():
+        figures = (f"{x:.2f}" for x in (r.mean, r.median, r.milliseconds))
+        writer.writerow((r.part, r.variant, r.kernels, *figures))
+    return out.getvalue()
+
+
+def page(rows: Mapping[tuple[str, str], Row], data: str, judged: int, steps: int) -> str:
+    """Return the page."""
+    out = io.StringIO()
+    out.write(
+        f"# What the parts of the kernel cost model are worth\n\n{data}, one network of {steps} "
+        f"updates each, one random split, {judged} kernels held out; absolute percentage errors, "
+        "and the time in which all of them are priced.\n\n"
+        "| part | variant | kernels | mean | median | milliseconds |\n"
+        "| --- | --- | ---: | ---: | ---: | ---: |\n"
+    )
+    for r in rows.values():
+        out.write(
+            f"| {r.part} | {r.variant} | {r.kernels} | {r.mean:.1f} | {r.median:.1f} | "
+            f"{r.milliseconds:.0f} |\n"
+        )
+    drawn = [r.mean for r in rows.values() if r.part == "draws"]
+    if drawn:
+        out.write(
+            f"\nOver {len(drawn)} draws of hyper-parameters the mean error lies between "
+            f"{min(drawn):.1f} and {max(drawn):.1f} %, {np.mean(drawn):.1f} % on average with a "
+            f"deviation of {np.std(drawn):.1f}.\n"
+        )
+    return out.getvalue()
+
+
+if __name__ == "__main__":
+    main(tyro.cli(Options, description=__doc__, config=(tyro.conf.FlagCreatePairsOff,)))

@@ -1,0 +1,124 @@
+"""``go-rl train-cost``: from measured kernels to the weights of a learned cost model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Int
+
+from go_rl.cli.console import console, counting
+from go_rl.cli.exit_codes import OK
+from go_rl.cli.partition import check_folder
+from go_rl.cli.train_cost_configuration import TrainCost
+from go_rl.core import TrainingError
+
+if TYPE_CHECKING:
+    from go_rl.cost.kernel_data import KernelData
+    from go_rl.cost.learned.kernel_weights import KernelWeights
+
+TARGET = "cpu-1"
+
+
+def run_train_cost(config: TrainCost) -> int:
+    """Run ``go-rl train-cost``; returns the exit code."""
+    from go_rl.cost.kernel_data import save_kernel_data
+    from go_rl.cost.learned.kernel_weights import save_kernel_weights
+
+    out = Path(config.out)
+    check_folder(out.parent, "OUT.npz")
+    if config.data is not None:
+        check_folder(Path(config.data).parent, "--data")
+    data = _data(config)
+    learned_from, judged = _split(data, config)
+    weights = _trained(data, learned_from, config)
+    if config.data is not None:
+        Path(config.data).parent.mkdir(parents=True, exist_ok=True)
+        save_kernel_data(data, Path(config.data))
+    said = _judged(weights, data, judged)
+    card = {**weights.card, "judged": said}
+    out.parent.mkdir(parents=True, exist_ok=True)
+    save_kernel_weights(replace(weights, name=out.stem, card=card), out)
+    _print(data, learned_from, said, out)
+    return OK
+
+
+def _data(config: TrainCost) -> KernelData:
+    from go_rl.cost.kernel_data import gather_kernels, load_kernel_data
+
+    folder = Path(config.source)
+    if folder.is_dir():
+        name = Path(config.data or config.out).stem
+        return gather_kernels(folder, config.target or TARGET, name)
+    given = {"--data": config.data, "--target": config.target}
+    for option in (name for name, value in given.items() if value is not None):
+        raise TrainingError(
+            f"train-cost: {option} is for a folder of go-rl measure kernels, and "
+            f"{config.source!r} is a data set, which has its own; leave it out"
+        )
+    return load_kernel_data(config.source)
+
+
+def _split(
+    data: KernelData, config: TrainCost
+) -> tuple[Int[np.ndarray, "T"], Int[np.ndarray, "V"]]:
+    """Kernels that are learned from, and those that are judged."""
+    from go_rl.cost.learned.kernel_fit import plain_seconds
+
+    known = np.flatnonzero(np.isfinite(plain_seconds(data)))
+    order = np.random.default_rng(config.seed).permutation(known)
+    count = round(config.held_out * len(known))
+    if count == len(known):
+        raise TrainingError(
+            f"train-cost: of the {len(known)} kernels with a time in {config.source} none is left "
+            "to learn from; measure more, or give a smaller --held-out"
+        )
+    return np.sort(order[count:]), np.sort(order[:count])
+
+
+def _trained(
+    data: KernelData, learned_from: Int[np.ndarray, "T"], config: TrainCost
+) -> KernelWeights:
+    from go_rl.cost.learned.kernel_fit import fit_kernel_weights
+    from go_rl.cost.learned.kernel_training import KernelTrainConfig
+
+    training = KernelTrainConfig(steps=config.steps, seed=config.seed)
+    with counting("training", config.members * config.steps) as advance:
+
+        def report(member: int, step: int, loss: float) -> None:
+            advance(
+                member * config.steps + step,
+                f"network {member + 1}/{config.members}, update {step}, loss {loss:.4f}",
+            )
+
+        return fit_kernel_weights(data, learned_from, training, config.members, report)
+
+
+def _judged(
+    weights: KernelWeights, data: KernelData, which: Int[np.ndarray, "V"]
+) -> dict[str, float]:
+    """Percentage errors on kernels that were not learned from; empty: there are none."""
+    from go_rl.cost.learned.kernel_fit import plain_seconds
+    from go_rl.cost.learned.learned import predict_kernels
+
+    if not len(which):
+        return {}
+    seconds = plain_seconds(data)[which]
+    error = 100 * np.abs(predict_kernels(weights, data.kernels.take(which)).seconds / seconds - 1)
+    found = {"kernels": len(which), "mean": error.mean(), "median": np.median(error)}
+    return {name: round(float(value), 2) for name, value in found.items()}
+
+
+def _print(
+    data: KernelData, learned_from: Int[np.ndarray, "T"], said: dict[str, float], out: Path
+) -> None:
+    models = len({data.models[k] for k in learned_from})
+    sentence = f"{len(learned_from):,} kernels of {models} models on {data.target} learned from"
+    if said:
+        sentence += (
+            f"; {said['kernels']:,.0f} others predicted within {said['mean']:.1f} % on average, "
+            f"{said['median']:.1f} % in the median"
+        )
+    console().print(f"{sentence}. Weights: {out}", markup=False, soft_wrap=True)

@@ -1,0 +1,88 @@
+"""``go-rl train-cost``: weights of a data set or a folder of records, and what it refuses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from cost.learned.kernels import few_kernels
+
+from go_rl.cli.main import main
+from go_rl.cost.kernel_data import KernelData, load_kernel_data, save_kernel_data
+from go_rl.cost.learned.kernel_weights import load_kernel_weights
+
+
+@pytest.fixture
+def data(tmp_path):
+    """A small data set, as a file."""
+    kernels = few_kernels()
+    count = kernels.num_kernels
+    work = np.bincount(kernels.kernel, kernels.graph.flops)
+    save_kernel_data(
+        KernelData(
+            "small", "cpu-9", kernels, ("m",) * count, ("",),
+            kernel=np.arange(count), setting=np.zeros(count, np.int64),
+            round=np.zeros(count, np.int64), seconds=1e-6 + 1e-9 * work, spread=np.zeros(count),
+            xla=np.full((count, 3), np.nan), failures={},
+        ),
+        tmp_path / "small.npz",
+    )  # fmt: skip
+    return tmp_path / "small.npz"
+
+
+def test_a_data_set_becomes_weights_judged_on_what_was_held_out(data, tmp_path, capsys):
+    out = tmp_path / "new" / "mine.npz"
+    assert main(["train-cost", str(data), str(out), "--steps", "3", "--members", "1"]) == 0
+    weights, count = load_kernel_weights(out), few_kernels().num_kernels
+    assert (weights.name, weights.target, len(weights.networks)) == ("mine", "cpu-9", 1)
+    judged = round(0.2 * count)
+    assert weights.card["kernels"] == count - judged
+    assert weights.card["judged"]["kernels"] == judged
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"{count - judged} kernels of 1 models on cpu-9 learned from; {judged} others" in said
+
+
+def test_a_folder_of_records_is_gathered(tmp_path, monkeypatch, data):
+    gathered = load_kernel_data(data)
+    asked = []
+    monkeypatch.setattr(
+        "go_rl.cost.kernel_data.gather_kernels", lambda *a: asked.append(a) or gathered
+    )
+    (tmp_path / "folder").mkdir()
+    out, kept = str(tmp_path / "w.npz"), str(tmp_path / "kept.npz")
+    options = ["--steps", "1", "--members", "1", "--held-out", "0", "--target", "cpu-9"]
+    assert main(["train-cost", str(tmp_path / "folder"), out, "--data", kept, *options]) == 0
+    assert asked == [(tmp_path / "folder", "cpu-9", "kept")]
+    assert load_kernel_data(kept).kernels.hashes == gathered.kernels.hashes
+    assert load_kernel_weights(out).card["judged"] == {}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--data", "x.npz"], "--data is for a folder of go-rl measure kernels"),
+        (["--target", "cpu-2"], "--target is for a folder of go-rl measure kernels"),
+        (["--held-out", "1"], "--held-out must lie in [0, 1), not 1.0"),
+        (["--held-out", "0.999"], "kernels with a time in"),
+        (["--steps", "0"], "--steps and --members must be >= 1"),
+        (["--data", "x.json"], "--data must end in .npz, not 'x.json'"),
+    ],
+)
+def test_wrong_options_are_named_before_anything_is_trained(options, said, data, tmp_path, capsys):
+    assert main(["train-cost", str(data), str(tmp_path / "w.npz"), *options]) == 2
+    assert said in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "w.npz").exists()
+
+
+@pytest.mark.parametrize(
+    ("source", "out", "said"),
+    [
+        ("kernels-cpu-0", "w.npz", "no kernel data 'kernels-cpu-0'"),
+        (".", "w.npz", "no kernels measured on 'cpu-1'"),
+        ("small.npz", "w.json", "OUT must end in .npz, not "),
+        ("small.npz", "small.npz/w.npz", "cannot be written ("),
+    ],
+)
+def test_wrong_places_are_named(source, out, said, data, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["train-cost", source, str(tmp_path / out), "--steps", "1"]) == 2
+    assert said in " ".join(capsys.readouterr().err.split())
