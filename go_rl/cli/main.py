@@ -29,6 +29,7 @@ from go_rl.cli.configuration import (
 )
 from go_rl.cli.console import complain
 from go_rl.cli.exit_codes import BAD_INPUT, INTERRUPTED, OK
+from go_rl.cli.tune_configuration import Tune
 from go_rl.core import GoRLError
 
 Subcommand = tyro.conf.subcommand
@@ -48,6 +49,7 @@ Command = (
     | Annotated[Check, Subcommand("check"), Plain]
     | Annotated[Graph, Subcommand("graph"), Plain]
     | Annotated[Measure, Subcommand("measure"), Plain]
+    | Annotated[Tune, Subcommand("tune"), Plain]
     | Annotated[PackageCommand, Subcommand("package", description="Hardware presets.")]
     | Annotated[ZooCommand, Subcommand("zoo", description="Frozen graphs of real networks.")]
 )
@@ -137,6 +139,10 @@ def _run(command: object) -> int:
         from go_rl.cli.measure import run_measure
 
         return run_measure(command)
+    if isinstance(command, Tune):
+        from go_rl.cli.tune import run_tune
+
+        return run_tune(command)
     from go_rl.cli.package import run_package
 
     assert isinstance(command, PackageList | PackageShow)

@@ -38,7 +38,8 @@ def sample_kernels(
     found: list[tuple[KernelSet, list[tuple[int, ...]]]] = []
     for i, share in enumerate(config.fusions):
         rng = np.random.default_rng((config.seed, i))
-        leader = _random_fusion(graph, share, rng)
+        priority = random_priorities(graph.num_nodes, share, rng)
+        leader = Fuser(graph).leaders(priority[None], np.zeros_like(priority)[None])[0]
         kernels, leaders = cut_kernels(graph, leader)
         quota = _quota(config, i, sum(len(nodes) for _, nodes in found))
         which = _chosen(kernels, config, seen, quota, rng)
@@ -57,13 +58,12 @@ def _quota(config: SamplingConfig, turn: int, taken: int) -> int:
     return -(-(config.kernels - taken) // (len(config.fusions) - turn))
 
 
-def _random_fusion(
-    graph: OpGraph, share: float, rng: np.random.Generator
-) -> Int64[np.ndarray, "N"]:
-    count = graph.num_nodes
+def random_priorities(count: int, share: float, rng: np.random.Generator) -> Int64[np.ndarray, "N"]:
+    """Return [count] priorities for `go_rl.kernels.Fuser`: a share of the nodes joins its
+    consumers, in random order."""
     priority = rng.integers(NO_FUSION + 1, LARGEST_PRIORITY, count)
     priority[rng.random(count) >= share] = NO_FUSION
-    return Fuser(graph).leaders(priority[None], np.zeros((1, count), np.int64))[0]
+    return priority
 
 
 def _chosen(

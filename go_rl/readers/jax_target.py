@@ -25,6 +25,7 @@ from go_rl.core.errors import GoRLError, ReadError, nearest
 from go_rl.core.op_graph import OpGraph
 from go_rl.readers.jax_inline import JaxOptions
 from go_rl.readers.jax_reader import trace_jax
+from go_rl.readers.jax_stages import JaxProgram, jax_program
 
 Target = tuple[Callable[..., Any], tuple[Any, ...], Collection[int] | None]
 """Function, arguments, positions of the weights (None: the default rule)."""
@@ -41,16 +42,31 @@ def read_jax_target(
         ReadError: no such module or attribute (the nearest is named), a dim that the factory does
             not take, a factory or function that raises, or a result of another form.
     """
+    with _resolved(target, dims) as (name, (function, args, weights)):
+        return trace_jax(function, *args, name=name, weights=weights, options=options, dims=dims)
+
+
+def read_jax_program(target: str, options: JaxOptions | None = None) -> JaxProgram:
+    """Return ``module:function`` as a program that can be cut into stages.
+
+    Raises:
+        ReadError: as `read_jax_target` and `jax_program`.
+    """
+    with _resolved(target, None) as (name, (function, args, weights)):
+        return jax_program(function, args, name=name, weights=weights, options=options)
+
+
+@contextmanager
+def _resolved(target: str, dims: Mapping[str, int] | None) -> Iterator[tuple[str, Target]]:
+    """Name of the function and what it stands for; within it, the current folder can be imported
+    from."""
     module_name, colon, attribute = target.rpartition(":")
     if not colon or not module_name or not attribute:
         raise ReadError(f"{target!r} is not of the form module:function or file.py:function")
     with _current_folder_first():
         module = _import(module_name, target)
         found = _attribute(module, attribute, target)
-        function, args, weights = _resolve(module, found, target, dict(dims or {}))
-        return trace_jax(
-            function, *args, name=attribute, weights=weights, options=options, dims=dims
-        )
+        yield attribute, _resolve(module, found, target, dict(dims or {}))
 
 
 @contextmanager

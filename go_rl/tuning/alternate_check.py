@@ -1,0 +1,66 @@
+"""The last word: baseline and winner measured again, kernel by kernel in turn.
+
+What won was the fastest of many noisy measurements, so these flatter it; a fresh round does not.
+Kernels that both share are measured once and count for both.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
+
+import numpy as np
+
+from go_rl.records import AS_IT_COMES, Record
+from go_rl.tuning.fusions import Fusion, Part
+from go_rl.tuning.kernel_timer import KernelTimer
+from go_rl.tuning.outcome import Check
+
+Job = tuple[str, str]
+"""Hash of a kernel, and its setting."""
+
+
+def check_alternately(
+    timer: KernelTimer, baseline: Fusion, best: Fusion, settings: Mapping[str, str], rounds: int
+) -> Check | str:
+    """Return both times, or why there is none.
+
+    Args:
+        timer: an equal check that it has records of is not made again.
+        baseline: run as it comes.
+        best: run under ``settings``.
+        settings: by hash of kernel.
+        rounds: of which each kernel's median counts.
+    """
+    ours = [(part.hash, settings.get(part.hash, AS_IT_COMES)) for part in best.parts]
+    theirs = [(part.hash, AS_IT_COMES) for part in baseline.parts]
+    parts = {part.hash: part for part in (*baseline.parts, *best.parts)}
+    jobs = _in_turn(theirs, ours)
+    name = hashlib.sha256(json.dumps([theirs, ours, rounds]).encode()).hexdigest()[:16]
+    seconds: dict[Job, list[float]] = {job: [] for job in jobs}
+    for (hash_, setting), record in _records(timer, jobs, parts, rounds, name):
+        if record.seconds is None:
+            return f"a kernel could not be timed again: {record.reason}"
+        seconds[hash_, setting].append(record.seconds)
+    median = {job: float(np.median(times)) for job, times in seconds.items()}
+    return Check(sum(median[job] for job in theirs), sum(median[job] for job in ours), rounds)
+
+
+def _in_turn(one: Sequence[Job], two: Sequence[Job]) -> list[Job]:
+    """All jobs, each once, from both lists by turns."""
+    mixed = [job for pair in zip_longest(one, two) for job in pair if job is not None]
+    return list(dict.fromkeys(mixed))
+
+
+def _records(
+    timer: KernelTimer, jobs: Sequence[Job], parts: Mapping[str, Part], rounds: int, name: str
+) -> list[tuple[Job, Record]]:
+    """All measurements of this check: those that are there if none is missing, else fresh ones."""
+    asked = [(job, number) for number in range(1, rounds + 1) for job in jobs]
+    known = [(job, timer.checked(parts[job[0]], job[1], number, name)) for job, number in asked]
+    whole = [(job, record) for job, record in known if record is not None]
+    if len(whole) == len(asked):
+        return whole
+    return [(job, timer.check(parts[job[0]], job[1], number, name)) for job, number in asked]

@@ -1,0 +1,73 @@
+"""How kernels are tuned: configuration only, so that a command line reads it quickly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from go_rl.core import GoRLError
+from go_rl.cost.collect_config import CollectConfig, TimingConfig
+
+GuideName = Literal["learned", "analytical", "random", "everything"]
+LEARNED = "learned"
+
+
+class TuningError(GoRLError):
+    """A model cannot be tuned here, or the configuration of tuning is wrong."""
+
+
+@dataclass(frozen=True)
+class TuneConfig:
+    """What is tuned, for how long, and who says what is worth measuring."""
+
+    minutes: float = 5.0
+    """Wall-clock time of tuning: search, predictions, compilations and measurements; those of
+    earlier runs in the same folder count as if they were made again."""
+    guide: GuideName = LEARNED
+    """Who orders candidates: predictions of the learned or of the analytical cost model, chance, or
+    nobody: everything is measured as it comes."""
+    cost: str = LEARNED
+    """Weights of the learned guide: ``learned``, those that ship for the target, or
+    ``learned:NAME`` or ``learned:FILE.npz``."""
+    target: str = "cpu-1"
+    """Name of this machine, with one core, in the records."""
+    core: int | None = None
+    """Core of the worker that measures; default: the last one of this process."""
+    k_graph: int = 10
+    """Fusions that are measured in a round, the first ones by the guide."""
+    k_kernel: int = 5
+    """Settings of flags that are measured of each kernel, the first ones by the guide."""
+    candidates: int = 64
+    """Fusions that the guide orders at a time."""
+    seed: int = 0
+    """Of all randomness."""
+    check_rounds: int = 1
+    """Times that the winner and the baseline are measured again, alternately, at the end."""
+    timeout: float = 30.0
+    """Seconds that a kernel may take, compilation included."""
+    timing: TimingConfig = field(default_factory=TimingConfig)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.minutes < float("inf"):
+            raise TuningError(f"tune: minutes must be finite and above 0, not {self.minutes}")
+        for name in ("k_graph", "k_kernel", "candidates", "check_rounds"):
+            if getattr(self, name) < 1:
+                raise TuningError(f"tune: {name} must be >= 1, not {getattr(self, name)}")
+        if self.seed < 0:
+            raise TuningError(f"tune: seed must be >= 0, not {self.seed}")
+        word, _, file = self.cost.partition(":")
+        if word != LEARNED or (":" in self.cost and not file):
+            raise TuningError(f"tune: cost must be learned or learned:FILE.npz, not {self.cost!r}")
+        self.measuring  # noqa: B018 - target, core and time-out are checked there
+
+    @property
+    def weights(self) -> str:
+        """Name or file of the learned guide's weights."""
+        return self.cost.partition(":")[2] or f"kernels-{self.target}"
+
+    @property
+    def measuring(self) -> CollectConfig:
+        """How a single kernel is measured."""
+        return CollectConfig(
+            target=self.target, core=self.core, timeout=self.timeout, timing=self.timing
+        )

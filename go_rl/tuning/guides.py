@@ -1,0 +1,180 @@
+"""Guides: who says which fusions, and which settings of a kernel, are measured first.
+
+The learned model prices a graph as the sum of its kernels' predicted seconds; the analytical model
+likewise. Their rivals draw lots, or measure all that there is as it comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float, Float64
+
+from go_rl.core import CheckpointError, Chip, PackageError
+from go_rl.core.presets import HOST, package
+from go_rl.cost.analytical import Analytical
+from go_rl.cost.kernel_settings import FLAG_SETTINGS
+from go_rl.cost.kernel_work import kernel_work
+from go_rl.cost.learned.kernel_weights import KernelWeights, load_kernel_weights
+from go_rl.cost.learned.learned import predict_kernels
+from go_rl.kernels import KernelSet
+from go_rl.tuning.config import TuneConfig, TuningError
+from go_rl.tuning.fusions import Fusion
+
+KernelSeconds = Callable[[KernelSet], Float64[np.ndarray, "K"]]
+FIXED = "kernels are tried under the settings in the order of docs/tuning.md"
+
+
+@runtime_checkable
+class FusionRanks(Protocol):
+    """Orders fusions of one graph."""
+
+    def order(self, fusions: Sequence[Fusion]) -> Float64[np.ndarray, "C"]:
+        """Return [C] scores; the smallest is measured first."""
+        ...
+
+
+@runtime_checkable
+class SettingRanks(Protocol):
+    """Orders the settings of kernels."""
+
+    def order(self, kernels: KernelSet) -> Float[np.ndarray, "K S"]:
+        """Return [K, S] scores of `FLAG_SETTINGS`; the smallest is measured first."""
+        ...
+
+
+@dataclass(frozen=True)
+class Guide:
+    """Orders what may be measured."""
+
+    name: str
+    fusions: FusionRanks
+    settings: SettingRanks
+    predicts: bool = False
+    """Whether scores of fusions are predictions, worth a search before anything is measured."""
+    selective: bool = True
+    """False: all candidates are measured, not the first k."""
+    notes: tuple[str, ...] = ()
+    """What the user should know."""
+
+
+class PricedFusions:
+    """Scores are seconds: the sum over a fusion's kernels, each distinct one priced once."""
+
+    def __init__(self, price: KernelSeconds) -> None:
+        self._price = price
+        self._known: dict[str, float] = {}
+
+    def order(self, fusions: Sequence[Fusion]) -> Float64[np.ndarray, "C"]:
+        """See `FusionRanks`."""
+        return np.array([self._seconds(fusion.kernels) for fusion in fusions], np.float64)
+
+    def _seconds(self, kernels: KernelSet) -> float:
+        new = {h: k for k, h in enumerate(kernels.hashes) if h not in self._known}
+        if new:
+            priced = self._price(kernels.take(np.array(list(new.values()), np.int64)))
+            self._known |= dict(zip(new, priced.tolist(), strict=True))
+        return sum(self._known[h] for h in kernels.hashes)
+
+
+class AsTheyCome:
+    """Scores are places."""
+
+    def order(self, fusions: Sequence[Fusion]) -> Float64[np.ndarray, "C"]:
+        """See `FusionRanks`."""
+        return np.arange(len(fusions), dtype=np.float64)
+
+
+class Shuffled:
+    """Scores are drawn by lot."""
+
+    def __init__(self, seed: int) -> None:
+        self._rng = np.random.default_rng((seed, 1))
+
+    def order(self, fusions: Sequence[Fusion]) -> Float64[np.ndarray, "C"]:
+        """See `FusionRanks`."""
+        return self._rng.random(len(fusions))
+
+
+class FixedSettings:
+    """Scores are places in `FLAG_SETTINGS`, whatever the kernel."""
+
+    def order(self, kernels: KernelSet) -> Float[np.ndarray, "K S"]:
+        """See `SettingRanks`."""
+        return np.tile(np.arange(len(FLAG_SETTINGS), dtype=np.float64), (kernels.num_kernels, 1))
+
+
+class ShuffledSettings:
+    """Scores are drawn by lot."""
+
+    def __init__(self, seed: int) -> None:
+        self._rng = np.random.default_rng((seed, 2))
+
+    def order(self, kernels: KernelSet) -> Float[np.ndarray, "K S"]:
+        """See `SettingRanks`."""
+        return self._rng.random((kernels.num_kernels, len(FLAG_SETTINGS)))
+
+
+def guide_of(config: TuneConfig) -> Guide:
+    """Return the guide that a configuration names.
+
+    Raises:
+        TuningError: no weights ship for the target, these are of another one or cannot be read.
+    """
+    if config.guide == "learned":
+        return learned_guide(_weights(config), shipped_settings(config.target))
+    if config.guide == "analytical":
+        return _analytical(config.target)
+    if config.guide == "random":
+        return Guide("random", Shuffled(config.seed), ShuffledSettings(config.seed))
+    return Guide("everything", AsTheyCome(), FixedSettings(), selective=False)
+
+
+def learned_guide(weights: KernelWeights, settings: SettingRanks | None = None) -> Guide:
+    """Return the guide that asks an ensemble; ``settings``: who ranks them, if anybody."""
+    priced = PricedFusions(lambda kernels: predict_kernels(weights, kernels).seconds)
+    notes = () if settings else (f"No ranking of settings ships for {weights.target}: {FIXED}",)
+    return Guide("learned", priced, settings or FixedSettings(), predicts=True, notes=notes)
+
+
+def shipped_settings(target: str) -> SettingRanks | None:
+    """Return the ranking of settings that ships for a target; None: there is none."""
+    del target  # none ships yet, for any
+    return None
+
+
+def _analytical(target: str) -> Guide:
+    chip, notes = _chip(target)
+    priced = PricedFusions(lambda kernels: Analytical().seconds(kernel_work(kernels), chip))
+    notes = (*notes, f"The analytical model does not tell settings apart: {FIXED}")
+    return Guide("analytical", priced, FixedSettings(), predicts=True, notes=notes)
+
+
+def _chip(target: str) -> tuple[Chip, tuple[str, ...]]:
+    try:
+        return package(target).chips[0], ()
+    except PackageError:
+        note = f"No package is called {target!r}: the analytical model takes the chip of 'host'"
+        return replace(HOST, kind=target), (note,)
+
+
+def _weights(config: TuneConfig) -> KernelWeights:
+    try:
+        weights = load_kernel_weights(config.weights)
+    except CheckpointError as error:
+        raise TuningError(f"--cost {config.cost}: {error}; {_OTHERWISE}") from error
+    if weights.target != config.target:
+        raise TuningError(
+            f"--cost {config.cost}: learned from kernels of {weights.target!r}, and this machine "
+            f"is called {config.target!r} (--target); {_OTHERWISE}"
+        )
+    return weights
+
+
+_OTHERWISE = (
+    "take --guide analytical, or learn one from this machine's kernels (go-rl train-cost) and give "
+    "--cost learned:FILE.npz"
+)

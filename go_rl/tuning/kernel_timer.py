@@ -1,0 +1,185 @@
+"""`KernelTimer`: each kernel measured once; what a folder's records know is replayed.
+
+A replayed measurement costs the budget what it took when it was made, so that a run that goes on
+where another stopped, or shares its folder, spends as much as one that had to measure all.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+
+from go_rl.core import RecordError
+from go_rl.core.warm_worker import WarmWorker
+from go_rl.cost.collect_config import CollectConfig
+from go_rl.cost.kernel_collect import (
+    START_SECONDS,
+    WORKER,
+    folder_pace,
+    kernel_task,
+    outcome_of,
+    record_of,
+    worker_core,
+    worker_environment,
+)
+from go_rl.cost.kernel_settings import with_setting
+from go_rl.cost.kernel_worker import KernelTask
+from go_rl.readers.jax_stages import JaxProgram, jax_program
+from go_rl.records import Record, RecordStore
+from go_rl.tuning.budget import Budget, Clock
+from go_rl.tuning.fusions import Part
+
+SPENT, CHECK = "spent", "check"
+NO_CACHE = {"JAX_ENABLE_COMPILATION_CACHE": "false"}
+"""Every compilation is paid for, whoever compiled the same before."""
+
+
+@runtime_checkable
+class Source(Protocol):
+    """Compiles and times a kernel for real."""
+
+    def start(self) -> None:
+        """Get ready; the first time only. This is no tuning, and does not count as such."""
+        ...
+
+    def __call__(self, nodes: Sequence[int], setting: str) -> dict[str, Any] | str:
+        """Return what `go_rl.cost.kernel_worker.measure_kernel` does, or why there is no time."""
+        ...
+
+
+class KernelTimer:
+    """Times kernels of one model, and keeps records of them.
+
+    Args:
+        store: where records are kept.
+        source: who measures.
+        config: how; target of the records.
+        model: name of the model, for the records.
+        budget: is charged for what is replayed.
+        clock: tells what a measurement takes.
+    """
+
+    def __init__(
+        self,
+        store: RecordStore,
+        source: Source,
+        config: CollectConfig,
+        model: str,
+        budget: Budget,
+        clock: Clock = time.perf_counter,
+    ) -> None:
+        self.made = 0
+        """Measurements made."""
+        self.replayed = 0
+        """Measurements that were there."""
+        self._store, self._source, self._config, self._model = store, source, config, model
+        self._budget, self._clock = budget, clock
+        self._known = {(r.workload, r.setting, r.round): r for r in store.find(config.target)}
+        self._paid: set[tuple[str, str, int]] = set()
+
+    def measure(self, part: Part, setting: str) -> Record:
+        """Return the record of a kernel under a setting, from this run or an earlier one."""
+        key = (part.hash, setting, 0)
+        if key in self._known:
+            return self._replay(key)
+        return self._measure(part, setting, 0, {})
+
+    def check(self, part: Part, setting: str, round: int, name: str) -> Record:
+        """Return a fresh measurement; ``round`` from 1 on, ``name`` of the check it is part of."""
+        return self._measure(part, setting, round, {CHECK: name})
+
+    def checked(self, part: Part, setting: str, round: int, name: str) -> Record | None:
+        """Return the measurement that an equal check has made, if any."""
+        record = self._known.get((part.hash, setting, round))
+        return record if record and record.details.get(CHECK) == name else None
+
+    def _replay(self, key: tuple[str, str, int]) -> Record:
+        record = self._known[key]
+        if key not in self._paid:
+            self._paid.add(key)
+            self.replayed += 1
+            self._budget.charge(float(record.details.get(SPENT, 0.0)))
+        return record
+
+    def _measure(self, part: Part, setting: str, round: int, details: dict[str, Any]) -> Record:
+        with self._budget.paused():
+            self._source.start()
+        began = self._clock()
+        outcome = self._source(part.nodes, setting)
+        spent = self._clock() - began
+        about = {"model": self._model, SPENT: spent, **details}
+        record = record_of((part.hash, setting), replace(self._config, round=round), outcome, about)
+        self._store.add([record])
+        self._known[record.workload, setting, round] = record
+        self._paid.add((part.hash, setting, round))
+        self.made += 1
+        return record
+
+
+class WorkerSource:
+    """`Source`: a warm worker process on a core of its own, started by the first kernel.
+
+    Args:
+        program: of the model.
+        config: how kernels are measured.
+        folder: that keeps the full pace of the core (`go_rl.cost.kernel_collect.folder_pace`).
+    """
+
+    def __init__(self, program: JaxProgram, config: CollectConfig, folder: Path) -> None:
+        self._program, self._config, self._folder = program, config, folder
+        environment = {**worker_environment(config), **NO_CACHE}
+        self._worker = WarmWorker(WORKER, core=worker_core(config), environment=environment)
+        self._tasks: dict[tuple[int, ...], KernelTask] = {}
+        self._full_pace: float | None = None
+
+    def start(self) -> None:
+        """Measure a sum: what fails for every kernel must not become a record of each.
+
+        Raises:
+            RecordError: nothing can be measured here.
+            WorkerError: the core cannot be had.
+        """
+        if self._full_pace is not None:
+            return
+        one = jax.ShapeDtypeStruct((1,), jnp.float32)
+        program = jax_program(lambda x: x + 1.0, (one,))
+        task = self._task_of(program, [program.graph.num_nodes - 1])
+        outcome = outcome_of(self._worker, task, START_SECONDS)
+        if isinstance(outcome, str):
+            raise RecordError(f"nothing can be measured on {self._config.target!r}: {outcome}")
+
+    def __call__(self, nodes: Sequence[int], setting: str) -> dict[str, Any] | str:
+        """See `Source`."""
+        try:
+            task = self._task(tuple(nodes))
+        except Exception as error:  # whatever JAX cannot export
+            return f"cannot be exported: {type(error).__name__}: {error}"
+        return outcome_of(self._worker, with_setting(task, setting), self._config.timeout)
+
+    def __enter__(self) -> WorkerSource:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._worker.close()
+
+    def _task(self, nodes: tuple[int, ...]) -> KernelTask:
+        if nodes not in self._tasks:
+            self._tasks = {nodes: self._task_of(self._program, nodes)}
+        return self._tasks[nodes]
+
+    def _task_of(self, program: JaxProgram, nodes: Sequence[int]) -> KernelTask:
+        if self._full_pace is None:
+            self._full_pace = folder_pace(self._folder, self._config)
+        return kernel_task(program.part(nodes), self._config, self._full_pace)

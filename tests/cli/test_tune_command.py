@@ -1,0 +1,59 @@
+"""``go-rl tune kernels`` on a real worker, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+MODULE = """
+import jax, jax.numpy as jnp
+
+def floats(*shape):
+    return jax.ShapeDtypeStruct(shape, jnp.float32)
+
+def mlp(x, w1, w2):
+    return jnp.tanh(x @ w1) @ w2
+
+mlp.example_args = (floats(8, 16), floats(16, 32), floats(32, 8))
+"""
+QUICK = ("--seconds", "0.001", "--least-calls", "2", "--pace-seconds", "0.1", "--candidates", "4")
+
+
+def test_a_small_network_is_tuned_for_real_and_resumes(command, tmp_path):
+    """Nothing is left to be tried before the time is over."""
+    (tmp_path / "small_mlp.py").write_text(MODULE)
+    asked = ("tune", "kernels", "small_mlp:mlp", "--guide", "random", "--minutes", "2",
+             "--k-kernel", "1", "--out", "tuned", *QUICK)  # fmt: skip
+    outcome = command(*asked)
+    assert (outcome.code, outcome.err) == (0, "")
+    document = json.loads((tmp_path / "tuned" / "tuned.json").read_text())
+    assert document["baseline_seconds"] > 0
+    assert document["speedup"] >= 1.0
+    assert document["measured"] >= 5
+    nodes = sorted(n for kernel in document["kernels"] for n in kernel["nodes"])
+    assert nodes == ["dot_general.0", "dot_general.1", "tanh.0"]
+    assert (tmp_path / "tuned" / "curve.png").stat().st_size > 0
+    assert "XLA's default" in outcome.out
+    assert command(*asked).code == 0
+    again = json.loads((tmp_path / "tuned" / "tuned.json").read_text())
+    assert again["measured"] == 0
+    assert (again["speedup"], again["kernels"]) == (document["speedup"], document["kernels"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("zoo:resnet5", "--guide", "random"), "did you mean 'resnet"),
+        (("chain.json", "--guide", "random"), "chain.json: is a file: only JAX functions"),
+        (("nothing.onnx", "--guide", "random"), "is no model that can be tuned"),
+        (("nowhere:f", "--guide", "random"), "there is no module 'nowhere'"),
+        (("zoo:resnet50", "--minutes", "0"), "minutes must be finite and above 0"),
+        (("zoo:resnet50", "--target", "gpu-9"), "no kernel weights 'kernels-gpu-9'"),
+        (("zoo:resnet50", "--cost", "cheap"), "cost must be learned"),
+    ],
+)
+def test_bad_input_is_named(command, chain, arguments, sentence):
+    outcome = command("tune", "kernels", *arguments)
+    assert outcome.code != 0
+    assert sentence in " ".join(outcome.err.replace("│", " ").split())

@@ -1,0 +1,28 @@
+"""What cannot travel to the worker is named, and no worker is started for it."""
+
+from __future__ import annotations
+
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from go_rl.cost.collect_config import CollectConfig
+from go_rl.cost.kernel_collect import FULL_PACE
+from go_rl.readers.jax_stages import jax_program
+from go_rl.tuning.kernel_timer import WorkerSource
+
+
+def test_an_operand_that_does_not_travel_is_named(tmp_path):
+    def noise(key, x):
+        return x + jax.random.normal(key, x.shape)
+
+    key = jax.eval_shape(lambda: jax.random.key(0))
+    program = jax_program(noise, (key, jax.ShapeDtypeStruct((4,), jnp.float32)))
+    (tmp_path / "pace-cpu-1.json").write_text(json.dumps({FULL_PACE: 1e-5}))
+    with WorkerSource(program, CollectConfig(), tmp_path) as source:
+        said = [source((n,), "") for n in np.flatnonzero(~program.graph.is_fed)[:1].tolist()]
+    assert len(said) == 1
+    assert "cannot be exported" in str(said[0])
+    assert "an operand is of type key<" in str(said[0])
