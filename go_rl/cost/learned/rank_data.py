@@ -150,7 +150,7 @@ def candidate_batch(
     features = np.zeros((*shape, groups.candidates.shape[1]), np.float32)
     log_seconds, real = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
     for i, k in enumerate(which.tolist()):
-        rows = np.arange(groups.first[k], groups.first[k + 1])
+        rows = np.arange(int(groups.first[k]), int(groups.first[k + 1]))
         if len(rows) > shape[1]:
             rows = rng.choice(rows, shape[1], replace=False)
         features[i, : len(rows)] = groups.candidates[rows]

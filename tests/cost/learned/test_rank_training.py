@@ -74,7 +74,7 @@ def test_members_differ_and_the_same_run_gives_the_same():
     orders = [FlagRanks(replace(again, networks=(x,))).order(kernels) for x in again.networks]
     np.testing.assert_array_equal(orders[0], FlagRanks(learned()).order(kernels))
     np.testing.assert_allclose(FlagRanks(again).order(kernels), (orders[0] + orders[1]) / 2)
-    assert not np.allclose(*orders)
+    assert not np.allclose(orders[0], orders[1])
     assert [text.split(",")[0] for text in told] == ["member 1/2", "member 2/2"]
 
 

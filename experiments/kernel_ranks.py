@@ -1,0 +1,341 @@
+"""Choosing tilings and compiler flags of kernels: what a choice by each method loses.
+
+Run: ``python experiments/kernel_ranks.py [--kernels FILE|NAME] [--tiles FILE|NAME]``; a data set
+that is not there is left out. Two splits by kernel: at random, and by network (those that come
+closest to the published table's are held out whole). Methods: *random*, the mean of all choices;
+*default*, always the compiler's own flags, or the tiling that one would write without measuring;
+*best setting* (flags), that which was best on average on the training split; *analytical* (tiles),
+the hand-written estimate with data-sheet constants; *trees*, boosted ones on summed features and
+those of the configuration, that learned the log of the seconds, and *trees, relative*, of the
+seconds over their geometric mean in a kernel; *mse*, *logistic*, *hinge*: ensembles of ranking
+networks that learned tilings and flags together with this loss.
+
+Published ("A Learnt Performance Model for TPUs", tile sizes, random split, APE): learned 3.7 on
+average, median 3.3; analytical 6.1, median 6.2; the rank loss is worth 10 points on average.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import tyro
+from kernel_cost_model import HELD_OUT
+
+from go_rl.core import ReadError, TrainingError
+from go_rl.core.plan import write_text
+from go_rl.cost.kernel_data import KernelData, by_model_split, load_kernel_data
+from go_rl.cost.learned.boosted import summed_features, train_boosted
+from go_rl.cost.learned.kernel_features import kernel_features
+from go_rl.cost.learned.kernel_metrics import ape, by_model, groups_of, kendall
+from go_rl.cost.learned.opcodes import vocabulary_of
+from go_rl.cost.learned.rank_data import RankGroups, Task, flag_groups, tile_groups
+from go_rl.cost.learned.rank_fit import fit_rank_groups
+from go_rl.cost.learned.rank_training import RankLoss, RankTrainConfig
+from go_rl.cost.tile_data import TileData, load_tile_data
+from go_rl.cost.tiles import TiledProgram, default_tiles, estimate_tiles
+from go_rl.zoo import zoo_entry
+
+RESULTS = Path(__file__).parent / "results"
+NAME = "kernel_ranks"
+HELD_OUT_TILES = (
+    "gnmt", "lstm-medium", "lstm-small", "resnet18", "resnet50", "resnext50", "transformer-base",
+    "transformer-big", "yolo-tiny",
+)  # fmt: skip
+"""Networks of the tile task whose kind the published table has."""
+TITLES: Mapping[Task, str] = {"flags": "Flags", "tiles": "Tilings"}
+LOSSES: tuple[RankLoss, ...] = ("mse", "logistic", "hinge")
+
+
+@dataclass(frozen=True)
+class Options:
+    """Command line of this experiment."""
+
+    kernels: str = "kernels-cpu-1"
+    """Kernels measured under settings of flags: a data set that ships, or a file."""
+    tiles: str = "tiles-cpu-1"
+    """Programs measured under tilings: a data set that ships, or a file."""
+    steps: int = 4000
+    """Updates of each network."""
+    members: int = 3
+    """Networks of an ensemble."""
+    seed: int = 0
+    """Of the random split."""
+    results: Path = RESULTS
+    """Folder that is written to."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """A task's groups, and what is known of them beside the times."""
+
+    groups: RankGroups
+    labels: tuple[str, ...]
+    """[G] the row of the table that each group counts in."""
+    held_out: tuple[str, ...]
+    """Labels that are held out whole, and the rows of the table where any is judged."""
+    default: np.ndarray
+    """[R] whether a candidate is the default."""
+    estimate: np.ndarray | None
+    """[R] seconds by the analytical model, if there is one."""
+
+    @cached_property
+    def setting(self) -> np.ndarray:
+        """[R] of flags, the number of the setting."""
+        return self.groups.candidates.argmax(axis=1)
+
+    def rows(self, which: np.ndarray) -> np.ndarray:
+        """Return the candidates of some groups, in the order that they have."""
+        return np.flatnonzero(np.isin(self.groups.group, which))
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What the choices of one method lose."""
+
+    apes: dict[str, float]
+    """APE of each label."""
+    total: float
+    """APE of all groups together."""
+    tau: float
+    """Kendall's tau; NaN for what does not rank."""
+    seconds: float
+    """Spent on learning and choosing; of the networks, on learning all tasks."""
+
+
+Split = Mapping[Task, tuple[np.ndarray, np.ndarray]]
+"""Groups that are learned from, and those that are judged."""
+Scores = np.ndarray | None
+"""[r] of the judged candidates, smaller for faster; None: a random choice."""
+SplitName = Literal["at random", "by model"]
+
+
+def main(options: Options) -> None:
+    """Compare on both splits and write the page and its table."""
+    known = load(options)
+    found: dict[tuple[Task, SplitName], dict[str, Judgement]] = {}
+    sizes: dict[tuple[Task, SplitName], tuple[int, int]] = {}
+    for name, split in splits(known, options.seed).items():
+        for task, judged in compare(known, split, options).items():
+            found[task, name] = judged
+            train, test = split[task]
+            sizes[task, name] = (len(train), len(test))
+    shown = {task: each.held_out for task, each in known.items()}
+    write_text(options.results / f"{NAME}.md", page(found, sizes, shown))
+    write_text(options.results / f"{NAME}.csv", table(found))
+
+
+def load(options: Options) -> dict[Task, Ranked]:
+    """Return the tasks of which there are data; say which are left out."""
+    found: dict[Task, Ranked] = {}
+    try:
+        found["flags"] = ranked_flags(load_kernel_data(options.kernels))
+    except (ReadError, TrainingError) as error:
+        print(f"left out: {error}")
+    try:
+        found["tiles"] = ranked_tiles(load_tile_data(options.tiles))
+    except (ReadError, TrainingError) as error:
+        print(f"left out: {error}")
+    return found
+
+
+def ranked_flags(data: KernelData) -> Ranked:
+    """Return the flag task; the label of a kernel is the family of its model."""
+    groups = flag_groups(data)
+    labels = tuple(zoo_entry(data.models[k]).family for k in groups.number.tolist())
+    return Ranked(groups, labels, HELD_OUT, groups.candidates[:, 0] > 0, None)
+
+
+def ranked_tiles(data: TileData) -> Ranked:
+    """Return the tile task; the label of a program is its network."""
+    groups = tile_groups(data)
+    programs = [data.programs[p] for p in data.program[groups.row].tolist()]
+    cuts = [data.tiles[r] for r in groups.row.tolist()]
+    pairs = list(zip(programs, cuts, strict=True))
+    return Ranked(
+        groups=groups,
+        labels=tuple(data.models[p] for p in groups.number.tolist()),
+        held_out=HELD_OUT_TILES,
+        default=np.array([cut == default_tiles(program) for program, cut in pairs]),
+        estimate=np.array([estimate_tiles(TiledProgram(*pair)).seconds for pair in pairs]),
+    )
+
+
+def splits(known: Mapping[Task, Ranked], seed: int) -> dict[SplitName, Split]:
+    """Return both splits: a fifth of the groups at random, and the labels held out."""
+    at_random, by_label = {}, {}
+    for task, each in known.items():
+        order = np.random.default_rng(seed).permutation(each.groups.count)
+        fifth = max(len(order) // 5, 1)
+        at_random[task] = np.sort(order[fifth:]), np.sort(order[:fifth])
+        parts = by_model_split(each.labels, each.held_out)
+        if all(map(len, parts)):
+            by_label[task] = parts
+    return {"at random": at_random, "by model": by_label}
+
+
+def compare(
+    known: Mapping[Task, Ranked], split: Split, options: Options
+) -> dict[Task, dict[str, Judgement]]:
+    """Return what the choices of every method lose, by task and method."""
+    found: dict[Task, dict[str, Judgement]] = {}
+    for task, (train, test) in split.items():
+        found[task] = {}
+        for name, method in METHODS.items():
+            began = time.perf_counter()
+            scores = method(known[task], train, test)
+            if isinstance(scores, str):
+                continue
+            spent = time.perf_counter() - began
+            found[task][name] = judge(known[task], test, scores, spent)
+    for loss in LOSSES if split else ():
+        began = time.perf_counter()
+        learned = {task: known[task].groups.take(train) for task, (train, _) in split.items()}
+        config = RankTrainConfig(loss=loss, steps=options.steps)
+        weights = fit_rank_groups(learned, "cpu-1", {}, config, options.members, print)
+        for task, (_, test) in split.items():
+            part = known[task].groups.take(test)
+            scores = weights.scores(task, part.kernels, part.group, part.candidates)
+            spent = time.perf_counter() - began
+            found[task][loss] = judge(known[task], test, scores, spent)
+    return found
+
+
+def judge(ranked: Ranked, test: np.ndarray, scores: Scores, spent: float) -> Judgement:
+    """Return what choices by scores lose on the groups ``test``."""
+    rows = ranked.rows(test)
+    seconds, group = ranked.groups.seconds[rows], ranked.groups.group[rows]
+
+    def lost(r: np.ndarray) -> float:
+        if scores is None:
+            return random_ape(seconds[r], group[r])
+        return ape(scores[r], seconds[r], group[r])
+
+    tau = float("nan") if scores is None else kendall(scores, seconds, group)
+    labels = [ranked.labels[g] for g in group.tolist()]
+    return Judgement(by_model(labels, lost), lost(np.arange(len(rows))), tau, spent)
+
+
+def random_ape(seconds: np.ndarray, group: np.ndarray) -> float:
+    """Return the APE that random choices have on average, in percent."""
+    parts = [seconds[rows] for rows in groups_of(group)]
+    best = sum(part.min() for part in parts)
+    return 100.0 * (sum(part.mean() for part in parts) - best) / best
+
+
+def _random(ranked: Ranked, train: np.ndarray, test: np.ndarray) -> Scores:
+    del ranked, train, test
+    return None
+
+
+def _default(ranked: Ranked, train: np.ndarray, test: np.ndarray) -> Scores | str:
+    del train
+    return np.where(ranked.default[ranked.rows(test)], 0.0, 1.0)
+
+
+def _best_setting(ranked: Ranked, train: np.ndarray, test: np.ndarray) -> Scores | str:
+    if ranked.groups.task != "flags":
+        return "tilings of different programs do not compare"
+    rows = ranked.rows(train)
+    total = np.bincount(ranked.setting[rows], relative_logs(ranked)[rows])
+    mean = total / np.maximum(np.bincount(ranked.setting[rows]), 1)
+    return mean[ranked.setting[ranked.rows(test)]]
+
+
+def _analytical(ranked: Ranked, train: np.ndarray, test: np.ndarray) -> Scores | str:
+    del train
+    return "no estimate" if ranked.estimate is None else ranked.estimate[ranked.rows(test)]
+
+
+def _trees(ranked: Ranked, train: np.ndarray, test: np.ndarray) -> Scores:
+    return _grown(ranked, np.log(ranked.groups.seconds), train, test)
+
+
+def _relative_trees(ranked: Ranked, train: np.ndarray, test: np.ndarray) -> Scores:
+    return _grown(ranked, relative_logs(ranked), train, test)
+
+
+def _grown(ranked: Ranked, logs: np.ndarray, train: np.ndarray, test: np.ndarray) -> np.ndarray:
+    groups = ranked.groups
+    vocabulary = vocabulary_of(groups.kernels.take(train).graph.op_type)
+    summed = summed_features(kernel_features(groups.kernels, vocabulary), len(vocabulary))
+    wide = np.concatenate([summed[groups.group], groups.candidates], axis=1)
+    rows = ranked.rows(train)
+    trees = train_boosted(wide[rows], np.exp(logs[rows]))
+    return trees.seconds(wide[ranked.rows(test)])
+
+
+def relative_logs(ranked: Ranked) -> np.ndarray:
+    """Return [R] logs of the seconds less their mean in the group."""
+    logs, group = np.log(ranked.groups.seconds), ranked.groups.group
+    return logs - (np.bincount(group, logs) / np.bincount(group))[group]
+
+
+METHODS = {
+    "random": _random,
+    "default": _default,
+    "best setting": _best_setting,
+    "analytical": _analytical,
+    "trees": _trees,
+    "trees, relative": _relative_trees,
+}
+"""All but the networks: from a task, the groups learned from and those judged, to scores; a text
+says why a method does not apply."""
+
+
+def page(
+    found: Mapping[tuple[Task, SplitName], Mapping[str, Judgement]],
+    sizes: Mapping[tuple[Task, SplitName], tuple[int, int]],
+    shown: Mapping[Task, tuple[str, ...]],
+) -> str:
+    """Return the page: of each task and split a table of APE, with a column for each method."""
+    out = io.StringIO()
+    out.write(
+        "# Ranking configurations of kernels\n\nAPE: what the configurations chosen lose, in "
+        "percent of the best measured ones; kernels that were not learned from.\n"
+    )
+    for (task, name), judged in found.items():
+        train, test = sizes[task, name]
+        out.write(f"\n## {TITLES[task]}, {name}: {train} kernels learned from, {test} judged\n\n")
+        labels = next(iter(judged.values())).apes
+        rows = [label for label in labels if label in shown[task]] or list(labels)
+        out.write("| | " + " | ".join(judged) + " |\n| --- |" + " ---: |" * len(judged) + "\n")
+        for label in rows:
+            _row(out, label, [each.apes[label] for each in judged.values()])
+        for title, middle in (("mean", np.mean), ("median", np.median)):
+            values = [float(middle([x.apes[r] for r in rows])) for x in judged.values()]
+            _row(out, f"*{title}*", values)
+        _row(out, "all kernels", [each.total for each in judged.values()])
+        _row(out, "Kendall's tau", [each.tau for each in judged.values()], 2)
+        _row(out, "seconds", [each.seconds for each in judged.values()])
+    return out.getvalue()
+
+
+def _row(out: io.StringIO, label: str, values: list[float], digits: int = 1) -> None:
+    cells = ["–" if np.isnan(value) else f"{value:.{digits}f}" for value in values]
+    out.write(f"| {label} | " + " | ".join(cells) + " |\n")
+
+
+def table(found: Mapping[tuple[Task, SplitName], Mapping[str, Judgement]]) -> str:
+    """Return all numbers as CSV."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(("task", "split", "method", "measure", "kernels", "value"))
+    for (task, name), judged in found.items():
+        for method, each in judged.items():
+            for label, value in each.apes.items():
+                writer.writerow((task, name, method, "APE", label, f"{value:.4g}"))
+            writer.writerow((task, name, method, "APE", "all", f"{each.total:.4g}"))
+            writer.writerow((task, name, method, "tau", "all", f"{each.tau:.4g}"))
+    return out.getvalue()
+
+
+if __name__ == "__main__":
+    main(tyro.cli(Options, description=__doc__, config=(tyro.conf.FlagCreatePairsOff,)))

@@ -1,0 +1,71 @@
+"""The page on rankings: what choices lose, by hand, and its tables."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cost.learned.ranks import SETTINGS, groups, heavy, tile_data
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
+
+from kernel_ranks import METHODS, Judgement, Ranked, judge, page, ranked_tiles, splits, table
+
+
+@pytest.fixture(scope="module")
+def flags() -> Ranked:
+    """Kernels of networks a and b, in turn; the default is one of the slow settings."""
+    made = groups()["flags"]
+    labels = ("a", "b") * made.count
+    return Ranked(made, labels[: made.count], ("b",), made.candidates[:, 0] > 0, None)
+
+
+def test_what_a_choice_loses(flags):
+    """The best of each kernel's settings takes 2, the others 3."""
+    every = np.arange(flags.groups.count)
+    default = judge(flags, every, METHODS["default"](flags, every, every), 0.0)
+    assert (default.total, default.apes) == (pytest.approx(50.0), pytest.approx({"a": 50, "b": 50}))
+    random = judge(flags, every, None, 0.0)
+    assert random.total == pytest.approx(50.0 * (SETTINGS - 1) / SETTINGS)
+    assert np.isnan(random.tau)
+    light = ~heavy()[:-1]
+    best = METHODS["best setting"](flags, np.flatnonzero(light), every)
+    found = judge(flags, every, best, 0.0)
+    assert found.total == pytest.approx(50.0 * (1 - light.mean()))
+
+
+def test_what_does_not_apply_says_so(flags):
+    every = np.arange(flags.groups.count)
+    assert METHODS["analytical"](flags, every, every) == "no estimate"
+    tiles = ranked_tiles(tile_data())
+    assert tiles.default.sum() == tiles.groups.count
+    assert METHODS["analytical"](tiles, every[:1], every[1:3]).shape == (10,)
+
+
+def test_splits_keep_networks_together(flags):
+    found = splits({"flags": flags}, 0)
+    train, test = found["at random"]["flags"]
+    assert sorted([*train, *test]) == list(range(flags.groups.count))
+    assert len(test) == flags.groups.count // 5
+    train, test = found["by model"]["flags"]
+    assert {flags.labels[k] for k in train} == {"a"}
+    assert {flags.labels[k] for k in test} == {"b"}
+
+
+def test_the_tables():
+    one = Judgement({"a": 1.0, "b": 4.0, "c": 9.0}, 3.0, float("nan"), 0.5)
+    two = Judgement({"a": 2.0, "b": 2.0, "c": 0.0}, 1.25, 0.625, 2.0)
+    found = {("tiles", "at random"): {"random": one, "hinge": two}}
+    text = page(found, {("tiles", "at random"): (8, 2)}, {"tiles": ("a", "b")})
+    assert text.split("\n\n", 2)[2] == (
+        "## Tilings, at random: 8 kernels learned from, 2 judged\n\n"
+        "| | random | hinge |\n| --- | ---: | ---: |\n"
+        "| a | 1.0 | 2.0 |\n| b | 4.0 | 2.0 |\n| *mean* | 2.5 | 2.0 |\n| *median* | 2.5 | 2.0 |\n"
+        "| all kernels | 3.0 | 1.2 |\n| Kendall's tau | – | 0.62 |\n| seconds | 0.5 | 2.0 |\n"
+    )
+    assert table(found).splitlines()[1:3] == [
+        "tiles,at random,random,APE,a,1",
+        "tiles,at random,random,APE,b,4",
+    ]
