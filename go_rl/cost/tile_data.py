@@ -45,7 +45,7 @@ class TileData:
     round: Int64[np.ndarray, "R"]
     seconds: Float64[np.ndarray, "R"]
     spread: Float64[np.ndarray, "R"]
-    """[R] relative half-width of the median's 95 % interval."""
+    """[R] relative half-width of their 95 % interval."""
     failures: Mapping[str, int]
     """Reasons why a measurement has no time, and how often."""
 
