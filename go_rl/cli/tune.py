@@ -20,6 +20,8 @@ def run_tune(config: Tune) -> int:
     """Run the command; returns the exit code."""
     folder = Path(config.out or Path("out") / f"tune-{_file_name(config.model)}")
     check_folder(folder)
+    if config.records:
+        check_folder(Path(config.records), "--records")
     from go_rl.report.tuning_curve import save_tuning_curve
     from go_rl.tuning.compilable import load_program
     from go_rl.tuning.guides import guide_of
@@ -29,7 +31,8 @@ def run_tune(config: Tune) -> int:
         guide = guide_of(config.tune)
         program = load_program(config.model)
         folder.mkdir(parents=True, exist_ok=True)
-        tuned = tune_kernels(program, folder, config.tune, guide, say)
+        records = Path(config.records) if config.records else None
+        tuned = tune_kernels(program, folder, config.tune, guide, say, records)
         save_tuning_curve(tuned, folder / "curve")
     _print(tuned)
     console().print(f"written to {folder}", markup=False, soft_wrap=True)
@@ -46,7 +49,7 @@ def _print(tuned: Tuned) -> None:
     scale, unit = unit_for(tuned.kept_seconds)
     title = f"{tuned.model} on {tuned.target}, guide {tuned.guide}"
     table = Table(title=title, title_justify="left")
-    for i, head in enumerate(("", f"sum of kernels [{unit}]", "speed-up", "kernels", "with flags")):
+    for i, head in enumerate(("", f"sum of kernels, {unit}", "speed-up", "kernels", "with flags")):
         table.add_column(head, justify="right" if i else "left")
     table.add_row("XLA's default", f"{scale * tuned.baseline_seconds:.4g}", "1.000", "", "")
     flagged = sum(part.hash in tuned.settings for part in tuned.fusion.parts)

@@ -23,3 +23,5 @@ class Tune:
     out: Annotated[str | None, tyro.conf.arg(metavar="DIR")] = None
     """Folder of tuned.json, the curve and the records; what these know is not measured again.
     Default: out/tune-MODEL."""
+    records: Annotated[str | None, tyro.conf.arg(metavar="DIR")] = None
+    """Folder of the records, which several runs may share; default: that of --out."""

@@ -20,6 +20,8 @@ from go_rl.cost.kernel_settings import FLAG_SETTINGS
 from go_rl.cost.kernel_work import kernel_work
 from go_rl.cost.learned.kernel_weights import KernelWeights, load_kernel_weights
 from go_rl.cost.learned.learned import predict_kernels
+from go_rl.cost.learned.rank import FlagRanks
+from go_rl.cost.learned.rank_weights import shipped_ranks
 from go_rl.kernels import KernelSet
 from go_rl.tuning.config import TuneConfig, TuningError
 from go_rl.tuning.fusions import Fusion
@@ -142,8 +144,8 @@ def learned_guide(weights: KernelWeights, settings: SettingRanks | None = None) 
 
 def shipped_settings(target: str) -> SettingRanks | None:
     """Return the ranking of settings that ships for a target; None: there is none."""
-    del target  # none ships yet, for any
-    return None
+    weights = shipped_ranks(target, "flags")
+    return FlagRanks(weights) if weights else None
 
 
 def _analytical(target: str) -> Guide:

@@ -28,15 +28,18 @@ def tune_kernels(
     config: TuneConfig,
     guide: Guide | None = None,
     report: Callable[[str], None] = lambda _: None,
+    records: Path | None = None,
 ) -> Tuned:
     """Tune a model on this machine, and leave ``tuned.json`` and ``curve.csv`` in a folder.
 
     Args:
         program: of the model.
-        folder: of the records; what it knows is not measured again.
+        folder: where these go.
         config: how.
         guide: None: the one that the configuration names.
         report: is told what is going on.
+        records: folder of the records, which several runs may share: what they know is not measured
+            again; None: the same folder.
 
     Raises:
         TuningError: as `guide_of` and `KernelTuner.tune`.
@@ -45,9 +48,10 @@ def tune_kernels(
     """
     guide = guide or guide_of(config)
     measuring = config.measuring
+    records = records or folder
     with (
-        RecordStore(folder / RECORDS) as store,
-        WorkerSource(program, measuring, folder) as source,
+        RecordStore(records / RECORDS) as store,
+        WorkerSource(program, measuring, records) as source,
     ):
         budget = Budget(60.0 * config.minutes)
         timer = KernelTimer(store, source, measuring, program.graph.name, budget)

@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from go_rl.cost.kernel_collect import FULL_PACE
+
 MODULE = """
 import jax, jax.numpy as jnp
 
@@ -17,7 +19,7 @@ def mlp(x, w1, w2):
 
 mlp.example_args = (floats(8, 16), floats(16, 32), floats(32, 8))
 """
-QUICK = ("--seconds", "0.001", "--least-calls", "2", "--pace-seconds", "0.1", "--candidates", "4")
+QUICK = ("--seconds", "0.001", "--least-calls", "2", "--candidates", "4")
 
 
 def test_a_small_network_is_tuned_for_real_and_resumes(command, tmp_path):
@@ -25,6 +27,8 @@ def test_a_small_network_is_tuned_for_real_and_resumes(command, tmp_path):
     (tmp_path / "small_mlp.py").write_text(MODULE)
     asked = ("tune", "kernels", "small_mlp:mlp", "--guide", "random", "--minutes", "2",
              "--k-kernel", "1", "--out", "tuned", *QUICK)  # fmt: skip
+    (tmp_path / "tuned").mkdir()
+    (tmp_path / "tuned" / "pace-cpu-1.json").write_text(json.dumps({FULL_PACE: 1e-5}))
     outcome = command(*asked)
     assert (outcome.code, outcome.err) == (0, "")
     document = json.loads((tmp_path / "tuned" / "tuned.json").read_text())

@@ -19,10 +19,12 @@ from go_rl.cost.learned.kernel_batch import batch_of
 from go_rl.cost.learned.kernel_network import KernelNetwork, KernelNetworkConfig
 from go_rl.cost.learned.kernel_training import TrainedNetwork
 from go_rl.cost.learned.kernel_weights import KernelWeights, save_kernel_weights
-from go_rl.cost.learned.learned import predict_kernels
+from go_rl.cost.learned.learned import KernelPredictions
 from go_rl.cost.learned.opcodes import vocabulary_of
+from go_rl.cost.learned.rank import FlagRanks
+from go_rl.cost.learned.rank_weights import RankWeights
 from go_rl.tuning.config import TuneConfig, TuningError
-from go_rl.tuning.guides import PricedFusions, guide_of, learned_guide
+from go_rl.tuning.guides import PricedFusions, guide_of, learned_guide, shipped_settings
 
 BOTH = [space().default, space().none]
 
@@ -64,10 +66,21 @@ def test_the_analytical_guide_sums_its_model_and_says_what_it_cannot():
     assert any("does not tell settings apart" in note for note in guide.notes)
 
 
-def test_the_learned_guide_sums_predictions_and_says_that_no_ranking_ships():
+def test_the_learned_guide_sums_predictions_and_says_that_no_ranking_ships(monkeypatch):
+    """Each kernel is predicted to take 1 us for each of its nodes, operands included."""
+
+    def predict(weights, kernels):
+        assert weights is tiny_weights()
+        count = kernels.num_kernels
+        return KernelPredictions(
+            1e-6 * np.bincount(kernels.kernel), np.zeros(count), np.zeros(count, np.bool_), ()
+        )
+
+    monkeypatch.setattr("go_rl.tuning.guides.predict_kernels", predict)
     guide = learned_guide(tiny_weights())
-    expected = [predict_kernels(tiny_weights(), f.kernels).seconds.sum() for f in BOTH]
-    np.testing.assert_allclose(guide.fusions.order(BOTH), expected, rtol=1e-5)
+    expected = [1e-6 * len(f.kernels.kernel) for f in BOTH]
+    np.testing.assert_allclose(guide.fusions.order(BOTH), expected)
+    assert guide.predicts
     assert "No ranking of settings ships for cpu-1" in guide.notes[0]
     scores = guide.settings.order(space().default.kernels)
     assert scores.tolist() == [list(range(len(FLAG_SETTINGS)))] * 2
@@ -82,6 +95,22 @@ def test_a_ranking_of_settings_takes_the_place_of_the_fixed_order():
     guide = learned_guide(tiny_weights(), ranks)
     assert guide.settings is ranks
     assert guide.notes == ()
+
+
+def test_a_ranking_that_ships_for_the_target_is_taken(monkeypatch):
+    asked = []
+    weights = object.__new__(RankWeights)
+
+    def shipped(target, task):
+        asked.append((target, task))
+        return weights if target == "cpu-1" else None
+
+    monkeypatch.setattr("go_rl.tuning.guides.shipped_ranks", shipped)
+    found = shipped_settings("cpu-1")
+    assert isinstance(found, FlagRanks)
+    assert found.weights is weights
+    assert shipped_settings("gpu-9") is None
+    assert asked == [("cpu-1", "flags"), ("gpu-9", "flags")]
 
 
 def test_lots_follow_the_seed_and_everything_is_taken_as_it_comes():
