@@ -127,7 +127,7 @@ def main(options: Options) -> None:
             found[task, name] = judged
             train, test = split[task]
             sizes[task, name] = (len(train), len(test))
-    shown = {task: each.held_out for task, each in known.items()}
+    shown: dict[Task, tuple[str, ...]] = {task: each.held_out for task, each in known.items()}
     write_text(options.results / f"{NAME}.md", page(found, sizes, shown))
     write_text(options.results / f"{NAME}.csv", table(found))
 
@@ -197,7 +197,9 @@ def compare(
             found[task][name] = judge(known[task], test, scores, spent)
     for loss in LOSSES if split else ():
         began = time.perf_counter()
-        learned = {task: known[task].groups.take(train) for task, (train, _) in split.items()}
+        learned: dict[Task, RankGroups] = {
+            task: known[task].groups.take(train) for task, (train, _) in split.items()
+        }
         config = RankTrainConfig(loss=loss, steps=options.steps)
         weights = fit_rank_groups(learned, "cpu-1", {}, config, options.members, print)
         for task, (_, test) in split.items():
