@@ -8,10 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from cost.learned.kernels import weights
 
 import go_rl
 from go_rl.api import problem_for
 from go_rl.core import (
+    CheckpointError,
     GraphBuilder,
     Node,
     OpGraph,
@@ -24,6 +26,7 @@ from go_rl.core import (
 )
 from go_rl.core import check_plan as judge
 from go_rl.cost import ProblemOptions, make_problem
+from go_rl.cost.learned.kernel_weights import save_kernel_weights
 from go_rl.joint import step_problem
 from go_rl.options import PartitionOptions
 from go_rl.readers import save_graph
@@ -114,6 +117,19 @@ def test_a_plan_with_unknown_costs_is_refused(graph):
     plan = replace(go_rl.partition(graph, "ring2", **QUICK).best, cost_model="analytic")
     with pytest.raises(PlanError, match=r"cost_model is 'analytic'; did you mean 'analytical'\?"):
         go_rl.problem_of(plan, graph)
+
+
+def test_plans_by_a_learned_model_are_checked_by_the_same(tmp_path):
+    path = tmp_path / "w.npz"
+    save_kernel_weights(weights(), path)
+    graph = go_rl.trace(lambda x, w: (x @ w) @ w, *np.ones((2, 8, 8), np.float32))
+    best = go_rl.partition(graph, "cpu-1-ring2", cost=f"learned:{path}", **QUICK).best
+    assert best.cost_model == f"learned:{path}"
+    assert go_rl.check(best, graph).ok
+    assert any("predicted by" in note for note in best.notes)
+    path.unlink()
+    with pytest.raises(CheckpointError, match="no such file"):
+        go_rl.check(best, graph)
 
 
 def test_trace_a_function():

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Float64, Int64, UInt64
 
-from go_rl.core import NO_DIM, Chip, OpGraph, Package, PackageError, ProblemError
+from go_rl.core import NO_DIM, Chip, OpGraph, PackageError, ProblemError
 from go_rl.core.op_kind import FREE_KINDS
 from go_rl.cost.cost_model import Kernels
 from go_rl.kernels import KernelSet, cut_kernels
@@ -17,34 +17,71 @@ KernelSeconds = Callable[[KernelSet], Float64[np.ndarray, "K"]]
 
 
 class KernelCache:
-    """Seconds by the canonical hash of kernels, so that equal ones are priced once."""
+    """Seconds by the canonical hash of kernels, so that equal ones are priced once; and hashes by
+    the nodes that share a kernel, so that each is cut once."""
 
     def __init__(self) -> None:
         self._known: dict[str, float] = {}
-        self._hashes: WeakKeyDictionary[Kernels, tuple[str | None, ...]] = WeakKeyDictionary()
+        self._graphs: WeakKeyDictionary[OpGraph, _Cut] = WeakKeyDictionary()
 
     def seconds(self, kernels: Kernels, price: KernelSeconds) -> Float64[np.ndarray, "K"]:
         """Return [K] seconds; ``price`` is asked for the distinct kernels that are new."""
-        graph = kernels.graph
-        leader = np.arange(graph.num_nodes) if kernels.leader is None else kernels.leader
-        which = np.arange(graph.num_nodes) if kernels.which is None else kernels.which
-        cut, leaders = cut_kernels(graph, leader)
-        hashes = cut.hashes
-        place = dict(zip(leaders.tolist(), hashes, strict=True))
-        wanted = [place.get(node) for node in which.tolist()]  # None: fed, and costs nothing
-        asked = set(wanted)
-        first = {h: k for k, h in enumerate(hashes) if h in asked and h not in self._known}
-        if first:
-            new = cut.take(np.array(sorted(first.values()), np.int64))
-            self._known |= dict(zip(new.hashes, price(new).tolist(), strict=True))
-        free = np.isin(kernels.kind, [int(kind) for kind in FREE_KINDS])
-        wanted = [None if f else h for f, h in zip(free.tolist(), wanted, strict=True)]
-        self._hashes[kernels] = tuple(wanted)
-        return np.array([0.0 if h is None else self._known[h] for h in wanted])
+        cut = self._graphs.setdefault(kernels.graph, _Cut(kernels.graph.num_nodes))
+        new, found = cut.new(kernels)
+        if new is not None:
+            first = {h: k for k, h in enumerate(new.hashes) if h not in self._known}
+            if first:
+                asked = new.take(np.array(sorted(first.values()), np.int64))
+                self._known |= dict(zip(asked.hashes, price(asked).tolist(), strict=True))
+        cut.known |= found
+        return np.array([0.0 if h is None else self._known[h] for h in cut.hashes(kernels)])
 
-    def hashes(self, kernels: Kernels) -> tuple[str | None, ...]:
+    def hashes(self, kernels: Kernels) -> list[str | None]:
         """Return [K] hashes of kernels that were priced; None: costs nothing."""
-        return self._hashes[kernels]
+        return self._graphs[kernels.graph].hashes(kernels)
+
+
+class _Cut:
+    """The kernels of a graph that were cut: their hashes, by which nodes they have."""
+
+    def __init__(self, num_nodes: int) -> None:
+        words = np.random.default_rng(0).integers(0, 2**64, (num_nodes, 2), np.uint64)
+        self._words: UInt64[np.ndarray, "N 2"] = words
+        """[N, 2] random; a kernel is told by the sum of its nodes' words."""
+        self.known: dict[bytes, str | None] = {}
+        """Hashes of kernels that were priced; None: fed, and costs nothing."""
+
+    def new(self, kernels: Kernels) -> tuple[KernelSet | None, dict[bytes, str | None]]:
+        """Return the kernels that are not known yet, and what is to be known of them."""
+        leader, which, keys = self._told(kernels)
+        new = {int(w): key for w, key in zip(which, keys, strict=True) if key not in self.known}
+        if not new:
+            return None, {}
+        cut, leaders = cut_kernels(kernels.graph, leader)
+        asked = np.flatnonzero(np.isin(leaders, list(new)))
+        found: dict[bytes, str | None] = dict.fromkeys(new.values())
+        if not asked.size:
+            return None, found
+        taken = cut.take(asked)
+        of = [new[node] for node in leaders[asked].tolist()]
+        return taken, found | dict(zip(of, taken.hashes, strict=True))
+
+    def hashes(self, kernels: Kernels) -> list[str | None]:
+        """Return [K] hashes of kernels that were priced; None: costs nothing."""
+        free = np.isin(kernels.kind, [int(kind) for kind in FREE_KINDS]).tolist()
+        keys = self._told(kernels)[2]
+        return [None if f else self.known[key] for f, key in zip(free, keys, strict=True)]
+
+    def _told(
+        self, kernels: Kernels
+    ) -> tuple[Int64[np.ndarray, "N"], Int64[np.ndarray, "K"], list[bytes]]:
+        """[N] leaders, [K] which of them are asked for, and what tells their kernels."""
+        own = np.arange(len(self._words))
+        leader = own if kernels.leader is None else kernels.leader
+        which = own if kernels.which is None else kernels.which
+        sums = np.zeros_like(self._words)
+        np.add.at(sums, leader, self._words)
+        return leader, which, sums[which].view("V16").ravel().tolist()
 
 
 def check_target(model: str, target: str, chip: Chip) -> None:
@@ -53,16 +90,6 @@ def check_target(model: str, target: str, chip: Chip) -> None:
         raise PackageError(
             f"the {model} cost model knows chips of kind {target!r}, where its kernels were "
             f"measured, not {chip.kind!r}; take the package {target}, or --cost analytical"
-        )
-
-
-def check_format(model: str, target: str, package: Package) -> None:
-    """Raise a `PackageError` for a package of such chips with a number format of its own."""
-    if target in package.kinds and package.element_bytes is not None:
-        raise PackageError(
-            f"cost model {model} knows kernels in the model's own number format; package "
-            f"{package.name!r} has elements of {package.element_bytes:g} bytes: leave out its "
-            "element_bytes, or take --cost analytical"
         )
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from go_rl.core import CheckpointError, Package, PackageError, ProblemError, RecordError
 from go_rl.core.errors import nearest
 from go_rl.cost.analytical import Analytical
-from go_rl.cost.by_kernel import check_format
 from go_rl.cost.cost_model import CostModel
 from go_rl.cost.profiled import Profiled
 
@@ -77,12 +76,12 @@ def named_cost(cost: str | CostModel, package: Package) -> CostModel | None:
     word, _, source = cost.partition(":")
     if word == LEARNED:
         model = _learned(*_weights(source, package))
-        check_format(model.name, model.weights.target, package)
+        _check_format(model.name, model.weights.target, package)
         return model
     if word == MEASURED:
         target = package.kinds[0]
         model = _measured(_records(source), target)
-        check_format(model.name, target, package)
+        _check_format(model.name, target, package)
         return model
     return PLAIN[word]() if word in PLAIN else None
 
@@ -96,6 +95,15 @@ def cost_identity(cost: str, package: Package) -> str:
         return AUTO if model is None else model.name
     file, name = _weights(source, package)
     return f"{name} {hashlib.sha256(Path(file.path).read_bytes()).hexdigest()[:12]}"
+
+
+def _check_format(model: str, target: str, package: Package) -> None:
+    if target in package.kinds and package.element_bytes is not None:
+        raise PackageError(
+            f"cost model {model} knows kernels in the number format of the user's model; package "
+            f"{package.name!r} has elements of {package.element_bytes:g} bytes: leave out its "
+            "element_bytes, or take --cost analytical"
+        )
 
 
 def _weights(source: str, package: Package) -> tuple[_File, str]:

@@ -111,6 +111,7 @@ def _introduction(comparison: Comparison) -> str:
     lines = [
         f"# {len(comparison.methods)} methods on {graphs} graphs\n",
         f"Each run: at most {' and '.join(limits)}. Seeds: {config.seeds}{alone}.",
+        *([f"Operators are priced by {config.cost}."] if config.cost != "auto" else []),
         "Means over graphs are geometric; in brackets the 95 % band over seeds (Student's t).",
         "*Throughput* is that of the best plan so far over that of the compiler heuristic's plan;",
         "*T_max/bound* compares with the best proven lower bound. A run without a usable plan",

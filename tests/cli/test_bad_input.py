@@ -111,3 +111,21 @@ def test_the_folder_for_results_is_a_file(command, chain, tmp_path):
     assert "taken: cannot be written" in found.err
     assert (tmp_path / "taken").read_text() == "mine"
     assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".taken")] == []
+
+
+@pytest.mark.parametrize("name", ["partition", "optimize", "finetune", "finetune-step", "evaluate"])
+def test_the_cost_reaches_every_command(command, chain, name, monkeypatch):
+    """The chain is a profile, which the analytical model cannot price."""
+    monkeypatch.setattr("go_rl.portfolio.compile_kernels", lambda objective: None)
+    ring = () if "step" in name or name == "optimize" else ("--package", "ring2")
+    found = command(name, chain, *ring, "--cost", "analytical")
+    assert (found.code, found.out) == (2, "")
+    last = found.err.splitlines()[-1]
+    assert "no FLOP, which the analytical model needs; use --cost profiled" in last
+
+
+@pytest.mark.parametrize("name", ["partition", "finetune-step", "evaluate", "train", "train-step"])
+def test_unknown_costs_are_refused(command, name):
+    found = command(name, "zoo:bert-base" if name[:5] != "train" else "run", "--cost", "lerned")
+    assert found.code == 2
+    assert "lerned'; did you mean 'learned'?" in " ".join(found.err.split())

@@ -60,6 +60,32 @@ def test_fused_kernels_are_named_by_their_leaders():
     assert found.tolist() == [1.0, 3.0]
 
 
+def test_kernels_of_the_same_nodes_are_cut_once(monkeypatch):
+    cache, price, graph = KernelCache(), Pricer(), chain(6)
+    cuts: list[int] = []
+
+    def counted(graph, leader):
+        cuts.append(len(leader))
+        return cut_kernels(graph, leader)
+
+    monkeypatch.setattr("go_rl.cost.by_kernel.cut_kernels", counted)
+    three, two = np.array([0, 1, 1, 1, 4, 4]), np.array([0, 1, 2, 2, 4, 4])
+    assert cache.seconds(kernels(graph, three, np.array([1, 4])), price).tolist() == [3.0, 2.0]
+    assert cache.seconds(kernels(graph, three, np.array([4])), price).tolist() == [2.0]
+    assert len(cuts) == 1
+    assert cache.seconds(kernels(graph, two, np.array([2, 4])), price).tolist() == [2.0, 2.0]
+    assert (len(cuts), price.asked) == (2, [2])
+
+
+def test_what_could_not_be_priced_is_asked_again(tmp_path):
+    graph, path = chain(), tmp_path / "records.sqlite"
+    model = Measured(path, "cpu-1")
+    with pytest.raises(ProblemError, match="was not measured"):
+        model.seconds(kernels(graph), CPU)
+    store_of(tmp_path, graph)
+    assert model.seconds(kernels(graph), CPU).tolist()[1:] == [2e-3] * 4
+
+
 def store_of(folder, graph, reason: str = "") -> None:
     cut, _ = cut_kernels(graph, np.arange(graph.num_nodes))
     with RecordStore(folder / "records.sqlite") as store:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 import gymnasium
+import numpy as np
 import pytest
+from cost.learned.kernels import weights
 from reference.small_rings import ring_problem
 
-from go_rl.core import EnvironmentUseError, Objective, ZooError
-from go_rl.envs import PartitionConfig, PartitionEnv
+from go_rl.core import EnvironmentUseError, Objective, ProblemError, ZooError
+from go_rl.cost.learned.learned import Learned
+from go_rl.envs import PartitionConfig, PartitionEnv, StepConfig
 from go_rl.readers.archive import save_graph
+from go_rl.readers.jax_reader import trace_jax
 
 SMALL = ring_problem(4, [(0, 1), (1, 2)], 2)
 
@@ -38,6 +42,17 @@ def test_graphs_may_come_from_the_zoo_a_path_or_memory(tmp_path):
     assert env.reset(seed=0)[1]["action_mask"].any()
     with pytest.raises(ZooError, match="did you mean 'vae-3-layers'"):
         gymnasium.make("go_rl/Partition-v0", graph="zoo:vae-3-layer")
+
+
+def test_a_cost_model_prices_the_graphs():
+    graph = trace_jax(lambda x, w: x @ w, *np.ones((2, 8, 8), np.float32))
+    model = Learned(weights())
+    cases = (PartitionConfig, "cpu-1-ring2"), (StepConfig, "cpu-1x2")
+    problems = [kind(graph=graph, package=p, cost=model).problems()[0] for kind, p in cases]
+    assert [problem.cost_model for problem in problems] == ["learned", "learned"]
+    np.testing.assert_array_equal(problems[0].seconds, problems[1].seconds)
+    with pytest.raises(ProblemError, match="did you mean 'learned'"):
+        PartitionConfig(graph=graph, cost="lerned")
 
 
 def test_a_configuration_does_as_well_as_keywords():

@@ -103,6 +103,21 @@ def test_finished_runs_are_not_run_again(config, tmp_path):
     assert calls[5:] == [(32, 0), (21, 0), (21, 1)]
 
 
+def test_another_cost_makes_other_runs(config, tmp_path):
+    """A folder from before there was a choice holds runs of ``auto``."""
+    only = replace(config, methods=("greedy",))
+    first = evaluate(only, tmp_path / "out")
+    path = tmp_path / "out" / FILE
+    old = json.loads(path.read_text())
+    assert old["problem"].pop("cost") == "auto"
+    path.write_text(json.dumps(old) + "\n")
+    assert evaluate(only, tmp_path / "out").runs == first.runs
+    assert evaluate(replace(only, cost="analytical"), tmp_path / "out").runs != first.runs
+    assert len(path.read_text().splitlines()) == 2
+    with pytest.raises(GoRLError, match="brings no measured seconds"):
+        evaluate(replace(only, cost="profiled"), tmp_path / "out")
+
+
 def test_other_weights_make_other_runs(config, tmp_path):
     calls: list[tuple[int | None, int]] = []
 

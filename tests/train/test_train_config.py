@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
+import json
+from dataclasses import replace
 
-from go_rl.core import TrainingError
+import pytest
+from train.toys import CONFIG
+
+from go_rl.cli.configuration import from_json
+from go_rl.core import ProblemError, TrainingError
+from go_rl.train.baseline import RunningBaseline
 from go_rl.train.config import (
     FineTuneConfig,
     PPOConfig,
@@ -12,6 +18,8 @@ from go_rl.train.config import (
     StepTrainConfig,
     TrainConfig,
 )
+from go_rl.train.problems import Problems
+from go_rl.train.step_problems import StepProblems
 
 
 @pytest.mark.parametrize(
@@ -44,3 +52,20 @@ from go_rl.train.config import (
 def test_bad_values_are_named(make, message):
     with pytest.raises(TrainingError, match=message):
         make()
+
+
+def test_fields_that_older_runs_lack_are_written_only_when_they_matter():
+    for config in (TrainConfig(), StepTrainConfig()):
+        assert "cost" not in json.loads(config.to_json())
+        told = replace(config, cost="learned:w.npz", validation_packages=("cpu-1-ring4",))
+        document = json.loads(told.to_json())
+        assert (document["cost"], document["validation_packages"]) == (told.cost, ["cpu-1-ring4"])
+        assert from_json(type(config), document) == told
+
+
+def test_the_cost_reaches_the_problems_of_a_run():
+    """Graphs of the zoo bring no profile."""
+    with pytest.raises(ProblemError, match="brings no measured seconds"):
+        Problems(replace(CONFIG, cost="profiled")).draw(0, RunningBaseline())
+    with pytest.raises(ProblemError, match="brings no measured seconds"):
+        StepProblems(StepTrainConfig(cost="profiled")).draw(0)

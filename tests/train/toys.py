@@ -27,7 +27,7 @@ def toy_zoo(patch: pytest.MonkeyPatch) -> None:
     """Let a run draw from two small problems instead of the zoo's."""
     names = {"train": ["lattice", "chain"], "validation": ["chain"]}
 
-    def case(name: str, hardware: str, rules: str) -> Case:
+    def case(name: str, hardware: str, rules: str, cost: str) -> Case:
         return Case(name, lattice(1, rules="relay") if name == "lattice" else chain(9))
 
     patch.setattr(problems, "_small", lambda split, max_nodes: names[split])

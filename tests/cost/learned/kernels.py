@@ -8,7 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from go_rl.cost.learned.kernel_batch import batch_of
 from go_rl.cost.learned.kernel_features import KernelFeatures, kernel_features
+from go_rl.cost.learned.kernel_network import KernelNetwork, KernelNetworkConfig
+from go_rl.cost.learned.kernel_training import TrainedNetwork
+from go_rl.cost.learned.kernel_weights import KernelWeights
 from go_rl.cost.learned.opcodes import vocabulary_of
 from go_rl.kernels import Fuser, KernelSet, cut_kernels, join_kernels
 from go_rl.readers.jax_reader import trace_jax
@@ -35,3 +39,18 @@ def few_features() -> KernelFeatures:
     """Their features, in their own vocabulary."""
     kernels = few_kernels()
     return kernel_features(kernels, vocabulary_of(kernels.graph.op_type))
+
+
+@cache
+def weights() -> KernelWeights:
+    """Two untrained networks."""
+    features = few_features()
+    vocabulary = vocabulary_of(few_kernels().graph.op_type)
+    config = KernelNetworkConfig(width=8, layers=1, head=8, opcode_width=4, opcodes=len(vocabulary))
+    batch = jax.tree.map(jnp.asarray, batch_of(features, np.array([0]), 1, 8))
+    members = tuple(
+        TrainedNetwork(config, KernelNetwork(config).init(jax.random.key(i), batch))
+        for i in range(2)
+    )
+    low, high = features.whole.min(axis=0), features.whole.max(axis=0)
+    return KernelWeights(members, vocabulary, low, high, "cpu-1", "test", {"data": "none"})

@@ -3,43 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
-from cost.learned.kernels import few_features, few_kernels
+from cost.learned.kernels import few_features, few_kernels, weights
 
 from go_rl.core import CheckpointError, Chip, PackageError
 from go_rl.cost.cost_model import Kernels
-from go_rl.cost.learned.kernel_batch import batch_of
-from go_rl.cost.learned.kernel_network import KernelNetwork, KernelNetworkConfig
-from go_rl.cost.learned.kernel_training import TrainedNetwork
-from go_rl.cost.learned.kernel_weights import (
-    KernelWeights,
-    load_kernel_weights,
-    save_kernel_weights,
-)
+from go_rl.cost.learned.kernel_weights import load_kernel_weights, save_kernel_weights
 from go_rl.cost.learned.learned import Learned, predict_kernels
-from go_rl.cost.learned.opcodes import vocabulary_of
 
 CPU = Chip("cpu-1", 1e11, 1e12, 2e10, is_cpu=True)
-
-
-@cache
-def weights() -> KernelWeights:
-    """Two untrained networks."""
-    features = few_features()
-    vocabulary = vocabulary_of(few_kernels().graph.op_type)
-    config = KernelNetworkConfig(width=8, layers=1, head=8, opcode_width=4, opcodes=len(vocabulary))
-    batch = jax.tree.map(jnp.asarray, batch_of(features, np.array([0]), 1, 8))
-    members = tuple(
-        TrainedNetwork(config, KernelNetwork(config).init(jax.random.key(i), batch))
-        for i in range(2)
-    )
-    low, high = features.whole.min(axis=0), features.whole.max(axis=0)
-    return KernelWeights(members, vocabulary, low, high, "cpu-1", "test", {"data": "none"})
 
 
 def test_an_ensemble_says_the_mean_and_adds_its_disagreement_to_its_doubt():
