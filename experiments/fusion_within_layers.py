@@ -21,13 +21,13 @@ and up to 2.6 times.
 
 from __future__ import annotations
 
-import csv
 import io
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import tyro
+from csv_rows import csv_text
 from jaxtyping import Int64
 from matplotlib.figure import Figure
 
@@ -98,7 +98,7 @@ def main(options: Options) -> None:
     for name in options.graphs or zoo_names(training=True):
         rows.append(row_of(zoo_graph(name), options))
         print(f"{name}: {rows[-1].slowdown('scopes'):.3f} {rows[-1].slowdown('anchored'):.3f}")
-    write_text(options.out / f"{NAME}.csv", _table(rows))
+    write_text(options.out / f"{NAME}.csv", csv_text(Row, rows))
     write_text(options.out / f"{NAME}.md", _page(rows, options))
     save_figure(_figure(rows), options.out / NAME)
 
@@ -144,15 +144,6 @@ def visiting_orders(workspace: StepWorkspace, options: Options) -> Int64[np.ndar
     keys = [*keys, *(rng.random(count) for _ in range(options.orders))][: options.orders]
     ranks = [1 + np.argsort(np.argsort(key, kind="stable")) for key in keys]
     return np.stack([np.ones(count), *ranks]).astype(np.int64)
-
-
-def _table(rows: list[Row]) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(field.name for field in fields(Row))
-    for row in rows:
-        writer.writerow(f"{v:.6g}" if isinstance(v, float) else v for v in asdict(row).values())
-    return out.getvalue()
 
 
 WITHIN = ("scopes", "anchored")

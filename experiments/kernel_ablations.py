@@ -12,7 +12,6 @@ attention; reductions that are not learned nearly as good as an LSTM or a Transf
 
 from __future__ import annotations
 
-import csv
 import io
 import time
 from collections.abc import Mapping
@@ -21,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 import tyro
+from csv_rows import csv_text, read_rows
 
 from go_rl.core.plan import write_text
 from go_rl.cost.kernel_data import KernelData, load_kernel_data
@@ -34,7 +34,6 @@ NAME = "kernel_ablations"
 SHARES = (0.0625, 0.125, 0.25, 0.5)
 """Of the training split, in the learning curve; the whole is the first row of the parts."""
 DRAWS = 10
-COLUMNS = ("part", "variant", "kernels", "mean", "median", "milliseconds")
 
 
 @dataclass(frozen=True)
@@ -116,14 +115,14 @@ def main(options: Options) -> None:
     order = np.random.default_rng(options.seed).permutation(known)
     train, test = order[len(order) // 5 :], order[: len(order) // 5]
     path = RESULTS / f"{NAME}.csv"
-    done = read_rows(path)
+    done = {(row.part, row.variant): row for row in read_rows(Row, path)}
     for variant in variants(options):
         if (variant.part, variant.name) in done:
             continue
         row = judge(data, variant, train, test)
         print(row, flush=True)
         done[variant.part, variant.name] = row
-        write_text(path, csv_text(done))
+        write_text(path, csv_text(Row, done.values()))
     write_text(RESULTS / f"{NAME}.md", page(done, data.name, len(test), options.steps))
 
 
@@ -138,30 +137,6 @@ def judge(data: KernelData, variant: Variant, train: np.ndarray, test: np.ndarra
     spent = 1e3 * (time.perf_counter() - began)
     mean, median = float(error.mean()), float(np.median(error))
     return Row(variant.part, variant.name, len(part), mean, median, spent)
-
-
-def read_rows(path: Path) -> dict[tuple[str, str], Row]:
-    """Return the rows of a file, by part and variant; none where there is no file."""
-    if not path.exists():
-        return {}
-    with path.open(newline="") as file:
-        rows = [
-            Row(r["part"], r["variant"], int(r["kernels"]),
-                *(float(r[name]) for name in ("mean", "median", "milliseconds")))
-            for r in csv.DictReader(file)
-        ]  # fmt: skip
-    return {(row.part, row.variant): row for row in rows}
-
-
-def csv_text(rows: Mapping[tuple[str, str], Row]) -> str:
-    """Return the rows as a file holds them."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for r in rows.values():
-        figures = (f"{x:.2f}" for x in (r.mean, r.median, r.milliseconds))
-        writer.writerow((r.part, r.variant, r.kernels, *figures))
-    return out.getvalue()
 
 
 def page(rows: Mapping[tuple[str, str], Row], data: str, judged: int, steps: int) -> str:

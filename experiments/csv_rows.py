@@ -1,0 +1,60 @@
+"""Tables of experiments as CSV: rows are frozen dataclasses of text, numbers and truth values."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any, TypeVar, get_type_hints
+
+from go_rl.core import ReadError
+
+R = TypeVar("R")
+TRUTH = {"True": True, "False": False}
+
+
+def csv_text(kind: type[Any], rows: Iterable[Any]) -> str:
+    """Return rows as a file holds them, with a heading; numbers have six digits."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(field.name for field in fields(kind))
+    for row in rows:
+        writer.writerow(f"{v:.6g}" if isinstance(v, float) else v for v in asdict(row).values())
+    return out.getvalue()
+
+
+def read_rows(kind: type[R], path: Path) -> list[R]:
+    """Return the rows of a file; none where there is no file.
+
+    Raises:
+        ReadError: the file has other columns, or a cell is no value of its column.
+    """
+    if not path.exists():
+        return []
+    types = get_type_hints(kind)
+    names = [field.name for field in fields(kind)]  # pyright: ignore[reportArgumentType]
+    with path.open(newline="") as file:
+        lines = csv.reader(file)
+        if (found := next(lines, [])) != names:
+            raise ReadError(
+                f"{path}: must have the columns {', '.join(names)}, not {', '.join(found)}; move "
+                "it away, and its rows are made again"
+            )
+        return [kind(**_values(path, names, line, types)) for line in lines]
+
+
+def _values(path: Path, names: list[str], line: list[str], types: dict[str, Any]) -> dict[str, Any]:
+    try:
+        cells = zip(names, line, strict=True)
+        return {name: _value(types[name], cell) for name, cell in cells}
+    except (ValueError, KeyError) as error:
+        raise ReadError(f"{path}: the row {','.join(line)!r} is damaged ({error})") from error
+
+
+def _value(kind: Any, cell: str) -> Any:
+    """A cell by the type of its column; what is no number or truth value is text."""
+    if kind is bool:
+        return TRUTH[cell]
+    return kind(cell) if kind in (int, float) else cell

@@ -1,0 +1,151 @@
+"""Rows, page and figure of `learned_rewards`."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from go_rl.report.figures import GREY, LINE_COLOURS, new_figure
+
+TaskName = Literal["fusion", "partition"]
+DEFAULT = "default"
+TITLES: dict[TaskName, str] = {
+    "fusion": "Fusion on one core: the sum of all kernels, milliseconds",
+    "partition": "Partition on four cores: the bottleneck of the pipeline, milliseconds",
+}
+PANELS: dict[TaskName, str] = {"fusion": "fusion, one core", "partition": "partition, four cores"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A plan by one method, as it was measured."""
+
+    task: TaskName
+    model: str
+    nodes: int
+    method: str
+    seed: int
+    minutes: float
+    """That the search might take; 0: there was none."""
+    samples: int
+    """Plans priced."""
+    spent_seconds: float
+    """That the search took."""
+    parts: int
+    """Kernels of the plan, or chips in use."""
+    priced_ms: float
+    """A step by the method's own prices."""
+    measured_ms: float
+    """The same as measured; NaN: there is no plan, or something cannot be timed."""
+
+    @property
+    def key(self) -> tuple[str, str, str, int]:
+        """What tells rows apart."""
+        return self.task, self.model, self.method, self.seed
+
+
+def page(rows: Sequence[Row]) -> str:
+    """Return the page: for each task what was measured, and how the searches went."""
+    out = io.StringIO()
+    minutes = {row.task: row.minutes for row in rows if row.minutes}
+    said = " and ".join(f"{m:g} minutes for each {task}" for task, m in minutes.items())
+    out.write(
+        "# Policies that learn from predicted prices, judged by measuring\n\nPolicies fine-tuned "
+        f"on each model under analytical, learned and measured prices, {said or 'no searches'}. "
+        "*default*: XLA's fusion of all that may fuse, or the compiler's heuristic partition. "
+        "Ratios are geometric means over models of the measured time over that of the default; "
+        "below 1 is faster.\n"
+    )
+    for task, title in TITLES.items():
+        chosen = [row for row in rows if row.task == task]
+        if chosen:
+            out.write(f"\n## {title}\n\n")
+            _measured(out, chosen)
+            _searches(out, chosen)
+    return out.getvalue()
+
+
+def methods(rows: Sequence[Row]) -> list[str]:
+    """Return the methods in the order of the rows."""
+    return list(dict.fromkeys(row.method for row in rows))
+
+
+def cell(rows: Sequence[Row], model: str, method: str) -> float:
+    """Return the geometric mean over seeds of the measured milliseconds; NaN where one has none."""
+    found = [row.measured_ms for row in rows if (row.model, row.method) == (model, method)]
+    return float(np.exp(np.mean(np.log(found)))) if found else float("nan")
+
+
+def ratio(rows: Sequence[Row], method: str) -> float:
+    """Return the geometric mean over models of a method's time over the default's; models where
+    one of the two has none are left out."""
+    logs = [np.log(cell(rows, m, method) / cell(rows, m, DEFAULT)) for m in _models(rows)]
+    known = [log for log in logs if np.isfinite(log)]
+    return float(np.exp(np.mean(known))) if known else float("nan")
+
+
+def _models(rows: Sequence[Row]) -> list[str]:
+    return list(dict.fromkeys(row.model for row in rows))
+
+
+def _measured(out: io.StringIO, rows: Sequence[Row]) -> None:
+    names, nodes = methods(rows), {row.model: row.nodes for row in rows}
+    out.write(
+        "| model | nodes | " + " | ".join(names) + " |\n| --- |" + " ---: |" * (len(names) + 1)
+    )
+    for model in _models(rows):
+        cells = (_text(cell(rows, model, name), 4) for name in names)
+        out.write(f"\n| {model} | {nodes[model]} | " + " | ".join(cells) + " |")
+    ratios = (_text(ratio(rows, name), 4) for name in names)
+    out.write("\n| *ratio to the default* | | " + " | ".join(ratios) + " |\n")
+
+
+def _searches(out: io.StringIO, rows: Sequence[Row]) -> None:
+    """How many plans were priced, and how far prices lie from what was measured."""
+    searched = [row for row in rows if row.minutes]
+    if not searched:
+        return
+    out.write(
+        "\n| prices | plans priced in a search | parts of the plan kept | price over measured time "
+        "|\n| --- | ---: | ---: | ---: |\n"
+    )
+    for name in methods(searched):
+        chosen = [row for row in searched if row.method == name]
+        plans = np.median([row.samples for row in chosen])
+        parts = np.median([row.parts for row in chosen])
+        logs = np.log([row.priced_ms / row.measured_ms for row in chosen])
+        known = logs[np.isfinite(logs)]
+        off = float(np.exp(known.mean())) if known.size else float("nan")
+        out.write(f"| {name} | {plans:.0f} | {parts:.0f} | {_text(off, 3)} |\n")
+    out.write("\nPlans and parts are medians, the last column a geometric mean.\n")
+
+
+def _text(value: float, digits: int) -> str:
+    return "–" if np.isnan(value) else f"{value:.{digits}g}"
+
+
+def figure(rows: Sequence[Row]) -> Figure:
+    """Return the picture: each method's time over the default's, a panel for each task."""
+    tasks = [task for task in TITLES if any(row.task == task for row in rows)]
+    picture = new_figure(9.5, 3.6 * max(1, len(tasks)))
+    panels = picture.subplots(max(1, len(tasks)), 1, squeeze=False)[:, 0]
+    for axes, task in zip(panels, tasks, strict=False):
+        chosen = [row for row in rows if row.task == task]
+        names = [name for name in methods(chosen) if name != DEFAULT]
+        labels = [*_models(chosen), "geometric mean"]
+        for i, name in enumerate(names):
+            each = [cell(chosen, m, name) / cell(chosen, m, DEFAULT) for m in labels[:-1]]
+            at = np.arange(len(labels)) + 0.8 * (i + 0.5) / len(names) - 0.4
+            axes.bar(at, [*each, ratio(chosen, name)], 0.8 / len(names), label=name,
+                     color=LINE_COLOURS[i])  # fmt: skip
+        axes.axhline(1.0, color=GREY, linewidth=1)
+        axes.set_xticks(range(len(labels)), labels)
+        axes.set_ylabel("measured time over the default's")
+        axes.set_title(PANELS[task], loc="left", fontsize=10)
+        axes.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return picture

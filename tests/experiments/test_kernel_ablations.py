@@ -1,0 +1,68 @@
+"""The ablations of the kernel cost model: what is compared, and its page; tables as files."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from go_rl.core import ReadError
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
+
+from csv_rows import csv_text, read_rows
+from kernel_ablations import SHARES, Options, Row, page, variants
+
+ROWS = (
+    Row("as shipped", "GraphSAGE, column reduction", 800, 10.25, 7.5, 40.0),
+    Row("draws", "1: width 32", 800, 12.0, 8.0, 30.0),
+    Row("draws", "2: width 64", 800, 16.0, 9.0, 50.0),
+)
+
+
+def test_each_variant_differs_from_the_model_as_it_ships():
+    found = variants(Options(steps=7, draws=3, seed=5))
+    plain = found[0]
+    assert (plain.part, plain.config.steps, plain.config.seed) == ("as shipped", 7, 5)
+    assert len({(each.part, each.name) for each in found}) == len(found)
+    assert [each.share for each in found if each.part == "data"] == list(SHARES)
+    for each in found[1:]:
+        assert (each.config, each.share) != (plain.config, plain.share)
+    by_part = {each.part: each.config.network for each in found}
+    assert replace(by_part["reduction"], reduction="column") == plain.config.network
+    assert replace(by_part["encoder"], encoder="graphsage") == plain.config.network
+    assert sum(each.part == "draws" for each in found) == 3
+    assert variants(Options(steps=7, draws=3, seed=5)) == found
+
+
+def test_the_page():
+    text = page({(row.part, row.variant): row for row in ROWS}, "kernels-cpu-1", 200, 7)
+    assert "kernels-cpu-1, one network of 7 updates each, one random split, 200 kernels" in text
+    assert "| as shipped | GraphSAGE, column reduction | 800 | 10.2 | 7.5 | 40 |\n" in text
+    assert text.endswith(
+        "Over 2 draws of hyper-parameters the mean error lies between 12.0 and 16.0 %, 14.0 % on "
+        "average with a deviation of 2.0.\n"
+    )
+
+
+def test_rows_come_back_from_their_file(tmp_path):
+    path = tmp_path / "rows.csv"
+    assert read_rows(Row, path) == []
+    path.write_text(csv_text(Row, ROWS))
+    assert path.read_text().splitlines()[0] == "part,variant,kernels,mean,median,milliseconds"
+    assert read_rows(Row, path) == list(ROWS)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("part,variant\n", "must have the columns part, variant, kernels"),
+     ("{head}\na,b,1,2,3\n", "row 'a,b,1,2,3' is damaged"),
+     ("{head}\na,b,1.5,2,3,4\n", "row 'a,b,1.5,2,3,4' is damaged")],
+)  # fmt: skip
+def test_files_of_other_tables_are_named(tmp_path, text, said):
+    path = tmp_path / "rows.csv"
+    path.write_text(text.replace("{head}\n", csv_text(Row, ())))
+    with pytest.raises(ReadError, match=said):
+        read_rows(Row, path)

@@ -1,0 +1,101 @@
+"""The page on tuning: verified speed-ups, and the best so far against minutes, by hand."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tuning.fakes import Machine, tune
+
+from go_rl.tuning import TuneConfig, TuningError
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
+
+import kernel_autotuner
+from kernel_autotuner import (
+    Options,
+    Point,
+    Row,
+    figure,
+    main,
+    mean_speedup_at,
+    page,
+    row_of,
+    speedup_at,
+)
+
+
+def row(model: str, guide: str, seed: int, speedup: float) -> Row:
+    return Row(model, guide, seed, 4.0, 50, 8.0, 8.0 / speedup, speedup, 10 * (seed + 1), 30)
+
+
+ROWS = [row("a", "learned", 0, 2.0), row("a", "learned", 1, 8.0), row("a", "random", 0, 1.0),
+        row("b", "learned", 0, 4.0)]  # fmt: skip
+POINTS = [
+    Point("a", "learned", 0, 0.5, 0.008), Point("a", "learned", 0, 1.0, 0.004),
+    Point("a", "learned", 0, 3.0, 0.002), Point("a", "learned", 1, 1.0, 0.008),
+    Point("a", "learned", 1, 2.0, 0.002), Point("a", "random", 0, 0.5, 0.008),
+    Point("b", "learned", 0, 1.5, 0.001),
+]  # fmt: skip
+
+
+def test_the_best_so_far():
+    """At two minutes the runs of the learned guide are 2, 4 and 1 times as fast."""
+    assert [speedup_at(POINTS[:3], m) for m in (0.0, 0.5, 1.0, 2.9, 3.0)] == [1, 1, 2, 2, 4]
+    assert mean_speedup_at(ROWS, POINTS, "learned", 2.0) == pytest.approx(2.0)
+
+
+def test_the_page():
+    text = page(ROWS, POINTS)
+    assert "4 minutes for each model, guide and seed (2)" in text
+    assert "| a | 50 | 8 | 4.000 | 1.000 |\n| b | 50 | 8 | 4.000 | – |\n" in text
+    assert "| *geometric mean* | | | 4.000 | 1.000 |\n" in text
+    assert "| guide | after 1 min | after 2 min | after 4 min | verified |" in text
+    assert "| learned | 1.260 | 2.000 | 2.520 | 4.000 | 10 | 30 |\n" in text
+    assert "| random | 1.000 | 1.000 | 1.000 | 1.000 | 10 | 30 |\n" in text
+
+
+def test_the_figure_has_a_panel_for_each_model_and_one_for_all():
+    panels = [axes for axes in figure(ROWS, POINTS).axes if axes.get_visible()]
+    assert [axes.get_title() for axes in panels] == ["a", "b", "all models, geometric mean"]
+    learned = panels[0].lines[0].get_ydata()
+    assert (learned[0], learned[-1]) == (1.0, pytest.approx(4.0))
+
+
+@pytest.fixture(scope="module")
+def tuned(tmp_path_factory):
+    """Tuned on a made-up machine: a kernel takes as many seconds as it has nodes, and one more."""
+    config = TuneConfig(minutes=1.5, guide="everything")
+    machine = Machine(lambda nodes, setting: 1.0 + len(nodes))
+    return tune(machine, tmp_path_factory.mktemp("tuned"), config)
+
+
+def test_a_row_keeps_what_was_verified(tuned):
+    kept = row_of(tuned, "mlp", "everything", 0, 1.5)
+    assert kept.default_ms == pytest.approx(1e3 * tuned.baseline_seconds)
+    assert kept.speedup == pytest.approx(kept.default_ms / kept.kept_ms)
+    assert kept.kernels == tuned.measured + tuned.replayed
+
+
+def test_runs_go_on_where_they_stopped(tmp_path, monkeypatch, tuned):
+    asked = []
+
+    def made(program, folder, config, records):
+        asked.append((program, folder.name, config.guide, config.seed, records.name))
+        return tuned
+
+    monkeypatch.setattr(kernel_autotuner, "tune_kernels", made)
+    monkeypatch.setattr(kernel_autotuner, "load_program", lambda name: name)
+    plain = Options(models=("mlp",), guides=("everything",), seeds=(0,), results=tmp_path)
+    main(plain)
+    first = (tmp_path / "kernel_autotuner.csv").read_text()
+    main(replace(plain, seeds=(0, 1)))
+    assert asked == [
+        ("zoo:mlp", f"everything-{seed}", "everything", seed, "records") for seed in (0, 1)
+    ]
+    assert (tmp_path / "kernel_autotuner.csv").read_text().startswith(first)
+    assert "| mlp |" in (tmp_path / "kernel_autotuner.md").read_text()
+    with pytest.raises(TuningError, match="has runs of 5 minutes"):
+        main(replace(plain, minutes=6.0))
