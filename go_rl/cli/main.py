@@ -29,6 +29,7 @@ from go_rl.cli.configuration import (
 )
 from go_rl.cli.console import complain
 from go_rl.cli.exit_codes import BAD_INPUT, INTERRUPTED, OK
+from go_rl.cli.train_cost_configuration import TrainCost
 from go_rl.cli.tune_configuration import Tune
 from go_rl.core import GoRLError
 
@@ -49,6 +50,7 @@ Command = (
     | Annotated[Check, Subcommand("check"), Plain]
     | Annotated[Graph, Subcommand("graph"), Plain]
     | Annotated[Measure, Subcommand("measure"), Plain]
+    | Annotated[TrainCost, Subcommand("train-cost")]
     | Annotated[Tune, Subcommand("tune"), Plain]
     | Annotated[PackageCommand, Subcommand("package", description="Hardware presets.")]
     | Annotated[ZooCommand, Subcommand("zoo", description="Frozen graphs of real networks.")]
@@ -139,6 +141,10 @@ def _run(command: object) -> int:
         from go_rl.cli.measure import run_measure
 
         return run_measure(command)
+    if isinstance(command, TrainCost):
+        from go_rl.cli.train_cost import run_train_cost
+
+        return run_train_cost(command)
     if isinstance(command, Tune):
         from go_rl.cli.tune import run_tune
 

@@ -50,10 +50,15 @@ class KernelTrainConfig:
                 f"kernel training: steps must be >= 1 and nodes >= {LENGTHS[-1]}, not "
                 f"{self.steps} and {self.nodes}"
             )
-        if not self.learning_rate > 0:
-            raise TrainingError("kernel training: learning_rate must be above 0")
-        if not 0 <= self.forget < 1:
-            raise TrainingError("kernel training: forget must lie in [0, 1)")
+        check_learning("kernel training", self.learning_rate, self.forget)
+
+
+def check_learning(what: str, learning_rate: float, forget: float) -> None:
+    """Raise a `TrainingError`, which begins with ``what``, for values that no run can have."""
+    if not learning_rate > 0:
+        raise TrainingError(f"{what}: learning_rate must be above 0, not {learning_rate}")
+    if not 0 <= forget < 1:
+        raise TrainingError(f"{what}: forget must lie in [0, 1), not {forget}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,13 +153,14 @@ def _initial(features: KernelFeatures, config: KernelTrainConfig) -> Params:
     params = KernelNetwork(config.network).init(jax.random.key(config.seed), batch)
     params = jax.tree.map(jnp.asarray, params)
     scale = {
-        "node_scale": _scale(features.nodes),
-        "whole_scale": _scale(features.whole),
+        "node_scale": scale_of(features.nodes),
+        "whole_scale": scale_of(features.whole),
     }
     return {**params, "scale": {k: scale[k] for k in params["scale"]}}
 
 
-def _scale(rows: np.ndarray) -> dict[str, Array]:
+def scale_of(rows: np.ndarray) -> dict[str, Array]:
+    """Return what `go_rl.cost.learned.kernel_network.Standardised` holds for these rows."""
     deviation = rows.std(axis=0)
     return {
         "mean": jnp.asarray(rows.mean(axis=0)),
@@ -180,7 +186,7 @@ def _trained(
         length, members = groups[int(rng.choice(len(groups), p=chance))]
         size = config.nodes // length
         which = rng.choice(members, min(size, len(members)), replace=False)
-        batch = _forgetful(batch_of(features, which, size, length), config.forget, rng)
+        batch = forgetful(batch_of(features, which, size, length), config.forget, rng)
         wanted = np.zeros((size, target.shape[1]), np.float32)
         wanted[: len(which)] = target[which]
         params, state, value = step(params, state, batch, wanted)
@@ -200,18 +206,23 @@ def _length_groups(features: KernelFeatures) -> list[tuple[int, Int64[np.ndarray
     return [(length, members) for length, members in found if len(members)]
 
 
-def _forgetful(batch: KernelBatch, share: float, rng: np.random.Generator) -> KernelBatch:
+def forgetful(batch: KernelBatch, share: float, rng: np.random.Generator) -> KernelBatch:
+    """Return the batch with a share of its opcodes unknown."""
     lost = rng.random(batch.opcode.shape) < share
     return batch._replace(opcode=np.where(lost, 0, batch.opcode).astype(np.int32))
 
 
+def learning_rule(
+    steps: int, learning_rate: float, weight_decay: float
+) -> optax.GradientTransformation:
+    """Return AdamW with a warm-up over a twentieth of the steps, then a cosine, on clipped
+    gradients."""
+    rate = optax.warmup_cosine_decay_schedule(0.0, learning_rate, max(steps // 20, 1), steps)
+    return optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(rate, weight_decay=weight_decay))
+
+
 def _step(config: KernelTrainConfig, loss: Loss) -> tuple[Any, Any]:
-    rate = optax.warmup_cosine_decay_schedule(
-        0.0, config.learning_rate, max(config.steps // 20, 1), config.steps
-    )
-    rule = optax.chain(
-        optax.clip_by_global_norm(1.0), optax.adamw(rate, weight_decay=config.weight_decay)
-    )
+    rule = learning_rule(config.steps, config.learning_rate, config.weight_decay)
     network = KernelNetwork(config.network)
 
     @jax.jit

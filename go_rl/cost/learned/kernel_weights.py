@@ -12,22 +12,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float32
 
-from go_rl.core import CheckpointError, TrainingError
-from go_rl.core.errors import nearest
-from go_rl.core.parameter_file import (
-    check_digest,
-    check_parameters,
-    parameter_tree,
-    read_parameters,
-    write_parameters,
-)
-from go_rl.cost.learned.kernel_batch import KernelBatch
+from go_rl.core.parameter_file import check_parameters, parameter_tree, write_parameters
 from go_rl.cost.learned.kernel_features import KERNEL_FEATURES, NODE_FEATURES
 from go_rl.cost.learned.kernel_network import KernelNetwork, KernelNetworkConfig
 from go_rl.cost.learned.kernel_training import TrainedNetwork
+from go_rl.cost.learned.weight_file import WeightKind, batch_shapes, fitting_manifest
 
-FORMAT, INTERFACE = "go_rl-kernel-cost", 1
 SHIPPED = Path(__file__).parent / "pretrained"
+KIND = WeightKind("kernel cost weights", "go_rl-kernel-cost", 1, SHIPPED)
 MEMBERS, RANGE = "members", "range"
 
 
@@ -58,14 +50,12 @@ def save_kernel_weights(weights: KernelWeights, path: Path) -> None:
     members = {str(i): each.params for i, each in enumerate(weights.networks)}
     params = {MEMBERS: members, RANGE: {"low": weights.low, "high": weights.high}}
     manifest = {
-        "format": FORMAT,
-        "interface": INTERFACE,
+        **KIND.manifest(_columns()),
         "name": weights.name,
         "target": weights.target,
         "members": len(members),
         "network": asdict(weights.networks[0].config),
         "vocabulary": list(weights.vocabulary),
-        "features": [list(NODE_FEATURES), list(KERNEL_FEATURES)],
         "card": dict(weights.card),
     }
     write_parameters(path, params, manifest)
@@ -77,24 +67,12 @@ def load_kernel_weights(source: str | Path) -> KernelWeights:
     Raises:
         CheckpointError: no such weights, damaged, of another kind or interface.
     """
-    path = _path(source)
-    manifest, arrays = read_parameters(path)
-    if manifest.get("format") != FORMAT:
-        raise CheckpointError(f"{path}: is no file of kernel cost weights")
-    if manifest.get("interface") != INTERFACE or manifest.get("features") != [
-        list(NODE_FEATURES),
-        list(KERNEL_FEATURES),
-    ]:
-        raise CheckpointError(f"{path}: learned from other features than this version's; retrain")
-    check_digest(path, manifest, arrays)
-    try:
+    path = KIND.path(source)
+    manifest, arrays = KIND.read(path, _columns())
+    with fitting_manifest(path):
         config = KernelNetworkConfig(**manifest["network"])
         members, vocabulary = int(manifest["members"]), tuple(manifest["vocabulary"])
         target, name, card = manifest["target"], manifest["name"], manifest["card"]
-    except (KeyError, TypeError, ValueError, TrainingError) as error:
-        raise CheckpointError(
-            f"{path}: its manifest does not fit this version ({error})"
-        ) from error
     check_parameters(path, arrays, _expected(config, members))
     tree = parameter_tree(arrays)
     networks = tuple(TrainedNetwork(config, tree[MEMBERS][str(i)]) for i in range(members))
@@ -102,28 +80,15 @@ def load_kernel_weights(source: str | Path) -> KernelWeights:
     return KernelWeights(networks, vocabulary, reach["low"], reach["high"], target, name, card)
 
 
+def _columns() -> list[list[str]]:
+    return [list(NODE_FEATURES), list(KERNEL_FEATURES)]
+
+
 def _expected(config: KernelNetworkConfig, members: int) -> Any:
     """Shapes of everything that a file holds."""
     columns = jax.ShapeDtypeStruct((len(KERNEL_FEATURES),), jnp.float32)
-    batch = KernelBatch(
-        opcode=jax.ShapeDtypeStruct((1, 8), jnp.int32),
-        nodes=jax.ShapeDtypeStruct((1, 8, len(NODE_FEATURES)), jnp.float32),
-        real=jax.ShapeDtypeStruct((1, 8), jnp.float32),
-        whole=jax.ShapeDtypeStruct((1, len(KERNEL_FEATURES)), jnp.float32),
-        adjacent=jax.ShapeDtypeStruct((1, 8, 8), jnp.float32),
-    )
-    one = jax.eval_shape(KernelNetwork(config).init, jax.random.key(0), batch)
+    one = jax.eval_shape(KernelNetwork(config).init, jax.random.key(0), batch_shapes())
     return {
         MEMBERS: {str(i): one for i in range(members)},
         RANGE: {"low": columns, "high": columns},
     }
-
-
-def _path(source: str | Path) -> Path:
-    path = Path(source)
-    if path.suffix == ".npz" or path.exists():
-        return path
-    shipped = sorted(each.stem for each in SHIPPED.glob("*.npz"))
-    if str(source) not in shipped:
-        raise CheckpointError(f"no kernel weights {str(source)!r}{nearest(str(source), shipped)}")
-    return SHIPPED / f"{source}.npz"

@@ -23,7 +23,9 @@ from go_rl.cost.learned.rank_data import TASKS, Task
 class RankNetworkConfig:
     """Sizes and parts of the network."""
 
-    embedding: KernelNetworkConfig = field(default_factory=lambda: KernelNetworkConfig(outputs=64))
+    embedding: KernelNetworkConfig = field(
+        default_factory=lambda: KernelNetworkConfig(outputs=64, additive=False)
+    )
     """The network that embeds kernels; its outputs are the columns of the embedding."""
     head: int = 128
     """Width of the two layers of a task's head."""

@@ -21,7 +21,13 @@ from jaxtyping import Array, Float, Float32, Float64, Int64
 from go_rl.core import TrainingError
 from go_rl.cost.learned.kernel_batch import LENGTHS, KernelBatch, all_batches, batch_of, lengths
 from go_rl.cost.learned.kernel_features import KernelFeatures, kernel_features
-from go_rl.cost.learned.kernel_training import rank_loss
+from go_rl.cost.learned.kernel_training import (
+    check_learning,
+    forgetful,
+    learning_rule,
+    rank_loss,
+    scale_of,
+)
 from go_rl.cost.learned.rank_data import CandidateBatch, RankGroups, Task, candidate_batch
 from go_rl.cost.learned.rank_network import RankNetwork, RankNetworkConfig
 
@@ -59,10 +65,7 @@ class RankTrainConfig:
         for name in ("steps", "batch"):
             if getattr(self, name) < 1:
                 raise TrainingError(f"rank training: {name} must be >= 1")
-        if not self.learning_rate > 0:
-            raise TrainingError("rank training: learning_rate must be above 0")
-        if not 0 <= self.forget < 1:
-            raise TrainingError("rank training: forget must lie in [0, 1)")
+        check_learning("rank training", self.learning_rate, self.forget)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,8 +193,7 @@ class _Source:
         length, members = self._buckets[int(rng.choice(len(self._buckets), p=self._chance))]
         which = rng.choice(members, min(size, len(members)), replace=False)
         batch = batch_of(self.features, which, size, length)
-        lost = rng.random(batch.opcode.shape) < self._config.forget
-        batch = batch._replace(opcode=np.where(lost, 0, batch.opcode).astype(np.int32))
+        batch = forgetful(batch, self._config.forget, rng)
         return batch, candidate_batch(self.groups, which, (size, self._width), rng)
 
 
@@ -229,23 +231,15 @@ def _initial(sources: list[_Source], config: RankTrainConfig, rng: np.random.Gen
     params = _drawn(config.network, jax.random.key(config.seed), batch, rows)
     scale = params["scale"]
     features = [source.features for source in sources]
-    scale["embedding"]["node_scale"] = _scale(np.concatenate([f.nodes for f in features]))
-    scale["embedding"]["whole_scale"] = _scale(np.concatenate([f.whole for f in features]))
+    scale["embedding"]["node_scale"] = scale_of(np.concatenate([f.nodes for f in features]))
+    scale["embedding"]["whole_scale"] = scale_of(np.concatenate([f.whole for f in features]))
     for source in sources:
         name, groups = f"heads_{source.groups.task}", source.groups
-        scale[name]["candidate_scale"] = _scale(groups.candidates)
+        scale[name]["candidate_scale"] = scale_of(groups.candidates)
         if config.loss == "mse":
             bias = jnp.full(1, np.log(groups.seconds).mean(), jnp.float32)
             params["params"][name]["out"]["bias"] = bias
     return params
-
-
-def _scale(rows: Float32[np.ndarray, "N F"]) -> dict[str, Array]:
-    deviation = rows.std(axis=0)
-    return {
-        "mean": jnp.asarray(rows.mean(axis=0)),
-        "deviation": jnp.asarray(np.where(deviation > 1e-3, deviation, 1.0)),
-    }
 
 
 class _Rule(NamedTuple):
@@ -256,12 +250,7 @@ class _Rule(NamedTuple):
     weight_decay: float
 
     def transformation(self) -> optax.GradientTransformation:
-        rate = optax.warmup_cosine_decay_schedule(
-            0.0, self.learning_rate, max(self.steps // 20, 1), self.steps
-        )
-        return optax.chain(
-            optax.clip_by_global_norm(1.0), optax.adamw(rate, weight_decay=self.weight_decay)
-        )
+        return learning_rule(*self)
 
 
 @partial(jax.jit, static_argnums=0)
