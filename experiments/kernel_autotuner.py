@@ -123,11 +123,17 @@ def main(options: Options) -> None:
     _check_minutes(rows, options, path)
     done = {row.key for row in rows}
     for model in options.models:
-        jobs = [(g, s) for s in options.seeds for g in options.guides if (model, g, s) not in done]
+        jobs: list[tuple[GuideName, int]] = [
+            (g, s) for s in options.seeds for g in options.guides if (model, g, s) not in done
+        ]
         program = load_program(f"zoo:{model}") if jobs else None
         for guide, seed in jobs:
             assert program is not None
-            row, found = run(program, model, guide, seed, options)
+            try:
+                row, found = run(program, model, guide, seed, options)
+            except TuningError as error:
+                print(f"{model}, {guide}, seed {seed}: left out: {error}", flush=True)
+                continue
             print(row, flush=True)
             rows = [*rows, row]
             points = [*(p for p in points if p.key != row.key), *found]

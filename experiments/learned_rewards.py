@@ -22,7 +22,7 @@ Compiling the policy and starting the worker that measures count for nobody.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -33,33 +33,28 @@ import numpy as np
 import tyro
 from csv_rows import csv_text, read_rows
 from jaxtyping import Int64
-from learned_rewards_page import Row, TaskName, figure, page
+from learned_rewards_page import Key, Row, TaskName, figure, page
+from learned_rewards_search import PACKAGES, endless, problem_of, search, settled, warm_up
 from measuring_cost import Measuring
 
 from go_rl.core import (
     Budget,
-    Objective,
+    GoRLError,
     OpGraph,
-    Optimizer,
     Plan,
     PlanError,
-    Problem,
     check_plan,
     package,
-    rule_set,
 )
 from go_rl.core.plan import write_text
-from go_rl.cost import Analytical, CostModel, ProblemOptions, make_problem, named_cost
+from go_rl.cost import Analytical, CostModel, named_cost
 from go_rl.cost.collect_config import CollectConfig
-from go_rl.cost.fused import FusedPrices
 from go_rl.cost.kernel_collect import RECORDS
 from go_rl.readers.jax_stages import JaxProgram
 from go_rl.records import AS_IT_COMES, RecordStore
 from go_rl.report.figures import save_figure
-from go_rl.search import Annealing, Greedy, StepGreedyFusion
+from go_rl.search import Greedy
 from go_rl.simulate import RingPricer
-from go_rl.train.fine_tune import FineTuned
-from go_rl.train.step_learning import StepFineTuned
 from go_rl.tuning import TuningError
 from go_rl.tuning.budget import Budget as TuningBudget
 from go_rl.tuning.compilable import load_program
@@ -69,19 +64,12 @@ from go_rl.tuning.kernel_timer import KernelTimer, Source, WorkerSource
 RESULTS = Path(__file__).parent / "results"
 NAME = "learned_rewards"
 MODELS = ("bert-tiny", "resnet18", "transformer-xl-2-layers", "dlrm-kaggle", "mobilenet-v2")
-PACKAGES: dict[TaskName, str] = {"fusion": "cpu-1", "partition": "cpu-1-ring4"}
 LEARNERS = ("analytical", "learned", "measured")
 """Methods that search, by their prices."""
 BASELINES: dict[TaskName, tuple[str, ...]] = {
     "fusion": ("default", "unfused"),
     "partition": ("default",),
 }
-WARM = 40
-"""Plans of a search that compiles whatever the policy needs."""
-MOST = 10**9
-"""Plans in a search that only seconds end."""
-NEVER = 1e6
-"""Seconds of a kernel that nobody would run."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +129,7 @@ class Bench:
     @cached_property
     def judge(self) -> KernelTimer:
         """Who measures plans that were found."""
-        return self.timer(RecordStore(self.folder / RECORDS), _endless())
+        return self.timer(RecordStore(self.folder / RECORDS), endless())
 
     def sum_seconds(self, leader: Int64[np.ndarray, "N"]) -> tuple[float, int]:
         """Return the measured seconds of all kernels of a fusion, NaN if one cannot be timed, and
@@ -158,7 +146,7 @@ class Bench:
             PlanError: the plan is not legal.
             ProblemError: an operator cannot be timed.
         """
-        problem_of("partition", self.graph, Measuring(self.judge, _endless()))  # makes the records
+        problem_of("partition", self.graph, Measuring(self.judge, endless()))  # makes the records
         model = named_cost(f"measured:{self.folder}", package(PACKAGES["partition"]))
         problem = problem_of("partition", self.graph, model)
         pricer = RingPricer(problem)
@@ -191,20 +179,30 @@ def main(options: Options) -> None:
     _check_minutes(list(done.values()), options, path)
     for task in options.tasks:
         for model in options.models:
-            jobs = [job for job in _jobs(task, options) if (task, model, *job) not in done]
-            if not jobs:
-                continue
-            with opened(model, options) as bench:
-                if any(method in LEARNERS for method, _ in jobs):
-                    warm_up(task, bench.graph, options)
-                for method, seed in jobs:
-                    row = row_of(task, bench, method, seed, options)
-                    print(row, flush=True)
-                    done[row.key] = row
-                    write_text(path, csv_text(Row, done.values()))
+            for row in missing_rows(task, model, options, done):
+                print(row, flush=True)
+                done[row.key] = row
+                write_text(path, csv_text(Row, done.values()))
     rows = list(done.values())
     write_text(options.results / f"{NAME}.md", page(rows))
     save_figure(figure(rows), options.results / NAME)
+
+
+def missing_rows(
+    task: TaskName, model: str, options: Options, done: Mapping[Key, Row]
+) -> Iterator[Row]:
+    """Yield the rows of a model that are not there; say which cannot be made."""
+    jobs = [job for job in _jobs(task, options) if (task, model, *job) not in done]
+    if not jobs:
+        return
+    with opened(model, options) as bench:
+        if any(method in LEARNERS for method, _ in jobs):
+            warm_up(task, bench.graph, options.partitioner)
+        for method, seed in jobs:
+            try:
+                yield row_of(task, bench, method, seed, options)
+            except GoRLError as error:
+                print(f"{task} of {model}, {method}: left out: {error}", flush=True)
 
 
 def _jobs(task: TaskName, options: Options) -> list[tuple[str, int]]:
@@ -272,60 +270,6 @@ def _prices(
         return
     with tempfile.TemporaryDirectory() as folder, RecordStore(Path(folder) / RECORDS) as store:
         yield Measuring(bench.timer(store, budget), budget)
-
-
-def problem_of(task: TaskName, graph: OpGraph, model: CostModel | None) -> Problem:
-    """Return a graph's problem under some prices."""
-    if task == "fusion":
-        options = ProblemOptions(Objective.MAKESPAN, tasks=("fusion",), cost_model=model)
-    else:
-        options = ProblemOptions(rules=rule_set("relay"), cost_model=model)
-    return make_problem(graph, package(PACKAGES[task]), options)
-
-
-def search(
-    problem: Problem,
-    budget: TuningBudget,
-    seed: int,
-    partitioner: str = "finetuned",
-    samples: int = MOST,
-) -> Plan:
-    """Return the better plan, by the problem's prices, of the compiler's and of what is found in
-    the time that is left; its samples are those of both."""
-    ring = problem.objective is Objective.RING
-    learner: Optimizer = StepFineTuned()
-    if ring:
-        learner = Annealing() if partitioner == "annealing" else FineTuned()
-    first = (Greedy() if ring else StepGreedyFusion()).optimize(problem, Budget(100), seed)
-    if budget.over:
-        return first
-    seconds = min(budget.left, NEVER)
-    found = learner.optimize(problem, Budget(samples, seconds), seed)
-    best = min(first, found, key=lambda plan: plan.value)
-    return replace(best, samples=first.samples + found.samples)
-
-
-def warm_up(task: TaskName, graph: OpGraph, options: Options) -> None:
-    """Compile whatever a search needs."""
-    problem = problem_of(task, graph, Analytical())
-    search(problem, _endless(), 0, options.partitioner, WARM)
-
-
-def settled(problem: Problem, plan: Plan) -> Int64[np.ndarray, "N"]:
-    """Return [N] the leader of each node's kernel, where kernels that the prices say are slower
-    than their nodes one after the other are taken apart: that is what they were priced as."""
-    own = np.arange(problem.graph.num_nodes)
-    leader = own if plan.fusion_group is None else plan.fusion_group
-    prices = problem.kernels
-    assert isinstance(prices, FusedPrices)
-    apart = np.bincount(leader, prices.base[0], len(own))
-    free = replace(prices, base=np.full_like(prices.base, NEVER))  # so high that it never counts
-    slower = free.seconds(leader)[0] > apart
-    return np.where(slower[leader], own, leader)
-
-
-def _endless() -> TuningBudget:
-    return TuningBudget(float("inf"))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from matplotlib.figure import Figure
 
-from go_rl.report.figures import GREY, LINE_COLOURS, new_figure
+from go_rl.report.figures import BLUE, GREEN, GREY, ORANGE, PURPLE, new_figure
 
 TaskName = Literal["fusion", "partition"]
 DEFAULT = "default"
@@ -19,6 +19,12 @@ TITLES: dict[TaskName, str] = {
     "partition": "Partition on four cores: the bottleneck of the pipeline, milliseconds",
 }
 PANELS: dict[TaskName, str] = {"fusion": "fusion, one core", "partition": "partition, four cores"}
+COLOURS = {"unfused": GREY, "analytical": BLUE, "learned": ORANGE, "measured": GREEN}
+"""Of methods."""
+
+
+Key = tuple[TaskName, str, str, int]
+"""Task, model, method and seed."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +50,7 @@ class Row:
     """The same as measured; NaN: there is no plan, or something cannot be timed."""
 
     @property
-    def key(self) -> tuple[str, str, str, int]:
+    def key(self) -> Key:
         """What tells rows apart."""
         return self.task, self.model, self.method, self.seed
 
@@ -53,7 +59,7 @@ def page(rows: Sequence[Row]) -> str:
     """Return the page: for each task what was measured, and how the searches went."""
     out = io.StringIO()
     minutes = {row.task: row.minutes for row in rows if row.minutes}
-    said = " and ".join(f"{m:g} minutes for each {task}" for task, m in minutes.items())
+    said = " and ".join(f"{m:g} min a search for a {task}" for task, m in minutes.items())
     out.write(
         "# Policies that learn from predicted prices, judged by measuring\n\nPolicies fine-tuned "
         f"on each model under analytical, learned and measured prices, {said or 'no searches'}. "
@@ -131,7 +137,7 @@ def _text(value: float, digits: int) -> str:
 
 def figure(rows: Sequence[Row]) -> Figure:
     """Return the picture: each method's time over the default's, a panel for each task."""
-    tasks = [task for task in TITLES if any(row.task == task for row in rows)]
+    tasks: list[TaskName] = [task for task in TITLES if any(row.task == task for row in rows)]
     picture = new_figure(9.5, 3.6 * max(1, len(tasks)))
     panels = picture.subplots(max(1, len(tasks)), 1, squeeze=False)[:, 0]
     for axes, task in zip(panels, tasks, strict=False):
@@ -142,7 +148,7 @@ def figure(rows: Sequence[Row]) -> Figure:
             each = [cell(chosen, m, name) / cell(chosen, m, DEFAULT) for m in labels[:-1]]
             at = np.arange(len(labels)) + 0.8 * (i + 0.5) / len(names) - 0.4
             axes.bar(at, [*each, ratio(chosen, name)], 0.8 / len(names), label=name,
-                     color=LINE_COLOURS[i])  # fmt: skip
+                     color=COLOURS.get(name, PURPLE))  # fmt: skip
         axes.axhline(1.0, color=GREY, linewidth=1)
         axes.set_xticks(range(len(labels)), labels)
         axes.set_ylabel("measured time over the default's")

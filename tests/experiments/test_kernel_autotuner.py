@@ -67,7 +67,7 @@ def test_the_figure_has_a_panel_for_each_model_and_one_for_all():
 @pytest.fixture(scope="module")
 def tuned(tmp_path_factory):
     """Tuned on a made-up machine: a kernel takes as many seconds as it has nodes, and one more."""
-    config = TuneConfig(minutes=1.5, guide="everything")
+    config = TuneConfig(minutes=1.5, guide="everything", candidates=4)
     machine = Machine(lambda nodes, setting: 1.0 + len(nodes))
     return tune(machine, tmp_path_factory.mktemp("tuned"), config)
 
@@ -87,6 +87,7 @@ def test_runs_go_on_where_they_stopped(tmp_path, monkeypatch, tuned):
         return tuned
 
     monkeypatch.setattr(kernel_autotuner, "tune_kernels", made)
+    monkeypatch.setattr(kernel_autotuner, "save_figure", lambda figure, stem: None)
     monkeypatch.setattr(kernel_autotuner, "load_program", lambda name: name)
     plain = Options(models=("mlp",), guides=("everything",), seeds=(0,), results=tmp_path)
     main(plain)

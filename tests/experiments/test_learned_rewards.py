@@ -20,9 +20,9 @@ from go_rl.tuning.kernel_timer import KernelTimer
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
 
-from learned_rewards import Bench, problem_of, row_of, settled
-from learned_rewards import Options as LearnedRewardsOptions
+from learned_rewards import Bench, Options, row_of
 from learned_rewards_page import Row, cell, figure, page, ratio
+from learned_rewards_search import problem_of, settled
 from measuring_cost import Measuring
 
 GRAPH = program().graph
@@ -90,7 +90,7 @@ def test_kernels_that_are_slower_than_their_nodes_are_taken_apart(bench, tmp_pat
 
 
 def test_plans_are_judged_by_what_was_measured(bench):
-    options = LearnedRewardsOptions()
+    options = Options()
     assert bench.sum_seconds(pairs()) == (4.5, 3)
     unfused = row_of("fusion", bench, "unfused", 0, options)
     assert (unfused.parts, unfused.measured_ms, unfused.minutes) == (6, 6000.0, 0.0)
@@ -126,7 +126,7 @@ def test_ratios_are_geometric_means_over_models():
 
 def test_the_page_and_the_figure():
     text = page(rows())
-    assert "5 minutes for each fusion and 1 minutes for each partition" in text
+    assert "5 min a search for a fusion and 1 min a search for a partition" in text
     assert (
         "| model | nodes | default | learned |\n| --- | ---: | ---: | ---: |\n"
         "| a | 9 | 4 | 2 |\n| b | 9 | 2 | 4 |\n| c | 9 | – | 3 |\n"
