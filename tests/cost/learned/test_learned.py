@@ -74,7 +74,7 @@ def test_weights_are_read_as_they_were_written(tmp_path):
 
 
 def test_other_files_are_refused(tmp_path, monkeypatch):
-    with pytest.raises(CheckpointError, match="no kernel weights 'kernels-9'"):
+    with pytest.raises(CheckpointError, match="no kernel cost weights 'kernels-9'"):
         load_kernel_weights("kernels-9")
     (tmp_path / "bad.npz").write_bytes(b"nothing")
     with pytest.raises(CheckpointError, match="cannot be read as weights"):
