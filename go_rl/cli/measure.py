@@ -16,15 +16,15 @@ from go_rl.zoo.models.zoo_model import ZooModel
 def run_measure(config: Measure) -> int:
     """Run ``go-rl measure kernels``; returns the exit code."""
     from go_rl.cost.kernel_collect import RECORDS, collect_kernels
-    from go_rl.cost.tile_collect import collect_tiles
-    from go_rl.cost.tiles import tile_workloads
+    from go_rl.cost.tile_collect import collect_tiles, tile_programs
     from go_rl.records import RecordStore
 
     folder, measure = Path(config.folder), config.measure
     check_folder(folder, "DIR")
     models = _models(config.models)
     folder.mkdir(parents=True, exist_ok=True)
-    total = round(measure.share * len(tile_workloads())) if measure.task == "tiles" else len(models)
+    tiles = measure.task == "tiles"
+    total = round(measure.share * len(tile_programs(measure))) if tiles else len(models)
     done = 0
     with counting("measuring", total) as advance:
 
@@ -33,7 +33,7 @@ def run_measure(config: Measure) -> int:
             done += 1
             advance(done, sentence)
 
-        if measure.task == "tiles":
+        if tiles:
             made = collect_tiles(folder, measure, report)
         else:
             made = collect_kernels(models, folder, measure, report)

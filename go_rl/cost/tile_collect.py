@@ -38,9 +38,9 @@ def collect_tiles(folder: Path, config: CollectConfig, report: Report) -> int:
         WorkerError: the core cannot be had.
     """
     import_tvm()
-    workloads = tile_workloads()
-    by_hash = {each.program.workload: each for each in workloads}
+    by_hash = {w.program.workload: w for w in tile_programs(config)}
     chosen = first_by_hash(list(by_hash), config.share)
+    chosen.sort(key=lambda hash_: by_hash[hash_].program.flops)
     made = 0
     with (
         RecordStore(folder / RECORDS) as store,
@@ -62,6 +62,12 @@ def collect_tiles(folder: Path, config: CollectConfig, report: Report) -> int:
                 made += 1
             report(f"{i + 1}/{len(chosen)} {workload.model}: {made} measured so far")
     return made
+
+
+def tile_programs(config: CollectConfig) -> list[TileWorkload]:
+    """Return the programs of the tile task that have no more FLOP than the configuration says."""
+    most = config.sampling.most_flops
+    return [each for each in tile_workloads() if each.program.flops <= most]
 
 
 def _details(workload: TileWorkload) -> dict[str, Any]:
