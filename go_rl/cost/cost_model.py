@@ -46,8 +46,8 @@ class CostModel(Protocol):
 
 
 @runtime_checkable
-class NotedCostModel(CostModel, Protocol):
-    """A cost model with something to say about its prices."""
+class GraphCostModel(CostModel, Protocol):
+    """A cost model that knows kernels as graphs, and says what its prices are worth."""
 
     def notes(self, kernels: Kernels, chip: Chip) -> tuple[str, ...]:
         """Return sentences about kernels that were priced; see `Problem.notes`."""

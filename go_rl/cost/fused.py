@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int8, Int64
 
 from go_rl.core import Chip, ProblemError
-from go_rl.cost.cost_model import CostModel, Kernels
+from go_rl.cost.cost_model import CostModel, GraphCostModel, Kernels
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,7 +17,8 @@ class FusedPrices:
     """`KernelPrices` by a `CostModel` that prices any kernel from its FLOP and bytes.
 
     A fused kernel reads each outside tensor once and writes only what leaves it; its kind is that
-    of the node with most FLOP. It never costs more than its nodes one after the other.
+    of the node with most FLOP. It never costs more than its nodes one after the other, unless a
+    model that knows kernels as graphs (`GraphCostModel`) says so.
     """
 
     nodes: Kernels
@@ -57,8 +58,10 @@ class FusedPrices:
         table = np.where(alone == 1, self.base, 0.0)
         able = np.isfinite(self.base)
         for row, chip in enumerate(self.chips):
-            apart = np.bincount(leader, np.where(able[row], self.base[row], 0.0), len(leader))
-            table[row, fused] = np.minimum(self.model.seconds(kernels, chip), apart[fused])
+            table[row, fused] = self.model.seconds(kernels, chip)
+            if not isinstance(self.model, GraphCostModel):
+                apart = np.bincount(leader, np.where(able[row], self.base[row], 0.0), len(leader))
+                table[row, fused] = np.minimum(table[row, fused], apart[fused])
         for row in np.flatnonzero(~able.all(axis=1)):
             table[row, leader[~able[row]]] = np.inf
         return table

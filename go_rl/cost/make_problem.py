@@ -24,7 +24,7 @@ from go_rl.core import (
     task_names,
 )
 from go_rl.cost.analytical import Analytical
-from go_rl.cost.cost_model import CostModel, Kernels, NotedCostModel
+from go_rl.cost.cost_model import CostModel, GraphCostModel, Kernels
 from go_rl.cost.fused import FusedPrices
 from go_rl.cost.profiled import Profiled, profile_for
 
@@ -199,7 +199,7 @@ def _transfers(
 
 
 def _said(model: CostModel, kernels: Kernels, chips: tuple[Chip, ...]) -> tuple[str, ...]:
-    if not isinstance(model, NotedCostModel):
+    if not isinstance(model, GraphCostModel):
         return ()
     return tuple(dict.fromkeys(note for chip in chips for note in model.notes(kernels, chip)))
 

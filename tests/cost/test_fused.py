@@ -68,6 +68,28 @@ CHAIN = graph([ELEMENTWISE] * 3, [(0, 1, 10.0), (1, 2, 20.0)], [15.0, 30.0, 25.0
 """0 reads 5 and writes 10; 1 reads that and writes 20; 2 reads that and writes 5."""
 
 
+class Dear:
+    """A cost model: ten seconds for whatever is fused, two for the rest."""
+
+    name = "dear"
+
+    def seconds(self, kernels, chip):
+        return np.full(len(kernels.kind), 2.0 if kernels.which is None else 10.0)
+
+
+class DearByGraph(Dear):
+    """The same, from the graphs of kernels."""
+
+    def notes(self, kernels, chip):
+        return ()
+
+
+def test_only_a_model_that_knows_kernels_as_graphs_may_say_that_fusing_costs():
+    """Three nodes take six seconds one after the other."""
+    assert fused(makespan(CHAIN, cost_model=Dear()), 0, 0, 0)[0] == 6.0
+    assert fused(makespan(CHAIN, cost_model=DearByGraph()), 0, 0, 0)[0] == 10.0
+
+
 def test_nothing_fused_costs_what_the_nodes_cost():
     problem = makespan(CHAIN)
     assert fused(problem, 0, 1, 2) == problem.seconds[0].tolist() == [15.5, 30.5, 25.5]

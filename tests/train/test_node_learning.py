@@ -52,7 +52,7 @@ def chains(here: float, there: float, pieces: int = 5) -> Problem:
 def test_each_chain_finds_its_own_device():
     """5 s instead of 20: not only the best plan, but whatever the policy draws in the end."""
     problem = chains(1.0, 3.0)
-    plan, learned = StepFineTuned(tiny(), LEARN).learn(problem, Budget(samples=320), 0)
+    plan, learned = StepFineTuned(tiny(), LEARN).learn(problem, Budget(samples=640), 0)
     assert plan.value == 5.0
     assert check_plan(plan, problem).ok
     decoder, ones = step_decoder(step_workspace(problem)), np.ones(BATCH, np.float32)
