@@ -29,7 +29,7 @@ from go_rl.cli.configuration import (
 )
 from go_rl.cli.console import complain
 from go_rl.cli.exit_codes import BAD_INPUT, INTERRUPTED, OK
-from go_rl.cli.train_cost_configuration import TrainCost
+from go_rl.cli.train_cost_configuration import TrainCost, TrainRanks
 from go_rl.cli.tune_configuration import Tune
 from go_rl.core import GoRLError
 
@@ -51,6 +51,7 @@ Command = (
     | Annotated[Graph, Subcommand("graph"), Plain]
     | Annotated[Measure, Subcommand("measure"), Plain]
     | Annotated[TrainCost, Subcommand("train-cost")]
+    | Annotated[TrainRanks, Subcommand("train-ranks")]
     | Annotated[Tune, Subcommand("tune"), Plain]
     | Annotated[PackageCommand, Subcommand("package", description="Hardware presets.")]
     | Annotated[ZooCommand, Subcommand("zoo", description="Frozen graphs of real networks.")]
@@ -145,6 +146,10 @@ def _run(command: object) -> int:
         from go_rl.cli.train_cost import run_train_cost
 
         return run_train_cost(command)
+    if isinstance(command, TrainRanks):
+        from go_rl.cli.train_ranks import run_train_ranks
+
+        return run_train_ranks(command)
     if isinstance(command, Tune):
         from go_rl.cli.tune import run_tune
 

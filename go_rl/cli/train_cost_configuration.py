@@ -1,9 +1,9 @@
-"""What ``go-rl train-cost`` accepts."""
+"""What ``go-rl train-cost`` and ``go-rl train-ranks`` accept."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 import tyro
 
@@ -25,7 +25,7 @@ class TrainCost:
     held_out: float = 0.2
     """Share of the kernels that is judged and not learned from, by chance; 0: all are learned
     from, and none judged."""
-    steps: int = 7000
+    steps: int = 5000
     """Updates of each network."""
     members: int = 3
     """Networks, which differ by their seed."""
@@ -41,3 +41,31 @@ class TrainCost:
             raise TrainingError(f"train-cost: --held-out must lie in [0, 1), not {self.held_out}")
         if self.steps < 1 or self.members < 1:
             raise TrainingError("train-cost: --steps and --members must be >= 1")
+
+
+@dataclass(frozen=True)
+class TrainRanks:
+    """Train networks that rank tilings and XLA flags of kernels; go-rl tune kernels asks them."""
+
+    out: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="OUT.npz")]
+    """Weights to be written."""
+    kernels: Annotated[str | None, tyro.conf.arg(metavar="NAME|FILE.npz")] = None
+    """Kernels measured under settings of flags: a data set that ships, or a file."""
+    tiles: Annotated[str | None, tyro.conf.arg(metavar="NAME|FILE.jsonl.gz")] = None
+    """Programs measured under tilings: a data set that ships, or a file."""
+    loss: Literal["hinge", "logistic", "mse"] = "hinge"
+    """Pairwise rank losses, or the squared error of log seconds."""
+    steps: int = 4000
+    """Updates of each network."""
+    members: int = 3
+    """Networks, which differ by their seed."""
+    seed: int = 0
+    """Of all randomness."""
+
+    def __post_init__(self) -> None:
+        if not self.out.endswith(".npz"):
+            raise TrainingError(f"train-ranks: OUT must end in .npz, not {self.out!r}")
+        if self.kernels is None and self.tiles is None:
+            raise TrainingError("train-ranks: give --kernels, --tiles or both to learn from")
+        if self.steps < 1 or self.members < 1:
+            raise TrainingError("train-ranks: --steps and --members must be >= 1")

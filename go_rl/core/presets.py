@@ -40,10 +40,10 @@ GPU_LINKS = {
 HOST = Chip("cpu", 1e11, 16e9, 2e10, 2e-6, 2e10, is_cpu=True)
 """Two cores of a server processor."""
 
-CORE = Chip("cpu-1", 118e9, 24e9, 25e9, 6e-6, 25e9, is_cpu=True)
-"""One core of the machine that measured the kernels of ``kernels-cpu-1``, an EPYC of AMD's Zen 4:
-two 256-bit multiply-adds a cycle at 3.7 GHz, float32; its share of the memory and of its bandwidth;
-and what an empty call of XLA takes."""
+CORE = Chip("cpu-1", 128e9, 24e9, 25e9, 9e-6, 25e9, is_cpu=True)
+"""One core of the machine that measured the kernels of ``kernels-cpu-1``, a Xeon of Intel's
+Sapphire Rapids: two 512-bit multiply-adds a cycle at 2.0 GHz, float32; its share of the memory and
+of its bandwidth; and what an empty call of XLA takes."""
 
 SHARED_MEMORY = 10e9, 1e-6
 """Bytes/s and seconds from one core to another through shared memory: our assumptions."""

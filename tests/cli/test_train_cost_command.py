@@ -1,14 +1,16 @@
-"""``go-rl train-cost``: weights of a data set or a folder of records, and what it refuses."""
+"""``go-rl train-cost`` and ``train-ranks``: weights of measurements, and what they refuse."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from cost.learned.kernels import few_kernels
+from cost.learned.ranks import flag_data
 
 from go_rl.cli.main import main
 from go_rl.cost.kernel_data import KernelData, load_kernel_data, save_kernel_data
 from go_rl.cost.learned.kernel_weights import load_kernel_weights
+from go_rl.cost.learned.rank_weights import load_rank_weights
 
 
 @pytest.fixture
@@ -85,4 +87,27 @@ def test_wrong_options_are_named_before_anything_is_trained(options, said, data,
 def test_wrong_places_are_named(source, out, said, data, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["train-cost", source, str(tmp_path / out), "--steps", "1"]) == 2
+    assert said in " ".join(capsys.readouterr().err.split())
+
+
+def test_settings_of_flags_become_weights_that_rank_them(tmp_path, capsys):
+    data, out = tmp_path / "flags.npz", tmp_path / "new" / "ranks.npz"
+    save_kernel_data(flag_data(), data)
+    options = ["--steps", "1", "--members", "1"]
+    assert main(["train-ranks", str(out), "--kernels", str(data), *options]) == 0
+    weights = load_rank_weights(out)
+    assert (len(weights.networks), weights.networks[0].config.tasks) == (1, ("flags",))
+    assert "of flags. Weights: " in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([], "give --kernels, --tiles or both"),
+        (["--tiles", "tiles-cpu-0"], "no tile data 'tiles-cpu-0'"),
+        (["--kernels", "none", "--members", "0"], "--steps and --members must be >= 1"),
+    ],
+)
+def test_ranks_of_nothing_are_refused(options, said, tmp_path, capsys):
+    assert main(["train-ranks", str(tmp_path / "r.npz"), *options]) == 2
     assert said in " ".join(capsys.readouterr().err.split())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from typing import TypeVar
 
 import numpy as np
 from jaxtyping import Float64, Int, Int64
@@ -13,12 +14,16 @@ from go_rl.core import TrainingError
 from go_rl.cost.kernel_data import KernelData
 from go_rl.cost.kernel_settings import LAYOUTS
 from go_rl.cost.learned.kernel_features import kernel_features
-from go_rl.cost.learned.kernel_training import KernelTrainConfig, train_absolute
+from go_rl.cost.learned.kernel_training import KernelTrainConfig, TrainedNetwork, train_absolute
 from go_rl.cost.learned.kernel_weights import KernelWeights
 from go_rl.cost.learned.opcodes import vocabulary_of
 from go_rl.records import AS_IT_COMES
 
+Told = Callable[[int, float], None]
+"""Is told the update and the loss."""
 Report = Callable[[int, int, float], None]
+"""Is told the network, the update and the loss."""
+Trained = TypeVar("Trained")
 MEMBERS = 3
 """Networks of an ensemble; they differ by their seed."""
 
@@ -28,6 +33,24 @@ def plain_seconds(data: KernelData) -> Float64[np.ndarray, "K"]:
     seconds = np.full(data.kernels.num_kernels, np.nan)
     seconds[data.kernel[data.plain]] = data.seconds[data.plain]
     return seconds
+
+
+def train_members(
+    train: Callable[[int, Told], Trained], seed: int, members: int, report: Report | None
+) -> tuple[Trained, ...]:
+    """Return the networks of an ensemble, which differ by their seed.
+
+    Args:
+        train: one, from its seed; tells now and then how far it is.
+        seed: of the first; those that follow take the next.
+        members: networks.
+        report: is told of all of them.
+    """
+
+    def told(member: int) -> Told:
+        return lambda step, loss: None if report is None else report(member, step, loss)
+
+    return tuple(train(seed + i, told(i)) for i in range(members))
 
 
 def absolute_rows(data: KernelData, which: Int[np.ndarray, "T"]) -> Int64[np.ndarray, "R"]:
@@ -69,22 +92,18 @@ def fit_kernel_weights(
     features = features.with_layouts([data.settings[i] for i in data.setting[rows]])
     seconds = data.seconds[rows]
     network = replace(config.network, opcodes=len(vocabulary), outputs=2)
-    trained = []
-    for i in range(members):
 
-        def told(step: int, loss: float, member: int = i) -> None:
-            if report is not None:
-                report(member, step, loss)
+    def train(seed: int, told: Told) -> TrainedNetwork:
+        return train_absolute(features, seconds, replace(config, network=network, seed=seed), told)
 
-        one = replace(config, network=network, seed=config.seed + i)
-        trained.append(train_absolute(features, seconds, one, told))
+    trained = train_members(train, config.seed, members, report)
     card = {
         "data": data.name, "kernels": len(which), "measurements": len(rows),
         "models": len({data.models[k] for k in which}),
         "training": asdict(config),
     }  # fmt: skip
     return KernelWeights(
-        networks=tuple(trained),
+        networks=trained,
         vocabulary=vocabulary,
         low=features.whole.min(axis=0),
         high=features.whole.max(axis=0),

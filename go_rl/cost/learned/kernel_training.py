@@ -33,9 +33,9 @@ class KernelTrainConfig:
     """One training run; the same configuration and machine give the same weights."""
 
     network: KernelNetworkConfig = field(default_factory=KernelNetworkConfig)
-    steps: int = 7000
+    steps: int = 5000
     """Updates."""
-    nodes: int = 4096
+    nodes: int = 2048
     """Nodes of an update, padding counted; its kernels are all of one length bucket."""
     learning_rate: float = 5e-3
     """AdamW's largest; warm-up over a twentieth of the steps, then a cosine."""

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
 from go_rl.core import TrainingError
 from go_rl.cost.kernel_data import KernelData
+from go_rl.cost.learned.kernel_fit import MEMBERS, Report, Told, train_members
 from go_rl.cost.learned.opcodes import vocabulary_of
 from go_rl.cost.learned.rank_data import RankGroups, Rows, Task, flag_groups, tile_groups
-from go_rl.cost.learned.rank_training import RankTrainConfig, train_ranks
+from go_rl.cost.learned.rank_training import RankTrainConfig, TrainedRanks, train_ranks
 from go_rl.cost.learned.rank_weights import RankWeights
 from go_rl.cost.tile_data import TileData
-
-MEMBERS = 3
-"""Networks of an ensemble; they differ by their seed."""
 
 
 def fit_rank_weights(
@@ -24,7 +22,7 @@ def fit_rank_weights(
     which: Mapping[Task, Rows] | None = None,
     config: RankTrainConfig | None = None,
     members: int = MEMBERS,
-    report: Callable[[str], None] | None = None,
+    report: Report | None = None,
 ) -> RankWeights:
     """Return weights that learned to rank configurations of kernels.
 
@@ -34,7 +32,7 @@ def fit_rank_weights(
         which: kernels or programs, by task, that are learned from; all of a task not named.
         config: of each member; its opcodes and seed are set here.
         members: networks.
-        report: is told a sentence now and then.
+        report: is told the network, the update and the loss, every hundredth time.
 
     Raises:
         TrainingError: there is nothing to learn from, the data are of different targets, or the
@@ -61,7 +59,7 @@ def fit_rank_groups(
     card: Mapping[str, Any],
     config: RankTrainConfig | None = None,
     members: int = MEMBERS,
-    report: Callable[[str], None] | None = None,
+    report: Report | None = None,
 ) -> RankWeights:
     """Return weights that learned from groups of candidates, by task; as `fit_rank_weights`.
 
@@ -71,22 +69,18 @@ def fit_rank_groups(
         card: what the weights' model card says beside the training.
         config: of each member.
         members: networks.
-        report: is told a sentence now and then.
+        report: is told the network, the update and the loss, every hundredth time.
     """
     config = config or RankTrainConfig()
     names = {name for each in groups.values() for name in each.kernels.graph.op_type}
     vocabulary = vocabulary_of(sorted(names))
-    trained = []
-    for i in range(members):
 
-        def told(step: int, loss: float, member: int = i) -> None:
-            if report is not None:
-                report(f"member {member + 1}/{members}, update {step}, loss {loss:.4f}")
+    def train(seed: int, told: Told) -> TrainedRanks:
+        return train_ranks(groups, vocabulary, replace(config, seed=seed), told)
 
-        one = replace(config, seed=config.seed + i)
-        trained.append(train_ranks(groups, vocabulary, one, told))
+    trained = train_members(train, config.seed, members, report)
     said = {
         **card, "groups": {task: each.count for task, each in groups.items()},
         "training": asdict(config),
     }  # fmt: skip
-    return RankWeights(tuple(trained), vocabulary, target, f"ranks-{target}", said)
+    return RankWeights(trained, vocabulary, target, f"ranks-{target}", said)

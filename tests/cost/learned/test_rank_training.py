@@ -67,15 +67,19 @@ def test_flags_of_a_kernel_do_not_depend_on_the_others():
 
 
 def test_members_differ_and_the_same_run_gives_the_same():
-    told: list[str] = []
+    told: list[tuple[int, int]] = []
     kernels = flag_data().kernels
-    again = fit_rank_weights(flag_data(), tile_data(), None, CONFIG, 2, told.append)
+
+    def report(member: int, step: int, loss: float) -> None:
+        told.append((member, step))
+
+    again = fit_rank_weights(flag_data(), tile_data(), None, CONFIG, 2, report)
     assert again.card["data"] == ["made", "made"]
     orders = [FlagRanks(replace(again, networks=(x,))).order(kernels) for x in again.networks]
     np.testing.assert_array_equal(orders[0], FlagRanks(learned()).order(kernels))
     np.testing.assert_allclose(FlagRanks(again).order(kernels), (orders[0] + orders[1]) / 2)
     assert not np.allclose(orders[0], orders[1])
-    assert [text.split(",")[0] for text in told] == ["member 1/2", "member 2/2"]
+    assert told == [(0, CONFIG.steps), (1, CONFIG.steps)]
 
 
 @pytest.mark.parametrize(

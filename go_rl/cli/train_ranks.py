@@ -1,0 +1,42 @@
+"""``go-rl train-ranks``: from measured configurations to the weights that rank them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from go_rl.cli.console import console, counting
+from go_rl.cli.exit_codes import OK
+from go_rl.cli.partition import check_folder
+from go_rl.cli.train_cost_configuration import TrainRanks
+
+
+def run_train_ranks(config: TrainRanks) -> int:
+    """Run ``go-rl train-ranks``; returns the exit code."""
+    from go_rl.cost.kernel_data import load_kernel_data
+    from go_rl.cost.learned.rank_fit import fit_rank_weights
+    from go_rl.cost.learned.rank_training import RankTrainConfig
+    from go_rl.cost.learned.rank_weights import save_rank_weights
+    from go_rl.cost.tile_data import load_tile_data
+
+    out = Path(config.out)
+    check_folder(out.parent, "OUT.npz")
+    flags = None if config.kernels is None else load_kernel_data(config.kernels)
+    tiles = None if config.tiles is None else load_tile_data(config.tiles)
+    training = RankTrainConfig(loss=config.loss, steps=config.steps, seed=config.seed)
+    with counting("training", config.members * config.steps) as advance:
+
+        def report(member: int, step: int, loss: float) -> None:
+            advance(
+                member * config.steps + step,
+                f"network {member + 1}/{config.members}, update {step}, loss {loss:.4f}",
+            )
+
+        weights = fit_rank_weights(flags, tiles, None, training, config.members, report)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    save_rank_weights(weights, out)
+    groups = ", ".join(f"{count:,} of {task}" for task, count in weights.card["groups"].items())
+    console().print(
+        f"{weights.target}: groups learned from: {groups}. Weights: {out}",
+        markup=False, soft_wrap=True,
+    )  # fmt: skip
+    return OK
