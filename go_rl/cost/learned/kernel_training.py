@@ -150,7 +150,7 @@ def rank_loss(
 def _initial(features: KernelFeatures, config: KernelTrainConfig) -> Params:
     which = np.arange(min(features.num_kernels, 2))
     batch = jax.tree.map(jnp.asarray, batch_of(features, which, 2, LENGTHS[-1]))
-    params = KernelNetwork(config.network).init(jax.random.key(config.seed), batch)
+    params = jax.jit(KernelNetwork(config.network).init)(jax.random.key(config.seed), batch)
     params = jax.tree.map(jnp.asarray, params)
     scale = {
         "node_scale": scale_of(features.nodes),
@@ -217,7 +217,9 @@ def learning_rule(
 ) -> optax.GradientTransformation:
     """Return AdamW with a warm-up over a twentieth of the steps, then a cosine, on clipped
     gradients."""
-    rate = optax.warmup_cosine_decay_schedule(0.0, learning_rate, max(steps // 20, 1), steps)
+    warm_up = max(steps // 20, 1)
+    end = max(steps, warm_up + 1)
+    rate = optax.warmup_cosine_decay_schedule(0.0, learning_rate, warm_up, end)
     return optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(rate, weight_decay=weight_decay))
 
 

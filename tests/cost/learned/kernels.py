@@ -49,7 +49,7 @@ def weights() -> KernelWeights:
     config = KernelNetworkConfig(width=8, layers=1, head=8, opcode_width=4, opcodes=len(vocabulary))
     batch = jax.tree.map(jnp.asarray, batch_of(features, np.array([0]), 1, 8))
     members = tuple(
-        TrainedNetwork(config, KernelNetwork(config).init(jax.random.key(i), batch))
+        TrainedNetwork(config, jax.jit(KernelNetwork(config).init)(jax.random.key(i), batch))
         for i in range(2)
     )
     low, high = features.whole.min(axis=0), features.whole.max(axis=0)
