@@ -131,7 +131,9 @@ def test_weights_of_another_target_or_none_at_all_are_named(tmp_path):
         TuningError, match=r"kernels of 'cpu-1'.*called 'gpu-9'.*--guide analytical"
     ):
         guide_of(TuneConfig(cost=f"learned:{path}", target="gpu-9"))
-    with pytest.raises(TuningError, match=r"no kernel cost weights 'kernels-gpu-9'.*go-rl train-cost"):
+    with pytest.raises(
+        TuningError, match=r"no kernel cost weights 'kernels-gpu-9'.*go-rl train-cost"
+    ):
         guide_of(TuneConfig(target="gpu-9"))
 
 
