@@ -7,9 +7,10 @@ where it stopped (``results/learned_rewards.csv``).
 *Fusion*: on one core, the policy that ships is fine-tuned on each model for the same minutes under
 three prices: ``analytical``, the roofline; ``learned``, the kernel networks; ``measured``, every
 new kernel is compiled and timed when a plan first has it, from nothing. Each method keeps the best
-plan by its own prices, XLA's default (all that may fuse) among them. Prices never exceed those of a
-kernel's operators apart, so kernels that are priced higher are taken apart. Then the kernels of all
-plans are compiled and timed afresh, each distinct one once: what counts is their sum.
+plan by its own prices, XLA's default (all that may fuse) among them. Rooflines and measured prices
+never exceed those of a kernel's operators apart, so kernels that take longer are taken apart. Then
+the kernels of all plans are compiled and timed afresh, each distinct one once: what counts is their
+sum.
 
 *Partition*: the same on a ring of four such cores, with the pipeline's bottleneck as the objective;
 ``measured`` times each operator alone first, and these seconds count. *default* is the compiler

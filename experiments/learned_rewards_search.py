@@ -63,15 +63,14 @@ def warm_up(task: TaskName, graph: OpGraph, partitioner: str) -> None:
 
 
 def settled(problem: Problem, plan: Plan) -> Int64[np.ndarray, "N"]:
-    """Return [N] the leader of each node's kernel, where kernels that the prices say are slower
-    than their nodes one after the other are taken apart: that is what they were priced as."""
+    """Return [N] the leader of each node's kernel; kernels that were priced as their nodes one
+    after the other, for the model says more (`go_rl.cost.fused`), are taken apart."""
     own = np.arange(problem.graph.num_nodes)
     leader = own if plan.fusion_group is None else plan.fusion_group
     prices = problem.kernels
     assert isinstance(prices, FusedPrices)
-    apart = np.bincount(leader, prices.base[0], len(own))
     free = replace(prices, base=np.full_like(prices.base, NEVER))  # so high that it never counts
-    slower = free.seconds(leader)[0] > apart
+    slower = free.seconds(leader)[0] > prices.seconds(leader)[0]
     return np.where(slower[leader], own, leader)
 
 

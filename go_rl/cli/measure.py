@@ -8,8 +8,6 @@ from go_rl.cli.configuration import Measure
 from go_rl.cli.console import console, counting
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.partition import check_folder
-from go_rl.core import ZooError
-from go_rl.core.errors import nearest
 from go_rl.zoo.models.zoo_model import ZooModel
 
 
@@ -47,13 +45,6 @@ def run_measure(config: Measure) -> int:
 
 
 def _models(names: tuple[str, ...]) -> list[ZooModel]:
-    from go_rl.zoo.models.inventory import ZOO_MODELS
+    from go_rl.zoo.models.inventory import ZOO_MODELS, zoo_model
 
-    by_name = {model.name: model for model in ZOO_MODELS}
-    for name in names:
-        if name not in by_name:
-            raise ZooError(
-                f"no model of the zoo is called {name!r}{nearest(name, by_name)} "
-                "List them with go-rl zoo list"
-            )
-    return [by_name[name] for name in names] if names else list(ZOO_MODELS)
+    return [zoo_model(name) for name in names] if names else list(ZOO_MODELS)

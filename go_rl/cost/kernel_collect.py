@@ -65,7 +65,7 @@ def collect_kernels(
         ) as worker,
     ):
         full_pace = folder_pace(folder, config)
-        _check_worker(worker, config, full_pace)
+        check_worker(worker, config, full_pace)
         for i, model in enumerate(models):
             try:
                 count = _Model(model, folder, config, store, full_pace).measure(worker)
@@ -86,10 +86,7 @@ def folder_pace(folder: Path, config: CollectConfig) -> float:
     """
     path = folder / f"pace-{config.target}.json"
     if path.exists():
-        try:
-            return float(json.loads(path.read_text())[FULL_PACE])
-        except (ValueError, KeyError, TypeError) as error:
-            raise RecordError(f"{path}: must hold a number {FULL_PACE!r} ({error})") from error
+        return _read_pace(path)
     with WarmWorker(PACE_WORKER, core=worker_core(config)) as worker:
         found = float(worker.call(config.timing.pace_seconds, START_SECONDS))
     folder.mkdir(parents=True, exist_ok=True)
@@ -97,8 +94,23 @@ def folder_pace(folder: Path, config: CollectConfig) -> float:
     return found
 
 
-def _check_worker(worker: WarmWorker, config: CollectConfig, full_pace: float) -> None:
-    """Measure a sum: what fails for every kernel must not become a record of each."""
+def _read_pace(path: Path) -> float:
+    try:
+        found = float(json.loads(path.read_text())[FULL_PACE])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RecordError(f"{path}: must hold a number {FULL_PACE!r} ({error})") from error
+    if not 0 < found < float("inf"):
+        raise RecordError(f"{path}: {FULL_PACE} must be seconds above 0, not {found}")
+    return found
+
+
+def check_worker(worker: WarmWorker, config: CollectConfig, full_pace: float) -> None:
+    """Measure a sum: what fails for every kernel must not become a record of each.
+
+    Raises:
+        RecordError: nothing can be measured on this platform.
+        WorkerError: the core cannot be had.
+    """
     one = jax.ShapeDtypeStruct((1,), jnp.float32)
     stage = (lambda weights, inputs: (inputs[0] + 1.0,)), (), (one,)
     try:
@@ -147,9 +159,7 @@ class _Model:
 
     @cached_property
     def _program(self) -> JaxProgram:
-        function, args, weights = self.model.build()
-        options = JaxOptions(unroll_limit=UNROLL_LIMIT)
-        return jax_program(function, args, weights=weights, name=self.model.name, options=options)
+        return zoo_program(self.model)
 
     def _sample(self) -> bool:
         """Choose kernels and keep them; False: nothing is to be sampled, or none is new."""
@@ -183,10 +193,9 @@ class _Model:
         done = self._known
         if self.config.task == "fusion" and (hash_, "", self.config.round) in done:
             return
-        try:
-            task = kernel_task(self._program.part(nodes), self.config, self.full_pace)
-        except Exception as error:  # whatever JAX cannot export
-            yield "", f"cannot be exported: {_sentence(error)}"
+        task = part_task(self._program, nodes, self.config, self.full_pace)
+        if isinstance(task, str):
+            yield "", task
             return
         for setting in _settings(self.config.task, task, hash_):
             if (hash_, setting, self.config.round) not in done:
@@ -249,6 +258,23 @@ def outcome_of(worker: WarmWorker, task: Any, timeout: float) -> dict[str, Any] 
         return f"took more than {timeout:g} s"
     except (WorkerDied, WorkerFailed) as error:
         return _sentence(error)
+
+
+def zoo_program(model: ZooModel) -> JaxProgram:
+    """Return a model of the zoo as a program that can be cut into its kernels."""
+    function, args, weights = model.build()
+    options = JaxOptions(unroll_limit=UNROLL_LIMIT)
+    return jax_program(function, args, weights=weights, name=model.name, options=options)
+
+
+def part_task(
+    program: JaxProgram, nodes: Sequence[int], config: CollectConfig, full_pace: float
+) -> KernelTask | str:
+    """Return some nodes of a program as they travel to a worker, or why they cannot."""
+    try:
+        return kernel_task(program.part(nodes), config, full_pace)
+    except Exception as error:  # whatever JAX cannot export
+        return f"cannot be exported: {_sentence(error)}"
 
 
 def kernel_task(stage: Stage, config: CollectConfig, full_pace: float) -> KernelTask:

@@ -5,13 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from go_rl.core import ZooError
-from go_rl.core.errors import nearest
-from go_rl.readers.jax_inline import JaxOptions
-from go_rl.readers.jax_stages import JaxProgram, jax_program
+from go_rl.cost.kernel_collect import zoo_program
+from go_rl.readers.jax_stages import JaxProgram
 from go_rl.readers.jax_target import read_jax_program
 from go_rl.tuning.config import TuningError
-from go_rl.zoo.freeze import UNROLL_LIMIT
 
 ZOO = "zoo:"
 
@@ -28,7 +25,9 @@ def load_program(model: str) -> JaxProgram:
         ZooError: no such model of the zoo; the nearest is named.
     """
     if model.startswith(ZOO):
-        return _zoo_program(model.removeprefix(ZOO))
+        from go_rl.zoo.models.inventory import zoo_model
+
+        return zoo_program(zoo_model(model.removeprefix(ZOO)))
     if re.fullmatch(r"[^:\s]+:[A-Za-z_][\w.]*", model) and not Path(model).exists():
         return read_jax_program(model)
     what = "is a file: only" if Path(model).exists() else "is no model that can be tuned: only"
@@ -36,17 +35,3 @@ def load_program(model: str) -> JaxProgram:
         f"{model}: {what} JAX functions can be compiled kernel by kernel; give zoo:NAME (go-rl zoo "
         "list) or module:function"
     )
-
-
-def _zoo_program(name: str) -> JaxProgram:
-    from go_rl.zoo.models.inventory import ZOO_MODELS
-
-    by_name = {model.name: model for model in ZOO_MODELS}
-    if name not in by_name:
-        raise ZooError(
-            f"no model of the zoo is called {name!r}{nearest(name, by_name)} "
-            "List them with go-rl zoo list"
-        )
-    function, args, weights = by_name[name].build()
-    options = JaxOptions(unroll_limit=UNROLL_LIMIT)
-    return jax_program(function, args, weights=weights, name=name, options=options)

@@ -9,29 +9,26 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, runtime_checkable
 
-import jax
-import jax.numpy as jnp
-
-from go_rl.core import RecordError
 from go_rl.core.warm_worker import WarmWorker
 from go_rl.cost.collect_config import CollectConfig
 from go_rl.cost.kernel_collect import (
-    START_SECONDS,
     WORKER,
+    check_worker,
     folder_pace,
-    kernel_task,
     outcome_of,
+    part_task,
     record_of,
     worker_core,
     worker_environment,
 )
 from go_rl.cost.kernel_settings import with_setting
 from go_rl.cost.kernel_worker import KernelTask
-from go_rl.readers.jax_stages import JaxProgram, jax_program
+from go_rl.readers.jax_stages import JaxProgram
 from go_rl.records import Record, RecordStore
 from go_rl.tuning.budget import Budget, Clock
 from go_rl.tuning.fusions import Part
@@ -136,31 +133,25 @@ class WorkerSource:
         self._program, self._config, self._folder = program, config, folder
         environment = {**worker_environment(config), **NO_CACHE}
         self._worker = WarmWorker(WORKER, core=worker_core(config), environment=environment)
-        self._tasks: dict[tuple[int, ...], KernelTask] = {}
-        self._full_pace: float | None = None
+        self._last: tuple[tuple[int, ...], KernelTask | str] | None = None
+        self._ready = False
 
     def start(self) -> None:
-        """Measure a sum: what fails for every kernel must not become a record of each.
+        """Check that a kernel can be measured at all.
 
         Raises:
             RecordError: nothing can be measured here.
             WorkerError: the core cannot be had.
         """
-        if self._full_pace is not None:
-            return
-        one = jax.ShapeDtypeStruct((1,), jnp.float32)
-        program = jax_program(lambda x: x + 1.0, (one,))
-        task = self._task_of(program, [program.graph.num_nodes - 1])
-        outcome = outcome_of(self._worker, task, START_SECONDS)
-        if isinstance(outcome, str):
-            raise RecordError(f"nothing can be measured on {self._config.target!r}: {outcome}")
+        if not self._ready:
+            check_worker(self._worker, self._config, self._full_pace)
+            self._ready = True
 
     def __call__(self, nodes: Sequence[int], setting: str) -> dict[str, Any] | str:
         """See `Source`."""
-        try:
-            task = self._task(tuple(nodes))
-        except Exception as error:  # whatever JAX cannot export
-            return f"cannot be exported: {type(error).__name__}: {error}"
+        task = self._task(tuple(nodes))
+        if isinstance(task, str):
+            return task
         return outcome_of(self._worker, with_setting(task, setting), self._config.timeout)
 
     def __enter__(self) -> WorkerSource:
@@ -174,12 +165,13 @@ class WorkerSource:
     ) -> None:
         self._worker.close()
 
-    def _task(self, nodes: tuple[int, ...]) -> KernelTask:
-        if nodes not in self._tasks:
-            self._tasks = {nodes: self._task_of(self._program, nodes)}
-        return self._tasks[nodes]
+    def _task(self, nodes: tuple[int, ...]) -> KernelTask | str:
+        """The kernel as it travels, or why it cannot; the last one is kept for its settings."""
+        if self._last is None or self._last[0] != nodes:
+            task = part_task(self._program, nodes, self._config, self._full_pace)
+            self._last = nodes, task
+        return self._last[1]
 
-    def _task_of(self, program: JaxProgram, nodes: Sequence[int]) -> KernelTask:
-        if self._full_pace is None:
-            self._full_pace = folder_pace(self._folder, self._config)
-        return kernel_task(program.part(nodes), self._config, self._full_pace)
+    @cached_property
+    def _full_pace(self) -> float:
+        return folder_pace(self._folder, self._config)

@@ -12,7 +12,7 @@ import pytest
 from go_rl.core import RecordError, TrainingError
 from go_rl.core.warm_worker import WorkerError
 from go_rl.cost.collect_config import CollectConfig, SamplingConfig, TimingConfig
-from go_rl.cost.kernel_collect import KERNELS, NODES, RECORDS, collect_kernels
+from go_rl.cost.kernel_collect import KERNELS, NODES, RECORDS, collect_kernels, folder_pace
 from go_rl.cost.kernel_settings import FLAG_SETTINGS, LAYOUT_SETTINGS
 from go_rl.kernels.kernel_file import load_kernels
 from go_rl.records import Record, RecordStore
@@ -103,6 +103,13 @@ def test_an_operand_that_does_not_travel_is_named(tmp_path):
     reasons = [r.reason for r in measured(tmp_path) if r.reason]
     assert reasons
     assert all("an operand is of type key<" in reason for reason in reasons)
+
+
+@pytest.mark.parametrize("held", ['{"full_pace_seconds": 0}', '{"full_pace_seconds": "x"}', "[]"])
+def test_a_damaged_pace_is_named(tmp_path, held):
+    (tmp_path / "pace-cpu-1.json").write_text(held)
+    with pytest.raises(RecordError, match=r"pace-cpu-1\.json: .*full_pace_seconds"):
+        folder_pace(tmp_path, QUICK)
 
 
 def test_what_fails_for_every_kernel_is_an_error_and_no_record(tmp_path):
