@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import ceil
 from typing import Literal
 
 from go_rl.core import TrainingError
@@ -37,23 +38,41 @@ class SamplingConfig:
 class TimingConfig:
     """When a measurement is good enough; see `go_rl.cost.kernel_timing`."""
 
-    seconds: float = 0.05
+    seconds: float = 0.07
     """To be spent in the calls."""
     least_calls: int = 8
     """However slow."""
     most_calls: int = 1000
     """However fast."""
+    visits: int = 24
+    """``go-rl measure kernels`` comes back to each kernel so often, some seconds later, for its
+    share of the calls; others make all of them at once."""
+    together: int = 200
+    """Kernels, at most, that are visited in turn."""
     pace_seconds: float = 10.0
     """Spent on finding the core's full pace, once for each folder and target."""
 
     def __post_init__(self) -> None:
         if not self.pace_seconds > 0:
             raise TrainingError(f"measure: pace_seconds must be above 0, not {self.pace_seconds}")
+        if self.visits < 1 or self.together < 1:
+            raise TrainingError("measure: visits and together must be >= 1")
         if not (self.seconds > 0 and 1 <= self.least_calls <= self.most_calls):
             raise TrainingError(
                 "measure: seconds must be above 0, least_calls >= 1 and most_calls no fewer, not "
                 f"{self.seconds}, {self.least_calls} and {self.most_calls}"
             )
+
+    @property
+    def each_visit(self) -> TimingConfig:
+        """What is to be done at one visit."""
+        return replace(
+            self,
+            seconds=self.seconds / self.visits,
+            least_calls=ceil(self.least_calls / self.visits),
+            most_calls=ceil(self.most_calls / self.visits),
+            visits=1,
+        )
 
 
 @dataclass(frozen=True)

@@ -1,50 +1,52 @@
-"""Measuring the kernels of many models on this machine, one by one, each compiled alone by XLA.
+"""Measuring the kernels of many models on this machine, each compiled alone by XLA.
 
 Everything lies in one folder: ``records.sqlite`` holds the times (`go_rl.records`),
 ``kernels/<model>.npz`` what was measured, ``done`` a mark for each model that is complete,
 ``pace-<target>.json`` what `go_rl.cost.pace.full_pace` found when it was first asked. What is
 there is not measured again, so a run that was cut off goes on where it stopped. Compilation and
-timing happen in a worker process on a core of its own; a kernel that crashes it or takes too long
-leaves a record with the reason.
+timing happen in a worker process on a core of its own, some hundred kernels together
+(`go_rl.cost.kernel_visits`), while this one cuts the next; a kernel that crashes the worker or
+takes too long leaves a record with the reason.
 """
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import jax
-import jax.numpy as jnp
-
-from go_rl.core import ReadError, RecordError
+from go_rl.core import ReadError
+from go_rl.core.ahead import ahead
 from go_rl.core.plan import write_text
-from go_rl.core.warm_worker import WarmWorker, WorkerDied, WorkerFailed, WorkerTimeout
+from go_rl.core.warm_worker import WarmWorker
 from go_rl.cost.collect_config import CollectConfig, Task
 from go_rl.cost.kernel_sampling import sample_kernels
 from go_rl.cost.kernel_settings import flag_settings, layout_settings, with_setting
-from go_rl.cost.kernel_worker import MEMORY, KernelTask, Operand
+from go_rl.cost.kernel_tasks import part_task, zoo_program
+from go_rl.cost.kernel_visits import measure_together
+from go_rl.cost.kernel_worker import KernelTask
+from go_rl.cost.measuring_worker import (
+    WORKER,
+    check_worker,
+    folder_pace,
+    worker_core,
+    worker_environment,
+)
 from go_rl.kernels import KernelSet
 from go_rl.kernels.kernel_file import load_kernels, save_kernels
-from go_rl.readers.jax_inline import JaxOptions
-from go_rl.readers.jax_stages import JaxProgram, Stage, jax_program
+from go_rl.readers.jax_stages import JaxProgram
 from go_rl.records import Record, RecordStore
-from go_rl.zoo.freeze import UNROLL_LIMIT
 from go_rl.zoo.models.zoo_model import ZooModel
 
-WORKER = "go_rl.cost.kernel_worker:measure_kernel"
-PACE_WORKER, FULL_PACE = "go_rl.cost.pace:full_pace", "full_pace_seconds"
 RECORDS, KERNELS = "records.sqlite", "kernels"
 NODES, MODEL = "nodes", "model"
 DONE = "done"
-START_SECONDS = 120.0
-"""What starting a worker and its first kernel may take."""
+MOST_BYTES = 2e9
+"""Of the operands of kernels that are measured together."""
 Report = Callable[[str], None]
-Types = tuple[jax.ShapeDtypeStruct, ...]
 
 
 def collect_kernels(
@@ -57,7 +59,6 @@ def collect_kernels(
             this platform.
         WorkerError: the core cannot be had.
     """
-    made = 0
     with (
         RecordStore(folder / RECORDS) as store,
         WarmWorker(
@@ -66,60 +67,95 @@ def collect_kernels(
     ):
         full_pace = folder_pace(folder, config)
         check_worker(worker, config, full_pace)
-        for i, model in enumerate(models):
-            try:
-                count = _Model(model, folder, config, store, full_pace).measure(worker)
-            except ReadError as error:
-                report(f"{i + 1}/{len(models)} {model.name}: left out: {error}")
-                continue
-            made += count
-            report(f"{i + 1}/{len(models)} {model.name}: {count} measured")
-    return made
+        known = store.keys(config.target)
+        wanted = (
+            each
+            for model in models
+            for each in _Model(model, folder, config, store, full_pace, known).wanted()
+        )
+        batches = _Batches(worker, store, config, report, len(models))
+        for batch in together(ahead(wanted, config.timing.together), config.timing.together):
+            batches.measure(batch)
+    return batches.made
 
 
-def folder_pace(folder: Path, config: CollectConfig) -> float:
-    """Return the full pace of the core, as all measurements in a folder on one target know it.
+@dataclass(frozen=True)
+class Wanted:
+    """A measurement to be made."""
 
-    Raises:
-        RecordError: the file that keeps it is damaged.
-        WorkerError: the core cannot be had.
-    """
-    path = folder / f"pace-{config.target}.json"
-    if path.exists():
-        return _read_pace(path)
-    with WarmWorker(PACE_WORKER, core=worker_core(config)) as worker:
-        found = float(worker.call(config.timing.pace_seconds, START_SECONDS))
-    folder.mkdir(parents=True, exist_ok=True)
-    write_text(path, json.dumps({FULL_PACE: found}) + "\n")
-    return found
+    model: str
+    hash: str
+    setting: str
+    task: KernelTask | str
+    """Or why there is none."""
 
-
-def _read_pace(path: Path) -> float:
-    try:
-        found = float(json.loads(path.read_text())[FULL_PACE])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RecordError(f"{path}: must hold a number {FULL_PACE!r} ({error})") from error
-    if not 0 < found < float("inf"):
-        raise RecordError(f"{path}: {FULL_PACE} must be seconds above 0, not {found}")
-    return found
+    @property
+    def size(self) -> float:
+        """Bytes that it takes to keep the operands."""
+        return 0.0 if isinstance(self.task, str) else self.task.operand_bytes
 
 
-def check_worker(worker: WarmWorker, config: CollectConfig, full_pace: float) -> None:
-    """Measure a sum: what fails for every kernel must not become a record of each.
+@dataclass(frozen=True)
+class ModelEnd:
+    """Behind the last measurement of a model."""
 
-    Raises:
-        RecordError: nothing can be measured on this platform.
-        WorkerError: the core cannot be had.
-    """
-    one = jax.ShapeDtypeStruct((1,), jnp.float32)
-    stage = (lambda weights, inputs: (inputs[0] + 1.0,)), (), (one,)
-    try:
-        task = _task(*stage, config, full_pace)
-        outcome = outcome_of(worker, task, START_SECONDS)
-    except ValueError as error:  # of jax.export: no such platform
-        outcome = _sentence(error)
-    if isinstance(outcome, str):
-        raise RecordError(f"nothing can be measured on platform {config.platform!r}: {outcome}")
+    model: str
+    mark: Path | None
+    """Says, once it is there, that the model is complete."""
+    trouble: str = ""
+    """Why it is left out."""
+
+
+def together(items: Iterable[Wanted | ModelEnd], most: int) -> Iterator[list[Wanted | ModelEnd]]:
+    """Yield the items in batches of at most so many kernels, whose operands fit into memory."""
+    batch: list[Wanted | ModelEnd] = []
+    count, size = 0, 0.0
+    for item in items:
+        if isinstance(item, Wanted):
+            if count == most or (count and size + item.size > MOST_BYTES):
+                yield batch
+                batch, count, size = [], 0, 0.0
+            count, size = count + 1, size + item.size
+        batch.append(item)
+    if batch:
+        yield batch
+
+
+@dataclass
+class _Batches:
+    """Measures batches, keeps their records, and says so model by model."""
+
+    worker: WarmWorker
+    store: RecordStore
+    config: CollectConfig
+    report: Report
+    models: int
+    made: int = 0
+    _count: Counter[str] = field(default_factory=Counter)
+    _ended: int = 0
+
+    def measure(self, batch: Sequence[Wanted | ModelEnd]) -> None:
+        """Measure a batch."""
+        wanted = [item for item in batch if isinstance(item, Wanted)]
+        tasks = [w.task for w in wanted if not isinstance(w.task, str)]
+        outcomes = iter(measure_together(self.worker, tasks, self.config))
+        said = [w.task if isinstance(w.task, str) else next(outcomes) for w in wanted]
+        self.store.add(
+            record_of((w.hash, w.setting), self.config, outcome, {MODEL: w.model})
+            for w, outcome in zip(wanted, said, strict=True)
+        )
+        self.made += len(wanted)
+        self._count.update(w.model for w in wanted)
+        for end in batch:
+            if isinstance(end, ModelEnd):
+                self._end(end)
+
+    def _end(self, end: ModelEnd) -> None:
+        if end.mark:
+            write_text(end.mark, "")
+        self._ended += 1
+        said = end.trouble or f"{self._count[end.model]} measured"
+        self.report(f"{self._ended}/{self.models} {end.model}: {said}")
 
 
 @dataclass(frozen=True)
@@ -131,22 +167,23 @@ class _Model:
     config: CollectConfig
     store: RecordStore
     full_pace: float
+    known: set[tuple[str, str, int]]
+    """Kernel, setting and round of all that is measured or about to be."""
 
-    def measure(self, worker: WarmWorker) -> int:
-        """Measure what is missing."""
+    def wanted(self) -> Iterator[Wanted | ModelEnd]:
+        """Yield what is missing, and that this was all."""
         mark = self.folder / DONE / f"{self._run_name}--{self.model.name}"
-        if mark.exists() or not (self._file.exists() or self._sample()):
-            return 0
-        kernels, about = load_kernels(self._file)
-        count, wanted = 0, self._wanted(kernels)
-        for k in wanted:
-            for setting, outcome in self._outcomes(kernels.hashes[k], about[NODES][k], worker):
-                key = (kernels.hashes[k], setting)
-                details = {MODEL: self.model.name}
-                self.store.add([record_of(key, self.config, outcome, details)])
-                count += 1
-        write_text(mark, "")
-        return count
+        try:
+            if mark.exists() or not (self._file.exists() or self._sample()):
+                yield ModelEnd(self.model.name, None)
+                return
+            kernels, about = load_kernels(self._file)
+            for k in self._chosen(kernels):
+                yield from self._missing(kernels.hashes[k], about[NODES][k])
+        except ReadError as error:
+            yield ModelEnd(self.model.name, None, f"left out: {error}")
+        else:
+            yield ModelEnd(self.model.name, mark)
 
     @property
     def _file(self) -> Path:
@@ -165,7 +202,7 @@ class _Model:
         """Choose kernels and keep them; False: nothing is to be sampled, or none is new."""
         if self.config.round or self.config.task != "fusion":
             return False
-        known = {hash_ for hash_, _, _ in self._known}
+        known = {hash_ for hash_, _, _ in self.known}
         sampled = sample_kernels(self._program.graph, self.config.sampling, known)
         if sampled is None:
             return False
@@ -174,7 +211,7 @@ class _Model:
         save_kernels(sampled.kernels, self._file, about)
         return True
 
-    def _wanted(self, kernels: KernelSet) -> list[int]:
+    def _chosen(self, kernels: KernelSet) -> list[int]:
         """What is small enough, and the share of it."""
         able = range(kernels.num_kernels)
         if self.config.task != "fusion":
@@ -185,25 +222,20 @@ class _Model:
         chosen = set(first_by_hash([kernels.hashes[k] for k in able], self.config.share))
         return [k for k in able if kernels.hashes[k] in chosen]
 
-    def _outcomes(
-        self, hash_: str, nodes: Sequence[int], worker: WarmWorker
-    ) -> Iterator[tuple[str, dict[str, Any] | str]]:
-        """Measure a kernel under every setting that is missing: what the worker says, or why there
-        is no time."""
-        done = self._known
-        if self.config.task == "fusion" and (hash_, "", self.config.round) in done:
+    def _missing(self, hash_: str, nodes: Sequence[int]) -> Iterator[Wanted]:
+        """Yield the measurements of a kernel under every setting that is missing."""
+        name, round_ = self.model.name, self.config.round
+        if self.config.task == "fusion" and (hash_, "", round_) in self.known:
             return
         task = part_task(self._program, nodes, self.config, self.full_pace)
         if isinstance(task, str):
-            yield "", task
+            self.known.add((hash_, "", round_))
+            yield Wanted(name, hash_, "", task)
             return
         for setting in _settings(self.config.task, task, hash_):
-            if (hash_, setting, self.config.round) not in done:
-                yield setting, outcome_of(worker, with_setting(task, setting), self.config.timeout)
-
-    @cached_property
-    def _known(self) -> set[tuple[str, str, int]]:
-        return self.store.keys(self.config.target)
+            if (hash_, setting, round_) not in self.known:
+                self.known.add((hash_, setting, round_))
+                yield Wanted(name, hash_, setting, with_setting(task, setting))
 
 
 def first_by_hash(hashes: Sequence[str], share: float) -> list[str]:
@@ -248,79 +280,3 @@ def _settings(task: Task, kernel: KernelTask, hash_: str) -> list[str]:
     if task == "flags":
         return flag_settings()
     return layout_settings(kernel, int(hash_[:8], 16)) if task == "layouts" else [""]
-
-
-def outcome_of(worker: WarmWorker, task: Any, timeout: float) -> dict[str, Any] | str:
-    """Return what the worker says, or why it says nothing."""
-    try:
-        return worker.call(task, timeout)
-    except WorkerTimeout:
-        return f"took more than {timeout:g} s"
-    except (WorkerDied, WorkerFailed) as error:
-        return _sentence(error)
-
-
-def zoo_program(model: ZooModel) -> JaxProgram:
-    """Return a model of the zoo as a program that can be cut into its kernels."""
-    function, args, weights = model.build()
-    options = JaxOptions(unroll_limit=UNROLL_LIMIT)
-    return jax_program(function, args, weights=weights, name=model.name, options=options)
-
-
-def part_task(
-    program: JaxProgram, nodes: Sequence[int], config: CollectConfig, full_pace: float
-) -> KernelTask | str:
-    """Return some nodes of a program as they travel to a worker, or why they cannot."""
-    try:
-        return kernel_task(program.part(nodes), config, full_pace)
-    except Exception as error:  # whatever JAX cannot export
-        return f"cannot be exported: {_sentence(error)}"
-
-
-def kernel_task(stage: Stage, config: CollectConfig, full_pace: float) -> KernelTask:
-    """Return a stage as it travels to a worker.
-
-    Raises:
-        ValueError: an operand is no plain array, such as a random key.
-    """
-    return _task(stage.function, stage.weight_types, stage.input_types, config, full_pace)
-
-
-def _task(
-    function: Callable[..., Any],
-    weights: Types,
-    inputs: Types,
-    config: CollectConfig,
-    full_pace: float,
-) -> KernelTask:
-    exported = jax.export.export(jax.jit(function), platforms=(config.platform,))
-    return KernelTask(
-        program=bytes(exported(weights, inputs).serialize()),
-        weights=tuple(map(_operand, weights)),
-        inputs=tuple(map(_operand, inputs)),
-        full_pace=full_pace,
-        timing=config.timing,
-    )
-
-
-def _operand(array: jax.ShapeDtypeStruct) -> Operand:
-    if jnp.issubdtype(array.dtype, jax.dtypes.extended):
-        raise ValueError(f"an operand is of type {array.dtype}")
-    return tuple(array.shape), str(array.dtype)
-
-
-def _sentence(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {lines[0][:300]}" if lines else type(error).__name__
-
-
-def worker_environment(config: CollectConfig) -> dict[str, str]:
-    """Return the variables that a worker's process is started with."""
-    return {"JAX_PLATFORMS": config.platform, **MEMORY}
-
-
-def worker_core(config: CollectConfig) -> int | None:
-    """Return the core that measures: the last one of this process unless told; None: any."""
-    if config.core is not None or not hasattr(os, "sched_getaffinity"):
-        return config.core
-    return max(os.sched_getaffinity(0))

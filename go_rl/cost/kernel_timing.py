@@ -1,13 +1,16 @@
 """How long a call takes on a core at its full pace.
 
-A piece of fixed work before and after each call tells how fast the core ran (`go_rl.cost.pace`),
-and the call's time is divided by that; of these, the lower decile counts.
+A piece of fixed work before and after each call tells how fast the core ran (`go_rl.cost.pace`).
+Only the calls of the quickest moments count, the fifth of them beside which the work took least;
+their times are divided by what it took, and the lower quartile of these is the answer. What has to
+be known well is timed in several visits, some seconds apart, for disturbances last longer than a
+visit.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +20,9 @@ from scipy.stats import binom
 from go_rl.cost.collect_config import TimingConfig
 from go_rl.cost.pace import Pace
 
-DECILE = 0.1
+QUICK = 0.2
+"""Share of the calls that count."""
+QUARTILE = 0.25
 
 
 @dataclass(frozen=True)
@@ -25,11 +30,11 @@ class Timing:
     """What one call takes."""
 
     seconds: float
-    """Lower decile of the calls, each at full pace."""
+    """Of a call at full pace."""
     spread: float
-    """Half the width of its 95 % interval, relative to it."""
+    """Half the width of its 95 % interval, relative to it, as if calls were independent."""
     calls: int
-    """Timed calls."""
+    """Timed calls, those that do not count among them."""
     slowed: float
     """Median of how many times as long as at full pace the fixed work took beside them."""
 
@@ -46,32 +51,37 @@ class Samples:
 
 
 def time_calls(call: Callable[[], object], config: TimingConfig, pace: Pace) -> Timing:
-    """Time a call, after one that does not count.
+    """Time a call in one visit, after one that does not count.
 
     Args:
         call: returns when its work is done.
         config: when it is timed well enough.
         pace: of this core.
     """
+    return timing_of(visit(clocked(call), config, pace))
+
+
+def clocked(call: Callable[[], object]) -> Callable[[], float]:
+    """Return the call as one that says how many seconds it took."""
 
     def sample() -> float:
         before = time.perf_counter()
         call()
         return time.perf_counter() - before
 
-    return time_samples(sample, config, pace)
+    return sample
 
 
-def time_samples(sample: Callable[[], float], config: TimingConfig, pace: Pace) -> Timing:
-    """Time what says itself how many seconds it took; otherwise as `time_calls`."""
+def visit(sample: Callable[[], float], config: TimingConfig, pace: Pace) -> Samples:
+    """Call until there are ``most_calls``, or ``least_calls`` that took ``seconds`` in all; once
+    before, which does not count.
+
+    Args:
+        sample: says how many seconds it took.
+        config: when to end.
+        pace: of this core.
+    """
     sample()
-    samples = take_samples(sample, config, pace)
-    seconds, spread = lower_decile(samples.seconds / samples.slowed)
-    return Timing(seconds, spread, len(samples.seconds), float(np.median(samples.slowed)))
-
-
-def take_samples(sample: Callable[[], float], config: TimingConfig, pace: Pace) -> Samples:
-    """Call until there are ``most_calls``, or ``least_calls`` that took ``seconds`` in all."""
     seconds: list[float] = []
     paces = [pace()]
     spent = 0.0
@@ -85,20 +95,35 @@ def take_samples(sample: Callable[[], float], config: TimingConfig, pace: Pace) 
     return Samples(np.array(seconds), (slowed[:-1] + slowed[1:]) / 2)
 
 
-def lower_decile(times: Float64[np.ndarray, "n"]) -> tuple[float, float]:
-    """Return the lower decile, and half the width of its 95 % interval relative to it."""
+def joined(visits: Sequence[Samples]) -> Samples:
+    """Return the calls of several visits together."""
+    return Samples(
+        np.concatenate([each.seconds for each in visits]),
+        np.concatenate([each.slowed for each in visits]),
+    )
+
+
+def timing_of(samples: Samples) -> Timing:
+    """Return what timed calls, at least one, tell of the call."""
+    quick = samples.slowed <= np.quantile(samples.slowed, QUICK)
+    seconds, spread = lower_quartile(samples.seconds[quick] / samples.slowed[quick])
+    return Timing(seconds, spread, len(samples.seconds), float(np.median(samples.slowed)))
+
+
+def lower_quartile(times: Float64[np.ndarray, "n"]) -> tuple[float, float]:
+    """Return the lower quartile, and half the width of its 95 % interval relative to it."""
     ranked = np.sort(times)
     low, high = interval_ranks(len(ranked))
-    decile = float(ranked[int(DECILE * (len(ranked) - 1))])
-    return decile, float(ranked[high] - ranked[low]) / 2 / decile
+    quartile = float(ranked[int(QUARTILE * (len(ranked) - 1))])
+    return quartile, float(ranked[high] - ranked[low]) / 2 / quartile
 
 
 def interval_ranks(count: int) -> tuple[int, int]:
-    """Return the ranks, from 0, of the sorted values between which the lower decile lies in 95 % of
-    all cases, or the nearest there are of few values.
+    """Return the ranks, from 0, of the sorted values between which the lower quartile lies in 95 %
+    of all cases, or the nearest there are of few values.
 
-    So many values lie below the decile as a binomial draw says (David and Nagaraja, "Order
+    So many values lie below the quartile as a binomial draw says (David and Nagaraja, "Order
     Statistics", 2003, section 7.1).
     """
-    low, high = binom.ppf([0.025, 0.975], count, DECILE)
+    low, high = binom.ppf([0.025, 0.975], count, QUARTILE)
     return max(int(low) - 1, 0), min(int(high), count - 1)

@@ -1,4 +1,4 @@
-"""Compiles and times one kernel; runs in a worker process (`go_rl.core.warm_worker`).
+"""Compiles and times kernels; runs in a worker process (`go_rl.core.warm_worker`).
 
 A kernel arrives as a serialised `jax.export` program, for closures do not travel. Its operands are
 random, and lie in the caches after the first call as they would behind their producer, if they fit.
@@ -6,12 +6,16 @@ random, and lie in the caches after the first call as they would behind their pr
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from math import prod
 from typing import Any
 
+import numpy as np
+
 from go_rl.cost.collect_config import TimingConfig
-from go_rl.cost.kernel_timing import time_calls
+from go_rl.cost.kernel_timing import Samples, clocked, timing_of, visit
 from go_rl.cost.pace import Pace
 
 Operand = tuple[tuple[int, ...], str]
@@ -49,13 +53,67 @@ class KernelTask:
     left out: as XLA has it."""
     timing: TimingConfig = field(default_factory=TimingConfig)
 
+    @property
+    def operand_bytes(self) -> float:
+        """Of weights and inputs."""
+        return float(sum(_bytes(each) for each in (*self.weights, *self.inputs)))
 
-def measure_kernel(task: KernelTask) -> dict[str, Any]:
-    """Return ``seconds``, ``spread``, ``calls``, ``slowed`` (see
-    `go_rl.cost.kernel_timing.Timing`), ``compile_seconds``, and what XLA's own cost analysis says
-    of the compiled program (``xla``)."""
-    import time
 
+@dataclass(frozen=True)
+class Hold:
+    """Compile a kernel and keep it, behind those that are held."""
+
+    task: KernelTask
+
+
+@dataclass(frozen=True)
+class Visit:
+    """Time a kernel that is held; it stays."""
+
+    kernel: int
+    """Number of the kernel, in the order they came, from 0."""
+    timing: TimingConfig
+
+
+@dataclass(frozen=True)
+class Release:
+    """Keep no kernel any longer."""
+
+
+Request = KernelTask | Hold | Visit | Release
+
+
+def answer(request: Request) -> Any:
+    """Do as asked.
+
+    Returns:
+        For a `KernelTask`, which is compiled, timed in one visit, and not kept: ``seconds``,
+        ``spread``, ``calls``, ``slowed`` (see `go_rl.cost.kernel_timing.Timing`), and what `Hold`
+        tells. For `Hold`: ``compile_seconds``, and what XLA's own cost analysis says of the
+        compiled program (``xla``). For `Visit`: `go_rl.cost.kernel_timing.Samples`.
+    """
+    match request:
+        case KernelTask():
+            kernel, about = compile_kernel(request)
+            return {**asdict(timing_of(kernel(request.timing))), **about}
+        case Hold(task):
+            kernel, about = compile_kernel(task)
+            _held.append(kernel)
+            return about
+        case Visit(number, timing):
+            return _held[number](timing)
+        case Release():
+            _held.clear()
+    return None
+
+
+Kernel = Callable[[TimingConfig], Samples]
+"""Visits a compiled kernel."""
+_held: list[Kernel] = []
+
+
+def compile_kernel(task: KernelTask) -> tuple[Kernel, dict[str, Any]]:
+    """Return the compiled kernel, and what is known of it; see `answer`."""
     import jax
 
     began = time.perf_counter()
@@ -71,12 +129,12 @@ def measure_kernel(task: KernelTask) -> dict[str, Any]:
     operands = tuple(arrays[:split]), tuple(arrays[split:])
     compiled = jitted.lower(*operands).compile()
     spent = time.perf_counter() - began
-    timing = time_calls(
-        lambda: jax.block_until_ready(compiled(*operands)), task.timing, Pace(task.full_pace)
-    )
+    sample = clocked(lambda: jax.block_until_ready(compiled(*operands)))
+    pace = Pace(task.full_pace)
     said: Mapping[str, float] = compiled.cost_analysis() or {}
     known = {name: float(said[name]) for name in XLA_COSTS if name in said}
-    return {**asdict(timing), "compile_seconds": spent, "xla": known}
+    about = {"compile_seconds": spent, "xla": known}
+    return lambda timing: visit(sample, timing, pace), about
 
 
 def _formats(operands: Sequence[Operand], layouts: Sequence[tuple[int, ...] | None]) -> list[Any]:
@@ -89,9 +147,11 @@ def _formats(operands: Sequence[Operand], layouts: Sequence[tuple[int, ...] | No
     return [sharding if order is None else Format(Layout(order), sharding) for order in given]
 
 
-def _random(operand: Operand) -> Any:
-    import numpy as np
+def _bytes(operand: Operand) -> int:
+    return prod(operand[0]) * np.dtype(operand[1]).itemsize
 
+
+def _random(operand: Operand) -> Any:
     shape, dtype = operand[0], np.dtype(operand[1])
     rng = np.random.default_rng(0)
     if dtype == np.bool_:

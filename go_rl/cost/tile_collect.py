@@ -14,9 +14,11 @@ from go_rl.cost.kernel_collect import (
     RECORDS,
     Report,
     first_by_hash,
+    record_of,
+)
+from go_rl.cost.measuring_worker import (
     folder_pace,
     outcome_of,
-    record_of,
     worker_core,
     worker_environment,
 )

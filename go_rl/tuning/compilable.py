@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from go_rl.cost.kernel_collect import zoo_program
+from go_rl.cost.kernel_tasks import zoo_program
 from go_rl.readers.jax_stages import JaxProgram
 from go_rl.readers.jax_target import read_jax_program
 from go_rl.tuning.config import TuningError

@@ -16,18 +16,18 @@ from typing import Any, Protocol, runtime_checkable
 
 from go_rl.core.warm_worker import WarmWorker
 from go_rl.cost.collect_config import CollectConfig
-from go_rl.cost.kernel_collect import (
+from go_rl.cost.kernel_collect import record_of
+from go_rl.cost.kernel_settings import with_setting
+from go_rl.cost.kernel_tasks import part_task
+from go_rl.cost.kernel_worker import KernelTask
+from go_rl.cost.measuring_worker import (
     WORKER,
     check_worker,
     folder_pace,
     outcome_of,
-    part_task,
-    record_of,
     worker_core,
     worker_environment,
 )
-from go_rl.cost.kernel_settings import with_setting
-from go_rl.cost.kernel_worker import KernelTask
 from go_rl.readers.jax_stages import JaxProgram
 from go_rl.records import Record, RecordStore
 from go_rl.tuning.budget import Budget, Clock

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from go_rl.cost.kernel_collect import FULL_PACE
+from go_rl.cost.measuring_worker import FULL_PACE
 
 MODULE = """
 import jax, jax.numpy as jnp

@@ -12,8 +12,9 @@ import pytest
 from go_rl.core import RecordError, TrainingError
 from go_rl.core.warm_worker import WorkerError
 from go_rl.cost.collect_config import CollectConfig, SamplingConfig, TimingConfig
-from go_rl.cost.kernel_collect import KERNELS, NODES, RECORDS, collect_kernels, folder_pace
+from go_rl.cost.kernel_collect import KERNELS, NODES, RECORDS, collect_kernels
 from go_rl.cost.kernel_settings import FLAG_SETTINGS, LAYOUT_SETTINGS
+from go_rl.cost.measuring_worker import folder_pace
 from go_rl.kernels.kernel_file import load_kernels
 from go_rl.records import Record, RecordStore
 from go_rl.zoo.models.zoo_model import ZooModel
@@ -22,7 +23,7 @@ QUICK = CollectConfig(
     core=None,
     least_seconds=0.0,
     sampling=SamplingConfig(kernels=4),
-    timing=TimingConfig(least_calls=3, seconds=1e-3, pace_seconds=0.01),
+    timing=TimingConfig(least_calls=3, seconds=1e-3, pace_seconds=0.01, visits=2),
 )
 
 

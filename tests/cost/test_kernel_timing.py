@@ -1,4 +1,4 @@
-"""When a measurement ends, how the core's pace enters it, and how well its decile is known."""
+"""When a measurement ends, how the core's pace enters it, and how well it is known."""
 
 from __future__ import annotations
 
@@ -9,7 +9,15 @@ from scipy.stats import binom
 from go_rl.core import TrainingError
 from go_rl.cost import kernel_timing, pace
 from go_rl.cost.collect_config import TimingConfig
-from go_rl.cost.kernel_timing import interval_ranks, lower_decile, time_calls
+from go_rl.cost.kernel_timing import (
+    Samples,
+    Timing,
+    interval_ranks,
+    joined,
+    lower_quartile,
+    time_calls,
+    timing_of,
+)
 from go_rl.cost.pace import Pace, full_pace
 
 WORK = 1e-5
@@ -60,6 +68,14 @@ def test_a_slowed_core_does_not_change_the_time(monkeypatch):
     assert timing.slowed == pytest.approx(2.0)
 
 
+def test_only_calls_of_the_quickest_moments_count():
+    """Of five, one was made at full pace and took 3 ms."""
+    seconds, slowed = np.array([2e-3, 4e-3, 3e-3, 1e-3, 1e-3]), np.array([2.0, 1.9, 1.0, 1.5, 1.5])
+    assert timing_of(Samples(seconds, slowed)) == Timing(3e-3, 0.0, 5, 1.5)
+    double = joined([Samples(seconds, slowed), Samples(seconds, slowed)])
+    assert timing_of(double).calls == 10
+
+
 def test_the_work_is_done_once_before_it_is_timed():
     done = []
     Pace(1.0, lambda: done.append(0))()
@@ -80,20 +96,20 @@ def test_the_full_pace_is_that_of_the_rare_undisturbed_moments(monkeypatch):
     assert seen == []
 
 
-def test_the_decile_is_the_tenth_of_a_hundred():
+def test_the_quartile_is_the_25th_of_a_hundred():
     times = np.random.default_rng(0).permutation(np.arange(1.0, 101.0))
-    decile, spread = lower_decile(times)
+    quartile, spread = lower_quartile(times)
     low, high = interval_ranks(100)
-    assert (decile, low, high) == (10.0, 4, 16)
-    assert spread == pytest.approx((17 - 5) / 2 / 10)
+    assert (quartile, low, high) == (25.0, 16, 34)
+    assert spread == pytest.approx((35 - 17) / 2 / 25)
 
 
 @pytest.mark.parametrize("count", [20, 50, 200, 999])
-def test_the_interval_holds_the_decile_in_95_of_100_cases(count):
-    """As many of ``count`` values lie below the decile as a binomial draw says; the interval holds
-    it when these are more than ``low`` and at most ``high``."""
+def test_the_interval_holds_the_quartile_in_95_of_100_cases(count):
+    """As many of ``count`` values lie below the quartile as a binomial draw says; the interval
+    holds it when these are more than ``low`` and at most ``high``."""
     low, high = interval_ranks(count)
-    inside = binom.cdf(high, count, 0.1) - (binom.cdf(low, count, 0.1) if low else 0.0)
+    inside = binom.cdf(high, count, 0.25) - (binom.cdf(low, count, 0.25) if low else 0.0)
     assert 0.95 <= inside <= 0.99
 
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from go_rl.cost.collect_config import CollectConfig
-from go_rl.cost.kernel_collect import FULL_PACE
+from go_rl.cost.measuring_worker import FULL_PACE
 from go_rl.readers.jax_stages import jax_program
 from go_rl.tuning.kernel_timer import WorkerSource
 

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float32
 
 from go_rl.cost.collect_config import TimingConfig
-from go_rl.cost.kernel_timing import time_samples
+from go_rl.cost.kernel_timing import timing_of, visit
 from go_rl.cost.pace import Pace
 from go_rl.cost.tiles.tile_loops import TileError
 from go_rl.cost.tiles.tile_program import TileProgram
@@ -60,7 +60,7 @@ def measure_tiles(payload: dict[str, Any]) -> dict[str, Any]:
     first = run(1)  # behind a run of TVM's own, which does not count
     number = max(1, ceil(SAMPLE_SECONDS / max(first, 1e-9)))
     pace = Pace(payload["full_pace"])
-    timing = time_samples(lambda: run(number), TimingConfig(**payload["timing"]), pace)
+    timing = timing_of(visit(lambda: run(number), TimingConfig(**payload["timing"]), pace))
     return {**asdict(timing), "compile_seconds": spent}
 
 

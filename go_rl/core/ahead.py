@@ -1,0 +1,29 @@
+"""`ahead`: an iterator's next items, made in a thread while the last one is used."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+T = TypeVar("T")
+_END = object()
+
+
+def ahead(items: Iterable[T], count: int) -> Iterator[T]:
+    """Yield the items in their order; what making one raises is raised in its place.
+
+    Args:
+        items: all made in one thread, which is not the caller's.
+        count: so many, at least 1, are made before they are asked for.
+    """
+    iterator = iter(items)
+    pool = ThreadPoolExecutor(1)
+    try:
+        waiting = deque(pool.submit(next, iterator, _END) for _ in range(count))
+        while (item := waiting.popleft().result()) is not _END:
+            waiting.append(pool.submit(next, iterator, _END))
+            yield item  # type: ignore[misc]
+    finally:
+        pool.shutdown(cancel_futures=True)

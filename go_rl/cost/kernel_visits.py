@@ -1,0 +1,106 @@
+"""`measure_together`: kernels that lie compiled side by side in a worker and are visited in turn.
+
+What disturbs a core lasts for seconds; visits that are seconds apart see it disturbed and not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from go_rl.core.warm_worker import WarmWorker, WorkerDied, WorkerFailed, WorkerTimeout
+from go_rl.cost.collect_config import CollectConfig
+from go_rl.cost.kernel_tasks import sentence_of
+from go_rl.cost.kernel_timing import Samples, joined, timing_of
+from go_rl.cost.kernel_worker import Hold, KernelTask, Release, Request, Visit
+
+Outcome = dict[str, Any] | str
+"""What `go_rl.cost.kernel_worker.answer` returns for a `KernelTask`; or why there is no time."""
+
+
+def measure_together(
+    worker: WarmWorker, tasks: Sequence[KernelTask], config: CollectConfig
+) -> list[Outcome]:
+    """Return the outcome of each kernel.
+
+    A kernel that kills the worker, or takes too long, takes down those that wait beside it; these
+    start again without it.
+
+    Args:
+        worker: calls `go_rl.cost.kernel_worker.answer`.
+        tasks: few enough that their operands fit into memory together.
+        config: its ``timing`` says how often each is visited, and for how long.
+    """
+    outcomes: dict[int, Outcome] = {}
+    while waiting := [i for i in range(len(tasks)) if i not in outcomes]:
+        try:
+            outcomes |= _Together(worker, tasks, waiting, config).measure()
+        except _Lost as lost:
+            outcomes |= {lost.kernel: lost.reason} | lost.failed
+    return [outcomes[i] for i in range(len(tasks))]
+
+
+class _Lost(Exception):  # noqa: N818 - what happened
+    """A kernel took the worker's process with it, and all that it held."""
+
+    def __init__(self, kernel: int, reason: str, failed: dict[int, Outcome]) -> None:
+        super().__init__(kernel, reason)
+        self.kernel = kernel
+        self.reason = reason
+        self.failed = failed
+        """Why others have no time, either."""
+
+
+class _Together:
+    """Measures the kernels with the numbers ``which`` together, once."""
+
+    def __init__(
+        self,
+        worker: WarmWorker,
+        tasks: Sequence[KernelTask],
+        which: Sequence[int],
+        config: CollectConfig,
+    ) -> None:
+        self._worker, self._tasks, self._config = worker, tasks, config
+        self._which = which
+        self._failed: dict[int, Outcome] = {}
+        self._about: dict[int, dict[str, Any]] = {}
+        self._seen: dict[int, list[Samples]] = {}
+
+    def measure(self) -> dict[int, Outcome]:
+        """Return the outcome of each.
+
+        Raises:
+            _Lost: of one; the worker holds none any longer.
+        """
+        for i in self._which:
+            about = self._ask(i, Hold(self._tasks[i]))
+            if about is not None:
+                self._about[i], self._seen[i] = about, []
+        place = {i: number for number, i in enumerate(self._about)}
+        for _ in range(self._config.timing.visits):
+            for i in [i for i in place if i not in self._failed]:
+                self._visit(i, place[i])
+        self._worker.call(Release(), self._config.timeout)
+        return self._failed | {i: self._outcome(i) for i in place if i not in self._failed}
+
+    def _visit(self, i: int, place: int) -> None:
+        samples = self._ask(i, Visit(place, self._config.timing.each_visit))
+        if samples is not None:
+            self._seen[i].append(samples)
+
+    def _outcome(self, i: int) -> Outcome:
+        return {**asdict(timing_of(joined(self._seen[i]))), **self._about[i]}
+
+    def _ask(self, i: int, request: Request) -> Any:
+        """Return what the worker answers; None where it fails, which is noted."""
+        try:
+            return self._worker.call(request, self._config.timeout)
+        except WorkerFailed as error:
+            self._failed[i] = sentence_of(error)
+        except WorkerTimeout:
+            raise _Lost(i, f"took more than {self._config.timeout:g} s", self._failed) from None
+        except WorkerDied as error:
+            raise _Lost(i, sentence_of(error), self._failed) from None
+        return None

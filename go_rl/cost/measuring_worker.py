@@ -1,0 +1,89 @@
+"""The warm worker process that measures, and the full pace of its core."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from go_rl.core import RecordError
+from go_rl.core.plan import write_text
+from go_rl.core.warm_worker import WarmWorker, WorkerDied, WorkerFailed, WorkerTimeout
+from go_rl.cost.collect_config import CollectConfig
+from go_rl.cost.kernel_tasks import kernel_task, sentence_of
+from go_rl.cost.kernel_worker import MEMORY
+
+WORKER = "go_rl.cost.kernel_worker:answer"
+PACE_WORKER, FULL_PACE = "go_rl.cost.pace:full_pace", "full_pace_seconds"
+START_SECONDS = 120.0
+"""What starting a worker and its first kernel may take."""
+
+
+def folder_pace(folder: Path, config: CollectConfig) -> float:
+    """Return the full pace of the core, as all measurements in a folder on one target know it.
+
+    Raises:
+        RecordError: the file that keeps it is damaged.
+        WorkerError: the core cannot be had.
+    """
+    path = folder / f"pace-{config.target}.json"
+    if path.exists():
+        return _read_pace(path)
+    with WarmWorker(PACE_WORKER, core=worker_core(config)) as worker:
+        found = float(worker.call(config.timing.pace_seconds, START_SECONDS))
+    folder.mkdir(parents=True, exist_ok=True)
+    write_text(path, json.dumps({FULL_PACE: found}) + "\n")
+    return found
+
+
+def _read_pace(path: Path) -> float:
+    try:
+        found = float(json.loads(path.read_text())[FULL_PACE])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RecordError(f"{path}: must hold a number {FULL_PACE!r} ({error})") from error
+    if not 0 < found < float("inf"):
+        raise RecordError(f"{path}: {FULL_PACE} must be seconds above 0, not {found}")
+    return found
+
+
+def check_worker(worker: WarmWorker, config: CollectConfig, full_pace: float) -> None:
+    """Measure a sum: what fails for every kernel must not become a record of each.
+
+    Raises:
+        RecordError: nothing can be measured on this platform.
+        WorkerError: the core cannot be had.
+    """
+    one = jax.ShapeDtypeStruct((1,), jnp.float32)
+    try:
+        task = kernel_task(lambda _, inputs: (inputs[0] + 1.0,), (), (one,), config, full_pace)
+        outcome = outcome_of(worker, task, START_SECONDS)
+    except ValueError as error:  # of jax.export: no such platform
+        outcome = sentence_of(error)
+    if isinstance(outcome, str):
+        raise RecordError(f"nothing can be measured on platform {config.platform!r}: {outcome}")
+
+
+def outcome_of(worker: WarmWorker, task: Any, timeout: float) -> dict[str, Any] | str:
+    """Return what the worker says, or why it says nothing."""
+    try:
+        return worker.call(task, timeout)
+    except WorkerTimeout:
+        return f"took more than {timeout:g} s"
+    except (WorkerDied, WorkerFailed) as error:
+        return sentence_of(error)
+
+
+def worker_environment(config: CollectConfig) -> dict[str, str]:
+    """Return the variables that a worker's process is started with."""
+    return {"JAX_PLATFORMS": config.platform, **MEMORY}
+
+
+def worker_core(config: CollectConfig) -> int | None:
+    """Return the core that measures: the last one of this process unless told; None: any."""
+    if config.core is not None or not hasattr(os, "sched_getaffinity"):
+        return config.core
+    return max(os.sched_getaffinity(0))

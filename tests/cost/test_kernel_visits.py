@@ -1,0 +1,112 @@
+"""Kernels are visited in turn; one that takes the worker down leaves a reason, the others times."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from go_rl.core.warm_worker import WarmWorker, WorkerDied, WorkerFailed, WorkerTimeout
+from go_rl.cost.collect_config import CollectConfig, TimingConfig
+from go_rl.cost.kernel_collect import ModelEnd, Wanted, together
+from go_rl.cost.kernel_timing import Samples
+from go_rl.cost.kernel_visits import measure_together
+from go_rl.cost.kernel_worker import Hold, KernelTask, Release, Visit
+
+CONFIG = CollectConfig(timing=TimingConfig(visits=3))
+
+
+def task(name: str, *shape: int) -> KernelTask:
+    return KernelTask(name.encode(), (), ((shape, "float32"),), 1e-5)
+
+
+class Machine(WarmWorker):
+    """Starts no process: a kernel takes as many milliseconds as it was visited.
+
+    Args:
+        trouble: raised at the visits of a kernel; of one named "hold x", when x is to be held.
+    """
+
+    def __init__(self, trouble: dict[str, Exception]) -> None:
+        super().__init__("no:worker")
+        self.trouble = trouble
+        self.held: list[str] = []
+        self.visits: list[str] = []
+
+    def call(self, request: Any, timeout: float) -> Any:
+        assert timeout == CONFIG.timeout
+        match request:
+            case Hold(task):
+                name = task.program.decode()
+                self._fail(f"hold {name}")
+                self.held.append(name)
+                return {"compile_seconds": 1.0, "xla": {}}
+            case Visit(number, timing):
+                name = self.held[number]
+                self._fail(name)
+                self.visits.append(name)
+                assert timing == CONFIG.timing.each_visit
+                return Samples(np.array([1e-3 * self.visits.count(name)]), np.array([1.0]))
+            case Release():
+                self.held.clear()
+        return None
+
+    def _fail(self, name: str) -> None:
+        error = self.trouble.pop(name, None)
+        if error and not isinstance(error, WorkerFailed):
+            self.held.clear()
+        if error:
+            raise error
+
+
+def test_kernels_are_visited_in_turn_and_then_released():
+    machine = Machine({})
+    outcomes = measure_together(machine, [task("a"), task("b")], CONFIG)
+    assert machine.visits == ["a", "b"] * 3
+    assert machine.held == []
+    assert [o["calls"] for o in outcomes] == [3, 3]
+    assert [o["seconds"] for o in outcomes] == [1e-3, 1e-3]  # the lower quartile of 1, 2 and 3
+    assert outcomes[0]["compile_seconds"] == 1.0
+
+
+@pytest.mark.parametrize("moment", ["hold b", "b"])
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (WorkerTimeout("no answer"), "took more than 30 s"),
+        (WorkerDied("killed"), "WorkerDied: killed"),
+        (WorkerFailed("ValueError", "wrong"), "WorkerFailed: ValueError: wrong"),
+    ],
+)
+def test_the_others_have_times_whatever_becomes_of_one(moment, error, said):
+    machine = Machine({moment: error})
+    outcomes = measure_together(machine, [task("a"), task("b"), task("c")], CONFIG)
+    assert outcomes[1] == said
+    assert [o["calls"] for o in (outcomes[0], outcomes[2])] == [3, 3]
+
+
+def test_nothing_to_measure_asks_nobody():
+    assert measure_together(Machine({}), [], CONFIG) == []
+
+
+def test_each_visit_takes_its_share():
+    timing = replace(CONFIG.timing, seconds=0.3, least_calls=8, most_calls=10, visits=4)
+    assert timing.each_visit == replace(
+        timing, seconds=0.075, least_calls=2, most_calls=3, visits=1
+    )
+
+
+def test_batches_end_where_memory_does():
+    """Operands of 0, 0.8, 0.8 and 0.8 GB, of which two fit; the last is alone."""
+    large = task("large", 200_000_000)
+    items = [
+        Wanted("m", "0", "", "no time"),
+        Wanted("m", "1", "", large),
+        Wanted("m", "2", "", large),
+        ModelEnd("m", None),
+        Wanted("n", "3", "", large),
+    ]
+    assert list(together(items, 10)) == [items[:4], items[4:]]
+    assert list(together(items, 2)) == [items[:2], items[2:]]
