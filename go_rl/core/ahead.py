@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 _END = object()
 
 
-def ahead(items: Iterable[T], count: int) -> Iterator[T]:
+def ahead(items: Iterable[T], count: int) -> Generator[T, None, None]:
     """Yield the items in their order; what making one raises is raised in its place.
 
     Args:

@@ -47,6 +47,8 @@ class TimingConfig:
     visits: int = 24
     """``go-rl measure kernels`` comes back to each kernel so often, some seconds later, for its
     share of the calls; others make all of them at once."""
+    patience: float = 1.0
+    """Seconds of calls behind which there is no further visit, however many there were."""
     together: int = 200
     """Kernels, at most, that are visited in turn."""
     pace_seconds: float = 10.0
@@ -55,8 +57,8 @@ class TimingConfig:
     def __post_init__(self) -> None:
         if not self.pace_seconds > 0:
             raise TrainingError(f"measure: pace_seconds must be above 0, not {self.pace_seconds}")
-        if self.visits < 1 or self.together < 1:
-            raise TrainingError("measure: visits and together must be >= 1")
+        if self.visits < 1 or self.together < 1 or not self.patience > 0:
+            raise TrainingError("measure: visits and together must be >= 1, patience above 0")
         if not (self.seconds > 0 and 1 <= self.least_calls <= self.most_calls):
             raise TrainingError(
                 "measure: seconds must be above 0, least_calls >= 1 and most_calls no fewer, not "

@@ -11,16 +11,16 @@ from typing import Any
 
 from go_rl.core.warm_worker import WarmWorker, WorkerDied, WorkerFailed, WorkerTimeout
 from go_rl.cost.collect_config import CollectConfig
+from go_rl.cost.holding import Hold, Release, Visit
 from go_rl.cost.kernel_tasks import sentence_of
 from go_rl.cost.kernel_timing import Samples, joined, timing_of
-from go_rl.cost.kernel_worker import Hold, KernelTask, Release, Request, Visit
 
 Outcome = dict[str, Any] | str
-"""What `go_rl.cost.kernel_worker.answer` returns for a `KernelTask`; or why there is no time."""
+"""What `go_rl.cost.holding.Holder.answer` returns for a task; or why there is no time."""
 
 
 def measure_together(
-    worker: WarmWorker, tasks: Sequence[KernelTask], config: CollectConfig
+    worker: WarmWorker, tasks: Sequence[Any], config: CollectConfig
 ) -> list[Outcome]:
     """Return the outcome of each kernel.
 
@@ -28,7 +28,7 @@ def measure_together(
     start again without it.
 
     Args:
-        worker: calls `go_rl.cost.kernel_worker.answer`.
+        worker: calls `go_rl.cost.holding.Holder.answer`.
         tasks: few enough that their operands fit into memory together.
         config: its ``timing`` says how often each is visited, and for how long.
     """
@@ -58,7 +58,7 @@ class _Together:
     def __init__(
         self,
         worker: WarmWorker,
-        tasks: Sequence[KernelTask],
+        tasks: Sequence[Any],
         which: Sequence[int],
         config: CollectConfig,
     ) -> None:
@@ -80,10 +80,14 @@ class _Together:
                 self._about[i], self._seen[i] = about, []
         place = {i: number for number, i in enumerate(self._about)}
         for _ in range(self._config.timing.visits):
-            for i in [i for i in place if i not in self._failed]:
+            for i in filter(self._unfinished, place):
                 self._visit(i, place[i])
         self._worker.call(Release(), self._config.timeout)
         return self._failed | {i: self._outcome(i) for i in place if i not in self._failed}
+
+    def _unfinished(self, i: int) -> bool:
+        spent = sum(float(each.seconds.sum()) for each in self._seen[i])
+        return i not in self._failed and spent < self._config.timing.patience
 
     def _visit(self, i: int, place: int) -> None:
         samples = self._ask(i, Visit(place, self._config.timing.each_visit))
@@ -93,7 +97,7 @@ class _Together:
     def _outcome(self, i: int) -> Outcome:
         return {**asdict(timing_of(joined(self._seen[i]))), **self._about[i]}
 
-    def _ask(self, i: int, request: Request) -> Any:
+    def _ask(self, i: int, request: Hold | Visit) -> Any:
         """Return what the worker answers; None where it fails, which is noted."""
         try:
             return self._worker.call(request, self._config.timeout)

@@ -7,15 +7,16 @@ random, and lie in the caches after the first call as they would behind their pr
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from go_rl.cost.collect_config import TimingConfig
-from go_rl.cost.kernel_timing import Samples, clocked, timing_of, visit
+from go_rl.cost.holding import Holder, Timed
+from go_rl.cost.kernel_timing import clocked, visit
 from go_rl.cost.pace import Pace
 
 Operand = tuple[tuple[int, ...], str]
@@ -59,61 +60,9 @@ class KernelTask:
         return float(sum(_bytes(each) for each in (*self.weights, *self.inputs)))
 
 
-@dataclass(frozen=True)
-class Hold:
-    """Compile a kernel and keep it, behind those that are held."""
-
-    task: KernelTask
-
-
-@dataclass(frozen=True)
-class Visit:
-    """Time a kernel that is held; it stays."""
-
-    kernel: int
-    """Number of the kernel, in the order they came, from 0."""
-    timing: TimingConfig
-
-
-@dataclass(frozen=True)
-class Release:
-    """Keep no kernel any longer."""
-
-
-Request = KernelTask | Hold | Visit | Release
-
-
-def answer(request: Request) -> Any:
-    """Do as asked.
-
-    Returns:
-        For a `KernelTask`, which is compiled, timed in one visit, and not kept: ``seconds``,
-        ``spread``, ``calls``, ``slowed`` (see `go_rl.cost.kernel_timing.Timing`), and what `Hold`
-        tells. For `Hold`: ``compile_seconds``, and what XLA's own cost analysis says of the
-        compiled program (``xla``). For `Visit`: `go_rl.cost.kernel_timing.Samples`.
-    """
-    match request:
-        case KernelTask():
-            kernel, about = compile_kernel(request)
-            return {**asdict(timing_of(kernel(request.timing))), **about}
-        case Hold(task):
-            kernel, about = compile_kernel(task)
-            _held.append(kernel)
-            return about
-        case Visit(number, timing):
-            return _held[number](timing)
-        case Release():
-            _held.clear()
-    return None
-
-
-Kernel = Callable[[TimingConfig], Samples]
-"""Visits a compiled kernel."""
-_held: list[Kernel] = []
-
-
-def compile_kernel(task: KernelTask) -> tuple[Kernel, dict[str, Any]]:
-    """Return the compiled kernel, and what is known of it; see `answer`."""
+def compile_kernel(task: KernelTask) -> tuple[Timed, dict[str, Any]]:
+    """Return the compiled kernel, ``compile_seconds``, and what XLA's own cost analysis says of the
+    compiled program (``xla``)."""
     import jax
 
     began = time.perf_counter()
@@ -135,6 +84,10 @@ def compile_kernel(task: KernelTask) -> tuple[Kernel, dict[str, Any]]:
     known = {name: float(said[name]) for name in XLA_COSTS if name in said}
     about = {"compile_seconds": spent, "xla": known}
     return lambda timing: visit(sample, timing, pace), about
+
+
+answer = Holder(compile_kernel).answer
+"""What a worker process calls."""
 
 
 def _formats(operands: Sequence[Operand], layouts: Sequence[tuple[int, ...] | None]) -> list[Any]:

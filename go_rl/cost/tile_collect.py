@@ -1,9 +1,9 @@
 """Measuring tile configurations of the tile task's programs, into the records of
-`go_rl.cost.kernel_collect`; what is there is not measured again."""
+`go_rl.cost.kernel_collect`; what is there is not measured again. The tilings of a program are
+visited in turn (`go_rl.cost.kernel_visits`): they compare."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +16,17 @@ from go_rl.cost.kernel_collect import (
     first_by_hash,
     record_of,
 )
+from go_rl.cost.kernel_visits import measure_together
 from go_rl.cost.measuring_worker import (
     folder_pace,
-    outcome_of,
     worker_core,
     worker_environment,
 )
-from go_rl.cost.tiles import TARGET, TileWorkload, tile_configurations, tile_workloads
+from go_rl.cost.tiles import TARGET, TileTask, TileWorkload, tile_configurations, tile_workloads
 from go_rl.cost.tiles.tile_stages import import_tvm
 from go_rl.records import RecordStore
 
-WORKER = "go_rl.cost.tiles.tile_measure:measure_tiles"
+WORKER = "go_rl.cost.tiles.tile_measure:answer"
 CONFIGURATIONS = 20
 """Tile configurations of each program."""
 
@@ -51,17 +51,21 @@ def collect_tiles(folder: Path, config: CollectConfig, report: Report) -> int:
         done, full_pace = store.keys(config.target), folder_pace(folder, config)
         for i, hash_ in enumerate(chosen):
             workload = by_hash[hash_]
-            for tiles in tile_configurations(workload.program, CONFIGURATIONS, seed=0):
-                if (hash_, tiles.setting, config.round) in done:
-                    continue
-                payload = {
-                    "program": workload.program.to_json(), "tiles": tiles.setting,
-                    "timing": asdict(config.timing), "full_pace": full_pace,
-                }  # fmt: skip
-                outcome = outcome_of(worker, payload, config.timeout)
-                key = (hash_, tiles.setting)
-                store.add([record_of(key, config, outcome, _details(workload))])
-                made += 1
+            program = workload.program
+            tilings = [
+                tiles.setting
+                for tiles in tile_configurations(program, CONFIGURATIONS, seed=0)
+                if (hash_, tiles.setting, config.round) not in done
+            ]
+            tasks = [
+                TileTask(program.to_json(), tiles, full_pace, config.timing) for tiles in tilings
+            ]
+            outcomes = measure_together(worker, tasks, config)
+            store.add(
+                record_of((hash_, tiles), config, outcome, _details(workload))
+                for tiles, outcome in zip(tilings, outcomes, strict=True)
+            )
+            made += len(tasks)
             report(f"{i + 1}/{len(chosen)} {workload.model}: {made} measured so far")
     return made
 

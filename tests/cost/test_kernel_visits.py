@@ -10,10 +10,11 @@ import pytest
 
 from go_rl.core.warm_worker import WarmWorker, WorkerDied, WorkerFailed, WorkerTimeout
 from go_rl.cost.collect_config import CollectConfig, TimingConfig
+from go_rl.cost.holding import Hold, Release, Visit
 from go_rl.cost.kernel_collect import ModelEnd, Wanted, together
 from go_rl.cost.kernel_timing import Samples
 from go_rl.cost.kernel_visits import Outcome, measure_together
-from go_rl.cost.kernel_worker import Hold, KernelTask, Release, Visit
+from go_rl.cost.kernel_worker import KernelTask
 
 CONFIG = CollectConfig(timing=TimingConfig(visits=3))
 
@@ -29,14 +30,15 @@ class Machine(WarmWorker):
         trouble: raised at the visits of a kernel; of one named "hold x", when x is to be held.
     """
 
-    def __init__(self, trouble: dict[str, Exception]) -> None:
+    def __init__(self, trouble: dict[str, Exception], config: CollectConfig = CONFIG) -> None:
         super().__init__("no:worker")
+        self.config = config
         self.trouble = trouble
         self.held: list[str] = []
         self.visits: list[str] = []
 
     def call(self, request: Any, timeout: float) -> Any:
-        assert timeout == CONFIG.timeout
+        assert timeout == self.config.timeout
         match request:
             case Hold(task):
                 name = task.program.decode()
@@ -47,7 +49,7 @@ class Machine(WarmWorker):
                 name = self.held[number]
                 self._fail(name)
                 self.visits.append(name)
-                assert timing == CONFIG.timing.each_visit
+                assert timing == self.config.timing.each_visit
                 return Samples(np.array([1e-3 * self.visits.count(name)]), np.array([1.0]))
             case Release():
                 self.held.clear()
@@ -89,6 +91,13 @@ def test_the_others_have_times_whatever_becomes_of_one(moment, error, said):
     outcomes = measure_together(machine, [task("a"), task("b"), task("c")], CONFIG)
     assert outcomes[1] == said
     assert told(outcomes, "calls") == [3, 3]
+
+
+def test_slow_ones_are_visited_until_patience_ends():
+    """The first takes 1 ms of 2.5, with the second it is 3."""
+    config = replace(CONFIG, timing=replace(CONFIG.timing, visits=9, patience=2.5e-3))
+    machine = Machine({}, config)
+    assert told(measure_together(machine, [task("a")], config), "calls") == [2]
 
 
 def test_nothing_to_measure_asks_nobody():

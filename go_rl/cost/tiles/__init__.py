@@ -7,7 +7,7 @@ here does not.
 from go_rl.cost.tiles.tile_estimate import CoreSheet, TileEstimate, estimate_tiles
 from go_rl.cost.tiles.tile_features import feature_names, tile_features
 from go_rl.cost.tiles.tile_loops import TileError
-from go_rl.cost.tiles.tile_measure import measure_tiles
+from go_rl.cost.tiles.tile_measure import TileTask, compile_tiles
 from go_rl.cost.tiles.tile_program import TileProgram
 from go_rl.cost.tiles.tile_schedule import TARGET
 from go_rl.cost.tiles.tile_sizes import Tiles
@@ -21,13 +21,14 @@ __all__ = [
     "TileError",
     "TileEstimate",
     "TileProgram",
+    "TileTask",
     "TileWorkload",
     "TiledProgram",
     "Tiles",
+    "compile_tiles",
     "default_tiles",
     "estimate_tiles",
     "feature_names",
-    "measure_tiles",
     "naive_tiles",
     "tile_configurations",
     "tile_features",

@@ -1,14 +1,14 @@
-"""`measure_tiles`: build one configuration and time it in this process.
+"""`compile_tiles`: build one configuration and time it in this process.
 
-Needs TVM, an optional extra: ``pip install 'go_rl[tiles]'``. One picklable payload in, one plain
-dictionary out, so that a worker process can be asked for it; isolation is the caller's.
+Needs TVM, an optional extra: ``pip install 'go_rl[tiles]'``. Isolation in a worker
+process is the caller's.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
@@ -16,9 +16,9 @@ import numpy as np
 from jaxtyping import Float32
 
 from go_rl.cost.collect_config import TimingConfig
-from go_rl.cost.kernel_timing import timing_of, visit
+from go_rl.cost.holding import Holder, Timed
+from go_rl.cost.kernel_timing import visit
 from go_rl.cost.pace import Pace
-from go_rl.cost.tiles.tile_loops import TileError
 from go_rl.cost.tiles.tile_program import TileProgram
 from go_rl.cost.tiles.tile_schedule import build
 from go_rl.cost.tiles.tile_sizes import Tiles
@@ -27,41 +27,47 @@ from go_rl.cost.tiles.tiled_program import TiledProgram
 
 SAMPLE_SECONDS = 1e-3
 """A sample is the mean of so many runs that it takes about this long."""
-PAYLOAD = ("program", "tiles", "timing", "full_pace")
 
 
-def measure_tiles(payload: dict[str, Any]) -> dict[str, Any]:
-    """Build and time one configuration.
+@dataclass(frozen=True)
+class TileTask:
+    """One configuration to be measured."""
 
-    Args:
-        payload: ``program`` and ``tiles``: their JSON (``TileProgram.to_json``,
-            ``Tiles.setting``); ``timing``: the fields of `go_rl.cost.collect_config.TimingConfig`;
-            ``full_pace``: see `go_rl.cost.pace.Pace`.
+    program: str
+    """JSON (``TileProgram.to_json``)."""
+    tiles: str
+    """JSON (``Tiles.setting``)."""
+    full_pace: float
+    """See `go_rl.cost.pace.Pace`."""
+    timing: TimingConfig
+
+
+def compile_tiles(task: TileTask) -> tuple[Timed, dict[str, Any]]:
+    """Build one configuration.
 
     Returns:
-        ``seconds``, ``spread``, ``calls`` and ``slowed`` as in `go_rl.cost.kernel_timing.Timing`, a
-        call being a sample of about `SAMPLE_SECONDS`, and ``compile_seconds``: scheduling and
-        compiling.
+        What times it, a call being a sample of about `SAMPLE_SECONDS`; and ``compile_seconds``:
+        scheduling and compiling.
 
     Raises:
-        TileError: the payload is malformed, or the tiles do not fit the program.
+        TileError: the task is malformed, or the tiles do not fit the program.
         MissingDependencyError: TVM is not installed.
         ExecutionError: this processor lacks AVX2 or FMA.
     """
-    missing = sorted(set(PAYLOAD) - set(payload))
-    if missing:
-        raise TileError(f"the payload lacks {', '.join(missing)}")
-    program = TileProgram.from_json(payload["program"])
-    tiled = TiledProgram(program, Tiles.from_json(payload["tiles"]))
+    program = TileProgram.from_json(task.program)
+    tiled = TiledProgram(program, Tiles.from_json(task.tiles))
     start = time.perf_counter()
     kernel = build(tiled)
     spent = time.perf_counter() - start
     run = _runner(kernel, program)
     first = run(1)  # behind a run of TVM's own, which does not count
     number = max(1, ceil(SAMPLE_SECONDS / max(first, 1e-9)))
-    pace = Pace(payload["full_pace"])
-    timing = timing_of(visit(lambda: run(number), TimingConfig(**payload["timing"]), pace))
-    return {**asdict(timing), "compile_seconds": spent}
+    pace = Pace(task.full_pace)
+    return lambda timing: visit(lambda: run(number), timing, pace), {"compile_seconds": spent}
+
+
+answer = Holder(compile_tiles).answer
+"""What a worker process calls."""
 
 
 def run_once(

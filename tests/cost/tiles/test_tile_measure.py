@@ -1,25 +1,27 @@
-"""Timing a tiling, and what a payload must hold."""
+"""Timing a tiling, and what is wrong with a task."""
 
 from __future__ import annotations
 
 import pickle
 import sys
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from go_rl.core import MissingDependencyError
-from go_rl.cost.tiles import TileError, TileProgram, Tiles, measure_tiles
-from go_rl.cost.tiles.tile_measure import example_arguments
+from go_rl.cost.collect_config import TimingConfig
+from go_rl.cost.tiles import TileError, TileProgram, Tiles, TileTask, compile_tiles
+from go_rl.cost.tiles.tile_measure import answer, example_arguments
 from go_rl.cost.tiles.tile_stages import import_tvm
 
 PROGRAM = TileProgram("matmul", (8, 16, 8), "bias+relu")
-PAYLOAD: dict[str, Any] = {
-    "program": PROGRAM.to_json(),
-    "tiles": Tiles((4, 16, 8), (2, 8, 2), True).setting,
-    "timing": {"seconds": 1e-4, "least_calls": 6, "most_calls": 6},
-    "full_pace": 1e-5,
-}
+TASK = TileTask(
+    program=PROGRAM.to_json(),
+    tiles=Tiles((4, 16, 8), (2, 8, 2), True).setting,
+    full_pace=1e-5,
+    timing=TimingConfig(seconds=1e-4, least_calls=6, most_calls=6),
+)
 
 
 def test_arguments_are_the_same_each_time():
@@ -40,14 +42,9 @@ def test_arguments_are_the_same_each_time():
         ({"tiles": Tiles((4, 16, 8), (3, 8, 2)).setting}, "register tile 3 must divide"),
     ],
 )
-def test_a_malformed_payload_is_named(change: dict[str, Any], said: str):
+def test_a_malformed_task_is_named(change: dict[str, Any], said: str):
     with pytest.raises(TileError, match=said):
-        measure_tiles(PAYLOAD | change)
-
-
-def test_a_payload_that_lacks_something_is_named():
-    with pytest.raises(TileError, match="the payload lacks full_pace, tiles"):
-        measure_tiles({"program": PROGRAM.to_json(), "timing": {}})
+        compile_tiles(replace(TASK, **change))
 
 
 def test_without_tvm_the_message_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch):
@@ -58,7 +55,7 @@ def test_without_tvm_the_message_says_how_to_install_it(monkeypatch: pytest.Monk
 
 @pytest.mark.usefixtures("builder")
 def test_a_configuration_is_built_and_timed():
-    found = measure_tiles(pickle.loads(pickle.dumps(PAYLOAD)))
+    found = answer(pickle.loads(pickle.dumps(TASK)))
     assert set(found) == {"seconds", "spread", "calls", "slowed", "compile_seconds"}
     assert 0 < found["seconds"] < 1
     assert found["spread"] >= 0
