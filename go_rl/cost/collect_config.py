@@ -47,7 +47,7 @@ class TimingConfig:
     visits: int = 24
     """``go-rl measure kernels`` comes back to each kernel so often, some seconds later, for its
     share of the calls; others make all of them at once."""
-    patience: float = 1.0
+    patience: float = 0.3
     """Seconds of calls behind which there is no further visit, however many there were."""
     together: int = 200
     """Kernels, at most, that are visited in turn."""
