@@ -1,7 +1,8 @@
 """Choosing tilings and compiler flags of kernels: what a choice by each method loses.
 
 Run: ``python experiments/kernel_ranks.py [--kernels FILE|NAME] [--tiles FILE|NAME]``; a data set
-that is not there is left out. Two splits by kernel: at random, and by network (those that come
+that is not there is left out; a run that was cut off goes on where it stopped
+(``results/kernel_ranks.csv``). Two splits by kernel: at random, and by network (those that come
 closest to the published table's are held out whole). Methods: *random*, the mean of all choices;
 *default*, always the compiler's own flags, or the tiling that one would write without measuring;
 *best setting* (flags), that which was best on average on the training split; *analytical* (tiles),
@@ -16,17 +17,17 @@ average, median 3.3; analytical 6.1, median 6.2; the rank loss is worth 10 point
 
 from __future__ import annotations
 
-import csv
 import io
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 import tyro
+from csv_rows import csv_text, read_rows
 from kernel_cost_model import HELD_OUT
 
 from go_rl.core import ReadError, TrainingError
@@ -51,6 +52,7 @@ HELD_OUT_TILES = (
 )  # fmt: skip
 """Networks of the tile task whose kind the published table has."""
 TITLES: Mapping[Task, str] = {"flags": "Flags", "tiles": "Tilings"}
+APE, TAU, SECONDS, ALL = "APE", "tau", "seconds", "all"
 LOSSES: tuple[RankLoss, ...] = ("mse", "logistic", "hinge")
 
 
@@ -117,19 +119,38 @@ Scores = np.ndarray | None
 SplitName = Literal["at random", "by model"]
 
 
+@dataclass(frozen=True)
+class Row:
+    """One number of the page."""
+
+    task: str
+    split: str
+    method: str
+    measure: str
+    kernels: str
+    value: float
+
+
+Found = dict[tuple[Task, SplitName], dict[str, Judgement]]
+
+
 def main(options: Options) -> None:
-    """Compare on both splits and write the page and its table."""
-    known = load(options)
-    found: dict[tuple[Task, SplitName], dict[str, Judgement]] = {}
-    sizes: dict[tuple[Task, SplitName], tuple[int, int]] = {}
+    """Compare on both splits what is missing; write the page and its table."""
+    known, path = load(options), options.results / f"{NAME}.csv"
+    found, sizes = judgements(read_rows(Row, path)), {}
     for name, split in splits(known, options.seed).items():
-        for task, judged in compare(known, split, options).items():
-            found[task, name] = judged
-            train, test = split[task]
+        for task, (train, test) in split.items():
             sizes[task, name] = (len(train), len(test))
+            found.setdefault((task, name), {})
+        for method in (*METHODS, *LOSSES):
+            if all(method in found[task, name] for task in split):
+                continue
+            for task, judged in compare(method, known, split, options).items():
+                found[task, name][method] = judged
+            write_text(path, csv_text(Row, table(found)))
     shown: dict[Task, tuple[str, ...]] = {task: each.held_out for task, each in known.items()}
-    write_text(options.results / f"{NAME}.md", page(found, sizes, shown))
-    write_text(options.results / f"{NAME}.csv", table(found))
+    text = page({key: found[key] for key in sizes}, sizes, shown)
+    write_text(options.results / f"{NAME}.md", text)
 
 
 def load(options: Options) -> dict[Task, Ranked]:
@@ -182,31 +203,36 @@ def splits(known: Mapping[Task, Ranked], seed: int) -> dict[SplitName, Split]:
 
 
 def compare(
-    known: Mapping[Task, Ranked], split: Split, options: Options
-) -> dict[Task, dict[str, Judgement]]:
-    """Return what the choices of every method lose, by task and method."""
-    found: dict[Task, dict[str, Judgement]] = {}
+    method: str, known: Mapping[Task, Ranked], split: Split, options: Options
+) -> dict[Task, Judgement]:
+    """Return what the choices of a method lose, for the tasks that it applies to."""
+    if method in LOSSES:
+        return networks(method, known, split, options)
+    found: dict[Task, Judgement] = {}
     for task, (train, test) in split.items():
-        found[task] = {}
-        for name, method in METHODS.items():
-            began = time.perf_counter()
-            scores = method(known[task], train, test)
-            if isinstance(scores, str):
-                continue
-            spent = time.perf_counter() - began
-            found[task][name] = judge(known[task], test, scores, spent)
-    for loss in LOSSES if split else ():
         began = time.perf_counter()
-        learned: dict[Task, RankGroups] = {
-            task: known[task].groups.take(train) for task, (train, _) in split.items()
-        }
-        config = RankTrainConfig(loss=loss, steps=options.steps)
-        weights = fit_rank_groups(learned, "cpu-1", {}, config, options.members, print)
-        for task, (_, test) in split.items():
-            part = known[task].groups.take(test)
-            scores = weights.scores(task, part.kernels, part.group, part.candidates)
-            spent = time.perf_counter() - began
-            found[task][loss] = judge(known[task], test, scores, spent)
+        scores = METHODS[method](known[task], train, test)
+        spent = time.perf_counter() - began
+        if not isinstance(scores, str):
+            found[task] = judge(known[task], test, scores, spent)
+    return found
+
+
+def networks(
+    loss: RankLoss, known: Mapping[Task, Ranked], split: Split, options: Options
+) -> dict[Task, Judgement]:
+    """Return what the choices of ranking networks lose that learned all tasks together."""
+    began = time.perf_counter()
+    learned: dict[Task, RankGroups] = {
+        task: known[task].groups.take(train) for task, (train, _) in split.items()
+    }
+    config = RankTrainConfig(loss=loss, steps=options.steps)
+    weights = fit_rank_groups(learned, "cpu-1", {}, config, options.members, print)
+    found: dict[Task, Judgement] = {}
+    for task, (_, test) in split.items():
+        part = known[task].groups.take(test)
+        scores = weights.scores(task, part.kernels, part.group, part.candidates)
+        found[task] = judge(known[task], test, scores, time.perf_counter() - began)
     return found
 
 
@@ -325,18 +351,34 @@ def _row(out: io.StringIO, label: str, values: list[float], digits: int = 1) -> 
     out.write(f"| {label} | " + " | ".join(cells) + " |\n")
 
 
-def table(found: Mapping[tuple[Task, SplitName], Mapping[str, Judgement]]) -> str:
-    """Return all numbers as CSV."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(("task", "split", "method", "measure", "kernels", "value"))
-    for (task, name), judged in found.items():
-        for method, each in judged.items():
-            for label, value in each.apes.items():
-                writer.writerow((task, name, method, "APE", label, f"{value:.4g}"))
-            writer.writerow((task, name, method, "APE", "all", f"{each.total:.4g}"))
-            writer.writerow((task, name, method, "tau", "all", f"{each.tau:.4g}"))
-    return out.getvalue()
+def table(found: Found) -> list[Row]:
+    """Return all numbers, row by row."""
+    return [
+        Row(task, name, method, measure, kernels, value)
+        for (task, name), judged in found.items()
+        for method, each in judged.items()
+        for measure, kernels, value in (
+            *((APE, label, lost) for label, lost in each.apes.items()),
+            (APE, ALL, each.total),
+            (TAU, ALL, each.tau),
+            (SECONDS, ALL, each.seconds),
+        )
+    ]
+
+
+def judgements(rows: Sequence[Row]) -> Found:
+    """Return what `table` made rows of."""
+    found: Found = {}
+    parts: dict[tuple[str, str, str], dict[tuple[str, str], float]] = {}
+    for row in rows:
+        parts.setdefault((row.task, row.split, row.method), {})[row.measure, row.kernels] = (
+            row.value
+        )
+    for (task, name, method), told in parts.items():
+        apes = {label: v for (measure, label), v in told.items() if measure == APE and label != ALL}
+        judged = Judgement(apes, told[APE, ALL], told[TAU, ALL], told[SECONDS, ALL])
+        found.setdefault((cast("Task", task), cast("SplitName", name)), {})[method] = judged
+    return found
 
 
 if __name__ == "__main__":

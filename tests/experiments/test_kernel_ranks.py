@@ -11,7 +11,18 @@ from cost.learned.ranks import SETTINGS, groups, heavy, tile_data
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
 
-from kernel_ranks import METHODS, Judgement, Ranked, judge, page, ranked_tiles, splits, table
+from kernel_ranks import (
+    METHODS,
+    Judgement,
+    Ranked,
+    Row,
+    judge,
+    judgements,
+    page,
+    ranked_tiles,
+    splits,
+    table,
+)
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +76,9 @@ def test_the_tables():
         "| a | 1.0 | 2.0 |\n| b | 4.0 | 2.0 |\n| *mean* | 2.5 | 2.0 |\n| *median* | 2.5 | 2.0 |\n"
         "| all kernels | 3.0 | 1.2 |\n| Kendall's tau | – | 0.62 |\n| seconds | 0.5 | 2.0 |\n"
     )
-    assert table(found).splitlines()[1:3] == [
-        "tiles,at random,random,APE,a,1",
-        "tiles,at random,random,APE,b,4",
+    rows = table(found)
+    assert rows[:2] == [
+        Row("tiles", "at random", "random", "APE", "a", 1.0),
+        Row("tiles", "at random", "random", "APE", "b", 4.0),
     ]
+    assert table(judgements(rows)) == rows
