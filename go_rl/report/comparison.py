@@ -43,6 +43,8 @@ POINTS = 200
 """Grid points of a curve over seconds."""
 FIRST_SECONDS = 1e-3
 """Left end of the axis of seconds."""
+LEAST_SAMPLES = 10.0
+"""The axis of samples reaches at least so far."""
 PANEL = (4.6, 3.4)
 """Inches of one panel."""
 LABELS = {"samples": "priced samples", "seconds": "seconds, compilation left out"}
@@ -107,7 +109,7 @@ def _grid(runs: Sequence[Run], axis: Axis) -> Float64[np.ndarray, "P"]:
     ends = [float(run.samples if axis == "samples" else run.seconds) for run in runs]
     last = max(ends, default=1.0)
     if axis == "samples":
-        return np.unique([1.0, *change_points(runs), max(last, 1.0)])
+        return np.unique([1.0, *change_points(runs), max(last, LEAST_SAMPLES)])
     return np.geomspace(FIRST_SECONDS, max(last, 10 * FIRST_SECONDS), POINTS)
 
 
