@@ -12,7 +12,7 @@ takes too long leaves a record with the reason.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -26,7 +26,7 @@ from go_rl.cost.collect_config import CollectConfig, Task
 from go_rl.cost.kernel_sampling import sample_kernels
 from go_rl.cost.kernel_settings import flag_settings, layout_settings, with_setting
 from go_rl.cost.kernel_tasks import part_task, zoo_program
-from go_rl.cost.kernel_visits import measure_together
+from go_rl.cost.kernel_visits import batches, measure_together
 from go_rl.cost.kernel_worker import KernelTask
 from go_rl.cost.measuring_worker import (
     WORKER,
@@ -44,8 +44,6 @@ from go_rl.zoo.models.zoo_model import ZooModel
 RECORDS, KERNELS = "records.sqlite", "kernels"
 NODES, MODEL = "nodes", "model"
 DONE = "done"
-MOST_BYTES = 2e9
-"""Of the operands of kernels that are measured together."""
 Report = Callable[[str], None]
 
 
@@ -73,10 +71,11 @@ def collect_kernels(
             for model in models
             for each in _Model(model, folder, config, store, full_pace, known).wanted()
         )
-        batches = _Batches(worker, store, config, report, len(models))
-        for batch in together(ahead(wanted, config.timing.together), config.timing.together):
-            batches.measure(batch)
-    return batches.made
+        measuring = _Measuring(worker, store, config, report, len(models))
+        most = config.timing.together
+        for batch in batches(ahead(wanted, most), lambda item: item.size, most):
+            measuring.measure(batch)
+    return measuring.made
 
 
 @dataclass(frozen=True)
@@ -104,25 +103,11 @@ class ModelEnd:
     """Says, once it is there, that the model is complete."""
     trouble: str = ""
     """Why it is left out."""
-
-
-def together(items: Iterable[Wanted | ModelEnd], most: int) -> Iterator[list[Wanted | ModelEnd]]:
-    """Yield the items in batches of at most so many kernels, whose operands fit into memory."""
-    batch: list[Wanted | ModelEnd] = []
-    count, size = 0, 0.0
-    for item in items:
-        if isinstance(item, Wanted):
-            if count == most or (count and size + item.size > MOST_BYTES):
-                yield batch
-                batch, count, size = [], 0, 0.0
-            count, size = count + 1, size + item.size
-        batch.append(item)
-    if batch:
-        yield batch
+    size: float = 0.0
 
 
 @dataclass
-class _Batches:
+class _Measuring:
     """Measures batches, keeps their records, and says so model by model."""
 
     worker: WarmWorker

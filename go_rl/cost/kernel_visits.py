@@ -5,9 +5,9 @@ What disturbs a core lasts for seconds; visits that are seconds apart see it dis
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypeVar
 
 from go_rl.core.warm_worker import WarmWorker, WorkerDied, WorkerFailed, WorkerTimeout
 from go_rl.cost.collect_config import CollectConfig
@@ -17,6 +17,29 @@ from go_rl.cost.kernel_timing import Samples, joined, timing_of
 
 Outcome = dict[str, Any] | str
 """What `go_rl.cost.holding.Holder.answer` returns for a task; or why there is no time."""
+MOST_BYTES = 2e9
+"""Of the operands of kernels that are measured together."""
+T = TypeVar("T")
+
+
+def batches(items: Iterable[T], size: Callable[[T], float], most: int) -> Iterator[list[T]]:
+    """Yield the items in batches of at most ``most``, whose operands fit into memory together.
+
+    Args:
+        items: in order.
+        size: bytes of an item's operands.
+        most: items of a batch.
+    """
+    batch: list[T] = []
+    total = 0.0
+    for item in items:
+        if batch and (len(batch) == most or total + size(item) > MOST_BYTES):
+            yield batch
+            batch, total = [], 0.0
+        batch.append(item)
+        total += size(item)
+    if batch:
+        yield batch
 
 
 def measure_together(

@@ -1,4 +1,4 @@
-"""The last word: baseline and winner measured again, kernel by kernel in turn.
+"""The last word: baseline and winner measured again, their kernels visited in turn.
 
 What won was the fastest of many noisy measurements, so these flatter it; a fresh round does not.
 Kernels that both share are measured once and count for both.
@@ -58,9 +58,15 @@ def _records(
     timer: KernelTimer, jobs: Sequence[Job], parts: Mapping[str, Part], rounds: int, name: str
 ) -> list[tuple[Job, Record]]:
     """All measurements of this check: those that are there if none is missing, else fresh ones."""
-    asked = [(job, number) for number in range(1, rounds + 1) for job in jobs]
+    numbers = range(1, rounds + 1)
+    asked = [(job, number) for number in numbers for job in jobs]
     known = [(job, timer.checked(parts[job[0]], job[1], number, name)) for job, number in asked]
     whole = [(job, record) for job, record in known if record is not None]
     if len(whole) == len(asked):
         return whole
-    return [(job, timer.check(parts[job[0]], job[1], number, name)) for job, number in asked]
+    whose = [(parts[hash_], setting) for hash_, setting in jobs]
+    return [
+        pair
+        for number in numbers
+        for pair in zip(jobs, timer.check(whose, number, name), strict=True)
+    ]

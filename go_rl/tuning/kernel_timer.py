@@ -19,6 +19,7 @@ from go_rl.cost.collect_config import CollectConfig
 from go_rl.cost.kernel_collect import record_of
 from go_rl.cost.kernel_settings import with_setting
 from go_rl.cost.kernel_tasks import part_task
+from go_rl.cost.kernel_visits import batches, measure_together
 from go_rl.cost.kernel_worker import KernelTask
 from go_rl.cost.measuring_worker import (
     WORKER,
@@ -38,6 +39,10 @@ NO_CACHE = {"JAX_ENABLE_COMPILATION_CACHE": "false"}
 """Every compilation is paid for, whoever compiled the same before."""
 
 
+Job = tuple[Part, str]
+"""A kernel, and the setting that it is measured under."""
+
+
 @runtime_checkable
 class Source(Protocol):
     """Compiles and times a kernel for real."""
@@ -47,7 +52,12 @@ class Source(Protocol):
         ...
 
     def __call__(self, nodes: Sequence[int], setting: str) -> dict[str, Any] | str:
-        """Return what `go_rl.cost.kernel_worker.measure_kernel` does, or why there is no time."""
+        """Return what `go_rl.cost.holding.Holder.answer` does, or why there is no time."""
+        ...
+
+    def together(self, jobs: Sequence[tuple[Sequence[int], str]]) -> list[dict[str, Any] | str]:
+        """Return the same of nodes under settings, all visited in turn: it takes longer, and says
+        more (`go_rl.cost.kernel_visits`)."""
         ...
 
 
@@ -86,11 +96,21 @@ class KernelTimer:
         key = (part.hash, setting, 0)
         if key in self._known:
             return self._replay(key)
-        return self._measure(part, setting, 0, {})
+        return self._measure(part, setting)
 
-    def check(self, part: Part, setting: str, round: int, name: str) -> Record:
-        """Return a fresh measurement; ``round`` from 1 on, ``name`` of the check it is part of."""
-        return self._measure(part, setting, round, {CHECK: name})
+    def measure_together(self, jobs: Sequence[Job]) -> list[Record]:
+        """Return the records of kernels under settings; those that are missing are visited in
+        turn."""
+        keys = [(part.hash, setting, 0) for part, setting in jobs]
+        missing = {key: job for key, job in zip(keys, jobs, strict=True) if key not in self._known}
+        made = self._together(list(missing.values()), 0, {}) if missing else []
+        fresh = dict(zip(missing, made, strict=True))
+        return [fresh.get(key) or self._replay(key) for key in keys]
+
+    def check(self, jobs: Sequence[Job], round: int, name: str) -> list[Record]:
+        """Return fresh measurements of kernels under settings, visited in turn; ``round`` from 1
+        on, ``name`` of the check they are part of."""
+        return self._together(jobs, round, {CHECK: name})
 
     def checked(self, part: Part, setting: str, round: int, name: str) -> Record | None:
         """Return the measurement that an equal check has made, if any."""
@@ -105,14 +125,30 @@ class KernelTimer:
             self._budget.charge(float(record.details.get(SPENT, 0.0)))
         return record
 
-    def _measure(self, part: Part, setting: str, round: int, details: dict[str, Any]) -> Record:
+    def _measure(self, part: Part, setting: str) -> Record:
         with self._budget.paused():
             self._source.start()
         began = self._clock()
         outcome = self._source(part.nodes, setting)
-        spent = self._clock() - began
-        about = {"model": self._model, SPENT: spent, **details}
-        record = record_of((part.hash, setting), replace(self._config, round=round), outcome, about)
+        return self._keep((part, setting), 0, outcome, {SPENT: self._clock() - began})
+
+    def _together(self, jobs: Sequence[Job], round: int, details: dict[str, Any]) -> list[Record]:
+        with self._budget.paused():
+            self._source.start()
+        began = self._clock()
+        outcomes = self._source.together([(part.nodes, setting) for part, setting in jobs])
+        about = {SPENT: (self._clock() - began) / len(jobs), **details}
+        return [
+            self._keep(job, round, outcome, about)
+            for job, outcome in zip(jobs, outcomes, strict=True)
+        ]
+
+    def _keep(
+        self, job: Job, round: int, outcome: dict[str, Any] | str, about: dict[str, Any]
+    ) -> Record:
+        (part, setting), config = job, replace(self._config, round=round)
+        details = {"model": self._model, **about}
+        record = record_of((part.hash, setting), config, outcome, details)
         self._store.add([record])
         self._known[record.workload, setting, round] = record
         self._paid.add((part.hash, setting, round))
@@ -149,10 +185,22 @@ class WorkerSource:
 
     def __call__(self, nodes: Sequence[int], setting: str) -> dict[str, Any] | str:
         """See `Source`."""
-        task = self._task(tuple(nodes))
+        task = self._task(tuple(nodes), setting)
         if isinstance(task, str):
             return task
-        return outcome_of(self._worker, with_setting(task, setting), self._config.timeout)
+        return outcome_of(self._worker, task, self._config.timeout)
+
+    def together(self, jobs: Sequence[tuple[Sequence[int], str]]) -> list[dict[str, Any] | str]:
+        """See `Source`."""
+        said = [self._task(tuple(nodes), setting) for nodes, setting in jobs]
+        able = [task for task in said if not isinstance(task, str)]
+        most = self._config.timing.together
+        outcomes = (
+            outcome
+            for batch in batches(able, lambda task: task.operand_bytes, most)
+            for outcome in measure_together(self._worker, batch, self._config)
+        )
+        return [task if isinstance(task, str) else next(outcomes) for task in said]
 
     def __enter__(self) -> WorkerSource:
         return self
@@ -165,12 +213,13 @@ class WorkerSource:
     ) -> None:
         self._worker.close()
 
-    def _task(self, nodes: tuple[int, ...]) -> KernelTask | str:
+    def _task(self, nodes: tuple[int, ...], setting: str) -> KernelTask | str:
         """The kernel as it travels, or why it cannot; the last one is kept for its settings."""
         if self._last is None or self._last[0] != nodes:
             task = part_task(self._program, nodes, self._config, self._full_pace)
             self._last = nodes, task
-        return self._last[1]
+        task = self._last[1]
+        return task if isinstance(task, str) else with_setting(task, setting)
 
     @cached_property
     def _full_pace(self) -> float:

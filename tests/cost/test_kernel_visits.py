@@ -11,9 +11,9 @@ import pytest
 from go_rl.core.warm_worker import WarmWorker, WorkerDied, WorkerFailed, WorkerTimeout
 from go_rl.cost.collect_config import CollectConfig, TimingConfig
 from go_rl.cost.holding import Hold, Release, Visit
-from go_rl.cost.kernel_collect import ModelEnd, Wanted, together
+from go_rl.cost.kernel_collect import ModelEnd, Wanted
 from go_rl.cost.kernel_timing import Samples
-from go_rl.cost.kernel_visits import Outcome, measure_together
+from go_rl.cost.kernel_visits import Outcome, batches, measure_together
 from go_rl.cost.kernel_worker import KernelTask
 
 CONFIG = CollectConfig(timing=TimingConfig(visits=3))
@@ -121,5 +121,5 @@ def test_batches_end_where_memory_does():
         ModelEnd("m", None),
         Wanted("n", "3", "", large),
     ]
-    assert list(together(items, 10)) == [items[:4], items[4:]]
-    assert list(together(items, 2)) == [items[:2], items[2:]]
+    assert list(batches(items, lambda item: item.size, 10)) == [items[:4], items[4:]]
+    assert list(batches(items, lambda item: item.size, 2)) == [items[:2], items[2:4], items[4:]]

@@ -74,6 +74,9 @@ class Machine:
             return found
         return {"seconds": found, "spread": 0.01, "calls": 9, "compile_seconds": 0.1, "slowed": 1.0}
 
+    def together(self, jobs: Sequence[tuple[Sequence[int], str]]) -> list[dict[str, Any] | str]:
+        return [self(nodes, setting) for nodes, setting in jobs]
+
 
 def tune(machine: Machine, folder: Path, config: TuneConfig, guide: Guide | None = None) -> Tuned:
     """Tune the small network on a made-up machine."""
