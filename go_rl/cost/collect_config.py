@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from math import ceil
+from dataclasses import dataclass, field
 from typing import Literal
 
 from go_rl.core import TrainingError
@@ -38,15 +37,15 @@ class SamplingConfig:
 class TimingConfig:
     """When a measurement is good enough; see `go_rl.cost.kernel_timing`."""
 
-    seconds: float = 0.07
-    """To be spent in the calls."""
-    least_calls: int = 8
-    """However slow."""
-    most_calls: int = 1000
-    """However fast."""
-    visits: int = 24
-    """``go-rl measure kernels`` comes back to each kernel so often, some seconds later, for its
-    share of the calls; others make all of them at once."""
+    seconds: float = 8e-3
+    """To be spent in the calls of a visit."""
+    least_calls: int = 3
+    """However slow, at each visit."""
+    most_calls: int = 60
+    """However fast, at each visit."""
+    visits: int = 16
+    """``go-rl measure kernels`` comes back to each kernel so often, some seconds later; what is
+    measured by itself is visited once."""
     patience: float = 0.3
     """Seconds of calls behind which there is no further visit, however many there were."""
     together: int = 200
@@ -65,16 +64,9 @@ class TimingConfig:
                 f"{self.seconds}, {self.least_calls} and {self.most_calls}"
             )
 
-    @property
-    def each_visit(self) -> TimingConfig:
-        """What is to be done at one visit."""
-        return replace(
-            self,
-            seconds=self.seconds / self.visits,
-            least_calls=ceil(self.least_calls / self.visits),
-            most_calls=ceil(self.most_calls / self.visits),
-            visits=1,
-        )
+
+ONE_VISIT = TimingConfig(seconds=0.05, least_calls=8, most_calls=1000, visits=4)
+"""For what is measured by itself, kernel by kernel."""
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,9 @@ from go_rl.cost.pace import Pace
 QUICK = 0.2
 """Share of the calls that count."""
 QUARTILE = 0.25
+WARM_CALLS, WARM_SECONDS = 3, 0.01
+"""Behind others a kernel takes up to twice as long: caches and the memory of results are not yet
+as they are when it runs again and again."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class Samples:
 
 
 def time_calls(call: Callable[[], object], config: TimingConfig, pace: Pace) -> Timing:
-    """Time a call in one visit, after one that does not count.
+    """Time a call in one visit.
 
     Args:
         call: returns when its work is done.
@@ -73,15 +76,18 @@ def clocked(call: Callable[[], object]) -> Callable[[], float]:
 
 
 def visit(sample: Callable[[], float], config: TimingConfig, pace: Pace) -> Samples:
-    """Call until there are ``most_calls``, or ``least_calls`` that took ``seconds`` in all; once
-    before, which does not count.
+    """Call until there are ``most_calls``, or ``least_calls`` that took ``seconds`` in all; some
+    times before, which does not count: `WARM_CALLS`, or less once `WARM_SECONDS` are over.
 
     Args:
         sample: says how many seconds it took.
         config: when to end.
         pace: of this core.
     """
-    sample()
+    warm = 0.0
+    for _ in range(WARM_CALLS):
+        if warm < WARM_SECONDS:
+            warm += sample()
     seconds: list[float] = []
     paces = [pace()]
     spent = 0.0

@@ -113,7 +113,7 @@ class _Together:
         return i not in self._failed and spent < self._config.timing.patience
 
     def _visit(self, i: int, place: int) -> None:
-        samples = self._ask(i, Visit(place, self._config.timing.each_visit))
+        samples = self._ask(i, Visit(place, self._config.timing))
         if samples is not None:
             self._seen[i].append(samples)
 

@@ -44,10 +44,16 @@ class Clock:
 
 def test_the_warm_up_does_not_count(monkeypatch):
     clock = Clock(monkeypatch, [100.0, 1e-3])
-    timing = time_calls(clock.call, TimingConfig(seconds=0.0095), clock.pace)
+    timing = time_calls(clock.call, TimingConfig(seconds=0.0095, most_calls=100), clock.pace)
     assert (timing.seconds, timing.calls) == (pytest.approx(1e-3), 10)
     assert timing.spread == pytest.approx(0.0, abs=1e-9)
     assert timing.slowed == pytest.approx(1.0)
+
+
+def test_fast_calls_are_made_three_times_before_they_count(monkeypatch):
+    clock = Clock(monkeypatch, [3e-3, 2e-3, 2e-3, 1e-3])
+    timing = time_calls(clock.call, TimingConfig(seconds=5e-3), clock.pace)
+    assert (timing.seconds, timing.calls) == (pytest.approx(1e-3), 5)
 
 
 def test_slow_calls_are_timed_some_times_and_fast_ones_not_for_ever(monkeypatch):

@@ -49,7 +49,7 @@ class Machine(WarmWorker):
                 name = self.held[number]
                 self._fail(name)
                 self.visits.append(name)
-                assert timing == self.config.timing.each_visit
+                assert timing == self.config.timing
                 return Samples(np.array([1e-3 * self.visits.count(name)]), np.array([1.0]))
             case Release():
                 self.held.clear()
@@ -102,13 +102,6 @@ def test_slow_ones_are_visited_until_patience_ends():
 
 def test_nothing_to_measure_asks_nobody():
     assert measure_together(Machine({}), [], CONFIG) == []
-
-
-def test_each_visit_takes_its_share():
-    timing = replace(CONFIG.timing, seconds=0.3, least_calls=8, most_calls=10, visits=4)
-    assert timing.each_visit == replace(
-        timing, seconds=0.075, least_calls=2, most_calls=3, visits=1
-    )
 
 
 def test_batches_end_where_memory_does():
