@@ -174,10 +174,15 @@ def plan_for(problem: Problem, **fields: Any) -> Plan:
 
 def write_text(path: Path, text: str) -> None:
     """Write a text file aside and rename it, so that no reader ever sees half of it."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file aside and rename it, so that no reader ever sees half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
     try:
-        part.write_text(text, encoding="utf-8")
+        part.write_bytes(content)
         os.replace(part, path)
     finally:
         part.unlink(missing_ok=True)

@@ -1,10 +1,11 @@
 """Measuring the kernels of many models on this machine, each compiled alone by XLA.
 
 Everything lies in one folder: ``records.sqlite`` holds the times (`go_rl.records`),
-``kernels/<model>.npz`` what was measured, ``done`` a mark for each model that is complete,
-``pace-<target>.json`` what `go_rl.cost.pace.full_pace` found when it was first asked. What is
-there is not measured again, so a run that was cut off goes on where it stopped. Compilation and
-timing happen in a worker process on a core of its own, some hundred kernels together
+``kernels/<model>.npz`` what was measured, ``programs/<model>.zip`` the same as it travels to the
+process that measures (`go_rl.cost.kernel_programs`), ``done`` a mark for each model that is
+complete, ``pace-<target>.json`` what `go_rl.cost.pace.full_pace` found when it was first asked.
+What is there is not measured again, so a run that was cut off goes on where it stopped. Compilation
+and timing happen in a worker process on a core of its own, some hundred kernels together
 (`go_rl.cost.kernel_visits`), while this one cuts the next; a kernel that crashes the worker or
 takes too long leaves a record with the reason.
 """
@@ -23,6 +24,7 @@ from go_rl.core.ahead import ahead
 from go_rl.core.plan import write_text
 from go_rl.core.warm_worker import WarmWorker
 from go_rl.cost.collect_config import CollectConfig, Task
+from go_rl.cost.kernel_programs import load_programs, save_programs
 from go_rl.cost.kernel_sampling import sample_kernels
 from go_rl.cost.kernel_settings import flag_settings, layout_settings, with_setting
 from go_rl.cost.kernel_tasks import part_task, zoo_program
@@ -41,7 +43,7 @@ from go_rl.readers.jax_stages import JaxProgram
 from go_rl.records import Record, RecordStore
 from go_rl.zoo.models.zoo_model import ZooModel
 
-RECORDS, KERNELS = "records.sqlite", "kernels"
+RECORDS, KERNELS, PROGRAMS = "records.sqlite", "kernels", "programs"
 NODES, MODEL = "nodes", "model"
 DONE = "done"
 Report = Callable[[str], None]
@@ -163,8 +165,11 @@ class _Model:
                 yield ModelEnd(self.model.name, None)
                 return
             kernels, about = load_kernels(self._file)
+            before = len(self._tasks)
             for k in self._chosen(kernels):
                 yield from self._missing(kernels.hashes[k], about[NODES][k])
+            if len(self._tasks) > before:
+                save_programs(self._tasks, self._programs, self.config)
         except ReadError as error:
             yield ModelEnd(self.model.name, None, f"left out: {error}")
         else:
@@ -182,6 +187,23 @@ class _Model:
     @cached_property
     def _program(self) -> JaxProgram:
         return zoo_program(self.model)
+
+    @property
+    def _programs(self) -> Path:
+        return self.folder / PROGRAMS / f"{self.model.name}.zip"
+
+    @cached_property
+    def _tasks(self) -> dict[str, KernelTask]:
+        """Kernels, by hash, that need not be traced."""
+        return load_programs(self._programs, self.config, self.full_pace)
+
+    def _task(self, hash_: str, nodes: Sequence[int]) -> KernelTask | str:
+        if hash_ not in self._tasks:
+            task = part_task(self._program, nodes, self.config, self.full_pace)
+            if isinstance(task, str):
+                return task
+            self._tasks[hash_] = task
+        return self._tasks[hash_]
 
     def _sample(self) -> bool:
         """Choose kernels and keep them; False: nothing is to be sampled, or none is new."""
@@ -212,7 +234,7 @@ class _Model:
         name, round_ = self.model.name, self.config.round
         if self.config.task == "fusion" and (hash_, "", round_) in self.known:
             return
-        task = part_task(self._program, nodes, self.config, self.full_pace)
+        task = self._task(hash_, nodes)
         if isinstance(task, str):
             self.known.add((hash_, "", round_))
             yield Wanted(name, hash_, "", task)

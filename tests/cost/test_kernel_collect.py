@@ -9,10 +9,11 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from go_rl.core import RecordError, TrainingError
+from go_rl.core import ReadError, RecordError, TrainingError
 from go_rl.core.warm_worker import WorkerError
 from go_rl.cost.collect_config import CollectConfig, SamplingConfig, TimingConfig
-from go_rl.cost.kernel_collect import KERNELS, NODES, RECORDS, collect_kernels
+from go_rl.cost.kernel_collect import KERNELS, NODES, PROGRAMS, RECORDS, collect_kernels
+from go_rl.cost.kernel_programs import load_programs
 from go_rl.cost.kernel_settings import FLAG_SETTINGS, LAYOUT_SETTINGS
 from go_rl.cost.measuring_worker import folder_pace
 from go_rl.kernels.kernel_file import load_kernels
@@ -74,6 +75,24 @@ def test_what_is_there_is_not_measured_again(folder):
 def test_a_second_round_measures_a_share_again(folder):
     assert collect(folder, replace(QUICK, round=1, share=0.5)) == 2
     assert sum(r.round == 1 for r in measured(folder)) == 2
+
+
+def test_a_later_run_traces_nothing(folder, monkeypatch):
+    """Its model cannot even be built."""
+    model = ZooModel("dense", "test", lambda: pytest.fail("traced again"))
+    assert collect(folder, replace(QUICK, round=2, share=0.5), model) == 2
+
+
+def test_programs_of_another_jax_are_traced_again_and_damage_is_named(folder, monkeypatch):
+    path = folder / PROGRAMS / "dense.zip"
+    assert len(load_programs(path, QUICK, 1e-5)) == 3
+    assert load_programs(path, replace(QUICK, platform="cuda"), 1e-5) == {}
+    monkeypatch.setattr(jax, "__version__", "0.0.1")
+    assert load_programs(path, QUICK, 1e-5) == {}
+    broken = folder / "broken.zip"
+    broken.write_bytes(path.read_bytes()[:40])
+    with pytest.raises(ReadError, match=r"broken\.zip: must hold the programs .*delete it"):
+        load_programs(broken, QUICK, 1e-5)
 
 
 def test_flags_and_layouts_of_kernels_that_were_timed(folder):
