@@ -17,6 +17,7 @@ average, median 3.3; analytical 6.1, median 6.2; the rank loss is worth 10 point
 
 from __future__ import annotations
 
+import hashlib
 import io
 import time
 from collections.abc import Mapping, Sequence
@@ -123,6 +124,8 @@ SplitName = Literal["at random", "by model"]
 class Row:
     """One number of the page."""
 
+    run: str
+    """Of the data, the split and the training: `run_name`."""
     task: str
     split: str
     method: str
@@ -137,7 +140,12 @@ Found = dict[tuple[Task, SplitName], dict[str, Judgement]]
 def main(options: Options) -> None:
     """Compare on both splits what is missing; write the page and its table."""
     known, path = load(options), options.results / f"{NAME}.csv"
-    found, sizes = judgements(read_rows(Row, path)), {}
+    run, rows = run_name(known, options), read_rows(Row, path)
+    if any(row.run != run for row in rows):
+        raise TrainingError(
+            f"{path}: has rows of other data, another seed or other training; move the file away"
+        )
+    found, sizes = judgements(rows), {}
     for name, split in splits(known, options.seed).items():
         for task, (train, test) in split.items():
             sizes[task, name] = (len(train), len(test))
@@ -147,10 +155,17 @@ def main(options: Options) -> None:
                 continue
             for task, judged in compare(method, known, split, options).items():
                 found[task, name][method] = judged
-            write_text(path, csv_text(Row, table(found)))
+            write_text(path, csv_text(Row, table(found, run)))
     shown: dict[Task, tuple[str, ...]] = {task: each.held_out for task, each in known.items()}
     text = page({key: found[key] for key in sizes}, sizes, shown)
     write_text(options.results / f"{NAME}.md", text)
+
+
+def run_name(known: Mapping[Task, Ranked], options: Options) -> str:
+    """Return what tells runs apart whose numbers do not compare."""
+    times = [each.groups.seconds.tobytes() for each in known.values()]
+    told = f"{sorted(known)} {options.steps} {options.members} {options.seed}".encode()
+    return hashlib.sha256(b"".join([told, *times])).hexdigest()[:12]
 
 
 def load(options: Options) -> dict[Task, Ranked]:
@@ -351,10 +366,10 @@ def _row(out: io.StringIO, label: str, values: list[float], digits: int = 1) -> 
     out.write(f"| {label} | " + " | ".join(cells) + " |\n")
 
 
-def table(found: Found) -> list[Row]:
+def table(found: Found, run: str) -> list[Row]:
     """Return all numbers, row by row."""
     return [
-        Row(task, name, method, measure, kernels, value)
+        Row(run, task, name, method, measure, kernels, value)
         for (task, name), judged in found.items()
         for method, each in judged.items()
         for measure, kernels, value in (

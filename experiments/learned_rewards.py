@@ -49,7 +49,7 @@ from go_rl.core import (
 )
 from go_rl.core.plan import write_text
 from go_rl.cost import Analytical, CostModel, named_cost
-from go_rl.cost.collect_config import ONE_VISIT, CollectConfig
+from go_rl.cost.collect_config import LONG_VISITS, CollectConfig
 from go_rl.cost.kernel_collect import RECORDS
 from go_rl.readers.jax_stages import JaxProgram
 from go_rl.records import AS_IT_COMES, RecordStore
@@ -101,7 +101,7 @@ class Options:
     @property
     def measuring(self) -> CollectConfig:
         """How a kernel is measured."""
-        return CollectConfig(core=self.core, timing=ONE_VISIT)
+        return CollectConfig(core=self.core, timing=LONG_VISITS)
 
     def limit(self, task: TaskName) -> float:
         """Return the minutes of a search."""

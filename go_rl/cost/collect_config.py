@@ -65,8 +65,8 @@ class TimingConfig:
             )
 
 
-ONE_VISIT = TimingConfig(seconds=0.05, least_calls=8, most_calls=1000, visits=4)
-"""For what is measured by itself, kernel by kernel."""
+LONG_VISITS = TimingConfig(seconds=0.05, least_calls=8, most_calls=1000, visits=4)
+"""For kernels measured by themselves, in one visit each; their sums are judged in several."""
 
 
 @dataclass(frozen=True)

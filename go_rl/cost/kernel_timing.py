@@ -53,17 +53,6 @@ class Samples:
     average."""
 
 
-def time_calls(call: Callable[[], object], config: TimingConfig, pace: Pace) -> Timing:
-    """Time a call in one visit.
-
-    Args:
-        call: returns when its work is done.
-        config: when it is timed well enough.
-        pace: of this core.
-    """
-    return timing_of(visit(clocked(call), config, pace))
-
-
 def clocked(call: Callable[[], object]) -> Callable[[], float]:
     """Return the call as one that says how many seconds it took."""
 

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 from go_rl.core.warm_worker import WarmWorker, WorkerDied, WorkerFailed, WorkerTimeout
 from go_rl.cost.collect_config import CollectConfig
 from go_rl.cost.holding import Hold, Release, Visit
-from go_rl.cost.kernel_tasks import sentence_of
 from go_rl.cost.kernel_timing import Samples, joined, timing_of
+from go_rl.cost.measuring_worker import reason_of
 
 Outcome = dict[str, Any] | str
 """What `go_rl.cost.holding.Holder.answer` returns for a task; or why there is no time."""
@@ -125,9 +125,7 @@ class _Together:
         try:
             return self._worker.call(request, self._config.timeout)
         except WorkerFailed as error:
-            self._failed[i] = sentence_of(error)
-        except WorkerTimeout:
-            raise _Lost(i, f"took more than {self._config.timeout:g} s", self._failed) from None
-        except WorkerDied as error:
-            raise _Lost(i, sentence_of(error), self._failed) from None
+            self._failed[i] = reason_of(error, self._config.timeout)
+        except (WorkerDied, WorkerTimeout) as error:
+            raise _Lost(i, reason_of(error, self._config.timeout), self._failed) from None
         return None

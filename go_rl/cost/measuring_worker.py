@@ -12,7 +12,13 @@ import jax.numpy as jnp
 
 from go_rl.core import RecordError
 from go_rl.core.plan import write_text
-from go_rl.core.warm_worker import WarmWorker, WorkerDied, WorkerFailed, WorkerTimeout
+from go_rl.core.warm_worker import (
+    WarmWorker,
+    WorkerDied,
+    WorkerError,
+    WorkerFailed,
+    WorkerTimeout,
+)
 from go_rl.cost.collect_config import CollectConfig
 from go_rl.cost.kernel_tasks import kernel_task, sentence_of
 from go_rl.cost.kernel_worker import MEMORY
@@ -71,10 +77,15 @@ def outcome_of(worker: WarmWorker, task: Any, timeout: float) -> dict[str, Any] 
     """Return what the worker says, or why it says nothing."""
     try:
         return worker.call(task, timeout)
-    except WorkerTimeout:
+    except (WorkerDied, WorkerFailed, WorkerTimeout) as error:
+        return reason_of(error, timeout)
+
+
+def reason_of(error: WorkerError, timeout: float) -> str:
+    """Return why a worker says nothing, as records tell it."""
+    if isinstance(error, WorkerTimeout):
         return f"took more than {timeout:g} s"
-    except (WorkerDied, WorkerFailed) as error:
-        return sentence_of(error)
+    return sentence_of(error)
 
 
 def worker_environment(config: CollectConfig) -> dict[str, str]:

@@ -12,11 +12,12 @@ from go_rl.cost.collect_config import TimingConfig
 from go_rl.cost.kernel_timing import (
     Samples,
     Timing,
+    clocked,
     interval_ranks,
     joined,
     lower_quartile,
-    time_calls,
     timing_of,
+    visit,
 )
 from go_rl.cost.pace import Pace, full_pace
 
@@ -40,6 +41,10 @@ class Clock:
 
     def work(self):
         self.now += WORK * self.slowed[0]
+
+
+def time_calls(call, config, pace) -> Timing:
+    return timing_of(visit(clocked(call), config, pace))
 
 
 def test_the_warm_up_does_not_count(monkeypatch):

@@ -76,9 +76,9 @@ def test_the_tables():
         "| a | 1.0 | 2.0 |\n| b | 4.0 | 2.0 |\n| *mean* | 2.5 | 2.0 |\n| *median* | 2.5 | 2.0 |\n"
         "| all kernels | 3.0 | 1.2 |\n| Kendall's tau | – | 0.62 |\n| seconds | 0.5 | 2.0 |\n"
     )
-    rows = table(found)
+    rows = table(found, "run")
     assert rows[:2] == [
-        Row("tiles", "at random", "random", "APE", "a", 1.0),
-        Row("tiles", "at random", "random", "APE", "b", 4.0),
+        Row("run", "tiles", "at random", "random", "APE", "a", 1.0),
+        Row("run", "tiles", "at random", "random", "APE", "b", 4.0),
     ]
-    assert table(judgements(rows)) == rows
+    assert table(judgements(rows), "run") == rows
