@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 from collections.abc import Iterable
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, Protocol, TypeVar, get_type_hints
 
-from go_rl.core import ReadError
+import numpy as np
+
+from go_rl.core import ReadError, TrainingError
+
+
+class OfRun(Protocol):
+    """A row that says which run it is of."""
+
+    @property
+    def run(self) -> str:
+        """See `run_name`."""
+        ...
+
 
 R = TypeVar("R")
+Run = TypeVar("Run", bound=OfRun)
 TRUTH = {"True": True, "False": False}
 
 
@@ -43,6 +57,28 @@ def read_rows(kind: type[R], path: Path) -> list[R]:
                 "it away, and its rows are made again"
             )
         return [kind(**_values(path, names, line, types)) for line in lines]
+
+
+def run_name(told: str, *data: np.ndarray) -> str:
+    """Return what tells runs apart whose numbers do not compare: by a text and by their data."""
+    return hashlib.sha256(
+        b"".join([told.encode(), *(each.tobytes() for each in data)])
+    ).hexdigest()[:12]
+
+
+def rows_of_run(kind: type[Run], path: Path, run: str) -> list[Run]:
+    """Return the rows of a file, all of which must be of one run; none where there is no file.
+
+    Raises:
+        ReadError: see `read_rows`.
+        TrainingError: rows are of another run.
+    """
+    rows = read_rows(kind, path)
+    if any(row.run != run for row in rows):
+        raise TrainingError(
+            f"{path}: has rows of other data, another seed or other training; move the file away"
+        )
+    return rows
 
 
 def _values(path: Path, names: list[str], line: list[str], types: dict[str, Any]) -> dict[str, Any]:

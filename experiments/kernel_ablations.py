@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 import tyro
-from csv_rows import csv_text, read_rows
+from csv_rows import csv_text, rows_of_run, run_name
 
 from go_rl.core.plan import write_text
 from go_rl.cost.kernel_data import KernelData, load_kernel_data
@@ -65,6 +65,8 @@ class Variant:
 class Row:
     """What a variant reached."""
 
+    run: str
+    """Of the data, the split and the training: `csv_rows.run_name`."""
     part: str
     variant: str
     kernels: int
@@ -115,18 +117,19 @@ def main(options: Options) -> None:
     order = np.random.default_rng(options.seed).permutation(known)
     train, test = order[len(order) // 5 :], order[: len(order) // 5]
     path = RESULTS / f"{NAME}.csv"
-    done = {(row.part, row.variant): row for row in read_rows(Row, path)}
+    run = run_name(f"{options.steps} {options.seed}", plain_seconds(data))
+    done = {(row.part, row.variant): row for row in rows_of_run(Row, path, run)}
     for variant in variants(options):
         if (variant.part, variant.name) in done:
             continue
-        row = judge(data, variant, train, test)
+        row = judge(data, variant, train, test, run)
         print(row, flush=True)
         done[variant.part, variant.name] = row
         write_text(path, csv_text(Row, done.values()))
     write_text(RESULTS / f"{NAME}.md", page(done, data.name, len(test), options.steps))
 
 
-def judge(data: KernelData, variant: Variant, train: np.ndarray, test: np.ndarray) -> Row:
+def judge(data: KernelData, variant: Variant, train: np.ndarray, test: np.ndarray, run: str) -> Row:
     """Train one network and judge it."""
     part = train[: max(1, round(variant.share * len(train)))]
     weights = fit_kernel_weights(data, part, variant.config, 1)
@@ -136,7 +139,7 @@ def judge(data: KernelData, variant: Variant, train: np.ndarray, test: np.ndarra
     predict_kernels(weights, asked)
     spent = 1e3 * (time.perf_counter() - began)
     mean, median = float(error.mean()), float(np.median(error))
-    return Row(variant.part, variant.name, len(part), mean, median, spent)
+    return Row(run, variant.part, variant.name, len(part), mean, median, spent)
 
 
 def page(rows: Mapping[tuple[str, str], Row], data: str, judged: int, steps: int) -> str:

@@ -17,7 +17,6 @@ average, median 3.3; analytical 6.1, median 6.2; the rank loss is worth 10 point
 
 from __future__ import annotations
 
-import hashlib
 import io
 import time
 from collections.abc import Mapping, Sequence
@@ -28,7 +27,7 @@ from typing import Literal, cast
 
 import numpy as np
 import tyro
-from csv_rows import csv_text, read_rows
+from csv_rows import csv_text, rows_of_run, run_name
 from kernel_cost_model import HELD_OUT
 
 from go_rl.core import ReadError, TrainingError
@@ -125,7 +124,7 @@ class Row:
     """One number of the page."""
 
     run: str
-    """Of the data, the split and the training: `run_name`."""
+    """Of the data, the split and the training: `run_of`."""
     task: str
     split: str
     method: str
@@ -140,12 +139,8 @@ Found = dict[tuple[Task, SplitName], dict[str, Judgement]]
 def main(options: Options) -> None:
     """Compare on both splits what is missing; write the page and its table."""
     known, path = load(options), options.results / f"{NAME}.csv"
-    run, rows = run_name(known, options), read_rows(Row, path)
-    if any(row.run != run for row in rows):
-        raise TrainingError(
-            f"{path}: has rows of other data, another seed or other training; move the file away"
-        )
-    found, sizes = judgements(rows), {}
+    run = run_of(known, options)
+    found, sizes = judgements(rows_of_run(Row, path, run)), {}
     for name, split in splits(known, options.seed).items():
         for task, (train, test) in split.items():
             sizes[task, name] = (len(train), len(test))
@@ -161,11 +156,10 @@ def main(options: Options) -> None:
     write_text(options.results / f"{NAME}.md", text)
 
 
-def run_name(known: Mapping[Task, Ranked], options: Options) -> str:
-    """Return what tells runs apart whose numbers do not compare."""
-    times = [each.groups.seconds.tobytes() for each in known.values()]
-    told = f"{sorted(known)} {options.steps} {options.members} {options.seed}".encode()
-    return hashlib.sha256(b"".join([told, *times])).hexdigest()[:12]
+def run_of(known: Mapping[Task, Ranked], options: Options) -> str:
+    """Return the name of a run."""
+    told = f"{sorted(known)} {options.steps} {options.members} {options.seed}"
+    return run_name(told, *(each.groups.seconds for each in known.values()))
 
 
 def load(options: Options) -> dict[Task, Ranked]:

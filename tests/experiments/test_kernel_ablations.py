@@ -6,19 +6,20 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from go_rl.core import ReadError
+from go_rl.core import ReadError, TrainingError
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
 
-from csv_rows import csv_text, read_rows
+from csv_rows import csv_text, read_rows, rows_of_run, run_name
 from kernel_ablations import SHARES, Options, Row, page, variants
 
 ROWS = (
-    Row("as shipped", "GraphSAGE, column reduction", 800, 10.25, 7.5, 40.0),
-    Row("draws", "1: width 32", 800, 12.0, 8.0, 30.0),
-    Row("draws", "2: width 64", 800, 16.0, 9.0, 50.0),
+    Row("run", "as shipped", "GraphSAGE, column reduction", 800, 10.25, 7.5, 40.0),
+    Row("run", "draws", "1: width 32", 800, 12.0, 8.0, 30.0),
+    Row("run", "draws", "2: width 64", 800, 16.0, 9.0, 50.0),
 )
 
 
@@ -51,18 +52,34 @@ def test_rows_come_back_from_their_file(tmp_path):
     path = tmp_path / "rows.csv"
     assert read_rows(Row, path) == []
     path.write_text(csv_text(Row, ROWS))
-    assert path.read_text().splitlines()[0] == "part,variant,kernels,mean,median,milliseconds"
+    assert path.read_text().splitlines()[0] == "run,part,variant,kernels,mean,median,milliseconds"
     assert read_rows(Row, path) == list(ROWS)
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("part,variant\n", "must have the columns part, variant, kernels"),
-     ("{head}\na,b,1,2,3\n", "row 'a,b,1,2,3' is damaged"),
-     ("{head}\na,b,1.5,2,3,4\n", "row 'a,b,1.5,2,3,4' is damaged")],
+    [("part,variant\n", "must have the columns run, part, variant, kernels"),
+     ("{head}\nr,a,b,1,2,3\n", "row 'r,a,b,1,2,3' is damaged"),
+     ("{head}\nr,a,b,1.5,2,3,4\n", "row 'r,a,b,1.5,2,3,4' is damaged")],
 )  # fmt: skip
 def test_files_of_other_tables_are_named(tmp_path, text, said):
     path = tmp_path / "rows.csv"
     path.write_text(text.replace("{head}\n", csv_text(Row, ())))
     with pytest.raises(ReadError, match=said):
         read_rows(Row, path)
+
+
+def test_a_run_does_not_go_on_with_rows_of_another(tmp_path):
+    path = tmp_path / "rows.csv"
+    assert rows_of_run(Row, path, "run") == []
+    path.write_text(csv_text(Row, ROWS))
+    assert rows_of_run(Row, path, "run") == list(ROWS)
+    with pytest.raises(TrainingError, match="rows of other data, another seed or other training"):
+        rows_of_run(Row, path, "other")
+
+
+def test_runs_are_told_apart_by_text_and_data():
+    seconds = np.arange(3.0)
+    names = {run_name("a", seconds), run_name("b", seconds), run_name("a", seconds + 1)}
+    assert len(names) == 3
+    assert run_name("a", seconds.copy()) in names
