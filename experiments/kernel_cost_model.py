@@ -6,7 +6,8 @@ families of the published table are held out whole). *data sheet* is the rooflin
 peak rates and the time of an empty call; *calibrated* the same with all its efficiencies and the
 call fitted to the training split; *xla* the calibrated roofline on the FLOP and bytes of XLA's own
 analysis of the compiled kernel; *boosted* trees on summed features; *learned* the ensemble of
-`go_rl.cost.learned`.
+`go_rl.cost.learned`. Of kernels that were also measured under layouts of their operands, what the
+choice of one loses: a random one, row by row as they come, or by those who learned.
 
 Published ("A Learnt Performance Model for TPUs", fusion, random split): learned 4.5 % on average,
 analytical 31.1 %.
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 import io
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -30,12 +31,20 @@ from go_rl.cost.cost_model import Kernels
 from go_rl.cost.kernel_data import KernelData, by_model_split, gather_kernels, load_kernel_data
 from go_rl.cost.kernel_work import kernel_work
 from go_rl.cost.learned.boosted import summed_features, train_boosted
-from go_rl.cost.learned.kernel_features import kernel_features
-from go_rl.cost.learned.kernel_fit import fit_kernel_weights, plain_seconds
-from go_rl.cost.learned.kernel_metrics import by_model, mape
+from go_rl.cost.learned.kernel_features import kernel_features, layout_features
+from go_rl.cost.learned.kernel_fit import absolute_rows, fit_kernel_weights, plain_seconds
+from go_rl.cost.learned.kernel_metrics import (
+    ape,
+    by_model,
+    groups_of,
+    kendall,
+    mape,
+    random_ape,
+)
 from go_rl.cost.learned.kernel_training import KernelTrainConfig
-from go_rl.cost.learned.learned import predict_kernels
+from go_rl.cost.learned.learned import predict_layouts
 from go_rl.cost.learned.opcodes import vocabulary_of
+from go_rl.records import AS_IT_COMES
 from go_rl.zoo import zoo_entry
 
 RESULTS = Path(__file__).parent / "results"
@@ -65,8 +74,9 @@ class Options:
     """Of the random split."""
 
 
-Predict = Callable[[np.ndarray], np.ndarray]
-"""From kernels (numbers) to seconds."""
+Predict = Callable[[np.ndarray, Sequence[str]], np.ndarray]
+"""From kernels (numbers) and their settings ("" as they come; only layouts count) to seconds."""
+LAYOUT_RIVALS = ("random", "row by row", "boosted", "learned")
 
 
 def main(options: Options) -> None:
@@ -117,9 +127,11 @@ def _compare(
     families = [zoo_entry(data.models[k]).family for k in test]
     out.write(f"\n## {title}: {len(train)} kernels learned from, {len(test)} judged\n\n")
     rows: dict[str, dict[str, float]] = {}
+    fitted: dict[str, Predict] = {}
     for name, fit in METHODS.items():
         began = time.perf_counter()
-        predicted = fit(data, train, options)(test)
+        fitted[name] = fit(data, train, options)
+        predicted = fitted[name](test, [AS_IT_COMES] * len(test))
         spent = time.perf_counter() - began
         errors = by_model(families, lambda r, p=predicted: mape(p[r], seconds[test][r]))
         total = {"all kernels": mape(predicted, seconds[test]), "seconds": spent}
@@ -134,6 +146,51 @@ def _compare(
         out.write(f"| *{label}* | " + " | ".join(cells) + " |\n")
     for label in ("all kernels", "seconds"):
         out.write(f"| {label} | " + " | ".join(f"{r[label]:.1f}" for r in rows.values()) + " |\n")
+    out.write(layouts_table(data, test, fitted))
+
+
+def layouts_table(data: KernelData, test: np.ndarray, fitted: Mapping[str, Predict]) -> str:
+    """Return what the choice of layouts loses by each of `LAYOUT_RIVALS`, as a table; nothing
+    where none of the kernels ``test`` was measured under any."""
+    rows = layout_rows(data, test)
+    if not len(rows):
+        return ""
+    kernel, seconds = data.kernel[rows], data.seconds[rows]
+    settings = [data.settings[i] for i in data.setting[rows]]
+    lost: dict[str, float] = {}
+    tau: dict[str, float] = {}
+    for name in LAYOUT_RIVALS:
+        if name == "random":
+            lost[name], tau[name] = random_ape(seconds, kernel), np.nan
+            continue
+        told = (
+            np.array([layout_features(setting) for setting in settings]).sum(axis=1)
+            if name == "row by row"
+            else fitted[name](kernel, settings)
+        )
+        lost[name], tau[name] = ape(told, seconds, kernel), kendall(told, seconds, kernel)
+    lines = [
+        f"\nLayouts of {len(groups_of(kernel))} of the kernels judged:\n",
+        "| | " + " | ".join(LAYOUT_RIVALS) + " |",
+        "| --- |" + " ---: |" * len(LAYOUT_RIVALS),
+        "| APE | " + " | ".join(f"{lost[name]:.1f}" for name in LAYOUT_RIVALS) + " |",
+        "| Kendall's tau | " + " | ".join(_two_digits(tau[name]) for name in LAYOUT_RIVALS) + " |",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _two_digits(value: float) -> str:
+    return "–" if np.isnan(value) else f"{value:.2f}"
+
+
+def layout_rows(data: KernelData, which: np.ndarray) -> np.ndarray:
+    """Return the measurements of some kernels under layouts of their operands; those of which
+    there are at least two."""
+    laid_out = np.array([s != AS_IT_COMES for s in data.settings])
+    rows = absolute_rows(data, which)
+    rows = rows[laid_out[data.setting[rows]]]
+    counts = np.bincount(data.kernel[rows], minlength=data.kernels.num_kernels)
+    return rows[counts[data.kernel[rows]] > 1]
 
 
 def _sheet(data: KernelData, train: np.ndarray, options: Options) -> Predict:
@@ -143,7 +200,7 @@ def _sheet(data: KernelData, train: np.ndarray, options: Options) -> Predict:
 
 def _roofline(work: Kernels, chip: Chip, efficiency: Efficiency) -> Predict:
     priced = Analytical({chip.kind: efficiency}).seconds(work, chip)
-    return lambda which: priced[which]
+    return lambda which, settings: priced[which]
 
 
 def _calibrated(data: KernelData, train: np.ndarray, options: Options) -> Predict:
@@ -182,15 +239,21 @@ def _fitted(work: Kernels, seconds: np.ndarray, train: np.ndarray) -> Predict:
 def _boosted(data: KernelData, train: np.ndarray, options: Options) -> Predict:
     del options
     vocabulary = vocabulary_of(data.kernels.take(train).graph.op_type)
-    table = summed_features(kernel_features(data.kernels, vocabulary), len(vocabulary))
-    trees = train_boosted(table[train], plain_seconds(data)[train])
-    return lambda which: trees.seconds(table[which])
+    every = kernel_features(data.kernels, vocabulary)
+
+    def table(which: np.ndarray, settings: Sequence[str]) -> np.ndarray:
+        return summed_features(every.take(which).with_layouts(settings), len(vocabulary))
+
+    rows = absolute_rows(data, train)
+    known = table(data.kernel[rows], [data.settings[i] for i in data.setting[rows]])
+    trees = train_boosted(known, data.seconds[rows])
+    return lambda which, settings: trees.seconds(table(which, settings))
 
 
 def _learned(data: KernelData, train: np.ndarray, options: Options) -> Predict:
     config = KernelTrainConfig(steps=options.steps)
     weights = fit_kernel_weights(data, train, config, options.members)
-    return lambda which: predict_kernels(weights, data.kernels.take(which)).seconds
+    return lambda which, settings: predict_layouts(weights, data.kernels, which, settings).seconds
 
 
 METHODS: dict[str, Callable[[KernelData, np.ndarray, Options], Predict]] = {

@@ -35,7 +35,7 @@ from go_rl.core.plan import write_text
 from go_rl.cost.kernel_data import KernelData, by_model_split, load_kernel_data
 from go_rl.cost.learned.boosted import summed_features, train_boosted
 from go_rl.cost.learned.kernel_features import kernel_features
-from go_rl.cost.learned.kernel_metrics import ape, by_model, groups_of, kendall
+from go_rl.cost.learned.kernel_metrics import ape, by_model, kendall, random_ape
 from go_rl.cost.learned.opcodes import vocabulary_of
 from go_rl.cost.learned.rank_data import RankGroups, Task, flag_groups, tile_groups
 from go_rl.cost.learned.rank_fit import fit_rank_groups
@@ -258,13 +258,6 @@ def judge(ranked: Ranked, test: np.ndarray, scores: Scores, spent: float) -> Jud
     tau = float("nan") if scores is None else kendall(scores, seconds, group)
     labels = [ranked.labels[g] for g in group.tolist()]
     return Judgement(by_model(labels, lost), lost(np.arange(len(rows))), tau, spent)
-
-
-def random_ape(seconds: np.ndarray, group: np.ndarray) -> float:
-    """Return the APE that random choices have on average, in percent."""
-    parts = [seconds[rows] for rows in groups_of(group)]
-    best = sum(part.min() for part in parts)
-    return 100.0 * (sum(part.mean() for part in parts) - best) / best
 
 
 def _random(ranked: Ranked, train: np.ndarray, test: np.ndarray) -> Scores:

@@ -54,8 +54,8 @@ class Holder:
         Returns:
             For `Hold`: what is known of the program. For `Visit`: `Samples`. For any other, which
             is a task with its ``timing``, compiled, timed in one visit and not kept: ``seconds``,
-            ``spread``, ``calls``, ``slowed`` (`go_rl.cost.kernel_timing.Timing`), and what is
-            known.
+            ``spread``, ``calls``, ``slowed``, ``away`` (`go_rl.cost.kernel_timing.Timing`), and
+            what is known.
         """
         match request:
             case Hold(task):

@@ -278,6 +278,7 @@ def record_of(
             **details,
             "compile_seconds": round(outcome["compile_seconds"], 4),
             "slowed": round(outcome["slowed"], 3),
+            "away": round(outcome["away"], 3),
             "xla": outcome.get("xla", {}),
         },
     )

@@ -1,14 +1,16 @@
 """How long a call takes on a core at its full pace.
 
-A piece of fixed work before and after each call tells how fast the core ran (`go_rl.cost.pace`).
-Only the calls of the quickest moments count, the fifth of them beside which the work took least;
-their times are divided by what it took, and the lower quartile of these is the answer. What has to
-be known well is timed in several visits, some seconds apart, for disturbances last longer than a
-visit.
+Of a call's time on the wall only what this process had the core for counts; other processes, and
+other machines on the same hardware, take it away for milliseconds at a time. A piece of fixed work
+before and after each call tells how fast the core ran (`go_rl.cost.pace`). Only the calls of the
+quickest moments count, the fifth that were disturbed least by both; their times are divided by what
+the work took, and the lower quartile of these is the answer. What has to be known well is timed in
+several visits, some seconds apart, for disturbances last longer than a visit.
 """
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,6 +28,9 @@ QUARTILE = 0.25
 WARM_CALLS, WARM_SECONDS = 3, 0.01
 """Behind others a kernel takes up to twice as long: caches and the memory of results are not yet
 as they are when it runs again and again."""
+LEAST_AWAY = 2e-5
+"""Shorter gaps between the time on the wall and that of the process are none: reading the latter
+takes a microsecond or two."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,8 @@ class Timing:
     """Timed calls, those that do not count among them."""
     slowed: float
     """Median of how many times as long as at full pace the fixed work took beside them."""
+    away: float
+    """Share of the time on the wall in which others had the core."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,10 +54,12 @@ class Samples:
     """Timed calls."""
 
     seconds: Float64[np.ndarray, "n"]
-    """[n] as the clock has them."""
+    """[n] in which this process had the core."""
     slowed: Float64[np.ndarray, "n"]
     """[n] how many times as long as at full pace the fixed work took, before and after the call on
     average."""
+    away: Float64[np.ndarray, "n"]
+    """[n] seconds in which others had it, in the midst of the call."""
 
 
 def clocked(call: Callable[[], object]) -> Callable[[], float]:
@@ -64,7 +73,35 @@ def clocked(call: Callable[[], object]) -> Callable[[], float]:
     return sample
 
 
-def visit(sample: Callable[[], float], config: TimingConfig, pace: Pace) -> Samples:
+def has_a_core() -> bool:
+    """Return whether this process must run on a single core: what it computes there takes as much
+    of its own time as of that on the wall, unless the core is taken away."""
+    return hasattr(os, "sched_getaffinity") and len(os.sched_getaffinity(0)) == 1
+
+
+def split_seconds(sample: Callable[[], float], own: bool) -> tuple[float, float]:
+    """Return how many seconds a call took, and how many it would not have taken had nobody else had
+    the core.
+
+    Args:
+        sample: says how many seconds it took, by the clock on the wall.
+        own: whether waiting is none of its work, see `has_a_core`; else nothing is taken off.
+    """
+    if not own:
+        return sample(), 0.0
+    busy, began = time.process_time(), time.perf_counter()
+    seconds = sample()
+    wall = time.perf_counter() - began
+    away = wall - (time.process_time() - busy)
+    if away < LEAST_AWAY:
+        return seconds, 0.0
+    lost = seconds * min(away / wall, 1.0)
+    return seconds - lost, lost
+
+
+def visit(
+    sample: Callable[[], float], config: TimingConfig, pace: Pace, own: bool = False
+) -> Samples:
     """Call until there are ``most_calls``, or ``least_calls`` that took ``seconds`` in all; some
     times before, which does not count: `WARM_CALLS`, or less once `WARM_SECONDS` are over.
 
@@ -72,22 +109,26 @@ def visit(sample: Callable[[], float], config: TimingConfig, pace: Pace) -> Samp
         sample: says how many seconds it took.
         config: when to end.
         pace: of this core.
+        own: see `split_seconds`.
     """
     warm = 0.0
     for _ in range(WARM_CALLS):
         if warm < WARM_SECONDS:
-            warm += sample()
+            warm += split_seconds(sample, own)[0]
     seconds: list[float] = []
+    away: list[float] = []
     paces = [pace()]
     spent = 0.0
     while len(seconds) < config.least_calls or (
         spent < config.seconds and len(seconds) < config.most_calls
     ):
-        seconds.append(sample())
+        mine, others = split_seconds(sample, own)
+        seconds.append(mine)
+        away.append(others)
         paces.append(pace())
-        spent += seconds[-1]
+        spent += mine
     slowed = np.array(paces)
-    return Samples(np.array(seconds), (slowed[:-1] + slowed[1:]) / 2)
+    return Samples(np.array(seconds), (slowed[:-1] + slowed[1:]) / 2, np.array(away))
 
 
 def joined(visits: Sequence[Samples]) -> Samples:
@@ -95,14 +136,23 @@ def joined(visits: Sequence[Samples]) -> Samples:
     return Samples(
         np.concatenate([each.seconds for each in visits]),
         np.concatenate([each.slowed for each in visits]),
+        np.concatenate([each.away for each in visits]),
     )
 
 
 def timing_of(samples: Samples) -> Timing:
     """Return what timed calls, at least one, tell of the call."""
-    quick = samples.slowed <= np.quantile(samples.slowed, QUICK)
-    seconds, spread = lower_quartile(samples.seconds[quick] / samples.slowed[quick])
-    return Timing(seconds, spread, len(samples.seconds), float(np.median(samples.slowed)))
+    own, away = samples.seconds, samples.away
+    disturbed = samples.slowed * (1.0 + away / np.maximum(own, LEAST_AWAY))
+    quick = disturbed <= np.quantile(disturbed, QUICK)
+    seconds, spread = lower_quartile(own[quick] / samples.slowed[quick])
+    return Timing(
+        seconds=seconds,
+        spread=spread,
+        calls=len(own),
+        slowed=float(np.median(samples.slowed)),
+        away=float(away.sum() / (own.sum() + away.sum())),
+    )
 
 
 def lower_quartile(times: Float64[np.ndarray, "n"]) -> tuple[float, float]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from go_rl.cost.collect_config import TimingConfig
 from go_rl.cost.holding import Holder, Timed
-from go_rl.cost.kernel_timing import clocked, visit
+from go_rl.cost.kernel_timing import clocked, has_a_core, visit
 from go_rl.cost.pace import Pace
 
 Operand = tuple[tuple[int, ...], str]
@@ -83,7 +83,8 @@ def compile_kernel(task: KernelTask) -> tuple[Timed, dict[str, Any]]:
     said: Mapping[str, float] = compiled.cost_analysis() or {}
     known = {name: float(said[name]) for name in XLA_COSTS if name in said}
     about = {"compile_seconds": spent, "xla": known}
-    return lambda timing: visit(sample, timing, pace), about
+    own = has_a_core() and jax.default_backend() == "cpu"
+    return lambda timing: visit(sample, timing, pace, own), about
 
 
 answer = Holder(compile_kernel).answer

@@ -16,6 +16,7 @@ from go_rl.cost.kernel_timing import (
     interval_ranks,
     joined,
     lower_quartile,
+    split_seconds,
     timing_of,
     visit,
 )
@@ -82,9 +83,37 @@ def test_a_slowed_core_does_not_change_the_time(monkeypatch):
 def test_only_calls_of_the_quickest_moments_count():
     """Of five, one was made at full pace and took 3 ms."""
     seconds, slowed = np.array([2e-3, 4e-3, 3e-3, 1e-3, 1e-3]), np.array([2.0, 1.9, 1.0, 1.5, 1.5])
-    assert timing_of(Samples(seconds, slowed)) == Timing(3e-3, 0.0, 5, 1.5)
-    double = joined([Samples(seconds, slowed), Samples(seconds, slowed)])
-    assert timing_of(double).calls == 10
+    samples = Samples(seconds, slowed, np.zeros(5))
+    assert timing_of(samples) == Timing(3e-3, 0.0, 5, 1.5, 0.0)
+    assert timing_of(joined([samples, samples])).calls == 10
+
+
+def test_of_calls_at_one_pace_those_count_in_which_nobody_else_had_the_core():
+    seconds, away = np.array([1e-3, 2e-3, 1e-3, 1e-3, 1e-3]), np.array([3e-3, 0, 2e-3, 2e-3, 1e-3])
+    timing = timing_of(Samples(seconds, np.full(5, 2.0), away))
+    assert timing.seconds == pytest.approx(1e-3)
+    assert timing.away == pytest.approx(8 / 14)
+
+
+def test_what_others_take_of_a_call_is_taken_off(monkeypatch):
+    """10 ms on the wall, of which the process had 4; a gap of 15 microseconds is none."""
+    clock = Clock(monkeypatch, [10e-3, 10e-3, 1e-3])
+    busy = iter([1.0, 1.004, 2.0, 2.000985])
+    monkeypatch.setattr(kernel_timing.time, "process_time", lambda: next(busy))
+    call = clocked(clock.call)
+    assert split_seconds(call, own=False) == (pytest.approx(10e-3), 0.0)
+    assert split_seconds(call, own=True) == (pytest.approx(4e-3), pytest.approx(6e-3))
+    assert split_seconds(call, own=True) == (pytest.approx(1e-3), 0.0)
+
+
+def test_a_visit_lasts_until_the_process_has_had_its_time(monkeypatch):
+    """Calls of 1 ms that last 4 ms on the wall."""
+    clock = Clock(monkeypatch, [4e-3])
+    monkeypatch.setattr(kernel_timing.time, "process_time", lambda: clock.now / 4)
+    samples = visit(clocked(clock.call), TimingConfig(seconds=8.5e-3), clock.pace, own=True)
+    assert len(samples.seconds) == 9
+    assert samples.seconds.sum() == pytest.approx(9e-3)
+    assert samples.away.sum() == pytest.approx(27e-3)
 
 
 def test_the_work_is_done_once_before_it_is_timed():

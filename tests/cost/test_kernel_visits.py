@@ -50,7 +50,9 @@ class Machine(WarmWorker):
                 self._fail(name)
                 self.visits.append(name)
                 assert timing == self.config.timing
-                return Samples(np.array([1e-3 * self.visits.count(name)]), np.array([1.0]))
+                return Samples(
+                    np.array([1e-3 * self.visits.count(name)]), np.array([1.0]), np.zeros(1)
+                )
             case Release():
                 self.held.clear()
         return None

@@ -35,6 +35,13 @@ def ape(
     return 100.0 * lost / best
 
 
+def random_ape(seconds: Float64[np.ndarray, "R"], kernel: Int[np.ndarray, "R"]) -> float:
+    """Return the `ape` that random choices have on average, in percent."""
+    parts = [seconds[rows] for rows in groups_of(kernel)]
+    best = float(sum(part.min() for part in parts))
+    return 100.0 * (float(sum(part.mean() for part in parts)) - best) / best
+
+
 def kendall(
     predicted: Float64[np.ndarray, "R"],
     seconds: Float64[np.ndarray, "R"],

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Bool, Float64
+from jaxtyping import Bool, Float64, Int64
 
 from go_rl.core import Chip
 from go_rl.cost.by_kernel import KernelCache, check_shapes, check_target
@@ -36,7 +37,30 @@ class KernelPredictions:
 
 def predict_kernels(weights: KernelWeights, kernels: KernelSet) -> KernelPredictions:
     """Return what an ensemble predicts for kernels."""
-    features = kernel_features(kernels, weights.vocabulary)
+    return _predicted(weights, kernels, kernel_features(kernels, weights.vocabulary))
+
+
+def predict_layouts(
+    weights: KernelWeights,
+    kernels: KernelSet,
+    which: Int64[np.ndarray, "J"],
+    settings: Sequence[str],
+) -> KernelPredictions:
+    """Return what an ensemble predicts for kernels under layouts of their operands.
+
+    Args:
+        weights: of the ensemble.
+        kernels: of which it is asked.
+        which: [J] numbers of kernels; one may be there several times.
+        settings: [J] as records carry them (`go_rl.cost.kernel_settings`), "" for row by row.
+    """
+    features = kernel_features(kernels, weights.vocabulary).take(which).with_layouts(settings)
+    return _predicted(weights, kernels, features)
+
+
+def _predicted(
+    weights: KernelWeights, kernels: KernelSet, features: KernelFeatures
+) -> KernelPredictions:
     told = np.stack([network.predict(features) for network in weights.networks])  # [M, K, 2]
     doubt = np.exp(2.0 * np.clip(told[:, :, 1], LEAST_DEVIATION, LARGEST_DEVIATION)).mean(axis=0)
     known = set(weights.vocabulary)

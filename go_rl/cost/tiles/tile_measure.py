@@ -17,7 +17,7 @@ from jaxtyping import Float32
 
 from go_rl.cost.collect_config import TimingConfig
 from go_rl.cost.holding import Holder, Timed
-from go_rl.cost.kernel_timing import visit
+from go_rl.cost.kernel_timing import has_a_core, visit
 from go_rl.cost.pace import Pace
 from go_rl.cost.tiles.tile_program import TileProgram
 from go_rl.cost.tiles.tile_schedule import build
@@ -62,8 +62,8 @@ def compile_tiles(task: TileTask) -> tuple[Timed, dict[str, Any]]:
     run = _runner(kernel, program)
     first = run(1)  # behind a run of TVM's own, which does not count
     number = max(1, ceil(SAMPLE_SECONDS / max(first, 1e-9)))
-    pace = Pace(task.full_pace)
-    return lambda timing: visit(lambda: run(number), timing, pace), {"compile_seconds": spent}
+    pace, own = Pace(task.full_pace), has_a_core()
+    return lambda timing: visit(lambda: run(number), timing, pace, own), {"compile_seconds": spent}
 
 
 answer = Holder(compile_tiles).answer

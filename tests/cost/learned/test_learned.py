@@ -11,7 +11,7 @@ from cost.learned.kernels import few_features, few_kernels, weights
 from go_rl.core import CheckpointError, Chip, PackageError
 from go_rl.cost.cost_model import Kernels
 from go_rl.cost.learned.kernel_weights import load_kernel_weights, save_kernel_weights
-from go_rl.cost.learned.learned import Learned, predict_kernels
+from go_rl.cost.learned.learned import Learned, predict_kernels, predict_layouts
 
 CPU = Chip("cpu-1", 1e11, 1e12, 2e10, is_cpu=True)
 
@@ -23,6 +23,15 @@ def test_an_ensemble_says_the_mean_and_adds_its_disagreement_to_its_doubt():
     doubt = (np.exp(2 * np.minimum(one[:, 1], 2)) + np.exp(2 * np.minimum(two[:, 1], 2))) / 2
     apart = ((one[:, 0] - two[:, 0]) / 2) ** 2
     np.testing.assert_allclose(found.deviation, np.sqrt(doubt + apart), rtol=1e-5)
+
+
+def test_layouts_are_told_apart_and_row_by_row_is_as_they_come():
+    plain, turned = "", '{"layouts":[[1,0]]}'
+    which = np.array([2, 0, 2])
+    found = predict_layouts(weights(), few_kernels(), which, [plain, plain, turned]).seconds
+    as_they_come = predict_kernels(weights(), few_kernels()).seconds
+    np.testing.assert_allclose(found[:2], as_they_come[[2, 0]], rtol=1e-5)
+    assert found[2] != pytest.approx(found[0])
 
 
 def test_what_it_has_seen_is_familiar():
