@@ -84,6 +84,15 @@ class _Cut:
         return leader, which, sums[which].view("V16").ravel().tolist()
 
 
+def with_streaming(
+    seconds: Float64[np.ndarray, "K"], kernels: Kernels, chip: Chip
+) -> Float64[np.ndarray, "K"]:
+    """Return [K] seconds on a chip that fetches weights from the host meanwhile: what kernels take
+    whose weights lie in its memory, or the fetching where that takes longer."""
+    streamed = kernels.streamed_bytes / chip.host_bandwidth
+    return np.where(streamed > 0, np.maximum(seconds, streamed + chip.launch_seconds), seconds)
+
+
 def check_target(model: str, target: str, chip: Chip) -> None:
     """Raise a `PackageError` for a chip on which a model's kernels were not measured."""
     if chip.kind != target:

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from go_rl.core import Chip, ProblemError
-from go_rl.cost.by_kernel import KernelCache, check_target
+from go_rl.cost.by_kernel import KernelCache, check_target, with_streaming
 from go_rl.cost.cost_model import Kernels
 from go_rl.kernels import KernelSet
 from go_rl.records import AS_IT_COMES, RecordStore
@@ -35,7 +35,7 @@ class Measured:
             RecordError: the records cannot be read.
         """
         check_target(self.name, self.target, chip)
-        return self._cache.seconds(kernels, self._look_up)
+        return with_streaming(self._cache.seconds(kernels, self._look_up), kernels, chip)
 
     def notes(self, kernels: Kernels, chip: Chip) -> tuple[str, ...]:
         """Return where the times come from."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from reference.step_problems import graph_of
@@ -98,6 +100,14 @@ def test_measured_seconds_come_from_the_records(tmp_path):
     store_of(tmp_path, chain())
     found = Measured(tmp_path / "records.sqlite", "cpu-1").seconds(kernels(chain()), CPU)
     assert found.tolist() == [0.0, 2e-3, 2e-3, 2e-3, 2e-3]
+
+
+def test_weights_from_the_host_are_waited_for(tmp_path):
+    """The host sends 20 GB/s: 20 MB take a millisecond, 200 MB ten, and the launch 2 us more."""
+    store_of(tmp_path, chain())
+    asked = replace(kernels(chain()), streamed_bytes=np.array([0.0, 0.0, 2e7, 2e8, 0.0]))
+    found = Measured(tmp_path / "records.sqlite", "cpu-1").seconds(asked, CPU)
+    assert found.tolist() == pytest.approx([0.0, 2e-3, 2e-3, 10.002e-3, 2e-3])
 
 
 def test_a_kernel_without_a_time_is_named(tmp_path):

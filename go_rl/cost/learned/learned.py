@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int64
 
 from go_rl.core import Chip
-from go_rl.cost.by_kernel import KernelCache, check_shapes, check_target
+from go_rl.cost.by_kernel import KernelCache, check_shapes, check_target, with_streaming
 from go_rl.cost.cost_model import Kernels
 from go_rl.cost.learned.kernel_features import KernelFeatures, kernel_features
 from go_rl.cost.learned.kernel_training import LARGEST_DEVIATION, LEAST_DEVIATION
@@ -100,7 +100,7 @@ class Learned:
         """
         check_target(self.name, self.weights.target, chip)
         check_shapes(self.name, kernels.graph)
-        return self._cache.seconds(kernels, self._predict)
+        return with_streaming(self._cache.seconds(kernels, self._predict), kernels, chip)
 
     def notes(self, kernels: Kernels, chip: Chip) -> tuple[str, ...]:
         """Return who predicted, and how many of these kernels are unlike the training data."""
