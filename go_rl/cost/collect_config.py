@@ -47,7 +47,7 @@ class TimingConfig:
     """``go-rl measure kernels`` comes back to each kernel so often, some seconds later; what is
     measured by itself is visited once."""
     patience: float = 0.3
-    """Seconds of calls behind which there is no further visit, however many there were."""
+    """Seconds of calls, each as quick as the quickest, behind which there is no further visit."""
     together: int = 200
     """Kernels, at most, that are visited in turn."""
     pace_seconds: float = 10.0

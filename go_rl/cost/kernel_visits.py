@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, TypeVar
 
+import numpy as np
+
 from go_rl.core.warm_worker import WarmWorker, WorkerDied, WorkerFailed, WorkerTimeout
 from go_rl.cost.collect_config import CollectConfig
 from go_rl.cost.holding import Hold, Release, Visit
@@ -17,6 +19,8 @@ from go_rl.cost.measuring_worker import reason_of
 
 Outcome = dict[str, Any] | str
 """What `go_rl.cost.holding.Holder.answer` returns for a task; or why there is no time."""
+LEAST_VISITS = 3
+"""However slow: all calls of one visit may have been disturbed."""
 MOST_BYTES = 2e9
 """Of the operands of kernels that are measured together."""
 T = TypeVar("T")
@@ -64,6 +68,13 @@ def measure_together(
     return [outcomes[i] for i in range(len(tasks))]
 
 
+def spent(visits: Sequence[Samples]) -> float:
+    """Return the seconds of so many calls as were made, had each been as quick as the quickest:
+    what disturbs one may last longer than it."""
+    calls = np.concatenate([each.seconds for each in visits])
+    return len(calls) * float(calls.min())
+
+
 class _Lost(Exception):  # noqa: N818 - what happened
     """A kernel took the worker's process with it, and all that it held."""
 
@@ -109,8 +120,10 @@ class _Together:
         return self._failed | {i: self._outcome(i) for i in place if i not in self._failed}
 
     def _unfinished(self, i: int) -> bool:
-        spent = sum(float(each.seconds.sum()) for each in self._seen[i])
-        return i not in self._failed and spent < self._config.timing.patience
+        seen, timing = self._seen[i], self._config.timing
+        return i not in self._failed and (
+            len(seen) < min(LEAST_VISITS, timing.visits) or spent(seen) < timing.patience
+        )
 
     def _visit(self, i: int, place: int) -> None:
         samples = self._ask(i, Visit(place, self._config.timing))
