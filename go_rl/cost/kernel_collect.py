@@ -277,6 +277,7 @@ def record_of(
         details={
             **details,
             "compile_seconds": round(outcome["compile_seconds"], 4),
+            "median": float(f"{outcome['median']:.5g}"),
             "slowed": round(outcome["slowed"], 3),
             "away": round(outcome["away"], 3),
             "xla": outcome.get("xla", {}),

@@ -2,10 +2,10 @@
 
 Of a call's time on the wall only what this process had the core for counts; other processes, and
 other machines on the same hardware, take it away for milliseconds at a time. A piece of fixed work
-before and after each call tells how fast the core ran (`go_rl.cost.pace`). Only the calls of the
-quickest moments count, the fifth that were disturbed least by both; their times are divided by what
-the work took, and the lower quartile of these is the answer. What has to be known well is timed in
-several visits, some seconds apart, for disturbances last longer than a visit.
+before and after each call tells how fast the core ran (`go_rl.cost.pace`). The times of a visit are
+divided by its median, and a low quantile of these is the answer (`LOW`). What has to be known well
+is timed in several visits, some seconds apart, for disturbances last longer than a visit.
+``experiments/timing_rules.py`` compares rules.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from scipy.stats import binom
 from go_rl.cost.collect_config import TimingConfig
 from go_rl.cost.pace import Pace
 
-QUICK = 0.2
-"""Share of the calls that count."""
-QUARTILE = 0.25
+LOW = 0.15
+"""The quantile of all calls that counts: lower ones are known less well, and in higher ones are
+disturbances that the pace does not show."""
 WARM_CALLS, WARM_SECONDS = 3, 0.01
 """Behind others a kernel takes up to twice as long: caches and the memory of results are not yet
 as they are when it runs again and again."""
@@ -38,7 +38,9 @@ class Timing:
     """What one call takes."""
 
     seconds: float
-    """Of a call at full pace."""
+    """Of a call at full pace: the quantile `LOW`."""
+    median: float
+    """The median of the same."""
     spread: float
     """Half the width of its 95 % interval, relative to it, as if calls were independent."""
     calls: int
@@ -56,8 +58,7 @@ class Samples:
     seconds: Float64[np.ndarray, "n"]
     """[n] in which this process had the core."""
     slowed: Float64[np.ndarray, "n"]
-    """[n] how many times as long as at full pace the fixed work took, before and after the call on
-    average."""
+    """[n] how many times as long as at full pace the fixed work took, the median of a visit."""
     away: Float64[np.ndarray, "n"]
     """[n] seconds in which others had it, in the midst of the call."""
 
@@ -127,8 +128,8 @@ def visit(
         away.append(others)
         paces.append(pace())
         spent += mine
-    slowed = np.array(paces)
-    return Samples(np.array(seconds), (slowed[:-1] + slowed[1:]) / 2, np.array(away))
+    slowed = np.full(len(seconds), np.median(paces))
+    return Samples(np.array(seconds), slowed, np.array(away))
 
 
 def joined(visits: Sequence[Samples]) -> Samples:
@@ -143,11 +144,11 @@ def joined(visits: Sequence[Samples]) -> Samples:
 def timing_of(samples: Samples) -> Timing:
     """Return what timed calls, at least one, tell of the call."""
     own, away = samples.seconds, samples.away
-    disturbed = samples.slowed * (1.0 + away / np.maximum(own, LEAST_AWAY))
-    quick = disturbed <= np.quantile(disturbed, QUICK)
-    seconds, spread = lower_quartile(own[quick] / samples.slowed[quick])
+    paced = own / samples.slowed
+    seconds, spread = low_quantile(paced)
     return Timing(
         seconds=seconds,
+        median=float(np.median(paced)),
         spread=spread,
         calls=len(own),
         slowed=float(np.median(samples.slowed)),
@@ -155,20 +156,20 @@ def timing_of(samples: Samples) -> Timing:
     )
 
 
-def lower_quartile(times: Float64[np.ndarray, "n"]) -> tuple[float, float]:
-    """Return the lower quartile, and half the width of its 95 % interval relative to it."""
+def low_quantile(times: Float64[np.ndarray, "n"]) -> tuple[float, float]:
+    """Return the quantile `LOW`, and half the width of its 95 % interval relative to it."""
     ranked = np.sort(times)
     low, high = interval_ranks(len(ranked))
-    quartile = float(ranked[int(QUARTILE * (len(ranked) - 1))])
-    return quartile, float(ranked[high] - ranked[low]) / 2 / quartile
+    found = float(ranked[int(LOW * (len(ranked) - 1))])
+    return found, float(ranked[high] - ranked[low]) / 2 / found
 
 
 def interval_ranks(count: int) -> tuple[int, int]:
-    """Return the ranks, from 0, of the sorted values between which the lower quartile lies in 95 %
-    of all cases, or the nearest there are of few values.
+    """Return the ranks, from 0, of the sorted values between which the quantile `LOW` lies in
+    95 % of all cases, or the nearest there are of few values.
 
-    So many values lie below the quartile as a binomial draw says (David and Nagaraja, "Order
+    So many values lie below the quantile as a binomial draw says (David and Nagaraja, "Order
     Statistics", 2003, section 7.1).
     """
-    low, high = binom.ppf([0.025, 0.975], count, QUARTILE)
+    low, high = binom.ppf([0.025, 0.975], count, LOW)
     return max(int(low) - 1, 0), min(int(high), count - 1)

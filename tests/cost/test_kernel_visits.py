@@ -75,7 +75,7 @@ def test_kernels_are_visited_in_turn_and_then_released():
     assert machine.visits == ["a", "b"] * 3
     assert machine.held == []
     assert told(outcomes, "calls") == [3, 3]
-    assert told(outcomes, "seconds") == [1e-3, 1e-3]  # the lower quartile of 1, 2 and 3
+    assert told(outcomes, "seconds") == [1e-3, 1e-3]  # a low quantile of 1, 2 and 3
     assert told(outcomes, "compile_seconds") == [1.0, 1.0]
 
 

@@ -29,6 +29,7 @@ def test_a_slowed_process_matters_to_raw_times_only(tmp_path):
         apart = 50.0 if row.rule.startswith("raw") else 0.0
         assert (row.short_percent, row.long_percent) == pytest.approx((apart, apart))
     text = page(rows, 2, 30, Options(tmp_path), 1.5)
+    assert "| low | 0.0 / 0.0 |" in text
     assert "| quick | 0.0 / 0.0 |" in text
     assert "| raw, least | 50.0 / 50.0 |" in text
 
