@@ -12,6 +12,7 @@ from typing import Any
 import matplotlib as mpl
 import numba
 import pytest
+from hypothesis import HealthCheck, settings
 from stale_kernels import drop_stale_kernels
 
 # Tests compile far more than they compute. JAX reads this when it first meets a device.
@@ -20,6 +21,11 @@ os.environ.setdefault(
     "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
     "--xla_cpu_multi_thread_eigen=false",
 )
+# No test is about time: machines are shared and noisy.
+settings.register_profile(
+    "unhurried", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("unhurried")
 ROOT = Path(__file__).resolve().parent.parent
 # Processes compile the same programs: what one has compiled, the others read.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / ".pytest_cache" / "jax"))
