@@ -76,7 +76,6 @@ class Options:
 
 Predict = Callable[[np.ndarray, Sequence[str]], np.ndarray]
 """From kernels (numbers) and their settings ("" as they come; only layouts count) to seconds."""
-LAYOUT_RIVALS = ("random", "row by row", "boosted", "learned")
 
 
 def main(options: Options) -> None:
@@ -140,47 +139,39 @@ def _compare(
     shown = [f for f in sorted(set(families)) if f in HELD_OUT] or sorted(set(families))
     out.write("| | " + " | ".join(rows) + " |\n| --- |" + " ---: |" * len(rows) + "\n")
     for family in shown:
-        out.write(f"| {family} | " + " | ".join(f"{r[family]:.1f}" for r in rows.values()) + " |\n")
+        out.write(table_row(family, [r[family] for r in rows.values()]))
     for label, middle in (("mean", np.mean), ("median", np.median)):
-        cells = [f"{middle([r[f] for f in shown]):.1f}" for r in rows.values()]
-        out.write(f"| *{label}* | " + " | ".join(cells) + " |\n")
+        means = [float(middle([r[f] for f in shown])) for r in rows.values()]
+        out.write(table_row(f"*{label}*", means))
     for label in ("all kernels", "seconds"):
-        out.write(f"| {label} | " + " | ".join(f"{r[label]:.1f}" for r in rows.values()) + " |\n")
+        out.write(table_row(label, [r[label] for r in rows.values()]))
     out.write(layouts_table(data, test, fitted))
 
 
+def table_row(label: str, values: Sequence[float], digits: int = 1) -> str:
+    """Return a row of a table; NaN is a dash."""
+    cells = ["–" if np.isnan(value) else f"{value:.{digits}f}" for value in values]
+    return f"| {label} | " + " | ".join(cells) + " |\n"
+
+
 def layouts_table(data: KernelData, test: np.ndarray, fitted: Mapping[str, Predict]) -> str:
-    """Return what the choice of layouts loses by each of `LAYOUT_RIVALS`, as a table; nothing
-    where none of the kernels ``test`` was measured under any."""
+    """Return what a choice of layouts loses, at random, row by row, and by those who learned, as a
+    table; nothing where none of the kernels ``test`` was measured under any."""
     rows = layout_rows(data, test)
     if not len(rows):
         return ""
     kernel, seconds = data.kernel[rows], data.seconds[rows]
     settings = [data.settings[i] for i in data.setting[rows]]
-    lost: dict[str, float] = {}
-    tau: dict[str, float] = {}
-    for name in LAYOUT_RIVALS:
-        if name == "random":
-            lost[name], tau[name] = random_ape(seconds, kernel), np.nan
-            continue
-        told = (
-            np.array([layout_features(setting) for setting in settings]).sum(axis=1)
-            if name == "row by row"
-            else fitted[name](kernel, settings)
-        )
-        lost[name], tau[name] = ape(told, seconds, kernel), kendall(told, seconds, kernel)
-    lines = [
-        f"\nLayouts of {len(groups_of(kernel))} of the kernels judged:\n",
-        "| | " + " | ".join(LAYOUT_RIVALS) + " |",
-        "| --- |" + " ---: |" * len(LAYOUT_RIVALS),
-        "| APE | " + " | ".join(f"{lost[name]:.1f}" for name in LAYOUT_RIVALS) + " |",
-        "| Kendall's tau | " + " | ".join(_two_digits(tau[name]) for name in LAYOUT_RIVALS) + " |",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _two_digits(value: float) -> str:
-    return "–" if np.isnan(value) else f"{value:.2f}"
+    turned = np.array([layout_features(setting) for setting in settings]).sum(axis=1)
+    told = [turned, *(fitted[name](kernel, settings) for name in ("boosted", "learned"))]
+    lost = [random_ape(seconds, kernel), *(ape(each, seconds, kernel) for each in told)]
+    tau = [np.nan, *(kendall(each, seconds, kernel) for each in told)]
+    return (
+        f"\nLayouts of {len(groups_of(kernel))} of the kernels judged:\n\n"
+        "| | random | row by row | boosted | learned |\n| --- | ---: | ---: | ---: | ---: |\n"
+        + table_row("APE", lost)
+        + table_row("Kendall's tau", tau, 2)
+    )
 
 
 def layout_rows(data: KernelData, which: np.ndarray) -> np.ndarray:

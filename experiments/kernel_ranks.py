@@ -28,7 +28,7 @@ from typing import Literal, cast
 import numpy as np
 import tyro
 from csv_rows import csv_text, rows_of_run, run_name
-from kernel_cost_model import HELD_OUT
+from kernel_cost_model import HELD_OUT, table_row
 
 from go_rl.core import ReadError, TrainingError
 from go_rl.core.plan import write_text
@@ -338,19 +338,14 @@ def page(
         rows = [label for label in labels if label in shown[task]] or list(labels)
         out.write("| | " + " | ".join(judged) + " |\n| --- |" + " ---: |" * len(judged) + "\n")
         for label in rows:
-            _row(out, label, [each.apes[label] for each in judged.values()])
+            out.write(table_row(label, [each.apes[label] for each in judged.values()]))
         for title, middle in (("mean", np.mean), ("median", np.median)):
             values = [float(middle([x.apes[r] for r in rows])) for x in judged.values()]
-            _row(out, f"*{title}*", values)
-        _row(out, "all kernels", [each.total for each in judged.values()])
-        _row(out, "Kendall's tau", [each.tau for each in judged.values()], 2)
-        _row(out, "seconds", [each.seconds for each in judged.values()])
+            out.write(table_row(f"*{title}*", values))
+        out.write(table_row("all kernels", [each.total for each in judged.values()]))
+        out.write(table_row("Kendall's tau", [each.tau for each in judged.values()], 2))
+        out.write(table_row("seconds", [each.seconds for each in judged.values()]))
     return out.getvalue()
-
-
-def _row(out: io.StringIO, label: str, values: list[float], digits: int = 1) -> None:
-    cells = ["–" if np.isnan(value) else f"{value:.{digits}f}" for value in values]
-    out.write(f"| {label} | " + " | ".join(cells) + " |\n")
 
 
 def table(found: Found, run: str) -> list[Row]:

@@ -44,7 +44,7 @@ class KernelData:
     round: Int64[np.ndarray, "R"]
     seconds: Float64[np.ndarray, "R"]
     spread: Float64[np.ndarray, "R"]
-    """[R] relative half-width of the median's 95 % interval."""
+    """[R] relative half-width of their 95 % interval."""
     xla: Float64[np.ndarray, "K 3"]
     """[K, 3] FLOP, transcendental functions and bytes accessed of the compiled kernel, as XLA's own
     cost analysis has them; NaN where it does not say."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from go_rl.core import RecordError
 from go_rl.cost.kernel_worker import KernelTask, Operand
 from go_rl.records import canonical_json
 
@@ -72,5 +73,25 @@ def with_setting(task: KernelTask, setting: str) -> KernelTask:
     if not setting:
         return task
     told: Setting = json.loads(setting)
-    layouts = tuple(None if o is None else tuple(o) for o in told.get(LAYOUTS, ()))
-    return replace(task, flags=told.get(FLAGS, {}), layouts=layouts)
+    return replace(task, flags=told.get(FLAGS, {}), layouts=layouts_of(setting))
+
+
+def layouts_of(setting: str) -> tuple[tuple[int, ...] | None, ...]:
+    """Return the layouts of a kernel's operands that a setting tells: dimensions from the slowest
+    to the fastest, None for as it comes; empty: all of them so.
+
+    Raises:
+        RecordError: the setting is malformed.
+    """
+    if not setting:
+        return ()
+    try:
+        found = [None if o is None else tuple(o) for o in json.loads(setting).get(LAYOUTS, ())]
+        if all(o is None or sorted(o) == list(range(len(o))) for o in found):
+            return tuple(found)
+    except (ValueError, TypeError, AttributeError):
+        pass
+    raise RecordError(
+        f'setting {setting!r}: must be "" or JSON such as {{"layouts": [[1, 0], null]}}, with the '
+        "dimensions of each operand from the slowest to the fastest"
+    )

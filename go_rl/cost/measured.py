@@ -27,7 +27,7 @@ class Measured:
     _cache: KernelCache = field(default_factory=KernelCache, repr=False)
 
     def seconds(self, kernels: Kernels, chip: Chip) -> Float64[np.ndarray, "K"]:
-        """Return [K] median seconds, of the first round.
+        """Return [K] recorded seconds, of the first round.
 
         Raises:
             PackageError: the chip is of another kind.

@@ -64,7 +64,7 @@ class Record:
     seconds: float | None = None
     """Median; None: there is no time."""
     spread: float | None = None
-    """Half the width of the 95 % interval of the median, relative to the median; None: unknown."""
+    """Half the width of the 95 % interval of the seconds, relative to them; None: unknown."""
     repeats: int = 0
     """Timed calls."""
     reason: str = ""

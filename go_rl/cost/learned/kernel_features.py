@@ -5,7 +5,6 @@ Sizes enter as logarithms to base two: runtimes follow from products of them.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,7 +13,7 @@ import numpy as np
 from jaxtyping import Float32, Float64, Int32, Int64
 
 from go_rl.core import GEOMETRY, NO_DIM, OpGraph, OpKind
-from go_rl.cost.kernel_settings import LAYOUTS
+from go_rl.cost.kernel_settings import layouts_of
 from go_rl.cost.learned.opcodes import opcode_numbers
 from go_rl.kernels import KernelSet
 from go_rl.kernels.graph_rows import geometry_of, levels
@@ -109,8 +108,8 @@ def ranges(
 def layout_features(setting: str) -> tuple[float, float, float]:
     """Return how many operands lie otherwise than row by row, in how many another dimension is the
     fastest, and in how many that is the first one; as logarithms like all counts."""
-    orders = [o for o in json.loads(setting).get(LAYOUTS, ()) if o] if setting else []
-    otherwise = sum(order != sorted(order) for order in orders)
+    orders = [o for o in layouts_of(setting) if o]
+    otherwise = sum(list(order) != sorted(order) for order in orders)
     fastest = sum(order[-1] != len(order) - 1 for order in orders)
     slowest = sum(order[-1] == 0 for order in orders if len(order) > 1)
     return float(_log(otherwise)), float(_log(fastest)), float(_log(slowest))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
 
-from go_rl.core import Chip
+from go_rl.core import Chip, ProblemError
 from go_rl.cost.by_kernel import KernelCache, check_shapes, check_target, with_streaming
 from go_rl.cost.cost_model import Kernels
 from go_rl.cost.learned.kernel_features import KernelFeatures, kernel_features
@@ -53,7 +53,17 @@ def predict_layouts(
         kernels: of which it is asked.
         which: [J] numbers of kernels; one may be there several times.
         settings: [J] as records carry them (`go_rl.cost.kernel_settings`), "" for row by row.
+
+    Raises:
+        ProblemError: not one setting for each number, or there is no such kernel.
+        RecordError: a setting is malformed.
     """
+    if len(which) != len(settings):
+        raise ProblemError(f"layouts: {len(which)} kernels and {len(settings)} settings")
+    if outside := [k for k in which.tolist() if not 0 <= k < kernels.num_kernels]:
+        raise ProblemError(
+            f"layouts: there is no kernel {outside[0]}, only 0 to {kernels.num_kernels - 1}"
+        )
     features = kernel_features(kernels, weights.vocabulary).take(which).with_layouts(settings)
     return _predicted(weights, kernels, features)
 

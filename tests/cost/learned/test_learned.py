@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from cost.learned.kernels import few_features, few_kernels, weights
 
-from go_rl.core import CheckpointError, Chip, PackageError
+from go_rl.core import CheckpointError, Chip, PackageError, ProblemError, RecordError
 from go_rl.cost.cost_model import Kernels
 from go_rl.cost.learned.kernel_weights import load_kernel_weights, save_kernel_weights
 from go_rl.cost.learned.learned import Learned, predict_kernels, predict_layouts
@@ -32,6 +32,19 @@ def test_layouts_are_told_apart_and_row_by_row_is_as_they_come():
     as_they_come = predict_kernels(weights(), few_kernels()).seconds
     np.testing.assert_allclose(found[:2], as_they_come[[2, 0]], rtol=1e-5)
     assert found[2] != pytest.approx(found[0])
+
+
+@pytest.mark.parametrize(
+    ("which", "setting", "error", "said"),
+    [([0, 1], "", ProblemError, "layouts: 2 kernels and 1 settings"),
+     ([99], "", ProblemError, r"there is no kernel 99, only 0 to \d+"),
+     ([0], "row by row", RecordError, "setting 'row by row': must be \"\" or JSON such as"),
+     ([0], '{"layouts":[[0,2]]}', RecordError, "must be \"\" or JSON such as"),
+     ([0], '{"layouts":7}', RecordError, "must be \"\" or JSON such as")],
+)  # fmt: skip
+def test_senseless_layouts_are_refused(which, setting, error, said):
+    with pytest.raises(error, match=said):
+        predict_layouts(weights(), few_kernels(), np.array(which), [setting])
 
 
 def test_what_it_has_seen_is_familiar():
