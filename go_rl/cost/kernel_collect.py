@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -37,14 +37,15 @@ from go_rl.cost.measuring_worker import (
     worker_core,
     worker_environment,
 )
-from go_rl.kernels import KernelSet
+from go_rl.kernels import KernelSet, join_kernels
 from go_rl.kernels.kernel_file import load_kernels, save_kernels
 from go_rl.readers.jax_stages import JaxProgram
 from go_rl.records import Record, RecordStore
 from go_rl.zoo.models.zoo_model import ZooModel
 
 RECORDS, KERNELS, PROGRAMS = "records.sqlite", "kernels", "programs"
-NODES, MODEL = "nodes", "model"
+NODES, MODEL, ASKED = "nodes", "model", "asked"
+"""What a file of kernels tells: the nodes of each, the model, and how many were asked for."""
 DONE = "done"
 Report = Callable[[str], None]
 
@@ -161,7 +162,8 @@ class _Model:
         """Yield what is missing, and that this was all."""
         mark = self.folder / DONE / f"{self._run_name}--{self.model.name}"
         try:
-            if mark.exists() or not (self._file.exists() or self._sample()):
+            grown = self._sample()
+            if not self._file.exists() or (mark.exists() and not grown):
                 yield ModelEnd(self.model.name, None)
                 return
             kernels, about = load_kernels(self._file)
@@ -206,17 +208,31 @@ class _Model:
         return self._tasks[hash_]
 
     def _sample(self) -> bool:
-        """Choose kernels and keep them; False: nothing is to be sampled, or none is new."""
+        """Choose as many kernels as the file lacks, and keep them behind those that it has; False:
+        nothing is to be chosen, or none is new."""
+        sampling = self.config.sampling
         if self.config.round or self.config.task != "fusion":
             return False
-        known = {hash_ for hash_, _, _ in self.known}
-        sampled = sample_kernels(self._program.graph, self.config.sampling, known)
-        if sampled is None:
+        sets: list[KernelSet] = []
+        nodes: list[Sequence[int]] = []
+        asked = 0
+        if self._file.exists():
+            kernels, about = load_kernels(self._file)
+            sets, nodes = [kernels], list(about[NODES])
+            asked = int(about.get(ASKED, kernels.num_kernels))
+        if asked >= sampling.kernels:
             return False
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        about = {MODEL: self.model.name, NODES: [list(nodes) for nodes in sampled.nodes]}
-        save_kernels(sampled.kernels, self._file, about)
-        return True
+        known = {hash_ for hash_, _, _ in self.known}.union(*(each.hashes for each in sets))
+        rest = replace(sampling, kernels=sampling.kernels - asked, seed=sampling.seed + asked)
+        sampled = sample_kernels(self._program.graph, rest, known)
+        if sampled is not None:
+            sets.append(sampled.kernels)
+            nodes.extend(sampled.nodes)
+        if sets:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            about = {MODEL: self.model.name, NODES: [list(each) for each in nodes]}
+            save_kernels(join_kernels(sets), self._file, {**about, ASKED: sampling.kernels})
+        return sampled is not None
 
     def _chosen(self, kernels: KernelSet) -> list[int]:
         """What is small enough, and the share of it."""

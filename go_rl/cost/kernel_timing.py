@@ -107,15 +107,15 @@ def visit(
     times before, which does not count: `WARM_CALLS`, or less once `WARM_SECONDS` are over.
 
     Args:
-        sample: says how many seconds it took.
+        sample: says how many seconds it took, or the mean of several runs.
         config: when to end.
         pace: of this core.
         own: see `split_seconds`.
     """
-    warm = 0.0
+    warm = time.perf_counter() + WARM_SECONDS
     for _ in range(WARM_CALLS):
-        if warm < WARM_SECONDS:
-            warm += split_seconds(sample, own)[0]
+        if time.perf_counter() < warm:
+            sample()
     seconds: list[float] = []
     away: list[float] = []
     paces = [pace()]
@@ -123,11 +123,12 @@ def visit(
     while len(seconds) < config.least_calls or (
         spent < config.seconds and len(seconds) < config.most_calls
     ):
+        began = time.perf_counter()
         mine, others = split_seconds(sample, own)
+        spent += time.perf_counter() - began - others
         seconds.append(mine)
         away.append(others)
         paces.append(pace())
-        spent += mine
     slowed = np.full(len(seconds), np.median(paces))
     return Samples(np.array(seconds), slowed, np.array(away))
 

@@ -72,6 +72,20 @@ def test_what_is_there_is_not_measured_again(folder):
     assert collect(folder) == 0
 
 
+def test_who_asks_for_more_kernels_gets_them_behind_those_that_are_there(tmp_path):
+    few = replace(QUICK, sampling=SamplingConfig(kernels=1))
+    assert collect(tmp_path, few) == 1
+    file = tmp_path / KERNELS / "dense.npz"
+    first, _ = load_kernels(file)
+    assert collect(tmp_path, few) == 0
+    assert collect(tmp_path, QUICK) == 3
+    more, about = load_kernels(file)
+    assert more.hashes[:1] == first.hashes
+    assert len(set(more.hashes)) == len(about[NODES]) == 4
+    assert {r.workload for r in measured(tmp_path)} == set(more.hashes)
+    assert collect(tmp_path, few) == collect(tmp_path, QUICK) == 0
+
+
 def test_a_second_round_measures_a_share_again(folder):
     assert collect(folder, replace(QUICK, round=1, share=0.5)) == 2
     assert sum(r.round == 1 for r in measured(folder)) == 2

@@ -25,7 +25,7 @@ from go_rl.cost.tiles.tile_sizes import Tiles
 from go_rl.cost.tiles.tile_stages import import_tvm
 from go_rl.cost.tiles.tiled_program import TiledProgram
 
-SAMPLE_SECONDS = 1e-3
+SAMPLE_SECONDS = 2e-4
 """A sample is the mean of so many runs that it takes about this long."""
 
 
@@ -59,11 +59,11 @@ def compile_tiles(task: TileTask) -> tuple[Timed, dict[str, Any]]:
     start = time.perf_counter()
     kernel = build(tiled)
     spent = time.perf_counter() - start
-    run = _runner(kernel, program)
-    first = run(1)  # behind a run of TVM's own, which does not count
-    number = max(1, ceil(SAMPLE_SECONDS / max(first, 1e-9)))
+    sample_of = _sampler(kernel, program)
+    first = sample_of(1)()  # behind a run of TVM's own, which does not count
+    sample = sample_of(max(1, ceil(SAMPLE_SECONDS / max(first, 1e-9))))
     pace, own = Pace(task.full_pace), has_a_core()
-    return lambda timing: visit(lambda: run(number), timing, pace, own), {"compile_seconds": spent}
+    return lambda timing: visit(sample, timing, pace, own), {"compile_seconds": spent}
 
 
 answer = Holder(compile_tiles).answer
@@ -90,16 +90,17 @@ def example_arguments(program: TileProgram, seed: int = 0) -> dict[str, np.ndarr
     }
 
 
-def _runner(kernel: Any, program: TileProgram) -> Callable[[int], float]:
-    """Return a function that runs the kernel some times and returns mean seconds a run."""
+def _sampler(kernel: Any, program: TileProgram) -> Callable[[int], Callable[[], float]]:
+    """Return what makes, of a number of runs, a function that runs the kernel so often and returns
+    mean seconds a run."""
     tvm = import_tvm()
     device = tvm.cpu()
     result = np.zeros(program.output_shape, np.float32)
     arrays = (*example_arguments(program).values(), result)
     held = [tvm.runtime.tensor(array, device) for array in arrays]
 
-    def run(number: int) -> float:
+    def sample_of(number: int) -> Callable[[], float]:
         timed = kernel.time_evaluator("main", device, number=number, repeat=1)
-        return float(timed(*held).results[0])
+        return lambda: float(timed(*held).results[0])
 
-    return run
+    return sample_of
