@@ -21,11 +21,13 @@ from go_rl.kernels.graph_rows import geometry_of, levels
 DIMS = 5
 """Last dimensions of a shape that are features of their own; the product of the rest is another."""
 ITEM_SIZES = (1, 2, 4, 8)
+MOST_TWOS = 10.0
 MINOR = GEOMETRY.index("minor")
 
 NODE_FEATURES = (
     *(f"is {kind.name.lower()}" for kind in OpKind),
     *(f"dimension {i - DIMS}" for i in range(DIMS)), "other dimensions", "rank", "elements",
+    "twos in last dimension", "twos in the one before", "twos in elements",
     *(f"{size} bytes an element" for size in ITEM_SIZES),
     "FLOP", "FLOP an element", "bytes written", "weight bytes", "bytes read", "largest read",
     *(f"log {name}" for name in GEOMETRY if name != "minor"),
@@ -150,11 +152,12 @@ def _node_features(graph: OpGraph, depth: np.ndarray) -> Float32[np.ndarray, "n 
     geometry = geometry_of(graph)
     unknown = np.asarray(np.isnan(geometry).any(axis=1))
     known = np.where(unknown[:, None], 0.0, geometry)
+    last = _last_dims(graph)
     columns = [
         np.equal(graph.kind[:, None], np.array([int(kind) for kind in OpKind])),
-        _log(_last_dims(graph)),
+        _log(last),
         (graph.output_shape != NO_DIM).sum(axis=1),
-        _log(elements),
+        _log(elements), _twos(last[:, -2]), _twos(last[:, -3]), _twos(elements),
         np.equal(graph.output_itemsize[:, None], np.array(ITEM_SIZES)),
         _log(graph.flops), _log(graph.flops / elements), _log(graph.output_bytes),
         _log(graph.weight_bytes), _log(read), _log(largest),
@@ -171,6 +174,13 @@ def _table(columns: Sequence[np.ndarray], width: int) -> Float32[np.ndarray, "ro
     table = np.concatenate([np.asarray(c, np.float32).reshape(len(c), -1) for c in columns], axis=1)
     assert table.shape[1] == width, (table.shape, width)
     return table
+
+
+def _twos(counts: Float64[np.ndarray, "n"]) -> Float64[np.ndarray, "n"]:
+    """[n] how often each count can be halved, at most `MOST_TWOS` times: what does not divide by
+    the width of a vector leaves a rest, and large powers share sets of the cache."""
+    whole = counts.astype(np.int64)
+    return np.minimum(np.log2(np.maximum(whole & -whole, 1)), MOST_TWOS)
 
 
 def _elements(graph: OpGraph) -> Float64[np.ndarray, "n"]:

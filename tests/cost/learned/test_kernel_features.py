@@ -60,6 +60,20 @@ def test_by_hand():
     assert whole["laid out otherwise"] == 0.0
 
 
+def test_how_often_sizes_can_be_halved():
+    """A scalar, [12, 6], [64, 4096]: 4,096 twelve times, of which ten count."""
+    builder = GraphBuilder("g")
+    for shape in ((), (12, 6), (64, 4096)):
+        builder.add_node(
+            Node(str(shape), "exp", OpKind.ELEMENTWISE, flops=1.0, output_bytes=4.0,
+                 output_itemsize=4.0, output_shape=shape)
+        )  # fmt: skip
+    features = kernel_features(cut_kernels(builder.build(), np.arange(3))[0], ())
+    columns = [i for i, name in enumerate(NODE_FEATURES) if name.startswith("twos")]
+    found = features.nodes[:, columns].astype(int).tolist()
+    assert sorted(found) == [[0, 0, 0], [1, 2, 3], [10, 6, 10]]
+
+
 def test_layouts_are_counted():
     """Of four operands the first is as it comes; the last dimension of the third is the slowest,
     that of the fourth the middle one."""
