@@ -232,6 +232,9 @@ class _Model:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             about = {MODEL: self.model.name, NODES: [list(each) for each in nodes]}
             save_kernels(join_kernels(sets), self._file, {**about, ASKED: sampling.kernels})
+        if sampled is not None:
+            for mark in (self.folder / DONE).glob(f"*--{self.model.name}"):
+                mark.unlink()  # of other rounds and tasks: they have a share of more kernels
         return sampled is not None
 
     def _chosen(self, kernels: KernelSet) -> list[int]:
