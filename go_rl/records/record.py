@@ -62,7 +62,7 @@ class Record:
     round: int = 0
     """Repetitions of the whole measurement, hours apart, are rounds."""
     seconds: float | None = None
-    """Median; None: there is no time."""
+    """Of one run, by the rule of whoever measured; None: there is no time."""
     spread: float | None = None
     """Half the width of the 95 % interval of the seconds, relative to them; None: unknown."""
     repeats: int = 0

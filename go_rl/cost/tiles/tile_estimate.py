@@ -21,10 +21,11 @@ from go_rl.cost.tiles.tiled_program import VECTOR_LANES, TiledProgram, vector_co
 
 @dataclass(frozen=True)
 class CoreSheet:
-    """One x86 core as its data sheet has it: by default AMD EPYC 9004 ("Zen 4") at boost clock,
-    code for AVX2 (AMD publications 57647, optimisation guide, and 58015, architecture overview)."""
+    """One x86 core as its data sheet has it: by default that of the target ``cpu-1``, a Xeon of
+    Intel's Sapphire Rapids at its base clock, code for AVX2 (Intel publication 248966, optimisation
+    reference manual)."""
 
-    clock: float = 3.7e9
+    clock: float = 2.0e9
     """Hz."""
     pipes: float = 2.0
     """Vector multiply-adds (or additions, or comparisons) begun in a cycle."""
@@ -32,22 +33,22 @@ class CoreSheet:
     """Cycles from operands to result of one."""
     registers: float = 16.0
     """Vector registers."""
-    loads: float = 2.0
+    loads: float = 3.0
     """Vector loads begun in a cycle."""
-    stores: float = 1.0
+    stores: float = 2.0
     """Vector stores begun in a cycle."""
     loop_cycles: float = 1.0
     """Cycles that an iteration of a loop costs beside its work: a fused compare and branch."""
-    l1_bytes: float = 32.0 * 1024
-    l2_bytes: float = 1024.0 * 1024
-    l3_bytes: float = 32.0 * 1024 * 1024
-    """What a core reaches of the last cache."""
-    l1_rate: float = 118.4e9
-    """Bytes/s between L1 and L2: 32 a cycle."""
-    l2_rate: float = 118.4e9
-    """Bytes/s between L2 and L3: 32 a cycle."""
-    l3_rate: float = 57.6e9
-    """Bytes/s between L3 and memory: 32 a cycle of the fabric at 1.8 GHz."""
+    l1_bytes: float = 48.0 * 1024
+    l2_bytes: float = 2048.0 * 1024
+    l3_bytes: float = 105.0 * 1024 * 1024
+    """All cores share the last cache, and each reaches all of it."""
+    l1_rate: float = 128e9
+    """Bytes/s between L1 and L2: 64 a cycle."""
+    l2_rate: float = 32e9
+    """Bytes/s between L2 and L3: 16 a cycle."""
+    l3_rate: float = 25e9
+    """Bytes/s between L3 and memory: the bandwidth of the chip ``cpu-1`` (`go_rl.core.package`)."""
 
     def __post_init__(self) -> None:
         if not all(isfinite(value) and value > 0 for value in astuple(self)):
