@@ -2,14 +2,16 @@
 
 Run: ``python experiments/kernel_ranks.py [--kernels FILE|NAME] [--tiles FILE|NAME]``; a data set
 that is not there is left out; a run that was cut off goes on where it stopped
-(``results/kernel_ranks.csv``). Two splits by kernel: at random, and by network (those that come
-closest to the published table's are held out whole). Methods: *random*, the mean of all choices;
+(``results/kernel_ranks.csv``). Two splits by kernel: at random, in five folds of which each is held
+out once, and by network (those that come closest to the published table's are held out whole).
+Methods: *random*, the mean of all choices;
 *default*, always the compiler's own flags, or the tiling that one would write without measuring;
 *best setting* (flags), that which was best on average on the training split; *analytical* (tiles),
 the hand-written estimate with data-sheet constants; *trees*, boosted ones on summed features and
 those of the configuration, that learned the log of the seconds, and *trees, relative*, of the
 seconds over their geometric mean in a kernel; *mse*, *logistic*, *hinge*: ensembles of ranking
-networks that learned tilings and flags together with this loss.
+networks that learned tilings and flags together with this loss, all pairs alike; *weighted*: by the
+hinge, with pairs counted by how far apart they are, as `go-rl train-ranks` has it.
 
 Published ("A Learnt Performance Model for TPUs", tile sizes, random split, APE): learned 3.7 on
 average, median 3.3; analytical 6.1, median 6.2; the rank loss is worth 10 points on average.
@@ -53,7 +55,14 @@ HELD_OUT_TILES = (
 """Networks of the tile task whose kind the published table has."""
 TITLES: Mapping[Task, str] = {"flags": "Flags", "tiles": "Tilings"}
 APE, TAU, SECONDS, ALL = "APE", "tau", "seconds", "all"
-LOSSES: tuple[RankLoss, ...] = ("mse", "logistic", "hinge")
+LEARNED: Mapping[str, tuple[RankLoss, float | None]] = {
+    "mse": ("mse", None),
+    "logistic": ("logistic", None),
+    "hinge": ("hinge", None),
+    "weighted": ("hinge", RankTrainConfig.most),
+}
+"""Networks: their loss, and the most that a pair counts."""
+FOLDS = 5
 
 
 @dataclass(frozen=True)
@@ -64,7 +73,7 @@ class Options:
     """Kernels measured under settings of flags: a data set that ships, or a file."""
     tiles: str = "tiles-cpu-1"
     """Programs measured under tilings: a data set that ships, or a file."""
-    steps: int = 4000
+    steps: int = 1000
     """Updates of each network."""
     members: int = 3
     """Networks of an ensemble."""
@@ -109,11 +118,13 @@ class Judgement:
     tau: float
     """Kendall's tau; NaN for what does not rank."""
     seconds: float
-    """Spent on learning and choosing; of the networks, on learning all tasks."""
+    """Spent on learning and choosing, all tasks and folds."""
 
 
-Split = Mapping[Task, tuple[np.ndarray, np.ndarray]]
+Fold = tuple[np.ndarray, np.ndarray]
 """Groups that are learned from, and those that are judged."""
+Split = Mapping[Task, Sequence[Fold]]
+"""Folds, as many of each task; each group is judged at most once."""
 Scores = np.ndarray | None
 """[r] of the judged candidates, smaller for faster; None: a random choice."""
 SplitName = Literal["at random", "by model"]
@@ -142,10 +153,10 @@ def main(options: Options) -> None:
     run = run_of(known, options)
     found, sizes = judgements(rows_of_run(Row, path, run)), {}
     for name, split in splits(known, options.seed).items():
-        for task, (train, test) in split.items():
-            sizes[task, name] = (len(train), len(test))
+        for task, folds in split.items():
+            sizes[task, name] = (len(folds[0][0]), sum(len(test) for _, test in folds))
             found.setdefault((task, name), {})
-        for method in (*METHODS, *LOSSES):
+        for method in (*METHODS, *LEARNED):
             if all(method in found[task, name] for task in split):
                 continue
             for task, judged in compare(method, known, split, options).items():
@@ -199,15 +210,16 @@ def ranked_tiles(data: TileData) -> Ranked:
 
 
 def splits(known: Mapping[Task, Ranked], seed: int) -> dict[SplitName, Split]:
-    """Return both splits: a fifth of the groups at random, and the labels held out."""
-    at_random, by_label = {}, {}
+    """Return both splits: at random, in folds, and the labels held out."""
+    at_random: dict[Task, list[Fold]] = {}
+    by_label: dict[Task, list[Fold]] = {}
     for task, each in known.items():
         order = np.random.default_rng(seed).permutation(each.groups.count)
-        fifth = max(len(order) // 5, 1)
-        at_random[task] = np.sort(order[fifth:]), np.sort(order[:fifth])
-        parts = by_model_split(each.labels, each.held_out)
-        if all(map(len, parts)):
-            by_label[task] = parts
+        parts = [np.sort(part) for part in np.array_split(order, FOLDS)]
+        at_random[task] = [(np.setdiff1d(order, part), part) for part in parts]
+        fold = by_model_split(each.labels, each.held_out)
+        if all(map(len, fold)):
+            by_label[task] = [fold]
     return {"at random": at_random, "by model": by_label}
 
 
@@ -215,34 +227,56 @@ def compare(
     method: str, known: Mapping[Task, Ranked], split: Split, options: Options
 ) -> dict[Task, Judgement]:
     """Return what the choices of a method lose, for the tasks that it applies to."""
-    if method in LOSSES:
-        return networks(method, known, split, options)
-    found: dict[Task, Judgement] = {}
-    for task, (train, test) in split.items():
-        began = time.perf_counter()
-        scores = METHODS[method](known[task], train, test)
-        spent = time.perf_counter() - began
-        if not isinstance(scores, str):
-            found[task] = judge(known[task], test, scores, spent)
-    return found
+    began = time.perf_counter()
+    told: dict[Task, list[Scores]] = {task: [] for task in split}
+    for number in range(max(map(len, split.values()), default=0)):
+        folds: dict[Task, Fold] = {task: each[number] for task, each in split.items()}
+        for task, scores in fold_scores(method, known, folds, options).items():
+            if not isinstance(scores, str):
+                told[task].append(scores)
+    spent = time.perf_counter() - began
+    return {
+        task: joint(known[task], split[task], each, spent) for task, each in told.items() if each
+    }
+
+
+def fold_scores(
+    method: str, known: Mapping[Task, Ranked], folds: Mapping[Task, Fold], options: Options
+) -> Mapping[Task, Scores | str]:
+    """Return a method's scores of what a fold judges."""
+    if method in LEARNED:
+        return networks(method, known, folds, options)
+    return {task: METHODS[method](known[task], *fold) for task, fold in folds.items()}
+
+
+def joint(ranked: Ranked, folds: Sequence[Fold], told: Sequence[Scores], spent: float) -> Judgement:
+    """Return what choices lose on all folds, by the scores of each."""
+    judged = np.sort(np.concatenate([test for _, test in folds]))
+    scores = np.full(len(ranked.groups.seconds), np.nan)
+    for (_, test), each in zip(folds, told, strict=True):
+        if each is None:
+            return judge(ranked, judged, None, spent)
+        scores[ranked.rows(test)] = each
+    return judge(ranked, judged, scores[ranked.rows(judged)], spent)
 
 
 def networks(
-    loss: RankLoss, known: Mapping[Task, Ranked], split: Split, options: Options
-) -> dict[Task, Judgement]:
-    """Return what the choices of ranking networks lose that learned all tasks together."""
-    began = time.perf_counter()
+    method: str, known: Mapping[Task, Ranked], folds: Mapping[Task, Fold], options: Options
+) -> dict[Task, Scores]:
+    """Return the scores of ranking networks that learned all tasks together."""
     learned: dict[Task, RankGroups] = {
-        task: known[task].groups.take(train) for task, (train, _) in split.items()
+        task: known[task].groups.take(train) for task, (train, _) in folds.items()
     }
-    config = RankTrainConfig(loss=loss, steps=options.steps)
+    loss, most = LEARNED[method]
+    config = RankTrainConfig(loss=loss, most=most, steps=options.steps)
     weights = fit_rank_groups(learned, "cpu-1", {}, config, options.members, print)
-    found: dict[Task, Judgement] = {}
-    for task, (_, test) in split.items():
-        part = known[task].groups.take(test)
-        scores = weights.scores(task, part.kernels, part.group, part.candidates)
-        found[task] = judge(known[task], test, scores, time.perf_counter() - began)
-    return found
+    parts: dict[Task, RankGroups] = {
+        task: known[task].groups.take(test) for task, (_, test) in folds.items()
+    }
+    return {
+        task: weights.scores(task, part.kernels, part.group, part.candidates)
+        for task, part in parts.items()
+    }
 
 
 def judge(ranked: Ranked, test: np.ndarray, scores: Scores, spent: float) -> Judgement:

@@ -55,7 +55,7 @@ class TrainRanks:
     """Programs measured under tilings: a data set that ships, or a file."""
     loss: Literal["hinge", "logistic", "mse"] = "hinge"
     """Pairwise rank losses, or the squared error of log seconds."""
-    steps: int = 4000
+    steps: int = 1000
     """Updates of each network."""
     members: int = 3
     """Networks, which differ by their seed."""

@@ -12,10 +12,13 @@ from cost.learned.ranks import SETTINGS, groups, heavy, tile_data
 sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
 
 from kernel_ranks import (
+    FOLDS,
     METHODS,
     Judgement,
+    Options,
     Ranked,
     Row,
+    compare,
     judge,
     judgements,
     page,
@@ -57,12 +60,28 @@ def test_what_does_not_apply_says_so(flags):
 
 def test_splits_keep_networks_together(flags):
     found = splits({"flags": flags}, 0)
-    train, test = found["at random"]["flags"]
-    assert sorted([*train, *test]) == list(range(flags.groups.count))
-    assert len(test) == flags.groups.count // 5
-    train, test = found["by model"]["flags"]
+    folds = found["at random"]["flags"]
+    assert len(folds) == FOLDS
+    assert sorted(np.concatenate([test for _, test in folds])) == list(range(flags.groups.count))
+    for train, test in folds:
+        assert sorted([*train, *test]) == list(range(flags.groups.count))
+    [(train, test)] = found["by model"]["flags"]
     assert {flags.labels[k] for k in train} == {"a"}
     assert {flags.labels[k] for k in test} == {"b"}
+
+
+def test_a_method_is_judged_on_all_folds_together(flags):
+    """What does not depend on what was learned from loses the same on folds as on the whole."""
+    split = splits({"flags": flags}, 0)["at random"]
+    every = np.arange(flags.groups.count)
+    for method in ("default", "random"):
+        found = compare(method, {"flags": flags}, split, Options())["flags"]
+        scores = METHODS[method](flags, every, every)
+        whole = judge(flags, every, scores, found.seconds)
+        assert (found.total, found.apes) == (whole.total, whole.apes)
+    assert compare("analytical", {"flags": flags}, split, Options()) == {}
+    learned = compare("weighted", {"flags": flags}, split, Options(steps=2, members=1))["flags"]
+    assert 0 <= learned.total <= 50.0 + 1e-9
 
 
 def test_the_tables():

@@ -113,6 +113,23 @@ class Standardised(nn.Module):
         return (x - mean.value) / deviation.value
 
 
+class PiecewiseLinear(nn.Module):
+    """How far each feature has come through each of its bins, 0 to 1, so that thresholds are easily
+    learned (Gorishniy et al., "On Embeddings for Numerical Features in Tabular Deep Learning",
+    2022). The bins are set before training."""
+
+    bins: int
+
+    @nn.compact
+    def __call__(self, x: Float[Array, "*B F"]) -> Float[Array, "*B BF"]:
+        """Return for each bin the features' places in it."""
+        shape = (self.bins, x.shape[-1])
+        low = self.variable("scale", "low", jnp.zeros, shape)
+        width = self.variable("scale", "width", jnp.ones, shape)
+        place = jnp.clip((x[..., None, :] - low.value) / width.value, 0.0, 1.0)
+        return place.reshape(*x.shape[:-1], -1)
+
+
 class LogSum(nn.Module):
     """The logarithm of a sum of positive parts, one of each node."""
 

@@ -111,6 +111,10 @@ Loss = Callable[[Float[Array, "B O"], Float[Array, "B T"], Float[Array, "B"]], F
 
 HUBER = 0.1
 """Errors of the logarithm beyond this count linearly, for some kernels were badly measured."""
+NEVER_CROSSED = 1e30
+"""Width of a bin that holds nothing."""
+LEAST_WEIGHT = 1e-6
+"""Of all pairs together: there may be none."""
 
 
 def absolute_loss(
@@ -130,6 +134,7 @@ def rank_loss(
     predicted: Float[Array, "B 1"],
     target: Float[Array, "B 2"],
     real: Float[Array, "B"],
+    most: float | None = None,
 ) -> Float[Array, ""]:
     """Return the talk's pairwise rank loss: phi(y'_i - y'_j) over all pairs with y_i > y_j.
 
@@ -138,13 +143,17 @@ def rank_loss(
         predicted: [B, 1] scores, larger for slower.
         target: [B, 2] seconds, and the number of the group; only pairs of one group count.
         real: [B] rows that count.
+        most: pairs count by how far apart they are in ``target``, up to this; None: all alike.
     """
     score, seconds, group = predicted[:, 0], target[:, 0], target[:, 1]
     z = score[:, None] - score[None, :]
     phi = jax.nn.relu(1.0 - z) if function == "hinge" else jax.nn.softplus(-z)
     pair = (seconds[:, None] > seconds[None, :]) & (group[:, None] == group[None, :])
     weight = pair * real[:, None] * real[None, :]
-    return (phi * weight).sum() / jnp.maximum(weight.sum(), 1.0)
+    if most is None:
+        return (phi * weight).sum() / jnp.maximum(weight.sum(), 1.0)
+    weight = weight * jnp.minimum(seconds[:, None] - seconds[None, :], most)
+    return (phi * weight).sum() / jnp.maximum(weight.sum(), LEAST_WEIGHT)
 
 
 def _initial(features: KernelFeatures, config: KernelTrainConfig) -> Params:
@@ -165,6 +174,17 @@ def scale_of(rows: np.ndarray) -> dict[str, Array]:
     return {
         "mean": jnp.asarray(rows.mean(axis=0)),
         "deviation": jnp.asarray(np.where(deviation > 1e-3, deviation, 1.0)),
+    }
+
+
+def bins_of(rows: np.ndarray, bins: int) -> dict[str, Array]:
+    """Return what `go_rl.cost.learned.kernel_network.PiecewiseLinear` holds for these rows: bins
+    between their quantiles; in bins without width everything has the place 0."""
+    edges = np.quantile(rows, np.linspace(0.0, 1.0, bins + 1), axis=0)
+    width = np.diff(edges, axis=0)
+    return {
+        "low": jnp.asarray(edges[:-1], jnp.float32),
+        "width": jnp.asarray(np.where(width > 1e-4, width, NEVER_CROSSED), jnp.float32),
     }
 
 

@@ -64,8 +64,10 @@ def predict_layouts(
         raise ProblemError(
             f"layouts: there is no kernel {outside[0]}, only 0 to {kernels.num_kernels - 1}"
         )
-    features = kernel_features(kernels, weights.vocabulary).take(which).with_layouts(settings)
-    return _predicted(weights, kernels, features)
+    asked, place = np.unique(which, return_inverse=True)
+    some = kernels.take(asked)
+    features = kernel_features(some, weights.vocabulary).take(place).with_layouts(settings)
+    return _predicted(weights, some, features)
 
 
 def _predicted(

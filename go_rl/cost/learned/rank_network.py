@@ -11,11 +11,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import flax.linen as nn
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from go_rl.core import TrainingError
 from go_rl.cost.learned.kernel_batch import KernelBatch
-from go_rl.cost.learned.kernel_network import KernelNetwork, KernelNetworkConfig, Standardised
+from go_rl.cost.learned.kernel_network import (
+    KernelNetwork,
+    KernelNetworkConfig,
+    PiecewiseLinear,
+    Standardised,
+)
 from go_rl.cost.learned.rank_data import TASKS, Task
 
 
@@ -24,11 +30,13 @@ class RankNetworkConfig:
     """Sizes and parts of the network."""
 
     embedding: KernelNetworkConfig = field(
-        default_factory=lambda: KernelNetworkConfig(outputs=64, additive=False)
+        default_factory=lambda: KernelNetworkConfig(outputs=16, additive=False)
     )
     """The network that embeds kernels; its outputs are the columns of the embedding."""
     head: int = 128
     """Width of the two layers of a task's head."""
+    bins: int = 16
+    """Of each feature of a candidate, see `PiecewiseLinear`; 0: none."""
     flags: int = 0
     """Features of a candidate of the task flags; 0: the network knows nothing of it."""
     tiles: int = 0
@@ -37,9 +45,9 @@ class RankNetworkConfig:
     def __post_init__(self) -> None:
         if self.head < 1:
             raise TrainingError(f"ranks: head must be >= 1, not {self.head}")
-        for task in TASKS:
-            if getattr(self, task) < 0:
-                raise TrainingError(f"ranks: {task} must be >= 0, not {getattr(self, task)}")
+        for name in ("bins", *TASKS):
+            if getattr(self, name) < 0:
+                raise TrainingError(f"ranks: {name} must be >= 0, not {getattr(self, name)}")
 
     @property
     def tasks(self) -> tuple[Task, ...]:
@@ -55,7 +63,9 @@ class RankNetwork(nn.Module):
     def setup(self) -> None:
         """Make the parts."""
         self.embedding = KernelNetwork(self.config.embedding)
-        self.heads = {task: RankHead(self.config.head) for task in self.config.tasks}
+        self.heads = {
+            task: RankHead(self.config.head, self.config.bins) for task in self.config.tasks
+        }
 
     def __call__(
         self, batch: KernelBatch, candidates: Mapping[str, Float[Array, "B C _"]]
@@ -79,6 +89,7 @@ class RankHead(nn.Module):
     """A task's head."""
 
     width: int
+    bins: int
 
     @nn.compact
     def __call__(
@@ -86,6 +97,9 @@ class RankHead(nn.Module):
     ) -> Float[Array, "*B"]:
         """Return a score for each candidate."""
         seen = Standardised(name="candidate_scale")(candidates)
+        if self.bins:
+            binned = PiecewiseLinear(self.bins, name="candidate_bins")(candidates)
+            seen = jnp.concatenate([seen, binned], axis=-1)
         # One layer on both together, computed apart: the kernel's part once for all candidates.
         both = nn.Dense(self.width, name="candidate")(seen)
         both = both + nn.Dense(self.width, use_bias=False, name="kernel")(nn.silu(kernel))

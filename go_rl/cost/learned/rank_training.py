@@ -22,6 +22,7 @@ from go_rl.core import TrainingError
 from go_rl.cost.learned.kernel_batch import LENGTHS, KernelBatch, all_batches, batch_of, lengths
 from go_rl.cost.learned.kernel_features import KernelFeatures, kernel_features
 from go_rl.cost.learned.kernel_training import (
+    bins_of,
     check_learning,
     forgetful,
     learning_rule,
@@ -47,7 +48,10 @@ class RankTrainConfig:
     network: RankNetworkConfig = field(default_factory=RankNetworkConfig)
     loss: RankLoss = "hinge"
     """``hinge`` or ``logistic``: pairwise rank loss; ``mse``: squared error of log seconds."""
-    steps: int = 4000
+    most: float | None = 1.0
+    """Of a pairwise loss: pairs count by how far apart the logs of their seconds are, up to this,
+    for which of two almost equal ones is faster is noise; None: all alike, as published."""
+    steps: int = 1000
     """Updates."""
     batch: int = 32
     """Groups of each task in an update, all of one length bucket."""
@@ -65,6 +69,8 @@ class RankTrainConfig:
         for name in ("steps", "batch"):
             if getattr(self, name) < 1:
                 raise TrainingError(f"rank training: {name} must be >= 1")
+        if self.most is not None and not self.most > 0:
+            raise TrainingError(f"rank training: most must be > 0 or None, not {self.most}")
         check_learning("rank training", self.learning_rate, self.forget)
 
 
@@ -128,6 +134,7 @@ def group_loss(
     score: Float[Array, "B C"],
     log_seconds: Float[Array, "B C"],
     real: Float[Array, "B C"],
+    most: float | None = None,
 ) -> Float[Array, ""]:
     """Return the loss of scores: of a pairwise one, the mean over groups of the mean over pairs
     that differ in time.
@@ -137,11 +144,12 @@ def group_loss(
         score: [B, C] of the candidates, smaller for faster.
         log_seconds: [B, C] what was measured.
         real: [B, C] 1 for candidates, 0 for padding.
+        most: see `RankTrainConfig.most`.
     """
     if loss == "mse":
         return (jnp.square(score - log_seconds) * real).sum() / jnp.maximum(real.sum(), 1.0)
     target = jnp.stack([log_seconds, jnp.zeros_like(log_seconds)], axis=-1)
-    of_group = jax.vmap(partial(rank_loss, loss))(score[..., None], target, real)
+    of_group = jax.vmap(partial(rank_loss, loss, most=most))(score[..., None], target, real)
     counted = jnp.sign(real.sum(axis=1))
     return (of_group * counted).sum() / jnp.maximum(counted.sum(), 1.0)
 
@@ -204,9 +212,10 @@ def _learned(
     params = _initial(sources, config, rng)
     rule = _Rule(config.steps, config.learning_rate, config.weight_decay)
     state = rule.transformation().init(params["params"])
+    goal = _Goal(config.loss, config.most)
     for i in range(1, config.steps + 1):
         drawn = [(source.groups.task, *source.draw(rng)) for source in sources]
-        found = [_slope(config.network, config.loss, t, params, *rows) for t, *rows in drawn]
+        found = [_slope(config.network, goal, task, params, *rows) for task, *rows in drawn]
         weights, state = _change(rule, params["params"], state, [slope for _, slope in found])
         params = {**params, "params": weights}
         if i % REPORTED == 0 or i == config.steps:
@@ -236,10 +245,19 @@ def _initial(sources: list[_Source], config: RankTrainConfig, rng: np.random.Gen
     for source in sources:
         name, groups = f"heads_{source.groups.task}", source.groups
         scale[name]["candidate_scale"] = scale_of(groups.candidates)
+        if bins := config.network.bins:
+            scale[name]["candidate_bins"] = bins_of(groups.candidates, bins)
         if config.loss == "mse":
             bias = jnp.full(1, np.log(groups.seconds).mean(), jnp.float32)
             params["params"][name]["out"]["bias"] = bias
     return params
+
+
+class _Goal(NamedTuple):
+    """What is made small."""
+
+    loss: RankLoss
+    most: float | None
 
 
 class _Rule(NamedTuple):
@@ -261,7 +279,7 @@ def _drawn(config: RankNetworkConfig, key: Array, batch: KernelBatch, rows: Any)
 @partial(jax.jit, static_argnums=(0, 1, 2))
 def _slope(
     config: RankNetworkConfig,
-    loss: RankLoss,
+    goal: _Goal,
     task: Task,
     params: Params,
     batch: KernelBatch,
@@ -272,7 +290,7 @@ def _slope(
     def cost(weights: Any) -> Array:
         known = {**params, "params": weights}
         scores: Any = RankNetwork(config).apply(known, batch, {task: rows.features})
-        return group_loss(loss, scores[task], rows.log_seconds, rows.real)
+        return group_loss(goal.loss, scores[task], rows.log_seconds, rows.real, goal.most)
 
     return jax.value_and_grad(cost)(params["params"])
 

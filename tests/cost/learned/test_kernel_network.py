@@ -13,10 +13,16 @@ from cost.learned.kernels import few_features, few_kernels
 
 from go_rl.core import TrainingError
 from go_rl.cost.learned.kernel_batch import KernelBatch, batch_of
-from go_rl.cost.learned.kernel_network import KernelNetwork, KernelNetworkConfig, LogSum
+from go_rl.cost.learned.kernel_network import (
+    KernelNetwork,
+    KernelNetworkConfig,
+    LogSum,
+    PiecewiseLinear,
+)
 from go_rl.cost.learned.kernel_training import (
     KernelTrainConfig,
     absolute_loss,
+    bins_of,
     rank_loss,
     train_absolute,
 )
@@ -89,6 +95,23 @@ def test_the_rank_loss_by_hand(function, expected):
     target = jnp.array([[2.0, 0.0], [1.0, 0.0], [5.0, 1.0], [4.0, 1.0], [9.0, 1.0]])
     real = jnp.array([1.0, 1.0, 1.0, 1.0, 0.0])
     assert rank_loss(function, predicted, target, real) == pytest.approx(expected)
+
+
+def test_pairs_may_count_by_how_far_they_are_apart():
+    """By hand as above: 1 apart counts 1 and costs 0, 4 apart counts 3 at most and costs 3."""
+    predicted = jnp.array([[1.0], [0.0], [0.0], [2.0]])
+    target = jnp.array([[2.0, 0.0], [1.0, 0.0], [9.0, 1.0], [5.0, 1.0]])
+    found = rank_loss("hinge", predicted, target, jnp.ones(4), most=3.0)
+    assert found == pytest.approx((1 * 0.0 + 3 * 3.0) / 4)
+
+
+def test_places_in_bins():
+    """Quartiles of 0, ..., 8 are bins of width 2; a column of equal numbers crosses none."""
+    rows = np.stack([np.arange(9.0), np.full(9, 5.0)], axis=1)
+    bins = {"scale": bins_of(rows, 4)}
+    found = PiecewiseLinear(4).apply(bins, jnp.array([[3.0, 5.0], [9.0, 7.0], [-1.0, 5.0]]))
+    expected = [[1, 0, 0.5, 0, 0, 0, 0, 0], [1, 0, 1, 0, 1, 0, 1, 0], [0] * 8]
+    np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
 def test_equal_times_rank_nothing():

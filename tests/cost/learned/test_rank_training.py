@@ -84,7 +84,7 @@ def test_members_differ_and_the_same_run_gives_the_same():
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"steps": 0}, {"batch": 0}, {"learning_rate": 0.0}, {"forget": 1.0}],
+    [{"steps": 0}, {"batch": 0}, {"learning_rate": 0.0}, {"forget": 1.0}, {"most": 0.0}],
 )
 def test_bad_configurations_are_refused(wrong):
     with pytest.raises(TrainingError, match=next(iter(wrong))):
@@ -94,6 +94,8 @@ def test_bad_configurations_are_refused(wrong):
 def test_bad_networks_and_data_are_refused():
     with pytest.raises(TrainingError, match="head must be >= 1"):
         RankNetworkConfig(TINY.embedding, head=0)
+    with pytest.raises(TrainingError, match="bins must be >= 0"):
+        RankNetworkConfig(TINY.embedding, bins=-1)
     with pytest.raises(TrainingError, match="of one target, not of cpu-1, cpu-2"):
         fit_rank_weights(flag_data(), replace(tile_data(), target="cpu-2"))
     with pytest.raises(TrainingError, match="not of no data"):
