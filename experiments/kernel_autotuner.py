@@ -290,7 +290,7 @@ def _draw(axes: Axes, rows: Sequence[Row], points: Sequence[Point], minutes: flo
                   linestyle=LINE_STYLES[i % len(LINE_STYLES)])  # fmt: skip
     axes.axhline(1.0, color=GREY, linewidth=0.8)
     axes.set_xlabel("minutes of tuning")
-    axes.set_ylabel("speed-up over XLA's default")
+    axes.set_ylabel("speed-up as measured on the way")
 
 
 if __name__ == "__main__":
