@@ -19,6 +19,7 @@ from kernel_ranks import (
     Ranked,
     Row,
     compare,
+    joint,
     judge,
     judgements,
     page,
@@ -81,7 +82,16 @@ def test_a_method_is_judged_on_all_folds_together(flags):
         assert (found.total, found.apes) == (whole.total, whole.apes)
     assert compare("analytical", {"flags": flags}, split, Options()) == {}
     learned = compare("weighted", {"flags": flags}, split, Options(steps=2, members=1))["flags"]
-    assert 0 <= learned.total <= 50.0 + 1e-9
+    assert set(learned.apes) == {"a", "b"}
+
+
+def test_scores_of_folds_belong_to_their_candidates(flags):
+    """True seconds choose the best of each kernel, their opposites the worst: 3 for 2."""
+    folds = splits({"flags": flags}, 0)["at random"]["flags"]
+    told = [flags.groups.seconds[flags.rows(test)] for _, test in folds]
+    assert joint(flags, folds, told, 0.0).total == 0.0
+    worst = joint(flags, folds, [-each for each in told], 0.0)
+    assert worst.total == pytest.approx(50.0)
 
 
 def test_the_tables():

@@ -150,9 +150,8 @@ def rank_loss(
     phi = jax.nn.relu(1.0 - z) if function == "hinge" else jax.nn.softplus(-z)
     pair = (seconds[:, None] > seconds[None, :]) & (group[:, None] == group[None, :])
     weight = pair * real[:, None] * real[None, :]
-    if most is None:
-        return (phi * weight).sum() / jnp.maximum(weight.sum(), 1.0)
-    weight = weight * jnp.minimum(seconds[:, None] - seconds[None, :], most)
+    if most is not None:
+        weight = weight * jnp.minimum(seconds[:, None] - seconds[None, :], most)
     return (phi * weight).sum() / jnp.maximum(weight.sum(), LEAST_WEIGHT)
 
 
