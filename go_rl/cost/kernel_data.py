@@ -18,6 +18,7 @@ from go_rl.core import ReadError
 from go_rl.core.errors import nearest
 from go_rl.cost.kernel_collect import KERNELS, MODEL, RECORDS
 from go_rl.cost.kernel_worker import XLA_COSTS
+from go_rl.cost.pace_file import pace_path, read_pace
 from go_rl.kernels import KernelSet, join_kernels
 from go_rl.kernels.kernel_file import load_kernels, save_kernels
 from go_rl.records import AS_IT_COMES, Record, RecordStore
@@ -50,6 +51,8 @@ class KernelData:
     cost analysis has them; NaN where it does not say."""
     failures: Mapping[str, int]
     """Reasons why a measurement has no time, and how often."""
+    processor: str = ""
+    """Which one measured (`go_rl.core.processor`); "": unknown, or none did."""
 
     @property
     def plain(self) -> Bool[np.ndarray, "R"]:
@@ -87,7 +90,9 @@ def gather_kernels(folder: Path, target: str, name: str) -> KernelData:
     taken = kernels.take(kept)
     owner = tuple(models[k] for k in kept.tolist())
     rows = _rows(records, {hash_: i for i, hash_ in enumerate(taken.hashes)})
-    return KernelData(name, target, taken, owner, **rows)
+    path = pace_path(folder, target)
+    processor = read_pace(path).processor if path.exists() else ""
+    return KernelData(name, target, taken, owner, processor=processor, **rows)
 
 
 def _rows(records: Sequence[Record], place: Mapping[str, int]) -> dict[str, Any]:
@@ -123,7 +128,8 @@ def save_kernel_data(data: KernelData, path: Path) -> None:
     rows["seconds"] = [float(f"{s:.5g}") for s in rows["seconds"]]
     rows["spread"] = [float(f"{s:.2g}") for s in rows["spread"]]
     about = {
-        "version": VERSION, "data": data.name, "target": data.target, "models": list(data.models),
+        "version": VERSION, "data": data.name, "target": data.target,
+        "processor": data.processor, "models": list(data.models),
         "settings": list(data.settings), "failures": dict(data.failures), "rows": rows,
         "xla": [[x if np.isfinite(x) else None for x in row] for row in data.xla.tolist()],
     }  # fmt: skip
@@ -153,7 +159,7 @@ def load_kernel_data(source: str | Path) -> KernelData:
         return KernelData(
             about["data"], about["target"], kernels, tuple(about["models"]),
             tuple(about["settings"]), xla=np.array(about["xla"], np.float64).reshape(-1, 3),
-            failures=about["failures"], **rows,
+            failures=about["failures"], processor=about.get("processor", ""), **rows,
         )  # fmt: skip
     except (KeyError, TypeError, ValueError) as error:
         raise ReadError(f"{path}: damaged kernel data ({error})") from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from go_rl.core import RecordError
-from go_rl.core.plan import write_text
+from go_rl.core.processor import processor_name
 from go_rl.core.warm_worker import (
     WarmWorker,
     WorkerDied,
@@ -22,9 +21,10 @@ from go_rl.core.warm_worker import (
 from go_rl.cost.collect_config import CollectConfig
 from go_rl.cost.kernel_tasks import kernel_task, sentence_of
 from go_rl.cost.kernel_worker import MEMORY
+from go_rl.cost.pace_file import FolderPace, pace_path, read_pace, write_pace
 
 WORKER = "go_rl.cost.kernel_worker:answer"
-PACE_WORKER, FULL_PACE = "go_rl.cost.pace:full_pace", "full_pace_seconds"
+PACE_WORKER = "go_rl.cost.pace:full_pace"
 START_SECONDS = 120.0
 """What starting a worker and its first kernel may take."""
 
@@ -33,26 +33,18 @@ def folder_pace(folder: Path, config: CollectConfig) -> float:
     """Return the full pace of the core, as all measurements in a folder on one target know it.
 
     Raises:
-        RecordError: the file that keeps it is damaged.
+        RecordError: the file that keeps it is damaged, or is of another processor.
         WorkerError: the core cannot be had.
     """
-    path = folder / f"pace-{config.target}.json"
+    path = pace_path(folder, config.target)
+    here = processor_name() if config.platform == "cpu" else ""
     if path.exists():
-        return _read_pace(path)
+        known = read_pace(path)
+        known.check(path, config.target, here)
+        return known.full_pace
     with WarmWorker(PACE_WORKER, core=worker_core(config)) as worker:
         found = float(worker.call(config.timing.pace_seconds, START_SECONDS))
-    folder.mkdir(parents=True, exist_ok=True)
-    write_text(path, json.dumps({FULL_PACE: found}) + "\n")
-    return found
-
-
-def _read_pace(path: Path) -> float:
-    try:
-        found = float(json.loads(path.read_text())[FULL_PACE])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RecordError(f"{path}: must hold a number {FULL_PACE!r} ({error})") from error
-    if not 0 < found < float("inf"):
-        raise RecordError(f"{path}: {FULL_PACE} must be seconds above 0, not {found}")
+    write_pace(path, FolderPace(found, here))
     return found
 
 

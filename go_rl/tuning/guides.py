@@ -15,6 +15,7 @@ from jaxtyping import Float, Float64
 
 from go_rl.core import CheckpointError, Chip, PackageError
 from go_rl.core.presets import HOST, package
+from go_rl.core.processor import processor_name
 from go_rl.cost.analytical import Analytical
 from go_rl.cost.kernel_settings import FLAG_SETTINGS
 from go_rl.cost.kernel_work import kernel_work
@@ -139,7 +140,18 @@ def learned_guide(weights: KernelWeights, settings: SettingRanks | None = None) 
     """Return the guide that asks an ensemble; ``settings``: who ranks them, if anybody."""
     priced = PricedFusions(lambda kernels: predict_kernels(weights, kernels).seconds)
     notes = () if settings else (f"No ranking of settings ships for {weights.target}: {FIXED}",)
+    notes = (*notes, *_elsewhere(weights, processor_name()))
     return Guide("learned", priced, settings or FixedSettings(), predicts=True, notes=notes)
+
+
+def _elsewhere(weights: KernelWeights, here: str) -> tuple[str, ...]:
+    """What to say if the kernels were measured on another processor than this machine's."""
+    if not weights.processor or not here or weights.processor == here:
+        return ()
+    return (
+        f"{weights.name} learned on a processor {weights.processor}, and this machine's is {here}: "
+        "its order is a guess; what is kept is decided by times measured here",
+    )
 
 
 def shipped_settings(target: str) -> SettingRanks | None:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from go_rl.cost.measuring_worker import FULL_PACE
+from go_rl.cost.pace_file import FolderPace, pace_path, write_pace
 
 MODULE = """
 import jax, jax.numpy as jnp
@@ -28,7 +28,7 @@ def test_a_small_network_is_tuned_for_real_and_resumes(command, tmp_path):
     asked = ("tune", "kernels", "small_mlp:mlp", "--guide", "random", "--minutes", "2",
              "--k-kernel", "1", "--out", "tuned", *QUICK)  # fmt: skip
     (tmp_path / "tuned").mkdir()
-    (tmp_path / "tuned" / "pace-cpu-1.json").write_text(json.dumps({FULL_PACE: 1e-5}))
+    write_pace(pace_path(tmp_path / "tuned", "cpu-1"), FolderPace(1e-5))
     outcome = command(*asked)
     assert (outcome.code, outcome.err) == (0, "")
     document = json.loads((tmp_path / "tuned" / "tuned.json").read_text())

@@ -14,6 +14,7 @@ from go_rl.cost.kernel_data import (
     load_kernel_data,
     save_kernel_data,
 )
+from go_rl.cost.pace_file import FolderPace, pace_path, write_pace
 from go_rl.kernels.kernel_file import save_kernels
 from go_rl.records import Record, RecordStore
 
@@ -71,6 +72,15 @@ def test_what_is_written_is_read(folder):
     again = load_kernel_data(folder / "test.npz")
     assert same(data, again)
     assert (again.name, again.target, again.models) == ("test", "cpu-1", data.models)
+    assert again.processor == data.processor == ""
+
+
+def test_a_data_set_knows_its_processor(folder):
+    write_pace(pace_path(folder, "cpu-1"), FolderPace(5e-6, "Acme family 1 model 2"))
+    data = gather_kernels(folder, "cpu-1", "test")
+    save_kernel_data(data, folder / "test.npz")
+    assert load_kernel_data(folder / "test.npz").processor == "Acme family 1 model 2"
+    assert gather_kernels(folder, "gpu-1", "test").processor == ""
 
 
 def test_other_files_are_refused(folder):
@@ -91,7 +101,7 @@ def test_a_split_by_model():
 
 def test_the_shipped_data_set_is_whole():
     data = load_kernel_data("kernels-cpu-1")
-    assert data.target == "cpu-1"
+    assert (data.target, data.processor) == ("cpu-1", "GenuineIntel family 6 model 143")
     assert data.kernels.num_kernels >= 5000
     assert len(set(data.models)) >= 80
     assert len(set(data.kernels.hashes)) == data.kernels.num_kernels

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from kernel_ranks import (
     joint,
     judge,
     judgements,
+    label_folds,
     page,
     ranked_tiles,
     splits,
@@ -66,9 +68,19 @@ def test_splits_keep_networks_together(flags):
     assert sorted(np.concatenate([test for _, test in folds])) == list(range(flags.groups.count))
     for train, test in folds:
         assert sorted([*train, *test]) == list(range(flags.groups.count))
-    [(train, test)] = found["by model"]["flags"]
-    assert {flags.labels[k] for k in train} == {"a"}
+    (train, test), (_, other) = found["by model"]["flags"]
+    assert {flags.labels[k] for k in train} == {flags.labels[k] for k in other} == {"a"}
     assert {flags.labels[k] for k in test} == {"b"}
+
+
+def test_networks_that_are_not_held_out_are_in_one_fold_each(flags):
+    labels = [f"network {k}" for k in range(flags.groups.count)]
+    ranked = replace(flags, labels=tuple(labels), held_out=("network 3", "network 1", "other"))
+    folds = label_folds(ranked, 0)
+    assert len(folds) == FOLDS
+    assert folds[0] == ("network 1", "network 3")
+    assert sorted(name for fold in folds for name in fold) == sorted(labels)
+    assert folds != label_folds(ranked, 1)
 
 
 def test_a_method_is_judged_on_all_folds_together(flags):
@@ -98,9 +110,11 @@ def test_the_tables():
     one = Judgement({"a": 1.0, "b": 4.0, "c": 9.0}, 3.0, float("nan"), 0.5)
     two = Judgement({"a": 2.0, "b": 2.0, "c": 0.0}, 1.25, 0.625, 2.0)
     found = {("tiles", "at random"): {"random": one, "hinge": two}}
-    text = page(found, {("tiles", "at random"): (8, 2)}, {"tiles": ("a", "b")})
+    options = Options(steps=7, members=2, seed=3)
+    text = page(found, {("tiles", "at random"): (8, 2)}, {"tiles": ("a", "b")}, options)
+    assert "five folds (seed 3). *mse* to *weighted*: 2 networks of 7 updates.\n" in text
     assert text.split("\n\n", 2)[2] == (
-        "## Tilings, at random: 8 kernels learned from, 2 judged\n\n"
+        "## Tilings, at random: 8 kernels learned from in the first fold, 2 judged in all\n\n"
         "| | random | hinge |\n| --- | ---: | ---: |\n"
         "| a | 1.0 | 2.0 |\n| b | 4.0 | 2.0 |\n| *mean* | 2.5 | 2.0 |\n| *median* | 2.5 | 2.0 |\n"
         "| all kernels | 3.0 | 1.2 |\n| Kendall's tau | – | 0.62 |\n| seconds | 0.5 | 2.0 |\n"

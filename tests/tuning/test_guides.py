@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import jax
@@ -24,7 +25,13 @@ from go_rl.cost.learned.opcodes import vocabulary_of
 from go_rl.cost.learned.rank import FlagRanks
 from go_rl.cost.learned.rank_weights import RankWeights
 from go_rl.tuning.config import TuneConfig, TuningError
-from go_rl.tuning.guides import PricedFusions, guide_of, learned_guide, shipped_settings
+from go_rl.tuning.guides import (
+    FixedSettings,
+    PricedFusions,
+    guide_of,
+    learned_guide,
+    shipped_settings,
+)
 
 BOTH = [space().default, space().none]
 
@@ -95,6 +102,19 @@ def test_a_ranking_of_settings_takes_the_place_of_the_fixed_order():
     guide = learned_guide(tiny_weights(), ranks)
     assert guide.settings is ranks
     assert guide.notes == ()
+
+
+def test_the_learned_guide_says_on_which_other_processor_it_learned(monkeypatch):
+    monkeypatch.setattr("go_rl.tuning.guides.processor_name", lambda: "Acme family 1 model 3")
+    for processor, said in (
+        ("Acme family 1 model 2", ["Acme family 1 model 2, and this machine's is Acme family 1"]),
+        ("Acme family 1 model 3", []),
+        ("", []),
+    ):
+        weights = replace(tiny_weights(), card={"processor": processor})
+        notes = learned_guide(weights, FixedSettings()).notes
+        assert len(notes) == len(said)
+        assert all(text in note for text, note in zip(said, notes, strict=True))
 
 
 def test_a_ranking_that_ships_for_the_target_is_taken(monkeypatch):

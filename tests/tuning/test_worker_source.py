@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from go_rl.cost.collect_config import CollectConfig
-from go_rl.cost.measuring_worker import FULL_PACE
+from go_rl.cost.pace_file import FolderPace, pace_path, write_pace
 from go_rl.readers.jax_stages import jax_program
 from go_rl.tuning.kernel_timer import WorkerSource
 
@@ -20,7 +18,7 @@ def test_an_operand_that_does_not_travel_is_named(tmp_path):
 
     key = jax.eval_shape(lambda: jax.random.key(0))
     program = jax_program(noise, (key, jax.ShapeDtypeStruct((4,), jnp.float32)))
-    (tmp_path / "pace-cpu-1.json").write_text(json.dumps({FULL_PACE: 1e-5}))
+    write_pace(pace_path(tmp_path, "cpu-1"), FolderPace(1e-5))
     with WorkerSource(program, CollectConfig(), tmp_path) as source:
         said = [source((n,), "") for n in np.flatnonzero(~program.graph.is_fed)[:1].tolist()]
     assert len(said) == 1

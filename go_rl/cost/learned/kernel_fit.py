@@ -15,7 +15,7 @@ from go_rl.cost.kernel_data import KernelData
 from go_rl.cost.kernel_settings import LAYOUTS
 from go_rl.cost.learned.kernel_features import kernel_features
 from go_rl.cost.learned.kernel_training import KernelTrainConfig, TrainedNetwork, train_absolute
-from go_rl.cost.learned.kernel_weights import KernelWeights
+from go_rl.cost.learned.kernel_weights import PROCESSOR, KernelWeights
 from go_rl.cost.learned.opcodes import vocabulary_of
 from go_rl.records import AS_IT_COMES
 
@@ -98,7 +98,8 @@ def fit_kernel_weights(
 
     trained = train_members(train, config.seed, members, report)
     card = {
-        "data": data.name, "kernels": len(which), "measurements": len(rows),
+        "data": data.name, PROCESSOR: data.processor,
+        "kernels": len(which), "measurements": len(rows),
         "models": len({data.models[k] for k in which}),
         "training": asdict(config),
     }  # fmt: skip

@@ -21,6 +21,8 @@ from go_rl.cost.learned.weight_file import WeightKind, batch_shapes, fitting_man
 SHIPPED = Path(__file__).parent / "pretrained"
 KIND = WeightKind("kernel cost weights", "go_rl-kernel-cost", 1, SHIPPED)
 MEMBERS, RANGE = "members", "range"
+PROCESSOR = "processor"
+"""In the card."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +40,12 @@ class KernelWeights:
     """Kind of chip on which its kernels were measured."""
     name: str
     card: Mapping[str, Any]
-    """Model card: data set, training configuration, errors."""
+    """Model card: data set, processor, training configuration, errors."""
+
+    @property
+    def processor(self) -> str:
+        """Which one its kernels were measured on (`go_rl.core.processor`); "": unknown."""
+        return str(self.card.get(PROCESSOR, ""))
 
 
 def save_kernel_weights(weights: KernelWeights, path: Path) -> None:

@@ -116,7 +116,8 @@ class Learned:
 
     def notes(self, kernels: Kernels, chip: Chip) -> tuple[str, ...]:
         """Return who predicted, and how many of these kernels are unlike the training data."""
-        said = f"Operator times are predicted by {self.name}, which learned on {chip.kind}."
+        on = f" ({self.weights.processor})" if self.weights.processor else ""
+        said = f"Operator times are predicted by {self.name}, which learned on {chip.kind}{on}."
         priced = [hash_ for hash_ in self._cache.hashes(kernels) if hash_ is not None]
         strange = sum(hash_ in self._unfamiliar for hash_ in priced)
         if not strange:

@@ -23,6 +23,10 @@ from go_rl.kernels import KernelSet
 
 Task = Literal["flags", "tiles"]
 TASKS: tuple[Task, ...] = get_args(Task)
+CONFIDENT = 0.2
+"""Largest relative half-width of the 95 % interval of a time that takes part in a choice: one that
+is known less well may look the fastest, and then every other choice seems to lose. (Of tilings
+timed again hours later, those known to 2 % were 5 % apart, those beyond this 20 %.)"""
 OTHER = -1
 """Number of a setting that is not of the flag task."""
 Rows = Int[np.ndarray, "J"]
@@ -88,7 +92,8 @@ def flag_groups(data: KernelData, which: Rows | None = None) -> RankGroups:
     """Return the kernels of a data set that were measured under several settings of flags.
 
     Args:
-        data: of kernels; measurements of the first round count.
+        data: of kernels; measurements of the first round count, if their time is known to within
+            `CONFIDENT`.
         which: of these kernels only; None: of all.
 
     Raises:
@@ -97,7 +102,7 @@ def flag_groups(data: KernelData, which: Rows | None = None) -> RankGroups:
     number = {setting: i for i, setting in enumerate(flag_settings())}
     of_setting = np.array([number.get(setting, OTHER) for setting in data.settings])
     chosen = of_setting[data.setting]
-    usable = np.asarray((chosen != OTHER) & (data.round == 0))
+    usable = np.asarray((chosen != OTHER) & (data.round == 0) & (data.spread <= CONFIDENT))
     rows = _rows_of_groups(data.kernel, usable, which)
     _check_any(rows, f"{data.name}: no kernel was measured under two settings of flags")
     kernels = data.kernels.take(np.unique(data.kernel[rows]))
@@ -111,7 +116,8 @@ def tile_groups(data: TileData, which: Rows | None = None) -> RankGroups:
     Raises:
         TrainingError: there is no such program.
     """
-    rows = _rows_of_groups(data.program, data.first, which)
+    usable = np.asarray(data.first & (data.spread <= CONFIDENT))
+    rows = _rows_of_groups(data.program, usable, which)
     _check_any(rows, f"{data.name}: no program was measured under two tilings")
     kernels = data.kernels.take(np.unique(data.program[rows]))
     programs = [data.programs[i] for i in data.program[rows].tolist()]

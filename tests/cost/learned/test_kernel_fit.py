@@ -55,7 +55,9 @@ def test_layouts_are_learned_from_and_flags_and_later_rounds_not():
 
 def test_an_ensemble_learns_and_its_members_differ():
     which = np.arange(few_kernels().num_kernels - 1)
-    weights = fit_kernel_weights(data(), which, SMALL, members=2)
+    told = replace(data(), processor="Acme family 1 model 2")
+    weights = fit_kernel_weights(told, which, SMALL, members=2)
+    assert weights.processor == "Acme family 1 model 2"
     assert (weights.target, weights.card["kernels"]) == ("cpu-1", len(which))
     found = predict_kernels(weights, few_kernels().take(which)).seconds
     seconds = plain_seconds(data())[which]

@@ -1,0 +1,36 @@
+"""What Linux says of a processor, and the name that it gets."""
+
+from __future__ import annotations
+
+import platform
+
+from go_rl.core.processor import processor_name
+
+TWO_CORES = """\
+processor\t: 0
+vendor_id\t: GenuineIntel
+cpu family\t: 6
+model\t\t: 143
+model name\t: Some Processor @ 2.00GHz: fast
+
+processor\t: 1
+vendor_id\t: SomebodyElse
+cpu family\t: 7
+model\t\t: 1
+"""
+PHONE = "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd40\n"
+
+
+def test_a_processor_is_its_vendor_family_and_model(tmp_path):
+    for text, name in (
+        (TWO_CORES, "GenuineIntel family 6 model 143"),
+        (PHONE, "ARM implementer 0x41 part 0xd40"),
+        ("processor\t: 0\n", platform.processor()),
+    ):
+        facts = tmp_path / "cpuinfo"
+        facts.write_text(text)
+        assert processor_name(facts) == name
+
+
+def test_other_systems_tell_in_their_own_way(tmp_path):
+    assert processor_name(tmp_path / "missing") == platform.processor()
