@@ -6,15 +6,13 @@ Kernels that both share are measured once and count for both.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 
 import numpy as np
 
-from go_rl.records import AS_IT_COMES, Record
-from go_rl.tuning.fusions import Fusion, Part
+from go_rl.records import AS_IT_COMES
+from go_rl.tuning.fusions import Fusion
 from go_rl.tuning.kernel_timer import KernelTimer
 from go_rl.tuning.outcome import Check
 
@@ -38,12 +36,13 @@ def check_alternately(
     theirs = [(part.hash, AS_IT_COMES) for part in baseline.parts]
     parts = {part.hash: part for part in (*baseline.parts, *best.parts)}
     jobs = _in_turn(theirs, ours)
-    name = hashlib.sha256(json.dumps([theirs, ours, rounds]).encode()).hexdigest()[:16]
+    whose = [(parts[hash_], setting) for hash_, setting in jobs]
     seconds: dict[Job, list[float]] = {job: [] for job in jobs}
-    for (hash_, setting), record in _records(timer, jobs, parts, rounds, name):
-        if record.seconds is None:
-            return f"a kernel could not be timed again: {record.reason}"
-        seconds[hash_, setting].append(record.seconds)
+    for number in range(1, rounds + 1):
+        for job, record in zip(jobs, timer.again(whose, number), strict=True):
+            if record.seconds is None:
+                return f"a kernel could not be timed again: {record.reason}"
+            seconds[job].append(record.seconds)
     median = {job: float(np.median(times)) for job, times in seconds.items()}
     return Check(sum(median[job] for job in theirs), sum(median[job] for job in ours), rounds)
 
@@ -52,21 +51,3 @@ def _in_turn(one: Sequence[Job], two: Sequence[Job]) -> list[Job]:
     """All jobs, each once, from both lists by turns."""
     mixed = [job for pair in zip_longest(one, two) for job in pair if job is not None]
     return list(dict.fromkeys(mixed))
-
-
-def _records(
-    timer: KernelTimer, jobs: Sequence[Job], parts: Mapping[str, Part], rounds: int, name: str
-) -> list[tuple[Job, Record]]:
-    """All measurements of this check: those that are there if none is missing, else fresh ones."""
-    numbers = range(1, rounds + 1)
-    asked = [(job, number) for number in numbers for job in jobs]
-    known = [(job, timer.checked(parts[job[0]], job[1], number, name)) for job, number in asked]
-    whole = [(job, record) for job, record in known if record is not None]
-    if len(whole) == len(asked):
-        return whole
-    whose = [(parts[hash_], setting) for hash_, setting in jobs]
-    return [
-        pair
-        for number in numbers
-        for pair in zip(jobs, timer.check(whose, number, name), strict=True)
-    ]

@@ -1,4 +1,5 @@
-"""`KernelTimer`: each kernel measured once; what a folder's records know is replayed.
+"""`KernelTimer`: each kernel measured once, and again where two are compared; what a folder's
+records know is replayed.
 
 A replayed measurement costs the budget what it took when it was made, so that a run that goes on
 where another stopped, or shares its folder, spends as much as one that had to measure all.
@@ -6,10 +7,13 @@ where another stopped, or shares its folder, spends as much as one that had to m
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, runtime_checkable
@@ -41,6 +45,8 @@ NO_CACHE = {"JAX_ENABLE_COMPILATION_CACHE": "false"}
 
 Job = tuple[Part, str]
 """A kernel, and the setting that it is measured under."""
+Key = tuple[str, str, int]
+"""Hash of a kernel, its setting, and the round."""
 
 
 @runtime_checkable
@@ -88,8 +94,12 @@ class KernelTimer:
         """Measurements that were there."""
         self._store, self._source, self._config, self._model = store, source, config, model
         self._budget, self._clock = budget, clock
-        self._known = {(r.workload, r.setting, r.round): r for r in store.find(config.target)}
-        self._paid: set[tuple[str, str, int]] = set()
+        self._known: dict[Key, Record] = {}
+        self._repeats: dict[tuple[str, str, str], Key] = {}
+        """Of a kernel, a setting and the name of a comparison."""
+        self._paid: set[Key] = set()
+        for record in store.find(config.target):
+            self._remember(record)
 
     def measure(self, part: Part, setting: str) -> Record:
         """Return the record of a kernel under a setting, from this run or an earlier one."""
@@ -103,21 +113,35 @@ class KernelTimer:
         turn."""
         keys = [(part.hash, setting, 0) for part, setting in jobs]
         missing = {key: job for key, job in zip(keys, jobs, strict=True) if key not in self._known}
-        made = self._together(list(missing.values()), 0, {}) if missing else []
+        made = self._together(list(missing.values()), [0] * len(missing), {}) if missing else []
         fresh = dict(zip(missing, made, strict=True))
         return [fresh.get(key) or self._replay(key) for key in keys]
 
-    def check(self, jobs: Sequence[Job], round: int, name: str) -> list[Record]:
-        """Return fresh measurements of kernels under settings, visited in turn; ``round`` from 1
-        on, ``name`` of the check they are part of."""
-        return self._together(jobs, round, {CHECK: name})
+    def again(self, jobs: Sequence[Job], number: int = 0) -> list[Record]:
+        """Return fresh measurements of kernels under settings, visited in turn, so that they can be
+        compared; or those that an earlier run made of just these jobs.
 
-    def checked(self, part: Part, setting: str, round: int, name: str) -> Record | None:
-        """Return the measurement that an equal check has made, if any."""
-        record = self._known.get((part.hash, setting, round))
-        return record if record and record.details.get(CHECK) == name else None
+        Args:
+            jobs: each once.
+            number: of the comparison, if the same jobs are compared several times.
+        """
+        told = [(part.hash, setting) for part, setting in jobs]
+        name = hashlib.sha256(json.dumps([told, number]).encode()).hexdigest()[:16]
+        keys = [self._repeats.get((*job, name)) for job in told]
+        if all(keys):
+            return [self._replay(key) for key in keys if key is not None]
+        return self._together(jobs, [self._next_round(job) for job in told], {CHECK: name})
 
-    def _replay(self, key: tuple[str, str, int]) -> Record:
+    def spent_on(self, jobs: Sequence[Job]) -> float:
+        """Return the seconds that first measurements of kernels under settings took."""
+        first = (self._known.get((part.hash, setting, 0)) for part, setting in jobs)
+        return sum(float(record.details.get(SPENT, 0.0)) for record in first if record)
+
+    def _next_round(self, job: tuple[str, str]) -> int:
+        """The first round from 1 on in which a kernel was not measured under a setting."""
+        return next(i for i in count(1) if (*job, i) not in self._known)
+
+    def _replay(self, key: Key) -> Record:
         record = self._known[key]
         if key not in self._paid:
             self._paid.add(key)
@@ -132,7 +156,9 @@ class KernelTimer:
         outcome = self._source(part.nodes, setting)
         return self._keep((part, setting), 0, outcome, {SPENT: self._clock() - began})
 
-    def _together(self, jobs: Sequence[Job], round: int, details: dict[str, Any]) -> list[Record]:
+    def _together(
+        self, jobs: Sequence[Job], rounds: Sequence[int], details: dict[str, Any]
+    ) -> list[Record]:
         with self._budget.paused():
             self._source.start()
         began = self._clock()
@@ -140,7 +166,7 @@ class KernelTimer:
         about = {SPENT: (self._clock() - began) / len(jobs), **details}
         return [
             self._keep(job, round, outcome, about)
-            for job, outcome in zip(jobs, outcomes, strict=True)
+            for job, round, outcome in zip(jobs, rounds, outcomes, strict=True)
         ]
 
     def _keep(
@@ -150,10 +176,16 @@ class KernelTimer:
         details = {"model": self._model, **about}
         record = record_of((part.hash, setting), config, outcome, details)
         self._store.add([record])
-        self._known[record.workload, setting, round] = record
+        self._remember(record)
         self._paid.add((part.hash, setting, round))
         self.made += 1
         return record
+
+    def _remember(self, record: Record) -> None:
+        key = record.workload, record.setting, record.round
+        self._known[key] = record
+        if CHECK in record.details:
+            self._repeats[record.workload, record.setting, record.details[CHECK]] = key
 
 
 class WorkerSource:

@@ -79,9 +79,16 @@ class Machine:
         return [self(nodes, setting) for nodes, setting in jobs]
 
 
-def tune(machine: Machine, folder: Path, config: TuneConfig, guide: Guide | None = None) -> Tuned:
+def tune(
+    machine: Machine,
+    folder: Path,
+    config: TuneConfig,
+    guide: Guide | None = None,
+    report: Callable[[str], None] = lambda _: None,
+) -> Tuned:
     """Tune the small network on a made-up machine."""
     with RecordStore(folder / "records.sqlite") as store:
         budget = Budget(60.0 * config.minutes, machine.clock)
         timer = KernelTimer(store, machine, config.measuring, "mlp", budget, machine.clock)
-        return tune_with(KernelTuner(space(), guide or guide_of(config), timer, budget, config))
+        guide = guide or guide_of(config)
+        return tune_with(KernelTuner(space(), guide, timer, budget, config, report))
