@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
@@ -27,6 +27,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from go_rl.core.plan import write_text
+from go_rl.core.processor import processor_name
+from go_rl.cost.learned.kernel_weights import load_kernel_weights
 from go_rl.readers.jax_stages import JaxProgram
 from go_rl.report.figures import GREY, LINE_COLOURS, LINE_STYLES, new_figure, save_figure
 from go_rl.tuning import TuneConfig, TuningError
@@ -93,6 +95,10 @@ class Row:
     """Measured whole."""
     kernels: int
     """Measurements, those that were known from another run included."""
+    processor: str
+    """That measured."""
+    learned_on: str
+    """The processor that the guide's weights learned on; "": no weights, or unknown."""
 
     @property
     def key(self) -> Key:
@@ -167,9 +173,9 @@ def run(
     )
     folder = options.folder / model / f"{guide}-{seed}"
     tuned = tune_kernels(program, folder, config, records=options.folder / "records")
-    return row_of(tuned, model, guide, seed, options.minutes), [
-        Point(model, guide, seed, point.minutes, point.seconds) for point in tuned.curve
-    ]
+    learned_on = load_kernel_weights(config.weights).processor if guide == "learned" else ""
+    row = replace(row_of(tuned, model, guide, seed, options.minutes), learned_on=learned_on)
+    return row, [Point(model, guide, seed, point.minutes, point.seconds) for point in tuned.curve]
 
 
 def row_of(tuned: Tuned, model: str, guide: str, seed: int, minutes: float) -> Row:
@@ -185,6 +191,8 @@ def row_of(tuned: Tuned, model: str, guide: str, seed: int, minutes: float) -> R
         speedup=tuned.speedup,
         fusions=tuned.candidates,
         kernels=tuned.measured + tuned.replayed,
+        processor=processor_name(),
+        learned_on="",
     )
 
 
@@ -223,7 +231,7 @@ def page(rows: Sequence[Row], points: Sequence[Point]) -> str:
         f"# The kernel autotuner under {len(guides)} guides\n\n{minutes:g} minutes for each model, "
         f"guide and seed ({seeds}), verification not included. Speed-up over XLA's default fusion "
         "and flags, verified by a fresh measurement of both at the end; geometric mean over "
-        "seeds.\n\n| model | nodes | default, ms | " + " | ".join(guides) + " |\n"
+        f"seeds. {_where(rows)}\n\n| model | nodes | default, ms | " + " | ".join(guides) + " |\n"
         "| --- |" + " ---: |" * (2 + len(guides)) + "\n"
     )
     for model in dict.fromkeys(row.model for row in rows):
@@ -235,6 +243,15 @@ def page(rows: Sequence[Row], points: Sequence[Point]) -> str:
     _cells(out, rows, guides)
     _progress(out, rows, points, guides)
     return out.getvalue()
+
+
+def _where(rows: Sequence[Row]) -> str:
+    """Which processors measured, and which ones the learned guide knows."""
+    measured = ", ".join(dict.fromkeys(row.processor for row in rows if row.processor))
+    learned = ", ".join(dict.fromkeys(row.learned_on for row in rows if row.learned_on))
+    return f"Measured on {measured or 'an unknown processor'}" + (
+        f"; *learned* learned on {learned}." if learned else "."
+    )
 
 
 def _cells(out: io.StringIO, rows: Sequence[Row], guides: Sequence[str]) -> None:

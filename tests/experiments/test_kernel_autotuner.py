@@ -28,7 +28,9 @@ from kernel_autotuner import (
 
 
 def row(model: str, guide: str, seed: int, speedup: float) -> Row:
-    return Row(model, guide, seed, 4.0, 50, 8.0, 8.0 / speedup, speedup, 10 * (seed + 1), 30)
+    on = "Acme 1" if guide == "learned" else ""
+    count = 10 * (seed + 1)
+    return Row(model, guide, seed, 4.0, 50, 8.0, 8.0 / speedup, speedup, count, 30, "Acme 2", on)
 
 
 ROWS = [row("a", "learned", 0, 2.0), row("a", "learned", 1, 8.0), row("a", "random", 0, 1.0),
@@ -50,6 +52,7 @@ def test_the_best_so_far():
 def test_the_page():
     text = page(ROWS, POINTS)
     assert "4 minutes for each model, guide and seed (2)" in text
+    assert "over seeds. Measured on Acme 2; *learned* learned on Acme 1.\n" in text
     assert "| a | 50 | 8 | 4.000 | 1.000 |\n| b | 50 | 8 | 4.000 | – |\n" in text
     assert "| *geometric mean* | | | 4.000 | 1.000 |\n" in text
     assert "| guide | after 1 min | after 2 min | after 4 min | verified |" in text
