@@ -1,8 +1,9 @@
 """What the parts of the kernel cost model are worth, and how its error falls with more data.
 
 Run: ``python experiments/kernel_ablations.py [--data kernels-cpu-1] [--steps 3000]``. One network
-each, on one random split; mean and median absolute percentage errors of the kernels held out, and
-the milliseconds in which all of these are priced, once compiled. A run that was cut off goes on
+each, on a random split; the parts on several splits, for networks that differ by their seed alone
+differ, too. Mean and median absolute percentage errors of the kernels held out, and the
+milliseconds in which all of these are priced, once compiled. A run that was cut off goes on
 where it stopped (``results/kernel_ablations.csv``). The rank losses are compared by
 ``kernel_ranks.py``.
 
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import io
 import time
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -46,8 +47,14 @@ class Options:
     """Updates of each network."""
     draws: int = DRAWS
     """Hyper-parameters drawn."""
+    repeats: int = 3
+    """Splits on which the parts are compared; data and draws have the first."""
     seed: int = 0
-    """Of the split and of the draws."""
+    """Of the first split, and of the draws; the other splits have the next."""
+
+
+ONCE = ("data", "draws")
+"""What is looked at on one split."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +83,13 @@ class Row:
     median: float
     milliseconds: float
     """For all kernels held out."""
+    seed: int
+    """Of the split and the network."""
+
+    @property
+    def key(self) -> tuple[int, str, str]:
+        """What tells rows apart."""
+        return self.seed, self.part, self.variant
 
 
 def variants(options: Options) -> list[Variant]:
@@ -114,19 +128,22 @@ def main(options: Options) -> None:
     """Train what is missing and write the page."""
     data = load_kernel_data(options.data)
     known = np.flatnonzero(np.isfinite(plain_seconds(data)))
-    order = np.random.default_rng(options.seed).permutation(known)
-    train, test = order[len(order) // 5 :], order[: len(order) // 5]
     path = RESULTS / f"{NAME}.csv"
     run = run_name(f"{options.steps} {options.seed}", plain_seconds(data))
-    done = {(row.part, row.variant): row for row in rows_of_run(Row, path, run)}
-    for variant in variants(options):
-        if (variant.part, variant.name) in done:
-            continue
-        row = judge(data, variant, train, test, run)
-        print(row, flush=True)
-        done[variant.part, variant.name] = row
-        write_text(path, csv_text(Row, done.values()))
-    write_text(RESULTS / f"{NAME}.md", page(done, data.name, len(test), options.steps))
+    done = {row.key: row for row in rows_of_run(Row, path, run)}
+    judged = len(known) // 5
+    for seed in range(options.seed, options.seed + options.repeats):
+        order = np.random.default_rng(seed).permutation(known)
+        for variant in variants(replace(options, seed=seed)):
+            key = (seed, variant.part, variant.name)
+            if key in done or (seed != options.seed and variant.part in ONCE):
+                continue
+            row = judge(data, variant, order[judged:], order[:judged], run)
+            print(row, flush=True)
+            done[key] = row
+            write_text(path, csv_text(Row, done.values()))
+    text = page(list(done.values()), data.name, judged, options.steps)
+    write_text(RESULTS / f"{NAME}.md", text)
 
 
 def judge(data: KernelData, variant: Variant, train: np.ndarray, test: np.ndarray, run: str) -> Row:
@@ -139,25 +156,33 @@ def judge(data: KernelData, variant: Variant, train: np.ndarray, test: np.ndarra
     predict_kernels(weights, asked)
     spent = 1e3 * (time.perf_counter() - began)
     mean, median = float(error.mean()), float(np.median(error))
-    return Row(run, variant.part, variant.name, len(part), mean, median, spent)
+    seed = variant.config.seed
+    return Row(run, variant.part, variant.name, len(part), mean, median, spent, seed)
 
 
-def page(rows: Mapping[tuple[str, str], Row], data: str, judged: int, steps: int) -> str:
-    """Return the page."""
+def page(rows: Sequence[Row], data: str, judged: int, steps: int) -> str:
+    """Return the page: of each variant the averages over its splits."""
     out = io.StringIO()
     out.write(
         f"# What the parts of the kernel cost model are worth\n\n{data}, one network of {steps} "
-        f"updates each, one random split, {judged} kernels held out; absolute percentage errors, "
-        "and the time in which all of them are priced.\n\n"
-        "| part | variant | kernels | mean | median | milliseconds |\n"
-        "| --- | --- | ---: | ---: | ---: | ---: |\n"
+        f"updates for each random split, {judged} kernels held out; absolute percentage errors, "
+        "their average over the splits with its standard error, and the time in which all of them "
+        "are priced.\n\n"
+        "| part | variant | kernels | splits | mean | median | milliseconds |\n"
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: |\n"
     )
-    for r in rows.values():
+    variants: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        variants.setdefault((row.part, row.variant), []).append(row)
+    for (part, name), own in variants.items():
+        means, count = [row.mean for row in own], len(own)
+        doubt = f" ± {np.std(means, ddof=1) / np.sqrt(count):.1f}" if count > 1 else ""
         out.write(
-            f"| {r.part} | {r.variant} | {r.kernels} | {r.mean:.1f} | {r.median:.1f} | "
-            f"{r.milliseconds:.0f} |\n"
+            f"| {part} | {name} | {own[0].kernels} | {count} | {np.mean(means):.1f}{doubt} | "
+            f"{np.mean([row.median for row in own]):.1f} | "
+            f"{np.median([row.milliseconds for row in own]):.0f} |\n"
         )
-    drawn = [r.mean for r in rows.values() if r.part == "draws"]
+    drawn = [row.mean for row in rows if row.part == "draws"]
     if drawn:
         out.write(
             f"\nOver {len(drawn)} draws of hyper-parameters the mean error lies between "

@@ -60,7 +60,7 @@ LEARNED: Mapping[str, tuple[RankLoss, float | None]] = {
     "mse": ("mse", None),
     "logistic": ("logistic", None),
     "hinge": ("hinge", None),
-    "weighted": ("hinge", RankTrainConfig.most),
+    "weighted": ("hinge", 1.0),
 }
 """Networks: their loss, and the most that a pair counts."""
 FOLDS = 5

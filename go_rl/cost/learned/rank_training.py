@@ -48,9 +48,10 @@ class RankTrainConfig:
     network: RankNetworkConfig = field(default_factory=RankNetworkConfig)
     loss: RankLoss = "hinge"
     """``hinge`` or ``logistic``: pairwise rank loss; ``mse``: squared error of log seconds."""
-    most: float | None = 1.0
+    most: float | None = None
     """Of a pairwise loss: pairs count by how far apart the logs of their seconds are, up to this,
-    for which of two almost equal ones is faster is noise; None: all alike, as published."""
+    for which of two almost equal ones is faster is noise; None: all alike, as published, which
+    ``experiments/kernel_ranks.py`` finds as good."""
     steps: int = 1000
     """Updates."""
     batch: int = 32
