@@ -1,0 +1,33 @@
+"""Pricing a graph's operators: equal ones once."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+from cost.learned.kernels import few_kernels
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
+
+from learned_pricing_speed import median, price, roofline
+
+
+def test_equal_operators_are_priced_once():
+    graph = few_kernels().graph
+    asked = []
+
+    def seconds(kernels):
+        asked.extend(kernels.hashes)
+        return np.arange(1.0, kernels.num_kernels + 1)
+
+    prices = price(graph, seconds)
+    assert len(set(asked)) == len(asked) == len(prices)
+    assert len(asked) < (~graph.is_fed).sum()
+    assert roofline(graph).shape == (graph.num_nodes,)
+
+
+def test_the_first_run_is_left_out():
+    runs = []
+    assert median(lambda: runs.append(1), 3) >= 0
+    assert len(runs) == 4
