@@ -59,9 +59,10 @@ def main(options: Options) -> None:
     out = io.StringIO()
     out.write(
         "# Pricing all operators of a graph\n\nWall milliseconds with nothing remembered, "
-        f"compilation not counted, the median of {options.repeats}; each operator a kernel, equal ones priced "
-        "once.\n\n| graph | nodes | distinct kernels | learned | boosted | analytical | learned / "
-        "boosted |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n"
+        f"compilation not counted, the median of {options.repeats}; each operator a kernel, equal "
+        "ones priced once.\n\n"
+        "| graph | nodes | distinct kernels | learned | boosted | analytical | "
+        "learned / boosted |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n"
     )
     for name in options.graphs:
         graph = zoo_graph(name)
