@@ -40,7 +40,7 @@ from go_rl.cost.learned.boosted import summed_features, train_boosted
 from go_rl.cost.learned.kernel_features import kernel_features
 from go_rl.cost.learned.kernel_metrics import ape, by_model, kendall, random_ape
 from go_rl.cost.learned.opcodes import vocabulary_of
-from go_rl.cost.learned.rank_data import RankGroups, Task, flag_groups, tile_groups
+from go_rl.cost.learned.rank_data import CONFIDENT, RankGroups, Task, flag_groups, tile_groups
 from go_rl.cost.learned.rank_fit import fit_rank_groups
 from go_rl.cost.learned.rank_training import RankLoss, RankTrainConfig
 from go_rl.cost.tile_data import TileData, load_tile_data
@@ -97,6 +97,8 @@ class Ranked:
     """[R] whether a candidate is the default."""
     estimate: np.ndarray | None
     """[R] seconds by the analytical model, if there is one."""
+    again: str = ""
+    """What is lost by choosing what was the best in an earlier round, if any was measured again."""
 
     @cached_property
     def setting(self) -> np.ndarray:
@@ -165,6 +167,7 @@ def main(options: Options) -> None:
             write_text(path, csv_text(Row, table(found, run)))
     shown: dict[Task, tuple[str, ...]] = {task: each.held_out for task, each in known.items()}
     text = page({key: found[key] for key in sizes}, sizes, shown, options)
+    text += "".join(f"\n{each.again}" for each in known.values() if each.again)
     write_text(options.results / f"{NAME}.md", text)
 
 
@@ -207,6 +210,25 @@ def ranked_tiles(data: TileData) -> Ranked:
         held_out=HELD_OUT_TILES,
         default=np.array([cut == default_tiles(program) for program, cut in pairs]),
         estimate=np.array([estimate_tiles(TiledProgram(*pair)).seconds for pair in pairs]),
+        again=measured_again(data),
+    )
+
+
+def measured_again(data: TileData) -> str:
+    """Return how far two rounds of measurements agree on the best tilings; "": there is one."""
+    sure = data.spread <= CONFIDENT
+    keys = list(zip(data.program.tolist(), data.tiles, strict=True))
+    known = {keys[i]: data.seconds[i] for i in np.flatnonzero(data.first & sure)}
+    later = [i for i in np.flatnonzero(~data.first & sure).tolist() if keys[i] in known]
+    if not later:
+        return ""
+    before, after = np.array([known[keys[i]] for i in later]), data.seconds[later]
+    program = data.program[later]
+    lost = ape(before, after, program), ape(after, before, program)
+    return (
+        f"{len(later)} tilings measured again hours later: the best of one round loses "
+        f"{lost[0]:.1f} and {lost[1]:.1f} % by the other; Kendall's tau between both is "
+        f"{kendall(before, after, program):.2f}.\n"
     )
 
 

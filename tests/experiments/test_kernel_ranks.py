@@ -24,6 +24,7 @@ from kernel_ranks import (
     judge,
     judgements,
     label_folds,
+    measured_again,
     page,
     ranked_tiles,
     splits,
@@ -104,6 +105,30 @@ def test_scores_of_folds_belong_to_their_candidates(flags):
     assert joint(flags, folds, told, 0.0).total == 0.0
     worst = joint(flags, folds, [-each for each in told], 0.0)
     assert worst.total == pytest.approx(50.0)
+
+
+def test_how_far_two_rounds_agree():
+    """The first program's tilings again, times reversed; of the second one, not known well."""
+    data = tile_data()
+    assert measured_again(data) == ""
+    count = np.bincount(data.program)[:2]
+    both = np.arange(count.sum())
+    seconds = np.concatenate(
+        [data.seconds, data.seconds[: count[0]][::-1], data.seconds[both][count[0] :]]
+    )
+    twice = replace(
+        data,
+        program=np.concatenate([data.program, data.program[both]]),
+        tiles=(*data.tiles, *data.tiles[: len(both)]),
+        round=np.concatenate([data.round, np.ones(len(both), np.int64)]),
+        seconds=seconds,
+        spread=np.concatenate([data.spread, np.where(both < count[0], 0.0, 9.0)]),
+    )
+    first, again = seconds[: count[0]], seconds[: count[0]][::-1]
+    lost = 100 * (again[first.argmin()] / again.min() - 1)
+    text = measured_again(twice)
+    assert text.startswith(f"{count[0]} tilings measured again hours later: the best of one round")
+    assert f"loses {lost:.1f} and {lost:.1f} %" in text
 
 
 def test_the_tables():

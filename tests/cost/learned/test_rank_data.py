@@ -9,7 +9,7 @@ import pytest
 from cost.learned.ranks import PROGRAMS, SETTINGS, flag_data, groups, tile_data
 
 from go_rl.core import TrainingError
-from go_rl.cost.learned.rank_data import candidate_batch, flag_groups, tile_groups
+from go_rl.cost.learned.rank_data import CONFIDENT, candidate_batch, flag_groups, tile_groups
 from go_rl.cost.tiles import tile_features
 
 
@@ -33,6 +33,16 @@ def test_other_settings_and_later_rounds_do_not_count():
     assert some.number.tolist() == [0, 3]
     assert some.group.tolist() == [0] * 6 + [1] * 8
     assert some.row[:3].tolist() == [0, 3, 4]
+
+
+def test_times_that_are_hardly_known_do_not_count():
+    flags, tiles = flag_data(), tile_data()
+    for data, grouped in ((flags, flag_groups), (tiles, tile_groups)):
+        spread = np.full(len(data.seconds), CONFIDENT)
+        spread[1] = 1.01 * CONFIDENT
+        some = grouped(replace(data, spread=spread))
+        assert 1 not in some.row
+        assert len(some.row) == len(grouped(data).row) - 1
 
 
 def test_candidates_of_a_program_are_its_tilings():
