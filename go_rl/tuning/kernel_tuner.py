@@ -5,8 +5,10 @@ model; the top k of what it finds are run for real, and the best of these is kep
 decisions of the whole graph and k = 5 for those of single kernels. Rounds of both follow each other
 until the time is over. A graph takes the sum of its kernels' seconds.
 
-The fastest of many noisy measurements was lucky, too. So whatever looks faster than the best so far
-is measured again beside it, longer and in turn, and becomes the best if it is faster then.
+The fastest of many noisy measurements was lucky, too, and the first visit to a kernel takes longer
+than later ones. So first visits are compared with first visits only; whatever looks faster than the
+best so far is measured again beside it, longer and in turn, and becomes the best if it is faster
+then. What was measured so is what counts.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ rest."""
 COVERAGE = 0.9
 """Share of the graph's time in the kernels whose settings are tuned, the slowest ones."""
 MARGIN = 0.02
-"""A setting is taken where a kernel is faster by more than this: less may be noise."""
+"""A setting or a fusion is taken where what it changes is faster by more than this: less may be
+noise."""
 
 
 @dataclass
@@ -47,6 +50,8 @@ class Found:
     """Seconds of each kernel as it comes; inf: it cannot be timed."""
     seconds: dict[str, float] = field(default_factory=dict)
     """The same under its best setting."""
+    quick: dict[str, float] = field(default_factory=dict)
+    """What the first visit said of that."""
     settings: dict[str, str] = field(default_factory=dict)
     """Best setting of each kernel that has a better one than as it comes."""
     curve: list[TunePoint] = field(default_factory=list)
@@ -59,6 +64,10 @@ class Found:
     def total_of(self, fusion: Fusion) -> float:
         """Return the seconds of a fusion whose kernels are all known."""
         return sum(self.seconds[part.hash] for part in fusion.parts)
+
+    def quick_of(self, fusion: Fusion) -> float:
+        """Return what first visits say of it."""
+        return sum(self.quick[part.hash] for part in fusion.parts)
 
 
 @dataclass(frozen=True)
@@ -101,7 +110,9 @@ class KernelTuner:
             )
         if not np.isfinite(found.total_of(found.best)):
             raise TuningError(f"{name}: the default fusion cannot be timed: {found.notes[-1]}")
-        self._improve(found, found.best)
+        found.total = found.total_of(found.best)
+        self._again(found, [(p, AS_IT_COMES) for p in {p.hash: p for p in parts}.values()])
+        self._mark(found, found.best.origin)
 
     def _fusions(self, found: Found, rng: np.random.Generator) -> bool:
         """Measure the fusions that the guide puts first; whether there were any."""
@@ -134,18 +145,19 @@ class KernelTuner:
                 return False
             record = self.timer.measure(part, AS_IT_COMES)
             seconds = record.seconds or float("inf")
-            found.plain[part.hash] = found.seconds[part.hash] = seconds
+            for known in (found.plain, found.seconds, found.quick):
+                known[part.hash] = seconds
             if record.seconds is None:
                 found.notes.append(self._failure(part, "", record.reason))
         found.tried.add(fusion.key)
         return True
 
     def _improve(self, found: Found, fusion: Fusion) -> None:
-        """Keep a fusion that was measured, if it is the best, and still is when measured again."""
-        total = found.total_of(fusion)
-        if not np.isfinite(total):
+        """Keep a fusion that looks the best, if it still does when measured again."""
+        quick = found.quick_of(fusion)
+        if not np.isfinite(quick):
             found.notes.append(f"A fusion ({fusion.origin}) was dropped: a kernel cannot be timed")
-        if total < found.total and (fusion is found.best or self._stays_faster(found, fusion)):
+        if quick < found.quick_of(found.best) and self._stays_faster(found, fusion):
             found.best, found.total = fusion, found.total_of(fusion)
             self._mark(found, fusion.origin)
 
@@ -157,7 +169,11 @@ class KernelTuner:
         jobs = [(part, found.settings.get(part.hash, AS_IT_COMES)) for part in apart]
         if self._again(found, jobs) is None:
             return False
-        return found.total_of(fusion) < found.total
+        new, old = (
+            sum(count[part.hash] * found.seconds[part.hash] for part in apart)
+            for count in (ours, theirs)
+        )
+        return new < (1.0 - MARGIN) * old
 
     def _again(self, found: Found, jobs: list[Job]) -> list[float] | None:
         """Measure kernels again, side by side, and know their times better; None: there was no
@@ -198,17 +214,18 @@ class KernelTuner:
             record = self.timer.measure(part, names[s])
             if record.seconds is None:
                 found.notes.append(self._failure(part, f" under {names[s]}", record.reason))
-            elif record.seconds < (1.0 - MARGIN) * found.seconds[part.hash]:
-                self._take(found, part, names[s])
+            elif record.seconds < (1.0 - MARGIN) * found.quick[part.hash]:
+                self._take(found, part, names[s], record.seconds)
         found.tuned.add(part.hash)
         return True
 
-    def _take(self, found: Found, part: Part, setting: str) -> None:
+    def _take(self, found: Found, part: Part, setting: str, quick: float) -> None:
         """Take a setting that looks faster, if it is when measured beside the best one so far."""
         before = found.settings.get(part.hash, AS_IT_COMES)
         seconds = self._again(found, [(part, before), (part, setting)])
         if seconds is not None and seconds[1] < (1.0 - MARGIN) * seconds[0]:
             found.settings[part.hash], found.seconds[part.hash] = setting, seconds[1]
+            found.quick[part.hash] = quick
             found.total = found.total_of(found.best)
             self._mark(found, setting)
 
