@@ -23,7 +23,9 @@ from go_rl.cost.learned.weight_file import Columns, WeightKind, batch_shapes, fi
 from go_rl.kernels import KernelSet
 
 SHIPPED = Path(__file__).parent / "pretrained_ranks"
-KIND = WeightKind("rank weights", "go_rl-kernel-ranks", 1, SHIPPED)
+KIND = WeightKind("rank weights", "go_rl-kernel-ranks", 2, SHIPPED)
+"""Version 2: features of tilings assume the constants of `go_rl.cost.tiles.CoreSheet` as they are
+now; a change of these is a new version."""
 
 
 @dataclass(frozen=True, eq=False)

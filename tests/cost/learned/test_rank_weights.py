@@ -51,7 +51,7 @@ def test_other_files_are_refused(path, tmp_path, monkeypatch):
     manifest, arrays = read_parameters(path)
     for changed, complaint in (
         ({"format": "go_rl-kernel-cost"}, "is no file of rank weights"),
-        ({"interface": 2}, "learned from other features"),
+        ({"interface": 1}, "learned from other features"),
         ({"network": {"embedding": 3}}, "manifest does not fit this version"),
         ({"network": {**manifest["network"], "head": 4}}, "this version expects"),
     ):
