@@ -216,13 +216,12 @@ def ranked_tiles(data: TileData) -> Ranked:
 
 def measured_again(data: TileData) -> str:
     """Return how far two rounds of measurements agree on the best tilings; "": there is one."""
-    sure = data.spread <= CONFIDENT
-    keys = list(zip(data.program.tolist(), data.tiles, strict=True))
-    known = {keys[i]: data.seconds[i] for i in np.flatnonzero(data.first & sure)}
-    later = [i for i in np.flatnonzero(~data.first & sure).tolist() if keys[i] in known]
-    if not later:
+    later, first = data.repeats()
+    sure = np.maximum(data.spread[later], data.spread[first]) <= CONFIDENT
+    if not sure.any():
         return ""
-    before, after = np.array([known[keys[i]] for i in later]), data.seconds[later]
+    later, first = later[sure], first[sure]
+    before, after = data.seconds[first], data.seconds[later]
     program = data.program[later]
     lost = ape(before, after, program), ape(after, before, program)
     return (

@@ -21,14 +21,16 @@ import tyro
 from go_rl.core import OpGraph, package
 from go_rl.core.plan import write_text
 from go_rl.cost.analytical import Analytical
+from go_rl.cost.by_kernel import KernelCache
+from go_rl.cost.cost_model import Kernels
 from go_rl.cost.kernel_data import load_kernel_data
 from go_rl.cost.kernel_work import kernel_work
 from go_rl.cost.learned.boosted import BoostedTrees, summed_features, train_boosted
 from go_rl.cost.learned.kernel_features import kernel_features
 from go_rl.cost.learned.kernel_fit import plain_seconds
 from go_rl.cost.learned.kernel_weights import KernelWeights, load_kernel_weights
-from go_rl.cost.learned.learned import predict_kernels
-from go_rl.kernels import KernelSet, cut_kernels
+from go_rl.cost.learned.learned import Learned
+from go_rl.kernels import KernelSet
 from go_rl.zoo import zoo_graph
 
 RESULTS = Path(__file__).parent / "results"
@@ -50,12 +52,15 @@ class Options:
     """Graphs of the zoo."""
     weights: str = "kernels-cpu-1"
     """Of the learned model."""
+    data: str = "kernels-cpu-1"
+    """That the trees learn from."""
     repeats: int = 9
 
 
 def main(options: Options) -> None:
     """Measure and write the page."""
-    weights, trees = load_kernel_weights(options.weights), grown(options.weights)
+    weights = load_kernel_weights(options.weights)
+    trees = grown(options.data, weights)
     out = io.StringIO()
     out.write(
         "# Pricing all operators of a graph\n\nWall milliseconds with nothing remembered, "
@@ -65,53 +70,49 @@ def main(options: Options) -> None:
         "learned / boosted |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n"
     )
     for name in options.graphs:
-        graph = zoo_graph(name)
-        learned = median(lambda g=graph: price(g, lambda k: told(weights, k)), options.repeats)
-        boosted = median(lambda g=graph: price(g, lambda k: guessed(trees, weights, k)),
-                         options.repeats)  # fmt: skip
-        plain = median(lambda g=graph: roofline(g), options.repeats)
-        count = len(price(graph, lambda k: np.ones(k.num_kernels)))
-        row = (
-            f"| {name} | {graph.num_nodes} | {count} | {learned:.0f} | {boosted:.0f} | "
-            f"{plain:.1f} | {learned / boosted:.2f} |\n"
-        )
-        print(row, end="", flush=True)
-        out.write(row)
+        line = row(name, weights, trees, options.repeats)
+        print(line, end="", flush=True)
+        out.write(line)
     write_text(RESULTS / f"{NAME}.md", out.getvalue())
 
 
-def grown(data: str) -> BoostedTrees:
+def row(name: str, weights: KernelWeights, trees: BoostedTrees, repeats: int) -> str:
+    """Return a graph's row of the table."""
+    graph = zoo_graph(name)
+    kernels = whole(graph)
+    asked: set[str] = set()
+
+    def by_trees(new: KernelSet) -> np.ndarray:
+        asked.update(new.hashes)
+        return guessed(trees, weights, new)
+
+    learned = median(lambda: Learned(weights).seconds(kernels, CHIP), repeats)
+    boosted = median(lambda: KernelCache().seconds(kernels, by_trees), repeats)
+    plain = median(lambda: Analytical().seconds(kernels, CHIP), repeats)
+    return (
+        f"| {name} | {graph.num_nodes} | {len(asked)} | {learned:.0f} | {boosted:.0f} | "
+        f"{plain:.1f} | {learned / boosted:.2f} |\n"
+    )
+
+
+def whole(graph: OpGraph) -> Kernels:
+    """Return each operator as a kernel of its own."""
+    return kernel_work(KernelSet(graph, np.arange(graph.num_nodes), graph.num_nodes))
+
+
+def grown(data: str, weights: KernelWeights) -> BoostedTrees:
     """Return trees that learned all kernels of a data set."""
     known = load_kernel_data(data)
     which = np.flatnonzero(np.isfinite(plain_seconds(known)))
-    vocabulary = load_kernel_weights(data).vocabulary
-    features = kernel_features(known.kernels.take(which), vocabulary)
-    return train_boosted(summed_features(features, len(vocabulary)), plain_seconds(known)[which])
-
-
-def price(graph: OpGraph, seconds: Callable[[KernelSet], np.ndarray]) -> dict[str, float]:
-    """Return the seconds of each distinct kernel, by hash."""
-    kernels = cut_kernels(graph, np.arange(graph.num_nodes))[0]
-    first = {h: k for k, h in reversed(list(enumerate(kernels.hashes)))}
-    asked = kernels.take(np.array(sorted(first.values()), np.int64))
-    return dict(zip(asked.hashes, seconds(asked).tolist(), strict=True))
-
-
-def told(weights: KernelWeights, kernels: KernelSet) -> np.ndarray:
-    """Return what the ensemble predicts."""
-    return predict_kernels(weights, kernels).seconds
+    features = kernel_features(known.kernels.take(which), weights.vocabulary)
+    summed = summed_features(features, len(weights.vocabulary))
+    return train_boosted(summed, plain_seconds(known)[which])
 
 
 def guessed(trees: BoostedTrees, weights: KernelWeights, kernels: KernelSet) -> np.ndarray:
     """Return what trees predict."""
     features = kernel_features(kernels, weights.vocabulary)
     return trees.seconds(summed_features(features, len(weights.vocabulary)))
-
-
-def roofline(graph: OpGraph) -> np.ndarray:
-    """Return what the analytical model says of each operator."""
-    return Analytical().seconds(kernel_work(KernelSet(graph, np.arange(graph.num_nodes),
-                                                      graph.num_nodes)), CHIP)  # fmt: skip
 
 
 def median(run: Callable[[], object], repeats: int) -> float:

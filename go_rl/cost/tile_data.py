@@ -59,12 +59,17 @@ class TileData:
         """The programs as kernels; traced by JAX on first use, some 20 ms each."""
         return program_kernels(self.programs)
 
+    def repeats(self) -> tuple[Int64[np.ndarray, "N"], Int64[np.ndarray, "N"]]:
+        """Return [N] measurements of later rounds, and those of the first of the same tilings."""
+        keys = list(zip(self.program.tolist(), self.tiles, strict=True))
+        known = {keys[i]: i for i in np.flatnonzero(self.first).tolist()}
+        later = [i for i in np.flatnonzero(~self.first).tolist() if keys[i] in known]
+        return np.array(later, np.int64), np.array([known[keys[i]] for i in later], np.int64)
+
     def noise(self) -> Float64[np.ndarray, "N"]:
         """Return [N] relative differences, |later / first - 1|, of tilings measured again."""
-        keys = list(zip(self.program.tolist(), self.tiles, strict=True))
-        known = {keys[i]: self.seconds[i] for i in np.flatnonzero(self.first)}
-        later = [i for i in np.flatnonzero(~self.first).tolist() if keys[i] in known]
-        return np.array([abs(self.seconds[i] / known[keys[i]] - 1.0) for i in later], np.float64)
+        later, first = self.repeats()
+        return np.abs(self.seconds[later] / self.seconds[first] - 1.0)
 
 
 def program_kernels(programs: Sequence[TileProgram]) -> KernelSet:

@@ -44,8 +44,6 @@ class Found:
     """What tuning knows so far."""
 
     best: Fusion
-    total: float = float("inf")
-    """Seconds of the best."""
     plain: dict[str, float] = field(default_factory=dict)
     """Seconds of each kernel as it comes; inf: it cannot be timed."""
     seconds: dict[str, float] = field(default_factory=dict)
@@ -60,6 +58,11 @@ class Found:
     """Fusions that were measured."""
     tuned: set[str] = field(default_factory=set)
     """Kernels whose settings were."""
+
+    @property
+    def total(self) -> float:
+        """Seconds of the best."""
+        return self.total_of(self.best)
 
     def total_of(self, fusion: Fusion) -> float:
         """Return the seconds of a fusion whose kernels are all known."""
@@ -108,9 +111,8 @@ class KernelTuner:
                 f"the {count} kernels of the default fusion were measured; they are kept: run "
                 "again with more --minutes"
             )
-        if not np.isfinite(found.total_of(found.best)):
+        if not np.isfinite(found.total):
             raise TuningError(f"{name}: the default fusion cannot be timed: {found.notes[-1]}")
-        found.total = found.total_of(found.best)
         self._again(found, [(p, AS_IT_COMES) for p in {p.hash: p for p in parts}.values()])
         self._mark(found, found.best.origin)
 
@@ -158,7 +160,7 @@ class KernelTuner:
         if not np.isfinite(quick):
             found.notes.append(f"A fusion ({fusion.origin}) was dropped: a kernel cannot be timed")
         if quick < found.quick_of(found.best) and self._stays_faster(found, fusion):
-            found.best, found.total = fusion, found.total_of(fusion)
+            found.best = fusion
             self._mark(found, fusion.origin)
 
     def _stays_faster(self, found: Found, fusion: Fusion) -> bool:
@@ -193,7 +195,6 @@ class KernelTuner:
                 found.plain[part.hash] = value
             if setting == found.settings.get(part.hash, AS_IT_COMES):
                 found.seconds[part.hash] = value
-        found.total = found.total_of(found.best)
         return seconds
 
     def _settings(self, found: Found) -> bool:
@@ -226,7 +227,6 @@ class KernelTuner:
         if seconds is not None and seconds[1] < (1.0 - MARGIN) * seconds[0]:
             found.settings[part.hash], found.seconds[part.hash] = setting, seconds[1]
             found.quick[part.hash] = quick
-            found.total = found.total_of(found.best)
             self._mark(found, setting)
 
     def _setting_order(self, found: Found, part: Part) -> list[int]:
