@@ -26,7 +26,8 @@ def check_alternately(
     """Return both times, or why there is none.
 
     Args:
-        timer: an equal check that it has records of is not made again.
+        timer: an equal check that it has records of is not made again; checks are numbered from -1
+            downwards, and share no number with what was compared while tuning.
         baseline: run as it comes.
         best: run under ``settings``.
         settings: by hash of kernel.
@@ -39,7 +40,7 @@ def check_alternately(
     whose = [(parts[hash_], setting) for hash_, setting in jobs]
     seconds: dict[Job, list[float]] = {job: [] for job in jobs}
     for number in range(1, rounds + 1):
-        for job, record in zip(jobs, timer.again(whose, number), strict=True):
+        for job, record in zip(jobs, timer.again(whose, -number), strict=True):
             if record.seconds is None:
                 return f"a kernel could not be timed again: {record.reason}"
             seconds[job].append(record.seconds)

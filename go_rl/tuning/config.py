@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from go_rl.core import GoRLError
-from go_rl.cost.collect_config import LONG_VISITS, CollectConfig, TimingConfig
+from go_rl.cost.collect_config import FEW_VISITS, CollectConfig, TimingConfig
 
 GuideName = Literal["learned", "analytical", "random", "everything"]
 LEARNED = "learned"
@@ -45,7 +45,7 @@ class TuneConfig:
     """Times that the winner and the baseline are measured again, alternately, at the end."""
     timeout: float = 30.0
     """Seconds that a kernel may take, compilation included."""
-    timing: TimingConfig = LONG_VISITS
+    timing: TimingConfig = FEW_VISITS
 
     def __post_init__(self) -> None:
         if not 0 < self.minutes < float("inf"):

@@ -1,17 +1,18 @@
 """Guides: who says which fusions, and which settings of a kernel, are measured first.
 
 The learned model prices a graph as the sum of its kernels' predicted seconds; the analytical model
-likewise. Their rivals draw lots, or measure all that there is as it comes.
+likewise. Both are put right while tuning by what was measured (`PricedFusions`). Their rivals draw
+lots, or measure all that there is as it comes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float, Float64
+from jaxtyping import Float, Float32, Float64
 
 from go_rl.core import CheckpointError, Chip, PackageError
 from go_rl.core.presets import HOST, package
@@ -19,6 +20,8 @@ from go_rl.core.processor import processor_name
 from go_rl.cost.analytical import Analytical
 from go_rl.cost.kernel_settings import FLAG_SETTINGS
 from go_rl.cost.kernel_work import kernel_work
+from go_rl.cost.learned.boosted import summed_features
+from go_rl.cost.learned.kernel_features import kernel_features
 from go_rl.cost.learned.kernel_weights import KernelWeights, load_kernel_weights
 from go_rl.cost.learned.learned import predict_kernels
 from go_rl.cost.learned.rank import FlagRanks
@@ -26,6 +29,7 @@ from go_rl.cost.learned.rank_weights import shipped_ranks
 from go_rl.kernels import KernelSet
 from go_rl.tuning.config import TuneConfig, TuningError
 from go_rl.tuning.fusions import Fusion
+from go_rl.tuning.residuals import Residuals, learn_residuals
 
 KernelSeconds = Callable[[KernelSet], Float64[np.ndarray, "K"]]
 FIXED = "kernels are tried under the settings in the order of docs/tuning.md"
@@ -37,6 +41,10 @@ class FusionRanks(Protocol):
 
     def order(self, fusions: Sequence[Fusion]) -> Float64[np.ndarray, "C"]:
         """Return [C] scores; the smallest is measured first."""
+        ...
+
+    def learn(self, measured: Mapping[str, float]) -> None:
+        """Hear the seconds of kernels by hash, all that are known so far."""
         ...
 
 
@@ -64,23 +72,68 @@ class Guide:
     """What the user should know."""
 
 
+@dataclass(frozen=True, eq=False)
+class _Priced:
+    """A kernel that was priced."""
+
+    seconds: float
+    features: Float32[np.ndarray, "F"]
+
+
 class PricedFusions:
-    """Scores are seconds: the sum over a fusion's kernels, each distinct one priced once."""
+    """Scores are seconds: the sum over a fusion's kernels, each distinct one priced once.
+
+    A kernel that was measured costs what was measured, any other what is predicted, put right by
+    how far predictions were off on those measured (`go_rl.tuning.residuals`).
+
+    Args:
+        price: predicts.
+    """
 
     def __init__(self, price: KernelSeconds) -> None:
         self._price = price
-        self._known: dict[str, float] = {}
+        self._priced: dict[str, _Priced] = {}
+        self._expected: dict[str, float] = {}
+        """Seconds that count, of kernels that were asked for since the last `learn`."""
+        self._measured: dict[str, float] = {}
+        self._residuals: Residuals | None = None
 
     def order(self, fusions: Sequence[Fusion]) -> Float64[np.ndarray, "C"]:
         """See `FusionRanks`."""
         return np.array([self._seconds(fusion.kernels) for fusion in fusions], np.float64)
 
+    def learn(self, measured: Mapping[str, float]) -> None:
+        """See `FusionRanks`; infinite seconds count, but nothing is learned from them."""
+        if measured == self._measured:
+            return
+        self._measured, self._expected = dict(measured), dict(measured)
+        usable = {h: s for h, s in measured.items() if h in self._priced and np.isfinite(s)}
+        if not usable:
+            return
+        priced = [self._priced[h] for h in usable]
+        self._residuals = learn_residuals(
+            np.array([one.features for one in priced]),
+            np.log(list(usable.values())) - np.log([one.seconds for one in priced]),
+        )
+
     def _seconds(self, kernels: KernelSet) -> float:
-        new = {h: k for k, h in enumerate(kernels.hashes) if h not in self._known}
+        new = {h: k for k, h in enumerate(kernels.hashes) if h not in self._priced}
         if new:
-            priced = self._price(kernels.take(np.array(list(new.values()), np.int64)))
-            self._known |= dict(zip(new, priced.tolist(), strict=True))
-        return sum(self._known[h] for h in kernels.hashes)
+            some = kernels.take(np.array(list(new.values()), np.int64))
+            seconds = self._price(some)
+            features = summed_features(kernel_features(some, ()), 0)
+            self._priced |= dict(zip(new, map(_Priced, seconds.tolist(), features), strict=True))
+        if unknown := list(dict.fromkeys(h for h in kernels.hashes if h not in self._expected)):
+            self._expected |= dict(zip(unknown, self._put_right(unknown).tolist(), strict=True))
+        return sum(self._expected[h] for h in kernels.hashes)
+
+    def _put_right(self, hashes: Sequence[str]) -> Float64[np.ndarray, "J"]:
+        """[J] expected seconds of kernels that were priced."""
+        priced = [self._priced[h] for h in hashes]
+        seconds = np.array([one.seconds for one in priced])
+        if self._residuals is None:
+            return seconds
+        return seconds * np.exp(self._residuals.at(np.array([one.features for one in priced])))
 
 
 class AsTheyCome:
@@ -89,6 +142,9 @@ class AsTheyCome:
     def order(self, fusions: Sequence[Fusion]) -> Float64[np.ndarray, "C"]:
         """See `FusionRanks`."""
         return np.arange(len(fusions), dtype=np.float64)
+
+    def learn(self, measured: Mapping[str, float]) -> None:
+        """See `FusionRanks`; nothing is learned."""
 
 
 class Shuffled:
@@ -100,6 +156,9 @@ class Shuffled:
     def order(self, fusions: Sequence[Fusion]) -> Float64[np.ndarray, "C"]:
         """See `FusionRanks`."""
         return self._rng.random(len(fusions))
+
+    def learn(self, measured: Mapping[str, float]) -> None:
+        """See `FusionRanks`; nothing is learned."""
 
 
 class FixedSettings:
@@ -150,7 +209,7 @@ def _elsewhere(weights: KernelWeights, here: str) -> tuple[str, ...]:
         return ()
     return (
         f"{weights.name} learned on a processor {weights.processor}, and this machine's is {here}: "
-        "its order is a guess; what is kept is decided by times measured here",
+        "its order begins as a guess; what is kept is decided by times measured here",
     )
 
 

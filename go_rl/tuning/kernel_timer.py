@@ -41,7 +41,8 @@ from go_rl.tuning.fusions import Part
 SPENT, CHECK = "spent", "check"
 NO_CACHE = {"JAX_ENABLE_COMPILATION_CACHE": "false"}
 """Every compilation is paid for, whoever compiled the same before."""
-
+AGAIN = 3
+"""Times as many visits as at first, where kernels are compared."""
 
 Job = tuple[Part, str]
 """A kernel, and the setting that it is measured under."""
@@ -61,9 +62,11 @@ class Source(Protocol):
         """Return what `go_rl.cost.holding.Holder.answer` does, or why there is no time."""
         ...
 
-    def together(self, jobs: Sequence[tuple[Sequence[int], str]]) -> list[dict[str, Any] | str]:
-        """Return the same of nodes under settings, all visited in turn: it takes longer, and says
-        more (`go_rl.cost.kernel_visits`)."""
+    def together(
+        self, jobs: Sequence[tuple[Sequence[int], str]], times: int = 1
+    ) -> list[dict[str, Any] | str]:
+        """Return the same of nodes under settings, all visited in turn: it says more
+        (`go_rl.cost.kernel_visits`), yet more with so many times as many visits."""
         ...
 
 
@@ -113,13 +116,14 @@ class KernelTimer:
         turn."""
         keys = [(part.hash, setting, 0) for part, setting in jobs]
         missing = {key: job for key, job in zip(keys, jobs, strict=True) if key not in self._known}
-        made = self._together(list(missing.values()), [0] * len(missing), {}) if missing else []
+        made = self._together(list(missing.values()), [0] * len(missing), 1, {}) if missing else []
         fresh = dict(zip(missing, made, strict=True))
         return [fresh.get(key) or self._replay(key) for key in keys]
 
     def again(self, jobs: Sequence[Job], number: int = 0) -> list[Record]:
-        """Return fresh measurements of kernels under settings, visited in turn, so that they can be
-        compared; or those that an earlier run made of just these jobs.
+        """Return fresh measurements of kernels under settings, visited in turn, `AGAIN` times as
+        often as at first, so that they can be compared; or those that an earlier run made of just
+        these jobs.
 
         Args:
             jobs: each once.
@@ -130,12 +134,19 @@ class KernelTimer:
         keys = [self._repeats.get((*job, name)) for job in told]
         if all(keys):
             return [self._replay(key) for key in keys if key is not None]
-        return self._together(jobs, [self._next_round(job) for job in told], {CHECK: name})
+        return self._together(jobs, [self._next_round(job) for job in told], AGAIN, {CHECK: name})
+
+    def affordable(self, seconds: float) -> int:
+        """Return how many first measurements are made in so many seconds, by the mean of those so
+        far; 1 if there is none, or even one takes longer."""
+        paid = [self._known[key] for key in self._paid if key[2] == 0]
+        spent = sum(map(_spent, paid))
+        return max(1, int(seconds * len(paid) / spent)) if spent else 1
 
     def spent_on(self, jobs: Sequence[Job]) -> float:
         """Return the seconds that first measurements of kernels under settings took."""
         first = (self._known.get((part.hash, setting, 0)) for part, setting in jobs)
-        return sum(float(record.details.get(SPENT, 0.0)) for record in first if record)
+        return sum(_spent(record) for record in first if record)
 
     def _next_round(self, job: tuple[str, str]) -> int:
         """The first round from 1 on in which a kernel was not measured under a setting."""
@@ -146,7 +157,7 @@ class KernelTimer:
         if key not in self._paid:
             self._paid.add(key)
             self.replayed += 1
-            self._budget.charge(float(record.details.get(SPENT, 0.0)))
+            self._budget.charge(_spent(record))
         return record
 
     def _measure(self, part: Part, setting: str) -> Record:
@@ -157,12 +168,12 @@ class KernelTimer:
         return self._keep((part, setting), 0, outcome, {SPENT: self._clock() - began})
 
     def _together(
-        self, jobs: Sequence[Job], rounds: Sequence[int], details: dict[str, Any]
+        self, jobs: Sequence[Job], rounds: Sequence[int], times: int, details: dict[str, Any]
     ) -> list[Record]:
         with self._budget.paused():
             self._source.start()
         began = self._clock()
-        outcomes = self._source.together([(part.nodes, setting) for part, setting in jobs])
+        outcomes = self._source.together([(p.nodes, setting) for p, setting in jobs], times)
         about = {SPENT: (self._clock() - began) / len(jobs), **details}
         return [
             self._keep(job, round, outcome, about)
@@ -222,15 +233,21 @@ class WorkerSource:
             return task
         return outcome_of(self._worker, task, self._config.timeout)
 
-    def together(self, jobs: Sequence[tuple[Sequence[int], str]]) -> list[dict[str, Any] | str]:
+    def together(
+        self, jobs: Sequence[tuple[Sequence[int], str]], times: int = 1
+    ) -> list[dict[str, Any] | str]:
         """See `Source`."""
+        timing = self._config.timing
+        config = replace(
+            self._config,
+            timing=replace(timing, visits=times * timing.visits, patience=times * timing.patience),
+        )
         said = [self._task(tuple(nodes), setting) for nodes, setting in jobs]
         able = [task for task in said if not isinstance(task, str)]
-        most = self._config.timing.together
         outcomes = (
             outcome
-            for batch in batches(able, lambda task: task.operand_bytes, most)
-            for outcome in measure_together(self._worker, batch, self._config)
+            for batch in batches(able, lambda task: task.operand_bytes, timing.together)
+            for outcome in measure_together(self._worker, batch, config)
         )
         return [task if isinstance(task, str) else next(outcomes) for task in said]
 
@@ -256,3 +273,7 @@ class WorkerSource:
     @cached_property
     def _full_pace(self) -> float:
         return folder_pace(self._folder, self._config)
+
+
+def _spent(record: Record) -> float:
+    return float(record.details.get(SPENT, 0.0))

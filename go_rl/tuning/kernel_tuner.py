@@ -5,16 +5,15 @@ model; the top k of what it finds are run for real, and the best of these is kep
 decisions of the whole graph and k = 5 for those of single kernels. Rounds of both follow each other
 until the time is over. A graph takes the sum of its kernels' seconds.
 
-The fastest of many noisy measurements was lucky, too, and the first visit to a kernel takes longer
-than later ones. So first visits are compared with first visits only; whatever looks faster than the
-best so far is measured again beside it, longer and in turn, and becomes the best if it is faster
-then. What was measured so is what counts.
+The fastest of many noisy measurements was lucky, too. So whatever looks faster than the best so far
+is measured again beside it, in turn and more often, and becomes the best if it is faster then. What
+a kernel takes is the mean of all measurements of it, those it lost by included.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -25,7 +24,7 @@ from go_rl.tuning.budget import Budget
 from go_rl.tuning.config import TuneConfig, TuningError
 from go_rl.tuning.fusions import Fusion, FusionSpace, Part
 from go_rl.tuning.guides import Guide
-from go_rl.tuning.kernel_timer import Job, KernelTimer
+from go_rl.tuning.kernel_timer import AGAIN, KernelTimer
 from go_rl.tuning.outcome import TunePoint
 from go_rl.tuning.proposals import propose
 
@@ -37,6 +36,14 @@ COVERAGE = 0.9
 MARGIN = 0.02
 """A setting or a fusion is taken where what it changes is faster by more than this: less may be
 noise."""
+AGAIN_COSTS = 2.0
+"""Times what it cost at first: a comparison has more visits, and no more compilations."""
+TOGETHER = 16
+"""Kernels, at most, that are measured together: in turn, so that what disturbs the core for a
+while disturbs all of them."""
+
+Job = tuple[str, str]
+"""Hash of a kernel, and its setting."""
 
 
 @dataclass
@@ -44,33 +51,48 @@ class Found:
     """What tuning knows so far."""
 
     best: Fusion
-    plain: dict[str, float] = field(default_factory=dict)
-    """Seconds of each kernel as it comes; inf: it cannot be timed."""
-    seconds: dict[str, float] = field(default_factory=dict)
-    """The same under its best setting."""
-    quick: dict[str, float] = field(default_factory=dict)
-    """What the first visit said of that."""
+    times: dict[Job, list[float]] = field(default_factory=dict)
+    """Seconds of kernels, by hash, under settings, each as often as it weighs; inf: it cannot be
+    timed."""
     settings: dict[str, str] = field(default_factory=dict)
     """Best setting of each kernel that has a better one than as it comes."""
     curve: list[TunePoint] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     tried: set[bytes] = field(default_factory=set)
-    """Fusions that were measured."""
+    """Fusions all of whose kernels were measured."""
+    compared: Counter[tuple[Job, ...]] = field(default_factory=Counter)
+    """How often the same kernels were measured again side by side."""
     tuned: set[str] = field(default_factory=set)
     """Kernels whose settings were."""
+
+    def knows(self, hash_: str) -> bool:
+        """Whether a kernel was measured as it comes."""
+        return (hash_, AS_IT_COMES) in self.times
+
+    def setting_of(self, hash_: str) -> str:
+        """Return the best setting of a kernel."""
+        return self.settings.get(hash_, AS_IT_COMES)
+
+    def under(self, hash_: str, setting: str) -> float:
+        """Return the seconds of a kernel under a setting that it was measured under."""
+        times = self.times[hash_, setting]
+        return sum(times) / len(times)
+
+    @property
+    def plain(self) -> dict[str, float]:
+        """Seconds of each kernel measured, as it comes."""
+        return {h: self.under(h, s) for h, s in self.times if s == AS_IT_COMES}
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Seconds of each kernel measured, under its best setting."""
+        known = (h for h, s in self.times if s == AS_IT_COMES)
+        return {h: self.under(h, self.setting_of(h)) for h in known}
 
     @property
     def total(self) -> float:
         """Seconds of the best."""
-        return self.total_of(self.best)
-
-    def total_of(self, fusion: Fusion) -> float:
-        """Return the seconds of a fusion whose kernels are all known."""
-        return sum(self.seconds[part.hash] for part in fusion.parts)
-
-    def quick_of(self, fusion: Fusion) -> float:
-        """Return what first visits say of it."""
-        return sum(self.quick[part.hash] for part in fusion.parts)
+        return sum(self.under(part.hash, self.setting_of(part.hash)) for part in self.best.parts)
 
 
 @dataclass(frozen=True)
@@ -104,86 +126,104 @@ class KernelTuner:
         name, parts = self.space.graph.name, found.best.parts
         if not parts:
             raise TuningError(f"{name}: has no operator, so there is no kernel to tune")
-        if not self._measured(found, found.best):
+        if not self._measured(found, [found.best], 0.0):
             count = len({part.hash for part in parts})
             raise TuningError(
-                f"{name}: {self.config.minutes:g} minutes were over when {len(found.seconds)} of "
+                f"{name}: {self.config.minutes:g} minutes were over when {len(found.times)} of "
                 f"the {count} kernels of the default fusion were measured; they are kept: run "
                 "again with more --minutes"
             )
         if not np.isfinite(found.total):
             raise TuningError(f"{name}: the default fusion cannot be timed: {found.notes[-1]}")
-        self._again(found, [(p, AS_IT_COMES) for p in {p.hash: p for p in parts}.values()])
+        found.tried.add(found.best.key)
         self._mark(found, found.best.origin)
 
     def _fusions(self, found: Found, rng: np.random.Generator) -> bool:
         """Measure the fusions that the guide puts first; whether there were any."""
         budget, config = self.budget, self.config
         searched = budget.spent + SEARCH_SHARE * budget.left
-        deadline = budget.spent + GRAPH_SHARE * budget.left
+        left = (1.0 - GRAPH_SHARE) * budget.left
         self.report(f"searching fusions ({self.guide.name})")
+        self.guide.fusions.learn(found.seconds)
         best = None if len(found.tried) == 1 else found.best
         pool = propose(
             self.space, self.guide, best, config.candidates, rng,
             lambda: budget.spent >= searched,
         )  # fmt: skip
         fresh = [fusion for fusion in pool if fusion.key not in found.tried]
-        chosen = fresh[: config.k_graph] if self.guide.selective else fresh
-        for i, fusion in enumerate(chosen):
-            if i and budget.spent >= deadline:
-                break
-            if not self._measured(found, fusion):
-                break
-            self._improve(found, fusion)
-            self.report(f"fusion {i + 1}/{len(chosen)}: best {found.total:.6g} s")
-        return bool(chosen)
+        costly = [f for f in fresh if not all(found.knows(part.hash) for part in f.parts)]
+        chosen = costly[: config.k_graph] if self.guide.selective else costly
+        self._measured(found, chosen, left)
+        known = [f for f in fresh if all(found.knows(part.hash) for part in f.parts)]
+        found.tried |= {fusion.key for fusion in known}
+        self._improve(found, known)
+        self.report(f"{len(found.tried)} fusions: best {found.total:.6g} s")
+        return bool(fresh)
 
-    def _measured(self, found: Found, fusion: Fusion) -> bool:
-        """Measure what is new of a fusion; False: the time was over before."""
-        for part in fusion.parts:
-            if part.hash in found.seconds:
-                continue
-            if self.budget.over:
+    def _measured(self, found: Found, fusions: Sequence[Fusion], left: float) -> bool:
+        """Measure what is new of fusions, in their order, together; False: before that, no more
+        than ``left`` seconds were left."""
+        parts = {part.hash: part for fusion in fusions for part in fusion.parts}
+        new = [part for part in parts.values() if not found.knows(part.hash)]
+        while new:
+            if self.budget.left <= left:
                 return False
-            record = self.timer.measure(part, AS_IT_COMES)
-            seconds = record.seconds or float("inf")
-            for known in (found.plain, found.seconds, found.quick):
-                known[part.hash] = seconds
-            if record.seconds is None:
-                found.notes.append(self._failure(part, "", record.reason))
-        found.tried.add(fusion.key)
+            count = min(self.timer.affordable(self.budget.left - left), TOGETHER)
+            batch, new = new[:count], new[count:]
+            records = self.timer.measure_together([(part, AS_IT_COMES) for part in batch])
+            for part, record in zip(batch, records, strict=True):
+                found.times[part.hash, AS_IT_COMES] = [record.seconds or float("inf")]
+                if record.seconds is None:
+                    found.notes.append(self._failure(part, "", record.reason))
         return True
 
-    def _improve(self, found: Found, fusion: Fusion) -> None:
-        """Keep a fusion that looks the best, if it still does when measured again."""
-        quick = found.quick_of(fusion)
-        if not np.isfinite(quick):
-            found.notes.append(f"A fusion ({fusion.origin}) was dropped: a kernel cannot be timed")
-        if quick < found.quick_of(found.best) and self._stays_faster(found, fusion):
-            found.best = fusion
-            self._mark(found, fusion.origin)
+    def _improve(self, found: Found, fusions: Sequence[Fusion]) -> None:
+        """Keep the best of fusions whose kernels are known, if it still is when measured again."""
+        for fusion in fusions:
+            if not all(np.isfinite(found.under(p.hash, AS_IT_COMES)) for p in fusion.parts):
+                found.notes.append(
+                    f"A fusion ({fusion.origin}) was dropped: a kernel cannot be timed"
+                )
+        waiting = {fusion.key: fusion for fusion in fusions}
+        while not self.budget.over:
+            gains = {key: self._gain(found, fusion) for key, fusion in waiting.items()}
+            first = max(gains, key=lambda key: gains[key], default=None)
+            if first is None or gains[first] <= 0.0:
+                break
+            fusion = waiting.pop(first)
+            if self._stays_faster(found, fusion):
+                found.best = fusion
+                self._mark(found, fusion.origin)
+
+    def _gain(self, found: Found, fusion: Fusion) -> float:
+        """Seconds that a fusion seems to be faster than the best, the margin taken off."""
+        new, old = _apart(fusion, found.best)
+        seconds = [
+            sum(n * found.under(h, found.setting_of(h)) for h, n in each.items())
+            for each in (new, old)
+        ]
+        return (1.0 - MARGIN) * seconds[1] - seconds[0]
 
     def _stays_faster(self, found: Found, fusion: Fusion) -> bool:
         """Measure again what a fusion and the best do not share; False: or there was no time."""
+        new, old = _apart(fusion, found.best)
         parts = {part.hash: part for part in (*found.best.parts, *fusion.parts)}
-        ours, theirs = (Counter(p.hash for p in x.parts) for x in (fusion, found.best))
-        apart = [part for hash_, part in parts.items() if ours[hash_] != theirs[hash_]]
-        jobs = [(part, found.settings.get(part.hash, AS_IT_COMES)) for part in apart]
-        if self._again(found, jobs) is None:
+        jobs = [(parts[h], found.setting_of(h)) for h in (*old, *new)]
+        seconds = self._again(found, jobs)
+        if seconds is None:
             return False
-        new, old = (
-            sum(count[part.hash] * found.seconds[part.hash] for part in apart)
-            for count in (ours, theirs)
-        )
-        return new < (1.0 - MARGIN) * old
+        before = sum(n * s for n, s in zip(old.values(), seconds[: len(old)], strict=True))
+        after = sum(n * s for n, s in zip(new.values(), seconds[len(old) :], strict=True))
+        return after < (1.0 - MARGIN) * before
 
-    def _again(self, found: Found, jobs: list[Job]) -> list[float] | None:
+    def _again(self, found: Found, jobs: Sequence[tuple[Part, str]]) -> list[float] | None:
         """Measure kernels again, side by side, and know their times better; None: there was no
-        time for it, or one of them failed. What counts are the times under a kernel's best setting.
-        """
-        if self.budget.left <= self.timer.spent_on(jobs):
+        time for it, or one of them failed."""
+        if self.budget.left <= AGAIN_COSTS * self.timer.spent_on(jobs):
             return None
-        records = self.timer.again(jobs)
+        told = tuple((part.hash, setting) for part, setting in jobs)
+        records = self.timer.again(jobs, found.compared[told])
+        found.compared[told] += 1
         for (part, setting), record in zip(jobs, records, strict=True):
             if record.seconds is None:
                 under = f" under {setting}" if setting else ""
@@ -191,10 +231,7 @@ class KernelTuner:
                 return None
         seconds = [float(record.seconds or 0.0) for record in records]
         for (part, setting), value in zip(jobs, seconds, strict=True):
-            if setting == AS_IT_COMES:
-                found.plain[part.hash] = value
-            if setting == found.settings.get(part.hash, AS_IT_COMES):
-                found.seconds[part.hash] = value
+            found.times[part.hash, setting] += AGAIN * [value]
         return seconds
 
     def _settings(self, found: Found) -> bool:
@@ -209,25 +246,40 @@ class KernelTuner:
     def _tune_kernel(self, found: Found, part: Part) -> bool:
         """Measure a kernel under its first k settings; False: the time was over before."""
         names = flag_settings()
-        for s in self._setting_order(found, part):
-            if self.budget.over:
-                return False
-            record = self.timer.measure(part, names[s])
+        jobs = [(part, names[s]) for s in self._setting_order(found, part)]
+        count = self.timer.affordable(self.budget.left)
+        records = self.timer.measure_together(jobs[:count])
+        for (_, setting), record in zip(jobs, records, strict=False):
             if record.seconds is None:
-                found.notes.append(self._failure(part, f" under {names[s]}", record.reason))
-            elif record.seconds < (1.0 - MARGIN) * found.quick[part.hash]:
-                self._take(found, part, names[s], record.seconds)
+                found.notes.append(self._failure(part, f" under {setting}", record.reason))
+            else:
+                found.times.setdefault((part.hash, setting), [record.seconds])
+        self._take(found, part)
+        if count < len(jobs):
+            return False
         found.tuned.add(part.hash)
         return True
 
-    def _take(self, found: Found, part: Part, setting: str, quick: float) -> None:
-        """Take a setting that looks faster, if it is when measured beside the best one so far."""
-        before = found.settings.get(part.hash, AS_IT_COMES)
-        seconds = self._again(found, [(part, before), (part, setting)])
-        if seconds is not None and seconds[1] < (1.0 - MARGIN) * seconds[0]:
-            found.settings[part.hash], found.seconds[part.hash] = setting, seconds[1]
-            found.quick[part.hash] = quick
-            self._mark(found, setting)
+    def _take(self, found: Found, part: Part) -> None:
+        """Take the setting that looks fastest, if it is when measured beside the best so far; if
+        not, the one that looks fastest then."""
+        refused: set[str] = set()
+        while not self.budget.over:
+            before = found.setting_of(part.hash)
+            seconds = {
+                s: found.under(h, s)
+                for h, s in found.times
+                if h == part.hash and s != before and s not in refused
+            }
+            best = min(seconds, key=lambda s: seconds[s], default=before)
+            if best == before or seconds[best] >= (1 - MARGIN) * found.under(part.hash, before):
+                return
+            again = self._again(found, [(part, before), (part, best)])
+            if again is not None and again[1] < (1.0 - MARGIN) * again[0]:
+                found.settings[part.hash] = best
+                self._mark(found, best)
+            else:
+                refused.add(best)
 
     def _setting_order(self, found: Found, part: Part) -> list[int]:
         """Settings to be measured, by number; the first of all are the defaults."""
@@ -250,8 +302,14 @@ def slowest(found: Found) -> list[Part]:
     time over all places where they occur."""
     count = Counter(part.hash for part in found.best.parts)
     distinct = list({part.hash: part for part in found.best.parts}.values())
-    times = {h: n * found.seconds[h] for h, n in count.items()}
+    times = {h: n * found.under(h, found.setting_of(h)) for h, n in count.items()}
     ranked = sorted(distinct, key=lambda part: -times[part.hash])
     before = np.cumsum([0.0, *(times[part.hash] for part in ranked)])[:-1]
     wanted = COVERAGE * sum(times.values())
     return [part for part, done in zip(ranked, before.tolist(), strict=True) if done < wanted]
+
+
+def _apart(one: Fusion, other: Fusion) -> tuple[Counter[str], Counter[str]]:
+    """How often each kernel occurs that one fusion has more often than the other, and reverse."""
+    ours, theirs = (Counter(part.hash for part in fusion.parts) for fusion in (one, other))
+    return ours - theirs, theirs - ours

@@ -75,7 +75,9 @@ class Machine:
         return {"seconds": found, "median": found, "spread": 0.01, "calls": 9,
                 "compile_seconds": 0.1, "slowed": 1.0, "away": 0.0}  # fmt: skip
 
-    def together(self, jobs: Sequence[tuple[Sequence[int], str]]) -> list[dict[str, Any] | str]:
+    def together(
+        self, jobs: Sequence[tuple[Sequence[int], str]], times: int = 1
+    ) -> list[dict[str, Any] | str]:
         return [self(nodes, setting) for nodes, setting in jobs]
 
 
