@@ -115,6 +115,8 @@ class Point:
     seed: int
     minutes: float
     seconds: float
+    default_seconds: float
+    """Of XLA's default, as known then."""
 
     @property
     def key(self) -> Key:
@@ -175,7 +177,10 @@ def run(
     tuned = tune_kernels(program, folder, config, records=options.folder / "records")
     learned_on = load_kernel_weights(config.weights).processor if guide == "learned" else ""
     row = replace(row_of(tuned, model, guide, seed, options.minutes), learned_on=learned_on)
-    return row, [Point(model, guide, seed, point.minutes, point.seconds) for point in tuned.curve]
+    return row, [
+        Point(model, guide, seed, point.minutes, point.seconds, point.default_seconds)
+        for point in tuned.curve
+    ]
 
 
 def row_of(tuned: Tuned, model: str, guide: str, seed: int, minutes: float) -> Row:
@@ -197,10 +202,10 @@ def row_of(tuned: Tuned, model: str, guide: str, seed: int, minutes: float) -> R
 
 
 def speedup_at(points: Sequence[Point], minutes: float) -> float:
-    """Return how many times faster than the default a run's best so far is, as it was measured on
-    the way; 1 before anything was."""
+    """Return how many times faster than the default a run's best so far is, both as known then; 1
+    before anything was."""
     found = [point for point in points if point.minutes <= minutes]
-    return points[0].seconds / found[-1].seconds if found else 1.0
+    return found[-1].default_seconds / found[-1].seconds if found else 1.0
 
 
 def mean_speedup_at(

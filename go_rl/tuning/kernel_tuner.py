@@ -290,7 +290,8 @@ class KernelTuner:
         return order[: self.config.k_kernel] if self.guide.selective else order
 
     def _mark(self, found: Found, what: str) -> None:
-        found.curve.append(TunePoint(self.budget.spent / 60.0, found.total, what))
+        default = sum(found.under(part.hash, AS_IT_COMES) for part in self.space.default.parts)
+        found.curve.append(TunePoint(self.budget.spent / 60.0, found.total, default, what))
 
     def _failure(self, part: Part, under: str, reason: str) -> str:
         name = self.space.graph.names[part.nodes[0]]

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,9 @@ class TunePoint:
     minutes: float
     """Of tuning, when it was found."""
     seconds: float
-    """Of the graph, as measured while tuning."""
+    """Of the graph, as known then."""
+    default_seconds: float
+    """Of XLA's default, as known then: it is measured again, too."""
     found: str
     """What it was, such as ``default``."""
 
@@ -124,8 +126,8 @@ def write_tuned(tuned: Tuned, config: TuneConfig, folder: Path) -> None:
     """Write ``tuned.json`` and ``curve.csv``, each aside and renamed."""
     table = io.StringIO()
     rows = csv.writer(table, lineterminator="\n")
-    rows.writerow(("minutes", "seconds", "found"))
-    rows.writerows((p.minutes, p.seconds, p.found) for p in tuned.curve)
+    rows.writerow([field.name for field in fields(TunePoint)])
+    rows.writerows(astuple(point) for point in tuned.curve)
     write_text(folder / CURVE, table.getvalue())
     document = tuned_document(tuned, config)
     write_text(folder / TUNED, json.dumps(document, indent=1, allow_nan=False) + "\n")

@@ -36,10 +36,10 @@ def row(model: str, guide: str, seed: int, speedup: float) -> Row:
 ROWS = [row("a", "learned", 0, 2.0), row("a", "learned", 1, 8.0), row("a", "random", 0, 1.0),
         row("b", "learned", 0, 4.0)]  # fmt: skip
 POINTS = [
-    Point("a", "learned", 0, 0.5, 0.008), Point("a", "learned", 0, 1.0, 0.004),
-    Point("a", "learned", 0, 3.0, 0.002), Point("a", "learned", 1, 1.0, 0.008),
-    Point("a", "learned", 1, 2.0, 0.002), Point("a", "random", 0, 0.5, 0.008),
-    Point("b", "learned", 0, 1.5, 0.001),
+    Point("a", "learned", 0, 0.5, 0.008, 0.008), Point("a", "learned", 0, 1.0, 0.005, 0.01),
+    Point("a", "learned", 0, 3.0, 0.002, 0.008), Point("a", "learned", 1, 1.0, 0.008, 0.008),
+    Point("a", "learned", 1, 2.0, 0.002, 0.008), Point("a", "random", 0, 0.5, 0.008, 0.008),
+    Point("b", "learned", 0, 1.5, 0.001, 0.001),
 ]  # fmt: skip
 
 
