@@ -246,16 +246,16 @@ class KernelTuner:
     def _tune_kernel(self, found: Found, part: Part) -> bool:
         """Measure a kernel under its first k settings; False: the time was over before."""
         names = flag_settings()
-        jobs = [(part, names[s]) for s in self._setting_order(found, part)]
+        order = [names[s] for s in self._setting_order(found, part)]
+        new = [(part, s) for s in order if (part.hash, s) not in found.times]
         count = self.timer.affordable(self.budget.left)
-        records = self.timer.measure_together(jobs[:count])
-        for (_, setting), record in zip(jobs, records, strict=False):
+        records = self.timer.measure_together(new[:count])
+        for (_, setting), record in zip(new, records, strict=False):
+            found.times[part.hash, setting] = [record.seconds or float("inf")]
             if record.seconds is None:
                 found.notes.append(self._failure(part, f" under {setting}", record.reason))
-            else:
-                found.times.setdefault((part.hash, setting), [record.seconds])
         self._take(found, part)
-        if count < len(jobs):
+        if count < len(new):
             return False
         found.tuned.add(part.hash)
         return True
