@@ -49,7 +49,7 @@ from go_rl.core import (
 )
 from go_rl.core.plan import write_text
 from go_rl.cost import Analytical, CostModel, named_cost
-from go_rl.cost.collect_config import LONG_VISITS, CollectConfig
+from go_rl.cost.collect_config import CollectConfig, TimingConfig
 from go_rl.cost.kernel_collect import RECORDS
 from go_rl.readers.jax_stages import JaxProgram
 from go_rl.records import AS_IT_COMES, RecordStore
@@ -71,6 +71,8 @@ BASELINES: dict[TaskName, tuple[str, ...]] = {
     "fusion": ("default", "unfused"),
     "partition": ("default",),
 }
+LONG_VISITS = TimingConfig(seconds=0.05, least_calls=8, most_calls=1000, visits=4)
+"""For kernels measured by themselves, in one visit each; their sums are judged in several."""
 
 
 @dataclass(frozen=True)

@@ -65,8 +65,6 @@ class TimingConfig:
             )
 
 
-LONG_VISITS = TimingConfig(seconds=0.05, least_calls=8, most_calls=1000, visits=4)
-"""For kernels measured by themselves, in one visit each; their sums are judged in several."""
 FEW_VISITS = TimingConfig(visits=8)
 """For kernels measured while tuning, in turn."""
 

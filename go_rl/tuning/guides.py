@@ -20,16 +20,14 @@ from go_rl.core.processor import processor_name
 from go_rl.cost.analytical import Analytical
 from go_rl.cost.kernel_settings import FLAG_SETTINGS
 from go_rl.cost.kernel_work import kernel_work
-from go_rl.cost.learned.boosted import summed_features
-from go_rl.cost.learned.kernel_features import kernel_features
 from go_rl.cost.learned.kernel_weights import KernelWeights, load_kernel_weights
 from go_rl.cost.learned.learned import predict_kernels
 from go_rl.cost.learned.rank import FlagRanks
 from go_rl.cost.learned.rank_weights import shipped_ranks
+from go_rl.cost.learned.residuals import Residuals, compared_features, learn_residuals
 from go_rl.kernels import KernelSet
 from go_rl.tuning.config import TuneConfig, TuningError
 from go_rl.tuning.fusions import Fusion
-from go_rl.tuning.residuals import Residuals, learn_residuals
 
 KernelSeconds = Callable[[KernelSet], Float64[np.ndarray, "K"]]
 FIXED = "kernels are tried under the settings in the order of docs/tuning.md"
@@ -84,7 +82,7 @@ class PricedFusions:
     """Scores are seconds: the sum over a fusion's kernels, each distinct one priced once.
 
     A kernel that was measured costs what was measured, any other what is predicted, put right by
-    how far predictions were off on those measured (`go_rl.tuning.residuals`).
+    how far predictions were off on those measured (`go_rl.cost.learned.residuals`).
 
     Args:
         price: predicts.
@@ -121,8 +119,8 @@ class PricedFusions:
         if new:
             some = kernels.take(np.array(list(new.values()), np.int64))
             seconds = self._price(some)
-            features = summed_features(kernel_features(some, ()), 0)
-            self._priced |= dict(zip(new, map(_Priced, seconds.tolist(), features), strict=True))
+            rows = map(_Priced, seconds.tolist(), compared_features(some))
+            self._priced |= dict(zip(new, rows, strict=True))
         if unknown := list(dict.fromkeys(h for h in kernels.hashes if h not in self._expected)):
             self._expected |= dict(zip(unknown, self._put_right(unknown).tolist(), strict=True))
         return sum(self._expected[h] for h in kernels.hashes)

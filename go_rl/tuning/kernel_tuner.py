@@ -78,6 +78,14 @@ class Found:
         times = self.times[hash_, setting]
         return sum(times) / len(times)
 
+    def best_of(self, hash_: str) -> float:
+        """Return the seconds of a kernel under its best setting."""
+        return self.under(hash_, self.setting_of(hash_))
+
+    def knows_all(self, fusion: Fusion) -> bool:
+        """Whether all kernels of a fusion were measured as they come."""
+        return all(self.knows(part.hash) for part in fusion.parts)
+
     @property
     def plain(self) -> dict[str, float]:
         """Seconds of each kernel measured, as it comes."""
@@ -86,13 +94,12 @@ class Found:
     @property
     def seconds(self) -> dict[str, float]:
         """Seconds of each kernel measured, under its best setting."""
-        known = (h for h, s in self.times if s == AS_IT_COMES)
-        return {h: self.under(h, self.setting_of(h)) for h in known}
+        return {h: self.best_of(h) for h, s in self.times if s == AS_IT_COMES}
 
     @property
     def total(self) -> float:
         """Seconds of the best."""
-        return sum(self.under(part.hash, self.setting_of(part.hash)) for part in self.best.parts)
+        return sum(self.best_of(part.hash) for part in self.best.parts)
 
 
 @dataclass(frozen=True)
@@ -151,10 +158,10 @@ class KernelTuner:
             lambda: budget.spent >= searched,
         )  # fmt: skip
         fresh = [fusion for fusion in pool if fusion.key not in found.tried]
-        costly = [f for f in fresh if not all(found.knows(part.hash) for part in f.parts)]
+        costly = [fusion for fusion in fresh if not found.knows_all(fusion)]
         chosen = costly[: config.k_graph] if self.guide.selective else costly
         self._measured(found, chosen, left)
-        known = [f for f in fresh if all(found.knows(part.hash) for part in f.parts)]
+        known = [fusion for fusion in fresh if found.knows_all(fusion)]
         found.tried |= {fusion.key for fusion in known}
         self._improve(found, known)
         self.report(f"{len(found.tried)} fusions: best {found.total:.6g} s")
@@ -198,11 +205,8 @@ class KernelTuner:
     def _gain(self, found: Found, fusion: Fusion) -> float:
         """Seconds that a fusion seems to be faster than the best, the margin taken off."""
         new, old = _apart(fusion, found.best)
-        seconds = [
-            sum(n * found.under(h, found.setting_of(h)) for h, n in each.items())
-            for each in (new, old)
-        ]
-        return (1.0 - MARGIN) * seconds[1] - seconds[0]
+        after, before = (sum(n * found.best_of(h) for h, n in x.items()) for x in (new, old))
+        return (1.0 - MARGIN) * before - after
 
     def _stays_faster(self, found: Found, fusion: Fusion) -> bool:
         """Measure again what a fusion and the best do not share; False: or there was no time."""
@@ -303,7 +307,7 @@ def slowest(found: Found) -> list[Part]:
     time over all places where they occur."""
     count = Counter(part.hash for part in found.best.parts)
     distinct = list({part.hash: part for part in found.best.parts}.values())
-    times = {h: n * found.under(h, found.setting_of(h)) for h, n in count.items()}
+    times = {h: n * found.best_of(h) for h, n in count.items()}
     ranked = sorted(distinct, key=lambda part: -times[part.hash])
     before = np.cumsum([0.0, *(times[part.hash] for part in ranked)])[:-1]
     wanted = COVERAGE * sum(times.values())

@@ -69,7 +69,7 @@ def test_measured_kernels_cost_what_was_measured_and_others_are_put_right(monkey
     assert priced.order(BOTH).tolist() == pytest.approx([2e-6, 6e-6])
     priced.learn(dict.fromkeys(default, 2e-6))
     assert priced.order(BOTH).tolist() == pytest.approx([4e-6, 6e-6])
-    monkeypatch.setattr("go_rl.tuning.residuals.FEWEST", 2)
+    monkeypatch.setattr("go_rl.cost.learned.residuals.FEWEST", 2)
     priced.learn(dict.fromkeys(default, 2e-6) | {"of another fusion": 5.0})
     assert priced.order(BOTH).tolist() == pytest.approx([4e-6, 12e-6])
     priced.learn(dict.fromkeys(default, 2e-6) | dict.fromkeys(none, float("inf")))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from go_rl.tuning.residuals import FEWEST, MOST, learn_residuals
+from go_rl.cost.learned.residuals import FEWEST, MOST, learn_residuals
 
 
 def rng() -> np.random.Generator:

@@ -2,18 +2,21 @@
 
 A Gaussian process (Rasmussen and Williams 2006, chapters 2 and 5) of the logarithm of measured over
 predicted seconds: a constant, and what kernels with similar features have in common. So a model
-that learned on another processor, or knows nothing of this one, is put right while tuning.
+that learned on another processor, or knows nothing of this one, is put right by what is measured.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
-from jaxtyping import Float, Float64
+from jaxtyping import Float, Float32, Float64
 from scipy.linalg import cho_factor, cho_solve
 from scipy.spatial.distance import cdist
+
+from go_rl.cost.learned.boosted import summed_features
+from go_rl.cost.learned.kernel_features import kernel_features
+from go_rl.kernels import KernelSet
 
 LENGTHS = (0.3, 0.6, 1.2, 2.4)
 """Distances, in root mean squares over standardised features, within which residuals resemble."""
@@ -43,8 +46,13 @@ class Residuals:
 
     def at(self, features: Float[np.ndarray, "J F"]) -> Float64[np.ndarray, "J"]:
         """Return [J] the expected logarithm of measured over predicted seconds."""
-        near = _alike((features - self.mean) / self.scale, self.known, self.length)
-        return self.constant + near @ self.weights
+        apart = _squares((features - self.mean) / self.scale, self.known)
+        return self.constant + _alike(apart, self.length) @ self.weights
+
+
+def compared_features(kernels: KernelSet) -> Float32[np.ndarray, "K F"]:
+    """Return [K, F] by which kernels resemble each other: sums over their nodes, no opcodes."""
+    return summed_features(kernel_features(kernels, ()), 0)
 
 
 def learn_residuals(
@@ -65,22 +73,26 @@ def learn_residuals(
     scale = np.where(scale > SPREAD, scale, np.inf)
     known = (features - mean) / scale
     constant = float(np.median(residual))
-    rest = residual - constant
-    best: tuple[float, float, float, np.ndarray] | None = None
-    for length, noise in product(LENGTHS, NOISES):
-        unlikely, weights = _fitted(_alike(known, known, length), noise, rest)
-        if best is None or unlikely < best[0]:
-            best = unlikely, length, noise, weights
-    assert best is not None
-    _, length, noise, weights = best
-    return Residuals(mean, scale, known, constant, weights, length, noise)
+    squares = _squares(known, known)
+    fits = {
+        (length, noise): _fitted(alike, noise, residual - constant)
+        for length in LENGTHS
+        for alike in [_alike(squares, length)]
+        for noise in NOISES
+    }
+    length, noise = min(fits, key=lambda each: fits[each][0])
+    return Residuals(mean, scale, known, constant, fits[length, noise][1], length, noise)
 
 
-def _alike(
-    left: Float64[np.ndarray, "J F"], right: Float64[np.ndarray, "K F"], length: float
+def _squares(
+    left: Float64[np.ndarray, "J F"], right: Float64[np.ndarray, "K F"]
 ) -> Float64[np.ndarray, "J K"]:
+    """[J, K] mean squares over features of how far kernels are apart."""
+    return cdist(left, right, "sqeuclidean") / max(1, left.shape[1])
+
+
+def _alike(squares: Float64[np.ndarray, "J K"], length: float) -> Float64[np.ndarray, "J K"]:
     """[J, K] squared-exponential covariance, 1 for equal features."""
-    squares = cdist(left, right, "sqeuclidean") / max(1, left.shape[1])
     return np.exp(-0.5 * squares / length**2)
 
 
