@@ -16,6 +16,7 @@ from numba import njit
 from go_rl.core import FREE, OpGraph, Problem
 from go_rl.core.problem import REPLICATE_SHARE
 from go_rl.simulate.bitset import bit, lowest
+from go_rl.simulate.kernel_struct import kernel
 
 LARGEST_COPY = 0.05
 """Share of a chip's memory above which a node's weights are not worth copying."""
@@ -88,7 +89,7 @@ def _close(offsets, preds, work, allowed, limit):
     return chosen
 
 
-@njit(cache=True)
+@kernel
 @no_type_check
 def presence(offsets, receivers, replicated, device, out):
     """Write [N] the chips on which each node is present (home and copies); sets homes of copies.

@@ -194,7 +194,7 @@ def sample_cuts(net: Network, order, domain, log_probs, random, chip, mask) -> b
     table = completions(net, order, domain, first, furthest)
     if not _any(table[0], 0, 0):
         return False
-    start, c = 0, 0
+    start, c = np.int64(0), np.int64(0)
     last = _piece_end(net, order, domain, furthest, start, c)
     for i in range(blocks):
         v = order[i]
