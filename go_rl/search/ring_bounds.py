@@ -120,8 +120,10 @@ def _stations(units: RingUnits, seconds: float) -> float:
 @kernel
 @no_type_check
 def _tails(succ_ptr, succ, share, tails) -> None:
-    """Write [U] chips needed after each unit along its heaviest chain; a unit that does not fit beside
-    the fraction of a chip behind it starts that chip anew."""
+    """Write [U] chips needed after each unit along its heaviest chain.
+
+    A unit that does not fit beside the fraction of a chip behind it starts that chip anew.
+    """
     for v in range(len(share) - 1, -1, -1):
         best = 0.0
         for i in range(succ_ptr[v], succ_ptr[v + 1]):

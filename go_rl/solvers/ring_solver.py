@@ -224,7 +224,7 @@ class RingSolver:
             verdict = attempt(self.options.quick_failures, tight)
             if verdict == FOUND or (verdict == EXHAUSTED and not tight):
                 return verdict
-        wish, biased = expected_chips(net, log_probs), log_probs.copy()
+        wish, biased = expected_chips(log_probs), log_probs.copy()
         wanted = np.flatnonzero(proposal != NO_PROPOSAL)
         wish[wanted] = proposal[wanted]
         biased[wanted, proposal[wanted]] += FAITH
