@@ -14,12 +14,12 @@ from jaxtyping import Bool, Float64, Int8, Int32, Int64
 from go_rl.simulate.bitset import lowest
 from go_rl.simulate.kernel_struct import KernelStruct, kernel
 
-NO_STATE, DONE, GROW = (np.int64(-1 - code) for code in range(3))
+NO_STATE, DONE, GROW = -1, -2, -3
 """How `grow_layers` ends, if not with the number of the best last state: no state is left, or none
 of the last layer is complete; `Frontier.candidate` is full."""
 TIE = 1e-3
 """Weight of a state's cut beside its waste when states must be dropped."""
-EXTEND, OPEN_ONE, OPEN_TWO = (np.int64(move) for move in range(3))
+EXTEND, OPEN_ONE, OPEN_TWO = 0, 1, 2
 """A unit joins the open stage, or opens a stage of one chip or of two side by side."""
 PARENT, UNIT, MOVE, KEY, CHIPS, SIDE, TWO = range(7)
 """Columns of a candidate's integers."""

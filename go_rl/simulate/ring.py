@@ -101,11 +101,11 @@ class RingScratch(KernelStruct):
     event_bytes: Float64[np.ndarray, "events"]
 
 
-def ring_scratch(arrays: RingArrays) -> RingScratch:
-    """Allocate what pricing needs; an edge frees a tensor at most once for each copy of its end."""
+def ring_scratch(arrays: RingArrays, copies: Int64[np.ndarray, "N"]) -> RingScratch:
+    """Allocate what pricing needs, where node n is on at most ``copies[n]`` chips: an edge frees a
+    tensor at most once for each copy of its end."""
     nodes, chips = len(arrays.weight_bytes), len(arrays.kind)
-    copied = int(np.count_nonzero(arrays.replicated[arrays.user]))
-    events = len(arrays.user) + copied * (chips - 1)
+    events = int(copies[arrays.user].sum())
     per_chip = (np.zeros(chips) for _ in range(5))
     return RingScratch(
         np.zeros(nodes, np.int16),
@@ -275,9 +275,10 @@ class RingPricer:
         Copied nodes are placed where their consumers are, whatever ``devices`` says of them.
         """
         values, codes = np.empty(len(devices)), np.zeros(len(devices), np.int8)
+        copies = np.where(self.replicated, len(self.arrays.kind), 1)
 
         def price(rows: range) -> None:
-            scratch = ring_scratch(self.arrays)
+            scratch = ring_scratch(self.arrays, copies)
             _price_range(self.arrays, scratch, devices, rows.start, rows.step, values, codes)
 
         few = min(os.cpu_count() or 1, max(1, len(devices) // 4))
@@ -305,7 +306,7 @@ class RingPricer:
     ) -> Evaluation:
         """Price one plan whose copies are given as [N] sets of chips."""
         chips = self.problem.package.num_chips
-        scratch = ring_scratch(self.arrays)
+        scratch = ring_scratch(self.arrays, np.bitwise_count(present).astype(np.int64))
         scratch.device[:], scratch.present[:] = home, present
         code = int(_price(self.arrays, scratch))
         busy, traffic, held, peak = scratch.busy, scratch.traffic, scratch.held, scratch.peak
