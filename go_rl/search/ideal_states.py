@@ -179,7 +179,7 @@ def _expand(u: IdealProblem, f: Frontier) -> int:
     """Write the candidates of the next layer; return how many, or -1 where there is no room."""
     ci, cf, layer = f.candidate, f.candidate_value, f.cursor[LAYER]
     sets = f.sets[layer & 1]
-    found = 0
+    found = np.int64(0)
     for s in range(f.cursor[STATES]):
         here = sets[INSIDE, s]
         may_open = layer == 0 or f.value[s, CUT] <= u.link
@@ -308,7 +308,7 @@ def _select(f: Frontier, found: int, width: int) -> int:
                 if i != j and alive[order[j]] and _beats(f, order[i], order[j]):
                     alive[order[j]] = False
         begin = end
-    kept = 0
+    kept = np.int64(0)
     for c in range(found):
         if alive[c]:
             order[kept] = c

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import no_type_check
+from typing import Any, no_type_check
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int8, Int16, Int32, Int64
@@ -249,6 +249,11 @@ def _price_range(a: RingArrays, s: RingScratch, devices, first, step, values, co
         presence(a.succ_ptr, a.succ, a.replicated, device, s.present)
         codes[b] = _price(a, s)
         values[b] = _slowest(a, s) if codes[b] == OK else np.inf
+
+
+def kernels_of_pricing() -> tuple[Any, ...]:
+    """Return the kernels that pricing calls."""
+    return _price, _slowest, _price_range
 
 
 class RingPricer:
