@@ -11,8 +11,11 @@ import pytest
 from policy.tiny import TINY, lively_agent
 
 from go_rl.core import CheckpointError
-from go_rl.core.parameter_file import MANIFEST, digest_of
+from go_rl.core.parameter_file import MANIFEST, check_parameters, digest_of, read_parameters
+from go_rl.policy import step_weights, weights
+from go_rl.policy.config import PolicyConfig
 from go_rl.policy.weights import DEFAULT_WEIGHTS, Weights, load_weights, save_weights
+from go_rl.policy.weights_file import SHIPPED, shipped_weights
 
 CARD = {"zoo": "zoo-1", "notes": "für Proben"}
 
@@ -156,3 +159,13 @@ def test_the_configuration_is_part_of_the_file(copy):
     rewrite(copy, lambda m, a: m.update(config=wider))
     with pytest.raises(CheckpointError, match="this version expects"):
         load_weights(copy)
+
+
+@pytest.mark.parametrize("name", shipped_weights())
+def test_what_ships_has_the_shapes_of_its_network(name):
+    """`read_weights_file` does not trace the network of a shipped file."""
+    path = SHIPPED / f"{name}.npz"
+    manifest, arrays = read_parameters(path)
+    config = PolicyConfig(**manifest["config"])
+    kinds = {weights.FORMAT: weights._template, step_weights.FORMAT: step_weights._template}
+    check_parameters(path, arrays, jax.eval_shape(lambda: kinds[manifest["format"]](config)))
