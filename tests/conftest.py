@@ -30,6 +30,8 @@ ROOT = Path(__file__).resolve().parent.parent
 # Processes compile the same programs: what one has compiled, the others read.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / ".pytest_cache" / "jax"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
+# Else the folder's name is part of every key, and a copied checkout compiles all anew.
+os.environ.setdefault("JAX_PERSISTENT_CACHE_ENABLE_XLA_CACHES", "none")
 PACKAGE = ROOT / "go_rl"
 
 
