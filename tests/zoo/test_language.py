@@ -6,6 +6,7 @@ import jax
 import numpy as np
 import pytest
 from flax import linen as nn
+from rounding import assert_rounded_alike
 
 from go_rl.readers.jax_reader import trace_jax
 from go_rl.zoo.models.attention import TokenTable, causal_bias
@@ -131,7 +132,7 @@ def test_a_table_in_shards_is_the_table():
     np.testing.assert_array_equal(jax.jit(model.apply)(params, tokens), whole[tokens])
     states = np.array([[1.0, -2.0]], np.float32)
     logits = model.apply(params, states, method="attend")
-    np.testing.assert_allclose(logits, states @ whole.T, rtol=1e-5)
+    assert_rounded_alike(logits, states @ whole.T)
 
 
 def test_causal_bias_with_a_past():
@@ -169,8 +170,8 @@ def test_lstm_cell_equals_flax():
     bias = np.concatenate([params[f"h{g}"]["bias"] for g in "ifgo"])
     mine = ours.apply({"params": {"kernel": kernel, "bias": bias}}, state, x)
     other, _ = theirs.apply(variables, state, x)
-    np.testing.assert_allclose(mine[0], other[0], rtol=1e-5)
-    np.testing.assert_allclose(mine[1], other[1], rtol=1e-5)
+    assert_rounded_alike(mine[0], other[0])
+    assert_rounded_alike(mine[1], other[1])
 
 
 def test_experts_share_each_token_by_the_gates():
@@ -182,7 +183,7 @@ def test_experts_share_each_token_by_the_gates():
     gates = nn.softmax(x @ params["Dense_0"]["kernel"] + params["Dense_0"]["bias"])
     experts = [nn.relu(x @ params["first"][e]) @ params["second"][e] for e in range(2)]
     expected = x + sum(gates[:, [e]] * experts[e] for e in range(2))
-    np.testing.assert_allclose(jax.jit(model.apply)(variables, x), expected, rtol=2e-5, atol=1e-6)
+    assert_rounded_alike(jax.jit(model.apply)(variables, x), expected)
 
 
 def test_recurrent_graphs_grow_by_layer_and_step():

@@ -5,6 +5,7 @@ from itertools import pairwise
 import jax
 import numpy as np
 import pytest
+from rounding import assert_rounded_alike
 
 from go_rl.readers.jax_reader import trace_jax
 from go_rl.zoo.models.building import flax_model, integers
@@ -58,7 +59,7 @@ def test_dlrm_interacts_every_pair_once():
     pairs = [vectors[i] @ vectors[j] for i in range(4) for j in range(i)]
     features = np.concatenate([vectors[0], pairs])
     top = np.maximum(features @ params["Dense_2"]["kernel"], 0) @ params["Dense_3"]["kernel"]
-    np.testing.assert_allclose(out[0], 1 / (1 + np.exp(-top)), rtol=1e-5)
+    assert_rounded_alike(out[0], 1 / (1 + np.exp(-top)))
 
 
 def test_graph_convolution_is_the_normalised_adjacency():
@@ -68,7 +69,7 @@ def test_graph_convolution_is_the_normalised_adjacency():
     scale = np.diag(looped.sum(1) ** -0.5)
     logits = scale @ looped @ scale @ x @ params["Dense_0"]["kernel"]
     expected = logits - np.log(np.exp(logits).sum(1, keepdims=True))
-    np.testing.assert_allclose(out, expected, rtol=1e-4, atol=1e-5)
+    assert_rounded_alike(out, expected)
 
 
 def test_attention_over_one_neighbour_copies_it():
@@ -76,8 +77,8 @@ def test_attention_over_one_neighbour_copies_it():
     params, out = _applied(GAT(1, classes=2), x, SENDERS, RECEIVERS)
     values = x @ params["DenseGeneral_0"]["kernel"][:, 0]
     expected = values[1] - np.log(np.exp(values[1]).sum())
-    np.testing.assert_allclose(out[0], expected, rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(out[2], expected, rtol=1e-4, atol=1e-5)
+    assert_rounded_alike(out[0], expected)
+    assert_rounded_alike(out[2], expected)
 
 
 def test_graph_isomorphism_network_ignores_the_order_of_nodes():
@@ -89,7 +90,7 @@ def test_graph_isomorphism_network_ignores_the_order_of_nodes():
     apply = jax.jit(model.apply)
     here = apply(variables, x, SENDERS, RECEIVERS, graphs)
     there = apply(variables, x[order], place[SENDERS], place[RECEIVERS], graphs)
-    np.testing.assert_allclose(here, there, rtol=1e-5)
+    assert_rounded_alike(here, there)
 
 
 @pytest.mark.parametrize(
