@@ -252,6 +252,7 @@ import json, sys
 import flax.linen as nn
 import jax, jax.numpy as jnp, numpy as np
 import go_rl
+from parameters import random_variables
 from test_execute import PARAMS, X, mlp, random_plan
 
 class Small(nn.Module):
@@ -263,7 +264,7 @@ class Small(nn.Module):
 
 model, rng = Small(), np.random.default_rng(0)
 image = jnp.asarray(rng.random((2, 5, 5, 2)), jnp.float32)
-params = model.init(jax.random.key(0), image)
+params = random_variables(model.init, image)
 
 def step(params, image, label):
     def loss(params):

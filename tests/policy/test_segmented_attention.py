@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from parameters import random_variables
 from reference.network import segmented_attention
 from rounding import assert_rounded_alike
 
@@ -19,7 +20,7 @@ def make(nodes: int, recurrence: bool = True, seed: int = 0):
     """A layer, its parameters and random nodes."""
     layer = SegmentedAttention(HEADS, SEGMENT, recurrence)
     h = jnp.asarray(np.random.default_rng(seed).standard_normal((nodes, WIDTH)), jnp.float32)
-    return layer, layer.init(jax.random.key(seed), h, jnp.ones(nodes)), h
+    return layer, random_variables(layer.init, h, jnp.ones(nodes), seed=seed), h
 
 
 @pytest.mark.parametrize("recurrence", [True, False])

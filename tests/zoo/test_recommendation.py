@@ -5,6 +5,7 @@ from itertools import pairwise
 import jax
 import numpy as np
 import pytest
+from parameters import random_variables
 from rounding import assert_rounded_alike
 
 from go_rl.readers.jax_reader import trace_jax
@@ -29,7 +30,7 @@ def _graph(name):
 
 
 def _applied(model, *inputs):
-    variables = jax.jit(model.init)(jax.random.key(0), *inputs)
+    variables = random_variables(model.init, *inputs)
     return variables["params"], np.asarray(jax.jit(model.apply)(variables, *inputs))
 
 
@@ -84,7 +85,7 @@ def test_attention_over_one_neighbour_copies_it():
 def test_graph_isomorphism_network_ignores_the_order_of_nodes():
     model = GIN(2, 4, graphs=1)
     x, graphs = np.array([[1.0], [2.0], [4.0]], np.float32), np.zeros(3, int)
-    variables = jax.jit(model.init)(jax.random.key(0), x, SENDERS, RECEIVERS, graphs)
+    variables = random_variables(model.init, x, SENDERS, RECEIVERS, graphs)
     order = np.array([2, 0, 1])
     place = np.argsort(order)
     apply = jax.jit(model.apply)
