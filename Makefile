@@ -17,12 +17,17 @@ demo: $(RESNET)
 	$(GO_RL) check out/resnet50/plan.json $(RESNET)
 	$(GO_RL) check out/bert_base/plan.json $(BERT)
 
+# Sources compiled to bytecode, type checks and assertions included, serve the runs that follow.
+test: export PYTHONDONTWRITEBYTECODE =
+# The type checker has one thread: it runs beside the tests, and reports after them.
 test: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
-	$(BIN)/pytest -n 2 -m "not slow"
+	mkdir -p build
+	$(BIN)/pyright --pythonpath $(BIN)/python >build/pyright.txt 2>&1 & \
+	  tests=0; $(BIN)/pytest -n 2 --dist worksteal -m "not slow" || tests=$$?; \
+	  types=0; wait $$! || types=$$?; cat build/pyright.txt; exit $$((tests ? tests : types))
 
 test-slow: $(STAMP)
 	$(BIN)/pytest -m slow

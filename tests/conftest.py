@@ -15,11 +15,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 from stale_kernels import drop_stale_kernels
 
-# Tests compile far more than they compute. JAX reads this when it first meets a device.
+# Tests compile far more than they compute, and XLA's older emitters compile in half the time. JAX
+# reads this when it first meets a device.
 os.environ.setdefault(
     "XLA_FLAGS",
     "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
-    "--xla_cpu_multi_thread_eigen=false",
+    "--xla_cpu_multi_thread_eigen=false --xla_cpu_use_fusion_emitters=false",
 )
 # No test is about time: machines are shared and noisy.
 settings.register_profile(
@@ -30,6 +31,8 @@ ROOT = Path(__file__).resolve().parent.parent
 # Processes compile the same programs: what one has compiled, the others read.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / ".pytest_cache" / "jax"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
+# Else the folder's name is part of every key, and a copied checkout compiles all anew.
+os.environ.setdefault("JAX_PERSISTENT_CACHE_ENABLE_XLA_CACHES", "none")
 PACKAGE = ROOT / "go_rl"
 
 

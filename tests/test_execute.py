@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from rounding import assert_rounded_alike
 
 import go_rl
 from go_rl.core import (
@@ -80,7 +81,7 @@ def plan() -> Plan:
 
 def assert_equal(made, wanted):
     assert jax.tree.structure(made) == jax.tree.structure(wanted)
-    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=0, atol=1e-6), made, wanted)
+    jax.tree.map(assert_rounded_alike, made, wanted)
 
 
 @pytest.mark.parametrize("fused", [False, True])
@@ -251,6 +252,7 @@ import json, sys
 import flax.linen as nn
 import jax, jax.numpy as jnp, numpy as np
 import go_rl
+from parameters import random_variables
 from test_execute import PARAMS, X, mlp, random_plan
 
 class Small(nn.Module):
@@ -262,7 +264,7 @@ class Small(nn.Module):
 
 model, rng = Small(), np.random.default_rng(0)
 image = jnp.asarray(rng.random((2, 5, 5, 2)), jnp.float32)
-params = model.init(jax.random.key(0), image)
+params = random_variables(model.init, image)
 
 def step(params, image, label):
     def loss(params):
@@ -299,7 +301,7 @@ def test_two_devices_of_the_host_give_the_function_s_numbers():
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     for worst, seconds, segments, devices, held in json.loads(done.stdout):
-        assert worst <= 1e-6
+        assert worst <= 1e-5
         assert seconds > 0
         assert segments > 2
         assert devices == {"0": 0, "1": 1}

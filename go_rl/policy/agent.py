@@ -97,7 +97,12 @@ def new_agent(config: PolicyConfig, seed: int) -> Agent:
     key = jax.random.key(seed)
     padded = pad(tiny_graph(NUM_FEATURES, len(REFERENCE_ORDERS), len(PACKAGE_FEATURES)))
     graph, real = jax.tree.map(jnp.asarray, (padded.graph, padded.real))
-    return Agent(config, jax.jit(Policy(config).init)(key, graph, real, key))
+    return Agent(config, _first_params(Policy(config), key, graph, real))
+
+
+@partial(jax.jit, static_argnums=0)
+def _first_params(policy: Policy, key: jax.Array, graph: jraph.GraphsTuple, real: Any) -> Params:
+    return policy.init(key, graph, real, key)
 
 
 @partial(jax.jit, static_argnums=0)

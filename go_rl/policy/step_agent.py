@@ -83,8 +83,14 @@ def new_step_agent(config: PolicyConfig, seed: int) -> StepAgent:
     padded = pad(tiny_graph(STEP_FEATURES, len(STEP_ORDERS), len(STEP_PACKAGE)))
     graph, real = jax.tree.map(jnp.asarray, (padded.graph, padded.real))
     options = {task: jnp.zeros((len(real), LEVELS)) for task in TASKS}
-    init = jax.jit(StepPolicy(config).init)
-    return StepAgent(config, init(key, graph, real, key, jnp.ones(1), options))
+    return StepAgent(config, _first_params(StepPolicy(config), key, graph, real, options))
+
+
+@partial(jax.jit, static_argnums=0)
+def _first_params(
+    policy: StepPolicy, key: jax.Array, graph: jraph.GraphsTuple, real: jax.Array, options: Any
+) -> Params:
+    return policy.init(key, graph, real, key, jnp.ones(1), options)
 
 
 @partial(jax.jit, static_argnums=0)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import orbax.checkpoint as ocp
 
@@ -131,7 +132,9 @@ class Checkpoints:
 
     def _arrays(self, step: int, shapes: Any) -> Any:
         restore: Any = ocp.args.StandardRestore(shapes)  # pyright: ignore[reportCallIssue]
-        return self._read(step, ocp.args.Composite(arrays=restore))["arrays"]
+        found = self._read(step, ocp.args.Composite(arrays=restore))["arrays"]
+        # Orbax binds arrays to their device; as free ones they go through the programs of new runs.
+        return jax.tree.map(lambda x: jnp.asarray(np.asarray(x)), found)
 
     def _read(self, step: int, args: Any) -> Any:
         try:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from parameters import random_variables
 from reference.network import graphsage
+from rounding import assert_rounded_alike
 
 from go_rl.policy.graphsage import GraphSage, max_pool
 
@@ -25,16 +26,16 @@ def test_a_layer_is_the_loop_over_nodes(seed):
     edges = [(u, v) for v in range(9) for u in range(v) if rng.random() < 0.3]
     senders, receivers = jnp.array(edges, jnp.int32).T
     layer = GraphSage(4)
-    params = layer.init(jax.random.key(seed), jnp.asarray(h), senders, receivers)
+    params = random_variables(layer.init, jnp.asarray(h), senders, receivers, seed=seed)
     found = layer.apply(params, jnp.asarray(h), senders, receivers)
     expected = graphsage(h, edges, params["params"])
-    np.testing.assert_allclose(np.asarray(found), expected, atol=1e-5)
+    assert_rounded_alike(found, expected)
 
 
 def test_producers_and_consumers_are_told_apart():
     h = jnp.asarray(np.random.default_rng(0).standard_normal((3, 4)), jnp.float32)
     one, two = jnp.array([0, 1]), jnp.array([1, 2])
     layer = GraphSage(4)
-    params = layer.init(jax.random.key(0), h, one, two)
+    params = random_variables(layer.init, h, one, two)
     forward, backward = layer.apply(params, h, one, two), layer.apply(params, h, two, one)
     assert np.abs(np.asarray(forward) - np.asarray(backward)).max() > 1e-3

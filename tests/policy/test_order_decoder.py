@@ -8,6 +8,7 @@ import jraph
 import numpy as np
 import pytest
 from policy.tiny import TINY, lively_agent, small_padded, tiny_agent
+from rounding import assert_rounded_alike
 from scipy.stats import norm
 
 from go_rl.policy.agent import draw_orders
@@ -88,10 +89,10 @@ def test_without_noise_every_decision_is_its_mean(drawn, scoring):
     (mean, _), first = scoring(
         agent.params, encoded, padded.graph, actions.mix, actions.scores[:, 0]
     )
-    np.testing.assert_allclose(np.asarray(actions.mix[3]), np.asarray(mean), atol=1e-6)
+    assert_rounded_alike(actions.mix[3], mean)
     got = np.asarray(actions.scores)[3, :, :UNITS]
-    np.testing.assert_allclose(got[0], np.asarray(first[0][0])[3, :UNITS], atol=1e-5)
-    np.testing.assert_allclose(got[1], np.asarray(first[1][0])[3, :UNITS], atol=1e-5)
+    assert_rounded_alike(got[0], first[0][0][3, :UNITS])
+    assert_rounded_alike(got[1], first[1][0][3, :UNITS])
 
 
 def test_equal_keys_give_equal_draws_and_others_do_not(drawn):
@@ -119,7 +120,7 @@ def test_an_untrained_policy_mixes_reference_orders():
     encoded = agent.encode(padded)
     actions = agent.draw_orders(padded, encoded, KEY, np.zeros(4, np.float32))
     score = np.asarray(actions.scores)[0, -1, :UNITS]
-    np.testing.assert_allclose(score, places.mean(axis=1), atol=1e-5)
+    assert_rounded_alike(score, places.mean(axis=1))
 
 
 def test_surroundings_by_hand():

@@ -8,6 +8,7 @@ import jraph
 import numpy as np
 import pytest
 from policy.tiny import TINY, lattice, lively_agent, small_padded
+from rounding import assert_rounded_alike
 
 from go_rl.envs.partition_rollouts import PartitionRollouts
 from go_rl.policy.agent import padded_graph
@@ -80,9 +81,9 @@ def test_fix_credits_the_proposal_in_full(drawn, judge):
     rows = np.asarray(placed.log_probs)
     last = np.asarray(placed.chosen)[:, -1]
     expected = np.take_along_axis(rows, last[..., None], -1)[..., 0]
-    np.testing.assert_allclose(np.asarray(found.chosen)[:, -1], expected, atol=1e-5)
+    assert_rounded_alike(found.chosen[:, -1], expected)
     entropy = -(np.exp(rows) * rows).sum(axis=-1)
-    np.testing.assert_allclose(np.asarray(found.entropy), entropy, atol=1e-4)
+    assert_rounded_alike(found.entropy, entropy)
 
 
 def test_the_second_iteration_depends_on_the_chips_of_the_first(drawn, judge):
@@ -108,7 +109,7 @@ def test_renormalised_over_a_mask_by_hand(drawn, judge):
     )
     probability = np.exp(np.asarray(placed.log_probs, np.float64))[:, 0]
     expected = np.log(probability[:, 2] / (probability[:, 0] + probability[:, 2]))
-    np.testing.assert_allclose(np.asarray(found.chosen)[:, -1, 0], expected, atol=1e-4)
+    assert_rounded_alike(found.chosen[:, -1, 0], expected)
     assert np.abs(np.asarray(found.chosen)[:, -1, 1]).max() == 0.0
 
 

@@ -6,7 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from parameters import random_variables
 from reference.network import segmented_attention
+from rounding import assert_rounded_alike
 
 from go_rl.policy import segmented_attention as module
 from go_rl.policy.segmented_attention import SegmentedAttention
@@ -18,7 +20,7 @@ def make(nodes: int, recurrence: bool = True, seed: int = 0):
     """A layer, its parameters and random nodes."""
     layer = SegmentedAttention(HEADS, SEGMENT, recurrence)
     h = jnp.asarray(np.random.default_rng(seed).standard_normal((nodes, WIDTH)), jnp.float32)
-    return layer, layer.init(jax.random.key(seed), h, jnp.ones(nodes)), h
+    return layer, random_variables(layer.init, h, jnp.ones(nodes), seed=seed), h
 
 
 @pytest.mark.parametrize("recurrence", [True, False])
@@ -29,7 +31,7 @@ def test_a_layer_is_the_loop_over_nodes(recurrence, padding):
     found = np.asarray(layer.apply(params, h, jnp.asarray(real)))
     weights = params["params"]
     expected, _ = segmented_attention(np.asarray(h), real, weights, HEADS, SEGMENT, recurrence)
-    np.testing.assert_allclose(found[real > 0], expected[real > 0], atol=1e-5)
+    assert_rounded_alike(found[real > 0], expected[real > 0])
 
 
 def test_a_node_sees_its_segment_and_the_one_before_only():
@@ -47,7 +49,7 @@ def test_without_recurrence_segments_know_nothing_of_each_other():
     layer, params, h = make(12, recurrence=False)
     whole = np.asarray(layer.apply(params, h, jnp.ones(12)))
     apart = [layer.apply(params, h[i : i + 4], jnp.ones(4)) for i in (0, 4, 8)]
-    np.testing.assert_allclose(whole, np.concatenate(apart), atol=1e-6)
+    assert_rounded_alike(whole, np.concatenate(apart))
 
 
 def test_no_gradient_flows_into_the_segment_before():
@@ -71,8 +73,8 @@ def test_pieces_give_what_one_piece_gives(monkeypatch):
     whole, slope = jax.value_and_grad(loss)(h)
     monkeypatch.setattr(module, "SEGMENTS_AT_ONCE", 3)
     pieces, same = jax.value_and_grad(loss)(h)
-    np.testing.assert_allclose(float(pieces), float(whole), rtol=1e-5)
-    np.testing.assert_allclose(np.asarray(same), np.asarray(slope), atol=1e-5)
+    assert_rounded_alike(float(pieces), float(whole))
+    assert_rounded_alike(same, slope)
 
 
 def test_pairs_grow_linearly_with_the_nodes():

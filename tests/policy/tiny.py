@@ -19,10 +19,13 @@ from go_rl.policy.observation import NUM_FEATURES, PACKAGE_FEATURES, REFERENCE_O
 from go_rl.policy.step_agent import StepAgent, new_step_agent
 from go_rl.policy.step_decisions import StepDecoder
 from go_rl.search.step_workspace import StepWorkspace
+from go_rl.train.config import StepFineTuneConfig
 
 TINY = PolicyConfig(
     hidden=8, sage_layers=1, attention_layers=1, heads=2, segment=16, decoder_width=8, directions=2
 )
+SMALL_STEP = StepFineTuneConfig(batch=8, first=8, remembered=8)
+"""What is drawn, judged and remembered comes in eights: programs of one shape."""
 
 
 @cache

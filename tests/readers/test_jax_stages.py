@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from rounding import assert_rounded_alike
 
 from go_rl.core import PlanError, ReadError
 from go_rl.readers.jax_inline import JaxOptions
@@ -120,7 +121,7 @@ def test_a_copied_node_is_computed_on_both_chips():
     assert set(second.inputs) == {"x", "scale"}
     given = numbers(network_arguments())
     made = run_stages(program, program.stages(device, copies), given)
-    np.testing.assert_allclose(made["tail"], network(*given)["tail"], rtol=1e-5)
+    assert_rounded_alike(made["tail"], network(*given)["tail"])
 
 
 def test_results_that_are_arguments_weights_or_written_down():
@@ -174,7 +175,7 @@ def test_scans_run_folded_and_unrolled(reverse, limit):
     device = random_cuts(program.graph.num_nodes, 2, np.random.default_rng(0))
     given = numbers(args)
     made = run_stages(program, program.stages(device), given)
-    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5), made, function(*given))
+    jax.tree.map(assert_rounded_alike, made, function(*given))
 
 
 def branching(x):

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from reference.step_problems import step_problem
+from rounding import assert_rounded_alike
 from search.conformance import OptimizerConformance
 
 from go_rl.core import Budget, Objective, SearchError, Status, TrainingError, check_plan
@@ -59,7 +60,7 @@ def test_the_grouper_reads_columns_of_one_spread():
     assert numbers.shape == (12, SIZES + 6)
     spread = numbers.std(axis=0)
     assert set(np.round(spread, 3)) == {0.0, 1.0}
-    np.testing.assert_allclose(numbers.mean(axis=0), 0.0, atol=1e-6)
+    assert_rounded_alike(numbers.mean(axis=0), 0.0)
 
 
 def test_groups_are_the_loop_over_operators_and_edges():
@@ -167,7 +168,7 @@ def test_devices_are_judged_under_the_noise_they_were_drawn_with():
     drawn, one = placer.apply(params, encoded, key, noise, None, method=Placer.decode)
     same, two = placer.apply(params, encoded, key, noise, drawn, method=Placer.decode)
     assert (drawn == same).all()
-    np.testing.assert_allclose(np.asarray(one), np.asarray(two), rtol=1e-6)
+    assert_rounded_alike(one, two)
     assert (draw_devices(placer, params, features, key, noise, 1) == drawn).all()
 
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from policy.tiny import tiny_step_agent, two_chains
+from rounding import assert_rounded_alike
 
 from go_rl.policy.critic import decision_features
 from go_rl.policy.step_agent import StepAgent
@@ -34,7 +35,7 @@ def draws(agent: StepAgent, count: int = 400) -> np.ndarray:
 def told(sign: float, seed: int, decisions: int = 64) -> Experience:
     """On graphs of one sort a large number is bad, on those of the other it is good."""
     rng = np.random.default_rng(seed)
-    width = draws(tiny_step_agent(), 1).shape[1]
+    width = tiny_step_agent().policy.decision_widths["placement"]
     mix = rng.standard_normal((decisions, width)).astype(np.float32)
     known = np.asarray(tiny_step_agent().encode(two_chains().padded).known).copy()
     known[0] = sign + 0.1 * rng.standard_normal()
@@ -58,9 +59,9 @@ def scores(agent: StepAgent, one: Experience) -> np.ndarray:
 def test_features_are_shares_of_what_is_mixed_and_plain_numbers():
     mix = jnp.array([[0.0, 0.0, 2.0, np.log(3.0), 0.0]])
     found = np.asarray(decision_features(mix, orders=2, logits=2))
-    np.testing.assert_allclose(found, [[0.5, 0.5, 2.0, np.tanh(6.0), 0.75, 0.25]], rtol=1e-6)
+    assert_rounded_alike(found, [[0.5, 0.5, 2.0, np.tanh(6.0), 0.75, 0.25]])
     found = np.asarray(decision_features(mix[:, :3], orders=2, logits=0))
-    np.testing.assert_allclose(found, [[0.5, 0.5, 2.0, np.tanh(6.0)]], rtol=1e-6)
+    assert_rounded_alike(found, [[0.5, 0.5, 2.0, np.tanh(6.0)]])
 
 
 def test_an_untrained_critic_has_no_opinion():
@@ -102,7 +103,7 @@ def test_scores_are_standard_deviations_of_log_seconds():
     """Rewards are minus roots of seconds: log seconds 0, 2, 0, 2, and one plan that cannot run."""
     one = experience(np.zeros(3, np.float32), search_of([-1.0, -np.e, -1.0, -np.e, -10.0]))
     assert one is not None
-    np.testing.assert_allclose(one.score, [-1.0, 1.0, -1.0, 1.0, 3.0], rtol=1e-6)
+    assert_rounded_alike(one.score, [-1.0, 1.0, -1.0, 1.0, 3.0])
 
 
 @pytest.mark.parametrize("reward", [[-1.0, -1.0, -10.0], [-10.0, -10.0]])

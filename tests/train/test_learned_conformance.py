@@ -37,11 +37,11 @@ class TestFineTunedByOrder(RingConformance):
     slack_seconds = 90.0
 
     def make(self, problem: Problem) -> Optimizer:
-        return FineTuned(tiny_agent(), "order", FineTuneConfig(batch=16))
+        return FineTuned(tiny_agent(), "order", FineTuneConfig(batch=16, first=16))
 
 
 class TestFineTunedByPlacement(RingConformance):
     slack_seconds = 90.0
 
     def make(self, problem: Problem) -> Optimizer:
-        return FineTuned(tiny_agent(), "placement", FineTuneConfig(batch=16))
+        return FineTuned(tiny_agent(), "placement", FineTuneConfig(batch=16, first=16))

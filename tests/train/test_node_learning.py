@@ -92,7 +92,7 @@ def test_an_update_starts_from_ratio_one_and_its_gradient_is_finite():
     old = judge_step(policy, params, batch)
     _, first = step_gradient(policy, config, params, batch, old)
     surrogate = float(first.loss + config.order_entropy * first.entropy)
-    assert surrogate == pytest.approx(-float(batch.advantage.mean()), abs=1e-5)
+    assert surrogate == pytest.approx(-float(batch.advantage.mean()), abs=1e-3)
     learner, metrics = update_step(policy, config, new_learner(params, config), [batch])
     assert all(np.isfinite(float(x)) for x in metrics)
     assert float(metrics.gradient_norm) > 0.0

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from policy.tiny import TINY
+from policy.tiny import SMALL_STEP, tiny_step_agent
 from reference.step_networks import operators, priced
 
 from go_rl.core import Budget, Progress
-from go_rl.policy.step_agent import new_step_agent
 from go_rl.train import step_learning
-from go_rl.train.config import StepFineTuneConfig
 from go_rl.train.step_learning import StepFineTuned
-
-ATOM = replace(TINY, sage_layers=0, attention_layers=0, iterations=1)
-"""Compiles fast."""
-SMALL = StepFineTuneConfig(batch=4, first=4)
 
 
 def test_no_batch_begins_that_would_take_longer_than_what_is_left(monkeypatch):
@@ -36,9 +28,9 @@ def test_no_batch_begins_that_would_take_longer_than_what_is_left(monkeypatch):
     monkeypatch.setattr(Progress, "wall_seconds", property(lambda _: now[0]))
     monkeypatch.setattr(step_learning, "collect_steps", slowly)
     monkeypatch.setattr(step_learning, "update_step", counted)
-    learner = StepFineTuned(new_step_agent(ATOM, 0), SMALL)
+    learner = StepFineTuned(tiny_step_agent(), SMALL_STEP)
     problem = priced(operators(3), "p100x2", tasks=("placement",))
     plan = learner.optimize(problem, Budget(seconds=16.5), 0)
     assert batches == [9.0, 11.0, 12.0, 14.0, 16.0]
     assert updates == [9.0, 11.0, 12.0, 14.0]
-    assert plan.samples == 1 + 4 + 5 * 4
+    assert plan.samples == 1 + 8 + 5 * 8

@@ -24,7 +24,7 @@ RUN = StepTrainConfig(
     max_nodes=250,
     updates=1,
     graphs=1,
-    samples=4,
+    samples=8,
     policy=TINY,
     searches=SearchConfig(samples=16, batch=8),
     critic=CriticConfig(steps=2, problems=2, decisions=4),

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from cost.learned.kernels import few_features, few_kernels
+from parameters import random_variables
 from tuning.fakes import space
 
 from go_rl.core import GoRLError
@@ -42,7 +43,7 @@ def tiny_weights() -> KernelWeights:
     features, words = few_features(), vocabulary_of(few_kernels().graph.op_type)
     config = KernelNetworkConfig(width=8, layers=1, head=8, opcode_width=4, opcodes=len(words))
     batch = jax.tree.map(jnp.asarray, batch_of(features, np.array([0]), 1, 8))
-    one = TrainedNetwork(config, KernelNetwork(config).init(jax.random.key(0), batch))
+    one = TrainedNetwork(config, random_variables(KernelNetwork(config).init, batch))
     low, high = features.whole.min(axis=0), features.whole.max(axis=0)
     return KernelWeights((one,), words, low, high, "cpu-1", "tiny", {"data": "none"})
 

@@ -6,6 +6,8 @@ import jax
 import numpy as np
 import pytest
 from flax import linen as nn
+from parameters import random_variables
+from rounding import assert_rounded_alike
 
 from go_rl.readers.jax_reader import trace_jax
 from go_rl.zoo.models.attention import TokenTable, causal_bias
@@ -115,7 +117,7 @@ def test_a_causal_model_does_not_look_ahead():
     model = GPT(2, 32, 2, 50, 16)
     tokens = np.arange(8)[None]
     changed = tokens + (tokens == 5)
-    variables = jax.jit(model.init)(jax.random.key(1), tokens)
+    variables = random_variables(model.init, tokens)
     apply = jax.jit(model.apply)
     logits, later = apply(variables, tokens), apply(variables, changed)
     np.testing.assert_array_equal(logits[0, :5], later[0, :5])
@@ -125,13 +127,13 @@ def test_a_causal_model_does_not_look_ahead():
 def test_a_table_in_shards_is_the_table():
     """Seven rows in three shards of 3, 3 and 1."""
     model, tokens = TokenTable(7, 2, 3), np.array([[0, 2, 3, 6, 5]])
-    params = jax.jit(model.init)(jax.random.key(0), tokens)
+    params = random_variables(model.init, tokens)
     whole = np.concatenate([params["params"][f"tables_{i}"]["embedding"] for i in range(3)])
     assert whole.shape == (7, 2)
     np.testing.assert_array_equal(jax.jit(model.apply)(params, tokens), whole[tokens])
     states = np.array([[1.0, -2.0]], np.float32)
     logits = model.apply(params, states, method="attend")
-    np.testing.assert_allclose(logits, states @ whole.T, rtol=1e-5)
+    assert_rounded_alike(logits, states @ whole.T)
 
 
 def test_causal_bias_with_a_past():
@@ -161,7 +163,7 @@ def test_lstm_cell_equals_flax():
     ours, theirs = LSTMCell(5, 3), nn.OptimizedLSTMCell(3)
     x = jax.random.normal(jax.random.key(0), (2, 5))
     state = tuple(jax.random.normal(jax.random.key(i), (2, 3)) for i in (1, 2))
-    variables = jax.jit(theirs.init)(jax.random.key(3), state, x)
+    variables = random_variables(theirs.init, state, x)
     params = variables["params"]
     from_x = np.concatenate([params[f"i{g}"]["kernel"] for g in "ifgo"], axis=1)
     from_state = np.concatenate([params[f"h{g}"]["kernel"] for g in "ifgo"], axis=1)
@@ -169,20 +171,20 @@ def test_lstm_cell_equals_flax():
     bias = np.concatenate([params[f"h{g}"]["bias"] for g in "ifgo"])
     mine = ours.apply({"params": {"kernel": kernel, "bias": bias}}, state, x)
     other, _ = theirs.apply(variables, state, x)
-    np.testing.assert_allclose(mine[0], other[0], rtol=1e-5)
-    np.testing.assert_allclose(mine[1], other[1], rtol=1e-5)
+    assert_rounded_alike(mine[0], other[0])
+    assert_rounded_alike(mine[1], other[1])
 
 
 def test_experts_share_each_token_by_the_gates():
     """With two experts, top-2 routing sends every token to both, weighted by softmax."""
     model = MixtureOfExperts(2, 6)
     x = jax.random.normal(jax.random.key(0), (5, 4))
-    variables = jax.jit(model.init)(jax.random.key(1), x)
+    variables = random_variables(model.init, x)
     params = variables["params"]
     gates = nn.softmax(x @ params["Dense_0"]["kernel"] + params["Dense_0"]["bias"])
     experts = [nn.relu(x @ params["first"][e]) @ params["second"][e] for e in range(2)]
     expected = x + sum(gates[:, [e]] * experts[e] for e in range(2))
-    np.testing.assert_allclose(jax.jit(model.apply)(variables, x), expected, rtol=2e-5, atol=1e-6)
+    assert_rounded_alike(jax.jit(model.apply)(variables, x), expected)
 
 
 def test_recurrent_graphs_grow_by_layer_and_step():

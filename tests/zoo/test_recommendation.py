@@ -5,6 +5,8 @@ from itertools import pairwise
 import jax
 import numpy as np
 import pytest
+from parameters import random_variables
+from rounding import assert_rounded_alike
 
 from go_rl.readers.jax_reader import trace_jax
 from go_rl.zoo.models.building import flax_model, integers
@@ -28,7 +30,7 @@ def _graph(name):
 
 
 def _applied(model, *inputs):
-    variables = jax.jit(model.init)(jax.random.key(0), *inputs)
+    variables = random_variables(model.init, *inputs)
     return variables["params"], np.asarray(jax.jit(model.apply)(variables, *inputs))
 
 
@@ -58,7 +60,7 @@ def test_dlrm_interacts_every_pair_once():
     pairs = [vectors[i] @ vectors[j] for i in range(4) for j in range(i)]
     features = np.concatenate([vectors[0], pairs])
     top = np.maximum(features @ params["Dense_2"]["kernel"], 0) @ params["Dense_3"]["kernel"]
-    np.testing.assert_allclose(out[0], 1 / (1 + np.exp(-top)), rtol=1e-5)
+    assert_rounded_alike(out[0], 1 / (1 + np.exp(-top)))
 
 
 def test_graph_convolution_is_the_normalised_adjacency():
@@ -68,7 +70,7 @@ def test_graph_convolution_is_the_normalised_adjacency():
     scale = np.diag(looped.sum(1) ** -0.5)
     logits = scale @ looped @ scale @ x @ params["Dense_0"]["kernel"]
     expected = logits - np.log(np.exp(logits).sum(1, keepdims=True))
-    np.testing.assert_allclose(out, expected, rtol=1e-4, atol=1e-5)
+    assert_rounded_alike(out, expected)
 
 
 def test_attention_over_one_neighbour_copies_it():
@@ -76,20 +78,20 @@ def test_attention_over_one_neighbour_copies_it():
     params, out = _applied(GAT(1, classes=2), x, SENDERS, RECEIVERS)
     values = x @ params["DenseGeneral_0"]["kernel"][:, 0]
     expected = values[1] - np.log(np.exp(values[1]).sum())
-    np.testing.assert_allclose(out[0], expected, rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(out[2], expected, rtol=1e-4, atol=1e-5)
+    assert_rounded_alike(out[0], expected)
+    assert_rounded_alike(out[2], expected)
 
 
 def test_graph_isomorphism_network_ignores_the_order_of_nodes():
     model = GIN(2, 4, graphs=1)
     x, graphs = np.array([[1.0], [2.0], [4.0]], np.float32), np.zeros(3, int)
-    variables = jax.jit(model.init)(jax.random.key(0), x, SENDERS, RECEIVERS, graphs)
+    variables = random_variables(model.init, x, SENDERS, RECEIVERS, graphs)
     order = np.array([2, 0, 1])
     place = np.argsort(order)
     apply = jax.jit(model.apply)
     here = apply(variables, x, SENDERS, RECEIVERS, graphs)
     there = apply(variables, x[order], place[SENDERS], place[RECEIVERS], graphs)
-    np.testing.assert_allclose(here, there, rtol=1e-5)
+    assert_rounded_alike(here, there)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from parameters import random_variables
 
 from go_rl.zoo import zoo_entry
 from go_rl.zoo.models.amoebanet import AmoebaNetD, FactorizedReduction
@@ -69,7 +70,7 @@ def test_unet_has_the_published_parameters_and_keeps_the_resolution():
 def test_a_factorized_reduction_sees_even_and_odd_pixels():
     module = FactorizedReduction(2)
     image = jnp.arange(16.0).reshape(1, 4, 4, 1)
-    variables = jax.tree.map(jnp.ones_like, module.init(jax.random.key(0), image))
+    variables = jax.tree.map(jnp.ones_like, random_variables(module.init, image))
     found = module.apply(variables, image)
     bias, spread = 1.0, math.sqrt(1.0 + 1e-5)
     even, odd = np.array([[0, 2], [8, 10]]), np.array([[5, 7], [13, 15]])
@@ -91,7 +92,7 @@ def test_shift_mask_parts_only_what_rolling_joined():
 def test_convdraw_pays_nothing_when_posterior_and_prior_agree():
     module = ConvDRAW(steps=2, features=4, latents=2)
     image = jnp.ones((2, 8, 8, 3)) / 4
-    variables = jax.jit(module.init)(jax.random.key(0), image)
+    variables = random_variables(module.init, image)
     apply = jax.jit(module.apply)
     drawn, cost = apply(variables, image)
     assert drawn.shape == image.shape

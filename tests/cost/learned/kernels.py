@@ -7,6 +7,7 @@ from functools import cache
 import jax
 import jax.numpy as jnp
 import numpy as np
+from parameters import random_variables
 
 from go_rl.cost.learned.kernel_batch import batch_of
 from go_rl.cost.learned.kernel_features import KernelFeatures, kernel_features
@@ -49,7 +50,7 @@ def weights() -> KernelWeights:
     config = KernelNetworkConfig(width=8, layers=1, head=8, opcode_width=4, opcodes=len(vocabulary))
     batch = jax.tree.map(jnp.asarray, batch_of(features, np.array([0]), 1, 8))
     members = tuple(
-        TrainedNetwork(config, jax.jit(KernelNetwork(config).init)(jax.random.key(i), batch))
+        TrainedNetwork(config, random_variables(KernelNetwork(config).init, batch, seed=i))
         for i in range(2)
     )
     low, high = features.whole.min(axis=0), features.whole.max(axis=0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from cost.learned.kernels import few_features, few_kernels
+from rounding import assert_rounded_alike
 
 from go_rl.cost.learned.boosted import BoostedConfig, summed_features, train_boosted
 from go_rl.cost.learned.opcodes import vocabulary_of
@@ -20,7 +21,7 @@ def test_features_are_sums_over_the_nodes_and_counts_of_opcodes():
     first, last = features.first_node[3], features.first_node[4]
     np.testing.assert_array_equal(table[3, :width], features.whole[3])
     inner = table[3, width : width + features.nodes.shape[1]]
-    np.testing.assert_allclose(inner, features.nodes[first:last].sum(axis=0), rtol=1e-6)
+    assert_rounded_alike(inner, features.nodes[first:last].sum(axis=0))
     assert table[3, width + features.nodes.shape[1] :].sum() == last - first
 
 
