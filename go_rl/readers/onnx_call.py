@@ -68,6 +68,8 @@ class Call:
     """Operands by position; None where one is left out."""
     outputs: tuple[Tensor | None, ...]
     """Results by position; None where one is left out."""
+    parameters: Tensor | None = None
+    """All that is learned and stored in attributes (``ai.onnx.ml``), as one array."""
 
     def has(self, position: int) -> bool:
         """True when operand ``position`` is given."""

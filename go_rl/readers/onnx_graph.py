@@ -21,12 +21,16 @@ from typing import Any
 import onnx
 
 from go_rl.core.errors import ReadError
+from go_rl.core.geometry import Geometry
 from go_rl.core.graph_builder import GraphBuilder, Node
 from go_rl.core.op_graph import OpGraph
 from go_rl.core.op_kind import OpKind
 from go_rl.readers.onnx_call import Call, Tensor, itemsize
 from go_rl.readers.onnx_costs import BYTES_ONLY, CONSTANTS, RULES
 from go_rl.readers.onnx_geometry import onnx_geometry
+from go_rl.readers.onnx_guesses import GUESSED
+from go_rl.readers.onnx_ml_costs import attribute_arrays
+from go_rl.readers.onnx_ml_shapes import ML_DOMAIN
 from go_rl.readers.onnx_order import captured_names
 from go_rl.readers.onnx_shapes import BRANCH, DEFAULT_DOMAINS, TRIPS
 from go_rl.readers.onnx_types import element_type, static_shape
@@ -239,6 +243,7 @@ def _call(
         },
         inputs=tuple(values[i].tensor if i else None for i in node.input),
         outputs=tuple(_tensor(types[o]) if o else None for o in node.output),
+        parameters=attribute_arrays(node) if node.domain == ML_DOMAIN else None,
     )
 
 
@@ -256,6 +261,8 @@ def _add_operator(
     for operand, position in operands.items():
         if position not in rule.settings:
             weights.update(values[operand].weights)
+    if call.parameters is not None:
+        weights[f"{prefix}{node.output[0]} (attributes)"] = call.parameters
     trips = next((a.i for a in node.attribute if a.name == TRIPS), None)
     read = set(operands)
     if trips is not None:
@@ -280,7 +287,11 @@ def _add_operator(
 def _price(call: Call, rule: Any) -> tuple[OpKind, float, float]:
     try:
         return rule.kind, float(rule.flops(call)), float(rule.num_bytes(call))
-    except (IndexError, ValueError, ZeroDivisionError, TypeError, KeyError) as error:
+    except (IndexError, ValueError, ZeroDivisionError, TypeError, KeyError, ReadError) as error:
+        if GUESSED in call.attributes:  # sizes that are guessed need not fit
+            return rule.kind, 0.0, BYTES_ONLY.num_bytes(call)
+        if isinstance(error, ReadError):
+            raise
         shapes = [t.shape if t is not None else None for t in call.inputs]
         raise ReadError(
             f"{call.where}: operand shapes {shapes} do not fit the operator ({error})"
@@ -312,7 +323,7 @@ def _node(
         weight_key=(large or frozenset(weights)) or None,
         output_shape=call.result.shape,
         source=f"{call.op}({node.name or name}) at {node.doc_string}",
-        geometry=onnx_geometry(call),
+        geometry=Geometry() if GUESSED in call.attributes else onnx_geometry(call),
     )
 
 

@@ -17,6 +17,10 @@ KEPT_BYTES = 8192
 """Larger constants keep their header (name, type, shape) only; nothing reads their data."""
 TRIPS_SUFFIX = ".trips"
 """``<loop name>.trips`` names the trip count of a `Loop` among the dimensions."""
+TOKENS_SUFFIX = ".tokens"
+"""``<node name>.tokens`` names the longest row of words that text is split into."""
+COUNTED = {"Loop": TRIPS_SUFFIX, "StringSplit": TOKENS_SUFFIX, "Tokenizer": TOKENS_SUFFIX}
+"""Operators with a count that depends on data, and how its dimension's name ends."""
 
 
 def load_header(path: str | Path) -> onnx.ModelProto:
@@ -67,13 +71,17 @@ def light_copy(model: onnx.ModelProto, name: str) -> onnx.ModelProto:
         getattr(copy.graph, field).extend(getattr(source, field))
     copy.graph.initializer.extend(_light_tensor(t) for t in source.initializer)
     _mark_places(copy.graph.node, "graph")
+    for value in copy.graph.input:
+        _spread_map(value.type)
     if not copy.opset_import:
         copy.opset_import.append(onnx.helper.make_opsetid("", 1))
     return copy
 
 
 def bind_dims(model: onnx.ModelProto, dims: Mapping[str, int], name: str) -> dict[str, int]:
-    """Replace symbolic dimensions in ``model`` by ``dims``; return the trip counts among them.
+    """Replace symbolic dimensions in ``model`` by ``dims``; return the counts among them.
+
+    Counts are trips of loops and lengths of rows of words, by name of the node.
 
     A dimension without a name is called ``<input>_<axis>``.
 
@@ -85,8 +93,9 @@ def bind_dims(model: onnx.ModelProto, dims: Mapping[str, int], name: str) -> dic
         if size < 1:
             raise ReadError(f"{name}: dimension {dim!r} must be at least 1, not {size}")
     symbols = _input_symbols(model.graph, name)
-    loops = {n.name or n.output[0] for g in _graphs(model) for n in g.node if n.op_type == "Loop"}
-    allowed = {*symbols, *(loop + TRIPS_SUFFIX for loop in loops)}
+    nodes = [n for g in _graphs(model) for n in g.node if n.op_type in COUNTED]
+    counted = {(n.name or n.output[0]) + COUNTED[n.op_type]: n.name or n.output[0] for n in nodes}
+    allowed = {*symbols, *counted}
     for dim in dims:
         if dim not in allowed:
             known = ", ".join(sorted(symbols)) or "none"
@@ -100,8 +109,7 @@ def bind_dims(model: onnx.ModelProto, dims: Mapping[str, int], name: str) -> dic
         flags = " ".join(f"--dim {dim}=<size>" for dim in missing)
         raise ReadError(f"{name}: dimensions without a size: {wanted}; give {flags}")
     _substitute(model, dims)
-    trips = {d[: -len(TRIPS_SUFFIX)]: n for d, n in dims.items() if d.endswith(TRIPS_SUFFIX)}
-    return {loop: count for loop, count in trips.items() if loop in loops}
+    return {counted[dim]: count for dim, count in dims.items() if dim in counted}
 
 
 def _light_tensor(tensor: onnx.TensorProto) -> onnx.TensorProto:
@@ -139,6 +147,16 @@ def _load_small_external(model: onnx.ModelProto, folder: Path) -> None:
                 tensor.data_location = onnx.TensorProto.DEFAULT
             except Exception:  # an absent data file only costs some folding of shapes
                 continue
+
+
+def _spread_map(kind: onnx.TypeProto) -> None:
+    """Make a map, in place, the tensor of its values; a sequence of them one with a row each."""
+    rows = kind.HasField("sequence_type") and kind.sequence_type.elem_type.HasField("map_type")
+    inner = kind.sequence_type.elem_type if rows else kind
+    if inner.HasField("map_type"):
+        element = inner.map_type.value_type.tensor_type.elem_type
+        axes = [None, None] if rows else [None]
+        kind.CopyFrom(onnx.helper.make_tensor_type_proto(element, axes))
 
 
 def _graphs(model: onnx.ModelProto) -> Iterator[onnx.GraphProto]:

@@ -29,9 +29,10 @@ def read_onnx(
     Args:
         path: an ONNX protobuf file.
         dims: sizes of the inputs' symbolic dimensions by name (``<input>_<axis>`` for one without
-            a name), and trip counts of data-dependent loops as ``<loop>.trips``.
+            a name), trip counts of data-dependent loops as ``<loop>.trips``, and how many words
+            text is split into at most as ``<node>.tokens``.
         unknown: what to do about operators without a cost rule: ``error``, or ``bytes`` to count
-            the bytes they read and write and no FLOP.
+            the bytes they read and write and no FLOP, their sizes guessed where need be.
 
     Raises:
         ReadError: unreadable file, dimension without a size or unknown, shape that cannot be
@@ -85,7 +86,11 @@ def _complete(
     try:
         complete(attempt, run)
     except MissingShapeError:
-        settings = {k: v for k, v in asdict(run).items() if k not in ("infer", "notes")}
+        settings = {
+            k: v
+            for k, v in asdict(run).items()
+            if k not in ("infer", "notes", "guessed", "uncertain")
+        }
         return complete_in_subprocess(model, {"task": "complete", **settings}, where)
     except ReadError as error:
         raise ReadError(f"{where}: {error}") from error

@@ -17,8 +17,12 @@ import onnx
 from onnx import numpy_helper
 
 from go_rl.core.errors import ReadError
+from go_rl.readers.onnx_costs import RULES
 from go_rl.readers.onnx_fold import constant_tensor, evaluate, shape_result, small_value
+from go_rl.readers.onnx_guesses import GUESSED, guess_note, guessed_type
+from go_rl.readers.onnx_load import COUNTED
 from go_rl.readers.onnx_microsoft_shapes import infer_without_schema
+from go_rl.readers.onnx_ml_shapes import ML_DOMAIN, ml_result_types
 from go_rl.readers.onnx_order import (
     captured_names,
     drop_unread_results,
@@ -32,6 +36,7 @@ BRANCH = "go_rl_branch"
 TRIPS = "go_rl_trips"
 """Attribute of a completed `Loop` or `Scan`: how often its body runs."""
 DEFAULT_DOMAINS = ("", "ai.onnx")
+NO_SCHEMA = "no schema for this operator"
 
 
 class MissingShapeError(ReadError):
@@ -59,13 +64,27 @@ class Completion:
     opsets: dict[str, int]
     """Opset version by domain."""
     trips: dict[str, int]
-    """Trip counts that the user gave, by name of the `Loop`."""
+    """Counts that the user gave, by name of the node: trips of a `Loop`, words of a text."""
     infer: bool
     """Whether ONNX's C++ inference may be called."""
     unknown_as_bytes: bool
-    """Give a node without a schema the type of its first input."""
+    """Guess the sizes of results that cannot be inferred."""
     notes: list[str] = field(default_factory=list)
     """Sentences about approximations."""
+    guessed: dict[str, str] = field(default_factory=dict)
+    """Results whose sizes are guessed, with the operator type of what produces them."""
+    uncertain: set[str] = field(default_factory=set)
+    """Results whose sizes are guessed or rest on a guess."""
+
+
+@dataclass(frozen=True)
+class FileFacts:
+    """What one graph of the file says of its tensors."""
+
+    types: dict[str, onnx.TypeProto]
+    """Declared types by name, static or not."""
+    readers: dict[str, list[onnx.NodeProto]]
+    """Nodes by the names they read; empty unless sizes may be guessed."""
 
 
 def complete(model: onnx.ModelProto, run: Completion) -> None:
@@ -77,6 +96,8 @@ def complete(model: onnx.ModelProto, run: Completion) -> None:
             defined twice, or the graph has a cycle.
     """
     _complete_graph(model.graph, Scope(), run, "graph")
+    if run.guessed:
+        run.notes.append(guess_note(run.guessed, len(run.uncertain)))
 
 
 def _maps(mapping: MutableMapping) -> list[MutableMapping]:
@@ -90,16 +111,35 @@ def _complete_graph(graph: onnx.GraphProto, scope: Scope, run: Completion, where
     for sparse in graph.sparse_initializer:
         kind = tensor_type(sparse.values.data_type, sparse.dims)
         scope.types[sparse.values.name] = kind
-    declared = {v.name: v.type for v in (*graph.value_info, *graph.output)}
+    facts = _facts(graph, run)
     for value in graph.input:
         if value.name not in initial and value.name not in scope.types:
             scope.types[value.name] = value.type
     drop_unread_results(graph)
     kept: list[onnx.NodeProto] = []
     for node in topological_nodes(graph, scope.types, where):
-        if not _visit(node, scope, declared, run):
+        if not _visit(node, scope, facts, run):
             kept.append(node)
+        if run.uncertain:
+            _spread_doubt(node, facts, run)
     _rewrite(graph, live_nodes(graph, kept), initial, scope)
+
+
+def _facts(graph: onnx.GraphProto, run: Completion) -> FileFacts:
+    readers: dict[str, list[onnx.NodeProto]] = {}
+    for node in graph.node if run.unknown_as_bytes else ():
+        for name in node.input:
+            readers.setdefault(name, []).append(node)
+    return FileFacts({v.name: v.type for v in (*graph.value_info, *graph.output)}, readers)
+
+
+def _spread_doubt(node: onnx.NodeProto, facts: FileFacts, run: Completion) -> None:
+    """Mark ``node``, and its results of undeclared size, when it reads or has a guessed size."""
+    if run.uncertain.isdisjoint({*node.input, *node.output, *captured_names(node)}):
+        return
+    node.attribute.append(onnx.helper.make_attribute(GUESSED, 1))
+    certain = {o for o in node.output if o in facts.types and _is_static(facts.types[o])}
+    run.uncertain.update({o for o in node.output if o} - certain)
 
 
 def _define_tensor(scope: Scope, name: str, tensor: onnx.TensorProto) -> None:
@@ -109,9 +149,7 @@ def _define_tensor(scope: Scope, name: str, tensor: onnx.TensorProto) -> None:
         scope.constants[name] = array
 
 
-def _visit(
-    node: onnx.NodeProto, scope: Scope, declared: dict[str, onnx.TypeProto], run: Completion
-) -> bool:
+def _visit(node: onnx.NodeProto, scope: Scope, facts: FileFacts, run: Completion) -> bool:
     """Type the outputs of ``node``; True when it was folded to constants."""
     default = node.domain in DEFAULT_DOMAINS
     if default and node.op_type == "Constant":
@@ -123,9 +161,10 @@ def _visit(
     if default and node.op_type in ("Loop", "Scan"):
         _complete_loop(node, scope, run)
         return False
-    found = {o: declared[o] for o in node.output if o in declared and _is_static(declared[o])}
+    types = facts.types
+    found = {o: types[o] for o in node.output if o in types and _is_static(types[o])}
     if any(o and o not in found for o in node.output):
-        found = _infer(node, scope, run, found)
+        found = _infer(node, scope, run, facts, found)
     for output in node.output:
         if output:
             scope.types[output] = found[output]
@@ -176,7 +215,11 @@ def _is_static(kind: onnx.TypeProto) -> bool:
 
 
 def _infer(
-    node: onnx.NodeProto, scope: Scope, run: Completion, found: dict[str, onnx.TypeProto]
+    node: onnx.NodeProto,
+    scope: Scope,
+    run: Completion,
+    facts: FileFacts,
+    found: dict[str, onnx.TypeProto],
 ) -> dict[str, onnx.TypeProto]:
     if not run.infer:
         raise MissingShapeError(f"the shape of {node.output[0]!r} is missing")
@@ -186,7 +229,10 @@ def _infer(
             found[name] = inferred[name]
     for i, name in enumerate(node.output):
         if name and name not in found:
-            found[name] = _bounded_type(node, i, scope, run, inferred.get(name), reason)
+            partial = inferred.get(name) or facts.types.get(name)
+            found[name] = _bounded_type(node, i, scope, run, partial, reason) or _guessed(
+                node, i, scope, run, facts, partial, reason
+            )
     return found
 
 
@@ -195,10 +241,12 @@ def _schema_types(
 ) -> tuple[dict[str, onnx.TypeProto], str]:
     domain = "" if node.domain == "ai.onnx" else node.domain
     types = {i: scope.types[i] for i in node.input if i}
+    if domain == ML_DOMAIN and (found := ml_result_types(node, types)):
+        return found, ""
     try:
         schema = onnx.defs.get_schema(node.op_type, run.opsets.get(domain, 1), domain)
     except onnx.defs.SchemaError:
-        return infer_without_schema(node, types), "no schema for this operator"
+        return infer_without_schema(node, types), NO_SCHEMA
     data = {
         i: numpy_helper.from_array(scope.constants[i], i)
         for i in node.input
@@ -219,20 +267,13 @@ def _bounded_type(
     run: Completion,
     partial: onnx.TypeProto | None,
     reason: str,
-) -> onnx.TypeProto:
-    """Bound a shape that depends on data by its largest possible value, or raise."""
+) -> onnx.TypeProto | None:
+    """Bound a shape that depends on data by its largest possible value; None: it has no bound."""
     first = scope.types.get(node.input[0]) if node.input else None
     shape = static_shape(first) if first is not None else None
-    bound = _largest_shape(node, shape, scope, partial) if shape is not None else None
-    if bound is None and run.unknown_as_bytes and first is not None and node.domain:
-        run.notes.append(f"{node.op_type}: result {node.output[output]!r} sized as its first input")
-        return first
+    bound = _largest_shape(node, shape, scope, partial, run) if shape is not None else None
     if bound is None:
-        what = f"operator {node.op_type} {node.name!r} ({node.doc_string})"
-        raise ReadError(
-            f"{what}: the shape of its result {node.output[output]!r} is not in the file and "
-            f"cannot be inferred{': ' + reason if reason else ' (it depends on data)'}"
-        )
+        return None
     run.notes.append(
         f"{node.op_type}: the shape of {node.output[output]!r} depends on data; "
         f"its upper bound {list(bound)} is used"
@@ -241,8 +282,45 @@ def _bounded_type(
     return tensor_type(element or element_type(first or onnx.TypeProto()), bound)
 
 
+def _guessed(
+    node: onnx.NodeProto,
+    output: int,
+    scope: Scope,
+    run: Completion,
+    facts: FileFacts,
+    partial: onnx.TypeProto | None,
+    reason: str,
+) -> onnx.TypeProto:
+    """Guess a type where the user asked for that, and nothing says that the model is wrong."""
+    name = node.output[output]
+    kind = node.op_type if node.domain in DEFAULT_DOMAINS else f"{node.domain}.{node.op_type}"
+    open_ended = reason in ("", NO_SCHEMA)
+    unsure = open_ended or kind not in RULES or not run.uncertain.isdisjoint(node.input)
+    if run.unknown_as_bytes and unsure:
+        run.guessed[name] = kind
+        run.uncertain.add(name)
+        readers = facts.readers.get(name, ())
+        return guessed_type(name, node, scope.types, partial, readers, facts.types)
+    raise ReadError(
+        f"operator {node.op_type} {node.name!r} ({node.doc_string}): the shape of its result "
+        f"{name!r} is not in the file and cannot be inferred"
+        f"{': ' + reason if reason else ' (it depends on data)'}"
+        f"{_way_out(node) if open_ended else ''}"
+    )
+
+
+def _way_out(node: onnx.NodeProto) -> str:
+    if node.op_type in COUNTED:
+        return f"; give it with --dim {node.name or node.output[0]}{COUNTED[node.op_type]}=<count>"
+    return "; guess it from the operator's neighbours with --unknown bytes"
+
+
 def _largest_shape(
-    node: onnx.NodeProto, shape: tuple[int, ...], scope: Scope, partial: onnx.TypeProto | None
+    node: onnx.NodeProto,
+    shape: tuple[int, ...],
+    scope: Scope,
+    partial: onnx.TypeProto | None,
+    run: Completion,
 ) -> tuple[int, ...] | None:
     elements = int(np.prod(shape, dtype=np.int64))
     axis = next((a.i for a in node.attribute if a.name == "axis"), None)
@@ -253,6 +331,11 @@ def _largest_shape(
             return (_most_boxes(node, shape, scope), 3)
         case "Compress" | "Unique":
             return shape if axis is not None and partial is not None else (elements,)
+        case "StringNormalizer":
+            return shape
+        case "StringSplit" | "Tokenizer":
+            words = run.trips.get(node.name or node.output[0])
+            return None if words is None else (*shape, words)
     return None
 
 

@@ -20,19 +20,30 @@ def static_shape(kind: onnx.TypeProto) -> tuple[int, ...] | None:
     return tuple(shape)
 
 
+def partial_shape(kind: onnx.TypeProto) -> tuple[int | None, ...] | None:
+    """Return the shape with None for each size that is not known; None without a rank."""
+    tensor = _tensor_type(kind)
+    if tensor is None or not tensor.HasField("shape"):
+        return None
+    dims = tensor.shape.dim
+    return tuple(
+        d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else None for d in dims
+    )
+
+
 def tensor_type(element: int, shape: Iterable[int]) -> onnx.TypeProto:
     """Return the type of a tensor with the given ONNX element type and shape."""
     return onnx.helper.make_tensor_type_proto(element, list(shape))
 
 
 def element_type(kind: onnx.TypeProto) -> int:
-    """Return the ONNX element type of a tensor, sequence or optional type (0: unknown)."""
+    """Return the ONNX element type of a tensor, sequence, optional or map type (0: unknown)."""
     tensor = _tensor_type(kind)
     return tensor.elem_type if tensor is not None else 0
 
 
 def _tensor_type(kind: onnx.TypeProto) -> onnx.TypeProto.Tensor | None:
-    for _ in range(8):  # a sequence or an optional counts as one of its elements
+    for _ in range(8):  # a sequence, an optional or a map counts as one of its elements
         match kind.WhichOneof("value"):
             case "tensor_type":
                 return kind.tensor_type
@@ -40,6 +51,8 @@ def _tensor_type(kind: onnx.TypeProto) -> onnx.TypeProto.Tensor | None:
                 kind = kind.sequence_type.elem_type
             case "optional_type":
                 kind = kind.optional_type.elem_type
+            case "map_type":
+                kind = kind.map_type.value_type
             case _:
                 return None
     return None
