@@ -37,13 +37,13 @@ def tensor_type(element: int, shape: Iterable[int]) -> onnx.TypeProto:
 
 
 def element_type(kind: onnx.TypeProto) -> int:
-    """Return the ONNX element type of a tensor, sequence, optional or map type (0: unknown)."""
+    """Return the ONNX element type of a tensor, sequence or optional type (0: unknown)."""
     tensor = _tensor_type(kind)
     return tensor.elem_type if tensor is not None else 0
 
 
 def _tensor_type(kind: onnx.TypeProto) -> onnx.TypeProto.Tensor | None:
-    for _ in range(8):  # a sequence, an optional or a map counts as one of its elements
+    for _ in range(8):  # a sequence or an optional counts as one of its elements
         match kind.WhichOneof("value"):
             case "tensor_type":
                 return kind.tensor_type
@@ -51,8 +51,6 @@ def _tensor_type(kind: onnx.TypeProto) -> onnx.TypeProto.Tensor | None:
                 kind = kind.sequence_type.elem_type
             case "optional_type":
                 kind = kind.optional_type.elem_type
-            case "map_type":
-                kind = kind.map_type.value_type
             case _:
                 return None
     return None
