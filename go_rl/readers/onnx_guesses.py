@@ -92,7 +92,9 @@ def _contracted(
     for reader in readers:
         if len(reader.input) < 2 or reader.input[0] != result or reader.input[1] not in known:
             continue
-        weight = static_shape(known[reader.input[1]]) or ()
+        weight = static_shape(known[reader.input[1]])
+        if weight is None:
+            continue
         attributes = {a.name: a.i for a in reader.attribute}
         if reader.op_type == "Conv" and len(weight) == len(shape) > 2:
             return (shape[0], weight[1] * attributes.get("group", 1), *shape[2:])

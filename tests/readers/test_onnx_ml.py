@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx
 import pytest
 from onnx import TensorProto, helper
-from onnx_models import array, model, value
+from onnx_models import array, model, untyped_operator, value
 
 from go_rl.core.errors import ReadError
 from go_rl.core.op_kind import OpKind
@@ -17,17 +17,10 @@ FLOAT, INT64, STRING = TensorProto.FLOAT, TensorProto.INT64, TensorProto.STRING
 pytestmark = pytest.mark.usefixtures("in_process")
 
 
-def read_one(op, inputs, results=1, dims=None, **attributes):
+def read_one(op, inputs, results=1, **attributes):
     """The graph of one operator on ``inputs``, (shape, element) pairs, and its node's number."""
-    names = [f"x{i}" for i in range(len(inputs))]
-    node = helper.make_node(
-        op, names, [f"y{i}" for i in range(results)], name="op", domain=ML, **attributes
-    )
-    given = [value(n, shape, element) for n, (shape, element) in zip(names, inputs, strict=True)]
-    outputs = [onnx.ValueInfoProto(name=o) for o in node.output]
-    built = model([node], given, [], domains=[ML])
-    built.graph.output.extend(outputs)
-    graph = read_onnx_model(built, "m", dims)
+    built = untyped_operator(op, inputs, results, ML, **attributes)
+    graph = read_onnx_model(built, "m")
     return graph, graph.index["op"]
 
 
