@@ -88,7 +88,7 @@ def trees(call: Call) -> float:
     if call.op.endswith("Classifier"):
         leaves = call.get("nodes_modes", ()).count(b"LEAF")
         per_leaf = max(1, len(call.get("class_ids", ())) // max(1, leaves))
-    walked = _samples(call) * (sum(depths) + float(per_leaf * len(depths)))
+    walked = float(_samples(call) * (int(depths.sum()) + per_leaf * len(depths)))
     return walked + _transformed(call, _scores(call))
 
 
@@ -97,7 +97,7 @@ def tree_bytes(call: Call) -> float:
     if call.parameters is None:
         return default_bytes(call)
     nodes = max(1, len(call.get("nodes_featureids", ())))
-    read = _samples(call) * sum(tree_depths(call)) * call.parameters.nbytes / nodes
+    read = _samples(call) * int(tree_depths(call).sum()) * call.parameters.nbytes / nodes
     return default_bytes(call) + min(call.parameters.nbytes, read)
 
 

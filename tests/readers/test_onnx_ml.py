@@ -117,9 +117,13 @@ def test_a_tree_ensemble_of_version_5():
 @pytest.mark.parametrize(
     ("field", "values", "message"),
     [
-        ("nodes_truenodeids", [9, 0, 0, 1, 0, 3, 0, 0], r"leads to \(0, 9\), which is not there"),
-        ("nodes_falsenodeids", [0, 0, 0, 2, 0, 4, 0, 0], "its trees have a cycle"),
-        ("nodes_modes", ["BRANCH_LEQ"], "operand shapes"),
+        (
+            "nodes_truenodeids",
+            [9, 0, 0, 1, 0, 3, 0, 0],
+            "a node of its trees leads to one that is not there",
+        ),
+        ("nodes_falsenodeids", [0, 0, 0, 2, 0, 4, 0, 0], "a cycle, or branches that meet"),
+        ("nodes_modes", ["BRANCH_LEQ"], "nodes_modes 1; all must have as many"),
     ],
 )
 def test_damaged_trees_are_refused(field, values, message):
