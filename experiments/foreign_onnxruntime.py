@@ -17,9 +17,16 @@ import numpy as np
 
 BATCH = 2
 IMAGES = ("keras_tensorflow_mobilenet", "keras_tensorflow_unet", "keras_tensorflow_resnet50")
-TEXTS = ("transformers_bert_script", "transformers_gpt2_script", "keras_tensorflow_lstm")
+TEXTS = ("transformers_bert_script", "transformers_gpt2_dynamo", "keras_tensorflow_lstm")
+FUSED = "transformers_classic_bert_script_fused"
 LEVELS = {"basic": "ORT_ENABLE_BASIC", "extended": "ORT_ENABLE_EXTENDED", "all": "ORT_ENABLE_ALL"}
-OPTIMISED = (*IMAGES, *TEXTS, "keras_torch_lstm", "keras_tensorflow_convolutions_1d")
+OPTIMISED = (
+    *IMAGES,
+    *TEXTS,
+    "transformers_classic_bert_script",
+    "keras_torch_lstm",
+    "keras_tensorflow_convolutions_1d",
+)
 QUANTISED = ("static_qdq", "static_qoperator")
 """Kinds that are optimised once more, since the optimiser fuses them into integer operators."""
 
@@ -105,7 +112,7 @@ def _from(source: str, make: Callable[[Path, Path], None]) -> Callable[[Path], N
 
 
 KINDS: dict[str, tuple[Callable[[Path, Path], None], tuple[str, ...]]] = {
-    "dynamic": (_dynamic, (*IMAGES[:2], *TEXTS)),
+    "dynamic": (_dynamic, (*IMAGES[:2], *TEXTS, FUSED)),
     "static_qdq": (partial(_static, False), (*IMAGES, *TEXTS)),
     "static_qoperator": (partial(_static, True), (*IMAGES, *TEXTS)),
     "half": (_half, (*IMAGES[:2], *TEXTS)),

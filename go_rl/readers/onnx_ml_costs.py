@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import onnx
 
+from go_rl.core.errors import ReadError
 from go_rl.core.op_kind import OpKind
 from go_rl.readers.onnx_call import Call, Formula, Rule, Tensor, default_bytes, itemsize
 from go_rl.readers.onnx_ml_shapes import ML_DOMAIN, rows
@@ -43,10 +44,19 @@ def _samples(call: Call) -> int:
 def _transformed(call: Call, scores: int) -> float:
     """The post transform of all scores, and the comparisons that pick a classifier's label."""
     picked = call.op.endswith("Classifier") * max(0, scores - 1)
-    name = call.get("post_transform", "NONE")
-    if isinstance(name, int):
-        name = list(POST_TRANSFORM)[name]
-    return float(_samples(call) * (POST_TRANSFORM.get(name, 0) * scores + picked))
+    transform = POST_TRANSFORM[_choice(call, "post_transform", "NONE", POST_TRANSFORM)]
+    return float(_samples(call) * (transform * scores + picked))
+
+
+def _choice(call: Call, attribute: str, default: str, table: Mapping[str, Any]) -> str:
+    """Return an attribute that must be a name in ``table``, or the number of one."""
+    found = call.get(attribute, default)
+    names = list(table)
+    if isinstance(found, int) and 0 <= found < len(names):
+        return names[found]
+    if found not in table:
+        raise ReadError(f"{call.where}: {attribute} is {found!r}; one of {', '.join(names)}")
+    return found
 
 
 def _scores(call: Call) -> int:
@@ -75,7 +85,7 @@ def support_vectors(call: Call) -> float:
     features = call.operand(0).shape[-1]
     vectors = len(call.get("support_vectors", ())) // max(1, features)
     coefficients, offsets = len(call.get("coefficients", ())), len(call.get("rho", ()))
-    each, fixed = KERNEL_FLOPS.get(call.get("kernel_type", "LINEAR"), (2, 0))
+    each, fixed = KERNEL_FLOPS[_choice(call, "kernel_type", "LINEAR", KERNEL_FLOPS)]
     kernel = vectors * (each * features + fixed)
     scores = max(1, offsets)
     return _samples(call) * (kernel + 2.0 * coefficients + offsets) + _transformed(call, scores)

@@ -196,6 +196,12 @@ def test_a_support_vector_regressor():
     assert graph.flops[op] == 4 * (5 * 2 * 3 + 2 * 5 + 1)
 
 
+@pytest.mark.parametrize("value", [7, "TANH"])
+def test_a_post_transform_that_does_not_exist_is_refused(value):
+    with pytest.raises(ReadError, match=f"post_transform is {value!r}; one of NONE, SOFTMAX, "):
+        read_one("LinearRegressor", [([4, 3], FLOAT)], coefficients=[1.0] * 3, post_transform=value)
+
+
 PLAIN = [
     # operator, inputs, attributes, result shape, bytes of the result, FLOP
     ("ArrayFeatureExtractor", [([4, 9], FLOAT), ([1, 2], INT64)], {}, [4, 2], 32, 0),
