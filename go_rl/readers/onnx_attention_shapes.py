@@ -53,9 +53,9 @@ def multi_head(past: int) -> Rule:
 
 
 def grouped(attributes: Attributes, inputs: Inputs) -> Sequence[Result | None]:
-    """`GroupQueryAttention`: G heads of keys serve H of queries; the cache has the largest size.
+    """`GroupQueryAttention`: G heads of keys serve H of queries.
 
-    Where the cache is a shared buffer it is as long as the past operand already.
+    The cache grows by the new keys, an upper bound: a buffer with room for them keeps its size.
     """
     element, (batch, length, width) = inputs[0]
     heads, groups = attributes["num_heads"], attributes["kv_num_heads"]
