@@ -54,7 +54,7 @@ def _choice(call: Call, attribute: str, default: str, table: Mapping[str, Any]) 
     names = list(table)
     if isinstance(found, int) and 0 <= found < len(names):
         return names[found]
-    if found not in table:
+    if not isinstance(found, str) or found not in table:
         raise ReadError(f"{call.where}: {attribute} is {found!r}; one of {', '.join(names)}")
     return found
 
