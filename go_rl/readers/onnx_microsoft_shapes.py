@@ -42,7 +42,7 @@ def infer_without_schema(
     attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
     try:
         results = rule(attributes, [_typed(t) for t in inputs])
-    except (KeyError, IndexError, TypeError, ValueError):  # operands or attributes do not fit
+    except (ArithmeticError, KeyError, IndexError, TypeError, ValueError):  # they do not fit
         return {}
     pairs = zip(node.output, results, strict=False)
     return {name: tensor_type(*result) for name, result in pairs if name and result}

@@ -37,7 +37,7 @@ def ml_result_types(
     attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
     try:
         results = rule(attributes, inputs)
-    except (KeyError, IndexError, ZeroDivisionError, TypeError):  # an attribute is missing or odd
+    except (ArithmeticError, KeyError, IndexError, TypeError, ValueError):  # they do not fit
         return {}
     typed = zip(node.output, results, strict=False)
     return {output: tensor_type(*result) for output, result in typed if output}
