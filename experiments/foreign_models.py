@@ -14,6 +14,7 @@ The generators are no dependencies of go_rl; see `INSTALL`.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -89,6 +90,8 @@ class Row:
     """The model it is derived from."""
     flop_ratio: float
     """FLOP over those of the source; NaN without one."""
+    beyond: str
+    """Operators of other domains than ONNX's own, with their counts."""
     notes: str
     """Sentences of the reader; the last refusal of a model that is refused."""
 
@@ -157,6 +160,7 @@ def row_of(model: str, reading: Reading, source: OpGraph | None) -> Row:
     """Return the model's line of the table."""
     graph = reading.graph
     told = reading.refusals[-1:] if graph is None else graph.meta["notes"]
+    beyond = Counter(op for op in graph.op_type if "." in op) if graph is not None else {}
     flops = float(graph.flops.sum()) if graph is not None else float("nan")
     return Row(
         model=model,
@@ -168,6 +172,7 @@ def row_of(model: str, reading: Reading, source: OpGraph | None) -> Row:
         mbytes=float(graph.bytes_accessed.sum()) / 1e6 if graph is not None else float("nan"),
         source=source_of(model),
         flop_ratio=flops / float(source.flops.sum()) if source is not None else float("nan"),
+        beyond=", ".join(f"{op} {count}" for op, count in sorted(beyond.items())),
         notes=" ".join(str(note) for note in told),
     )
 
@@ -211,6 +216,10 @@ def page(rows: list[Row], failed: Mapping[str, str]) -> str:
         cells = (row.model, row.kind, row.outcome, row.options, row.nodes, f"{row.mflop:.4g}",
                  f"{row.mbytes:.4g}", ratio, told)  # fmt: skip
         lines.append("| " + " | ".join(str(cell).replace("|", "/") for cell in cells) + " |")
+    kinds = {part.split(" ")[0] for row in rows for part in row.beyond.split(", ") if part}
+    lines.append(
+        f"\nOperators beyond ONNX's own domain ({len(kinds)}): {', '.join(sorted(kinds))}."
+    )
     if failed:
         lines += ["\nNot written by their own exporters:\n"]
         lines += [f"- {model}: {why}" for model, why in failed.items()]

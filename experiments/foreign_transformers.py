@@ -153,7 +153,13 @@ def _export(name: str, dynamo: bool, path: Path) -> None:
     given = examples.get(name, (tokens,))
     names = ["input_ids", "attention_mask", "token_type_ids"][: len(given)]
     torch.onnx.export(
-        FirstResult(), given, str(path), input_names=names, dynamo=dynamo, verbose=False
+        FirstResult(),
+        given,
+        str(path),
+        input_names=names,
+        dynamo=dynamo,
+        external_data=False,
+        verbose=False,
     )
 
 
