@@ -16,7 +16,8 @@ from go_rl.readers.model_options import TRIP_COUNT, Inputs, Unknown, with_trips
 from go_rl.readers.onnx_costs import RULES
 from go_rl.readers.onnx_graph import build_graph, operator_name
 from go_rl.readers.onnx_load import bind_dims, dims_of_inputs, light_copy, load_header
-from go_rl.readers.onnx_shapes import Completion, MissingShapeError, complete
+from go_rl.readers.onnx_scope import Completion, MissingShapeError
+from go_rl.readers.onnx_shapes import complete
 from go_rl.readers.onnx_worker import complete_in_subprocess
 
 

@@ -8,86 +8,28 @@ who cannot trust a model run this in a subprocess (`onnx_worker`).
 
 from __future__ import annotations
 
-import math
-from collections import ChainMap
-from collections.abc import MutableMapping
-from dataclasses import dataclass, field
-
 import numpy as np
 import onnx
 from onnx import numpy_helper
 
 from go_rl.core.errors import ReadError, nearest
-from go_rl.readers.onnx_costs import RULES
 from go_rl.readers.onnx_fold import constant_tensor, evaluate, shape_result, small_value
-from go_rl.readers.onnx_guesses import GUESSED, guess_note, guessed_type
-from go_rl.readers.onnx_load import COUNTED
-from go_rl.readers.onnx_microsoft_shapes import infer_without_schema
-from go_rl.readers.onnx_ml_shapes import ML_DOMAIN, ml_result_types
+from go_rl.readers.onnx_guesses import GUESSED, guess_note
+from go_rl.readers.onnx_inference import result_types
 from go_rl.readers.onnx_order import (
     captured_names,
     drop_unread_results,
     live_nodes,
     topological_nodes,
 )
+from go_rl.readers.onnx_scope import Completion, FileFacts, Scope, maps_of
 from go_rl.readers.onnx_structure import DEFAULT_DOMAINS, fitting
-from go_rl.readers.onnx_types import element_type, static_shape, tensor_type
+from go_rl.readers.onnx_types import element_type, is_static, static_shape, tensor_type
 
 BRANCH = "go_rl_branch"
 """Attribute of a completed `If`: the branch taken, when its condition is constant."""
 TRIPS = "go_rl_trips"
 """Attribute of a completed `Loop` or `Scan`: how often its body runs."""
-NO_SCHEMA = "no schema for this operator"
-
-
-class MissingShapeError(ReadError):
-    """A shape is absent from the file and inference was not allowed."""
-
-
-@dataclass(frozen=True)
-class Scope:
-    """What is known at one point of the walk; subgraphs see their outer scope."""
-
-    types: MutableMapping[str, onnx.TypeProto] = field(default_factory=lambda: ChainMap())
-    """Static types by tensor name."""
-    constants: MutableMapping[str, np.ndarray] = field(default_factory=lambda: ChainMap())
-    """Small constant arrays by tensor name."""
-
-    def child(self) -> Scope:
-        """Return a scope for a subgraph."""
-        return Scope(ChainMap({}, *_maps(self.types)), ChainMap({}, *_maps(self.constants)))
-
-
-@dataclass(frozen=True)
-class Completion:
-    """Settings and findings of one completion."""
-
-    opsets: dict[str, int]
-    """Opset version by domain."""
-    trips: dict[str, int]
-    """Counts that the user gave, by name of the node: trips of a `Loop`, words of a text."""
-    infer: bool
-    """Whether ONNX's C++ inference may be called."""
-    unknown_as_bytes: bool
-    """Guess the sizes of results that cannot be inferred."""
-    trip_count: int | None = None
-    """Trips of every loop that depends on data and is not in `trips`."""
-    notes: list[str] = field(default_factory=list)
-    """Sentences about approximations."""
-    guessed: dict[str, str] = field(default_factory=dict)
-    """Results whose sizes are guessed, with the operator type of what produces them."""
-    uncertain: set[str] = field(default_factory=set)
-    """Results whose sizes are guessed or rest on a guess."""
-
-
-@dataclass(frozen=True)
-class FileFacts:
-    """What one graph of the file says of its tensors."""
-
-    types: dict[str, onnx.TypeProto]
-    """Declared types by name, static or not."""
-    readers: dict[str, list[onnx.NodeProto]]
-    """Nodes by the names they read; empty unless sizes may be guessed."""
 
 
 def complete(model: onnx.ModelProto, run: Completion) -> None:
@@ -101,10 +43,6 @@ def complete(model: onnx.ModelProto, run: Completion) -> None:
     _complete_graph(model.graph, Scope(), run, "graph")
     if run.guessed:
         run.notes.append(guess_note(run.guessed, len(run.uncertain)))
-
-
-def _maps(mapping: MutableMapping) -> list[MutableMapping]:
-    return mapping.maps if isinstance(mapping, ChainMap) else [mapping]
 
 
 def _complete_graph(graph: onnx.GraphProto, scope: Scope, run: Completion, where: str) -> None:
@@ -146,7 +84,7 @@ def _spread_doubt(node: onnx.NodeProto, facts: FileFacts, run: Completion) -> No
     if run.uncertain.isdisjoint({*node.input, *node.output, *captured_names(node)}):
         return
     node.attribute.append(onnx.helper.make_attribute(GUESSED, 1))
-    certain = {o for o in node.output if o in facts.types and _is_static(facts.types[o])}
+    certain = {o for o in node.output if o in facts.types and is_static(facts.types[o])}
     run.uncertain.update({o for o in node.output if o} - certain)
 
 
@@ -170,9 +108,9 @@ def _visit(node: onnx.NodeProto, scope: Scope, facts: FileFacts, run: Completion
         _complete_loop(node, scope, run)
         return False
     types = facts.types
-    found = {o: types[o] for o in node.output if o in types and _is_static(types[o])}
+    found = {o: types[o] for o in node.output if o in types and is_static(types[o])}
     if any(o and o not in found for o in node.output):
-        found = _infer(node, scope, run, facts, found)
+        found = result_types(node, scope, run, facts, found)
     for output in node.output:
         if output:
             scope.types[output] = found[output]
@@ -216,143 +154,6 @@ def _define_constant(scope: Scope, name: str, array: np.ndarray) -> None:
     scope.constants[name] = array
     element = onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
     scope.types[name] = tensor_type(element, array.shape)
-
-
-def _is_static(kind: onnx.TypeProto) -> bool:
-    return static_shape(kind) is not None
-
-
-def _infer(
-    node: onnx.NodeProto,
-    scope: Scope,
-    run: Completion,
-    facts: FileFacts,
-    found: dict[str, onnx.TypeProto],
-) -> dict[str, onnx.TypeProto]:
-    if not run.infer:
-        raise MissingShapeError(f"the shape of {node.output[0]!r} is missing")
-    inferred, reason = _schema_types(node, scope, run)
-    for name in node.output:
-        if name and name not in found and name in inferred and _is_static(inferred[name]):
-            found[name] = inferred[name]
-    for i, name in enumerate(node.output):
-        if name and name not in found:
-            partial = inferred.get(name) or facts.types.get(name)
-            found[name] = _bounded_type(node, i, scope, run, partial, reason) or _guessed(
-                node, i, scope, run, facts, partial, reason
-            )
-    return found
-
-
-def _schema_types(
-    node: onnx.NodeProto, scope: Scope, run: Completion
-) -> tuple[dict[str, onnx.TypeProto], str]:
-    domain = "" if node.domain == "ai.onnx" else node.domain
-    types = {i: scope.types[i] for i in node.input if i}
-    if domain == ML_DOMAIN and (found := ml_result_types(node, types)):
-        return found, ""
-    try:
-        schema = onnx.defs.get_schema(node.op_type, run.opsets.get(domain, 1), domain)
-    except onnx.defs.SchemaError:
-        return infer_without_schema(node, types), NO_SCHEMA
-    data = {
-        i: numpy_helper.from_array(scope.constants[i], i)
-        for i in node.input
-        if i in scope.constants and scope.constants[i].dtype != object
-    }
-    imports = [onnx.helper.make_opsetid(d, v) for d, v in run.opsets.items()]
-    try:
-        infer = onnx.shape_inference.infer_node_outputs
-        return infer(schema, node, types, data, opset_imports=imports), ""
-    except Exception as error:  # onnx raises InferenceError, ValueError and RuntimeError here
-        return {}, str(error).strip().split("\n")[0]
-
-
-def _bounded_type(
-    node: onnx.NodeProto,
-    output: int,
-    scope: Scope,
-    run: Completion,
-    partial: onnx.TypeProto | None,
-    reason: str,
-) -> onnx.TypeProto | None:
-    """Bound a shape that depends on data by its largest possible value; None: it has no bound."""
-    first = scope.types.get(node.input[0]) if node.input else None
-    shape = static_shape(first) if first is not None else None
-    bound = _largest_shape(node, shape, scope, partial, run) if shape is not None else None
-    if bound is None:
-        return None
-    run.notes.append(
-        f"{node.op_type}: the shape of {node.output[output]!r} depends on data; "
-        f"its upper bound {list(bound)} is used"
-    )
-    element = element_type(partial) if partial is not None else 0
-    return tensor_type(element or element_type(first or onnx.TypeProto()), bound)
-
-
-def _guessed(
-    node: onnx.NodeProto,
-    output: int,
-    scope: Scope,
-    run: Completion,
-    facts: FileFacts,
-    partial: onnx.TypeProto | None,
-    reason: str,
-) -> onnx.TypeProto:
-    """Guess a type where the user asked for that, and nothing says that the model is wrong."""
-    name = node.output[output]
-    kind = node.op_type if node.domain in DEFAULT_DOMAINS else f"{node.domain}.{node.op_type}"
-    open_ended = reason in ("", NO_SCHEMA)
-    unsure = open_ended or kind not in RULES or not run.uncertain.isdisjoint(node.input)
-    if run.unknown_as_bytes and unsure:
-        run.guessed[name] = kind
-        run.uncertain.add(name)
-        readers = facts.readers.get(name, ())
-        return guessed_type(name, node, scope.types, partial, readers, facts.types)
-    raise ReadError(
-        f"operator {node.op_type} {node.name!r} ({node.doc_string}): the shape of its result "
-        f"{name!r} is not in the file and cannot be inferred"
-        f"{': ' + reason if reason else ' (it depends on data)'}"
-        f"{_way_out(node) if open_ended else ''}"
-    )
-
-
-def _way_out(node: onnx.NodeProto) -> str:
-    if node.op_type in COUNTED:
-        return f"; give it with --dim {node.name or node.output[0]}{COUNTED[node.op_type]}=<count>"
-    return "; guess it from the operator's neighbours with --unknown bytes"
-
-
-def _largest_shape(
-    node: onnx.NodeProto,
-    shape: tuple[int, ...],
-    scope: Scope,
-    partial: onnx.TypeProto | None,
-    run: Completion,
-) -> tuple[int, ...] | None:
-    elements = math.prod(shape)
-    axis = next((a.i for a in node.attribute if a.name == "axis"), None)
-    match node.op_type:
-        case "NonZero":
-            return (len(shape), elements)
-        case "NonMaxSuppression":
-            return (_most_boxes(node, shape, scope), 3)
-        case "Compress" | "Unique":
-            return shape if axis is not None and partial is not None else (elements,)
-        case "StringNormalizer":
-            return shape
-        case "StringSplit" | "Tokenizer":
-            words = run.trips.get(node.name or node.output[0])
-            return None if words is None else (*shape, words)
-    return None
-
-
-def _most_boxes(node: onnx.NodeProto, boxes: tuple[int, ...], scope: Scope) -> int:
-    scores = static_shape(scope.types[node.input[1]]) or (1, 1, 0)
-    limit = boxes[1]
-    if len(node.input) > 2 and node.input[2] in scope.constants:
-        limit = min(limit, int(scope.constants[node.input[2]].reshape(-1)[0]))
-    return scores[0] * scores[1] * limit
 
 
 def _subgraphs(node: onnx.NodeProto) -> dict[str, onnx.GraphProto]:
@@ -467,7 +268,7 @@ def _rewrite(
     """Write nodes, folded constants that are still read, and all types back into ``graph``."""
     fresh = onnx.GraphProto(node=kept)
     nodes = fresh.node
-    own_constants = _maps(scope.constants)[0]
+    own_constants = maps_of(scope.constants)[0]
     read = {i for n in nodes for i in (*n.input, *captured_names(n))}
     read |= {o.name for o in graph.output}
     for name in sorted(read & set(own_constants) - set(initial)):

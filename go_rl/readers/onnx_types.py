@@ -20,6 +20,11 @@ def static_shape(kind: onnx.TypeProto) -> tuple[int, ...] | None:
     return tuple(shape)
 
 
+def is_static(kind: onnx.TypeProto) -> bool:
+    """True when every dimension of ``kind`` is a known number."""
+    return static_shape(kind) is not None
+
+
 def partial_shape(kind: onnx.TypeProto) -> tuple[int | None, ...] | None:
     """Return the shape with None for each size that is not known; None without a rank."""
     tensor = _tensor_type(kind)

@@ -69,7 +69,8 @@ def _run(folder: Path, name: str, timeout: float) -> None:
 
 
 def _work(folder: Path) -> dict[str, Any]:
-    from go_rl.readers.onnx_shapes import Completion, complete
+    from go_rl.readers.onnx_scope import Completion
+    from go_rl.readers.onnx_shapes import complete
 
     settings = json.loads((folder / "settings.json").read_text())
     model = onnx.load_model_from_string((folder / "in.onnx").read_bytes())

@@ -18,7 +18,8 @@ def data_folder() -> Path:
 def in_process(monkeypatch):
     """Infer shapes in this process: fast, and type-checked."""
     from go_rl.readers import onnx_reader
-    from go_rl.readers.onnx_shapes import Completion, complete
+    from go_rl.readers.onnx_scope import Completion
+    from go_rl.readers.onnx_shapes import complete
 
     def infer(model, settings, name):
         run = Completion(**{k: v for k, v in settings.items() if k != "task"}, infer=True)
