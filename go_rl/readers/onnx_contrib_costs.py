@@ -61,10 +61,9 @@ def channels_first(flops: Formula, always: bool = True) -> Formula:
     def total(call: Call) -> float:
         if not always and not call.get("channels_last", 0):
             return flops(call)
-        inputs = (moved(call.inputs[0]), *call.inputs[1:])
-        if len(inputs) > 3 and call.op.endswith("Conv") and "QLinear" not in call.op:
-            inputs = (*inputs[:3], moved(inputs[3]))
-        return flops(replace(call, inputs=inputs, outputs=tuple(moved(t) for t in call.outputs)))
+        image, *others = call.inputs
+        results = tuple(moved(t) for t in call.outputs)
+        return flops(replace(call, inputs=(moved(image), *others), outputs=results))
 
     return total
 
@@ -108,28 +107,23 @@ def dynamic_quantize_lstm(call: Call) -> float:
     return steps * batch * directions * (products + quantised + 17 * hidden)
 
 
-def bnb4(call: Call) -> float:
-    """`matmul_n_bits` with the roles of its attributes."""
-    return dense.matmul_n_bits(call)
-
-
 def distances(call: Call) -> float:
     """Difference, square and sum for each pair of rows and feature."""
     return 3.0 * call.result.size * call.operand(0).shape[-1]
 
 
 def experts(call: Call) -> float:
-    """Every token goes through ``k`` of the experts: 2 FLOP a stored weight of theirs."""
+    """Every token goes through ``k`` of the experts: 2 FLOP a weight of theirs.
+
+    Weights have the experts first. `MoE` has pairs of weights and bias, `QMoE` triples of packed
+    weights, scales and bias.
+    """
     tokens = call.operand(0).size // call.operand(0).shape[-1]
-    packing = 8 // call.get("expert_weight_bits", 4) if call.op.endswith("QMoE") else 1
-    # Inputs are (weights, bias) pairs of MoE, (weights, scales, bias) triples of QMoE.
-    each = 3 if packing > 1 or call.op.endswith("QMoE") else 2
-    stored = sum(
-        call.operand(p).size / call.operand(p).shape[0]
-        for p in range(2, 2 + 3 * each, each)
-        if call.has(p)
-    )
-    return 2.0 * tokens * call.get("k", 1) * stored * packing
+    quantised = call.op.endswith("QMoE")
+    each, packing = (3, 8 // call.get("expert_weight_bits", 4)) if quantised else (2, 1)
+    weights = [call.operand(p) for p in range(2, 2 + 3 * each, each) if call.has(p)]
+    per_expert = sum(w.size / w.shape[0] for w in weights)
+    return 2.0 * tokens * call.get("k", 1) * per_expert * packing
 
 
 def packed_attention(call: Call) -> float:
@@ -241,7 +235,7 @@ _MICROSOFT: dict[OpKind, dict[str, Formula]] = {
         "Inverse": inverse,
         "Irfft": real_fourier,
         "LongformerAttention": longformer,
-        "MatMulBnb4": bnb4,
+        "MatMulBnb4": dense.matmul_n_bits,
         "MatMulInteger16": dense.matmul,
         "MatMulIntegerToFloat": matmul_integer_to_float,
         "MoE": experts,
