@@ -12,24 +12,23 @@ from typing import no_type_check
 
 import numpy as np
 from jaxtyping import Float64, Int32
-from numba import njit
 
 from go_rl.search.ring_units import RingUnits
+from go_rl.simulate.kernel_struct import kernel
 
-NO_STAGE = 1 << 20
+NO_STAGE = np.int64(1 << 20)
 """More stages than any package has chips: not reachable."""
 
 
-@njit(cache=True, nogil=True)
+@kernel
 @no_type_check
-def _profile(order, tensors, succ_ptr, succ, triangle):
-    """([U + 1] seconds on the link at each cut, [U + 1] first position of the next cut)."""
+def _profile(order, tensors, succ_ptr, succ, triangle, place, delta, following) -> None:
+    """Write [U + 2] what each position adds to the seconds on the link, and [U + 1] the first
+    position of the next cut; [U] ``place`` is scratch, ``delta`` holds zeros."""
     tensor_seconds, source, use_ptr, user = tensors
     units = len(order)
-    place = np.empty(units, np.int64)
     for i in range(units):
         place[order[i]] = i
-    delta = np.zeros(units + 2)
     for t in range(len(tensor_seconds)):
         last = place[source[t]]
         first = last
@@ -37,44 +36,38 @@ def _profile(order, tensors, succ_ptr, succ, triangle):
             last = max(last, place[user[j]])
         delta[first + 1] += tensor_seconds[t]
         delta[last + 1] -= tensor_seconds[t]
-    crossing = np.cumsum(delta)[: units + 1]
-    following = np.empty(units + 1, np.int64)
     reach = 0
     for i in range(units + 1):
         following[i] = max(i + 1, reach + 1) if triangle and reach >= i and i > 0 else i + 1
         if i < units:
             for j in range(succ_ptr[order[i]], succ_ptr[order[i] + 1]):
                 reach = max(reach, place[succ[j]])
-    return crossing, following
 
 
-@njit(cache=True, nogil=True)
+@kernel
 @no_type_check
-def _earliest(load, held, seconds, weight_limit):
-    """[U + 1] first position from which a stage may reach each position; from prefix sums."""
-    first = np.zeros(len(load), np.int64)
+def _earliest(load, held, seconds, weight_limit, first) -> None:
+    """Write [U + 1] the first position from which a stage may reach each; from prefix sums."""
     i = 0
     for j in range(len(load)):
         while i < j and (load[j] - load[i] > seconds or held[j] - held[i] > weight_limit):
             i += 1
         first[j] = i
-    return first
 
 
-@njit(cache=True, nogil=True)
+@kernel
 @no_type_check
-def _fewest(first, crossing, following, seconds, come_from):
-    """[U + 1] fewest stages that end before each position; ``come_from`` gets the previous cut.
+def _fewest(first, crossing, following, seconds, fewest, come_from, queue) -> None:
+    """Write [U + 1] the fewest stages that end before each position, and the previous cut.
 
     The cuts before a position form a window that only moves forward: its minimum is kept in a
     queue, the earliest cut among equals in front.
     """
     units = len(first) - 1
-    fewest = np.full(units + 1, NO_STAGE, np.int64)
     fewest[0] = 0
-    queue = np.empty(units + 1, np.int64)
     head, tail, entered = 0, 0, 0
     for j in range(1, units + 1):
+        fewest[j] = NO_STAGE
         while entered < j and (following[entered] <= j or j == units):
             if fewest[entered] < NO_STAGE:
                 while tail > head and fewest[queue[tail - 1]] > fewest[entered]:
@@ -87,17 +80,16 @@ def _fewest(first, crossing, following, seconds, come_from):
         if head < tail and (j == units or crossing[j] <= seconds):
             fewest[j] = fewest[queue[head]] + 1
             come_from[j] = queue[head]
-    return fewest
 
 
-@njit(cache=True, nogil=True)
+@kernel
 @no_type_check
-def _exactly(first, crossing, following, seconds, stages):
-    """[stages + 1, U + 1] previous cut of a way to end stage s at each position, or -1."""
+def _exactly(first, crossing, following, seconds, back) -> None:
+    """Write [stages + 1, U + 1] the previous cut of a way to end stage s at each position; what
+    cannot be had keeps -1."""
     units = len(first) - 1
-    back = np.full((stages + 1, units + 1), -1, np.int32)
     back[0, 0] = 0
-    for s in range(stages):
+    for s in range(len(back) - 1):
         i = 0
         for j in range(1, units + 1):
             if j < units and crossing[j] > seconds:
@@ -107,7 +99,6 @@ def _exactly(first, crossing, following, seconds, stages):
                 i += 1
             if i < j and (j == units or following[i] <= j):
                 back[s + 1, j] = i
-    return back
 
 
 class LinearCuts:
@@ -117,7 +108,12 @@ class LinearCuts:
         self.units = units
         self.order = order
         tensors = (units.tensor_seconds, units.tensor_source, units.use_ptr, units.user)
-        crossing, self._following = _profile(order, tensors, units.succ_ptr, units.succ, triangle)
+        count = len(order)
+        delta, self._following = np.zeros(count + 2), np.empty(count + 1, np.int64)
+        place = np.empty(count, np.int64)
+        _profile(order, tensors, units.succ_ptr, units.succ, triangle, place, delta,
+                 self._following)  # fmt: skip
+        crossing = np.cumsum(delta)[: count + 1]
         # What is left of a sum after everything was taken away is rounding, not traffic.
         carries = crossing > 1e-12 * crossing.max()
         self._crossing = np.where(carries, crossing + units.latency, 0.0)
@@ -132,9 +128,11 @@ class LinearCuts:
         ``exactly``: use every chip.
         """
         limit, units = seconds * (1 + 1e-12), len(self.order)
-        first = _earliest(self._load, self._held, limit, weight)
+        first = np.zeros(units + 1, np.int64)
+        _earliest(self._load, self._held, limit, weight, first)
         if exactly:
-            back = _exactly(first, self._crossing, self._following, limit, chips)
+            back = np.full((chips + 1, units + 1), -1, np.int32)
+            _exactly(first, self._crossing, self._following, limit, back)
             if back[chips, units] < 0:
                 return None
             cuts, at = [units], units
@@ -142,8 +140,8 @@ class LinearCuts:
                 at = int(back[s, at])
                 cuts.append(at)
         else:
-            come_from = np.zeros(units + 1, np.int64)
-            fewest = _fewest(first, self._crossing, self._following, limit, come_from)
+            fewest, come_from, queue = np.zeros((3, units + 1), np.int64)
+            _fewest(first, self._crossing, self._following, limit, fewest, come_from, queue)
             if fewest[units] > chips:
                 return None
             cuts, at = [units], units

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterator
 from typing import no_type_check
 
 import numpy as np
 from jaxtyping import Float64, Int32
-from numba import njit
 
 from go_rl.search.ring_units import RingUnits
+from go_rl.simulate.kernel_struct import kernel
 from go_rl.solvers.heads_tails import path_sums_after, path_sums_before
+from go_rl.solvers.list_order import list_order as list_schedule
 
 
-@njit(cache=True)
+@kernel
 @no_type_check
-def _depth_first(pred_ptr, succ_ptr, succ, rank):
-    """Take the newest ready unit; among those made ready together, the smallest rank first."""
-    units = len(rank)
-    order = np.empty(units, np.int32)
-    waiting = pred_ptr[1:] - pred_ptr[:-1]
-    stack = np.empty(units, np.int32)
-    top = 0
-    roots = np.flatnonzero(waiting == 0)
-    for v in roots[np.argsort(-rank[roots])]:
-        stack[top] = v
-        top += 1
+def _depth_first(succ_ptr, succ, rank, waiting, stack, top: int, order) -> None:
+    """Take the newest ready unit; among those made ready together, the smallest rank first.
+
+    ``stack`` begins with the ``top`` roots; ``waiting`` [U] holds the predecessors of each unit.
+    """
     done = 0
     while top > 0:
         top -= 1
@@ -44,48 +38,37 @@ def _depth_first(pred_ptr, succ_ptr, succ, rank):
                     at -= 1
                 stack[at] = w
                 top += 1
+
+
+def _walk(
+    ptr: tuple[np.ndarray, np.ndarray], succ: np.ndarray, rank: Float64[np.ndarray, "U"]
+) -> Int32[np.ndarray, "U"]:
+    """Return the depth-first order of units with rows ``ptr`` of predecessors and successors."""
+    pred_ptr, succ_ptr = ptr
+    waiting, stack = np.diff(pred_ptr), np.empty(len(rank), np.int64)
+    roots = np.flatnonzero(waiting == 0)
+    stack[: len(roots)] = roots[np.argsort(-rank[roots], kind="stable")]
+    order = np.empty(len(rank), np.int32)
+    _depth_first(succ_ptr, succ, rank, waiting, stack, len(roots), order)
     return order
 
 
 def depth_first(units: RingUnits, rank: Float64[np.ndarray, "U"]) -> Int32[np.ndarray, "U"]:
     """Return a depth-first topological order; lower [U] rank first among equals."""
-    return _depth_first(units.pred_ptr, units.succ_ptr, units.succ, rank)
-
-
-@njit(cache=True, nogil=True)
-@no_type_check
-def _list_order(pred_ptr, succ_ptr, succ, score):
-    """Take the ready unit of the smallest (score, number); a binary heap holds the ready ones."""
-    units = len(score)
-    order = np.empty(units, np.int32)
-    waiting = pred_ptr[1:] - pred_ptr[:-1]
-    heap = [(score[0], np.int64(0)) for _ in range(0)]
-    for v in range(units):
-        if waiting[v] == 0:
-            heapq.heappush(heap, (score[v], np.int64(v)))
-    for done in range(units):
-        v = heapq.heappop(heap)[1]
-        order[done] = v
-        for i in range(succ_ptr[v], succ_ptr[v + 1]):
-            w = succ[i]
-            waiting[w] -= 1
-            if waiting[w] == 0:
-                heapq.heappush(heap, (score[w], np.int64(w)))
-    return order
+    return _walk((units.pred_ptr, units.succ_ptr), units.succ, rank)
 
 
 def list_order(units: RingUnits, score: Float64[np.ndarray, "U"]) -> Int32[np.ndarray, "U"]:
     """Return the topological order of list scheduling: the ready unit of the lowest [U] score
     first, the earlier unit among equals."""
-    if not units.num_units:
-        return np.zeros(0, np.int32)
-    return _list_order(units.pred_ptr, units.succ_ptr, units.succ, score)
+    order = list_schedule(units.pred_ptr, units.succ_ptr, units.succ, score)
+    return order.astype(np.int32)
 
 
 def reverse_depth_first(units: RingUnits, rank: Float64[np.ndarray, "U"]) -> Int32[np.ndarray, "U"]:
     """Return a topological order that walks depth first from the sinks: producers come as late as
     their consumers allow; the highest [U] rank last among equals."""
-    return _depth_first(units.succ_ptr, units.pred_ptr, units.pred, -rank)[::-1].copy()
+    return _walk((units.succ_ptr, units.pred_ptr), units.pred, -rank)[::-1].copy()
 
 
 def positions(order: Int32[np.ndarray, "U"]) -> Float64[np.ndarray, "U"]:

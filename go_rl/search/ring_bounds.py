@@ -20,10 +20,10 @@ import time
 from typing import no_type_check
 
 import numpy as np
-from numba import njit
 
 from go_rl.search.ideal_dp import NONE, Limits, stages_within
 from go_rl.search.ring_units import RingUnits, bound_units, contracted
+from go_rl.simulate.kernel_struct import kernel
 from go_rl.solvers import RingInstance
 from go_rl.solvers.heads_tails import sums_after, sums_before
 
@@ -110,18 +110,20 @@ def _stations(units: RingUnits, seconds: float) -> float:
         np.count_nonzero(share > 2 / 3)
         + 0.5 * np.count_nonzero((share > 1 / 3) & (share <= 2 / 3))
     )  # fmt: skip
-    tails = _tails(units.succ_ptr, units.succ, share)
+    tails = np.zeros(len(share))
+    _tails(units.succ_ptr, units.succ, share, tails)
     after = sums_after(units.succ_ptr, units.succ, share) - share
     head = float((share + np.maximum(tails, after)).max())
     return float(np.ceil(max(share.sum(), large, thirds, head) - 1e-9))
 
 
-@njit(cache=True)
+@kernel
 @no_type_check
-def _tails(succ_ptr, succ, share):
-    """[U] chips needed after each unit along its heaviest chain; a unit that does not fit beside
-    the fraction of a chip behind it starts that chip anew."""
-    tails = np.zeros(len(share))
+def _tails(succ_ptr, succ, share, tails) -> None:
+    """Write [U] chips needed after each unit along its heaviest chain.
+
+    A unit that does not fit beside the fraction of a chip behind it starts that chip anew.
+    """
     for v in range(len(share) - 1, -1, -1):
         best = 0.0
         for i in range(succ_ptr[v], succ_ptr[v + 1]):
@@ -131,4 +133,3 @@ def _tails(succ_ptr, succ, share):
         if best + share[v] > whole + 1e-9:
             best = whole if best < whole else best
         tails[v] = best
-    return tails

@@ -11,11 +11,11 @@ from typing import no_type_check
 
 import numpy as np
 from jaxtyping import Bool, Int16, Int64
-from numba import njit
 
 from go_rl.core import FREE, OpGraph, Problem
 from go_rl.core.problem import REPLICATE_SHARE
 from go_rl.simulate.bitset import bit, lowest
+from go_rl.simulate.kernel_struct import kernel
 
 LARGEST_COPY = 0.05
 """Share of a chip's memory above which a node's weights are not worth copying."""
@@ -42,7 +42,8 @@ def replicated_nodes(problem: Problem) -> Bool[np.ndarray, "N"]:
     allowed[list(problem.fixed)] = False
     allowed &= np.bincount(graph.senders, minlength=graph.num_nodes) > 0
     offsets, edges = graph.predecessors
-    chosen = _close(offsets, graph.senders[edges], problem.work, allowed, limit)
+    chosen, scratch = np.zeros(graph.num_nodes, np.bool_), np.full((2, graph.num_nodes), -1)
+    _close(offsets, graph.senders[edges], problem.work, allowed, limit, *scratch, chosen)
     return chosen if not chosen.all() else np.zeros_like(chosen)
 
 
@@ -55,14 +56,14 @@ def shares_device(graph: OpGraph) -> Bool[np.ndarray, "N"]:
     return (classes != FREE) & (sizes[np.maximum(classes, 0)] > 1)
 
 
-@njit(cache=True)
+@kernel
 @no_type_check
-def _close(offsets, preds, work, allowed, limit):
-    """Keep the allowed nodes whose cone is allowed throughout and costs at most ``limit``."""
+def _close(offsets, preds, work, allowed, limit, stamp, stack, chosen) -> None:
+    """Choose the allowed nodes whose cone is allowed throughout and costs at most ``limit``.
+
+    [N] ``stamp`` holds -1 and ``chosen`` False; ``stack`` is scratch.
+    """
     nodes = len(work)
-    chosen = np.zeros(nodes, np.bool_)
-    stamp = np.full(nodes, -1, np.int32)
-    stack = np.empty(nodes, np.int32)
     for v in range(nodes):
         if not allowed[v]:
             continue
@@ -85,10 +86,9 @@ def _close(offsets, preds, work, allowed, limit):
                     stack[top] = p
                     top += 1
         chosen[v] = cost <= limit
-    return chosen
 
 
-@njit(cache=True)
+@kernel
 @no_type_check
 def presence(offsets, receivers, replicated, device, out):
     """Write [N] the chips on which each node is present (home and copies); sets homes of copies.

@@ -13,16 +13,17 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple, no_type_check
+from dataclasses import dataclass
+from typing import no_type_check
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int8, Int16, Int64
-from numba import njit
+from jaxtyping import Bool, Float64, Int8, Int16, Int32, Int64
 
 from go_rl.core import Evaluation, Problem, Status
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.core.threads import on_threads
-from go_rl.simulate.bitset import bit, highest, lowest, members
+from go_rl.simulate.bitset import bit, highest, lowest
+from go_rl.simulate.kernel_struct import KernelStruct, kernel
 from go_rl.simulate.replication import presence, replicas_of, replicated_nodes
 from go_rl.simulate.tensors import tensor_rows
 
@@ -30,43 +31,92 @@ OK = STATUS_CODES.index(Status.OK)
 OUT_OF_MEMORY = STATUS_CODES.index(Status.OUT_OF_MEMORY)
 ILLEGAL = STATUS_CODES.index(Status.ILLEGAL)
 UNSUPPORTED = STATUS_CODES.index(Status.UNSUPPORTED)
+NO_EVENT = np.int64(-1)
+"""In `RingScratch`: the end of a list."""
 
 
-class RingArrays(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class RingArrays(KernelStruct):
     """What the kernel reads. ``N`` nodes, ``T`` tensors (a node's result number i), ``k`` chips."""
 
-    seconds: np.ndarray
+    seconds: Float64[np.ndarray, "kinds N"]
     """[kinds, N]."""
-    kind: np.ndarray
+    kind: Int64[np.ndarray, "k"]
     """[k] row of `seconds`."""
-    capacity: np.ndarray
+    capacity: Float64[np.ndarray, "k"]
     """[k] bytes; inf: not checked."""
     bandwidth: float
     latency: float
     relay: bool
-    output_bytes: np.ndarray
+    output_bytes: Float64[np.ndarray, "N"]
     """[N] bytes allocated when a node runs."""
-    weight_bytes: np.ndarray
+    weight_bytes: Float64[np.ndarray, "N"]
     """[N]."""
-    weight_group: np.ndarray
+    weight_group: Int32[np.ndarray, "N"]
     """[N]."""
     groups: int
-    is_output: np.ndarray
+    is_output: Bool[np.ndarray, "N"]
     """[N]."""
-    tensor_of: np.ndarray
+    tensor_of: Int64[np.ndarray, "rows"]
     """[N + 1] first tensor of each node."""
-    tensor_bytes: np.ndarray
+    tensor_bytes: Float64[np.ndarray, "T"]
     """[T]."""
-    use_ptr: np.ndarray
+    use_ptr: Int64[np.ndarray, "tensors"]
     """[T + 1] rows of `user`."""
-    user: np.ndarray
+    user: Int32[np.ndarray, "E"]
     """[E] consumers of each tensor, ascending."""
-    succ_ptr: np.ndarray
+    succ_ptr: Int32[np.ndarray, "rows"]
     """[N + 1] rows of `succ`, for copies."""
-    succ: np.ndarray
+    succ: Int32[np.ndarray, "E"]
     """[E]."""
-    replicated: np.ndarray
+    replicated: Bool[np.ndarray, "N"]
     """[N]."""
+
+
+@dataclass(frozen=True, eq=False)
+class RingScratch(KernelStruct):
+    """What pricing one plan writes; one for each thread. ``G`` weight groups."""
+
+    device: Int16[np.ndarray, "N"]
+    """[N] home chips."""
+    present: Int64[np.ndarray, "N"]
+    """[N] sets of chips."""
+    busy: Float64[np.ndarray, "k"]
+    """[k] seconds of work."""
+    traffic: Float64[np.ndarray, "k"]
+    """[k] bytes on the link behind each chip."""
+    held: Float64[np.ndarray, "k"]
+    """[k] bytes of weights."""
+    peak: Float64[np.ndarray, "k"]
+    """[k] bytes."""
+    live: Float64[np.ndarray, "k"]
+    """[k] bytes of tensors while the nodes run in turn."""
+    group_on: Int64[np.ndarray, "G"]
+    """[G] chips that hold a weight group."""
+    head: Int64[np.ndarray, "N"]
+    """[N] first event of each node: a tensor that is freed behind it; or `NO_EVENT`."""
+    following: Int64[np.ndarray, "events"]
+    """[events] next event of the same node."""
+    event_chip: Int64[np.ndarray, "events"]
+    event_bytes: Float64[np.ndarray, "events"]
+
+
+def ring_scratch(arrays: RingArrays) -> RingScratch:
+    """Allocate what pricing needs; an edge frees a tensor at most once for each copy of its end."""
+    nodes, chips = len(arrays.weight_bytes), len(arrays.kind)
+    copied = int(np.count_nonzero(arrays.replicated[arrays.user]))
+    events = len(arrays.user) + copied * (chips - 1)
+    per_chip = (np.zeros(chips) for _ in range(5))
+    return RingScratch(
+        np.zeros(nodes, np.int16),
+        np.zeros(nodes, np.int64),
+        *per_chip,
+        np.zeros(arrays.groups, np.int64),
+        np.zeros(nodes, np.int64),
+        np.zeros(events, np.int64),
+        np.zeros(events, np.int64),
+        np.zeros(events),
+    )
 
 
 def ring_arrays(problem: Problem) -> RingArrays:
@@ -98,18 +148,20 @@ def ring_arrays(problem: Problem) -> RingArrays:
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 @no_type_check
-def _price(a: RingArrays, device, present, busy, traffic, held, peak) -> int:
-    """Fill busy [k], traffic [k], held [k], peak [k] for one plan; return a status code."""
+def _price(a: RingArrays, s: RingScratch) -> int:
+    """Fill ``busy``, ``traffic``, ``held`` and ``peak`` for the plan in ``device`` and ``present``;
+    return a status code."""
+    device, present, group_on, head = s.device, s.present, s.group_on, s.head
+    busy, traffic, held, peak, live = s.busy, s.traffic, s.held, s.peak, s.live
+    following, event_chip, event_bytes = s.following, s.event_chip, s.event_bytes
     nodes, chips = len(device), len(a.kind)
-    busy[:] = 0.0
-    traffic[:] = 0.0
-    held[:] = 0.0
-    peak[:] = 0.0
+    for c in range(chips):
+        busy[c] = traffic[c] = held[c] = peak[c] = live[c] = 0.0
+    for g in range(len(group_on)):
+        group_on[g] = 0
     status = OK
-    group_on = np.zeros(a.groups, np.int64)
-    events = 0
     for v in range(nodes):
         on = present[v]
         while on:
@@ -122,13 +174,8 @@ def _price(a: RingArrays, device, present, busy, traffic, held, peak) -> int:
             elif group_on[g] & bit(c) == 0:
                 group_on[g] |= bit(c)
                 held[c] += a.weight_bytes[v]
-    for i in range(len(a.user)):
-        events += members(present[a.user[i]])
-    head = np.full(nodes, -1, np.int64)
-    following = np.empty(events, np.int64)
-    event_chip = np.empty(events, np.int64)
-    event_bytes = np.empty(events, np.float64)
-    live = np.zeros(chips, np.float64)
+    for v in range(nodes):
+        head[v] = NO_EVENT
     events = 0
     for u in range(nodes):
         here, home = present[u], np.int64(device[u])
@@ -168,7 +215,7 @@ def _price(a: RingArrays, device, present, busy, traffic, held, peak) -> int:
             live[c] += a.output_bytes[v]
             peak[c] = max(peak[c], live[c])
         e = head[v]
-        while e >= 0:
+        while e != NO_EVENT:
             live[event_chip[e]] -= event_bytes[e]
             e = following[e]
     for c in range(chips):
@@ -180,29 +227,28 @@ def _price(a: RingArrays, device, present, busy, traffic, held, peak) -> int:
     return status
 
 
-@njit(cache=True, nogil=True)
+@kernel
 @no_type_check
-def _slowest(a: RingArrays, busy, traffic) -> float:
+def _slowest(a: RingArrays, s: RingScratch) -> float:
     worst = 0.0
-    for c in range(len(busy)):
-        worst = max(worst, busy[c])
-        if traffic[c] > 0:
-            worst = max(worst, traffic[c] / a.bandwidth + a.latency)
+    for c in range(len(s.busy)):
+        worst = max(worst, s.busy[c])
+        if s.traffic[c] > 0:
+            worst = max(worst, s.traffic[c] / a.bandwidth + a.latency)
     return worst
 
 
-@njit(cache=True, nogil=True)
+@kernel
 @no_type_check
-def _price_range(a: RingArrays, devices, first, step, values, codes) -> None:
-    nodes, chips = devices.shape[1], len(a.kind)
-    device, present = np.empty(nodes, np.int16), np.empty(nodes, np.int64)
-    busy, traffic = np.empty(chips), np.empty(chips)
-    held, peak = np.empty(chips), np.empty(chips)
+def _price_range(a: RingArrays, s: RingScratch, devices, first, step, values, codes) -> None:
+    """Price rows ``first``, ``first + step``, ... of [B, N] ``devices``; copies are placed."""
+    device = s.device
     for b in range(first, len(devices), step):
-        device[:] = devices[b]
-        presence(a.succ_ptr, a.succ, a.replicated, device, present)
-        codes[b] = _price(a, device, present, busy, traffic, held, peak)
-        values[b] = _slowest(a, busy, traffic) if codes[b] == OK else np.inf
+        for v in range(len(device)):
+            device[v] = devices[b, v]
+        presence(a.succ_ptr, a.succ, a.replicated, device, s.present)
+        codes[b] = _price(a, s)
+        values[b] = _slowest(a, s) if codes[b] == OK else np.inf
 
 
 class RingPricer:
@@ -231,7 +277,8 @@ class RingPricer:
         values, codes = np.empty(len(devices)), np.zeros(len(devices), np.int8)
 
         def price(rows: range) -> None:
-            _price_range(self.arrays, devices, rows.start, rows.step, values, codes)
+            scratch = ring_scratch(self.arrays)
+            _price_range(self.arrays, scratch, devices, rows.start, rows.step, values, codes)
 
         few = min(os.cpu_count() or 1, max(1, len(devices) // 4))
         on_threads(price, len(devices), few)
@@ -258,8 +305,10 @@ class RingPricer:
     ) -> Evaluation:
         """Price one plan whose copies are given as [N] sets of chips."""
         chips = self.problem.package.num_chips
-        busy, traffic, held, peak = (np.zeros(chips) for _ in range(4))
-        code = int(_price(self.arrays, home, present, busy, traffic, held, peak))
+        scratch = ring_scratch(self.arrays)
+        scratch.device[:], scratch.present[:] = home, present
+        code = int(_price(self.arrays, scratch))
+        busy, traffic, held, peak = scratch.busy, scratch.traffic, scratch.held, scratch.peak
         links = self.problem.package.links
         link_seconds = np.where(traffic > 0, traffic / links.bandwidth + links.latency_seconds, 0)
         streamed = np.zeros(chips)
@@ -267,7 +316,7 @@ class RingPricer:
         status = STATUS_CODES[code]
         return Evaluation(
             status=status,
-            seconds_per_step=_slowest(self.arrays, busy, traffic) if status.ok else float("inf"),
+            seconds_per_step=_slowest(self.arrays, scratch) if status.ok else float("inf"),
             device_seconds=busy,
             link_seconds=link_seconds,
             link_bytes=traffic,

@@ -12,24 +12,23 @@ from typing import no_type_check
 
 import numpy as np
 from jaxtyping import Int32
-from numba import njit
+
+from go_rl.simulate.kernel_struct import kernel
 
 TRIPLES_PER_BLOCK = 4
 """Triples kept for each block at most, shortest spans first; leaving some out prunes less, and is
 still sound because the chip graph itself is checked."""
 
 
-@njit(cache=True)
+@kernel
 @no_type_check
-def _triples(pred_ptr, pred, succ_ptr, succ, order, limit, visits):
-    blocks = len(pred_ptr) - 1
-    out = np.empty((limit, 3), np.int32)
-    below = np.full(blocks, -1, np.int32)
-    is_target = np.full(blocks, -1, np.int32)
-    seen = np.full(blocks, -1, np.int64)
-    stack = np.empty(blocks, np.int32)
-    found, pass_id = 0, np.int64(0)
-    for u in order:
+def _triples(pred_ptr, pred, succ_ptr, succ, order, visits, scratch, out) -> int:
+    """Fill rows of ``out``; return how many. ``scratch`` [4, M]: the last block that reaches each
+    block, the last one with an edge to it, the last pass that saw it (all -1), a stack."""
+    below, is_target, seen, stack = scratch[0], scratch[1], scratch[2], scratch[3]
+    limit, found, pass_id = len(out), 0, 0
+    for at in range(len(order)):
+        u = order[at]
         last = succ[succ_ptr[u + 1] - 1]
         top = 0
         for i in range(succ_ptr[u], succ_ptr[u + 1]):
@@ -62,7 +61,7 @@ def _triples(pred_ptr, pred, succ_ptr, succ, order, limit, visits):
                         continue
                     seen[w] = pass_id
                     if found == limit:
-                        return out, found
+                        return found
                     out[found, 0], out[found, 1], out[found, 2] = u, w, v
                     found += 1
                     if is_target[w] != u:
@@ -70,7 +69,7 @@ def _triples(pred_ptr, pred, succ_ptr, succ, order, limit, visits):
                         top += 1
         if visits < 0:
             break
-    return out, found
+    return found
 
 
 def between_triples(
@@ -88,5 +87,7 @@ def between_triples(
     span = succ[succ_ptr[several + 1] - 1] - several
     order = several[np.argsort(span, kind="stable")].astype(np.int32)
     limit = TRIPLES_PER_BLOCK * blocks
-    out, found = _triples(pred_ptr, pred, succ_ptr, succ, order, limit, 400 * blocks + 1_000_000)
+    out, scratch = np.empty((limit, 3), np.int32), np.full((4, blocks), -1, np.int64)
+    visits = 400 * blocks + 1_000_000
+    found = _triples(pred_ptr, pred, succ_ptr, succ, order, visits, scratch, out)
     return out[:found].copy()

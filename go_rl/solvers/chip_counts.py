@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import no_type_check
 
-import numpy as np
-from numba import njit
-
 from go_rl.simulate.bitset import bit, highest, up_to
+from go_rl.simulate.kernel_struct import kernel
 from go_rl.solvers.domains import DONE, MEMORY, NO_SKIP, OK, clash, shrink
 from go_rl.solvers.network import Network, State
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 @no_type_check
 def check_no_skip(net: Network, st: State) -> int:
     """Chips up to the largest that some block must reach are all used."""
@@ -41,7 +39,7 @@ def check_no_skip(net: Network, st: State) -> int:
     return _check_fillers(net, st, top)
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 @no_type_check
 def _check_fillers(net: Network, st: State, top: int) -> int:
     """Every unused chip up to ``top`` finds a block of its own (earliest-deadline matching of
@@ -51,7 +49,9 @@ def _check_fillers(net: Network, st: State, top: int) -> int:
         last -= 1
     if last < 0:
         return OK
-    ready = np.zeros(net.chips, np.int64)
+    ready = st.ready
+    for c in range(net.chips):
+        ready[c] = 0
     for c in range(last + 1):
         for e in range(c, net.chips):
             ready[e] += st.span[c, e]
@@ -66,7 +66,7 @@ def _check_fillers(net: Network, st: State, top: int) -> int:
     return OK
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 @no_type_check
 def limit_reach(net: Network, st: State, v: int, ahead: int) -> int:
     """Shrink the domain of ``v`` to chips whose lower neighbours others can still fill.
@@ -86,7 +86,7 @@ def limit_reach(net: Network, st: State, v: int, ahead: int) -> int:
     return OK
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 @no_type_check
 def _force_only(net: Network, st: State, c: int) -> int:
     for v in range(len(st.domain)):
@@ -95,7 +95,7 @@ def _force_only(net: Network, st: State, c: int) -> int:
     return OK
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 @no_type_check
 def _cut_above(net: Network, st: State, c: int) -> int:
     """Nobody can use chip ``c``: nobody may use a higher one."""
@@ -110,7 +110,7 @@ def _cut_above(net: Network, st: State, c: int) -> int:
     return OK
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 @no_type_check
 def drop_heavy(net: Network, st: State, c: int) -> int:
     """Blocks whose own weights no longer fit chip ``c`` lose it."""
@@ -125,7 +125,7 @@ def drop_heavy(net: Network, st: State, c: int) -> int:
     return OK
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 @no_type_check
 def check_memory(net: Network, st: State) -> int:
     """Weights that must go to chips c.. (or ..c) fit what is free there."""

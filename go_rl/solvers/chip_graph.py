@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import no_type_check
 
-from numba import njit
-
 from go_rl.simulate.bitset import bit, lowest, up_to
+from go_rl.simulate.kernel_struct import kernel
 from go_rl.solvers.domains import DONE, OK, RELATIONS, TRIANGLE, clash, shrink
 from go_rl.solvers.network import Network, State
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 @no_type_check
 def join_chips(net: Network, st: State, v: int, c: int) -> int:
     """Add the chip edges between ``v`` and its placed neighbours; filter the others."""
@@ -35,7 +34,7 @@ def join_chips(net: Network, st: State, v: int, c: int) -> int:
     return filter_neighbours(net, st, v)
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 @no_type_check
 def filter_neighbours(net: Network, st: State, v: int) -> int:
     """Take from the neighbours of a placed block the chips that would close a triangle."""
@@ -56,29 +55,30 @@ def filter_neighbours(net: Network, st: State, v: int) -> int:
     return OK
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 @no_type_check
 def _add_chip_edge(net: Network, st: State, a: int, c: int, v: int) -> int:
     """Add a -> c to the chip graph, unless it closes a triangle, and filter all placed blocks."""
     if st.relation[3, a] & bit(c):
         return clash(st, TRIANGLE, v)
-    st.relation_trail[st.cursor[RELATIONS]] = st.relation
+    relation, before = st.relation, st.relation_trail[st.cursor[RELATIONS]]
+    copy_relation(relation, before)
     st.cursor[RELATIONS] += 1
-    before = st.relation_trail[st.cursor[RELATIONS] - 1]
-    add_relation(st.relation, a, c)
+    add_relation(relation, a, c)
     done_list, domain = st.done_list, st.domain
-    outward, inward = st.relation[3] & ~before[3], st.relation[4] & ~before[4]
     for i in range(st.cursor[DONE]):
         w = done_list[i]
         e = lowest(domain[w])
-        if (outward[e] | inward[e]) and _touches(net, domain, w, outward[e], inward[e]):
+        outward = relation[3, e] & ~before[3, e]
+        inward = relation[4, e] & ~before[4, e]
+        if (outward | inward) and _touches(net, domain, w, outward, inward):
             rule = filter_neighbours(net, st, w)
             if rule != OK:
                 return rule
     return OK
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 @no_type_check
 def _touches(net: Network, domain, v: int, outward: int, inward: int) -> bool:
     for i in range(net.succ_ptr[v], net.succ_ptr[v + 1]):
@@ -90,7 +90,15 @@ def _touches(net: Network, domain, v: int, outward: int, inward: int) -> bool:
     return False
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
+@no_type_check
+def copy_relation(source, target) -> None:
+    for i in range(source.shape[0]):
+        for c in range(source.shape[1]):
+            target[i, c] = source[i, c]
+
+
+@kernel
 @no_type_check
 def add_relation(relation, a: int, c: int) -> None:
     """Insert chip edge a -> c and bring descendants, ancestors and forbidden pairs up to date.
@@ -107,7 +115,8 @@ def add_relation(relation, a: int, c: int) -> None:
             below[x] |= down
         if down & bit(x):
             above[x] |= up
-    relation[4, :] = 0
+    for x in range(chips):
+        relation[4, x] = 0
     for x in range(chips):
         forbidden = 0 * direct[x]
         sources = above[x] | bit(x)

@@ -11,99 +11,50 @@ from __future__ import annotations
 from typing import no_type_check
 
 import numpy as np
-from numba import njit
+from jaxtyping import Float64, Int16, Int64, UInt64
 
 from go_rl.simulate.bitset import bit
+from go_rl.simulate.kernel_struct import kernel
+from go_rl.solvers.list_order import list_order
 from go_rl.solvers.network import Network
 from go_rl.solvers.tree_search import draw
 
 
-@njit(cache=True)
-@no_type_check
-def guided_order(net: Network, wish) -> np.ndarray:
+def guided_order(net: Network, wish: Float64[np.ndarray, "M"]) -> Int64[np.ndarray, "M"]:
     """Return a topological order that takes the ready block with the smallest [M] wish first."""
-    blocks = len(wish)
-    order = np.empty(blocks, np.int64)
-    waiting = np.empty(blocks, np.int64)
-    heap = [(np.float64(0.0), np.int64(0)) for _ in range(0)]
-    for v in range(blocks):
-        waiting[v] = net.pred_ptr[v + 1] - net.pred_ptr[v]
-        if waiting[v] == 0:
-            _push(heap, (wish[v], np.int64(v)))
-    for i in range(blocks):
-        _, v = _pop(heap)
-        order[i] = v
-        for j in range(net.succ_ptr[v], net.succ_ptr[v + 1]):
-            w = net.succ[j]
-            waiting[w] -= 1
-            if waiting[w] == 0:
-                _push(heap, (wish[w], np.int64(w)))
-    return order
+    return list_order(net.pred_ptr, net.succ_ptr, net.succ, wish)
 
 
-@njit(cache=True)
-@no_type_check
-def _push(heap, item) -> None:
-    heap.append(item)
-    at = len(heap) - 1
-    while at > 0:
-        parent = (at - 1) >> 1
-        if heap[parent] <= item:
-            break
-        heap[at] = heap[parent]
-        at = parent
-    heap[at] = item
-
-
-@njit(cache=True)
-@no_type_check
-def _pop(heap):
-    top = heap[0]
-    item = heap.pop()
-    size = len(heap)
-    if size == 0:
-        return top
-    at = 0
-    while True:
-        child = 2 * at + 1
-        if child >= size:
-            break
-        if child + 1 < size and heap[child + 1] < heap[child]:
-            child += 1
-        if item <= heap[child]:
-            break
-        heap[at] = heap[child]
-        at = child
-    heap[at] = item
-    return top
-
-
-@njit(cache=True)
-@no_type_check
-def expected_chips(net: Network, log_probs) -> np.ndarray:
+def expected_chips(log_probs: Float64[np.ndarray, "M k"]) -> Float64[np.ndarray, "M"]:
     """Return [M] the mean chip of each block under its distribution."""
+    mean = np.empty(len(log_probs))
+    _means(log_probs, mean)
+    return mean
+
+
+@kernel
+@no_type_check
+def _means(log_probs, mean) -> None:
     blocks, chips = log_probs.shape
-    mean = np.empty(blocks, np.float64)
     for v in range(blocks):
-        top = log_probs[v].max()
+        top = -np.inf
+        for c in range(chips):
+            top = max(top, log_probs[v, c])
         total, moment = 0.0, 0.0
         for c in range(chips):
             p = np.exp(log_probs[v, c] - top) if top > -np.inf else 1.0
             total += p
             moment += p * c
         mean[v] = moment / total
-    return mean
 
 
-@njit(cache=True)
+@kernel
 @no_type_check
-def earliest_next_cut(net: Network, order) -> np.ndarray:
-    """Return [M + 1]: after a cut before position i, the first position where the next may be."""
+def _earliest_next_cut(net: Network, order, place, first) -> None:
+    """Write [M + 1]: after a cut before position i, the first position where the next may be."""
     blocks = len(order)
-    place = np.empty(blocks, np.int64)
     for i in range(blocks):
         place[order[i]] = i
-    first = np.empty(blocks + 1, np.int64)
     reach = 0
     for i in range(blocks + 1):
         first[i] = max(i + 1, reach + 1 if net.triangle and reach >= i else i + 1)
@@ -112,19 +63,16 @@ def earliest_next_cut(net: Network, order) -> np.ndarray:
             for j in range(net.succ_ptr[v], net.succ_ptr[v + 1]):
                 reach = max(reach, place[net.succ[j]])
     first[0] = 1
-    return first
 
 
-@njit(cache=True)
+@kernel
 @no_type_check
-def furthest_cut(net: Network, order) -> np.ndarray:
-    """Return [M]: the largest q such that the weights of positions i..q-1 fit the smallest chip."""
+def _furthest_cut(net: Network, order, limit: int, held, out) -> None:
+    """Write [M]: the largest q such that the weights of positions i..q-1 are at most ``limit``.
+
+    ``held`` [G] holds zeros.
+    """
     blocks = len(order)
-    if not net.memory:
-        return np.full(blocks, blocks, np.int64)
-    limit = net.capacity.min()
-    held = np.zeros(len(net.group_bytes), np.int64)
-    out = np.empty(blocks, np.int64)
     total, q = 0, 0
     for i in range(blocks):
         while q < blocks:
@@ -149,18 +97,17 @@ def furthest_cut(net: Network, order) -> np.ndarray:
             held[net.group[j]] -= 1
             if held[net.group[j]] == 0:
                 total -= net.group_bytes[net.group[j]]
-    return out
 
 
-@njit(cache=True)
+@kernel
 @no_type_check
-def completions(net: Network, order, domain, first, furthest):
+def _completions(net: Network, order, domain, first, furthest, table) -> None:
     """Count feasible cuts: ``table[c, i]`` is how many positions j < i may open chip c.
 
-    Chip c may open at position i when some legal completion exists.
+    Chip c may open at position i when some legal completion exists; [k + 1, M + 2] ``table`` holds
+    zeros.
     """
     blocks, chips = len(order), net.chips
-    table = np.zeros((chips + 1, blocks + 2), np.int32)
     for c in range(chips - 1, -1, -1):
         run = blocks
         for i in range(blocks - 1, -1, -1):
@@ -174,27 +121,45 @@ def completions(net: Network, order, domain, first, furthest):
             here = table[c, i]
             table[c, i] = total
             total += here
-    return table
 
 
-@njit(cache=True)
+@kernel
 @no_type_check
 def _any(row, low: int, high: int) -> bool:
     """Whether a position in low..high is marked, given counts of marks before each position."""
     return high >= low and row[high + 1] > row[low]
 
 
-@njit(cache=True)
-@no_type_check
-def sample_cuts(net: Network, order, domain, log_probs, random, chip, mask) -> bool:
-    """Draw a legal partition into [M] ``chip`` with [M] domains ``mask``; False: none exists in
-    this order."""
+def sample_cuts(
+    net: Network,
+    order: Int64[np.ndarray, "M"],
+    domain: Int64[np.ndarray, "M"],
+    log_probs: Float64[np.ndarray, "M k"],
+    random: UInt64[np.ndarray, "1"],
+    chip: Int16[np.ndarray, "M"],
+    mask: Int64[np.ndarray, "M"],
+) -> bool:
+    """Draw a legal partition into ``chip`` with domains ``mask``; False: none exists in this
+    order."""
     blocks = len(order)
-    first, furthest = earliest_next_cut(net, order), furthest_cut(net, order)
-    table = completions(net, order, domain, first, furthest)
-    if not _any(table[0], 0, 0):
+    first, furthest = np.empty(blocks + 1, np.int64), np.full(blocks, blocks, np.int64)
+    _earliest_next_cut(net, order, np.empty(blocks, np.int64), first)
+    if net.memory:
+        held = np.zeros(len(net.group_bytes), np.int64)
+        _furthest_cut(net, order, int(net.capacity.min()), held, furthest)
+    table = np.zeros((net.chips + 1, blocks + 2), np.int32)
+    _completions(net, order, domain, first, furthest, table)
+    return _draw_cuts(net, order, domain, log_probs, random, (first, furthest, table), chip, mask)
+
+
+@kernel
+@no_type_check
+def _draw_cuts(net: Network, order, domain, log_probs, random, cuts, chip, mask) -> bool:
+    first, furthest, table = cuts
+    blocks = len(order)
+    if not _any(table[0], np.int64(0), np.int64(0)):
         return False
-    start, c = 0, 0
+    start, c = np.int64(0), np.int64(0)
     last = _piece_end(net, order, domain, furthest, start, c)
     for i in range(blocks):
         v = order[i]
@@ -214,7 +179,7 @@ def sample_cuts(net: Network, order, domain, log_probs, random, chip, mask) -> b
     return True
 
 
-@njit(cache=True)
+@kernel
 @no_type_check
 def _piece_end(net: Network, order, domain, furthest, start: int, c: int) -> int:
     end = start

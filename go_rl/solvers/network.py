@@ -6,44 +6,48 @@ weight groups. A domain is the set of chips a block may still take, one 64-bit w
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
+from jaxtyping import Bool, Int64
+
+from go_rl.simulate.kernel_struct import KernelStruct
 
 
-class Network(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Network(KernelStruct):
     """One ring problem at the level of blocks; read-only."""
 
     chips: int
-    pred_ptr: np.ndarray
+    pred_ptr: Int64[np.ndarray, "rows"]
     """[M + 1] rows of `pred`."""
-    pred: np.ndarray
+    pred: Int64[np.ndarray, "X"]
     """[X] predecessors of each block, unique, ascending."""
-    succ_ptr: np.ndarray
+    succ_ptr: Int64[np.ndarray, "rows"]
     """[M + 1] rows of `succ`."""
-    succ: np.ndarray
+    succ: Int64[np.ndarray, "X"]
     """[X] successors of each block, unique, ascending."""
-    triple: np.ndarray
+    triple: Int64[np.ndarray, "T 3"]
     """[T, 3] (u, w, v): u -> v is an edge and w lies on another path from u to v."""
-    triple_ptr: np.ndarray
+    triple_ptr: Int64[np.ndarray, "rows"]
     """[M + 1] rows of `triple_of`."""
-    triple_of: np.ndarray
+    triple_of: Int64[np.ndarray, "parts"]
     """[3T] the triples in which a block takes part."""
-    weight: np.ndarray
+    weight: Int64[np.ndarray, "M"]
     """[M] int64 bytes of a block's own weights."""
-    heavy: np.ndarray
+    heavy: Int64[np.ndarray, "H"]
     """[H] blocks with weights or groups, heaviest first."""
-    group_ptr: np.ndarray
+    group_ptr: Int64[np.ndarray, "rows"]
     """[M + 1] rows of `group`."""
-    group: np.ndarray
+    group: Int64[np.ndarray, "Y"]
     """[Y] weight groups that a block needs on its chip."""
-    group_bytes: np.ndarray
+    group_bytes: Int64[np.ndarray, "G"]
     """[G] int64 bytes of a group, counted once a chip."""
-    capacity: np.ndarray
+    capacity: Int64[np.ndarray, "k"]
     """[k] int64 bytes of each chip."""
-    start: np.ndarray
+    start: Int64[np.ndarray, "M"]
     """[M] initial domains: pinned blocks, heads and tails."""
-    after: np.ndarray
+    after: Int64[np.ndarray, "M"]
     """[M] int64 how many blocks a block reaches, itself included."""
     triangle: bool
     """The chip-triangle rule binds."""
@@ -55,52 +59,57 @@ class Network(NamedTuple):
     """Chips that replicable nodes could fill to satisfy no-skip."""
 
 
-class State(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class State(KernelStruct):
     """What changes during a search; undone through trails."""
 
-    domain: np.ndarray
+    domain: Int64[np.ndarray, "M"]
     """[M]."""
-    count: np.ndarray
+    count: Int64[np.ndarray, "k"]
     """[k] blocks that have the chip in their domain."""
-    placed: np.ndarray
+    placed: Int64[np.ndarray, "k"]
     """[k] blocks whose only chip is this and that have been processed."""
-    span: np.ndarray
+    span: Int64[np.ndarray, "k k"]
     """[k, k] blocks not yet placed, by smallest and largest chip."""
-    lows: np.ndarray
+    lows: Int64[np.ndarray, "k"]
     """[k] blocks whose smallest chip is this."""
-    low_weight: np.ndarray
+    low_weight: Int64[np.ndarray, "k"]
     """[k] own weights of blocks not yet placed, by smallest chip."""
-    high_weight: np.ndarray
+    high_weight: Int64[np.ndarray, "k"]
     """[k] own weights of blocks not yet placed, by largest chip."""
-    free: np.ndarray
+    free: Int64[np.ndarray, "k"]
     """[k] int64 bytes left on each chip."""
-    holds: np.ndarray
+    holds: Int64[np.ndarray, "G"]
     """[G] chips that already hold a group."""
-    done: np.ndarray
+    done: Bool[np.ndarray, "M"]
     """[M] the block has been placed and its edges added to the chip graph."""
-    done_list: np.ndarray
+    done_list: Int64[np.ndarray, "M"]
     """[M] placed blocks in order."""
-    paid: np.ndarray
+    paid: Bool[np.ndarray, "Y"]
     """[Y] placing the block brought this group to its chip."""
-    relation: np.ndarray
+    relation: Int64[np.ndarray, "5 k"]
     """[5, k] chip graph: 0 direct successors, 1 descendants, 2 ancestors, 3 forbidden new
     successors, 4 forbidden new predecessors."""
-    relation_trail: np.ndarray
+    relation_trail: Int64[np.ndarray, "saved 5 k"]
     """[?, 5, k] saved `relation`."""
-    trail_block: np.ndarray
+    trail_block: Int64[np.ndarray, "trail"]
     """[M * k] blocks whose domain shrank."""
-    trail_domain: np.ndarray
+    trail_domain: Int64[np.ndarray, "trail"]
     """[M * k] the domains before."""
-    queue: np.ndarray
+    queue: Int64[np.ndarray, "M"]
     """[M] ring buffer of blocks to propagate."""
-    queued: np.ndarray
+    queued: Bool[np.ndarray, "M"]
     """[M]."""
-    cursor: np.ndarray
+    ready: Int64[np.ndarray, "k"]
+    """[k] scratch of `chip_counts`: blocks that may fill a chip, by their largest."""
+    levels: Int64[np.ndarray, "levels 6"]
+    """[M + 1, 6] decisions of `tree_search`: block, chip, domain when drawn, cursors before."""
+    cursor: Int64[np.ndarray, "8"]
     """[8] heads of the trails and queue, and the clash: see `propagation`."""
 
 
 def new_state(net: Network) -> State:
-    """Allocate a state; `propagation.reset` fills it."""
+    """Allocate a state; `propagation.fill` gives it its initial domains."""
     blocks, chips = len(net.weight), net.chips
     saved = chips * (chips - 1) // 2 + 2 if net.triangle else 1
     word, flag = np.int64, np.bool_
@@ -123,5 +132,7 @@ def new_state(net: Network) -> State:
         trail_domain=np.zeros(blocks * chips + 1, word),
         queue=np.zeros(blocks, word),
         queued=np.zeros(blocks, flag),
+        ready=np.zeros(chips, word),
+        levels=np.zeros((blocks + 1, 6), word),
         cursor=np.zeros(8, word),
     )

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from typing import no_type_check
 
-from numba import njit
+import numpy as np
 
-from go_rl.simulate.bitset import bit, highest, lowest, up_to
+from go_rl.simulate.bitset import bit, highest, lowest, membership, up_to
+from go_rl.simulate.kernel_struct import kernel
 from go_rl.solvers.chip_counts import check_memory, check_no_skip, drop_heavy
-from go_rl.solvers.chip_graph import join_chips
+from go_rl.solvers.chip_graph import copy_relation, join_chips
 from go_rl.solvers.domains import (
     BETWEEN,
     CLASH_BLOCK,
@@ -39,43 +40,37 @@ from go_rl.solvers.domains import (
 from go_rl.solvers.network import Network, State
 
 
-@njit(cache=True, error_model="numpy")
-@no_type_check
-def reset(net: Network, st: State) -> int:
-    """Fill a state with the initial domains and propagate; return OK or the clash."""
-    blocks, chips = len(net.weight), net.chips
-    st.cursor[:] = 0
-    st.count[:] = 0
-    st.placed[:] = 0
-    st.lows[:] = 0
-    st.span[:] = 0
-    st.low_weight[:] = 0
-    st.high_weight[:] = 0
-    st.free[:] = net.capacity
-    st.holds[:] = 0
-    st.done[:] = False
-    st.relation[:] = 0
-    st.queued[:] = True
-    for v in range(blocks):
-        d = net.start[v]
-        st.domain[v] = d
-        st.queue[v] = v
-        if d == 0:
-            st.cursor[CLASH_RULE] = MEMORY if net.memory else NO_SKIP
-            st.cursor[CLASH_BLOCK] = v
-            return st.cursor[CLASH_RULE]
-        for c in range(chips):
-            if d & bit(c):
-                st.count[c] += 1
-        st.lows[lowest(d)] += 1
-        st.span[lowest(d), highest(d)] += 1
-        st.low_weight[lowest(d)] += net.weight[v]
-        st.high_weight[highest(d)] += net.weight[v]
+def fill(net: Network, st: State) -> int:
+    """Give a state the initial domains with all blocks queued; return OK, or the clash of an empty
+    one."""
+    for array in (st.cursor, st.count, st.placed, st.lows, st.span, st.low_weight, st.high_weight,
+                  st.holds, st.done, st.relation):  # fmt: skip
+        array[...] = 0
+    blocks = len(net.start)
+    st.domain[:], st.free[:] = net.start, net.capacity
+    st.queue[:], st.queued[:] = np.arange(blocks), True
+    empty = np.flatnonzero(net.start == 0)
+    if empty.size:
+        st.cursor[CLASH_RULE] = MEMORY if net.memory else NO_SKIP
+        st.cursor[CLASH_BLOCK] = empty[0]
+        return int(st.cursor[CLASH_RULE])
+    held = membership(net.start, net.chips)
+    low, high = held.argmax(axis=1), net.chips - 1 - held[:, ::-1].argmax(axis=1)
+    st.count[:] = held.sum(axis=0)
+    np.add.at(st.lows, low, 1)
+    np.add.at(st.span, (low, high), 1)
+    np.add.at(st.low_weight, low, net.weight)
+    np.add.at(st.high_weight, high, net.weight)
     st.cursor[SIZE] = blocks
-    return propagate(net, st)
+    return int(OK)
 
 
-@njit(cache=True, error_model="numpy")
+def reset(net: Network, st: State) -> int:
+    """Fill a state and propagate; return OK or the clash."""
+    return fill(net, st) or int(propagate(net, st))
+
+
+@kernel
 @no_type_check
 def undo(net: Network, st: State, trail: int, done: int, relations: int) -> None:
     """Return to earlier lengths of the trails; empties the queue."""
@@ -94,7 +89,7 @@ def undo(net: Network, st: State, trail: int, done: int, relations: int) -> None
             weigh(low_weight, high_weight, weight[v], domain[v], old)
         domain[v] = old
     if cursor[RELATIONS] > relations:
-        st.relation[:] = st.relation_trail[relations]
+        copy_relation(st.relation_trail[relations], st.relation)
         cursor[RELATIONS] = relations
     while cursor[SIZE] > 0:
         queued[queue[cursor[HEAD]]] = False
@@ -102,7 +97,7 @@ def undo(net: Network, st: State, trail: int, done: int, relations: int) -> None
         cursor[SIZE] -= 1
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 @no_type_check
 def _place(net: Network, st: State, v: int) -> int:
     """A block has one chip left: charge its weights, add its edges to the chip graph."""
@@ -132,7 +127,7 @@ def _place(net: Network, st: State, v: int) -> int:
     return OK
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 @no_type_check
 def _unplace(net: Network, st: State, v: int) -> None:
     c = lowest(st.domain[v])
@@ -150,7 +145,7 @@ def _unplace(net: Network, st: State, v: int) -> None:
                 st.free[c] += net.group_bytes[net.group[i]]
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 @no_type_check
 def propagate(net: Network, st: State) -> int:
     """Run all rules to their fixed point; return OK or the rule that clashed."""
@@ -167,7 +162,7 @@ def propagate(net: Network, st: State) -> int:
         return OK
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 @no_type_check
 def _drain(net: Network, st: State) -> int:
     """Revise queued blocks until none waits: order, between, and placing blocks with one chip."""
@@ -212,7 +207,7 @@ def _drain(net: Network, st: State) -> int:
     return OK
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 @no_type_check
 def _between(net: Network, st: State, t: int) -> int:
     """f(w) is f(u) or f(v)."""

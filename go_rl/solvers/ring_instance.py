@@ -140,7 +140,8 @@ def without_copied(instance: RingInstance) -> RingInstance:
     return replace(
         instance,
         conflict=conflict,
-        net=net._replace(
+        net=replace(
+            net,
             start=start,
             spare=net.chips,
             all_chips=False,

@@ -9,18 +9,18 @@ from typing import no_type_check
 
 import numpy as np
 from jaxtyping import Float, Float64, Int, Int8, Int16, Int64
-from numba import njit
 
 from go_rl.core import FREE, Problem, SolverError, Status
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.core.threads import on_threads
-from go_rl.simulate.bitset import bit, lowest, membership
+from go_rl.simulate.bitset import bit, membership
+from go_rl.simulate.kernel_struct import kernel
 from go_rl.simulate.replication import presence
 from go_rl.solvers.domains import OK
 from go_rl.solvers.explain import explain
 from go_rl.solvers.linear_cuts import expected_chips, guided_order, sample_cuts
 from go_rl.solvers.network import Network, State, new_state
-from go_rl.solvers.propagation import reset, undo
+from go_rl.solvers.propagation import fill
 from go_rl.solvers.ring_instance import RingInstance, ring_instance, without_copied
 from go_rl.solvers.stage_costs import other_copies
 from go_rl.solvers.tree_search import EXHAUSTED, FOUND, NO_PROPOSAL, search
@@ -79,50 +79,7 @@ class Samples:
         return np.where(several, chosen - total, 0.0).sum(axis=-1)
 
 
-@njit(cache=True, nogil=True)
-@no_type_check
-def _solve(net: Network, st: State, log_probs, proposal, order, failures, seed, chip, mask):
-    """Write one legal partition into [M] chip and [M] mask; return a search verdict."""
-    random = np.array([seed], np.uint64)
-    blocks = len(order)
-    levels = np.empty((blocks + 1, 6), np.int64)
-    trail, done, relations = st.cursor[0], st.cursor[1], st.cursor[2]
-    for attempt in range(2):
-        verdict, depth = search(
-            net, st, log_probs, proposal, order, failures[0], attempt == 1, random, levels
-        )
-        if verdict == FOUND:
-            _read_out(st, levels, depth, chip, mask)
-        undo(net, st, trail, done, relations)
-        if verdict == FOUND or (verdict == EXHAUSTED and attempt == 0):
-            return verdict
-    wish, biased = expected_chips(net, log_probs), log_probs.copy()
-    for v in range(blocks):
-        if proposal[v] != NO_PROPOSAL:
-            wish[v] = proposal[v]
-            biased[v, proposal[v]] += FAITH
-    for guided in (True, False):
-        line = guided_order(net, wish) if guided else order
-        if sample_cuts(net, line, st.domain, biased, random, chip, mask):
-            return FOUND
-    verdict, depth = search(net, st, log_probs, proposal, order, failures[1], False, random, levels)
-    if verdict == FOUND:
-        _read_out(st, levels, depth, chip, mask)
-    undo(net, st, trail, done, relations)
-    return verdict
-
-
-@njit(cache=True)
-@no_type_check
-def _read_out(st: State, levels, depth: int, chip, mask) -> None:
-    for v in range(len(chip)):
-        chip[v] = lowest(st.domain[v])
-        mask[v] = st.domain[v]
-    for i in range(depth):
-        mask[levels[i, 0]] = levels[i, 2]
-
-
-@njit(cache=True, nogil=True)
+@kernel
 @no_type_check
 def _to_nodes(block_of, replicated, leader, offsets, receivers, chip, block_mask, device, mask):
     """Spread [M] chips over [N] nodes; copied nodes go to their lowest consumer."""
@@ -236,10 +193,7 @@ class RingSolver:
         inst = self.instance
         chip = np.zeros(inst.num_blocks, np.int16)
         block_mask = np.zeros(inst.num_blocks, np.int64)
-        failures = np.array([self.options.quick_failures, self.options.full_failures])
-        verdict = _solve(
-            inst.net, st, log_probs, proposal, self._order, failures, seed, chip, block_mask
-        )
+        verdict = self._solve(st, log_probs, proposal, seed, chip, block_mask)
         if verdict == FOUND:
             _to_nodes(inst.block_of, inst.replicated, inst.leader, self._offsets,
                       self._receivers, chip, block_mask, device, mask)  # fmt: skip
@@ -247,13 +201,45 @@ class RingSolver:
         elif verdict == EXHAUSTED and self._impossible:
             status[0] = CODE[Status.INFEASIBLE]
 
+    def _solve(
+        self,
+        st: State,
+        log_probs: Float64[np.ndarray, "M k"],
+        proposal: Int16[np.ndarray, "M"],
+        seed: np.uint64,
+        chip: Int16[np.ndarray, "M"],
+        mask: Int64[np.ndarray, "M"],
+    ) -> int:
+        """Write one legal partition into ``chip`` and ``mask``; return a search verdict.
+
+        A quick tree search, one that leaves no chip to be filled later, cuts of linear orders,
+        and the tree search once more with all its effort.
+        """
+        net, order, random = self.instance.net, self._order, np.array([seed], np.uint64)
+
+        def attempt(failures: int, tight: bool) -> int:
+            return search(net, st, log_probs, proposal, order, failures, tight, random, chip, mask)
+
+        for tight in (False, True):
+            verdict = attempt(self.options.quick_failures, tight)
+            if verdict == FOUND or (verdict == EXHAUSTED and not tight):
+                return verdict
+        wish, biased = expected_chips(log_probs), log_probs.copy()
+        wanted = np.flatnonzero(proposal != NO_PROPOSAL)
+        wish[wanted] = proposal[wanted]
+        biased[wanted, proposal[wanted]] += FAITH
+        for line in (guided_order(net, wish), order):
+            if sample_cuts(net, line, st.domain, biased, random, chip, mask):
+                return FOUND
+        return attempt(self.options.full_failures, False)
+
     def _borrow(self) -> State:
         """Return a state at its root that no other thread uses."""
         with self._lock:
             if self._idle:
                 return self._idle.pop()
         state = new_state(self.instance.net)
-        reset(self.instance.net, state)
+        fill(self.instance.net, state)
         return state
 
     def _give_back(self, state: State) -> None:
@@ -262,10 +248,13 @@ class RingSolver:
 
     def _prove_root(self) -> str:
         state = new_state(self.instance.net)
-        if reset(self.instance.net, state) == OK:
+        if fill(self.instance.net, state) == OK and self._root_holds(state):
             self._idle.append(state)
             return ""
         return explain(self.instance, state)
+
+    def _root_holds(self, state: State) -> bool:
+        return _search_uniform(self.instance.net, state, 0, blocks=0) == FOUND
 
     def _judge_failure(self) -> Status:
         """A clash at the root proves infeasibility, unless other copies might have avoided it."""
@@ -282,21 +271,9 @@ class RingSolver:
             return False
         rest = without_copied(ring_instance(self.problem, copyable))
         state = new_state(rest.net)
-        if rest.conflict or reset(rest.net, state) != OK:
+        if rest.conflict or fill(rest.net, state) != OK:
             return True
-        blocks = rest.num_blocks
-        verdict, _ = search(
-            rest.net,
-            state,
-            np.zeros((blocks, rest.net.chips)),
-            np.full(blocks, NO_PROPOSAL, np.int16),
-            np.arange(blocks),
-            self.options.full_failures,
-            False,
-            np.array([0], np.uint64),
-            np.empty((blocks + 1, 6), np.int64),
-        )
-        return verdict == EXHAUSTED
+        return _search_uniform(rest.net, state, self.options.full_failures) == EXHAUSTED
 
     def _overfull(self) -> bool:
         """Whether all weights, each kept once, exceed all memory: no copy helps against that."""
@@ -307,6 +284,24 @@ class RingSolver:
         np.maximum.at(tied, group[group != FREE], size[group != FREE])
         room = sum(chip.memory_bytes for chip in self.problem.package.chips)
         return bool(size[group == FREE].sum() + tied.sum() > room)
+
+
+def _search_uniform(net: Network, st: State, failures: int, blocks: int | None = None) -> int:
+    """Return the verdict of a search without a policy over the first ``blocks`` blocks; of none:
+    EXHAUSTED when propagation alone refutes the problem."""
+    count = len(net.weight)
+    return search(
+        net,
+        st,
+        np.zeros((count, net.chips)),
+        np.full(count, NO_PROPOSAL, np.int16),
+        np.arange(count if blocks is None else blocks),
+        failures,
+        False,
+        np.zeros(1, np.uint64),
+        np.zeros(count, np.int16),
+        np.zeros(count, np.int64),
+    )
 
 
 def log_prob_rows(

@@ -10,21 +10,21 @@ from __future__ import annotations
 from typing import no_type_check
 
 import numpy as np
-from numba import njit
 
 from go_rl.simulate.bitset import bit, lowest, up_to
+from go_rl.simulate.kernel_struct import kernel
 from go_rl.solvers.chip_counts import limit_reach
 from go_rl.solvers.domains import DONE, NO_SKIP, OK, RELATIONS, TRAIL, shrink
 from go_rl.solvers.network import Network, State
 from go_rl.solvers.propagation import propagate, undo
 
-FOUND, EXHAUSTED, STOPPED = 0, 1, 2
+FOUND, EXHAUSTED, STOPPED = np.int64(0), np.int64(1), np.int64(2)
 """How a search ended: a partition, a proof that none exists, too many failures."""
 
-NO_PROPOSAL = -1
+NO_PROPOSAL = np.int64(-1)
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 @no_type_check
 def next_uniform(random) -> float:
     """Return a float in [0, 1) and advance ``random`` [1] uint64 (SplitMix64)."""
@@ -36,7 +36,7 @@ def next_uniform(random) -> float:
     return (z >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 @no_type_check
 def draw(log_probs, domain: int, random) -> int:
     """Draw a chip of ``domain`` from [k] log-probabilities renormalised over it.
@@ -68,7 +68,7 @@ def draw(log_probs, domain: int, random) -> int:
     return chosen
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 @no_type_check
 def _first_unused(st: State) -> int:
     c = 0
@@ -77,7 +77,16 @@ def _first_unused(st: State) -> int:
     return c
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
+@no_type_check
+def _any_proposed(proposal) -> bool:
+    for v in range(len(proposal)):
+        if proposal[v] != NO_PROPOSAL:
+            return True
+    return False
+
+
+@kernel
 @no_type_check
 def search(
     net: Network,
@@ -88,26 +97,55 @@ def search(
     max_failures: int,
     tight: bool,
     random,
-    levels,
-):
-    """Extend the state to a complete partition.
+    chip,
+    mask,
+) -> int:
+    """Look for a complete partition; the state is left at its root fixed point.
 
     Args:
-        net, st: the problem and a state at its root fixed point.
+        net, st: the problem and a state that was filled or searched before.
         log_probs: [M, k].
         proposal: [M] chips for FIX, or `NO_PROPOSAL`.
-        order: [M] blocks in the order of drawing.
+        order: [M] blocks in the order of drawing; empty: only bring the root to its fixed point.
         max_failures: contradictions after which to stop.
         tight: open chips one after another, never leaving a gap to be filled later.
         random: [1] uint64.
-        levels: [M + 1, 6] scratch; on FOUND its rows hold (block, chip, domain when drawn).
+        chip, mask: [M] on FOUND the chips, and the domain of each block when it was drawn.
 
     Returns:
-        (FOUND, depth), (EXHAUSTED, failures) or (STOPPED, failures).
+        FOUND, EXHAUSTED or STOPPED.
     """
+    if propagate(net, st) != OK:
+        return EXHAUSTED
+    trail, done, relations = st.cursor[TRAIL], st.cursor[DONE], st.cursor[RELATIONS]
+    verdict, depth = _descend(
+        net, st, log_probs, proposal, order, max_failures, tight, random, st.levels
+    )
+    if verdict == FOUND:
+        _read_out(st, depth, chip, mask)
+    undo(net, st, trail, done, relations)
+    return verdict
+
+
+@kernel
+@no_type_check
+def _read_out(st: State, depth: int, chip, mask) -> None:
+    domain, levels = st.domain, st.levels
+    for v in range(len(chip)):
+        chip[v] = lowest(domain[v])
+        mask[v] = domain[v]
+    for i in range(depth):
+        mask[levels[i, 0]] = levels[i, 2]
+
+
+@kernel
+@no_type_check
+def _descend(net: Network, st: State, log_probs, proposal, order, max_failures, tight, random,
+             levels):  # fmt: skip
+    """Extend the state to a complete partition; return the verdict and the depth."""
     blocks = len(order)
     depth, failures = 0, 0
-    at = 0 if proposal[0] != NO_PROPOSAL or (proposal != NO_PROPOSAL).any() else blocks
+    at = 0 if _any_proposed(proposal) else blocks
     while at < 2 * blocks:
         fixing = at < blocks
         v = order[at if fixing else at - blocks]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 from reference.random_rings import random_ring
@@ -27,8 +29,10 @@ def block_solutions(instance: RingInstance) -> np.ndarray:
 
 def snapshot(state: State) -> list[np.ndarray]:
     """Everything a search must find again after undo: all but scratch, trails and queue."""
-    skipped = ("relation_trail", "trail_block", "trail_domain", "queue", "done_list", "cursor")
-    kept = [np.copy(getattr(state, name)) for name in State._fields if name not in skipped]
+    skipped = ("relation_trail", "trail_block", "trail_domain", "queue", "done_list", "cursor",
+               "ready", "levels")  # fmt: skip
+    names = [field.name for field in fields(State) if field.name not in skipped]
+    kept = [np.copy(getattr(state, name)) for name in names]
     return [*kept, state.cursor[[TRAIL, DONE, RELATIONS, SIZE]].copy()]
 
 

@@ -1,0 +1,187 @@
+"""`KernelStruct`: arrays and scalars that compiled kernels take as one pointer.
+
+Numba passes a tuple of arrays by value, seven machine words an array, and counts a reference to
+each array at each use. A solver with 40 arrays and 30 kernels spends most of its compilation, and
+much of its running time, on that. A `KernelStruct` is passed as the address of a table; a kernel
+reads ``st.domain`` from it as an array that counts no references.
+
+`kernel` compiles a function that allocates nothing: without Numba's reference counts it compiles
+and runs faster. What it needs as scratch comes from the caller.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from llvmlite import ir
+from numba import from_dtype, njit, types
+from numba.core import cgutils
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import (
+    NativeValue,
+    infer_getattr,
+    lower_getattr_generic,
+    models,
+    register_model,
+    unbox,
+)
+from numba.np.arrayobj import make_array, populate_array
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+SCALARS = {int: np.int64, float: np.float64, bool: np.bool_}
+"""Annotations of scalar fields, and what a kernel sees."""
+WORD = ir.IntType(64)
+
+
+def kernel(function: F) -> F:
+    """Compile a function that allocates no array and returns none."""
+    return njit(cache=True, nogil=True, error_model="numpy", _nrt=False)(function)
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field as kernels see it."""
+
+    name: str
+    dtype: np.dtype
+    ndim: int
+    """Dimensions; 0: a scalar."""
+    slot: int
+    """Place in the table: the scalar itself, or the address and then the shape."""
+
+
+class StructType(types.Type):
+    """Numba's type of one `KernelStruct` class."""
+
+    def __init__(self, name: str, fields: tuple[Field, ...]) -> None:
+        self.fields = {field.name: field for field in fields}
+        layout = ", ".join(f"{f.name}: {f.dtype}[{f.ndim}]" for f in fields)
+        super().__init__(f"KernelStruct({name}: {layout})")
+
+
+class KernelStruct:
+    """Base of frozen dataclasses that kernels take as one pointer.
+
+    A field is annotated ``int``, ``float`` or ``bool``, or as jaxtyping's array of one dtype with
+    named dimensions. An array is made C-contiguous and of that dtype; where it is so already, what
+    kernels write reaches it. A struct is as fixed as a tuple: `dataclasses.replace` makes another.
+    """
+
+    _numba_type_: ClassVar[StructType]
+    _address: int
+    _table: np.ndarray
+
+    def __init_subclass__(cls) -> None:
+        annotations = inspect.get_annotations(cls, eval_str=True)
+        cls._numba_type_ = StructType(cls.__qualname__, _fields(annotations))
+
+    def __post_init__(self) -> None:
+        fields = self._numba_type_.fields.values()
+        table = np.zeros(sum(1 + field.ndim for field in fields), np.int64)
+        for field in fields:
+            table[field.slot : field.slot + 1 + field.ndim] = self._words(field)
+        object.__setattr__(self, "_table", table)
+        object.__setattr__(self, "_address", table.ctypes.data)
+
+    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
+        return type(self), tuple(getattr(self, name) for name in self._numba_type_.fields)
+
+    def _words(self, field: Field) -> np.ndarray:
+        """Return the words of the table that stand for a field.
+
+        Raises:
+            ValueError: an array has other dimensions than annotated.
+        """
+        value = getattr(self, field.name)
+        if field.ndim == 0:
+            word = np.zeros(1, np.int64)
+            word.view(field.dtype)[0] = value
+            return word
+        array = np.ascontiguousarray(value, field.dtype)
+        if array.ndim != field.ndim:
+            raise ValueError(
+                f"{type(self).__name__}.{field.name} has {array.ndim} dimensions, not {field.ndim}"
+            )
+        object.__setattr__(self, field.name, array)
+        return np.array([array.ctypes.data, *array.shape], np.int64)
+
+
+def _fields(annotations: dict[str, Any]) -> tuple[Field, ...]:
+    fields, slot = [], 0
+    for name, kind in annotations.items():
+        if kind in SCALARS:
+            fields.append(Field(name, np.dtype(SCALARS[kind]), 0, slot))
+        else:
+            fields.append(Field(name, np.dtype(kind.dtypes[0]), len(kind.dims), slot))
+        slot += 1 + fields[-1].ndim
+    return tuple(fields)
+
+
+@register_model(StructType)
+class _StructModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, struct: StructType) -> None:
+        super().__init__(manager, struct, WORD.as_pointer())
+
+
+@unbox(StructType)
+def _unbox(_: StructType, value: Any, c: Any) -> NativeValue:
+    number = c.pyapi.object_getattr_string(value, "_address")
+    address = c.pyapi.long_as_longlong(number)
+    c.pyapi.decref(number)
+    return NativeValue(c.builder.inttoptr(address, WORD.as_pointer()))
+
+
+@infer_getattr
+class _StructAttribute(AttributeTemplate):
+    key = StructType
+
+    def generic_resolve(self, struct: StructType, attr: str) -> types.Type | None:
+        field = struct.fields.get(attr)
+        if field is None:
+            return None
+        dtype = from_dtype(field.dtype)
+        return types.Array(dtype, field.ndim, "C") if field.ndim else dtype
+
+
+@lower_getattr_generic(StructType)
+def _getattr(context: Any, builder: Any, struct: StructType, table: Any, attr: str) -> Any:
+    field = struct.fields[attr]
+    words = [_load(builder, table, field.slot + i) for i in range(1 + field.ndim)]
+    dtype = from_dtype(field.dtype)
+    if field.ndim == 0:
+        return _scalar(context, builder, words[0], dtype)
+    kind = types.Array(dtype, field.ndim, "C")
+    array = make_array(kind)(context, builder)
+    item, shape = field.dtype.itemsize, words[1:]
+    strides = [ir.Constant(WORD, item)]
+    for size in reversed(shape[1:]):
+        strides.insert(0, builder.mul(strides[0], size))
+    populate_array(
+        array,
+        data=builder.inttoptr(words[0], array.data.type),
+        shape=cgutils.pack_array(builder, shape),
+        strides=cgutils.pack_array(builder, strides),
+        itemsize=ir.Constant(WORD, item),
+        meminfo=None,
+    )
+    return array._getvalue()
+
+
+def _load(builder: Any, table: Any, slot: int) -> Any:
+    """Load a word of the table, which no kernel changes."""
+    word = builder.load(builder.gep(table, [ir.Constant(WORD, slot)]))
+    word.set_metadata("invariant.load", builder.module.add_metadata([]))
+    return word
+
+
+def _scalar(context: Any, builder: Any, word: Any, dtype: types.Type) -> Any:
+    if dtype == types.boolean:
+        return builder.icmp_unsigned("!=", word, ir.Constant(WORD, 0))
+    if dtype == types.float64:
+        return builder.bitcast(word, ir.DoubleType())
+    return word
