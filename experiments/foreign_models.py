@@ -42,6 +42,13 @@ SIZE = 2
 """Given to every dimension, trip and word count that a refusal asks for."""
 FLAG = re.compile(r"--dim ([^=\s]+)=<")
 UNKNOWN = "--unknown bytes"
+RATIOS = (
+    "Where the ratio is far from 1: blocked convolutions compute on channels padded to whole blocks"
+    " (the U-Net begins with 8 channels, a block has 16 here); quantising an element counts 5 FLOP"
+    " and dequantising 3, which shows where matrices are 64 wide; the optimiser takes some of that"
+    " out again."
+)
+"""Why derived models do not cost exactly what their sources do."""
 KINDS = {
     "_static_qdq_all": "static QDQ, optimised",
     "_static_qoperator_all": "static QOperator, optimised",
@@ -193,7 +200,8 @@ def make_missing(folder: Path, makers: Mapping[str, Callable[[Path], None]]) -> 
                 "and put the folder GENERATORS into PYTHONPATH"
             ) from error
         except Exception as error:  # exporters fail in as many ways as there are; it is reported
-            failed[model] = f"{type(error).__name__}: {str(error).strip().splitlines()[0][:200]}"
+            told = str(error).replace(f"{folder}/", "").strip().splitlines()[0]
+            failed[model] = f"{type(error).__name__}: {told[:200]}"
             path.unlink(missing_ok=True)
     return failed
 
@@ -207,6 +215,7 @@ def page(rows: list[Row], failed: Mapping[str, str]) -> str:
         f"{read} of {len(rows)} are read, with the options that the refusals before them name "
         f"(every size {SIZE}). FLOP of {len(ratios)} derived models over those of their sources: "
         f"{min(ratios, default=1):.3f} to {max(ratios, default=1):.3f}.\n",
+        f"{RATIOS}\n",
         "| model | written by | outcome | options | nodes | MFLOP | MB | FLOP / source | said |",
         "| --- | --- | --- | --- | ---: | ---: | ---: | ---: | --- |",
     ]
