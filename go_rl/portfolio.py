@@ -5,16 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import partial
 
 import numpy as np
 
+from go_rl.compilation import Compilation, compile_method
 from go_rl.core import (
     Budget,
-    GraphBuilder,
-    Node,
     Objective,
-    OpKind,
     Optimizer,
     Plan,
     PolicyError,
@@ -22,11 +20,8 @@ from go_rl.core import (
     Progress,
     SearchError,
     Status,
-    package,
-    rule_set,
 )
 from go_rl.core.errors import nearest
-from go_rl.cost import ProblemOptions, make_problem
 from go_rl.policy.agent import Agent
 from go_rl.policy.policy_search import PolicySearch
 from go_rl.policy.step_agent import StepAgent
@@ -52,6 +47,7 @@ from go_rl.search import (
 )
 from go_rl.search.cut_scores import price_scores
 from go_rl.search.hdp import HDP
+from go_rl.search.ring_compilation import tiny_problem
 from go_rl.search.ring_workspace import ring_workspace
 from go_rl.simulate import confirm_memory
 
@@ -118,9 +114,6 @@ _AUTO = {
     ),
 }
 """What ``auto`` runs after the heuristic, with each one's share of the budget."""
-
-NOTHING_TO_WARM = ("exact", "policy", "policy-placement", "hdp")
-"""Methods without kernels of their own; the policy is compiled for the size of a graph, later."""
 
 GOOD_ENOUGH = 1e-3
 """Gap to the proven bound at which ``auto`` stops looking."""
@@ -191,46 +184,38 @@ def run(
             f"use auto, all or one of {', '.join(allowed)}"
         )
     tell = report or (lambda sentence: None)
-    tell("kernels (compiled on the first run)")
-    compile_kernels(problem.objective)
-    first = methods_for(problem)[0]
-    tell(first)
-    plans = [_method(problem, first, agent).optimize(problem, Budget(samples=100), seed)]
-    for optimizer in extra:
-        tell(optimizer.name)
-        plans.append(optimizer.optimize(problem, budget, seed))
-    if method == "auto":
-        start = replace(min(plans, key=_worth), bound=max(plan.bound for plan in plans))
-        plans += _auto(problem, budget, seed, tell, start, agent)
-    else:
-        for name in allowed if method == "all" else (method,):
-            if name != first:
-                tell(name)
-                optimizer = _method(problem, name, agent)
-                _prepare(optimizer, problem, tell)
-                plans.append(optimizer.optimize(problem, budget, seed))
+    make = partial(_method, problem)
+    with Compilation(problem, tell, make) as compilation:
+        first = methods_for(problem)[0]
+        compilation.prepare(first)
+        tell(first)
+        plans = [_method(problem, first, agent).optimize(problem, Budget(samples=100), seed)]
+        compilation.announce(plans[0])
+        for optimizer in extra:
+            tell(optimizer.name)
+            plans.append(optimizer.optimize(problem, budget, seed))
+        if method == "auto":
+            start = replace(min(plans, key=_worth), bound=max(plan.bound for plan in plans))
+            plans += _auto(problem, budget, seed, compilation, start, agent)
+        else:
+            for name in allowed if method == "all" else (method,):
+                if name != first:
+                    tell(name)
+                    optimizer = _method(problem, name, agent)
+                    compilation.prepare(name)
+                    _prepare(optimizer, problem, tell)
+                    plans.append(optimizer.optimize(problem, budget, seed))
     return summarise(problem, plans)
 
 
-@cache
 def compile_kernels(objective: Objective) -> None:
-    """Compile (or load from disk) every kernel of an objective, so that no budget pays for it."""
-    builder = GraphBuilder("warm-up")
-    for i in range(4):
-        node = Node(i, "warm-up", OpKind.MATMUL, flops=1e6, output_bytes=8.0, weight_bytes=8.0)
-        builder.add_node(node)
-    for u, v in ((0, 1), (0, 2), (1, 3), (2, 3)):
-        builder.add_edge(u, v, 8.0)
-    graph = builder.build()
-    hardware = package("ring2") if objective is Objective.RING else package("p100x2")
-    for rules in ("strict", "default") if objective is Objective.RING else ("default",):
-        options = ProblemOptions(objective=objective, rules=rule_set(rules))
-        problem = make_problem(graph, hardware, options)
+    """Compile (or load from disk) every kernel of an objective, as measurements want it."""
+    for strict in (True, False) if objective is Objective.RING else (False,):
+        problem = tiny_problem(strict, objective)
         for name in methods_for(problem):
-            if name not in NOTHING_TO_WARM:
-                _method(problem, name).optimize(problem, Budget(samples=3, seconds=30.0), 0)
+            compile_method(objective, strict, name, partial(_method, problem))
         if objective is Objective.RING:
-            price_scores(ring_workspace(problem), np.zeros((2, graph.num_nodes)))
+            price_scores(ring_workspace(problem), np.zeros((2, problem.graph.num_nodes)))
 
 
 def _prepare(optimizer: Optimizer, problem: Problem, tell: Callable[[str], None]) -> float:
@@ -261,7 +246,7 @@ def _auto(
     problem: Problem,
     budget: Budget,
     seed: int,
-    tell: Callable[[str], None],
+    compilation: Compilation,
     start: Plan,
     agent: Agent | StepAgent | None,
 ) -> list[Plan]:
@@ -270,6 +255,7 @@ def _auto(
     A graph too large for the policy is left to the other stages.
     """
     plans: list[Plan] = []
+    tell = compilation.tell
     best, progress = start, Progress(budget)
     stages = _AUTO[problem.objective]
     for i, (name, share) in enumerate(stages):
@@ -283,6 +269,7 @@ def _auto(
             optimizer = replace(optimizer, start=best)
         if isinstance(optimizer, Exact) and not (_small_enough(problem) and budget.seconds):
             continue  # CP-SAT counts no samples
+        progress.started += compilation.prepare(name)
         try:
             progress.started += _prepare(optimizer, problem, tell)
         except PolicyError as error:

@@ -20,6 +20,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from go_rl.core.optimizer import Milestone
+
 LINES = 100
 """Lines that a counted command writes to a file at most."""
 
@@ -34,8 +36,9 @@ def console() -> Console:
 def working(sentence: str) -> Iterator[Callable[[str], None]]:
     """Show a spinner with what is going on; yields the function that changes its sentence.
 
-    It is on standard error, and only on a terminal. Whatever libraries print meanwhile goes to
-    standard error too, so that standard output holds results only.
+    It is on standard error, and only on a terminal; a `Milestone` stays, and is shown anywhere.
+    Whatever libraries print meanwhile goes to standard error too, so that standard output holds
+    results only.
     """
     error = Console(file=sys.stderr)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
@@ -44,7 +47,13 @@ def working(sentence: str) -> Iterator[Callable[[str], None]]:
         _output_to_error(),
     ):
         task = bar.add_task(sentence, total=None)
-        yield lambda text: bar.update(task, description=text)
+
+        def report(text: str) -> None:
+            if isinstance(text, Milestone):
+                error.print(text, markup=False, soft_wrap=True)
+            bar.update(task, description=text)
+
+        yield report
 
 
 @contextmanager

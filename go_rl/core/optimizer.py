@@ -14,6 +14,12 @@ OPEN_SAMPLES = 10_000
 """Samples of a search without an end of its own when its budget counts seconds only."""
 
 
+class Milestone(str):
+    """A sentence about the search that stays on screen, where others give way to the next one."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True)
 class Budget:
     """When to stop: after this many priced samples or this many seconds, whichever is first."""

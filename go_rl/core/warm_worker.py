@@ -165,6 +165,11 @@ class WarmWorker:
         failure.add_note(trace)
         raise failure
 
+    def stop(self) -> None:
+        """End the process at once, also in the middle of a call, which raises `WorkerDied`."""
+        if (process := self._process) is not None:
+            process.kill()
+
     def close(self) -> None:
         """End the process; a closed worker cannot be called."""
         with self._turn:

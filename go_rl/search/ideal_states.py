@@ -14,12 +14,12 @@ from jaxtyping import Bool, Float64, Int8, Int32, Int64
 from go_rl.simulate.bitset import lowest
 from go_rl.simulate.kernel_struct import KernelStruct, kernel
 
-NO_STATE, DONE, GROW = (np.int64(-1 - code) for code in range(3))
+NO_STATE, DONE, GROW = -1, -2, -3
 """How `grow_layers` ends, if not with the number of the best last state: no state is left, or none
 of the last layer is complete; `Frontier.candidate` is full."""
 TIE = 1e-3
 """Weight of a state's cut beside its waste when states must be dropped."""
-EXTEND, OPEN_ONE, OPEN_TWO = (np.int64(move) for move in range(3))
+EXTEND, OPEN_ONE, OPEN_TWO = 0, 1, 2
 """A unit joins the open stage, or opens a stage of one chip or of two side by side."""
 PARENT, UNIT, MOVE, KEY, CHIPS, SIDE, TWO = range(7)
 """Columns of a candidate's integers."""
@@ -179,7 +179,7 @@ def _expand(u: IdealProblem, f: Frontier) -> int:
     """Write the candidates of the next layer; return how many, or -1 where there is no room."""
     ci, cf, layer = f.candidate, f.candidate_value, f.cursor[LAYER]
     sets = f.sets[layer & 1]
-    found = 0
+    found = np.int64(0)
     for s in range(f.cursor[STATES]):
         here = sets[INSIDE, s]
         may_open = layer == 0 or f.value[s, CUT] <= u.link
@@ -308,7 +308,7 @@ def _select(f: Frontier, found: int, width: int) -> int:
                 if i != j and alive[order[j]] and _beats(f, order[i], order[j]):
                     alive[order[j]] = False
         begin = end
-    kept = 0
+    kept = np.int64(0)
     for c in range(found):
         if alive[c]:
             order[kept] = c

@@ -8,7 +8,7 @@ found by bisection.
 
 from __future__ import annotations
 
-from typing import no_type_check
+from typing import Any, no_type_check
 
 import numpy as np
 from jaxtyping import Float64, Int32
@@ -99,6 +99,11 @@ def _exactly(first, crossing, following, seconds, back) -> None:
                 i += 1
             if i < j and (j == units or following[i] <= j):
                 back[s + 1, j] = i
+
+
+def kernels_of_cuts() -> tuple[Any, ...]:
+    """Return the kernels that every cut order calls."""
+    return _profile, _earliest, _fewest
 
 
 class LinearCuts:

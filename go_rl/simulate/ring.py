@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import no_type_check
+from typing import Any, no_type_check
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int8, Int16, Int32, Int64
@@ -101,11 +101,11 @@ class RingScratch(KernelStruct):
     event_bytes: Float64[np.ndarray, "events"]
 
 
-def ring_scratch(arrays: RingArrays) -> RingScratch:
-    """Allocate what pricing needs; an edge frees a tensor at most once for each copy of its end."""
+def ring_scratch(arrays: RingArrays, copies: Int64[np.ndarray, "N"]) -> RingScratch:
+    """Allocate what pricing needs, where node n is on at most ``copies[n]`` chips: an edge frees a
+    tensor at most once for each copy of its end."""
     nodes, chips = len(arrays.weight_bytes), len(arrays.kind)
-    copied = int(np.count_nonzero(arrays.replicated[arrays.user]))
-    events = len(arrays.user) + copied * (chips - 1)
+    events = int(copies[arrays.user].sum())
     per_chip = (np.zeros(chips) for _ in range(5))
     return RingScratch(
         np.zeros(nodes, np.int16),
@@ -251,6 +251,11 @@ def _price_range(a: RingArrays, s: RingScratch, devices, first, step, values, co
         values[b] = _slowest(a, s) if codes[b] == OK else np.inf
 
 
+def kernels_of_pricing() -> tuple[Any, ...]:
+    """Return the kernels that pricing calls."""
+    return _price, _slowest, _price_range
+
+
 class RingPricer:
     """Prices plans of one ring problem; build once, then price batches.
 
@@ -275,9 +280,10 @@ class RingPricer:
         Copied nodes are placed where their consumers are, whatever ``devices`` says of them.
         """
         values, codes = np.empty(len(devices)), np.zeros(len(devices), np.int8)
+        copies = np.where(self.replicated, len(self.arrays.kind), 1)
 
         def price(rows: range) -> None:
-            scratch = ring_scratch(self.arrays)
+            scratch = ring_scratch(self.arrays, copies)
             _price_range(self.arrays, scratch, devices, rows.start, rows.step, values, codes)
 
         few = min(os.cpu_count() or 1, max(1, len(devices) // 4))
@@ -305,7 +311,7 @@ class RingPricer:
     ) -> Evaluation:
         """Price one plan whose copies are given as [N] sets of chips."""
         chips = self.problem.package.num_chips
-        scratch = ring_scratch(self.arrays)
+        scratch = ring_scratch(self.arrays, np.bitwise_count(present).astype(np.int64))
         scratch.device[:], scratch.present[:] = home, present
         code = int(_price(self.arrays, scratch))
         busy, traffic, held, peak = scratch.busy, scratch.traffic, scratch.held, scratch.peak

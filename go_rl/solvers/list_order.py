@@ -26,7 +26,7 @@ def list_order(
 @no_type_check
 def _list_order(succ_ptr, succ, score, waiting, heap, order) -> None:
     """``waiting`` [M]: predecessors not yet taken; ``heap`` [M]: the ready items, a binary heap."""
-    size = 0
+    size = np.int64(0)
     for v in range(len(score)):
         if waiting[v] == 0:
             size = _push(heap, size, score, v)
@@ -35,7 +35,7 @@ def _list_order(succ_ptr, succ, score, waiting, heap, order) -> None:
         size = _pop(heap, size, score)
         order[done] = v
         for i in range(succ_ptr[v], succ_ptr[v + 1]):
-            w = succ[i]
+            w = np.int64(succ[i])
             waiting[w] -= 1
             if waiting[w] == 0:
                 size = _push(heap, size, score, w)

@@ -81,7 +81,7 @@ class Samples:
 
 @kernel
 @no_type_check
-def _to_nodes(block_of, replicated, leader, offsets, receivers, chip, block_mask, device, mask):
+def to_nodes(block_of, replicated, leader, offsets, receivers, chip, block_mask, device, mask):
     """Spread [M] chips over [N] nodes; copied nodes go to their lowest consumer."""
     for n in range(len(block_of)):
         b = block_of[n]
@@ -195,7 +195,7 @@ class RingSolver:
         block_mask = np.zeros(inst.num_blocks, np.int64)
         verdict = self._solve(st, log_probs, proposal, seed, chip, block_mask)
         if verdict == FOUND:
-            _to_nodes(inst.block_of, inst.replicated, inst.leader, self._offsets,
+            to_nodes(inst.block_of, inst.replicated, inst.leader, self._offsets,
                       self._receivers, chip, block_mask, device, mask)  # fmt: skip
             status[0] = CODE[Status.OK]
         elif verdict == EXHAUSTED and self._impossible:
@@ -254,7 +254,7 @@ class RingSolver:
         return explain(self.instance, state)
 
     def _root_holds(self, state: State) -> bool:
-        return _search_uniform(self.instance.net, state, 0, blocks=0) == FOUND
+        return search_uniform(self.instance.net, state, 0, blocks=0) == FOUND
 
     def _judge_failure(self) -> Status:
         """A clash at the root proves infeasibility, unless other copies might have avoided it."""
@@ -273,7 +273,7 @@ class RingSolver:
         state = new_state(rest.net)
         if rest.conflict or fill(rest.net, state) != OK:
             return True
-        return _search_uniform(rest.net, state, self.options.full_failures) == EXHAUSTED
+        return search_uniform(rest.net, state, self.options.full_failures) == EXHAUSTED
 
     def _overfull(self) -> bool:
         """Whether all weights, each kept once, exceed all memory: no copy helps against that."""
@@ -286,7 +286,7 @@ class RingSolver:
         return bool(size[group == FREE].sum() + tied.sum() > room)
 
 
-def _search_uniform(net: Network, st: State, failures: int, blocks: int | None = None) -> int:
+def search_uniform(net: Network, st: State, failures: int, blocks: int | None = None) -> int:
     """Return the verdict of a search without a policy over the first ``blocks`` blocks; of none:
     EXHAUSTED when propagation alone refutes the problem."""
     count = len(net.weight)

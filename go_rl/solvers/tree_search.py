@@ -18,7 +18,7 @@ from go_rl.solvers.domains import DONE, NO_SKIP, OK, RELATIONS, TRAIL, shrink
 from go_rl.solvers.network import Network, State
 from go_rl.solvers.propagation import propagate, undo
 
-FOUND, EXHAUSTED, STOPPED = np.int64(0), np.int64(1), np.int64(2)
+FOUND, EXHAUSTED, STOPPED = 0, 1, 2
 """How a search ended: a partition, a proof that none exists, too many failures."""
 
 NO_PROPOSAL = np.int64(-1)
