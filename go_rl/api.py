@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ from go_rl.core import (
     rule_set,
 )
 from go_rl.core.errors import nearest
-from go_rl.options import PartitionOptions, options_from
+from go_rl.options import PartitionOptions, check_type, options_from
 from go_rl.policy.names import DEFAULT_WEIGHTS
 from go_rl.train.config import FineTuneConfig
 
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from go_rl.policy.agent import Agent
     from go_rl.policy.weights import Weights
     from go_rl.portfolio import Result
-    from go_rl.readers.load import Unknown
+    from go_rl.readers.model_options import Inputs, Unknown
 
 DEFAULT_PACKAGE = "ring36"
 """Hardware when the user names none and the model brings none."""
@@ -50,10 +51,14 @@ def load(
     dims: Mapping[str, int] | None = None,
     unknown: Unknown = "error",
     training: bool = False,
+    *,
+    inputs: Inputs | None = None,
+    trip_count: int | None = None,
+    weights: Collection[int] | None = None,
 ) -> OpGraph:
     """Read a model file, ``module:function`` or ``zoo:NAME`` into a graph.
 
-    See `go_rl.readers.load` for files and functions, ``go-rl zoo list`` for the names.
+    See `go_rl.readers.load` for files, functions and arguments, ``go-rl zoo list`` for the names.
 
     Raises:
         ReadError: see there; also ``dims`` or ``training`` with a graph of the zoo.
@@ -61,7 +66,8 @@ def load(
     """
     from go_rl.zoo.load_model import load_model
 
-    return load_model(model, dims, unknown, training)
+    told = {"inputs": inputs, "trip_count": trip_count, "weights": weights}
+    return load_model(model, dims, unknown, training, **told)
 
 
 def trace(
@@ -69,6 +75,7 @@ def trace(
     *args: Any,
     name: str | None = None,
     weights: Collection[int] | None = None,
+    trip_count: int | None = None,
     **kwargs: Any,
 ) -> OpGraph:
     """Return the graph of a JAX function at these arguments; nothing is computed.
@@ -78,10 +85,16 @@ def trace(
         args, kwargs: pytrees of arrays or `jax.ShapeDtypeStruct`.
         name: of the graph; the function's own by default.
         weights: positions of the arguments that are weights (see `readers.jax_reader.trace_jax`).
+        trip_count: trips of every ``while`` whose count depends on the inputs.
     """
+    from go_rl.readers.jax_inline import JaxOptions
     from go_rl.readers.jax_reader import trace_jax
+    from go_rl.readers.model_options import with_trips
 
-    return trace_jax(function, *args, name=name, weights=weights, **kwargs)
+    options, dims = JaxOptions(trip_count=trip_count), with_trips({}, trip_count)
+    return trace_jax(
+        function, *args, name=name, weights=weights, options=options, dims=dims, **kwargs
+    )
 
 
 def partition(
@@ -91,6 +104,7 @@ def partition(
     memory: bool | None = None,
     fixed: Mapping[NodeId, int] | None = None,
     dims: Mapping[str, int] | None = None,
+    inputs: Inputs | None = None,
     report: Callable[[str], None] | None = None,
     **options: Any,
 ) -> Result:
@@ -104,6 +118,7 @@ def partition(
             another machine than its own.
         fixed: chips of nodes that must not move, by node name.
         dims: values for symbolic dimensions of a model given by name.
+        inputs: shapes of its inputs by name, another way to give these (see `load`).
         report: called with a sentence as each method starts.
         options: fields of `PartitionOptions`.
 
@@ -111,7 +126,7 @@ def partition(
         GoRLError: bad input. A problem without a solution is a plan whose status says so.
     """
     chosen = options_from(PartitionOptions, options, "partition")
-    graph = model if isinstance(model, OpGraph) else load(model, dims)
+    graph = model if isinstance(model, OpGraph) else load(model, dims, inputs=inputs)
     problem = problem_for(graph, package, chosen, memory, fixed)
     from go_rl import portfolio
 
@@ -143,13 +158,14 @@ def fine_tune(
     config: FineTuneConfig | None = None,
     fixed: Mapping[NodeId, int] | None = None,
     dims: Mapping[str, int] | None = None,
+    inputs: Inputs | None = None,
     report: Callable[[str], None] | None = None,
     **options: Any,
 ) -> tuple[Result, Weights]:
     """Go on training a policy on one model; return the plans and the trained weights.
 
     Args:
-        model, package, memory, fixed, dims, report: as for `partition`.
+        model, package, memory, fixed, dims, inputs, report: as for `partition`.
         samples: plans to learn from.
         task: ``order`` (scores, cut by dynamic programming) or ``placement`` (chips).
         config: how it learns.
@@ -164,7 +180,7 @@ def fine_tune(
 
     allowed = ("rules", "cost", "weights", "seed")
     chosen = options_from(PartitionOptions, options, "fine_tune", allowed)
-    graph = model if isinstance(model, OpGraph) else load(model, dims)
+    graph = model if isinstance(model, OpGraph) else load(model, dims, inputs=inputs)
     problem = problem_for(graph, package, chosen, memory, fixed)
     before = load_weights(chosen.weights)
     learner = FineTuned(before.agent, task, config or FineTuneConfig())
@@ -189,6 +205,7 @@ def problem_for(
     """Return the priced problem that `partition` solves; arguments as there."""
     from go_rl.cost import ProblemOptions, make_problem, named_cost
 
+    check_type(memory, bool | None, "memory")
     options = options or PartitionOptions()
     hardware = _package_for(graph, package, Objective(options.objective))
     chosen = ProblemOptions(
@@ -212,8 +229,10 @@ def check(plan: Plan | str | Path, model: OpGraph | Problem | str | Path) -> Ver
     Raises:
         PlanError: the plan is malformed or belongs to another graph.
     """
+    if not isinstance(plan, Plan | str | Path):
+        raise PlanError(f"a plan is a Plan or the path of a plan.json, not {plan!r}")
     plan = plan if isinstance(plan, Plan) else Plan.load(plan)
-    if isinstance(model, (str, Path)):
+    if not isinstance(model, OpGraph | Problem):
         model = load(model, plan.dims)
     return check_plan(plan, model if isinstance(model, Problem) else problem_of(plan, model))
 
@@ -315,10 +334,16 @@ def fixed_nodes(graph: OpGraph, fixed: Mapping[NodeId, int]) -> dict[int, int]:
     """Return devices by node index for devices by node name.
 
     Raises:
-        ProblemError: the graph has no such node; the nearest is named.
+        ProblemError: the graph has no such node (the nearest is named), or a device is no number.
     """
-    for name in fixed:
-        if name not in graph.index:
+    if not isinstance(fixed, Mapping):
+        raise ProblemError(f"fixed must be devices by node name, such as {{'x': 0}}, not {fixed!r}")
+    for name, device in fixed.items():
+        if isinstance(name, bool) or not isinstance(name, int | str) or name not in graph.index:
             near = nearest(str(name), [str(n) for n in graph.names])
             raise ProblemError(f"fixed: {graph.name!r} has no node {name!r}{near}")
-    return {graph.index[name]: chip for name, chip in fixed.items()}
+        if isinstance(device, bool) or not isinstance(device, Integral) or device < 0:
+            raise ProblemError(
+                f"fixed: the device of {name!r} must be an index >= 0, not {device!r}"
+            )
+    return {graph.index[name]: int(device) for name, device in fixed.items()}

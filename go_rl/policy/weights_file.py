@@ -104,8 +104,14 @@ def _load(path: Path, kind: str, template: Template, time_written: int, size: in
             f"{path}: its manifest does not fit this version ({type(error).__name__}: {error})"
         ) from error
     if path.parent != SHIPPED:  # the tests check what ships; tracing a template takes half a second
-        check_parameters(path, arrays, jax.eval_shape(lambda: template(config)))
+        check_parameters(path, arrays, _shapes(template, config))
     return WeightsFile(config, parameter_tree(arrays), name, card)
+
+
+@cache
+def _shapes(template: Template, config: PolicyConfig) -> Any:
+    """Shapes of the parameters of a configuration; to trace the network takes half a second."""
+    return jax.eval_shape(lambda: template(config))
 
 
 def shipped_weights() -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from go_rl.readers.jax_geometry import jax_geometry
 from go_rl.readers.jax_inline import Inliner, JaxOptions
 from go_rl.readers.jax_source import clean_scope
 from go_rl.readers.jax_values import Equation, Value, mark_live, view_cost
+from go_rl.readers.model_options import argument_positions
 
 SMALL_WEIGHT_BYTES = 1024
 """Weights up to this size do not tell weight groups apart, unless a node reads only such."""
@@ -96,7 +97,8 @@ def flatten_jax(
             inliner.emit(_input(leaf))
     results = inliner.run(jaxpr, [leaf.value for leaf in leaves])
     mark_live(inliner.equations, results)
-    notes = [*dict.fromkeys(inliner.notes), *_unread(inliner.equations)]
+    guessed = _guessed(function, args, kwargs) if weights is None else []
+    notes = [*guessed, *dict.fromkeys(inliner.notes), *_unread(inliner.equations)]
     live = [e for e in inliner.equations if e.live]
     return FlatProgram(title, leaves, live, results, output_tree, notes, inliner.inexact)
 
@@ -138,10 +140,29 @@ def _weight_positions(
     if weights is None:
         several = len(args) > 0 and len(jax.tree.leaves(args[0])) > 1
         return frozenset({0} if several and len(args) + len(kwargs) > 1 else ())
-    beyond = [i for i in weights if not 0 <= i < len(args)]
+    beyond = [i for i in argument_positions(weights) or () if i >= len(args)]
     if beyond:
         raise ReadError(f"weights names argument {beyond[0]}; the positions are 0..{len(args) - 1}")
     return frozenset(weights)
+
+
+def _guessed(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> list[str]:
+    """Say which arguments the default rule takes for weights, where another reading is likely: a
+    bare array may be one, and a second pytree the state of an optimizer."""
+    chosen = _weight_positions(args, kwargs, None)
+    several = [i for i, arg in enumerate(args) if len(jax.tree.leaves(arg)) > 1]
+    if len(args) + len(kwargs) < 2 or set(several) == chosen != frozenset():
+        return []
+    names = _argument_names(function, len(args))
+    inputs = [*(f"{i} ({names[i]})" for i in range(len(args)) if i not in chosen), *kwargs]
+    held = "argument 0 is" if chosen else "no argument is"
+    return [
+        f"{held} taken for weights, and for inputs {', '.join(inputs)}; weights=(0, ...) "
+        "(--weight-args 0,...) names the positions of arguments that stay on their devices between "
+        "runs, such as parameters and the state of an optimizer"
+    ]
 
 
 def _leaves(

@@ -29,7 +29,13 @@ _BITS = {
 
 @functools.cache
 def itemsize(element: int) -> float:
-    """Return the bytes of one element of ONNX element type ``element`` (a string counts as 1)."""
+    """Return the bytes of one element of ONNX element type ``element`` (a string counts as 1).
+
+    Raises:
+        ReadError: ONNX has no such type.
+    """
+    if element not in TensorProto.DataType.values():
+        raise ReadError(f"a tensor is of element type {element}, which ONNX does not have")
     name = TensorProto.DataType.Name(element)
     return _BITS.get(name, 0) / 8
 
@@ -68,6 +74,8 @@ class Call:
     """Operands by position; None where one is left out."""
     outputs: tuple[Tensor | None, ...]
     """Results by position; None where one is left out."""
+    parameters: Tensor | None = None
+    """All that is learned and stored in attributes (``ai.onnx.ml``), as one array."""
 
     def has(self, position: int) -> bool:
         """True when operand ``position`` is given."""

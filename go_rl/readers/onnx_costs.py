@@ -15,6 +15,8 @@ from go_rl.readers import onnx_dense as dense
 from go_rl.readers import onnx_fused as fused
 from go_rl.readers import onnx_reductions as red
 from go_rl.readers.onnx_call import Call, Formula, Rule, default_bytes
+from go_rl.readers.onnx_contrib_costs import CONTRIB_RULES
+from go_rl.readers.onnx_ml_costs import ML_RULES
 
 
 def no_flops(call: Call) -> float:
@@ -70,7 +72,7 @@ ELEMENTWISE_FLOPS: dict[int, str] = {
     0: "Cos Erf Exp Log Pow Sin Sqrt Tan Tanh Atan BitCast",
     1: "Abs Add And BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast CastLike Ceil Div"
     " Equal Floor Greater GreaterOrEqual IsNaN Less LessOrEqual Mul Neg Not Or Reciprocal Relu"
-    " Round Sign Sub Where Xor",
+    " RegexFullMatch Round Sign Sub Where Xor",
     2: "IsInf ThresholdedRelu Trilu",
     3: "LeakyRelu PRelu Sigmoid Softsign DequantizeLinear Acos Cosh",
     4: "Elu HardSigmoid Swish",
@@ -89,11 +91,14 @@ MOVEMENT = (
     " OptionalGetElement OptionalHasElement Pad Reshape ReverseSequence SequenceAt"
     " SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength"
     " ConcatFromSequence Shape Size Slice SpaceToDepth Split SplitToSequence Squeeze"
-    " TensorScatter Tile Transpose Unsqueeze com.microsoft.QLinearConcat"
+    " StringConcat StringNormalizer StringSplit TensorScatter Tile Transpose Unsqueeze"
+    " com.microsoft.QLinearConcat com.microsoft.Tokenizer"
 )
 """Operators that only move data."""
 
-CONSTANTS = "Constant ConstantOfShape EyeLike Range BlackmanWindow HammingWindow HannWindow"
+CONSTANTS = (
+    "Constant ConstantOfShape EyeLike MelWeightMatrix Range BlackmanWindow HammingWindow HannWindow"
+)
 """Operators whose results are known before the first step when their inputs are."""
 
 SETTINGS: dict[str, tuple[int, ...]] = {
@@ -193,7 +198,6 @@ _CONTRACTIONS: dict[str, Formula] = {
     "QLinearMatMul": dense.qlinear_matmul,
     "RNN": fused.recurrent(1, 1),
     "com.microsoft.Attention": fused.packed_attention,
-    "com.microsoft.FusedGemm": dense.gemm,
     "com.microsoft.FusedMatMul": dense.fused_matmul,
     "com.microsoft.GroupQueryAttention": fused.group_query_attention,
     "com.microsoft.MatMulNBits": dense.matmul_n_bits,
@@ -210,8 +214,6 @@ _CONVOLUTIONS: dict[str, Formula] = {
     "ConvTranspose": dense.convolution_transpose,
     "DeformConv": dense.deformable_convolution,
     "QLinearConv": dense.qlinear_conv,
-    "com.microsoft.FusedConv": dense.convolution,
-    "com.microsoft.QLinearConv": dense.qlinear_conv,
 }
 
 _INDEXED: dict[str, tuple[Formula, Formula]] = {
@@ -229,6 +231,7 @@ _INDEXED: dict[str, tuple[Formula, Formula]] = {
     "Scatter": (fused.scatter, fused.scatter_bytes),
     "ScatterElements": (fused.scatter, fused.scatter_bytes),
     "ScatterND": (fused.scatter, fused.scatter_bytes),
+    "TfIdfVectorizer": (per_element(1), default_bytes),
 }
 
 _ELEMENTWISE: dict[str, Formula] = {
@@ -280,7 +283,8 @@ def _table() -> dict[str, Rule]:
     }
     for op, num_bytes in special.items():
         rules[op] = (*rules[op][:2], num_bytes)
-    return {op: Rule(*rule, frozenset(SETTINGS.get(op, ()))) for op, rule in rules.items()}
+    own = {op: Rule(*rule, frozenset(SETTINGS.get(op, ()))) for op, rule in rules.items()}
+    return {**own, **CONTRIB_RULES, **ML_RULES}
 
 
 RULES: dict[str, Rule] = _table()

@@ -110,4 +110,9 @@ _RULES: dict[str, Rule] = {
     "Split": _along(0),
     "TopK": _along(-1),
     "Transpose": _transpose,
+    "com.microsoft.FusedConv": _convolution,
+    "com.microsoft.FusedGemm": _gemm,
+    "com.microsoft.nchwc.AveragePool": _pool,
+    "com.microsoft.nchwc.Conv": _convolution,
+    "com.microsoft.nchwc.MaxPool": _pool,
 }

@@ -8,64 +8,28 @@ who cannot trust a model run this in a subprocess (`onnx_worker`).
 
 from __future__ import annotations
 
-from collections import ChainMap
-from collections.abc import MutableMapping
-from dataclasses import dataclass, field
-
 import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from go_rl.core.errors import ReadError
+from go_rl.core.errors import ReadError, nearest
 from go_rl.readers.onnx_fold import constant_tensor, evaluate, shape_result, small_value
-from go_rl.readers.onnx_microsoft_shapes import infer_without_schema
+from go_rl.readers.onnx_guesses import GUESSED, guess_note
+from go_rl.readers.onnx_inference import result_types
 from go_rl.readers.onnx_order import (
     captured_names,
     drop_unread_results,
     live_nodes,
     topological_nodes,
 )
-from go_rl.readers.onnx_types import element_type, static_shape, tensor_type
+from go_rl.readers.onnx_scope import Completion, FileFacts, Scope, maps_of
+from go_rl.readers.onnx_structure import DEFAULT_DOMAINS, fitting
+from go_rl.readers.onnx_types import element_type, is_static, static_shape, tensor_type
 
 BRANCH = "go_rl_branch"
 """Attribute of a completed `If`: the branch taken, when its condition is constant."""
 TRIPS = "go_rl_trips"
 """Attribute of a completed `Loop` or `Scan`: how often its body runs."""
-DEFAULT_DOMAINS = ("", "ai.onnx")
-
-
-class MissingShapeError(ReadError):
-    """A shape is absent from the file and inference was not allowed."""
-
-
-@dataclass(frozen=True)
-class Scope:
-    """What is known at one point of the walk; subgraphs see their outer scope."""
-
-    types: MutableMapping[str, onnx.TypeProto] = field(default_factory=lambda: ChainMap())
-    """Static types by tensor name."""
-    constants: MutableMapping[str, np.ndarray] = field(default_factory=lambda: ChainMap())
-    """Small constant arrays by tensor name."""
-
-    def child(self) -> Scope:
-        """Return a scope for a subgraph."""
-        return Scope(ChainMap({}, *_maps(self.types)), ChainMap({}, *_maps(self.constants)))
-
-
-@dataclass(frozen=True)
-class Completion:
-    """Settings and findings of one completion."""
-
-    opsets: dict[str, int]
-    """Opset version by domain."""
-    trips: dict[str, int]
-    """Trip counts that the user gave, by name of the `Loop`."""
-    infer: bool
-    """Whether ONNX's C++ inference may be called."""
-    unknown_as_bytes: bool
-    """Give a node without a schema the type of its first input."""
-    notes: list[str] = field(default_factory=list)
-    """Sentences about approximations."""
 
 
 def complete(model: onnx.ModelProto, run: Completion) -> None:
@@ -77,10 +41,8 @@ def complete(model: onnx.ModelProto, run: Completion) -> None:
             defined twice, or the graph has a cycle.
     """
     _complete_graph(model.graph, Scope(), run, "graph")
-
-
-def _maps(mapping: MutableMapping) -> list[MutableMapping]:
-    return mapping.maps if isinstance(mapping, ChainMap) else [mapping]
+    if run.guessed:
+        run.notes.append(guess_note(run.guessed, len(run.uncertain)))
 
 
 def _complete_graph(graph: onnx.GraphProto, scope: Scope, run: Completion, where: str) -> None:
@@ -90,16 +52,40 @@ def _complete_graph(graph: onnx.GraphProto, scope: Scope, run: Completion, where
     for sparse in graph.sparse_initializer:
         kind = tensor_type(sparse.values.data_type, sparse.dims)
         scope.types[sparse.values.name] = kind
-    declared = {v.name: v.type for v in (*graph.value_info, *graph.output)}
+    facts = _facts(graph, run)
     for value in graph.input:
         if value.name not in initial and value.name not in scope.types:
             scope.types[value.name] = value.type
     drop_unread_results(graph)
     kept: list[onnx.NodeProto] = []
     for node in topological_nodes(graph, scope.types, where):
-        if not _visit(node, scope, declared, run):
-            kept.append(node)
+        with fitting(node):
+            if not _visit(node, scope, facts, run):
+                kept.append(node)
+            if run.uncertain:
+                _spread_doubt(node, facts, run)
+    for output in graph.output:
+        if output.name not in scope.types:
+            near = nearest(output.name, scope.types)
+            raise ReadError(f"{where}: nothing defines the result {output.name!r}{near}")
     _rewrite(graph, live_nodes(graph, kept), initial, scope)
+
+
+def _facts(graph: onnx.GraphProto, run: Completion) -> FileFacts:
+    readers: dict[str, list[onnx.NodeProto]] = {}
+    for node in graph.node if run.unknown_as_bytes else ():
+        for name in node.input:
+            readers.setdefault(name, []).append(node)
+    return FileFacts({v.name: v.type for v in (*graph.value_info, *graph.output)}, readers)
+
+
+def _spread_doubt(node: onnx.NodeProto, facts: FileFacts, run: Completion) -> None:
+    """Mark ``node``, and its results of undeclared size, when it reads or has a guessed size."""
+    if run.uncertain.isdisjoint({*node.input, *node.output, *captured_names(node)}):
+        return
+    node.attribute.append(onnx.helper.make_attribute(GUESSED, 1))
+    certain = {o for o in node.output if o in facts.types and is_static(facts.types[o])}
+    run.uncertain.update({o for o in node.output if o} - certain)
 
 
 def _define_tensor(scope: Scope, name: str, tensor: onnx.TensorProto) -> None:
@@ -109,9 +95,7 @@ def _define_tensor(scope: Scope, name: str, tensor: onnx.TensorProto) -> None:
         scope.constants[name] = array
 
 
-def _visit(
-    node: onnx.NodeProto, scope: Scope, declared: dict[str, onnx.TypeProto], run: Completion
-) -> bool:
+def _visit(node: onnx.NodeProto, scope: Scope, facts: FileFacts, run: Completion) -> bool:
     """Type the outputs of ``node``; True when it was folded to constants."""
     default = node.domain in DEFAULT_DOMAINS
     if default and node.op_type == "Constant":
@@ -123,9 +107,10 @@ def _visit(
     if default and node.op_type in ("Loop", "Scan"):
         _complete_loop(node, scope, run)
         return False
-    found = {o: declared[o] for o in node.output if o in declared and _is_static(declared[o])}
+    types = facts.types
+    found = {o: types[o] for o in node.output if o in types and is_static(types[o])}
     if any(o and o not in found for o in node.output):
-        found = _infer(node, scope, run, found)
+        found = result_types(node, scope, run, facts, found)
     for output in node.output:
         if output:
             scope.types[output] = found[output]
@@ -169,99 +154,6 @@ def _define_constant(scope: Scope, name: str, array: np.ndarray) -> None:
     scope.constants[name] = array
     element = onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
     scope.types[name] = tensor_type(element, array.shape)
-
-
-def _is_static(kind: onnx.TypeProto) -> bool:
-    return static_shape(kind) is not None
-
-
-def _infer(
-    node: onnx.NodeProto, scope: Scope, run: Completion, found: dict[str, onnx.TypeProto]
-) -> dict[str, onnx.TypeProto]:
-    if not run.infer:
-        raise MissingShapeError(f"the shape of {node.output[0]!r} is missing")
-    inferred, reason = _schema_types(node, scope, run)
-    for name in node.output:
-        if name and name not in found and name in inferred and _is_static(inferred[name]):
-            found[name] = inferred[name]
-    for i, name in enumerate(node.output):
-        if name and name not in found:
-            found[name] = _bounded_type(node, i, scope, run, inferred.get(name), reason)
-    return found
-
-
-def _schema_types(
-    node: onnx.NodeProto, scope: Scope, run: Completion
-) -> tuple[dict[str, onnx.TypeProto], str]:
-    domain = "" if node.domain == "ai.onnx" else node.domain
-    types = {i: scope.types[i] for i in node.input if i}
-    try:
-        schema = onnx.defs.get_schema(node.op_type, run.opsets.get(domain, 1), domain)
-    except onnx.defs.SchemaError:
-        return infer_without_schema(node, types), "no schema for this operator"
-    data = {
-        i: numpy_helper.from_array(scope.constants[i], i)
-        for i in node.input
-        if i in scope.constants and scope.constants[i].dtype != object
-    }
-    imports = [onnx.helper.make_opsetid(d, v) for d, v in run.opsets.items()]
-    try:
-        infer = onnx.shape_inference.infer_node_outputs
-        return infer(schema, node, types, data, opset_imports=imports), ""
-    except Exception as error:  # onnx raises InferenceError, ValueError and RuntimeError here
-        return {}, str(error).strip().split("\n")[0]
-
-
-def _bounded_type(
-    node: onnx.NodeProto,
-    output: int,
-    scope: Scope,
-    run: Completion,
-    partial: onnx.TypeProto | None,
-    reason: str,
-) -> onnx.TypeProto:
-    """Bound a shape that depends on data by its largest possible value, or raise."""
-    first = scope.types.get(node.input[0]) if node.input else None
-    shape = static_shape(first) if first is not None else None
-    bound = _largest_shape(node, shape, scope, partial) if shape is not None else None
-    if bound is None and run.unknown_as_bytes and first is not None and node.domain:
-        run.notes.append(f"{node.op_type}: result {node.output[output]!r} sized as its first input")
-        return first
-    if bound is None:
-        what = f"operator {node.op_type} {node.name!r} ({node.doc_string})"
-        raise ReadError(
-            f"{what}: the shape of its result {node.output[output]!r} is not in the file and "
-            f"cannot be inferred{': ' + reason if reason else ' (it depends on data)'}"
-        )
-    run.notes.append(
-        f"{node.op_type}: the shape of {node.output[output]!r} depends on data; "
-        f"its upper bound {list(bound)} is used"
-    )
-    element = element_type(partial) if partial is not None else 0
-    return tensor_type(element or element_type(first or onnx.TypeProto()), bound)
-
-
-def _largest_shape(
-    node: onnx.NodeProto, shape: tuple[int, ...], scope: Scope, partial: onnx.TypeProto | None
-) -> tuple[int, ...] | None:
-    elements = int(np.prod(shape, dtype=np.int64))
-    axis = next((a.i for a in node.attribute if a.name == "axis"), None)
-    match node.op_type:
-        case "NonZero":
-            return (len(shape), elements)
-        case "NonMaxSuppression":
-            return (_most_boxes(node, shape, scope), 3)
-        case "Compress" | "Unique":
-            return shape if axis is not None and partial is not None else (elements,)
-    return None
-
-
-def _most_boxes(node: onnx.NodeProto, boxes: tuple[int, ...], scope: Scope) -> int:
-    scores = static_shape(scope.types[node.input[1]]) or (1, 1, 0)
-    limit = boxes[1]
-    if len(node.input) > 2 and node.input[2] in scope.constants:
-        limit = min(limit, int(scope.constants[node.input[2]].reshape(-1)[0]))
-    return scores[0] * scores[1] * limit
 
 
 def _subgraphs(node: onnx.NodeProto) -> dict[str, onnx.GraphProto]:
@@ -354,9 +246,11 @@ def _loop_trips(
         return 0
     goes_on = inner.constants.get(body.output[0].name)
     if limit is None or (int(limit.reshape(-1)[0]) > 1 << 20 and goes_on is None):
+        if run.trip_count is not None:
+            return run.trip_count
         raise ReadError(
-            f"Loop {name!r} ({node.doc_string}): its trip count depends on data; "
-            f"give it with --dim {name}.trips=<count>"
+            f"Loop {name!r} ({node.doc_string}): its trip count depends on data; give it with "
+            f"--dim {name}.trips=<count>, or that of all such loops with --trip-count <count>"
         )
     if goes_on is None:
         run.notes.append(f"Loop {name!r} may stop early; its largest trip count {limit} is used")
@@ -374,7 +268,7 @@ def _rewrite(
     """Write nodes, folded constants that are still read, and all types back into ``graph``."""
     fresh = onnx.GraphProto(node=kept)
     nodes = fresh.node
-    own_constants = _maps(scope.constants)[0]
+    own_constants = maps_of(scope.constants)[0]
     read = {i for n in nodes for i in (*n.input, *captured_names(n))}
     read |= {o.name for o in graph.output}
     for name in sorted(read & set(own_constants) - set(initial)):

@@ -20,6 +20,22 @@ def static_shape(kind: onnx.TypeProto) -> tuple[int, ...] | None:
     return tuple(shape)
 
 
+def is_static(kind: onnx.TypeProto) -> bool:
+    """True when every dimension of ``kind`` is a known number."""
+    return static_shape(kind) is not None
+
+
+def partial_shape(kind: onnx.TypeProto) -> tuple[int | None, ...] | None:
+    """Return the shape with None for each size that is not known; None without a rank."""
+    tensor = _tensor_type(kind)
+    if tensor is None or not tensor.HasField("shape"):
+        return None
+    dims = tensor.shape.dim
+    return tuple(
+        d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else None for d in dims
+    )
+
+
 def tensor_type(element: int, shape: Iterable[int]) -> onnx.TypeProto:
     """Return the type of a tensor with the given ONNX element type and shape."""
     return onnx.helper.make_tensor_type_proto(element, list(shape))

@@ -7,8 +7,6 @@ writes ``out.onnx`` and ``answer.json``.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -17,13 +15,17 @@ from typing import Any
 import onnx
 
 from go_rl.core.errors import GoRLError, ReadError
+from go_rl.readers import guarded
 
-TIMEOUT_SECONDS = 300.0
-"""Longest time that inlining and shape inference of one model may take."""
+WORKER = "go_rl.readers.onnx_worker"
+SHARES = {"inline": 0.3, "complete": 0.7}
+"""Parts of a model's time."""
+LARGEST_GROWTH, FREE_BYTES = 100, 256 << 20
+"""A model may grow so many times while its functions are inlined, or to so many bytes."""
 
 
 def complete_in_subprocess(
-    model: onnx.ModelProto, settings: dict[str, Any], name: str, timeout: float = TIMEOUT_SECONDS
+    model: onnx.ModelProto, settings: dict[str, Any], name: str, timeout: float | None = None
 ) -> tuple[onnx.ModelProto, list[str]]:
     """Inline functions or complete ``model`` in a subprocess; return it and the notes.
 
@@ -31,45 +33,46 @@ def complete_in_subprocess(
         model: a model without bulky weights (headers are enough).
         settings: ``task`` ("inline" or "complete") and the fields of `Completion`.
         name: the model's name, for messages.
-        timeout: seconds after which the subprocess is stopped.
+        timeout: seconds after which the subprocess is stopped; None: as befits the model's size.
 
     Raises:
         ReadError: the model is wrong, or the subprocess crashed or ran out of time.
     """
     with tempfile.TemporaryDirectory(prefix="go_rl_onnx_") as folder:
         here = Path(folder)
-        (here / "in.onnx").write_bytes(model.SerializeToString())
+        content = model.SerializeToString()
+        (here / "in.onnx").write_bytes(content)
         (here / "settings.json").write_text(json.dumps(settings))
-        _run_guarded(here, name, timeout)
+        if timeout is None:
+            timeout = guarded.time_limit(len(content), SHARES.get(settings["task"], 1.0))
+        _run(here, name, timeout)
         answer = json.loads((here / "answer.json").read_text())
         if "error" in answer:
             raise ReadError(f"{name}: {answer['error']}")
+        grown = (here / "out.onnx").stat().st_size
+        if grown > max(FREE_BYTES, LARGEST_GROWTH * len(content)):
+            raise ReadError(f"{name}: its functions grow to {grown:,} bytes when they are inlined")
         return onnx.load_model_from_string((here / "out.onnx").read_bytes()), answer["notes"]
 
 
-def _run_guarded(folder: Path, name: str, timeout: float) -> None:
-    command = [sys.executable, "-m", "go_rl.readers.onnx_worker", str(folder)]
-    paths = [str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH", "")]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in paths if p)}
+def _run(folder: Path, name: str, timeout: float) -> None:
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=timeout, env=environment
-        )
-    except subprocess.TimeoutExpired:
+        wrong = guarded.run_guarded(WORKER, folder, timeout)
+    except TimeoutError:
         raise ReadError(
             f"{name}: ONNX's shape inference did not finish in {timeout:g} s; store the shapes in "
             "the file (onnx.shape_inference) or export the model with static shapes"
         ) from None
-    if done.returncode or not (folder / "answer.json").exists():
-        tail = done.stderr.strip().splitlines()[-1:] or [f"exit status {done.returncode}"]
+    if wrong or not (folder / "answer.json").exists():
         raise ReadError(
-            f"{name}: ONNX's shape inference crashed ({tail[0]}); store the shapes in the file "
-            "or export the model with another opset"
+            f"{name}: ONNX's shape inference crashed ({wrong or 'no answer'}); store the shapes in "
+            "the file or export the model with another opset"
         )
 
 
 def _work(folder: Path) -> dict[str, Any]:
-    from go_rl.readers.onnx_shapes import Completion, complete
+    from go_rl.readers.onnx_scope import Completion
+    from go_rl.readers.onnx_shapes import complete
 
     settings = json.loads((folder / "settings.json").read_text())
     model = onnx.load_model_from_string((folder / "in.onnx").read_bytes())
@@ -96,4 +99,5 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
+    guarded.limit_memory((Path(sys.argv[1]) / "in.onnx").stat().st_size)
     main(Path(sys.argv[1]))

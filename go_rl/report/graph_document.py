@@ -9,7 +9,7 @@ from go_rl.core.evaluation import finite
 
 
 def graph_document(graph: OpGraph) -> dict[str, Any]:
-    """Return ``name``, ``hash``, ``nodes`` and ``edges``; ids are those of the source file.
+    """Return ``name``, ``hash``, ``notes``, ``nodes`` and ``edges``; ids are those of the file.
 
     Sizes are bytes in the model's own number format, times are seconds; null stands where there is
     no finite number. Nodes are in topological order.
@@ -17,6 +17,7 @@ def graph_document(graph: OpGraph) -> dict[str, Any]:
     return {
         "name": graph.name,
         "hash": graph.digest,
+        "notes": list(graph.meta.get("notes", ())),
         "nodes": [_node(graph, n) for n in range(graph.num_nodes)],
         "edges": [_edge(graph, e) for e in range(graph.num_edges)],
     }

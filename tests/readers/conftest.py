@@ -1,4 +1,4 @@
-"""Where the real data lies, for the tests that can use it."""
+"""Where the real data lies, for the tests that can use it; shape inference in this process."""
 
 import os
 from pathlib import Path
@@ -12,3 +12,18 @@ def data_folder() -> Path:
     if not folder.is_dir():
         pytest.skip("the real graphs are not here; set GO_RL_DATA to their folder")
     return folder
+
+
+@pytest.fixture
+def in_process(monkeypatch):
+    """Infer shapes in this process: fast, and type-checked."""
+    from go_rl.readers import onnx_reader
+    from go_rl.readers.onnx_scope import Completion
+    from go_rl.readers.onnx_shapes import complete
+
+    def infer(model, settings, name):
+        run = Completion(**{k: v for k, v in settings.items() if k != "task"}, infer=True)
+        complete(model, run)
+        return model, run.notes
+
+    monkeypatch.setattr(onnx_reader, "complete_in_subprocess", infer)

@@ -55,3 +55,17 @@ def one_operator(op, inputs, results, opset=21, domain="", **attributes):
         opset=opset,
         domains=[domain] if domain else [],
     )
+
+
+def untyped_operator(op, inputs, results=1, domain="", version=1, **attributes):
+    """A model of one operator whose results have no declared types.
+
+    ``inputs`` are (shape, element) pairs, None for one that is left out.
+    """
+    names = ["" if x is None else f"x{i}" for i, x in enumerate(inputs)]
+    outputs = [f"y{i}" for i in range(results)]
+    node = helper.make_node(op, names, outputs, name="op", domain=domain, **attributes)
+    given = [value(n, *x) for n, x in zip(names, inputs, strict=True) if x is not None]
+    graph = helper.make_graph([node], "g", given, [onnx.ValueInfoProto(name=o) for o in outputs])
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid(domain or "own", version)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=10)

@@ -41,3 +41,16 @@ def geometry(op, inputs, results, **attributes) -> Geometry:
 )  # fmt: skip
 def test_by_hand(op, inputs, results, attributes, expected):
     assert geometry(op, inputs, results, **attributes) == expected
+
+
+@pytest.mark.parametrize(
+    ("domain", "op"), [("com.microsoft", "FusedConv"), ("com.microsoft.nchwc", "Conv")]
+)
+def test_convolutions_of_onnx_runtime_have_that_of_the_standard_one(domain, op):
+    shapes = [[1, 16, 9, 9], [32, 8, 3, 3]], [[1, 32, 5, 5]]
+    settings = {"strides": [2, 2], "pads": [1, 1, 1, 1], "group": 2}
+    standard = geometry("Conv", *shapes, **settings)
+    built = one_operator(op, *shapes, domain=domain, **settings)
+    graph = read_onnx_model(built, op)
+    assert graph.geometry is not None
+    assert Geometry(*graph.geometry[graph.index["op"]].tolist()) == standard

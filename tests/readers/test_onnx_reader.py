@@ -18,20 +18,6 @@ from go_rl.zoo.resnet50 import resnet50_model, write_resnet50_onnx
 node = helper.make_node
 
 
-@pytest.fixture
-def in_process(monkeypatch):
-    """Infer shapes in this process: fast, and type-checked."""
-    from go_rl.readers import onnx_reader
-    from go_rl.readers.onnx_shapes import Completion, complete
-
-    def infer(model, settings, name):
-        run = Completion(**{k: v for k, v in settings.items() if k != "task"}, infer=True)
-        complete(model, run)
-        return model, run.notes
-
-    monkeypatch.setattr(onnx_reader, "complete_in_subprocess", infer)
-
-
 def edges(graph):
     ends = zip(graph.senders, graph.receivers, graph.edge_bytes, strict=True)
     return {(graph.names[u], graph.names[v]): float(b) for u, v, b in ends}

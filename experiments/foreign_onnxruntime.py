@@ -1,0 +1,145 @@
+"""Files that ONNX Runtime writes from other models: quantised, optimised, in half precision.
+
+Each is made from a model of `foreign_keras` or `foreign_transformers`, which must be there before.
+"""
+
+# The generators are no dependencies: see `foreign_models.INSTALL`.
+# pyright: reportMissingImports=false
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+BATCH = 2
+IMAGES = ("keras_tensorflow_mobilenet", "keras_tensorflow_unet", "keras_tensorflow_resnet50")
+TEXTS = ("transformers_bert_script", "transformers_gpt2_dynamo", "keras_tensorflow_lstm")
+FUSED = "transformers_classic_bert_script_fused"
+LEVELS = {"basic": "ORT_ENABLE_BASIC", "extended": "ORT_ENABLE_EXTENDED", "all": "ORT_ENABLE_ALL"}
+OPTIMISED = (
+    *IMAGES,
+    *TEXTS,
+    "transformers_classic_bert_script",
+    "keras_torch_lstm",
+    "keras_tensorflow_convolutions_1d",
+)
+QUANTISED = ("static_qdq", "static_qoperator")
+"""Kinds that are optimised once more, since the optimiser fuses them into integer operators."""
+
+
+def _example(path: Path) -> dict[str, np.ndarray]:
+    """One input by the shapes in the file, its symbolic dimensions `BATCH` long."""
+    import onnx
+
+    model = onnx.load(path)
+    weights = {t.name for t in model.graph.initializer}
+    found: dict[str, np.ndarray] = {}
+    for value in model.graph.input:
+        if value.name in weights:
+            continue
+        kind = value.type.tensor_type
+        shape = [d.dim_value or BATCH for d in kind.shape.dim]
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)
+        rng = np.random.default_rng(0)
+        random = rng.standard_normal(shape).astype(dtype)
+        found[value.name] = random if dtype == np.float32 else np.ones(shape, dtype)
+    return found
+
+
+def _dynamic(source: Path, path: Path) -> None:
+    import onnx
+    from onnxruntime.quantization import quantize_dynamic
+
+    # Fused operators have no shapes that the quantiser can infer.
+    quantize_dynamic(source, path, extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT})
+
+
+def _static(operators: bool, source: Path, path: Path) -> None:
+    from onnxruntime.quantization import CalibrationDataReader, QuantFormat, quantize_static
+    from onnxruntime.quantization.shape_inference import quant_pre_process
+
+    class OneExample(CalibrationDataReader):
+        """Calibrates on one random input."""
+
+        def __init__(self) -> None:
+            self.left = [_example(source)]
+
+        def get_next(self) -> Any:
+            return self.left.pop() if self.left else None
+
+    prepared = path.with_suffix(".prepared")
+    quant_pre_process(source, prepared, skip_symbolic_shape=True)
+    kind = QuantFormat.QOperator if operators else QuantFormat.QDQ
+    quantize_static(prepared, path, OneExample(), quant_format=kind)
+    prepared.unlink()
+
+
+def _optimised(level: str, source: Path, path: Path) -> None:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, LEVELS[level])
+    options.optimized_model_filepath = str(path)
+    onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+
+
+def _half(source: Path, path: Path) -> None:
+    import onnx
+    from onnxruntime.transformers.float16 import convert_float_to_float16
+
+    onnx.save(convert_float_to_float16(onnx.load(source), disable_shape_infer=True), path)
+
+
+def _four_bits(source: Path, path: Path) -> None:
+    import onnx
+    from onnxruntime.quantization.matmul_nbits_quantizer import MatMulNBitsQuantizer
+
+    quantiser = MatMulNBitsQuantizer(onnx.load(source), block_size=32, is_symmetric=True)
+    quantiser.process()
+    quantiser.model.save_model_to_file(str(path))
+
+
+def _from(source: str, make: Callable[[Path, Path], None]) -> Callable[[Path], None]:
+    def write(path: Path) -> None:
+        given = path.parent / f"{source}.onnx"
+        if not given.exists():
+            raise FileNotFoundError(f"{given} must be made first")
+        make(given, path)
+
+    return write
+
+
+KINDS: dict[str, tuple[Callable[[Path, Path], None], tuple[str, ...]]] = {
+    "dynamic": (_dynamic, (*IMAGES[:2], *TEXTS, FUSED)),
+    "static_qdq": (partial(_static, False), (*IMAGES, *TEXTS)),
+    "static_qoperator": (partial(_static, True), (*IMAGES, *TEXTS)),
+    "half": (_half, (*IMAGES[:2], *TEXTS)),
+    "four_bits": (_four_bits, TEXTS[:2]),
+    **{level: (partial(_optimised, level), OPTIMISED) for level in LEVELS},
+}
+"""What makes each kind of file, and of which models."""
+
+
+def sources() -> dict[str, str]:
+    """Return the model that each one is made from, by name."""
+    plain = {f"{base}_{kind}": base for kind, (_, bases) in KINDS.items() for base in bases}
+    again = {f"{name}_all": name for name in plain if name.endswith((*QUANTISED, "_dynamic"))}
+    return plain | again
+
+
+def makers() -> dict[str, Callable[[Path], None]]:
+    """Return what writes each model's file, by name; those that others are made of come first."""
+    made = {
+        f"{base}_{kind}": _from(base, make)
+        for kind, (make, bases) in KINDS.items()
+        for base in bases
+    }
+    return made | {
+        name: _from(source, partial(_optimised, "all"))
+        for name, source in sources().items()
+        if name not in made
+    }

@@ -1,0 +1,67 @@
+"""What is known while an ONNX model is completed: types, constants, settings and findings."""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import MutableMapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import onnx
+
+from go_rl.core.errors import ReadError
+
+
+class MissingShapeError(ReadError):
+    """A shape is absent from the file and inference was not allowed."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What is known at one point of the walk; subgraphs see their outer scope."""
+
+    types: MutableMapping[str, onnx.TypeProto] = field(default_factory=lambda: ChainMap())
+    """Static types by tensor name."""
+    constants: MutableMapping[str, np.ndarray] = field(default_factory=lambda: ChainMap())
+    """Small constant arrays by tensor name."""
+
+    def child(self) -> Scope:
+        """Return a scope for a subgraph."""
+        return Scope(ChainMap({}, *maps_of(self.types)), ChainMap({}, *maps_of(self.constants)))
+
+
+@dataclass(frozen=True)
+class Completion:
+    """Settings and findings of one completion."""
+
+    opsets: dict[str, int]
+    """Opset version by domain."""
+    trips: dict[str, int]
+    """Counts that the user gave, by name of the node: trips of a `Loop`, words of a text."""
+    infer: bool
+    """Whether ONNX's C++ inference may be called."""
+    unknown_as_bytes: bool
+    """Guess the sizes of results that cannot be inferred."""
+    trip_count: int | None = None
+    """Trips of every loop that depends on data and is not in `trips`."""
+    notes: list[str] = field(default_factory=list)
+    """Sentences about approximations."""
+    guessed: dict[str, str] = field(default_factory=dict)
+    """Results whose sizes are guessed, with the operator type of what produces them."""
+    uncertain: set[str] = field(default_factory=set)
+    """Results whose sizes are guessed or rest on a guess."""
+
+
+@dataclass(frozen=True)
+class FileFacts:
+    """What one graph of the file says of its tensors."""
+
+    types: dict[str, onnx.TypeProto]
+    """Declared types by name, static or not."""
+    readers: dict[str, list[onnx.NodeProto]]
+    """Nodes by the names they read; empty unless sizes may be guessed."""
+
+
+def maps_of(mapping: MutableMapping) -> list[MutableMapping]:
+    """Return the maps that ``mapping`` is made of, the innermost first."""
+    return mapping.maps if isinstance(mapping, ChainMap) else [mapping]
