@@ -1,0 +1,206 @@
+"""Kinds of files that users hand to go_rl: seeds, their mutants, and what reads them."""
+
+from __future__ import annotations
+
+import functools
+import json
+import tempfile
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mutation.mutate_json import mutate_json
+from mutation.mutate_npz import MANIFEST, Arrays, edit_manifest, mutate_npz
+from mutation.mutate_onnx import mutate_onnx
+from mutation.mutate_text import mutate_text
+from mutation.onnx_seeds import DIMS, MODELS
+from mutation.values import Rng, pick
+
+TEXTS = Path(__file__).parent / "texts"
+PIPEDREAM = """\
+node1 -- Input0 -- forward_compute_time=0.000, backward_compute_time=0.000, activation_size=0.0, parameter_size=0.000
+node2 -- Conv2d(3, 64, kernel_size=(7, 7)) -- forward_compute_time=4.1, backward_compute_time=6.2, activation_size=[1024.0; 64.0], parameter_size=37632.000
+node3 -- ReLU(inplace) -- forward_compute_time=0.9, backward_compute_time=1.3, activation_size=1024.0, parameter_size=0.000
+node4 -- Linear(in_features=64) -- forward_compute_time=1.9, backward_compute_time=2.3, activation_size=40.0, parameter_size=2560.000
+\tnode1 -- node2
+\tnode2 -- node3
+\tnode2 -- node4
+\tnode3 -- node4
+"""  # noqa: E501 - the format has one line a node
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of file."""
+
+    suffix: str
+    mutate: Callable[[Rng], bytes]
+    """A random mutant."""
+    read: Callable[[Path], Any]
+    """What a user's command does with the file; raises a `GoRLError` or returns."""
+
+
+@functools.cache
+def _onnx_seeds() -> tuple[Any, ...]:
+    return tuple(make() for make in MODELS)
+
+
+def _read_model(path: Path) -> Any:
+    from go_rl.readers import load
+
+    return load(path)
+
+
+def _read_onnx(path: Path) -> Any:
+    """With the sizes that the seeds need, and without them where the model has no such name."""
+    from go_rl.core import GoRLError
+    from go_rl.readers import load
+
+    try:
+        return load(path, DIMS)
+    except GoRLError as error:
+        if "no dimension" not in str(error) and "no symbolic dimensions" not in str(error):
+            raise
+        return load(path, unknown="bytes")
+
+
+def _text(*files: str) -> Callable[[Rng], bytes]:
+    return lambda rng: mutate_text((TEXTS / pick(rng, files)).read_text(), rng)
+
+
+def _profile() -> dict[str, Any]:
+    """A profile in dnn-partitioning's form."""
+    nodes = [
+        {"id": i, "name": name, "supportedOnFpga": 1, "cpuLatency": 2.5 * i, "fpgaLatency": 0.5 * i,
+         "isBackwardNode": i > 2, "size": 1024.0 * i, "colorClass": i % 2}
+        for i, name in enumerate(("input", "MatMul_1", "Relu_2", "MatMul_1_Grad/Mul"))
+    ]  # fmt: skip
+    edges = [
+        {"sourceId": u, "destId": v, "cost": 0.25, "size": 64.0}
+        for u, v in ((0, 1), (1, 2), (1, 3), (2, 3))
+    ]
+    limits = {"maxSizePerFPGA": 1e9, "maxFPGAs": 2, "maxCPUs": 1}
+    return {**limits, "nodes": nodes, "edges": edges}
+
+
+def _hardware(rng: Rng) -> bytes:
+    from go_rl.core import package
+
+    return mutate_json(package(pick(rng, ("ring36", "a100x8", "p100x4"))).to_json(), rng)
+
+
+def _read_hardware(path: Path) -> Any:
+    from go_rl.core import package
+
+    return package(path)
+
+
+@functools.cache
+def _graph() -> Any:
+    """The graph of every archive and plan: small, with all that a graph may have."""
+    from go_rl.core import Geometry, GraphBuilder, Node, OpKind
+
+    builder = GraphBuilder("seed", {"format": "onnx", "dims": {"batch": 2}, "notes": ["a note"]})
+    for i, name in enumerate(("x", "conv", "relu", 7, "out")):
+        builder.add_node(
+            Node(
+                name, "Op", OpKind.INPUT if i == 0 else OpKind.MATMUL, flops=1e6 * i,
+                bytes_accessed=2e5, output_bytes=1e5, weight_bytes=1e4 * i, output_itemsize=4.0,
+                weight_itemsize=4.0, output_shape=(2, 3 + i), is_output=i == 4, source=f"line {i}",
+                colocation=0 if i in (1, 2) else -1, seconds={"accelerator": 1e-3 * i},
+                transfer_seconds=1e-4, geometry=Geometry(),
+            )
+        )  # fmt: skip
+    for u, v in ((0, 1), (1, 2), (2, 3), (1, 4), (3, 4)):
+        builder.add_edge(u, v, 1e5)
+    return builder.build()
+
+
+@functools.cache
+def _archive() -> bytes:
+    from go_rl.readers import save_graph
+
+    with tempfile.TemporaryDirectory() as folder:
+        save_graph(_graph(), Path(folder) / "g.npz")
+        return (Path(folder) / "g.npz").read_bytes()
+
+
+def _seal_graph(arrays: Arrays) -> None:
+    from go_rl.readers.archive import _graph as graph_of
+
+    def write(manifest: dict) -> None:
+        content = {name: array for name, array in arrays.items() if name != MANIFEST}
+        manifest["digest"] = graph_of(manifest, content).digest
+
+    edit_manifest(arrays, write)
+
+
+@functools.cache
+def _plan() -> dict[str, Any]:
+    """A legal plan of `_graph` in its document's form."""
+    from go_rl import partition
+
+    result = partition(_graph(), "ring36", method="greedy", samples=1, cost="analytical")
+    return json.loads(json.dumps(result.best.to_json()))
+
+
+def _read_plan(path: Path) -> Any:
+    from go_rl import check
+
+    return check(path, _graph())
+
+
+@functools.cache
+def _weights() -> tuple[bytes, ...]:
+    """Files of policies' weights with tiny networks."""
+    from go_rl.policy.agent import new_agent
+    from go_rl.policy.config import PolicyConfig
+    from go_rl.policy.weights import Weights, save_weights
+
+    config = PolicyConfig(
+        hidden=8, sage_layers=1, attention_layers=1, heads=2, segment=16, decoder_width=8,
+        directions=2,
+    )  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "w.npz"
+        save_weights(Weights(new_agent(config, 0), "tiny", {"graphs": 1}), path)
+        return (path.read_bytes(),)
+
+
+def _seal_weights(arrays: Arrays) -> None:
+    from go_rl.core.parameter_file import DIGEST, digest_of
+
+    content = {name: array for name, array in arrays.items() if name != MANIFEST}
+    edit_manifest(arrays, lambda manifest: manifest.update({DIGEST: digest_of(content)}))
+
+
+def _read_weights(path: Path) -> Any:
+    from go_rl.policy.weights import load_weights
+
+    return load_weights(path)
+
+
+KINDS: Mapping[str, Kind] = {
+    "onnx": Kind(".onnx", lambda r: mutate_onnx(pick(r, _onnx_seeds()), r), _read_onnx),
+    "hlo": Kind(".txt", _text("module.hlo", "compiled.hlo"), _read_model),
+    "stablehlo": Kind(".mlir", _text("module.mlir"), _read_model),
+    "dnn-partitioning": Kind(".json", lambda r: mutate_json(_profile(), r), _read_model),
+    "pipedream": Kind(".txt", lambda r: mutate_text(PIPEDREAM, r), _read_model),
+    "hardware": Kind(".json", _hardware, _read_hardware),
+    "archive": Kind(".npz", lambda r: mutate_npz(_archive(), r, _seal_graph), _read_model),
+    "plan": Kind(".json", lambda r: mutate_json(_plan(), r), _read_plan),
+    "weights": Kind(
+        ".npz", lambda r: mutate_npz(pick(r, _weights()), r, _seal_weights), _read_weights
+    ),
+}
+"""By name."""
+
+
+def mutant(kind: str, number: int) -> bytes:
+    """Return mutant ``number`` of a kind: the same bytes in every process."""
+    rng = np.random.default_rng((zlib.crc32(kind.encode()), number))
+    return KINDS[kind].mutate(rng)

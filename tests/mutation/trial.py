@@ -1,0 +1,211 @@
+"""The trial: one file is read under limits of memory and time; only a `GoRLError` may come out."""
+
+from __future__ import annotations
+
+import faulthandler
+import multiprocessing
+import resource
+import signal
+import sys
+import tempfile
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from mutation.kinds import KINDS, mutant
+
+MEMORY_BYTES = 4 << 30
+"""What reading one file may take beyond what the process holds when it begins."""
+SECONDS = 30
+"""Longest that reading one file may take."""
+
+
+class Outcome(Enum):
+    """How a trial may end."""
+
+    READ = "read"
+    """The file was read."""
+    REFUSED = "refused"
+    """A `GoRLError` said what is wrong with it."""
+    ESCAPED = "escaped"
+    """Another exception came out."""
+    LEFTOVER = "leftover"
+    """A `GoRLError`, but from the guard at the door: no reader foresaw what is wrong."""
+    TOO_LARGE = "too large"
+    """More memory than `MEMORY_BYTES`."""
+    TOO_LONG = "too long"
+    """More time than `SECONDS`."""
+    CRASHED = "crashed"
+    """The process died."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether it breaks the contract; a leftover keeps it, if narrowly."""
+        return self not in (Outcome.READ, Outcome.REFUSED, Outcome.LEFTOVER)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A mutant that broke the contract (or a leftover, where these are asked for)."""
+
+    kind: str
+    number: int
+    outcome: Outcome
+    detail: str
+    """The exception with its innermost place, or the signal."""
+
+
+class _TimeUp(BaseException):
+    """Raised by the alarm; no reader catches it."""
+
+
+def trial(kind: str, data: bytes, inline: bool = False) -> tuple[Outcome, str]:
+    """Read ``data`` as a file of a kind; return how it ended and a sentence.
+
+    Args:
+        kind: one of `KINDS`.
+        data: what the file holds.
+        inline: run ONNX's shape inference in this process, which it may crash, and not in a
+            subprocess: twenty times faster.
+    """
+    from go_rl.core import GoRLError
+    from go_rl.readers import onnx_worker
+
+    guarded = onnx_worker._run_guarded
+    run = (lambda folder, name, timeout: onnx_worker.main(folder)) if inline else guarded
+    with (
+        tempfile.TemporaryDirectory(prefix="mutant_") as folder,
+        mock.patch.object(onnx_worker, "_run_guarded", run),
+    ):
+        path = Path(folder) / f"mutant{KINDS[kind].suffix}"
+        path.write_bytes(data)
+        try:
+            with _limits():
+                KINDS[kind].read(path)
+        except GoRLError as error:
+            return _judge(error)
+        except _TimeUp as error:
+            return Outcome.TOO_LONG, _place(error)
+        except MemoryError as error:
+            return Outcome.TOO_LARGE, _place(error)
+        except Exception as error:
+            return Outcome.ESCAPED, _place(error)
+    return Outcome.READ, ""
+
+
+def run_mutants(
+    kind: str, start: int, count: int, isolated: bool = True, leftovers: bool = False
+) -> list[Failure]:
+    """Try mutants ``start`` to ``start + count - 1`` of a kind; return what broke the contract.
+
+    Args:
+        kind: one of `KINDS`.
+        start, count: numbers; each mutant depends on its own number alone.
+        isolated: in a process of their own, which a crash ends without ending this one.
+        leftovers: report what only the guard at the door refused, too.
+    """
+    if not isolated:
+        return [f for i in range(start, start + count) for f in _try(kind, i, leftovers)]
+    failures: list[Failure] = []
+    number = start
+    while number < start + count:
+        done, found = _in_process(kind, number, start + count - number, leftovers)
+        failures += found
+        number += done
+    return failures
+
+
+def _try(kind: str, number: int, leftovers: bool) -> list[Failure]:
+    data = mutant(kind, number)
+    outcome, detail = trial(kind, data, inline=True)
+    if outcome.failed and kind == "onnx":  # what breaks inference here, users' subprocess may bear
+        told = detail
+        outcome, detail = trial(kind, data)
+        if not outcome.failed:
+            outcome, detail = Outcome.LEFTOVER, told
+    wanted = outcome.failed or (leftovers and outcome is Outcome.LEFTOVER)
+    return [Failure(kind, number, outcome, detail)] if wanted else []
+
+
+def _judge(error: BaseException) -> tuple[Outcome, str]:
+    """A refusal whose cause is the guard's own is a leftover; one of memory is too large."""
+    if isinstance(error.__cause__, MemoryError):
+        return Outcome.TOO_LARGE, _place(error.__cause__)
+    if getattr(error, "unforeseen", False):
+        return Outcome.LEFTOVER, _place(error.__cause__ or error)
+    return Outcome.REFUSED, str(error)
+
+
+def _place(error: BaseException) -> str:
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if "go_rl" in f.filename]
+    last = frames[-1] if frames else None
+    where = f"{Path(last.filename).name}:{last.lineno}" if last else "?"
+    return f"{where} {type(error).__name__}: {str(error)[:200]}"
+
+
+@contextmanager
+def _limits() -> Iterator[None]:
+    """Limit address space and time of what runs inside."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (_address_space() + MEMORY_BYTES, before[1]))
+    previous = signal.signal(signal.SIGALRM, _time_is_up)
+    signal.alarm(SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, previous)
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def _time_is_up(number: int, frame: Any) -> None:
+    raise _TimeUp
+
+
+def _address_space() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+
+
+def _in_process(kind: str, start: int, count: int, leftovers: bool) -> tuple[int, list[Failure]]:
+    """Try mutants in a fresh process until one ends it; return how many are done."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe(duplex=False)
+    child = context.Process(target=_serve, args=(theirs, kind, start, count, leftovers))
+    child.start()
+    theirs.close()
+    failures: list[Failure] = []
+    done = 0
+    try:
+        while done < count:
+            if not ours.poll(2 * SECONDS + 60):  # C++ code does not see the alarm
+                child.kill()
+                return done + 1, [*failures, _lost(kind, start + done, Outcome.TOO_LONG, child)]
+            failures += ours.recv()
+            done += 1
+    except EOFError:
+        child.join()
+        lost = start + done
+        if kind != "onnx" or trial(kind, mutant(kind, lost))[0].failed:
+            failures.append(_lost(kind, lost, Outcome.CRASHED, child))
+        return done + 1, failures
+    finally:
+        child.join(10)
+    return done, failures
+
+
+def _lost(kind: str, number: int, outcome: Outcome, child: Any) -> Failure:
+    return Failure(kind, number, outcome, f"exit code {child.exitcode}")
+
+
+def _serve(pipe: Connection, kind: str, start: int, count: int, leftovers: bool) -> None:
+    faulthandler.disable()
+    sys.stderr.flush()
+    for number in range(start, start + count):
+        pipe.send(_try(kind, number, leftovers))
+    pipe.close()
