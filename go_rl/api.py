@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from go_rl.policy.agent import Agent
     from go_rl.policy.weights import Weights
     from go_rl.portfolio import Result
-    from go_rl.readers.load import Unknown
+    from go_rl.readers.model_options import Inputs, Unknown
 
 DEFAULT_PACKAGE = "ring36"
 """Hardware when the user names none and the model brings none."""
@@ -50,10 +50,14 @@ def load(
     dims: Mapping[str, int] | None = None,
     unknown: Unknown = "error",
     training: bool = False,
+    *,
+    inputs: Inputs | None = None,
+    trip_count: int | None = None,
+    weights: Collection[int] | None = None,
 ) -> OpGraph:
     """Read a model file, ``module:function`` or ``zoo:NAME`` into a graph.
 
-    See `go_rl.readers.load` for files and functions, ``go-rl zoo list`` for the names.
+    See `go_rl.readers.load` for files, functions and arguments, ``go-rl zoo list`` for the names.
 
     Raises:
         ReadError: see there; also ``dims`` or ``training`` with a graph of the zoo.
@@ -61,7 +65,8 @@ def load(
     """
     from go_rl.zoo.load_model import load_model
 
-    return load_model(model, dims, unknown, training)
+    told = {"inputs": inputs, "trip_count": trip_count, "weights": weights}
+    return load_model(model, dims, unknown, training, **told)
 
 
 def trace(
@@ -69,6 +74,7 @@ def trace(
     *args: Any,
     name: str | None = None,
     weights: Collection[int] | None = None,
+    trip_count: int | None = None,
     **kwargs: Any,
 ) -> OpGraph:
     """Return the graph of a JAX function at these arguments; nothing is computed.
@@ -78,10 +84,16 @@ def trace(
         args, kwargs: pytrees of arrays or `jax.ShapeDtypeStruct`.
         name: of the graph; the function's own by default.
         weights: positions of the arguments that are weights (see `readers.jax_reader.trace_jax`).
+        trip_count: trips of every ``while`` whose count depends on the inputs.
     """
+    from go_rl.readers.jax_inline import JaxOptions
     from go_rl.readers.jax_reader import trace_jax
+    from go_rl.readers.model_options import with_trips
 
-    return trace_jax(function, *args, name=name, weights=weights, **kwargs)
+    options, dims = JaxOptions(trip_count=trip_count), with_trips({}, trip_count)
+    return trace_jax(
+        function, *args, name=name, weights=weights, options=options, dims=dims, **kwargs
+    )
 
 
 def partition(
@@ -91,6 +103,7 @@ def partition(
     memory: bool | None = None,
     fixed: Mapping[NodeId, int] | None = None,
     dims: Mapping[str, int] | None = None,
+    inputs: Inputs | None = None,
     report: Callable[[str], None] | None = None,
     **options: Any,
 ) -> Result:
@@ -104,6 +117,7 @@ def partition(
             another machine than its own.
         fixed: chips of nodes that must not move, by node name.
         dims: values for symbolic dimensions of a model given by name.
+        inputs: shapes of its inputs by name, another way to give these (see `load`).
         report: called with a sentence as each method starts.
         options: fields of `PartitionOptions`.
 
@@ -111,7 +125,7 @@ def partition(
         GoRLError: bad input. A problem without a solution is a plan whose status says so.
     """
     chosen = options_from(PartitionOptions, options, "partition")
-    graph = model if isinstance(model, OpGraph) else load(model, dims)
+    graph = model if isinstance(model, OpGraph) else load(model, dims, inputs=inputs)
     problem = problem_for(graph, package, chosen, memory, fixed)
     from go_rl import portfolio
 
@@ -143,13 +157,14 @@ def fine_tune(
     config: FineTuneConfig | None = None,
     fixed: Mapping[NodeId, int] | None = None,
     dims: Mapping[str, int] | None = None,
+    inputs: Inputs | None = None,
     report: Callable[[str], None] | None = None,
     **options: Any,
 ) -> tuple[Result, Weights]:
     """Go on training a policy on one model; return the plans and the trained weights.
 
     Args:
-        model, package, memory, fixed, dims, report: as for `partition`.
+        model, package, memory, fixed, dims, inputs, report: as for `partition`.
         samples: plans to learn from.
         task: ``order`` (scores, cut by dynamic programming) or ``placement`` (chips).
         config: how it learns.
@@ -164,7 +179,7 @@ def fine_tune(
 
     allowed = ("rules", "cost", "weights", "seed")
     chosen = options_from(PartitionOptions, options, "fine_tune", allowed)
-    graph = model if isinstance(model, OpGraph) else load(model, dims)
+    graph = model if isinstance(model, OpGraph) else load(model, dims, inputs=inputs)
     problem = problem_for(graph, package, chosen, memory, fixed)
     before = load_weights(chosen.weights)
     learner = FineTuned(before.agent, task, config or FineTuneConfig())

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from go_rl.policy.step_agent import StepAgent
     from go_rl.policy.step_weights import StepWeights
     from go_rl.portfolio import Result
+    from go_rl.readers.model_options import Inputs
 
 DEFAULT_STEP_PACKAGE = "p100x4"
 """Hardware when the user names none."""
@@ -44,6 +45,7 @@ def optimize(
     memory: bool = True,
     fixed: Mapping[NodeId, int] | None = None,
     dims: Mapping[str, int] | None = None,
+    inputs: Inputs | None = None,
     report: Callable[[str], None] | None = None,
     **options: Any,
 ) -> Result:
@@ -58,6 +60,7 @@ def optimize(
         memory: whether weights and live tensors must fit.
         fixed: devices of nodes that must not move, by node name.
         dims: values for symbolic dimensions of a model given by name.
+        inputs: shapes of its inputs by name, another way to give these (see `go_rl.load`).
         report: called with a sentence as each method starts.
         options: fields of `OptimizeOptions`.
 
@@ -67,7 +70,7 @@ def optimize(
     from go_rl import portfolio
 
     chosen = options_from(OptimizeOptions, options, "optimize")
-    graph = model if isinstance(model, OpGraph) else load(model, dims)
+    graph = model if isinstance(model, OpGraph) else load(model, dims, inputs=inputs)
     problem = step_problem(graph, package, tasks, memory, fixed, chosen.cost)
     agent = _agent(chosen)
     extra: tuple[Optimizer, ...] = ()
@@ -88,13 +91,14 @@ def fine_tune_step(
     config: StepFineTuneConfig | None = None,
     fixed: Mapping[NodeId, int] | None = None,
     dims: Mapping[str, int] | None = None,
+    inputs: Inputs | None = None,
     report: Callable[[str], None] | None = None,
     **options: Any,
 ) -> tuple[Result, StepWeights]:
     """Go on training a step policy on one model; return the plans and the trained weights.
 
     Args:
-        model, package, tasks, memory, fixed, dims, report: as for `optimize`.
+        model, package, tasks, memory, fixed, dims, inputs, report: as for `optimize`.
         samples: plans to learn from.
         config: how it learns.
         options: fields of `OptimizeOptions`: ``cost``, ``weights``, ``seed``.
@@ -108,7 +112,7 @@ def fine_tune_step(
 
     allowed = ("cost", "weights", "seed")
     chosen = options_from(OptimizeOptions, options, "fine_tune_step", allowed)
-    graph = model if isinstance(model, OpGraph) else load(model, dims)
+    graph = model if isinstance(model, OpGraph) else load(model, dims, inputs=inputs)
     problem = step_problem(graph, package, tasks, memory, fixed, chosen.cost)
     before = load_step_weights(chosen.weights)
     learner = StepFineTuned(before.agent, config or StepFineTuneConfig())

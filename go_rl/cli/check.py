@@ -18,7 +18,7 @@ def run_check(config: Check) -> int:
     """Run the command; returns the exit code."""
     plan = Plan.load(config.plan)
     source = config.source
-    if not source.dim:
+    if not source.dim and not source.input:
         source = replace(source, dim=tuple(f"{name}={size}" for name, size in plan.dims.items()))
     with working(f"reading {source.model}"):
         verdict = check_plan(plan, problem_of(plan, read(source)))

@@ -63,7 +63,15 @@ def finish(
 
 def read(source: Model) -> OpGraph:
     """Read the model that the user named."""
-    return load(source.model, source.dims, source.unknown, source.training)
+    return load(
+        source.model,
+        source.dims,
+        source.unknown,
+        source.training,
+        inputs=source.inputs,
+        trip_count=source.trip_count,
+        weights=source.weights,
+    )
 
 
 def _search(config: Partition, graph: OpGraph, report: Callable[[str], None]) -> Result:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from itertools import islice
 
 
 class GoRLError(Exception):
@@ -74,8 +75,14 @@ class MissingDependencyError(GoRLError):
     """An optional dependency is needed; the message carries the command that installs it."""
 
 
+LONGEST_WORD, MOST_CHOICES = 100, 5_000
+"""What `nearest` compares: similarity takes the product of the lengths."""
+
+
 def nearest(word: object, choices: Iterable[str]) -> str:
     """Return how a sentence that says ``word`` is unknown ends: ``; did you mean 'x'?`` with the
     choice nearest to it, or a full stop when none is near. What follows is a new sentence."""
-    match = difflib.get_close_matches(str(word), list(choices), n=1, cutoff=0.5)
+    near = islice((c for c in choices if len(c) <= LONGEST_WORD), MOST_CHOICES)
+    text = str(word)[: LONGEST_WORD + 1]
+    match = difflib.get_close_matches(text, list(near), n=1, cutoff=0.5)
     return f"; did you mean {match[0]!r}?" if match else "."

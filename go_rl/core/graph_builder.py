@@ -142,7 +142,12 @@ class GraphBuilder:
         self, nodes: list[Node], edges: list[tuple[int, int, int]], position: np.ndarray
     ) -> OpGraph:
         def column(attribute: str, dtype: type) -> np.ndarray:
-            return np.array([getattr(n, attribute) for n in nodes], dtype)
+            try:
+                return np.array([getattr(n, attribute) for n in nodes], dtype)
+            except OverflowError as error:
+                raise GraphError(
+                    f"graph {self.name!r}: the {attribute} of a node is beyond {dtype.__name__}"
+                ) from error
 
         ends = np.array(edges, np.int64).reshape(-1, 3)
         sent = np.array([self._edges[e] for e in edges], np.float64)
@@ -160,7 +165,7 @@ class GraphBuilder:
             output_itemsize=column("output_itemsize", np.float64),
             weight_itemsize=column("weight_itemsize", np.float64),
             weight_group=_weight_groups(nodes),
-            output_shape=_padded_shapes(nodes),
+            output_shape=_padded_shapes(self.name, nodes),
             colocation=column("colocation", np.int32),
             is_backward=column("is_backward", np.bool_),
             is_output=column("is_output", np.bool_),
@@ -176,11 +181,17 @@ class GraphBuilder:
         )
 
 
-def _padded_shapes(nodes: list[Node]) -> np.ndarray:
+def _padded_shapes(graph: str, nodes: list[Node]) -> np.ndarray:
     rank = max((len(n.output_shape) for n in nodes), default=0)
     shapes = np.full((len(nodes), rank), NO_DIM, np.int64)
     for i, node in enumerate(nodes):
-        shapes[i, : len(node.output_shape)] = node.output_shape
+        try:
+            shapes[i, : len(node.output_shape)] = node.output_shape
+        except OverflowError as error:
+            raise GraphError(
+                f"graph {graph!r}: node {node.name!r} has output_shape {node.output_shape}, of "
+                "which an extent does not fit 64 bits"
+            ) from error
     return shapes
 
 

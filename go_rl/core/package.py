@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import json
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from go_rl.core.errors import PackageError, nearest
+from go_rl.core.json_text import parse_json
 from go_rl.core.op_kind import OpKind
 
 MAX_DEVICES = 64
@@ -208,7 +208,7 @@ class Package:
     def load(cls, path: str | Path) -> Package:
         """Read a package from a JSON file."""
         try:
-            document = json.loads(Path(path).read_text())
+            document = parse_json(Path(path).read_bytes())
         except OSError as error:
             raise PackageError(f"{path}: cannot be read ({error.strerror})") from error
         except ValueError as error:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import zipfile
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -15,10 +14,11 @@ import jax
 import numpy as np
 from flax import traverse_util
 
+from go_rl.core.array_file import UNREADABLE, read_arrays
 from go_rl.core.errors import CheckpointError
+from go_rl.core.json_text import parse_json
 
 MANIFEST, DIGEST = "manifest", "digest"
-_UNREADABLE = (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile)
 Arrays = Mapping[str, np.ndarray]
 """By the names of parameters, with slashes between those of modules."""
 
@@ -52,12 +52,12 @@ def read_parameters(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         CheckpointError: not such a file.
     """
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        manifest = json.loads(arrays.pop(MANIFEST).tobytes().decode())
-    except _UNREADABLE as error:
+        arrays = read_arrays(path)
+        manifest = parse_json(arrays.pop(MANIFEST).tobytes())
+    except UNREADABLE as error:
         raise CheckpointError(
-            f"{path}: cannot be read as weights ({type(error).__name__}); it may be truncated"
+            f"{path}: cannot be read as weights ({type(error).__name__}: {error}); it may be "
+            "truncated"
         ) from error
     if not isinstance(manifest, dict):
         raise CheckpointError(f"{path}: its manifest is no JSON object")
@@ -71,7 +71,8 @@ def check_digest(path: Path, manifest: Mapping[str, Any], arrays: Arrays) -> Non
 
 
 def check_parameters(path: Path, arrays: Arrays, expected: Any) -> None:
-    """Raise a `CheckpointError` for arrays that do not fit a tree of shapes or are not finite."""
+    """Raise a `CheckpointError` for arrays that do not fit a tree of shapes and types, or are not
+    finite."""
     flat: dict[tuple[str, ...], Any] = traverse_util.flatten_dict(expected)
     want = {"/".join(key): value.shape for key, value in flat.items()}
     for name in sorted(arrays.keys() | want.keys()):
@@ -80,6 +81,10 @@ def check_parameters(path: Path, arrays: Arrays, expected: Any) -> None:
             raise CheckpointError(
                 f"{path}: parameter {name!r} has shape {theirs}, this version expects "
                 f"{want.get(name)}"
+            )
+        if arrays[name].dtype.kind not in "fiu":
+            raise CheckpointError(
+                f"{path}: parameter {name!r} is of type {arrays[name].dtype}, not of real numbers"
             )
         if not np.isfinite(arrays[name]).all():
             raise CheckpointError(f"{path}: parameter {name!r} holds numbers that are not finite")

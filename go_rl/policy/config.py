@@ -15,6 +15,12 @@ STEP_FORMS = ("orders", "nodes")
 """What a step policy decides: scores for a list scheduler; or, as GO does, each unit by itself."""
 
 
+MOST = {"sage_layers": 64, "attention_layers": 64, "iterations": 64, "best_of": 4096}
+"""Largest values of what a network repeats; a damaged file may ask for billions."""
+WIDEST = 1 << 16
+"""Largest value of any other number."""
+
+
 @dataclass(frozen=True)
 class PolicyConfig:
     """What the network is made of; the weights fit one such configuration only."""
@@ -48,9 +54,14 @@ class PolicyConfig:
         for field in fields(self):
             least = 0 if field.name in ("sage_layers", "attention_layers") else 1
             value = getattr(self, field.name)
-            if field.type == "int" and (not isinstance(value, int) or value < least):
-                raise PolicyError(f"policy: {field.name} must be a whole number >= {least}, "
-                                  f"not {value!r}")  # fmt: skip
+            most = MOST.get(field.name, WIDEST)
+            if field.type == "int" and (type(value) is not int or not least <= value <= most):
+                raise PolicyError(
+                    f"policy: {field.name} must be a whole number of {least} to {most}, "
+                    f"not {value!r}"
+                )
+            if field.type == "bool" and not isinstance(value, bool):
+                raise PolicyError(f"policy: {field.name} must be true or false, not {value!r}")
         if self.step_form not in STEP_FORMS:
             raise PolicyError(
                 f"policy: step_form must be one of {', '.join(STEP_FORMS)}, not "

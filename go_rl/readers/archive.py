@@ -4,29 +4,41 @@ from __future__ import annotations
 
 import json
 import os
-import zipfile
-import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from go_rl.core import GraphError, OpGraph, ReadError, check_graph
+from go_rl.core.array_file import UNREADABLE, read_arrays
+from go_rl.core.json_text import parse_json
 
 FORMAT = "go_rl-graph-1"
 MANIFEST = "manifest"
 TEXT_FIELDS = ("names", "op_type", "source")
 SECONDS = "seconds."
-ARRAYS = (
-    "kind", "flops", "bytes_accessed", "output_bytes", "weight_bytes", "output_itemsize",
-    "weight_itemsize", "weight_group", "output_shape", "colocation", "is_backward", "is_output",
-    "senders", "receivers", "edge_bytes", "edge_output",
-)  # fmt: skip
-OPTIONAL = ("transfer_seconds", "geometry")
+ARRAYS = {
+    "kind": "int8", "flops": "float64", "bytes_accessed": "float64", "output_bytes": "float64",
+    "weight_bytes": "float64", "output_itemsize": "float64", "weight_itemsize": "float64",
+    "weight_group": "int32", "output_shape": "int64", "colocation": "int32",
+    "is_backward": "bool", "is_output": "bool", "senders": "int32", "receivers": "int32",
+    "edge_bytes": "float64", "edge_output": "int32",
+}  # fmt: skip
+"""Arrays of a graph and their types."""
+OPTIONAL = {"transfer_seconds": "float64", "geometry": "float64"}
 """Arrays that a graph may lack."""
-
-_UNREADABLE = (OSError, ValueError, EOFError, NotImplementedError, RuntimeError,
-               zipfile.BadZipFile, zlib.error)  # fmt: skip
+TABLES = ("output_shape", "geometry")
+"""Arrays of two dimensions; the others have one."""
+_FACTS: dict[str, tuple[tuple[type, ...], str]] = {
+    "format": ((str,), "a text"),
+    "dims": ((dict,), "sizes by name"),
+    "notes": ((list,), "a list of sentences"),
+    "training": ((bool,), "true or false"),
+    "accelerators": ((int,), "a whole number"),
+    "cpus": ((int,), "a whole number"),
+    "memory_bytes": ((int, float), "a number"),
+}
+"""Facts in a graph's ``meta`` that other parts of go_rl read, where it has them."""
 
 
 def save_graph(graph: OpGraph, path: str | Path) -> None:
@@ -60,16 +72,16 @@ def load_graph(path: str | Path) -> OpGraph:
     """
     path = Path(path)
     try:
-        # NumPy leaves a file that it opened itself open when the archive is damaged.
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            content = {name: archive[name] for name in archive.files}
-    except _UNREADABLE as error:
+        content = read_arrays(path)
+    except UNREADABLE as error:
         raise ReadError(f"{path}: not a readable go_rl graph ({error})") from error
     manifest = _manifest(content, path)
     try:
+        _check_manifest(manifest)
+        _check_arrays(content)
         graph = _graph(manifest, content)
         check_graph(graph)
-    except (KeyError, TypeError, ValueError, GraphError) as error:
+    except (ValueError, GraphError) as error:
         raise ReadError(f"{path}: a damaged go_rl graph ({error})") from error
     if graph.digest != manifest["digest"]:
         raise ReadError(f"{path}: damaged: its content does not match the digest it carries")
@@ -78,13 +90,46 @@ def load_graph(path: str | Path) -> OpGraph:
 
 def _manifest(content: dict[str, np.ndarray], path: Path) -> dict[str, Any]:
     try:
-        manifest = json.loads(content[MANIFEST].tobytes())
+        manifest = parse_json(content[MANIFEST].tobytes())
         version = manifest["format"]
     except (KeyError, ValueError, TypeError) as error:
         raise ReadError(f"{path}: an .npz without the manifest of a go_rl graph") from error
     if version != FORMAT:
         raise ReadError(f"{path}: format {version!r}; this version of go_rl reads {FORMAT!r}")
     return manifest
+
+
+def _check_manifest(manifest: dict[str, Any]) -> None:
+    """Raise a `ValueError` for a field of the manifest that is missing or of another type."""
+    for field, kind in {"name": str, "digest": str, "meta": dict}.items():
+        if not isinstance(manifest.get(field), kind):
+            raise ValueError(f"its {field} must be a {kind.__name__}, not {manifest.get(field)!r}")
+    for field in TEXT_FIELDS:
+        allowed = (int, str) if field == "names" else (str,)
+        entries = manifest.get(field)
+        if not isinstance(entries, list) or any(type(entry) not in allowed for entry in entries):
+            raise ValueError(f"its {field} must list a text for each node")
+    for fact, (allowed, what) in _FACTS.items():
+        if fact in manifest["meta"] and type(manifest["meta"][fact]) not in allowed:
+            raise ValueError(f"its {fact} must be {what}, not {manifest['meta'][fact]!r}")
+    for dim, size in manifest["meta"].get("dims", {}).items():
+        if type(size) is not int or size < 1:
+            raise ValueError(f"its size of dimension {dim!r} must be 1 or more, not {size!r}")
+
+
+def _check_arrays(content: dict[str, np.ndarray]) -> None:
+    """Raise a `ValueError` for an array that is missing, or of another type or rank."""
+    wanted = ARRAYS | {name: kind for name, kind in OPTIONAL.items() if name in content}
+    wanted |= {name: "float64" for name in content if name.startswith(SECONDS)}
+    for name, kind in wanted.items():
+        if name not in content:
+            raise ValueError(f"array {name!r} is missing")
+        array, rank = content[name], 2 if name in TABLES else 1
+        if array.dtype != kind or array.ndim != rank:
+            raise ValueError(
+                f"array {name!r} must be of type {kind} and rank {rank}, not {array.dtype} of "
+                f"shape {array.shape}"
+            )
 
 
 def _graph(manifest: dict[str, Any], content: dict[str, np.ndarray]) -> OpGraph:

@@ -6,9 +6,9 @@ output between accelerator and host memory. See ``docs`` for the field list.
 
 from __future__ import annotations
 
-import json
 import math
 import re
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ from typing import Any
 
 from go_rl.core import FREE, GraphBuilder, Node, NodeId, OpGraph, OpKind, ReadError
 from go_rl.core.errors import nearest
+from go_rl.core.json_text import parse_json
 from go_rl.readers.freeze import add_edge, add_node, freeze
 
 FORMAT = "dnn-partitioning"
@@ -44,7 +45,7 @@ class _Record:
         value = self.get(field)
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise self.wrong(field, value, "a number >= 0")
-        if not (math.isfinite(value) and value >= 0):
+        if not 0 <= value <= sys.float_info.max:
             raise self.wrong(field, value, "a finite number >= 0")
         return float(value)
 
@@ -111,8 +112,8 @@ def read_dnn_partitioning(path: str | Path) -> OpGraph:
 
 def _parse(path: Path) -> Mapping[str, Any]:
     try:
-        content = json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
+        content = parse_json(path.read_bytes())
+    except ValueError as error:
         raise ReadError(f"{path}: not valid JSON ({error})") from error
     except OSError as error:
         raise ReadError(f"{path}: cannot be read ({error.strerror})") from error

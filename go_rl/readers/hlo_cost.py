@@ -54,16 +54,18 @@ class Costs:
     module: Module
     unknown: str
     computations: dict[str, Cost]
+    trip_count: int | None = None
+    """Trips of every loop whose count the program does not tell."""
 
     @staticmethod
-    def of(module: Module, unknown: str) -> Costs:
+    def of(module: Module, unknown: str, trip_count: int | None = None) -> Costs:
         """Cost every computation, callees first.
 
         Raises:
             UnknownOperatorError: an unknown opcode or loop length, and ``unknown`` is "error".
             ReadError: recursion, or a call of an absent computation.
         """
-        costs = Costs(module, unknown, {})
+        costs = Costs(module, unknown, {}, trip_count)
         for name in _callees_first(module):
             computation = module.computations[name]
             named = computation.by_name()
@@ -104,12 +106,14 @@ class Costs:
         return max(branches, key=lambda name: (cost[name].flops, cost[name].num_bytes))
 
     def trips(self, loop: Instruction, named: Mapping[str, Instruction]) -> int:
-        """Trip count of a loop; 1 when it is unknown and ``unknown`` is "bytes"."""
+        """Trip count of a loop; when it is unknown, the user's, or 1 if ``unknown`` is "bytes"."""
         count = trip_count(self.module, loop, named)
+        count = self.trip_count if count is None else count
         if count is None and self.unknown == "error":
             raise UnknownOperatorError(
-                f"loop {loop.source}: its trip count is not known from the program; "
-                "unknown='bytes' counts one pass through its body"
+                f"loop {loop.source}: its trip count is not known from the program; give "
+                "trip_count=N (--trip-count N), or count one pass through its body with "
+                "unknown='bytes' (--unknown bytes)"
             )
         return 1 if count is None else count
 

@@ -22,6 +22,8 @@ from go_rl.readers.hlo_text import Computation, Instruction
 
 UNROLL_NODES = 2_000
 """A loop is unrolled into at most so many nodes."""
+MOST_STEPS, GROWTH = 300_000, 20
+"""Instructions that inlining may visit: so many, or so many times those that are written."""
 _SLICES = ("slice", "dynamic-slice")
 _KIND_ORDER = (
     OpKind.CONVOLUTION,
@@ -75,7 +77,15 @@ class HloWalk:
     def run(self) -> None:
         """Add every node and edge, and mark the results of the entry computation."""
         frames = [_Frame(self.module.computations[self.module.entry], (), "")]
+        written = sum(len(c.instructions) for c in self.module.computations.values())
+        left = max(MOST_STEPS, GROWTH * written)
         while frames:
+            left -= 1
+            if left < 0:
+                raise ReadError(
+                    f"the module has {written:,} instructions, but far more when its calls are "
+                    "inlined; it may call itself over and over"
+                )
             frame = frames[-1]
             if frame.place == len(frame.computation.instructions):
                 self._return(frames)

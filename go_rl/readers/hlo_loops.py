@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 
+from go_rl.core import ReadError
 from go_rl.readers.hlo_text import Computation, Instruction, Module
+
+MOST_TRIPS = 1 << 62
+"""Of the longest loop."""
 
 _ALIASES = frozenset(("copy", "bitcast", "convert", "reshape", "opt-barrier"))
 _MIRRORED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "NE": "NE"}
@@ -24,7 +27,7 @@ def trip_count(module: Module, loop: Instruction, named: Mapping[str, Instructio
         loop.attributes.get("backend_config", ""),
     )
     if known:
-        return int(known[1])
+        return _bounded(int(known[1]), loop)
     (condition,), (body,) = loop.callees("condition"), loop.callees("body")
     test = _Scalars(module.computations[condition])
     step = _Scalars(module.computations[body])
@@ -45,8 +48,15 @@ def trip_count(module: Module, loop: Instruction, named: Mapping[str, Instructio
         first = _start_of(start, element, named)
         change = step.increment(element)
         if first is not None and limit is not None and change:
-            return _trips(first, limit, change, way)
+            trips = _trips(first, limit, change, way)
+            return None if trips is None else _bounded(trips, loop)
     return None
+
+
+def _bounded(trips: int, loop: Instruction) -> int:
+    if trips > MOST_TRIPS:
+        raise ReadError(f"loop {loop.name!r} has {str(trips)[:30]} trips; that many never end")
+    return trips
 
 
 def _trips(first: int, limit: int, step: int, direction: str) -> int | None:
@@ -54,7 +64,7 @@ def _trips(first: int, limit: int, step: int, direction: str) -> int | None:
         limit += 1 if direction == "LE" else -1
     distance = limit - first
     if (direction in ("LT", "LE") and step > 0) or (direction in ("GT", "GE") and step < 0):
-        return max(0, math.ceil(distance / step))
+        return max(0, -(-distance // step))
     if direction == "NE" and distance % step == 0 and distance // step >= 0:
         return distance // step
     return None

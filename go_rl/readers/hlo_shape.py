@@ -13,6 +13,8 @@ from go_rl.core import ReadError
 TUPLE = "tuple"
 _BITS = {"pred": 8, "token": 0, "opaque": 0, "bf16": 16, "c64": 64, "c128": 128}
 _MAX_NESTING = 64
+MOST_DIMENSIONS, MOST_ELEMENTS = 64, 1 << 62
+"""Of the largest array that is taken for one."""
 _ARRAY = re.compile(r"([a-z]\w*)\[([^\]]*)\](?:\{([^}]*)\})?")
 
 
@@ -66,6 +68,8 @@ def _bits(dtype: str) -> int:
     match = re.fullmatch(r"[suf](\d+)(e\d+m\d+\w*)?", dtype)
     if match is None:
         raise ReadError(f"unknown HLO element type {dtype!r}")
+    if len(match[1]) > 4:
+        raise ReadError(f"unknown HLO element type {dtype[:60]!r}")
     return int(match[1])
 
 
@@ -104,14 +108,19 @@ def parse_shape(text: str, start: int = 0) -> tuple[Shape, int]:
 def _array(dtype: str, dimensions: str, layout: str) -> Shape:
     _bits(dtype)
     dims = _dims(dimensions)
+    if len(dims) > MOST_DIMENSIONS or math.prod(dims) > MOST_ELEMENTS:
+        raise ReadError(f"HLO shape {dtype}[{dimensions[:60]}] is larger than any array can be")
     return Shape(dtype, dims, layout=_layout(layout.split(":")[0], len(dims)))
 
 
 def _dims(text: str) -> tuple[int, ...]:
     try:
-        return tuple(int(d.strip().removeprefix("<=")) for d in text.split(",") if d.strip())
+        dims = tuple(int(d.strip().removeprefix("<=")) for d in text.split(",") if d.strip())
     except ValueError as error:
-        raise ReadError(f"HLO dimensions [{text}] are not numbers") from error
+        raise ReadError(f"HLO dimensions [{text[:60]}] are not numbers") from error
+    if any(extent < 0 for extent in dims):
+        raise ReadError(f"HLO dimensions [{text[:60]}] must be 0 or more")
+    return dims
 
 
 def _layout(text: str, rank: int) -> tuple[int, ...]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from go_rl.core import ReadError
 from go_rl.readers.hlo_shape import Shape, parse_shape
 
-_COMMENT_OR_STRING = re.compile(r'"(?:[^"\\]|\\.)*"|/\*.*?\*/', re.S)
+# What is never closed reaches to the end: to look for its end at every start would take forever.
+_COMMENT_OR_STRING = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\Z)|/\*.*?(?:\*/|\Z)', re.S)
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*"|[(){}\[\],]')
-_HEADER = re.compile(r"^(ENTRY\s+)?%?([^\s(={]+)\s*(\(.*\)\s*->\s*.*)?\{$")
+_HEADER = re.compile(r"^(ENTRY\s+)?%?([^\s(={]+)\s*(\(.*\)\s*->.*)?\{$")
 _ASSIGNMENT = re.compile(r"^(ROOT\s+)?%?(\S+) = ")
 _OPCODE = re.compile(r"\s*([a-z][\w-]*)\(")
 _TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
@@ -51,11 +53,15 @@ class Computation:
     name: str
     instructions: tuple[Instruction, ...]
 
-    @property
+    @cached_property
     def root(self) -> Instruction:
         return next((i for i in self.instructions if i.is_root), self.instructions[-1])
 
     def by_name(self) -> dict[str, Instruction]:
+        return self._named
+
+    @cached_property
+    def _named(self) -> dict[str, Instruction]:
         return {i.name: i for i in self.instructions}
 
 
@@ -80,7 +86,7 @@ class _Sources:
 
     def place(self, metadata: str) -> str:
         """``file.py:12`` from an instruction's metadata, or an empty string."""
-        fields = dict(re.findall(r'(\w+)=("(?:[^"\\]|\\.)*"|[^\s}]+)', metadata))
+        fields = dict(re.findall(r'\b(\w+)=("(?:[^"\\]|\\.)*"|[^\s}]+)', metadata))
         file, line = fields.get("source_file", ""), fields.get("source_line", "")
         if not file and "stack_frame_id" in fields:
             frame = self._row("StackFrames", fields["stack_frame_id"])
@@ -91,7 +97,7 @@ class _Sources:
         return f"{base}:{line}" if base and line else base
 
     def _row(self, table: str, number: str) -> dict[str, str]:
-        return dict(re.findall(r"(\w+)=(\d+)", self.rows[table].get(number, "")))
+        return dict(re.findall(r"\b(\w+)=(\d+)", self.rows[table].get(number, "")))
 
 
 def parse_hlo(text: str) -> Module:
@@ -114,7 +120,7 @@ def parse_hlo(text: str) -> Module:
         elif header is None and table and line[:1].isdigit():
             sources.add(table, line)
         elif header is None:
-            header = _HEADER.match(line)
+            header = _HEADER.match(line) if line.endswith("{") else None
             if header is None:
                 raise ReadError(f"expected a computation 'name {{' and found {line[:60]!r}")
             body = []
@@ -143,7 +149,8 @@ def _close(name: str, body: list[Instruction], computations: dict[str, Computati
 
 def _whole_statements(text: str) -> Iterator[str]:
     """Yield stripped lines; an instruction that spans several lines is joined."""
-    pending, depth = "", 0
+    pending: list[str] = []
+    depth = 0
     for raw in text.splitlines():
         line = raw.strip()
         if not line:
@@ -153,12 +160,12 @@ def _whole_statements(text: str) -> Iterator[str]:
             continue
         bare = _STRING.sub("", line)
         depth += sum(map(bare.count, _OPENING)) - sum(map(bare.count, _CLOSING))
-        pending = f"{pending} {line}" if pending else line
+        pending.append(line)
         if depth <= 0:
-            yield pending
-            pending, depth = "", 0
+            yield " ".join(pending)
+            pending, depth = [], 0
     if pending:
-        yield pending
+        yield " ".join(pending)
 
 
 def _instruction(line: str, sources: _Sources) -> Instruction:

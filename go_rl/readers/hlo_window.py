@@ -11,6 +11,10 @@ import numpy as np
 from go_rl.core import ReadError
 from go_rl.readers.hlo_shape import Shape
 from go_rl.readers.hlo_text import Instruction
+from go_rl.readers.lattice_points import valid_pairs
+
+MOST_POSITIONS = 1_000_000
+"""Positions along the shorter axis of a window over a dilated input."""
 
 
 @dataclass(frozen=True)
@@ -24,17 +28,43 @@ class Window:
     window_dilation: int = 1
 
     def valid_positions(self, input_size: int, output_size: int) -> int:
-        """Count the (output, kernel) pairs whose input lies inside and not in a dilation hole."""
-        output = np.arange(output_size)[:, None] * self.stride - self.pad_low
-        place = output + np.arange(self.size)[None, :] * self.window_dilation
-        inside = (place >= 0) & (place < (input_size - 1) * self.base_dilation + 1)
-        return int((inside & (place % self.base_dilation == 0)).sum())
+        """Count the (output, kernel) pairs whose input lies inside and not in a dilation hole.
+
+        Raises:
+            ReadError: a stride or dilation below 1, or too large a window over a dilated input.
+        """
+        if min(self.stride, self.window_dilation, self.base_dilation) < 1:
+            raise ReadError(f"window {self}: strides and dilations must be 1 or more")
+        reach = (input_size - 1) * self.base_dilation + 1
+        steps = self.stride, self.window_dilation
+        if self.base_dilation == 1:
+            return valid_pairs(output_size, self.size, reach, *steps, self.pad_low)
+        # Count along the shorter axis; outputs and kernel positions play the same part.
+        (short, step), (long, other) = sorted(zip((output_size, self.size), steps, strict=True))
+        if short > MOST_POSITIONS:
+            raise ReadError(f"a window of {self.size} over {output_size} outputs is too large")
+        first = np.arange(max(short, 0), dtype=np.int64) * step - self.pad_low
+        return _in_progression(first, other, long, reach, self.base_dilation)
+
+
+def _in_progression(first: np.ndarray, step: int, count: int, reach: int, modulus: int) -> int:
+    """Count ``0 <= k < count`` with ``0 <= first + k * step < reach`` divisible by ``modulus``,
+    summed over ``first``."""
+    divisor = math.gcd(step, modulus)
+    period = modulus // divisor
+    first = first[first % divisor == 0]
+    # k = residue (mod period) makes the place divisible; low <= k <= high keeps it inside.
+    residue = (-first // divisor) * pow(step // divisor, -1, period) % period
+    low = np.maximum(0, -(first // step))
+    high = np.minimum(count - 1, (reach - 1 - first) // step)
+    begin = low + (residue - low) % period
+    return int(np.maximum(0, (high - begin) // period + 1)[high >= begin].sum())
 
 
 def windows(instruction: Instruction) -> list[Window]:
     """Return the instruction's window, one entry a dimension."""
     text = instruction.attributes.get("window", "{}")
-    fields = dict(re.findall(r"(\w+)=([\w\-]+)", text))
+    fields = dict(re.findall(r"\b(\w+)=([\w\-]+)", text))
     sizes = [int(n) for n in fields.get("size", "").split("x") if n]
 
     def column(name: str, default: int) -> list[int]:

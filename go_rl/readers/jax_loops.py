@@ -52,8 +52,8 @@ def while_loop(eqn: Any, inputs: Sequence[Value], given: int | None, line: str) 
         scope = str(eqn.source_info.name_stack)
         where = " ".join(s for s in (scope, line) if s) or "top level"
         raise ReadError(
-            f"while loop ({where}): its trip count depends on the inputs; pass trip_count=N, or "
-            "write it with jax.lax.scan or fixed fori_loop bounds"
+            f"while loop ({where}): its trip count depends on the inputs; give trip_count=N "
+            "(--trip-count N), or write it with jax.lax.scan or fixed fori_loop bounds"
         )
     return Loop(params["body_jaxpr"], trips, constants, carry)
 

@@ -26,6 +26,7 @@ from go_rl.core.op_graph import OpGraph
 from go_rl.readers.jax_inline import JaxOptions
 from go_rl.readers.jax_reader import trace_jax
 from go_rl.readers.jax_stages import JaxProgram, jax_program
+from go_rl.readers.model_options import TRIP_COUNT, with_trips
 
 Target = tuple[Callable[..., Any], tuple[Any, ...], Collection[int] | None]
 """Function, arguments, positions of the weights (None: the default rule)."""
@@ -35,15 +36,22 @@ def read_jax_target(
     target: str,
     dims: Mapping[str, int] | None = None,
     options: JaxOptions | None = None,
+    weights: Collection[int] | None = None,
 ) -> OpGraph:
     """Return the graph of ``module:function``; the current folder is searched first.
+
+    ``weights`` are the positions of the arguments that are weights; None: as the factory says, or
+    by the rule of `trace_jax`.
 
     Raises:
         ReadError: no such module or attribute (the nearest is named), a dim that the factory does
             not take, a factory or function that raises, or a result of another form.
     """
-    with _resolved(target, dims) as (name, (function, args, weights)):
-        return trace_jax(function, *args, name=name, weights=weights, options=options, dims=dims)
+    trips = options.trip_count if options else None
+    with _resolved(target, dims, trips) as (name, (function, args, told)):
+        chosen = told if weights is None else weights
+        meta = with_trips(dims or {}, trips)
+        return trace_jax(function, *args, name=name, weights=chosen, options=options, dims=meta)
 
 
 def read_jax_program(target: str, options: JaxOptions | None = None) -> JaxProgram:
@@ -57,16 +65,22 @@ def read_jax_program(target: str, options: JaxOptions | None = None) -> JaxProgr
 
 
 @contextmanager
-def _resolved(target: str, dims: Mapping[str, int] | None) -> Iterator[tuple[str, Target]]:
+def _resolved(
+    target: str, dims: Mapping[str, int] | None, trips: int | None = None
+) -> Iterator[tuple[str, Target]]:
     """Name of the function and what it stands for; within it, the current folder can be imported
-    from."""
+    from. A factory with a parameter of that name is told the trip count, too."""
     module_name, colon, attribute = target.rpartition(":")
     if not colon or not module_name or not attribute:
         raise ReadError(f"{target!r} is not of the form module:function or file.py:function")
     with _current_folder_first():
         module = _import(module_name, target)
         found = _attribute(module, attribute, target)
-        yield attribute, _resolve(module, found, target, dict(dims or {}))
+        own = trips is not None and TRIP_COUNT in _parameters(found)
+        yield (
+            attribute,
+            _resolve(module, found, target, with_trips(dims or {}, trips if own else None)),
+        )
 
 
 @contextmanager
@@ -159,6 +173,13 @@ def _example(example: Any, target: str, dims: dict[str, int]) -> tuple[Any, ...]
     if not isinstance(example, (tuple, list)):
         raise ReadError(f"{target}: example_args must be a tuple of arguments")
     return tuple(example)
+
+
+def _parameters(function: Callable[..., Any]) -> Collection[str]:
+    try:
+        return inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return ()
 
 
 def _required(function: Callable[..., Any]) -> list[str]:

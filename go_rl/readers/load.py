@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 from go_rl.core import OpGraph, ReadError
 from go_rl.readers.archive import load_graph
 from go_rl.readers.dnn_partitioning import read_dnn_partitioning
+from go_rl.readers.door import reading
 from go_rl.readers.hlo_reader import read_hlo
+from go_rl.readers.model_options import TRIP_COUNT, Inputs, ModelOptions, Unknown
 from go_rl.readers.pipedream import read_pipedream
 from go_rl.readers.recognise import Format, recognise
 from go_rl.readers.stablehlo_reader import read_stablehlo
 
-Unknown = Literal["error", "bytes"]
-"""What to do with an operator whose cost is unknown: refuse it, or count its bytes only."""
+__all__ = ["Unknown", "load"]
 
 
 def load(
@@ -24,61 +25,94 @@ def load(
     dims: Mapping[str, int] | None = None,
     unknown: Unknown = "error",
     training: bool = False,
+    *,
+    inputs: Inputs | None = None,
+    trip_count: int | None = None,
+    weights: Collection[int] | None = None,
 ) -> OpGraph:
     """Read a model in any accepted format, recognised from its content.
 
     Args:
         model: a file (ONNX, go_rl ``.npz``, dnn-partitioning JSON, PipeDream text, HLO or StableHLO
             text), or ``module:function`` for a JAX function when no such file exists.
-        dims: values for the model's symbolic dimensions, such as ``{"batch": 8}``.
+        dims: values for the model's symbolic dimensions, such as ``{"batch": 8}``; also
+            ``{"trip_count": 8}`` for the next but one argument.
         unknown: ``"error"`` refuses operators of unknown cost, ``"bytes"`` counts their bytes.
         training: expand a PipeDream profile into its forward and backward pass.
+        inputs: shapes of inputs of an ONNX model by name, such as ``{"x": (1, 224, 224, 3)}``;
+            another way to give its dimensions.
+        trip_count: trips of every loop whose count does not follow from an ONNX, HLO, StableHLO or
+            JAX model.
+        weights: positions of the arguments (of HLO: of the parameters) that are weights, which stay
+            on their chips; None: for a JAX function see `readers.jax_reader.trace_jax`.
 
     Raises:
         ReadError: no such file, an unknown format, damaged content, or an option that the format
             does not have; the message names the file.
         UnknownOperatorError: an operator of unknown cost and ``unknown="error"``.
     """
-    path = Path(model)
-    if _is_target(str(model)) and not path.exists():
-        from go_rl.readers.jax_inline import JaxOptions
-        from go_rl.readers.jax_target import read_jax_target
-
-        _refuse(str(model), Format.JAX, training=training)
-        return read_jax_target(str(model), dims, JaxOptions(unknown=unknown))
-    found = recognise(path)
-    if found is Format.ONNX:
-        from go_rl.readers.onnx_reader import read_onnx
-
-        _refuse(path, found, training=training)
-        return read_onnx(path, dims, unknown)
-    _refuse(path, found, dims, training and found is not Format.PIPEDREAM)
-    if found is Format.ARCHIVE:
-        return load_graph(path)
-    if found is Format.HLO:
-        return read_hlo(path, unknown)
-    if found is Format.STABLEHLO:
-        return read_stablehlo(path, unknown)
-    if found is Format.PIPEDREAM:
-        return read_pipedream(path, training)
-    return read_dnn_partitioning(path)
+    options = ModelOptions.of(dims, unknown, training, inputs, trip_count, weights)
+    if not isinstance(model, str | Path):
+        raise ReadError(f"a model is named by a file or module:function, not {model!r}")
+    if _is_target(str(model)) and not Path(model).exists():
+        return _load_target(str(model), options)
+    with reading(model):
+        return _load_file(Path(model), options)
 
 
 def _is_target(model: str) -> bool:
     return re.fullmatch(r"[^:\s]+:[A-Za-z_][\w.]*", model) is not None
 
 
-def _refuse(
-    model: str | Path,
-    found: Format,
-    dims: Mapping[str, int] | None = None,
-    training: bool = False,
-) -> None:
-    if dims:
-        name = next(iter(dims))
-        raise ReadError(
-            f"{model}: {found.value} has no symbolic dimensions, so {name!r} cannot be set; "
-            "leave the dimensions out"
-        )
-    if training:
-        raise ReadError(f"{model}: training=True applies to PipeDream text, not to {found.value}")
+def _load_target(model: str, options: ModelOptions) -> OpGraph:
+    from go_rl.readers.jax_inline import JaxOptions
+    from go_rl.readers.jax_target import read_jax_target
+
+    options.refuse(model, Format.JAX, ("dims", TRIP_COUNT, "unknown", "weights"))
+    told = JaxOptions(unknown=options.unknown, trip_count=options.trip_count)
+    return read_jax_target(model, options.dims, told, options.weights)
+
+
+def _load_file(path: Path, options: ModelOptions) -> OpGraph:
+    found = recognise(path)
+    options.refuse(path, found, _TAKEN[found])
+    told: dict[str, Any] = {"unknown": options.unknown, TRIP_COUNT: options.trip_count}
+    match found:
+        case Format.ONNX:
+            from go_rl.readers.onnx_reader import read_onnx
+
+            return read_onnx(path, options.dims, inputs=options.inputs, **told)
+        case Format.ARCHIVE:
+            return _bound(load_graph(path), path, options)
+        case Format.HLO:
+            return read_hlo(path, weights=options.weights or (), **told)
+        case Format.STABLEHLO:
+            return read_stablehlo(path, weights=options.weights or (), **told)
+        case Format.PIPEDREAM:
+            return read_pipedream(path, options.training)
+        case _:
+            return read_dnn_partitioning(path)
+
+
+_TAKEN: Mapping[Format, Sequence[str]] = {
+    Format.ONNX: ("dims", "inputs", TRIP_COUNT, "unknown"),
+    Format.ARCHIVE: ("dims", TRIP_COUNT, "unknown"),
+    Format.HLO: (TRIP_COUNT, "unknown", "weights"),
+    Format.STABLEHLO: (TRIP_COUNT, "unknown", "weights"),
+    Format.PIPEDREAM: ("training", "unknown"),
+    Format.DNN_PARTITIONING: ("unknown",),
+}
+"""Options that the readers of files take."""
+
+
+def _bound(graph: OpGraph, path: Path, options: ModelOptions) -> OpGraph:
+    """A saved graph has its sizes; to be told the same ones again is no error."""
+    saved = dict(graph.meta.get("dims", {}))
+    for name, size in options.all_dims.items():
+        if saved.get(name) != size:
+            had = ", ".join(f"{k}={v}" for k, v in saved.items()) or "none"
+            raise ReadError(
+                f"{path}: a saved graph has no symbolic dimensions, so {name!r} cannot be set to "
+                f"{size}; it was saved with dimensions: {had}"
+            )
+    return graph

@@ -29,7 +29,13 @@ _BITS = {
 
 @functools.cache
 def itemsize(element: int) -> float:
-    """Return the bytes of one element of ONNX element type ``element`` (a string counts as 1)."""
+    """Return the bytes of one element of ONNX element type ``element`` (a string counts as 1).
+
+    Raises:
+        ReadError: ONNX has no such type.
+    """
+    if element not in TensorProto.DataType.values():
+        raise ReadError(f"a tensor is of element type {element}, which ONNX does not have")
     name = TensorProto.DataType.Name(element)
     return _BITS.get(name, 0) / 8
 

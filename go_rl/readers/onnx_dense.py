@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-
 from go_rl.core.errors import ReadError
+from go_rl.readers.lattice_points import valid_pairs
 from go_rl.readers.onnx_call import Call
 
 
@@ -156,15 +155,6 @@ def deformable_convolution(call: Call) -> float:
     products = 2.0 * out.shape[1] * w.shape[1] * taps
     samples = float(taps * x.shape[1])
     return products + 11.0 * samples + samples * call.has(4) + _bias(call, 3)
-
-
-def valid_pairs(outputs: int, taps: int, inputs: int, stride: int, dilation: int, pad: int) -> int:
-    """Count (output, tap) pairs of one axis whose input ``o*stride + k*dilation - pad`` exists."""
-    offsets = np.arange(taps, dtype=np.int64) * dilation - pad
-    # First and last output o with 0 <= o * stride + offset < inputs.
-    first = np.maximum(0, -(offsets // stride))
-    last = np.minimum(outputs - 1, (inputs - 1 - offsets) // stride)
-    return int(np.maximum(0, last - first + 1).sum())
 
 
 def pads_begin(

@@ -7,6 +7,7 @@ while every array stays under `MAX_ELEMENTS`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,27 +29,36 @@ FOLDABLE = frozenset(_FOLDABLE.split())
 """Operators of the default domain that shape arithmetic uses; all are pure functions."""
 
 
+_SIZED_BY = frozenset(("ConstantOfShape", "Expand", "Tile"))
+"""Operators whose last operand says how large the result is."""
+_LOOKED_UP = frozenset(("Gather", "GatherElements", "GatherND"))
+"""Operators that repeat parts of their first operand."""
+
+
 def result_elements(op: str, inputs: Sequence[np.ndarray | None]) -> float:
     """Return an upper bound on the elements of the result, before anything is computed."""
+    given = [x for x in inputs if x is not None]
     first = inputs[0]
     if first is None:
-        return 0
-    if op == "ConstantOfShape":
-        return float(np.prod(first.astype(np.float64)))
-    if op == "Range" and len(inputs) == 3:
-        start, limit, delta = (float(np.asarray(x).reshape(-1)[0]) for x in inputs)  # type: ignore[arg-type]
-        return abs((limit - start) / delta) + 1 if delta else float("inf")
-    if op == "Expand" and inputs[1] is not None:
-        return first.size * float(np.prod(np.maximum(inputs[1], 1).astype(np.float64)))
-    if op == "Tile" and inputs[1] is not None:
-        return first.size * float(np.prod(inputs[1].astype(np.float64)))
-    return float(sum(x.size for x in inputs if x is not None))
+        return math.inf
+    if op == "Range" and len(given) == 3:
+        start, limit, delta = (float(x.reshape(-1)[0]) if x.size else math.nan for x in given)
+        return abs((limit - start) / delta) + 1 if delta else math.inf
+    if op in _SIZED_BY:
+        sizes = given[-1].astype(np.float64).reshape(-1)
+        return (1 if op == "ConstantOfShape" else first.size) * float(np.prod(np.maximum(sizes, 1)))
+    if op in _LOOKED_UP:
+        return float(first.size) * max(1, given[-1].size)
+    rank = max(x.ndim for x in given)
+    shapes = [(1,) * (rank - x.ndim) + x.shape for x in given]
+    broadcast = math.prod(max(extents) for extents in zip(*shapes, strict=True))
+    return float(max(broadcast, sum(x.size for x in given)))
 
 
 def shape_result(node: onnx.NodeProto, shape: Sequence[int]) -> np.ndarray:
     """Return what `Shape` or `Size` gives for a tensor of static ``shape``."""
     if node.op_type == "Size":
-        return np.array(int(np.prod(shape, dtype=np.int64)), np.int64)
+        return np.array(math.prod(shape), np.int64)
     attributes = {a.name: a.i for a in node.attribute}
     start, end = attributes.get("start", 0), attributes.get("end", len(shape))
     return np.array(list(shape)[start:end], np.int64)
@@ -60,17 +70,24 @@ def evaluate(
     """Return the results of a foldable ``node`` on constant ``inputs``; None: leave it alone."""
     if node.op_type not in FOLDABLE or node.domain not in ("", "ai.onnx"):
         return None
-    if result_elements(node.op_type, inputs) > MAX_ELEMENTS:
+    if not result_elements(node.op_type, inputs) <= MAX_ELEMENTS:  # NaN is no bound either
+        return None
+    if node.op_type == "Split" and not all(0 < a.i <= MAX_ELEMENTS for a in _counts(node)):
         return None
     from onnx.reference import ReferenceEvaluator
 
     feeds: dict[str, Any] = {n: x for n, x in zip(node.input, inputs, strict=True) if n}
     try:
-        results = ReferenceEvaluator(node, opsets=opsets).run(None, feeds)
+        with np.errstate(all="ignore"):
+            results = ReferenceEvaluator(node, opsets=opsets).run(None, feeds)
     except Exception:  # the Python reference raises freely; an unfolded node is still correct
         return None
     arrays = [np.asarray(r) for r in results]  # type: ignore[arg-type]
     return arrays if all(a.size <= MAX_ELEMENTS for a in arrays) else None
+
+
+def _counts(node: onnx.NodeProto) -> list[onnx.AttributeProto]:
+    return [a for a in node.attribute if a.name == "num_outputs"]
 
 
 def constant_tensor(node: onnx.NodeProto) -> onnx.TensorProto:
@@ -106,7 +123,7 @@ def _plain_constant(attribute: onnx.AttributeProto) -> np.ndarray:
 
 def small_value(tensor: onnx.TensorProto) -> np.ndarray | None:
     """Return the array of a small tensor whose data is at hand, else None."""
-    elements = int(np.prod(tensor.dims, dtype=np.int64))
+    elements = math.prod(tensor.dims)
     external = tensor.data_location == onnx.TensorProto.EXTERNAL
     if elements > MAX_ELEMENTS or external or tensor.data_type == onnx.TensorProto.STRING:
         return None

@@ -8,7 +8,8 @@ Rules stated once:
   ignored in that comparison unless an operator has no larger ones.
 - An `If` becomes the nodes of the branch taken, or of the branch with more FLOP when its
   condition depends on data. A `Loop` or `Scan` is one node of kind ``CONTROL`` with the work of
-  its body times its trip count.
+  its body times its trip count; weights that its body reads whole are read once, as those of an
+  `LSTM` are, for they stay where they are between the trips.
 """
 
 from __future__ import annotations
@@ -24,11 +25,12 @@ from go_rl.core.errors import ReadError
 from go_rl.core.graph_builder import GraphBuilder, Node
 from go_rl.core.op_graph import OpGraph
 from go_rl.core.op_kind import OpKind
-from go_rl.readers.onnx_call import Call, Tensor, itemsize
+from go_rl.readers.onnx_call import Call, Tensor, default_bytes, itemsize
 from go_rl.readers.onnx_costs import BYTES_ONLY, CONSTANTS, RULES
 from go_rl.readers.onnx_geometry import onnx_geometry
 from go_rl.readers.onnx_order import captured_names
-from go_rl.readers.onnx_shapes import BRANCH, DEFAULT_DOMAINS, TRIPS
+from go_rl.readers.onnx_shapes import BRANCH, TRIPS
+from go_rl.readers.onnx_structure import DEFAULT_DOMAINS, check_size, fitting
 from go_rl.readers.onnx_types import element_type, static_shape
 
 _LAYOUT = (
@@ -62,6 +64,12 @@ class Walk:
     notes: list[str]
     names: Counter[str] = field(default_factory=Counter)
     """How often each node name occurs in the file."""
+    copies: Counter[str] = field(default_factory=Counter)
+    """How many nodes of a name the graph has, where a name had to be told apart."""
+    held: dict[str, float] = field(default_factory=dict)
+    """Bytes of each weight that some operator reads whole, by operand."""
+    held_reads: float = 0.0
+    """Bytes of those weights, counted as often as they are read."""
 
 
 Values = MutableMapping[str, Value]
@@ -99,8 +107,10 @@ def _domain(domain: str) -> str:
     return "" if domain in DEFAULT_DOMAINS else domain
 
 
-def _tensor(kind: onnx.TypeProto) -> Tensor:
-    return Tensor(static_shape(kind) or (), itemsize(element_type(kind)))
+def _tensor(kind: onnx.TypeProto, name: str) -> Tensor:
+    shape = static_shape(kind) or ()
+    check_size(shape, f"tensor {name!r}")
+    return Tensor(shape, itemsize(element_type(kind)))
 
 
 def _weight(name: str, element: int, dims: Any) -> Value:
@@ -123,7 +133,7 @@ def _add_inputs(walk: Walk, graph: onnx.GraphProto, values: Values) -> None:
     for i, value in enumerate(graph.input):
         if value.name in initial:
             continue
-        tensor = _tensor(value.type)
+        tensor = _tensor(value.type, value.name)
         number = walk.builder.add_node(
             Node(
                 name=value.name,
@@ -142,14 +152,25 @@ def _walk_graph(walk: Walk, graph: onnx.GraphProto, values: Values, prefix: str)
     _define_weights(graph, values, prefix)
     types = {v.name: v.type for v in graph.value_info}
     for node in graph.node:
-        default = node.domain in DEFAULT_DOMAINS
-        if default and node.op_type == "Constant":
-            held = node.attribute[0].t
-            values[node.output[0]] = _weight(prefix + node.output[0], held.data_type, held.dims)
-        elif default and node.op_type == "If":
-            _inline_branch(walk, node, values, prefix)
-        elif not _fold_weight(node, values, types):
-            _add_operator(walk, node, values, types, prefix)
+        with fitting(node):
+            _walk_node(walk, node, values, types, prefix)
+
+
+def _walk_node(
+    walk: Walk,
+    node: onnx.NodeProto,
+    values: Values,
+    types: Mapping[str, onnx.TypeProto],
+    prefix: str,
+) -> None:
+    default = node.domain in DEFAULT_DOMAINS
+    if default and node.op_type == "Constant":
+        held = node.attribute[0].t
+        values[node.output[0]] = _weight(prefix + node.output[0], held.data_type, held.dims)
+    elif default and node.op_type == "If":
+        _inline_branch(walk, node, values, prefix)
+    elif not _fold_weight(node, values, types):
+        _add_operator(walk, node, values, types, prefix)
 
 
 def _fold_weight(node: onnx.NodeProto, values: Values, types: Mapping[str, onnx.TypeProto]) -> bool:
@@ -161,7 +182,8 @@ def _fold_weight(node: onnx.NodeProto, values: Values, types: Mapping[str, onnx.
     settings = RULES[node.op_type].settings
     stored = [values[i] for p, i in enumerate(node.input) if i and p not in settings]
     weights = {name: t for v in stored for name, t in v.weights.items()}
-    values[node.output[0]] = Value(_tensor(types[node.output[0]]), weights=weights)
+    result = node.output[0]
+    values[result] = Value(_tensor(types[result], result), weights=weights)
     return True
 
 
@@ -174,6 +196,8 @@ def _inline_branch(walk: Walk, node: onnx.NodeProto, values: Values, prefix: str
         branches = ("then_branch", "else_branch")
         work = {b: _body_work(walk, attributes[b].g, values).flops for b in branches}
         chosen = max(branches, key=lambda b: work[b])
+        # Branches inside branches would otherwise be weighed again for every one around them.
+        node.attribute.append(onnx.helper.make_attribute(BRANCH, chosen))
         walk.notes.append(
             f"If {name!r}: its condition depends on data; the branch with more FLOP, {chosen}, "
             "is counted"
@@ -195,14 +219,17 @@ def _child(values: Values) -> ChainMap[str, Value]:
 class _Work:
     flops: float
     num_bytes: float
+    """Bytes read and written, without those of `held`."""
     weights: Mapping[str, Tensor]
+    held: Mapping[str, float]
+    """Bytes of each weight that is read whole, by operand."""
 
 
 def _body_work(walk: Walk, body: onnx.GraphProto, values: Values) -> _Work:
     """Return the work of one run of ``body`` and the stored arrays that it reads."""
     inner = _child(values)
     for value in body.input:
-        inner[value.name] = Value(_tensor(_type_of(body, value)))
+        inner[value.name] = Value(_tensor(_type_of(body, value), value.name))
     counting = Walk(GraphBuilder("body"), walk.opsets, walk.notes)
     # Values from outside the body have no producer inside it, so that no edge is drawn to them.
     for name in {i for n in body.node for i in (*n.input, *captured_names(n)) if i}:
@@ -215,7 +242,7 @@ def _body_work(walk: Walk, body: onnx.GraphProto, values: Values) -> _Work:
         if name in inner:
             weights.update(inner[name].weights)
     flops, num_bytes = sum(n.flops for n in nodes), sum(n.bytes_accessed for n in nodes)
-    return _Work(float(flops), float(num_bytes), weights)
+    return _Work(flops, max(0.0, num_bytes - counting.held_reads), weights, counting.held)
 
 
 def _type_of(graph: onnx.GraphProto, value: onnx.ValueInfoProto) -> onnx.TypeProto:
@@ -238,7 +265,7 @@ def _call(
             if a.type not in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.TENSOR)
         },
         inputs=tuple(values[i].tensor if i else None for i in node.input),
-        outputs=tuple(_tensor(types[o]) if o else None for o in node.output),
+        outputs=tuple(_tensor(types[o], o) if o else None for o in node.output),
     )
 
 
@@ -263,11 +290,16 @@ def _add_operator(
         work = _body_work(walk, body, values)
         weights.update(work.weights)
         read |= {n for n in captured_names(node) if n in values}
-        kind, flops, num_bytes = OpKind.CONTROL, trips * work.flops, trips * work.num_bytes
+        kind, flops = OpKind.CONTROL, trips * work.flops
+        num_bytes = trips * work.num_bytes + (sum(work.held.values()) if trips else 0.0)
+        _hold(walk, work.held)
     else:
         kind, flops, num_bytes = _price(call, rule)
         if call.op in CONSTANTS.split() and all(values[i].producer is None for i in operands):
             kind, flops = OpKind.CONSTANT, 0.0
+        if rule.num_bytes is default_bytes:
+            reads = ((i, values[i]) for i in node.input if i)
+            _hold(walk, {i: value.tensor.nbytes for i, value in reads if value.weights})
     number = walk.builder.add_node(
         _node(walk, node, call, prefix, (kind, flops, num_bytes), weights)
     )
@@ -277,10 +309,16 @@ def _add_operator(
             values[output] = Value(call.outputs[i] or call.result, number, i)
 
 
+def _hold(walk: Walk, held: Mapping[str, float]) -> None:
+    """Note weights that one operator reads whole."""
+    walk.held.update(held)
+    walk.held_reads += sum(held.values())
+
+
 def _price(call: Call, rule: Any) -> tuple[OpKind, float, float]:
     try:
         return rule.kind, float(rule.flops(call)), float(rule.num_bytes(call))
-    except (IndexError, ValueError, ZeroDivisionError, TypeError, KeyError) as error:
+    except (ArithmeticError, IndexError, ValueError, TypeError, KeyError) as error:
         shapes = [t.shape if t is not None else None for t in call.inputs]
         raise ReadError(
             f"{call.where}: operand shapes {shapes} do not fit the operator ({error})"
@@ -321,10 +359,10 @@ def _unique_name(walk: Walk, node: onnx.NodeProto, prefix: str) -> str:
         first = prefix + node.name
     else:
         first = prefix + next(o for o in node.output if o)
-    name, copy = first, 1
+    name = first
     while name in walk.builder:
-        copy += 1
-        name = f"{first}#{copy}"
+        walk.copies[first] += 1
+        name = f"{first}#{walk.copies[first] + 1}"
     return name
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import onnx
 from google.protobuf.message import DecodeError
 from onnx import external_data_helper
 
 from go_rl.core.errors import ReadError, nearest
+from go_rl.readers.model_options import Inputs
+from go_rl.readers.onnx_structure import check_structure
 
 KEPT_BYTES = 8192
 """Larger constants keep their header (name, type, shape) only; nothing reads their data."""
@@ -62,13 +65,14 @@ def light_copy(model: onnx.ModelProto, name: str) -> onnx.ModelProto:
     for function in copy.functions:
         _mark_places(function.node, f"function {function.name}")
     source = model.graph
-    copy.graph.name = source.name or "graph"
+    copy.graph.name = "graph"
     for field in ("node", "input", "output", "value_info", "sparse_initializer"):
         getattr(copy.graph, field).extend(getattr(source, field))
     copy.graph.initializer.extend(_light_tensor(t) for t in source.initializer)
     _mark_places(copy.graph.node, "graph")
     if not copy.opset_import:
         copy.opset_import.append(onnx.helper.make_opsetid("", 1))
+    check_structure(copy, name)
     return copy
 
 
@@ -84,6 +88,7 @@ def bind_dims(model: onnx.ModelProto, dims: Mapping[str, int], name: str) -> dic
     for dim, size in dims.items():
         if size < 1:
             raise ReadError(f"{name}: dimension {dim!r} must be at least 1, not {size}")
+    _shape_rankless(model.graph, dims)
     symbols = _input_symbols(model.graph, name)
     loops = {n.name or n.output[0] for g in _graphs(model) for n in g.node if n.op_type == "Loop"}
     allowed = {*symbols, *(loop + TRIPS_SUFFIX for loop in loops)}
@@ -98,14 +103,71 @@ def bind_dims(model: onnx.ModelProto, dims: Mapping[str, int], name: str) -> dic
     if missing:
         wanted = "; ".join(f"{dim!r} of {symbols[dim]}" for dim in missing)
         flags = " ".join(f"--dim {dim}=<size>" for dim in missing)
-        raise ReadError(f"{name}: dimensions without a size: {wanted}; give {flags}")
+        shapes = " ".join(f"--input {shape}" for shape in _open_inputs(model.graph))
+        raise ReadError(
+            f"{name}: dimensions without a size: {wanted}; give {flags}, or whole shapes: {shapes}"
+        )
     _substitute(model, dims)
     trips = {d[: -len(TRIPS_SUFFIX)]: n for d, n in dims.items() if d.endswith(TRIPS_SUFFIX)}
     return {loop: count for loop, count in trips.items() if loop in loops}
 
 
+def dims_of_inputs(
+    model: onnx.ModelProto,
+    inputs: Inputs,
+    dims: Mapping[str, int],
+    name: str,
+) -> dict[str, int]:
+    """Return ``dims`` with those that the shapes of ``inputs`` give.
+
+    Raises:
+        ReadError: no such input (the nearest is named), a shape of another rank than the model's,
+            or two sizes of one dimension.
+    """
+    weights = {t.name for t in model.graph.initializer}
+    known = {v.name: v for v in model.graph.input if v.name not in weights}
+    found = dict(dims)
+    for title, shape in inputs.items():
+        if title not in known:
+            raise ReadError(
+                f"{name}: the model has no input {title!r} (it has: {', '.join(known)})"
+                f"{nearest(title, known)}"
+            )
+        dimensions = _dimensions(known[title].type)
+        if dimensions is not None and len(dimensions) != len(shape):
+            raise ReadError(
+                f"{name}: input {title!r} has {len(dimensions)} dimensions, not the {len(shape)} "
+                f"of {'x'.join(map(str, shape))}"
+            )
+        for axis, size in enumerate(shape):
+            _bind_axis(found, dimensions, title, (axis, size), name)
+    return found
+
+
+def _bind_axis(
+    found: dict[str, int],
+    dimensions: list[onnx.TensorShapeProto.Dimension] | None,
+    title: str,
+    given: tuple[int, int],
+    name: str,
+) -> None:
+    """Enter the size of one axis of an input, unless the file or another input says otherwise."""
+    axis, size = given
+    dim = onnx.TensorShapeProto.Dimension() if dimensions is None else dimensions[axis]
+    fixed = dim.dim_value if dim.HasField("dim_value") and dim.dim_value >= 0 else None
+    symbol = dim.dim_param or f"{title}_{axis}"
+    known = found.get(symbol, size) if fixed is None else fixed
+    if known != size:
+        why = "in the file" if fixed is not None else f"as dimension {symbol!r}"
+        raise ReadError(
+            f"{name}: input {title!r}, axis {axis}: its size is {known} {why}, and {size} was given"
+        )
+    if fixed is None:
+        found[symbol] = size
+
+
 def _light_tensor(tensor: onnx.TensorProto) -> onnx.TensorProto:
-    elements = int(np.prod(tensor.dims, dtype=np.int64))
+    elements = math.prod(tensor.dims)
     if elements * 8 <= KEPT_BYTES:
         return tensor
     return onnx.TensorProto(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims)
@@ -170,8 +232,8 @@ def _input_symbols(graph: onnx.GraphProto, name: str) -> dict[str, str]:
         dimensions = _dimensions(value.type)
         if dimensions is None:
             raise ReadError(
-                f"{name}: input {value.name!r} has no shape, not even a rank; export the model "
-                "with the shapes of its inputs"
+                f"{name}: input {value.name!r} has no shape, not even a rank; give it with --input "
+                f"{value.name}=<size>x<size>, or export the model with the shapes of its inputs"
             )
         for axis, dim in enumerate(dimensions):
             if dim.HasField("dim_value") and dim.dim_value >= 0:
@@ -179,6 +241,27 @@ def _input_symbols(graph: onnx.GraphProto, name: str) -> dict[str, str]:
             dim.dim_param = dim.dim_param or f"{value.name}_{axis}"
             symbols.setdefault(dim.dim_param, f"input {value.name!r} (axis {axis})")
     return symbols
+
+
+def _shape_rankless(graph: onnx.GraphProto, dims: Mapping[str, int]) -> None:
+    """Give inputs without a rank the dimensions ``<input>_0``, ``<input>_1``, … that are known."""
+    for value in graph.input:
+        if not value.type.HasField("tensor_type") or value.type.tensor_type.HasField("shape"):
+            continue
+        axes = next(n for n in count() if f"{value.name}_{n}" not in dims)
+        for axis in range(axes):
+            value.type.tensor_type.shape.dim.add(dim_param=f"{value.name}_{axis}")
+
+
+def _open_inputs(graph: onnx.GraphProto) -> list[str]:
+    """Return ``x=<batch>x224`` for each input with a symbolic dimension."""
+    initial, shapes = {t.name for t in graph.initializer}, []
+    for value in graph.input:
+        dimensions = _dimensions(value.type) or []
+        if value.name not in initial and any(d.dim_param for d in dimensions):
+            sizes = (f"<{d.dim_param}>" if d.dim_param else str(d.dim_value) for d in dimensions)
+            shapes.append(f"{value.name}={'x'.join(sizes)}")
+    return shapes
 
 
 def _substitute(model: onnx.ModelProto, dims: Mapping[str, int]) -> None:

@@ -6,23 +6,26 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import onnx
 
 from go_rl.core.errors import ReadError, UnknownOperatorError
 from go_rl.core.op_graph import OpGraph
+from go_rl.readers.model_options import TRIP_COUNT, Inputs, Unknown, with_trips
 from go_rl.readers.onnx_costs import RULES
 from go_rl.readers.onnx_graph import build_graph, operator_name
-from go_rl.readers.onnx_load import bind_dims, light_copy, load_header
+from go_rl.readers.onnx_load import bind_dims, dims_of_inputs, light_copy, load_header
 from go_rl.readers.onnx_shapes import Completion, MissingShapeError, complete
 from go_rl.readers.onnx_worker import complete_in_subprocess
 
-Unknown = Literal["error", "bytes"]
-
 
 def read_onnx(
-    path: str | Path, dims: Mapping[str, int] | None = None, unknown: Unknown = "error"
+    path: str | Path,
+    dims: Mapping[str, int] | None = None,
+    unknown: Unknown = "error",
+    inputs: Inputs | None = None,
+    trip_count: int | None = None,
 ) -> OpGraph:
     """Read the ONNX file at ``path``; external weight files need not exist.
 
@@ -30,6 +33,8 @@ def read_onnx(
         path: an ONNX protobuf file.
         dims: sizes of the inputs' symbolic dimensions by name (``<input>_<axis>`` for one without
             a name), and trip counts of data-dependent loops as ``<loop>.trips``.
+        inputs: shapes of inputs by name, which give their symbolic dimensions.
+        trip_count: trips of every data-dependent loop that ``dims`` do not name.
         unknown: what to do about operators without a cost rule: ``error``, or ``bytes`` to count
             the bytes they read and write and no FLOP.
 
@@ -40,7 +45,8 @@ def read_onnx(
         GraphError: the graph breaks an invariant.
     """
     model = load_header(path)
-    return _read(model, Path(path).stem, dict(dims or {}), unknown, str(path))
+    sizes = dims_of_inputs(model, inputs or {}, dims or {}, str(path))
+    return _read(model, Path(path).stem, with_trips(sizes, trip_count), unknown, str(path))
 
 
 def read_onnx_model(
@@ -49,7 +55,10 @@ def read_onnx_model(
     dims: Mapping[str, int] | None = None,
     unknown: Unknown = "error",
 ) -> OpGraph:
-    """Read a model in memory, which stays as it is; arguments and errors as in `read_onnx`."""
+    """Read a model in memory, which stays as it is; arguments and errors as in `read_onnx`.
+
+    ``dims`` may hold a ``trip_count``.
+    """
     return _read(light_copy(model, name), name, dict(dims or {}), unknown, name)
 
 
@@ -59,9 +68,12 @@ def _read(
     if model.functions:
         model, _ = complete_in_subprocess(model, {"task": "inline"}, where)
     notes = _check_operators(model, unknown, where)
-    trips = bind_dims(model, dims, where)
+    sizes = {name: size for name, size in dims.items() if name != TRIP_COUNT}
+    trips = bind_dims(model, sizes, where)
     opsets = {o.domain if o.domain != "ai.onnx" else "": o.version for o in model.opset_import}
-    run = Completion(opsets, trips, infer=False, unknown_as_bytes=unknown == "bytes")
+    run = Completion(
+        opsets, trips, False, unknown_as_bytes=unknown == "bytes", trip_count=dims.get(TRIP_COUNT)
+    )
     model, found = _complete(model, run, where)
     meta: dict[str, Any] = {
         "format": "onnx",

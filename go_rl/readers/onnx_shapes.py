@@ -8,6 +8,7 @@ who cannot trust a model run this in a subprocess (`onnx_worker`).
 
 from __future__ import annotations
 
+import math
 from collections import ChainMap
 from collections.abc import MutableMapping
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from go_rl.core.errors import ReadError
+from go_rl.core.errors import ReadError, nearest
 from go_rl.readers.onnx_fold import constant_tensor, evaluate, shape_result, small_value
 from go_rl.readers.onnx_microsoft_shapes import infer_without_schema
 from go_rl.readers.onnx_order import (
@@ -25,13 +26,13 @@ from go_rl.readers.onnx_order import (
     live_nodes,
     topological_nodes,
 )
+from go_rl.readers.onnx_structure import DEFAULT_DOMAINS, fitting
 from go_rl.readers.onnx_types import element_type, static_shape, tensor_type
 
 BRANCH = "go_rl_branch"
 """Attribute of a completed `If`: the branch taken, when its condition is constant."""
 TRIPS = "go_rl_trips"
 """Attribute of a completed `Loop` or `Scan`: how often its body runs."""
-DEFAULT_DOMAINS = ("", "ai.onnx")
 
 
 class MissingShapeError(ReadError):
@@ -64,6 +65,8 @@ class Completion:
     """Whether ONNX's C++ inference may be called."""
     unknown_as_bytes: bool
     """Give a node without a schema the type of its first input."""
+    trip_count: int | None = None
+    """Trips of every loop that depends on data and is not in `trips`."""
     notes: list[str] = field(default_factory=list)
     """Sentences about approximations."""
 
@@ -97,8 +100,13 @@ def _complete_graph(graph: onnx.GraphProto, scope: Scope, run: Completion, where
     drop_unread_results(graph)
     kept: list[onnx.NodeProto] = []
     for node in topological_nodes(graph, scope.types, where):
-        if not _visit(node, scope, declared, run):
-            kept.append(node)
+        with fitting(node):
+            if not _visit(node, scope, declared, run):
+                kept.append(node)
+    for output in graph.output:
+        if output.name not in scope.types:
+            near = nearest(output.name, scope.types)
+            raise ReadError(f"{where}: nothing defines the result {output.name!r}{near}")
     _rewrite(graph, live_nodes(graph, kept), initial, scope)
 
 
@@ -244,7 +252,7 @@ def _bounded_type(
 def _largest_shape(
     node: onnx.NodeProto, shape: tuple[int, ...], scope: Scope, partial: onnx.TypeProto | None
 ) -> tuple[int, ...] | None:
-    elements = int(np.prod(shape, dtype=np.int64))
+    elements = math.prod(shape)
     axis = next((a.i for a in node.attribute if a.name == "axis"), None)
     match node.op_type:
         case "NonZero":
@@ -354,9 +362,11 @@ def _loop_trips(
         return 0
     goes_on = inner.constants.get(body.output[0].name)
     if limit is None or (int(limit.reshape(-1)[0]) > 1 << 20 and goes_on is None):
+        if run.trip_count is not None:
+            return run.trip_count
         raise ReadError(
-            f"Loop {name!r} ({node.doc_string}): its trip count depends on data; "
-            f"give it with --dim {name}.trips=<count>"
+            f"Loop {name!r} ({node.doc_string}): its trip count depends on data; give it with "
+            f"--dim {name}.trips=<count>, or that of all such loops with --trip-count <count>"
         )
     if goes_on is None:
         run.notes.append(f"Loop {name!r} may stop early; its largest trip count {limit} is used")

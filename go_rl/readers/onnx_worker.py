@@ -19,11 +19,17 @@ import onnx
 from go_rl.core.errors import GoRLError, ReadError
 
 TIMEOUT_SECONDS = 300.0
-"""Longest time that inlining and shape inference of one model may take."""
+"""Longest time that inlining or shape inference of one model may take."""
+SMALL_BYTES, SMALL_SECONDS = 1 << 20, 14.0
+"""A model up to this size, weights left out, has this time: it may be inlined, then completed."""
+MEMORY_BYTES = 4 << 30
+"""Address space of the subprocess."""
+LARGEST_GROWTH, FREE_BYTES = 100, 256 << 20
+"""A model may grow so many times while its functions are inlined, or to so many bytes."""
 
 
 def complete_in_subprocess(
-    model: onnx.ModelProto, settings: dict[str, Any], name: str, timeout: float = TIMEOUT_SECONDS
+    model: onnx.ModelProto, settings: dict[str, Any], name: str, timeout: float | None = None
 ) -> tuple[onnx.ModelProto, list[str]]:
     """Inline functions or complete ``model`` in a subprocess; return it and the notes.
 
@@ -31,19 +37,25 @@ def complete_in_subprocess(
         model: a model without bulky weights (headers are enough).
         settings: ``task`` ("inline" or "complete") and the fields of `Completion`.
         name: the model's name, for messages.
-        timeout: seconds after which the subprocess is stopped.
+        timeout: seconds after which the subprocess is stopped; None: as befits the model's size.
 
     Raises:
         ReadError: the model is wrong, or the subprocess crashed or ran out of time.
     """
     with tempfile.TemporaryDirectory(prefix="go_rl_onnx_") as folder:
         here = Path(folder)
-        (here / "in.onnx").write_bytes(model.SerializeToString())
+        content = model.SerializeToString()
+        (here / "in.onnx").write_bytes(content)
         (here / "settings.json").write_text(json.dumps(settings))
+        if timeout is None:
+            timeout = SMALL_SECONDS if len(content) <= SMALL_BYTES else TIMEOUT_SECONDS
         _run_guarded(here, name, timeout)
         answer = json.loads((here / "answer.json").read_text())
         if "error" in answer:
             raise ReadError(f"{name}: {answer['error']}")
+        grown = (here / "out.onnx").stat().st_size
+        if grown > max(FREE_BYTES, LARGEST_GROWTH * len(content)):
+            raise ReadError(f"{name}: its functions grow to {grown:,} bytes when they are inlined")
         return onnx.load_model_from_string((here / "out.onnx").read_bytes()), answer["notes"]
 
 
@@ -86,6 +98,17 @@ def _work(folder: Path) -> dict[str, Any]:
     return {"notes": notes}
 
 
+def _limit_memory() -> None:
+    """A file of a few bytes may ask ONNX's C++ code for terabytes."""
+    try:
+        import resource
+    except ImportError:  # not a POSIX system
+        return
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = MEMORY_BYTES if most == resource.RLIM_INFINITY else min(MEMORY_BYTES, most)
+    resource.setrlimit(resource.RLIMIT_AS, (wanted, most))
+
+
 def main(folder: Path) -> None:
     """Do the task in ``folder``; errors on purpose travel in ``answer.json``."""
     try:
@@ -96,4 +119,5 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
+    _limit_memory()
     main(Path(sys.argv[1]))

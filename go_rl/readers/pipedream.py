@@ -120,7 +120,7 @@ def _parse(path: Path) -> tuple[dict[str, _Layer], list[tuple[str, str]]]:
 
 def _layer(parts: list[str], place: str, line: int) -> _Layer:
     name, op, profile = parts[0], " -- ".join(parts[1:-1]), parts[-1]
-    fields = dict(re.findall(r"(\w+)=(\[[^\]]*\]|[^,\s]*)", profile))
+    fields = dict(re.findall(r"\b(\w+)=(\[[^\]]*\]|[^,\s]*)", profile))
     for field in FIELDS:
         if field not in fields:
             raise ReadError(f"{place}: node {name!r} has no {field}; {_SHAPE}")

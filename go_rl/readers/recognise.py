@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from go_rl.core import ReadError
+from go_rl.core.array_file import UNREADABLE
 from go_rl.readers.archive import MANIFEST
 
 HEAD_BYTES = 1 << 16
@@ -52,9 +53,14 @@ def recognise(path: Path) -> Format:
 
 
 def _head(path: Path) -> bytes:
-    if path.is_dir():
-        raise ReadError(f"{path}: a directory; accepted are files: {ACCEPTED}")
     try:
+        if path.is_dir():
+            raise ReadError(f"{path}: a directory; accepted are files: {ACCEPTED}")
+        if path.exists() and not path.is_file():
+            raise ReadError(
+                f"{path}: not a regular file, and a model is read more than once; save it to a "
+                "file first"
+            )
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
     except FileNotFoundError as error:
@@ -71,7 +77,7 @@ def _zip_format(path: Path) -> Format:
         with zipfile.ZipFile(path) as archive:
             if f"{MANIFEST}.npy" in archive.namelist():
                 return Format.ARCHIVE
-    except zipfile.BadZipFile as error:
+    except UNREADABLE as error:
         raise ReadError(f"{path}: a truncated or damaged .npz ({error})") from error
     raise ReadError(f"{path}: a zip file, but not a go_rl graph; accepted are {ACCEPTED}")
 
@@ -96,7 +102,9 @@ def _text_format(text: str) -> Format | None:
         return Format.HLO
     if re.match(r"\s*node\S* -- ", text):
         return Format.PIPEDREAM
-    if re.search(r"^\s*(builtin\.)?module\b|^\s*\"builtin\.module\"|func\.func\b", text, re.M):
+    if re.search(
+        r"^[ \t]*(builtin\.)?module\b|^[ \t]*\"builtin\.module\"|func\.func\b", text, re.M
+    ):
         return Format.STABLEHLO
     return None
 

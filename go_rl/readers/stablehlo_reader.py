@@ -16,7 +16,10 @@ FORMAT = "stablehlo"
 
 
 def read_stablehlo(
-    path: str | Path, unknown: str = "error", weights: Collection[int] = ()
+    path: str | Path,
+    unknown: str = "error",
+    weights: Collection[int] = (),
+    trip_count: int | None = None,
 ) -> OpGraph:
     """Read a StableHLO file; options, costs and errors as in `read_hlo`.
 
@@ -29,7 +32,7 @@ def read_stablehlo(
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ReadError(f"{path}: cannot be read as text ({error})") from error
-    return graph_of_hlo(_hlo_text(text, path), path, FORMAT, unknown, weights)
+    return graph_of_hlo(_hlo_text(text, path), path, FORMAT, (unknown, trip_count), weights)
 
 
 def _hlo_text(text: str, path: Path) -> str:

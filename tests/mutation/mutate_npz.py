@@ -112,7 +112,7 @@ def _manifest(arrays: Arrays, rng: Rng) -> None:
 def _bomb(arrays: Arrays, rng: Rng) -> bytes:
     """An array whose header promises far more than the file holds, or gigabytes of zeros."""
     name, file = _name(arrays, rng), io.BytesIO()
-    shape, zeros = pick(rng, ((2**40,), (2**62,), (2**31, 2**31), (1 << 28,))), 1 << 25
+    shape, zeros = pick(rng, ((2**40,), (2**62,), (2**31, 2**31), (1 << 28,))), 1 << 21
     header = repr({"descr": "<f8", "fortran_order": False, "shape": shape}).encode()
     prefix = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -58,12 +58,16 @@ class KernelNetworkConfig:
         for name in ("width", "layers", "head", "opcode_width", "outputs"):
             if getattr(self, name) < 1:
                 raise TrainingError(f"{name} must be >= 1, not {getattr(self, name)}")
+        if self.layers > MOST_LAYERS:
+            raise TrainingError(f"layers must be at most {MOST_LAYERS}, not {self.layers}")
         if self.width % HEADS:
             raise TrainingError(f"width must be a multiple of {HEADS}, not {self.width}")
 
 
 HEADS = 4
 """Of attention."""
+MOST_LAYERS = 64
+"""A damaged file may ask for billions."""
 
 
 class KernelNetwork(nn.Module):

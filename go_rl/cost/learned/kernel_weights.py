@@ -16,7 +16,7 @@ from go_rl.core.parameter_file import check_parameters, parameter_tree, write_pa
 from go_rl.cost.learned.kernel_features import KERNEL_FEATURES, NODE_FEATURES
 from go_rl.cost.learned.kernel_network import KernelNetwork, KernelNetworkConfig
 from go_rl.cost.learned.kernel_training import TrainedNetwork
-from go_rl.cost.learned.weight_file import WeightKind, batch_shapes, fitting_manifest
+from go_rl.cost.learned.weight_file import WeightKind, batch_shapes, fitting_manifest, members_of
 
 SHIPPED = Path(__file__).parent / "pretrained"
 KIND = WeightKind("kernel cost weights", "go_rl-kernel-cost", 1, SHIPPED)
@@ -78,9 +78,10 @@ def load_kernel_weights(source: str | Path) -> KernelWeights:
     manifest, arrays = KIND.read(path, _columns())
     with fitting_manifest(path):
         config = KernelNetworkConfig(**manifest["network"])
-        members, vocabulary = int(manifest["members"]), tuple(manifest["vocabulary"])
+        members, vocabulary = members_of(manifest, arrays), tuple(manifest["vocabulary"])
         target, name, card = manifest["target"], manifest["name"], manifest["card"]
-    check_parameters(path, arrays, _expected(config, members))
+        expected = _expected(config, members)
+    check_parameters(path, arrays, expected)
     tree = parameter_tree(arrays)
     networks = tuple(TrainedNetwork(config, tree[MEMBERS][str(i)]) for i in range(members))
     reach = tree[RANGE]

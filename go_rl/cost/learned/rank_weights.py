@@ -19,7 +19,13 @@ from go_rl.cost.learned.kernel_network import KernelNetworkConfig
 from go_rl.cost.learned.rank_data import TASKS, Task, candidate_columns
 from go_rl.cost.learned.rank_network import RankNetwork, RankNetworkConfig
 from go_rl.cost.learned.rank_training import TrainedRanks
-from go_rl.cost.learned.weight_file import Columns, WeightKind, batch_shapes, fitting_manifest
+from go_rl.cost.learned.weight_file import (
+    Columns,
+    WeightKind,
+    batch_shapes,
+    fitting_manifest,
+    members_of,
+)
 from go_rl.kernels import KernelSet
 
 SHIPPED = Path(__file__).parent / "pretrained_ranks"
@@ -103,7 +109,7 @@ def load_rank_weights(source: str | Path) -> RankWeights:
     with fitting_manifest(path):
         told = dict(manifest["network"])
         config = RankNetworkConfig(KernelNetworkConfig(**told.pop("embedding")), **told)
-        members, vocabulary = int(manifest["members"]), tuple(manifest["vocabulary"])
+        members, vocabulary = members_of(manifest, arrays), tuple(manifest["vocabulary"])
         target, name, card = manifest["target"], manifest["name"], manifest["card"]
         one = _expected(config)
     check_parameters(path, arrays, {str(i): one for i in range(members)})

@@ -69,12 +69,27 @@ class WeightKind:
         return manifest, arrays
 
 
+def members_of(manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> int:
+    """Return the number of networks in a file; a `ValueError` when it cannot be so many."""
+    members = manifest["members"]
+    if type(members) is not int or not 1 <= members <= len(arrays):
+        raise ValueError(f"members must be a whole number of 1 to {len(arrays)}, not {members!r}")
+    return members
+
+
 @contextmanager
 def fitting_manifest(path: Path) -> Iterator[None]:
     """Turn what a malformed manifest raises into a `CheckpointError`."""
     try:
         yield
-    except (AttributeError, KeyError, TypeError, ValueError, TrainingError) as error:
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        TypeError,
+        ValueError,
+        TrainingError,
+    ) as error:
         raise CheckpointError(
             f"{path}: its manifest does not fit this version ({error})"
         ) from error

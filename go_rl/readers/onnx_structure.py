@@ -1,0 +1,228 @@
+"""What the reader takes for granted of an ONNX file, checked once where the file enters.
+
+Protobuf only says that fields are of the right wire type. The rules here say that names are text,
+attributes hold what their type says, subgraphs have the inputs and results that their operator
+gives them, and stored arrays have a size that a machine can address.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import onnx
+
+from go_rl.core.errors import ReadError
+
+MOST_ELEMENTS = 1 << 62
+"""Elements of the largest tensor that is taken for one."""
+MOST_DIMENSIONS = 64
+"""Dimensions of the largest tensor; NumPy's limit, too."""
+RESERVED = "go_rl_"
+"""Begins the names of attributes that this reader adds itself."""
+DEFAULT_DOMAINS = ("", "ai.onnx")
+_Attribute = onnx.AttributeProto
+_HELD = {_Attribute.GRAPH: "g", _Attribute.TENSOR: "t", _Attribute.SPARSE_TENSOR: "sparse_tensor"}
+"""Attribute types that must have a message, and its field."""
+_ATTRIBUTE_TYPES = frozenset(_Attribute.AttributeType.values())
+_ELEMENT_TYPES = frozenset(onnx.TensorProto.DataType.values())
+_CONSTANTS = {
+    "value": _Attribute.TENSOR, "sparse_value": _Attribute.SPARSE_TENSOR,
+    "value_float": _Attribute.FLOAT, "value_floats": _Attribute.FLOATS,
+    "value_int": _Attribute.INT, "value_ints": _Attribute.INTS,
+    "value_string": _Attribute.STRING, "value_strings": _Attribute.STRINGS,
+}  # fmt: skip
+"""Attributes that a `Constant` may have, and their types."""
+
+
+def check_structure(model: onnx.ModelProto, where: str) -> None:
+    """Raise a `ReadError` that names the node, tensor or attribute that breaks a rule.
+
+    Args:
+        model: every attribute has a type, every node its place as ``doc_string``.
+        where: begins every message.
+    """
+    for imported in model.opset_import:
+        _text(imported.domain, f"{where}: the domain of an operator set")
+        if not 0 < imported.version < 1 << 31:
+            raise ReadError(
+                f"{where}: operator set {imported.domain or 'ai.onnx'!r} has version "
+                f"{imported.version}; versions begin at 1"
+            )
+    for function in model.functions:
+        for text in (function.name, function.domain, *function.input, *function.output):
+            _text(text, f"{where}: a name of a function")
+        _check_nodes(function.node, where)
+    stack = [model.graph]
+    while stack:
+        graph = stack.pop()
+        _check_graph(graph, where)
+        stack += subgraphs(graph)
+
+
+def subgraphs(graph: onnx.GraphProto) -> list[onnx.GraphProto]:
+    """Return the graphs that nodes of ``graph`` hold, without those inside them."""
+    return [a.g for node in graph.node for a in node.attribute if a.HasField("g")]
+
+
+def _check_graph(graph: onnx.GraphProto, where: str) -> None:
+    for value in (*graph.input, *graph.output, *graph.value_info):
+        if not _text(value.name, f"{where}: the name of an input, result or tensor"):
+            raise ReadError(f"{where}: an input or result of graph {graph.name!r} has no name")
+        for dim in value.type.tensor_type.shape.dim:
+            _text(dim.dim_param, f"{where}: {value.name!r}: the name of a dimension")
+    for tensor in graph.initializer:
+        check_tensor(tensor, f"{where}: initializer")
+    for sparse in graph.sparse_initializer:
+        check_tensor(sparse.values, f"{where}: sparse initializer")
+        check_size(sparse.dims, f"{where}: sparse initializer {sparse.values.name!r}")
+    _check_nodes(graph.node, where)
+
+
+def _check_nodes(nodes: Iterable[onnx.NodeProto], where: str) -> None:
+    for node in nodes:
+        here = f"{where}: {node.doc_string}"
+        for text in (node.op_type, node.name, node.domain, *node.input, *node.output):
+            _text(text, f"{here}: a name")
+        if not node.op_type:
+            raise ReadError(f"{here}: node {node.name!r} has no op_type")
+        here = f"{where}: {node.op_type} {node.name!r} ({node.doc_string})"
+        if not any(node.output):
+            raise ReadError(f"{here}: the operator has no result")
+        _check_attributes(node, here)
+        rule = _RULES.get(node.op_type) if node.domain in DEFAULT_DOMAINS else None
+        if rule is not None:
+            rule(node, {a.name: a for a in node.attribute}, here)
+
+
+def _check_attributes(node: onnx.NodeProto, where: str) -> None:
+    seen: set[str] = set()
+    for attribute in node.attribute:
+        name = _text(attribute.name, f"{where}: the name of an attribute")
+        _text(attribute.ref_attr_name, f"{where}: attribute {name!r}: a name")
+        if name in seen or name.startswith(RESERVED):
+            raise ReadError(f"{where}: attribute {name!r} appears twice, or is go_rl's own")
+        seen.add(name)
+        if attribute.type not in _ATTRIBUTE_TYPES:
+            raise ReadError(f"{where}: attribute {name!r} has the unknown type {attribute.type}")
+        field = _HELD.get(attribute.type)
+        if field and not attribute.HasField(field) and not attribute.ref_attr_name:
+            raise ReadError(f"{where}: attribute {name!r} is a {field} by its type and has none")
+        if attribute.HasField("g") and attribute.type != _Attribute.GRAPH:
+            raise ReadError(f"{where}: attribute {name!r} holds a graph, but is of another type")
+        if attribute.HasField("t"):
+            check_tensor(attribute.t, f"{where}: attribute {name!r}:")
+
+
+def check_tensor(tensor: onnx.TensorProto, where: str) -> None:
+    """Raise a `ReadError` for a stored array of an unknown type, or of an impossible size."""
+    _text(tensor.name, f"{where}: its name")
+    where = f"{where} {tensor.name!r}"
+    if tensor.data_type not in _ELEMENT_TYPES:
+        raise ReadError(f"{where} is of the unknown element type {tensor.data_type}")
+    check_size(tensor.dims, where)
+
+
+def check_size(shape: Iterable[int], where: str) -> None:
+    """Raise a `ReadError` for a shape with a negative extent, or of an impossible size."""
+    dims = tuple(shape)
+    if len(dims) > MOST_DIMENSIONS:
+        raise ReadError(f"{where} has {len(dims)} dimensions; at most {MOST_DIMENSIONS} are read")
+    if any(extent < 0 for extent in dims) or math.prod(dims) > MOST_ELEMENTS:
+        raise ReadError(f"{where} has shape {list(dims)}, which no tensor can have")
+
+
+@contextmanager
+def fitting(node: onnx.NodeProto) -> Iterator[None]:
+    """Turn what an operator raises whose operands or attributes do not fit it into a `ReadError`
+    that names it."""
+    try:
+        yield
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        StopIteration,
+        TypeError,
+        ValueError,
+    ) as e:
+        raise ReadError(
+            f"{node.op_type} {node.name or node.output[0]!r} ({node.doc_string}): its operands and "
+            f"attributes do not fit the operator ({type(e).__name__}: {e})"
+        ) from e
+
+
+def _text(text: object, what: str) -> str:
+    """Protobuf hands out bytes where a text is not UTF-8."""
+    if not isinstance(text, str):
+        raise ReadError(f"{what} is {text!r}, which is not UTF-8")
+    return text
+
+
+_Attributes = dict[str, onnx.AttributeProto]
+
+
+def _check_constant(node: onnx.NodeProto, attributes: _Attributes, where: str) -> None:
+    named = [a for a in node.attribute if a.name in _CONSTANTS]
+    if len(named) != 1 or len(node.attribute) != 1:
+        raise ReadError(f"{where}: a Constant has one attribute, one of {', '.join(_CONSTANTS)}")
+    if named[0].type != _CONSTANTS[named[0].name]:
+        raise ReadError(f"{where}: attribute {named[0].name!r} is not of the type its name says")
+    if named[0].HasField("sparse_tensor"):
+        check_tensor(named[0].sparse_tensor.values, f"{where}: attribute 'sparse_value':")
+        check_size(named[0].sparse_tensor.dims, f"{where}: attribute 'sparse_value'")
+
+
+def _body(attributes: _Attributes, name: str, where: str) -> onnx.GraphProto:
+    if name not in attributes or not attributes[name].HasField("g"):
+        raise ReadError(f"{where}: the operator has no graph {name!r}")
+    return attributes[name].g
+
+
+def _check_count(what: str, count: int, wanted: int, where: str) -> None:
+    if count != wanted:
+        raise ReadError(f"{where}: {what}: {count}; the operator's own make it {wanted}")
+
+
+def _check_results(read: int, made: int, carried: int, where: str) -> None:
+    if made < max(read, carried):
+        raise ReadError(f"{where}: its body has {made} results; {max(read, carried)} are wanted")
+
+
+def _check_if(node: onnx.NodeProto, attributes: _Attributes, where: str) -> None:
+    if not node.input or not node.input[0]:
+        raise ReadError(f"{where}: the operator has no condition")
+    for name in ("then_branch", "else_branch"):
+        branch = _body(attributes, name, where)
+        _check_count(f"results of {name}", len(branch.output), len(node.output), where)
+
+
+def _check_loop(node: onnx.NodeProto, attributes: _Attributes, where: str) -> None:
+    body, state = _body(attributes, "body", where), len(node.input) - 2
+    if state < 0 or not all(node.input[2:]):
+        raise ReadError(f"{where}: a Loop reads a trip count, a condition and its first state")
+    _check_count("inputs of its body", len(body.input), state + 2, where)
+    _check_results(len(node.output) + 1, len(body.output), state + 1, where)
+
+
+def _check_scan(node: onnx.NodeProto, attributes: _Attributes, where: str) -> None:
+    body = _body(attributes, "body", where)
+    scanned = attributes["num_scan_inputs"].i if "num_scan_inputs" in attributes else 0
+    if node.input and not node.input[0]:
+        raise ReadError(f"{where}: opset 8 form; convert to 9")
+    if not 1 <= scanned <= len(node.input) or not all(node.input):
+        raise ReadError(f"{where}: num_scan_inputs is {scanned} of {len(node.input)} operands")
+    _check_count("inputs of its body", len(body.input), len(node.input), where)
+    carried = len(node.input) - scanned
+    _check_results(len(node.output), len(body.output), carried, where)
+    for name, wanted in (
+        ("scan_input_axes", scanned),
+        ("scan_output_axes", len(body.output) - carried),
+    ):
+        if name in attributes:
+            _check_count(f"axes in {name}", len(attributes[name].ints), wanted, where)
+
+
+_RULES = {"Constant": _check_constant, "If": _check_if, "Loop": _check_loop, "Scan": _check_scan}
+"""What an operator must have beyond what all have."""
