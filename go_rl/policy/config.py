@@ -56,9 +56,9 @@ class PolicyConfig:
             value = getattr(self, field.name)
             most = MOST.get(field.name, WIDEST)
             if field.type == "int" and (type(value) is not int or not least <= value <= most):
+                limit = f"<= {most}" if type(value) is int and value > most else f">= {least}"
                 raise PolicyError(
-                    f"policy: {field.name} must be a whole number of {least} to {most}, "
-                    f"not {value!r}"
+                    f"policy: {field.name} must be a whole number {limit}, not {value!r}"
                 )
             if field.type == "bool" and not isinstance(value, bool):
                 raise PolicyError(f"policy: {field.name} must be true or false, not {value!r}")

@@ -29,6 +29,8 @@ OPTIONAL = {"transfer_seconds": "float64", "geometry": "float64"}
 """Arrays that a graph may lack."""
 TABLES = ("output_shape", "geometry")
 """Arrays of two dimensions; the others have one."""
+PER_EDGE = ("senders", "receivers", "edge_bytes", "edge_output")
+"""Arrays with an entry for each edge; the others have one for each node."""
 _FACTS: dict[str, tuple[tuple[type, ...], str]] = {
     "format": ((str,), "a text"),
     "dims": ((dict,), "sizes by name"),
@@ -78,7 +80,7 @@ def load_graph(path: str | Path) -> OpGraph:
     manifest = _manifest(content, path)
     try:
         _check_manifest(manifest)
-        _check_arrays(content)
+        _check_arrays(content, len(manifest["names"]))
         graph = _graph(manifest, content)
         check_graph(graph)
     except (ValueError, GraphError) as error:
@@ -104,11 +106,14 @@ def _check_manifest(manifest: dict[str, Any]) -> None:
     for field, kind in {"name": str, "digest": str, "meta": dict}.items():
         if not isinstance(manifest.get(field), kind):
             raise ValueError(f"its {field} must be a {kind.__name__}, not {manifest.get(field)!r}")
+    nodes = manifest.get("names")
     for field in TEXT_FIELDS:
         allowed = (int, str) if field == "names" else (str,)
         entries = manifest.get(field)
         if not isinstance(entries, list) or any(type(entry) not in allowed for entry in entries):
             raise ValueError(f"its {field} must list a text for each node")
+        if len(entries) != len(nodes or ()):
+            raise ValueError(f"its {field} has {len(entries)} entries for {len(nodes or ())} nodes")
     for fact, (allowed, what) in _FACTS.items():
         if fact in manifest["meta"] and type(manifest["meta"][fact]) not in allowed:
             raise ValueError(f"its {fact} must be {what}, not {manifest['meta'][fact]!r}")
@@ -117,19 +122,22 @@ def _check_manifest(manifest: dict[str, Any]) -> None:
             raise ValueError(f"its size of dimension {dim!r} must be 1 or more, not {size!r}")
 
 
-def _check_arrays(content: dict[str, np.ndarray]) -> None:
-    """Raise a `ValueError` for an array that is missing, or of another type or rank."""
+def _check_arrays(content: dict[str, np.ndarray], nodes: int) -> None:
+    """Raise a `ValueError` for an array that is missing, or of another type, rank or length."""
     wanted = ARRAYS | {name: kind for name, kind in OPTIONAL.items() if name in content}
     wanted |= {name: "float64" for name in content if name.startswith(SECONDS)}
+    if absent := [name for name in wanted if name not in content]:
+        raise ValueError(f"array {absent[0]!r} is missing")
     for name, kind in wanted.items():
-        if name not in content:
-            raise ValueError(f"array {name!r} is missing")
         array, rank = content[name], 2 if name in TABLES else 1
         if array.dtype != kind or array.ndim != rank:
             raise ValueError(
                 f"array {name!r} must be of type {kind} and rank {rank}, not {array.dtype} of "
                 f"shape {array.shape}"
             )
+        entries = len(content["senders"]) if name in PER_EDGE else nodes
+        if len(array) != entries:
+            raise ValueError(f"array {name!r} has {len(array)} entries, not {entries}")
 
 
 def _graph(manifest: dict[str, Any], content: dict[str, np.ndarray]) -> OpGraph:

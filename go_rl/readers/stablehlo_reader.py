@@ -9,10 +9,14 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
+import numpy as np
+
 from go_rl.core import MissingDependencyError, OpGraph, ReadError
 from go_rl.readers.hlo_reader import graph_of_hlo
 
 FORMAT = "stablehlo"
+DEEPEST = 256
+"""Brackets inside each other; real programs nest a few dozen."""
 
 
 def read_stablehlo(
@@ -35,7 +39,21 @@ def read_stablehlo(
     return graph_of_hlo(_hlo_text(text, path), path, FORMAT, (unknown, trip_count), weights)
 
 
+def _check_depth(text: str, path: Path) -> None:
+    """XLA's parser calls itself for each bracket; too many end the process."""
+    letters = np.frombuffer(text.encode("utf-8", "replace"), np.uint8)
+    opening = np.isin(letters, np.frombuffer(b"([{<", np.uint8))
+    closing = np.isin(letters, np.frombuffer(b")]}>", np.uint8))
+    arrow = (letters[1:] == ord(">")) & (letters[:-1] == ord("-"))
+    closing[1:] &= ~arrow
+    depth = np.cumsum(opening.astype(np.int32) - closing)
+    if depth.max(initial=0) > DEEPEST:
+        line = text.encode()[: int(np.argmax(depth > DEEPEST))].count(b"\n") + 1
+        raise ReadError(f"{path}:{line}: brackets are nested deeper than {DEEPEST}")
+
+
 def _hlo_text(text: str, path: Path) -> str:
+    _check_depth(text, path)
     try:
         # jax exports no public way from MLIR text to HLO.
         from jaxlib import _hlo, _jax  # pyright: ignore[reportAttributeAccessIssue]
