@@ -136,6 +136,12 @@ def _dot_general(inputs: Sequence[Value], outputs: Sequence[Value], params: Para
     return _plain(inputs, outputs, 2.0 * outputs[0].size * depth)
 
 
+def _scaled_matmul(inputs: Sequence[Value], outputs: Sequence[Value], params: Params) -> Cost:
+    """The product of block-scaled ``[B, M, K]`` and ``[B, N, K]``, and a scaling of each operand."""
+    lhs, rhs = inputs[0], inputs[1]
+    return _plain(inputs, outputs, 2.0 * outputs[0].size * lhs.shape[-1] + lhs.size + rhs.size)
+
+
 def _triangular_solve(inputs: Sequence[Value], outputs: Sequence[Value], params: Params) -> Cost:
     """Forward substitution: one multiply and add for each entry of the triangle and column."""
     return _plain(inputs, outputs, float(inputs[1].size * inputs[0].shape[-1]))
@@ -250,6 +256,7 @@ _RULES: dict[str, Rule] = {
     "reduce_window_sum": _reduce_window,
     "reshape": lambda i, o, p: _plain(i, o),
     "rev": lambda i, o, p: _plain(i, o),
+    "scaled_matmul_wrapper": _scaled_matmul,
     "slice": _slices,
     "split": _slices,
     "square": lambda i, o, p: Cost(float(o[0].size), 3.0 * o[0].num_bytes),

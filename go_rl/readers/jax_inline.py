@@ -202,6 +202,8 @@ class Inliner:
             read_loop(self, eqn, inputs, bind, context)
         elif name == "cond":
             self._cond(eqn, inputs, bind, context)
+        elif name == "platform_index":
+            bind([_platform(eqn)])
         elif name in IDENTITY:
             bind(inputs[: len(eqn.outvars)])
         else:
@@ -229,7 +231,8 @@ class Inliner:
         self.call(eqn.params["jaxprs"].solve, constants + operands, bind, context)
 
     def _cond(self, eqn: Any, inputs: list[Value], bind: Finish, context: Context) -> None:
-        """Inline the dearest branch, then a node without cost where the predicate chooses."""
+        """Inline the branch that a known number chooses; else the dearest, then a node without
+        cost where the predicate chooses."""
 
         def choose(results: list[Value]) -> None:
             outputs = [Value(v.shape, v.dtype, output=i) for i, v in enumerate(results)]
@@ -239,7 +242,12 @@ class Inliner:
             self.emit(node)
             bind(outputs)
 
-        branch = self._dearest(eqn.params["branches"])
+        branches = eqn.params["branches"]
+        if inputs[0].known is not None and inputs[0].producer is None:
+            place = min(max(int(inputs[0].known), 0), len(branches) - 1)
+            self.call(branches[place], inputs[1:], bind, replace(context, splats=set()))
+            return
+        branch = self._dearest(branches)
         self.inexact.append(f"cond at {context.line or context.scope or 'top level'}")
         finish = choose if inputs[0].producer is not None else bind
         self.call(branch, inputs[1:], finish, replace(context, splats=set()))
@@ -252,6 +260,16 @@ class Inliner:
             return total.flops, total.num_bytes
 
         return max(branches, key=cost)
+
+
+def _platform(eqn: Any) -> Value:
+    """Which branch of ``platform_dependent`` is read: the one for any platform, else XLA's own on
+    processors, else the first; a graph must not depend on where it is read."""
+    platforms = eqn.params["platforms"]
+    anywhere = [i for i, names in enumerate(platforms) if names is None]
+    on_processors = [i for i, names in enumerate(platforms) if names and "cpu" in names]
+    chosen = (*anywhere, *on_processors, 0)[0]
+    return Value((), eqn.outvars[0].aval.dtype, known=np.int32(chosen))
 
 
 def _bind(values: dict[Any, Value], names: Sequence[Any], results: list[Value]) -> None:

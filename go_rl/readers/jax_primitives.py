@@ -101,6 +101,7 @@ IDENTITY = frozenset(
     (
         "copy",
         "copy_p",
+        "device_put",
         "name",
         "optimization_barrier",
         "pbroadcast",
@@ -177,7 +178,7 @@ OPAQUE = frozenset(
 
 def kind_of(op_type: str, has_operands: bool) -> OpKind:
     """Return the `OpKind` of a primitive."""
-    if op_type in ("dot_general", "ragged_dot", "ragged_dot_general"):
+    if op_type in ("dot_general", "ragged_dot", "ragged_dot_general", "scaled_matmul_wrapper"):
         return OpKind.MATMUL
     if op_type == "conv_general_dilated":
         return OpKind.CONVOLUTION

@@ -96,7 +96,8 @@ def flatten_jax(
             inliner.emit(_input(leaf))
     results = inliner.run(jaxpr, [leaf.value for leaf in leaves])
     mark_live(inliner.equations, results)
-    notes = [*dict.fromkeys(inliner.notes), *_unread(inliner.equations)]
+    guessed = _guessed(function, args, kwargs) if weights is None else []
+    notes = [*guessed, *dict.fromkeys(inliner.notes), *_unread(inliner.equations)]
     live = [e for e in inliner.equations if e.live]
     return FlatProgram(title, leaves, live, results, output_tree, notes, inliner.inexact)
 
@@ -142,6 +143,25 @@ def _weight_positions(
     if beyond:
         raise ReadError(f"weights names argument {beyond[0]}; the positions are 0..{len(args) - 1}")
     return frozenset(weights)
+
+
+def _guessed(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> list[str]:
+    """Say which arguments the default rule takes for weights, where another reading is likely: a
+    bare array may be one, and a second pytree the state of an optimizer."""
+    chosen = _weight_positions(args, kwargs, None)
+    several = [i for i, arg in enumerate(args) if len(jax.tree.leaves(arg)) > 1]
+    if len(args) + len(kwargs) < 2 or set(several) == chosen != frozenset():
+        return []
+    names = _argument_names(function, len(args))
+    inputs = [*(f"{i} ({names[i]})" for i in range(len(args)) if i not in chosen), *kwargs]
+    held = "argument 0 is" if chosen else "no argument is"
+    return [
+        f"{held} taken for weights, and for inputs {', '.join(inputs)}; weights=(0, ...) "
+        "(--weight-args 0,...) names the positions of arguments that stay on their devices between "
+        "runs, such as parameters and the state of an optimizer"
+    ]
 
 
 def _leaves(

@@ -7,8 +7,6 @@ writes ``out.onnx`` and ``answer.json``.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -17,13 +15,9 @@ from typing import Any
 import onnx
 
 from go_rl.core.errors import GoRLError, ReadError
+from go_rl.readers import guarded
 
-TIMEOUT_SECONDS = 300.0
-"""Longest time that inlining or shape inference of one model may take."""
-SMALL_BYTES, SMALL_SECONDS = 1 << 20, 14.0
-"""A model up to this size, weights left out, has this time: it may be inlined, then completed."""
-MEMORY_BYTES = 4 << 30
-"""Address space of the subprocess."""
+WORKER = "go_rl.readers.onnx_worker"
 LARGEST_GROWTH, FREE_BYTES = 100, 256 << 20
 """A model may grow so many times while its functions are inlined, or to so many bytes."""
 
@@ -48,8 +42,8 @@ def complete_in_subprocess(
         (here / "in.onnx").write_bytes(content)
         (here / "settings.json").write_text(json.dumps(settings))
         if timeout is None:
-            timeout = SMALL_SECONDS if len(content) <= SMALL_BYTES else TIMEOUT_SECONDS
-        _run_guarded(here, name, timeout)
+            timeout = guarded.time_limit(len(content))
+        _run(here, name, timeout)
         answer = json.loads((here / "answer.json").read_text())
         if "error" in answer:
             raise ReadError(f"{name}: {answer['error']}")
@@ -59,24 +53,18 @@ def complete_in_subprocess(
         return onnx.load_model_from_string((here / "out.onnx").read_bytes()), answer["notes"]
 
 
-def _run_guarded(folder: Path, name: str, timeout: float) -> None:
-    command = [sys.executable, "-m", "go_rl.readers.onnx_worker", str(folder)]
-    paths = [str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH", "")]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in paths if p)}
+def _run(folder: Path, name: str, timeout: float) -> None:
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=timeout, env=environment
-        )
-    except subprocess.TimeoutExpired:
+        wrong = guarded.run_guarded(WORKER, folder, timeout)
+    except TimeoutError:
         raise ReadError(
             f"{name}: ONNX's shape inference did not finish in {timeout:g} s; store the shapes in "
             "the file (onnx.shape_inference) or export the model with static shapes"
         ) from None
-    if done.returncode or not (folder / "answer.json").exists():
-        tail = done.stderr.strip().splitlines()[-1:] or [f"exit status {done.returncode}"]
+    if wrong or not (folder / "answer.json").exists():
         raise ReadError(
-            f"{name}: ONNX's shape inference crashed ({tail[0]}); store the shapes in the file "
-            "or export the model with another opset"
+            f"{name}: ONNX's shape inference crashed ({wrong or 'no answer'}); store the shapes in "
+            "the file or export the model with another opset"
         )
 
 
@@ -98,17 +86,6 @@ def _work(folder: Path) -> dict[str, Any]:
     return {"notes": notes}
 
 
-def _limit_memory() -> None:
-    """A file of a few bytes may ask ONNX's C++ code for terabytes."""
-    try:
-        import resource
-    except ImportError:  # not a POSIX system
-        return
-    _, most = resource.getrlimit(resource.RLIMIT_AS)
-    wanted = MEMORY_BYTES if most == resource.RLIM_INFINITY else min(MEMORY_BYTES, most)
-    resource.setrlimit(resource.RLIMIT_AS, (wanted, most))
-
-
 def main(folder: Path) -> None:
     """Do the task in ``folder``; errors on purpose travel in ``answer.json``."""
     try:
@@ -119,5 +96,5 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    _limit_memory()
+    guarded.limit_memory((Path(sys.argv[1]) / "in.onnx").stat().st_size)
     main(Path(sys.argv[1]))

@@ -1,20 +1,25 @@
 """StableHLO text (MLIR as ``lowered.as_text()`` prints it) as a graph, by way of HLO.
 
-XLA's own parser reads the text and translates it to HLO, so every printed form, `chlo` operator and
-composite that this version of jaxlib knows is covered by one reader of truth: `hlo_reader`.
+XLA's own parser reads the text and translates it to HLO in a subprocess, so every printed form,
+`chlo` operator and composite that this version of jaxlib knows is covered by one reader of truth:
+`hlo_reader`.
 """
 
 from __future__ import annotations
 
+import importlib.util
+import tempfile
 from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
 
 from go_rl.core import MissingDependencyError, OpGraph, ReadError
+from go_rl.readers import guarded
 from go_rl.readers.hlo_reader import graph_of_hlo
 
 FORMAT = "stablehlo"
+WORKER = "go_rl.readers.stablehlo_worker"
 DEEPEST = 256
 """Brackets inside each other; real programs nest a few dozen."""
 
@@ -54,22 +59,23 @@ def _check_depth(text: str, path: Path) -> None:
 
 def _hlo_text(text: str, path: Path) -> str:
     _check_depth(text, path)
-    try:
-        # jax exports no public way from MLIR text to HLO.
-        from jaxlib import _hlo, _jax  # pyright: ignore[reportAttributeAccessIssue]
-    except ImportError as error:
+    if importlib.util.find_spec("jaxlib") is None:
         raise MissingDependencyError(
             "StableHLO text needs a jaxlib with its MLIR bindings; pip install -U jax"
-        ) from error
-    try:
-        computation = _jax.mlir.mlir_module_to_xla_computation(
-            text, use_tuple_args=False, return_tuple=False
         )
-    # jaxlib raises several unrelated classes, RuntimeError among them.
-    except Exception as error:
-        complaint = (str(error).strip().splitlines() or ["no reason given"])[0]
-        raise ReadError(f"{path}: XLA cannot read this StableHLO text: {complaint}") from error
-    options = _hlo.HloPrintOptions()
-    options.print_metadata = True
-    options.print_large_constants = False
-    return computation.get_hlo_module().to_string(options)
+    with tempfile.TemporaryDirectory(prefix="go_rl_stablehlo_") as name:
+        folder = Path(name)
+        size = (folder / "in.mlir").write_text(text, "utf-8")
+        try:
+            wrong = guarded.run_guarded(WORKER, folder, guarded.time_limit(size))
+        except TimeoutError:
+            wrong = f"not finished in {guarded.time_limit(size):g} s"
+        if (folder / "complaint.txt").exists():
+            wrong = (folder / "complaint.txt").read_text("utf-8")
+        if "bad_alloc" in wrong:
+            wrong = (
+                f"it takes more memory than the {guarded.MEMORY_BYTES >> 30} GiB of a small file"
+            )
+        if wrong:
+            raise ReadError(f"{path}: XLA cannot read this StableHLO text: {wrong}")
+        return (folder / "out.hlo").read_text("utf-8")

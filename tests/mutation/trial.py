@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import faulthandler
+import importlib
 import multiprocessing
 import resource
 import signal
-import sys
 import tempfile
 import traceback
 from collections.abc import Iterator
@@ -24,6 +24,8 @@ MEMORY_BYTES = 4 << 30
 """What reading one file may take beyond what the process holds when it begins."""
 SECONDS = 30
 """Longest that reading one file may take."""
+GUARDED = ("onnx", "stablehlo")
+"""Kinds whose readers leave C++ code to a subprocess."""
 
 
 class Outcome(Enum):
@@ -61,6 +63,10 @@ class Failure:
     """The exception with its innermost place, or the signal."""
 
 
+READY = "ready"
+"""What a process that tries mutants says first."""
+
+
 class _TimeUp(BaseException):
     """Raised by the alarm; no reader catches it."""
 
@@ -71,17 +77,16 @@ def trial(kind: str, data: bytes, inline: bool = False) -> tuple[Outcome, str]:
     Args:
         kind: one of `KINDS`.
         data: what the file holds.
-        inline: run ONNX's shape inference in this process, which it may crash, and not in a
+        inline: run the C++ code of ONNX and XLA in this process, which it may crash, and not in a
             subprocess: twenty times faster.
     """
     from go_rl.core import GoRLError
-    from go_rl.readers import onnx_worker
+    from go_rl.readers import guarded
 
-    guarded = onnx_worker._run_guarded
-    run = (lambda folder, name, timeout: onnx_worker.main(folder)) if inline else guarded
+    run = _run_inline if inline else guarded.run_guarded
     with (
         tempfile.TemporaryDirectory(prefix="mutant_") as folder,
-        mock.patch.object(onnx_worker, "_run_guarded", run),
+        mock.patch.object(guarded, "run_guarded", run),
     ):
         path = Path(folder) / f"mutant{KINDS[kind].suffix}"
         path.write_bytes(data)
@@ -124,13 +129,18 @@ def run_mutants(
 def _try(kind: str, number: int, leftovers: bool) -> list[Failure]:
     data = mutant(kind, number)
     outcome, detail = trial(kind, data, inline=True)
-    if outcome.failed and kind == "onnx":  # what breaks inference here, users' subprocess may bear
+    if outcome.failed and kind in GUARDED:  # what breaks this process, the subprocess may bear
         told = detail
         outcome, detail = trial(kind, data)
         if not outcome.failed:
             outcome, detail = Outcome.LEFTOVER, told
     wanted = outcome.failed or (leftovers and outcome is Outcome.LEFTOVER)
     return [Failure(kind, number, outcome, detail)] if wanted else []
+
+
+def _run_inline(module: str, folder: Path, timeout: float) -> str:
+    importlib.import_module(module).main(folder)
+    return ""
 
 
 def _judge(error: BaseException) -> tuple[Outcome, str]:
@@ -180,8 +190,9 @@ def _in_process(kind: str, start: int, count: int, leftovers: bool) -> tuple[int
     child.start()
     theirs.close()
     failures: list[Failure] = []
-    done = 0
+    done, ready = 0, False
     try:
+        ready = ours.poll(10 * SECONDS) and ours.recv() == READY
         while done < count:
             if not ours.poll(2 * SECONDS + 60):  # C++ code does not see the alarm
                 child.kill()
@@ -190,8 +201,10 @@ def _in_process(kind: str, start: int, count: int, leftovers: bool) -> tuple[int
             done += 1
     except EOFError:
         child.join()
+        if not ready:
+            raise RuntimeError("the process that tries mutants did not start") from None
         lost = start + done
-        if kind != "onnx" or trial(kind, mutant(kind, lost))[0].failed:
+        if kind not in GUARDED or trial(kind, mutant(kind, lost))[0].failed:
             failures.append(_lost(kind, lost, Outcome.CRASHED, child))
         return done + 1, failures
     finally:
@@ -205,7 +218,8 @@ def _lost(kind: str, number: int, outcome: Outcome, child: Any) -> Failure:
 
 def _serve(pipe: Connection, kind: str, start: int, count: int, leftovers: bool) -> None:
     faulthandler.disable()
-    sys.stderr.flush()
+    mutant(kind, start)  # makes the seeds
+    pipe.send(READY)
     for number in range(start, start + count):
         pipe.send(_try(kind, number, leftovers))
     pipe.close()

@@ -1,0 +1,58 @@
+"""Subprocesses for C++ code that a malformed model may crash, hang or let ask for terabytes.
+
+A worker is a module run as ``python -m MODULE FOLDER``, which reads and writes files in the folder
+and calls `limit_memory` first.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+SMALL_BYTES, SMALL_SECONDS = 1 << 20, 14.0
+"""A model up to this size, weights left out, has this time; an ONNX model may need it twice."""
+LARGE_SECONDS = 300.0
+"""Longest time for a larger one."""
+MEMORY_BYTES = 4 << 30
+"""Address space for a small model."""
+
+
+def time_limit(size: int) -> float:
+    """Return the seconds that a model of ``size`` bytes has."""
+    return SMALL_SECONDS if size <= SMALL_BYTES else LARGE_SECONDS
+
+
+def run_guarded(module: str, folder: Path, timeout: float) -> str:
+    """Run a worker on a folder; return what went wrong, or an empty string.
+
+    Raises:
+        TimeoutError: it did not finish in ``timeout`` seconds.
+    """
+    command = [sys.executable, "-m", module, str(folder)]
+    paths = [str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in paths if p)}
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=timeout, env=environment
+        )
+    except subprocess.TimeoutExpired:
+        raise TimeoutError from None
+    if not done.returncode:
+        return ""
+    tail = done.stderr.strip().splitlines()[-1:]
+    return tail[0] if tail else f"exit status {done.returncode}"
+
+
+def limit_memory(size: int) -> None:
+    """Limit this process's address space to `MEMORY_BYTES` if its model of ``size`` is small."""
+    try:
+        import resource
+    except ImportError:  # not a POSIX system
+        return
+    if size > SMALL_BYTES:
+        return
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = MEMORY_BYTES if most == resource.RLIM_INFINITY else min(MEMORY_BYTES, most)
+    resource.setrlimit(resource.RLIMIT_AS, (wanted, most))
