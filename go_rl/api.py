@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ from go_rl.core import (
     rule_set,
 )
 from go_rl.core.errors import nearest
-from go_rl.options import PartitionOptions, options_from
+from go_rl.options import PartitionOptions, check_type, options_from
 from go_rl.policy.names import DEFAULT_WEIGHTS
 from go_rl.train.config import FineTuneConfig
 
@@ -204,6 +205,7 @@ def problem_for(
     """Return the priced problem that `partition` solves; arguments as there."""
     from go_rl.cost import ProblemOptions, make_problem, named_cost
 
+    check_type(memory, bool | None, "memory")
     options = options or PartitionOptions()
     hardware = _package_for(graph, package, Objective(options.objective))
     chosen = ProblemOptions(
@@ -330,10 +332,16 @@ def fixed_nodes(graph: OpGraph, fixed: Mapping[NodeId, int]) -> dict[int, int]:
     """Return devices by node index for devices by node name.
 
     Raises:
-        ProblemError: the graph has no such node; the nearest is named.
+        ProblemError: the graph has no such node (the nearest is named), or a device is no number.
     """
-    for name in fixed:
-        if name not in graph.index:
+    if not isinstance(fixed, Mapping):
+        raise ProblemError(f"fixed must be devices by node name, such as {{'x': 0}}, not {fixed!r}")
+    for name, device in fixed.items():
+        if isinstance(name, bool) or not isinstance(name, int | str) or name not in graph.index:
             near = nearest(str(name), [str(n) for n in graph.names])
             raise ProblemError(f"fixed: {graph.name!r} has no node {name!r}{near}")
-    return {graph.index[name]: chip for name, chip in fixed.items()}
+        if isinstance(device, bool) or not isinstance(device, Integral) or device < 0:
+            raise ProblemError(
+                f"fixed: the device of {name!r} must be an index >= 0, not {device!r}"
+            )
+    return {graph.index[name]: int(device) for name, device in fixed.items()}

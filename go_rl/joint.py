@@ -23,7 +23,7 @@ from go_rl.core import (
     package as named_package,
 )
 from go_rl.core.errors import nearest
-from go_rl.options import OptimizeOptions, options_from
+from go_rl.options import OptimizeOptions, check_type, options_from
 from go_rl.policy.names import DEFAULT_STEP_WEIGHTS
 from go_rl.train.config import StepFineTuneConfig
 
@@ -132,6 +132,7 @@ def step_problem(
     """Return the priced problem that `optimize` solves; arguments as there."""
     from go_rl.cost import ProblemOptions, make_problem, named_cost
 
+    check_type(memory, bool, "memory")
     hardware = DEFAULT_STEP_PACKAGE if package is None else package
     named = hardware if isinstance(hardware, Package) else named_package(hardware)
     chosen = ProblemOptions(
@@ -153,6 +154,10 @@ def named_tasks(given: str | Sequence[str] | None) -> tuple[str, ...] | None:
     """
     if given is None:
         return None
+    if not isinstance(given, str) and not (
+        isinstance(given, Sequence) and all(isinstance(task, str) for task in given)
+    ):
+        raise ProblemError(f"tasks must be names, as a text or in a list, not {given!r}")
     tasks = tuple(name for name in task_names(given) if name)
     if not tasks:
         raise ProblemError(f"tasks: name some of {', '.join(TASKS)}, with commas between")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Literal, TypeVar
+from numbers import Integral, Real
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, get_args, get_type_hints
 
 from go_rl.core import Budget, Objective, ProblemError, SearchError, rule_set
 from go_rl.core.errors import nearest
@@ -13,6 +15,14 @@ from go_rl.policy.names import DEFAULT_STEP_WEIGHTS, DEFAULT_WEIGHTS
 
 DEFAULT_SECONDS = 20.0
 """Budget when the user gives neither samples nor seconds."""
+_PLAIN: dict[Any, tuple[type, str]] = {
+    bool: (bool, "True or False"),
+    int: (Integral, "a whole number"),
+    float: (Real, "a number"),
+    str: (str, "a text"),
+    NoneType: (NoneType, "None"),
+}
+"""What a field of a plain type takes, and how a message says so."""
 T = TypeVar("T", "PartitionOptions", "OptimizeOptions")
 
 
@@ -102,7 +112,8 @@ def options_from(
         allowed: names that the command takes; empty: all.
 
     Raises:
-        SearchError: it has no such option (the nearest is named), or a value is out of range.
+        SearchError: it has no such option (the nearest is named), or a value is of another type or
+            out of range.
         ProblemError: an unknown objective or rule set.
     """
     known = allowed or [f.name for f in fields(kind)]
@@ -112,8 +123,23 @@ def options_from(
                 f"{command} has no option {name!r}{nearest(name, known)} Options: "
                 f"{', '.join(known)}"
             )
+    hints = get_type_hints(kind)
+    for name, value in given.items():
+        if name != "cost":  # a text or a cost model
+            check_type(value, hints[name], f"{command}: {name}")
+    check_cost(given.get("cost", "auto"))
     check_words(given.get("objective", "ring"), given.get("rules", "default"))
     return kind(**given)
+
+
+def check_type(value: object, hint: Any, what: str) -> None:
+    """Raise a `SearchError` for an option of another type than its field's."""
+    kinds = get_args(hint) if isinstance(hint, UnionType) else (hint,)
+    allowed = [_PLAIN[kind] for kind in kinds if kind in _PLAIN] or [_PLAIN[str]]
+    for kind, _ in allowed:
+        if isinstance(value, kind) and (kind is bool or not isinstance(value, bool)):
+            return
+    raise SearchError(f"{what} must be {' or '.join(said for _, said in allowed)}, not {value!r}")
 
 
 def check_counts(seed: int, finetune: int) -> None:

@@ -107,6 +107,8 @@ def package(name: str | Path) -> Package:
     Raises:
         PackageError: neither a preset (the nearest one is named) nor a readable file.
     """
+    if not isinstance(name, str | Path):
+        raise PackageError(f"a package is named by a preset or a JSON file, not {name!r}")
     text = str(name)
     if match := re.fullmatch(r"ring(\d+)", text):
         return ring(_count(text, int(match[1])))

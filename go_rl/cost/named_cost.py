@@ -45,7 +45,13 @@ def is_cost(name: str) -> bool:
 
 
 def check_cost(cost: str | CostModel) -> None:
-    """Raise a `ProblemError` for a text that has none of `FORMS`; nothing is read yet."""
+    """Raise a `ProblemError` for a text that has none of `FORMS`, or what is neither text nor cost
+    model; nothing is read yet."""
+    if not isinstance(cost, str | CostModel) or isinstance(cost, type):
+        raise ProblemError(
+            f"cost must be one of {', '.join(FORMS)}, or an object with a name and a method "
+            f"seconds(kernels, chip), not {cost!r}"
+        )
     if isinstance(cost, str) and not is_cost(cost):
         word = cost.partition(":")[0]
         near = "." if word in WORDS else nearest(word, WORDS)

@@ -137,7 +137,7 @@ def _dot_general(inputs: Sequence[Value], outputs: Sequence[Value], params: Para
 
 
 def _scaled_matmul(inputs: Sequence[Value], outputs: Sequence[Value], params: Params) -> Cost:
-    """The product of block-scaled ``[B, M, K]`` and ``[B, N, K]``, and a scaling of each operand."""
+    """The product of block-scaled ``[B, M, K]`` and ``[B, N, K]``, and one scaling of each."""
     lhs, rhs = inputs[0], inputs[1]
     return _plain(inputs, outputs, 2.0 * outputs[0].size * lhs.shape[-1] + lhs.size + rhs.size)
 

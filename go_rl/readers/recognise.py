@@ -66,7 +66,8 @@ def _head(path: Path) -> bytes:
     except FileNotFoundError as error:
         raise ReadError(f"{path}: no such file; accepted are {ACCEPTED}") from error
     except (OSError, ValueError) as error:
-        raise ReadError(f"{path}: cannot be read ({error}); accepted are {ACCEPTED}") from error
+        why = getattr(error, "strerror", None) or error
+        raise ReadError(f"{path}: cannot be read ({why}); accepted are {ACCEPTED}") from error
     if not head.strip():
         raise ReadError(f"{path}: the file is empty; accepted are {ACCEPTED}")
     return head
