@@ -229,8 +229,10 @@ def check(plan: Plan | str | Path, model: OpGraph | Problem | str | Path) -> Ver
     Raises:
         PlanError: the plan is malformed or belongs to another graph.
     """
+    if not isinstance(plan, Plan | str | Path):
+        raise PlanError(f"a plan is a Plan or the path of a plan.json, not {plan!r}")
     plan = plan if isinstance(plan, Plan) else Plan.load(plan)
-    if isinstance(model, (str, Path)):
+    if not isinstance(model, OpGraph | Problem):
         model = load(model, plan.dims)
     return check_plan(plan, model if isinstance(model, Problem) else problem_of(plan, model))
 

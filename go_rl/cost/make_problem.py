@@ -10,12 +10,14 @@ from jaxtyping import Float64
 
 from go_rl.core import (
     FREE,
+    MAX_DEVICES,
     TASKS,
     Chip,
     Links,
     Objective,
     OpGraph,
     Package,
+    PackageError,
     Problem,
     ProblemError,
     Rules,
@@ -144,12 +146,18 @@ def file_package(graph: OpGraph) -> Package | None:
     meta = graph.meta
     if "accelerators" not in meta:
         return None
+    accelerators, cpus = int(meta["accelerators"]), int(meta.get("cpus", 0))
+    if not 1 <= accelerators + cpus <= MAX_DEVICES or min(accelerators, cpus) < 0:
+        raise PackageError(
+            f"{graph.name!r} brings {accelerators} accelerators and {cpus} CPUs; a package has 1 "
+            f"to {MAX_DEVICES} devices: name another one"
+        )
     limit = float(meta.get("memory_bytes") or 1e18)
     accelerator = Chip("accelerator", 1e12, limit, 1e12)
     cpu = Chip("cpu", 1e11, 1e18, 1e11, is_cpu=True)
     return Package(
         name="file",
-        chips=(accelerator,) * int(meta["accelerators"]) + (cpu,) * int(meta.get("cpus", 0)),
+        chips=(accelerator,) * accelerators + (cpu,) * cpus,
         links=Links(Topology.FULL, 1e10, 0.0),
         description="the accelerators and CPUs that the model file names; only its profile counts",
     )

@@ -103,8 +103,14 @@ def _load(path: Path, kind: str, template: Template, time_written: int, size: in
         raise CheckpointError(
             f"{path}: its manifest does not fit this version ({type(error).__name__}: {error})"
         ) from error
-    check_parameters(path, arrays, jax.eval_shape(lambda: template(config)))
+    check_parameters(path, arrays, _shapes(template, config))
     return WeightsFile(config, parameter_tree(arrays), name, card)
+
+
+@cache
+def _shapes(template: Template, config: PolicyConfig) -> Any:
+    """Shapes of the parameters of a configuration; to trace the network takes half a second."""
+    return jax.eval_shape(lambda: template(config))
 
 
 def shipped_weights() -> tuple[str, ...]:

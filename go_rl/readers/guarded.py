@@ -11,17 +11,17 @@ import subprocess
 import sys
 from pathlib import Path
 
-SMALL_BYTES, SMALL_SECONDS = 1 << 20, 14.0
-"""A model up to this size, weights left out, has this time; an ONNX model may need it twice."""
+SMALL_BYTES, SMALL_SECONDS = 1 << 20, 28.0
+"""A model up to this size, weights left out, has this time in all."""
 LARGE_SECONDS = 300.0
 """Longest time for a larger one."""
 MEMORY_BYTES = 4 << 30
 """Address space for a small model."""
 
 
-def time_limit(size: int) -> float:
-    """Return the seconds that a model of ``size`` bytes has."""
-    return SMALL_SECONDS if size <= SMALL_BYTES else LARGE_SECONDS
+def time_limit(size: int, share: float = 1.0) -> float:
+    """Return the seconds that one part of the work on a model of ``size`` bytes has."""
+    return share * (SMALL_SECONDS if size <= SMALL_BYTES else LARGE_SECONDS)
 
 
 def run_guarded(module: str, folder: Path, timeout: float) -> str:

@@ -11,7 +11,7 @@ from go_rl.core import ReadError
 from go_rl.readers.hlo_shape import Shape, parse_shape
 
 # What is never closed reaches to the end: to look for its end at every start would take forever.
-_COMMENT_OR_STRING = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\Z)|/\*.*?(?:\*/|\Z)', re.S)
+_COMMENT_OR_STRING = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|/\*.*?(?:\*/|\Z)', re.S)
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*"|[(){}\[\],]')
 _HEADER = re.compile(r"^(ENTRY\s+)?%?([^\s(={]+)\s*(\(.*\)\s*->.*)?\{$")
@@ -106,7 +106,7 @@ def parse_hlo(text: str) -> Module:
     Raises:
         ReadError: the text is cut short or not HLO; the message quotes the line.
     """
-    text = _COMMENT_OR_STRING.sub(lambda m: m[0] if m[0][0] == '"' else "", text)
+    text = _COMMENT_OR_STRING.sub(_kept, text)
     lines = _whole_statements(text)
     title = re.match(r"HloModule\s+([^\s,]+)", next(lines, ""))
     if title is None:
@@ -135,6 +135,16 @@ def parse_hlo(text: str) -> Module:
     if not entry:
         raise ReadError("the module has no ENTRY computation; the text is cut short or not HLO")
     return Module(title[1], computations, entry)
+
+
+def _kept(match: re.Match[str]) -> str:
+    """A string as it is, and nothing of a comment."""
+    text = match[0]
+    if text.startswith("/*"):
+        return ""
+    if _STRING.fullmatch(text) is None or "\n" in text:
+        raise ReadError(f"a quote is never closed: {text[:60]!r}")
+    return text
 
 
 def _close(name: str, body: list[Instruction], computations: dict[str, Computation]) -> None:

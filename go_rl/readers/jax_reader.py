@@ -18,6 +18,7 @@ from go_rl.readers.jax_geometry import jax_geometry
 from go_rl.readers.jax_inline import Inliner, JaxOptions
 from go_rl.readers.jax_source import clean_scope
 from go_rl.readers.jax_values import Equation, Value, mark_live, view_cost
+from go_rl.readers.model_options import argument_positions
 
 SMALL_WEIGHT_BYTES = 1024
 """Weights up to this size do not tell weight groups apart, unless a node reads only such."""
@@ -139,7 +140,7 @@ def _weight_positions(
     if weights is None:
         several = len(args) > 0 and len(jax.tree.leaves(args[0])) > 1
         return frozenset({0} if several and len(args) + len(kwargs) > 1 else ())
-    beyond = [i for i in weights if not 0 <= i < len(args)]
+    beyond = [i for i in argument_positions(weights) or () if i >= len(args)]
     if beyond:
         raise ReadError(f"weights names argument {beyond[0]}; the positions are 0..{len(args) - 1}")
     return frozenset(weights)

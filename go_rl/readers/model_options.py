@@ -58,7 +58,7 @@ class ModelOptions:
         if trips is not None:
             check_size(trips, TRIP_COUNT)
             trips = int(trips)
-        return cls(sizes, unknown, training, _shapes(inputs), trips, _positions(weights))  # pyright: ignore[reportArgumentType]
+        return cls(sizes, unknown, training, _shapes(inputs), trips, argument_positions(weights))  # pyright: ignore[reportArgumentType]
 
     @property
     def all_dims(self) -> dict[str, int]:
@@ -121,7 +121,8 @@ def _shapes(inputs: object) -> dict[str, tuple[int, ...]]:
     return {str(name): tuple(map(int, shape)) for name, shape in inputs.items()}
 
 
-def _positions(weights: object) -> tuple[int, ...] | None:
+def argument_positions(weights: object) -> tuple[int, ...] | None:
+    """Return the positions of weights; a `ReadError` says what else was given."""
     if weights is None:
         return None
     given: Any = weights

@@ -18,6 +18,8 @@ from go_rl.core.errors import GoRLError, ReadError
 from go_rl.readers import guarded
 
 WORKER = "go_rl.readers.onnx_worker"
+SHARES = {"inline": 0.3, "complete": 0.7}
+"""Parts of a model's time."""
 LARGEST_GROWTH, FREE_BYTES = 100, 256 << 20
 """A model may grow so many times while its functions are inlined, or to so many bytes."""
 
@@ -42,7 +44,7 @@ def complete_in_subprocess(
         (here / "in.onnx").write_bytes(content)
         (here / "settings.json").write_text(json.dumps(settings))
         if timeout is None:
-            timeout = guarded.time_limit(len(content))
+            timeout = guarded.time_limit(len(content), SHARES.get(settings["task"], 1.0))
         _run(here, name, timeout)
         answer = json.loads((here / "answer.json").read_text())
         if "error" in answer:

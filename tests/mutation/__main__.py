@@ -1,10 +1,12 @@
-"""Run mutants and print what failed: ``python -m mutation KIND START COUNT [leftovers]``."""
+"""Run mutants and print what failed: ``python -m mutation KIND START COUNT [leftovers]``;
+``python -m mutation record`` writes the plan that is mutated."""
 
 from __future__ import annotations
 
 import collections
 import sys
 
+from mutation.kinds import record_plan
 from mutation.trial import run_mutants
 
 BATCH = 500
@@ -26,4 +28,7 @@ def main(kind: str, start: int, count: int, leftovers: bool) -> None:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["record"]:
+        record_plan()
+        sys.exit()
     main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), "leftovers" in sys.argv[4:])

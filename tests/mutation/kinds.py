@@ -139,13 +139,17 @@ def _seal_graph(arrays: Arrays) -> None:
     edit_manifest(arrays, write)
 
 
-@functools.cache
 def _plan() -> dict[str, Any]:
-    """A legal plan of `_graph` in its document's form."""
+    """A legal plan of `_graph` in its document's form, as `record_plan` wrote it."""
+    return json.loads((TEXTS / "plan.json").read_text())
+
+
+def record_plan() -> None:
+    """Write the plan anew, when the layout of plans has changed: ``python -m mutation record``."""
     from go_rl import partition
 
-    result = partition(_graph(), "ring36", method="greedy", samples=1, cost="analytical")
-    return json.loads(json.dumps(result.best.to_json()))
+    result = partition(_graph(), "ring6", method="greedy", samples=1, cost="analytical")
+    (TEXTS / "plan.json").write_text(json.dumps(result.best.to_json()) + "\n")
 
 
 def _read_plan(path: Path) -> Any:
@@ -157,7 +161,9 @@ def _read_plan(path: Path) -> Any:
 @functools.cache
 def _weights() -> tuple[bytes, ...]:
     """Files of policies' weights with tiny networks."""
-    from go_rl.policy.agent import new_agent
+    import jax
+
+    from go_rl.policy.agent import Agent, new_agent
     from go_rl.policy.config import PolicyConfig
     from go_rl.policy.weights import Weights, save_weights
 
@@ -165,9 +171,11 @@ def _weights() -> tuple[bytes, ...]:
         hidden=8, sage_layers=1, attention_layers=1, heads=2, segment=16, decoder_width=8,
         directions=2,
     )  # fmt: skip
+    shapes = jax.eval_shape(lambda: new_agent(config, 0).params)
+    params = jax.tree.map(lambda leaf: np.full(leaf.shape, 0.5, leaf.dtype), shapes)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "w.npz"
-        save_weights(Weights(new_agent(config, 0), "tiny", {"graphs": 1}), path)
+        save_weights(Weights(Agent(config, params), "tiny", {"graphs": 1}), path)
         return (path.read_bytes(),)
 
 

@@ -1,0 +1,51 @@
+"""A few hundred mutants of every kind; the counted suite tries a hundred thousand."""
+
+from __future__ import annotations
+
+import pytest
+
+from mutation import KINDS, Failure, Outcome, mutant, run_mutants, trial
+from mutation.kinds import PIPEDREAM, TEXTS
+from mutation.onnx_seeds import MODELS
+
+COUNTS = {"onnx": 60, "weights": 15, "plan": 15}
+"""Mutants of the kinds that take longest; 30 of the others."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_mutants_are_read_or_refused(kind):
+    assert run_mutants(kind, 0, COUNTS.get(kind, 30), isolated=False, leftovers=True) == []
+
+
+def test_a_mutant_depends_on_its_number_alone():
+    assert mutant("onnx", 7) == mutant("onnx", 7)
+    assert len({mutant("hlo", i) for i in range(20)}) > 15
+
+
+@pytest.mark.parametrize("make", MODELS)
+def test_the_seeds_themselves_are_read(make):
+    assert trial("onnx", make().SerializeToString(), inline=True) == (Outcome.READ, "")
+
+
+@pytest.mark.parametrize("name", ["module.hlo", "compiled.hlo"])
+def test_the_texts_themselves_are_read(name):
+    assert trial("hlo", (TEXTS / name).read_bytes()) == (Outcome.READ, "")
+    assert trial("pipedream", PIPEDREAM.encode()) == (Outcome.READ, "")
+
+
+def test_failures_are_found(monkeypatch):
+    """Each way in which a reader may fail, by a reader that does."""
+
+    def broken(path):
+        raise KeyError(path.name)
+
+    def greedy(path):
+        return bytearray(64 << 30)
+
+    for read, outcome in ((broken, Outcome.ESCAPED), (greedy, Outcome.TOO_LARGE)):
+        monkeypatch.setitem(
+            KINDS, "pipedream", KINDS["pipedream"].__class__(".txt", str.encode, read)
+        )
+        assert trial("pipedream", b"x")[0] is outcome
+        assert outcome.failed
+    assert Failure("onnx", 1, Outcome.LEFTOVER, "").outcome.failed is False
