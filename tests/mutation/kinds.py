@@ -158,25 +158,30 @@ def _read_plan(path: Path) -> Any:
     return check(path, _graph())
 
 
+WEIGHTS = "go_rl-mutants"
+"""Kind of the weights files that are mutated: read as all policies' are, but of a tiny network."""
+
+
+def _template(config: Any) -> Any:
+    """The parameters of a configuration, as a policy's own template gives them."""
+    layer = {
+        "kernel": np.full((config.hidden, 3), 0.5, np.float32),
+        "bias": np.zeros(3, np.float32),
+    }
+    return {"params": {f"layer_{i}": layer for i in range(config.sage_layers)}}
+
+
 @functools.cache
-def _weights() -> tuple[bytes, ...]:
-    """Files of policies' weights with tiny networks."""
-    import jax
-
-    from go_rl.policy.agent import Agent, new_agent
+def _weights() -> bytes:
     from go_rl.policy.config import PolicyConfig
-    from go_rl.policy.weights import Weights, save_weights
+    from go_rl.policy.weights_file import write_weights_file
 
-    config = PolicyConfig(
-        hidden=8, sage_layers=1, attention_layers=1, heads=2, segment=16, decoder_width=8,
-        directions=2,
-    )  # fmt: skip
-    shapes = jax.eval_shape(lambda: new_agent(config, 0).params)
-    params = jax.tree.map(lambda leaf: np.full(leaf.shape, 0.5, leaf.dtype), shapes)
+    config = PolicyConfig(hidden=8, sage_layers=2, heads=2, segment=16)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "w.npz"
-        save_weights(Weights(Agent(config, params), "tiny", {"graphs": 1}), path)
-        return (path.read_bytes(),)
+        network = config, _template(config)
+        write_weights_file(path, WEIGHTS, "tiny", network, {"graphs": 1})
+        return path.read_bytes()
 
 
 def _seal_weights(arrays: Arrays) -> None:
@@ -187,9 +192,9 @@ def _seal_weights(arrays: Arrays) -> None:
 
 
 def _read_weights(path: Path) -> Any:
-    from go_rl.policy.weights import load_weights
+    from go_rl.policy.weights_file import read_weights_file
 
-    return load_weights(path)
+    return read_weights_file(path, WEIGHTS, _template)
 
 
 KINDS: Mapping[str, Kind] = {
@@ -201,9 +206,7 @@ KINDS: Mapping[str, Kind] = {
     "hardware": Kind(".json", _hardware, _read_hardware),
     "archive": Kind(".npz", lambda r: mutate_npz(_archive(), r, _seal_graph), _read_model),
     "plan": Kind(".json", lambda r: mutate_json(_plan(), r), _read_plan),
-    "weights": Kind(
-        ".npz", lambda r: mutate_npz(pick(r, _weights()), r, _seal_weights), _read_weights
-    ),
+    "weights": Kind(".npz", lambda r: mutate_npz(_weights(), r, _seal_weights), _read_weights),
 }
 """By name."""
 
