@@ -77,7 +77,7 @@ def test_arrays_come_back_as_they_were(tmp_path):
 def test_extents_that_no_array_holds_are_refused():
     builder = GraphBuilder("huge")
     builder.add_node(Node("x", "Op", OpKind.OTHER, output_shape=(2, 2**63)))
-    with pytest.raises(GraphError, match="graph 'huge': node 'x' has output_shape .* 64 bits"):
+    with pytest.raises(GraphError, match=r"graph 'huge': node 'x' has output_shape .* 64 bits"):
         builder.build()
 
 

@@ -34,6 +34,7 @@ def holding(op, inputs, outputs, **attributes):
     return model([node(op, inputs, outputs, name="it", **attributes)], X, [value("y", [2, 3])])
 
 
+ONE = branch("one", "b")
 BODY = helper.make_graph(
     [node("Neg", ["h"], ["h2"]), node("Identity", ["go"], ["go2"])], "body",
     [value("i", [], 7), value("go", [], 9), value("h", [2, 3])],
@@ -53,7 +54,7 @@ BROKEN = {
     "no result": (changed(lambda g, n: n.ClearField("output")), "'soft'.*has no result"),
     "no operand": (changed(lambda g, n: n.ClearField("input")), "'soft'"),
     "a result that nothing defines": (
-        changed(lambda g, n: setattr(g.output[0], "name", "yy")), "nothing defines the result 'yy'"),
+        changed(lambda g, n: setattr(g.output[0], "name", "yy")), "nothing defines .* 'yy'"),
     "a weight of a negative size": (
         changed(lambda g, n: g.initializer[0].dims.append(-1)), r"'w' has shape \[1, -1\]"),
     "a weight beyond all machines": (
@@ -61,19 +62,19 @@ BROKEN = {
     "a weight of many dimensions": (
         changed(lambda g, n: g.initializer[0].dims.extend([1] * 70)), "71 dimensions; at most 64"),
     "a weight of no type": (
-        changed(lambda g, n: setattr(g.initializer[0], "data_type", 99)), "unknown element type 99"),
+        changed(lambda g, n: setattr(g.initializer[0], "data_type", 99)), "element type 99"),
     "a Constant of two values": (
         model([node("Constant", [], ["y"], value_int=1, value_float=2.0)], [], ["y"]),
         "a Constant has one attribute"),
     "an If without a branch": (
-        holding("If", ["x"], ["y"], then_branch=branch("a", "b")), "'it'.*no graph 'else_branch'"),
+        holding("If", ["x"], ["y"], then_branch=ONE), "'it'.*no graph 'else_branch'"),
     "an If whose branches disagree": (
-        holding("If", ["x"], ["y"], then_branch=branch("a", "b"), else_branch=branch("e", "b", "b")),
+        holding("If", ["x"], ["y"], then_branch=ONE, else_branch=branch("e", "b", "b")),
         "results of else_branch: 2; the operator's own make it 1"),
     "a Loop without a body": (holding("Loop", ["", "", "x"], ["y"]), "no graph 'body'"),
     "a Loop of too few operands": (holding("Loop", ["x"], ["y"], body=BODY), "first state"),
     "a Loop of too many results": (
-        holding("Loop", ["", "", "x"], ["y", "z"], body=BODY), "its body has 2 results; 3 are wanted"),
+        holding("Loop", ["", "", "x"], ["y", "z"], body=BODY), "has 2 results; 3 are wanted"),
     "a Scan of nothing": (
         holding("Scan", ["x"], ["y"], body=BODY, num_scan_inputs=2), "num_scan_inputs is 2 of 1"),
 }  # fmt: skip
@@ -96,7 +97,7 @@ def test_names_that_are_no_text(tmp_path, word):
 def test_operator_sets_of_no_version():
     old = simple()
     old.opset_import[0].version = 0
-    with pytest.raises(ReadError, match="'ai.onnx' has version 0; versions begin at 1"):
+    with pytest.raises(ReadError, match=r"'ai\.onnx' has version 0; versions begin at 1"):
         read_onnx_model(old, "m")
 
 
