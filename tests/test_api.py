@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 from dataclasses import replace
@@ -11,9 +12,10 @@ import pytest
 from cost.learned.kernels import weights
 
 import go_rl
-from go_rl.api import problem_for
+from go_rl.api import fixed_nodes, problem_for
 from go_rl.core import (
     CheckpointError,
+    GoRLError,
     GraphBuilder,
     Node,
     OpGraph,
@@ -28,7 +30,7 @@ from go_rl.core import check_plan as judge
 from go_rl.cost import ProblemOptions, make_problem
 from go_rl.cost.learned.kernel_weights import save_kernel_weights
 from go_rl.joint import step_problem
-from go_rl.options import PartitionOptions
+from go_rl.options import PartitionOptions, options_from
 from go_rl.readers import save_graph
 
 QUICK = {"method": "greedy", "samples": 10}
@@ -82,6 +84,39 @@ def test_fixed_nodes_stay_where_they_are(graph):
     assert result.best.device.tolist() == [0, 1, 1, 1]
     with pytest.raises(ProblemError, match="no node 'm9'; did you mean"):
         go_rl.partition(graph, fixed={"m9": 0}, **QUICK)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"samples": "5"}, "partition: samples must be a whole number or None, not '5'"),
+        ({"seconds": "5"}, "partition: seconds must be a number or None, not '5'"),
+        ({"seed": "a"}, "partition: seed must be a whole number, not 'a'"),
+        ({"seed": True}, "partition: seed must be a whole number, not True"),
+        ({"all_chips": 1}, "partition: all_chips must be True or False, not 1"),
+        ({"rules": 5}, "partition: rules must be a text, not 5"),
+        ({"cost": len}, "cost must be one of auto, .* not <built-in function len>"),
+        ({"cost": None}, "cost must be one of auto, .* not None"),
+    ],
+)
+def test_options_of_another_type_are_refused(given, message):
+    with pytest.raises(GoRLError, match=message):
+        options_from(PartitionOptions, given, "partition")
+
+
+@pytest.mark.parametrize(
+    ("fixed", "message"),
+    [
+        ({"m0": "1"}, "the device of 'm0' must be an index >= 0, not '1'"),
+        ({"m0": -1}, "the device of 'm0' must be an index >= 0, not -1"),
+        ({"m0": True}, "the device of 'm0' must be an index >= 0, not True"),
+        (["m0"], "fixed must be devices by node name"),
+        ({("m0",): 1}, r"has no node \('m0',\)"),
+    ],
+)
+def test_pins_of_another_type_are_refused(graph, fixed, message):
+    with pytest.raises(ProblemError, match=message):
+        inspect.unwrap(fixed_nodes)(graph, fixed)
 
 
 def test_hardware_by_value_and_by_default(graph):

@@ -44,7 +44,7 @@ def is_cost(name: str) -> bool:
     return bool(source) if word == MEASURED else name in (AUTO, *PLAIN)
 
 
-def check_cost(cost: str | CostModel) -> None:
+def check_cost(cost: object) -> None:
     """Raise a `ProblemError` for a text that has none of `FORMS`, or what is neither text nor cost
     model; nothing is read yet."""
     if not isinstance(cost, str | CostModel) or isinstance(cost, type):

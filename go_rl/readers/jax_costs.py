@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from go_rl.core.errors import UnknownOperatorError
+from go_rl.readers.hlo_window import Window
 from go_rl.readers.jax_primitives import ELEMENTWISE, ONE_FLOP, OPAQUE, REDUCTIONS, TRANSCENDENTAL
 from go_rl.readers.jax_values import Cost, Value
 from go_rl.readers.jax_xla_cost import cost_key, xla_cost, xla_saving
@@ -232,10 +233,7 @@ def _convolution(inputs: Sequence[Value], outputs: Sequence[Value], params: Para
 def _valid_taps(size: int, kernel: int, out: int, geometry: tuple[int, int, int, int]) -> int:
     """Count pairs of kernel tap and output position along one axis that meet an input element."""
     stride, low, spread, dilation = geometry
-    taps = np.arange(kernel)[:, None] * dilation
-    place = np.arange(out)[None, :] * stride - low + taps
-    inside = (place >= 0) & (place <= (size - 1) * spread) & (place % spread == 0)
-    return int(np.count_nonzero(inside))
+    return Window(kernel, stride, low, spread, dilation).valid_positions(size, out)
 
 
 _RULES: dict[str, Rule] = {

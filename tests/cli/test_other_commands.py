@@ -197,6 +197,58 @@ def test_sizes_of_dimensions():
             Model("m", (wrong,))
 
 
+def test_shapes_of_inputs_and_positions_of_weights():
+    told = Model("m", input=("x=1x224x224x3", "tokens:0=4"), weight_args="0,2")
+    assert told.inputs == {"x": (1, 224, 224, 3), "tokens:0": (4,)}
+    assert told.weights == (0, 2)
+    assert Model("m", input=("s=",)).inputs == {"s": ()}
+    assert Model("m", weight_args="none").weights == ()
+    assert (Model("m").inputs, Model("m").weights) == (None, None)
+    for wrong in ("x", "=2", "x=2x", "x=2x0", "x=axb", "x=-1"):
+        with pytest.raises(ReadError, match="NAME=SIZExSIZE"):
+            Model("m", input=(wrong,))
+    for wrong in ("a", "0,", "-1", "0;1"):
+        with pytest.raises(ReadError, match=r"--weight-args .* must be positions"):
+            Model("m", weight_args=wrong)
+
+
+SCALED = """\
+import jax, jax.numpy as jnp
+
+def scaled(rows=2):
+    def run(kernel, x):
+        return jax.lax.while_loop(lambda y: y.sum() > 1, lambda y: y @ kernel, x)
+    return run, (jnp.ones((4, 4)), jax.ShapeDtypeStruct((rows, 4), jnp.float32))
+"""
+
+
+def test_what_is_said_of_a_function_reaches_it_and_its_plan(command, tmp_path):
+    (tmp_path / "scaled_models.py").write_text(SCALED)
+    model = "scaled_models.py:scaled"
+    assert "--trip-count N" in command("graph", model).err
+    shown = command("graph", model, "--trip-count", 3, "--dim", "rows=5")
+    assert "rows=5, trip_count=3" in shown.out
+    assert "--weight-args 0,..." in shown.out
+    told = ("--trip-count", 3, "--weight-args", 0)
+    assert "note" not in command("graph", model, *told).out
+    budget = ("--method", "greedy", "--samples", 1, "--out", "out")
+    assert command("partition", model, *told, *budget).code == 0
+    # The plan knows the trips; which arguments are weights, the user says again.
+    assert command("check", "out/plan.json", model, "--weight-args", 0).out.startswith("accepted")
+
+
+def test_check_reads_what_graph_saved(command, tmp_path):
+    """A plan for a model with sizes, and the graph of that model."""
+    (tmp_path / "scaled_models.py").write_text(SCALED)
+    told = ("scaled_models.py:scaled", "--trip-count", 2, "--dim", "rows=3", "--weight-args", 0)
+    assert command("graph", *told, "--save", "model.npz").code == 0
+    budget = ("--method", "greedy", "--samples", 1, "--out", "out")
+    assert command("partition", *told, *budget).code == 0
+    check = ("check", "out/plan.json", "model.npz")
+    assert command(*check).out.startswith("accepted")
+    assert "saved with dimensions: rows=3" in command(*check, "--dim", "rows=4").err
+
+
 def test_measure_names_what_is_wrong_and_writes_nothing(command, tmp_path):
     (tmp_path / "file").write_text("x")
     inside = command("measure", "kernels", str(tmp_path / "file"))
