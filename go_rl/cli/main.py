@@ -34,6 +34,7 @@ from go_rl.cli.configuration import (
 )
 from go_rl.cli.console import complain
 from go_rl.cli.exit_codes import BAD_INPUT, INTERRUPTED, OK
+from go_rl.cli.streams import prepare_streams
 from go_rl.cli.train_cost_configuration import TrainCost, TrainRanks
 from go_rl.cli.tune_configuration import Tune
 from go_rl.core import GoRLError
@@ -67,6 +68,7 @@ STYLE = (tyro.conf.FlagCreatePairsOff,)
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``go-rl`` with these arguments (the process's own by default); returns the exit code."""
+    prepare_streams()
     argv = list(sys.argv[1:] if argv is None else argv)
     if argv == ["--version"]:
         sys.stdout.write(f"go-rl {version('go_rl')}\n")
