@@ -42,7 +42,8 @@ def run_evaluate(config: Evaluate) -> int:
     out = console()
     for setting in settings(comparison):
         rows = [row for row in summary.rows if row.setting == setting]
-        title = f"{setting.package}, rules {setting.rules}"
+        what = "throughput over the compiler heuristic's, at the end and after so many samples"
+        title = f"{setting.package}, rules {setting.rules}: {what}"
         print_table(out, TextTable(title, *samples_cells(rows, summary)))
     print_line(out, f"written to {folder}: {', '.join(FILES)}")
     say_next(out, *_after(config, comparison, summary))

@@ -31,8 +31,15 @@ class TextTable:
     def tables(self, width: int) -> Iterator[Table]:
         """Yield tables of at most ``width`` characters: as many columns as fit, then the others
         beside the first column again. Where even one is too wide its cells are wrapped."""
-        for number, columns in enumerate(self._parts(width)):
+        for number, columns in enumerate(self._balanced(width)):
             yield self._table(columns, "" if number else self.title)
+
+    def _balanced(self, width: int) -> list[list[int]]:
+        """As few parts as there must be, of about equal width."""
+        parts = self._parts(width)
+        while len(narrower := self._parts(width := width - 1)) == len(parts) > 1:
+            parts = narrower
+        return parts
 
     def _parts(self, width: int) -> list[list[int]]:
         key, parts = self._width(0), [[0]]

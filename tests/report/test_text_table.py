@@ -39,6 +39,12 @@ def test_no_cell_is_cut_or_wrapped(width):
     assert len(parts) == {60: 3, 80: 2, 110: 1, 200: 1}[width]
 
 
+def test_parts_are_about_equally_wide():
+    parts = shown(TextTable("ring36", HEADS, ROWS), 80)
+    wide = [max(len(line.rstrip()) for line in part) for part in parts]
+    assert max(wide) - min(wide) < 20
+
+
 def test_prose_wraps_and_a_name_wider_than_the_screen_is_folded():
     heads, words = ("package", "what"), "many words " * 20
     parts = shown(TextTable("t", heads, [("ring36", words)], prose=("what",)), 60)
