@@ -28,6 +28,7 @@ from go_rl.policy.names import DEFAULT_STEP_WEIGHTS
 from go_rl.train.config import StepFineTuneConfig
 
 if TYPE_CHECKING:
+    from go_rl.cost import CostModel
     from go_rl.policy.step_agent import StepAgent
     from go_rl.policy.step_weights import StepWeights
     from go_rl.portfolio import Result
@@ -127,7 +128,7 @@ def step_problem(
     tasks: str | Sequence[str] | None = None,
     memory: bool = True,
     fixed: Mapping[NodeId, int] | None = None,
-    cost: str = "auto",
+    cost: str | CostModel = "auto",
 ) -> Problem:
     """Return the priced problem that `optimize` solves; arguments as there."""
     from go_rl.cost import ProblemOptions, make_problem, named_cost

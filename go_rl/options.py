@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar, get_args, get_type_hints
 
 from go_rl.core import Budget, Objective, ProblemError, SearchError, rule_set
 from go_rl.core.errors import nearest
+from go_rl.cost import CostModel
 from go_rl.cost.named_cost import check_cost
 from go_rl.policy.names import DEFAULT_STEP_WEIGHTS, DEFAULT_WEIGHTS
 
@@ -36,7 +37,7 @@ class PartitionOptions:
     """Rule set of the ring; strict: the paper's own."""
     all_chips: bool = False
     """Ring: every chip must be used."""
-    cost: str = "auto"
+    cost: str | CostModel = "auto"
     """Who prices operators: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
     (docs/costs.md)."""
     method: str = "auto"
@@ -72,7 +73,7 @@ class PartitionOptions:
 class OptimizeOptions:
     """What `optimize` decides, and how long; the command line's flags of the same names."""
 
-    cost: str = "auto"
+    cost: str | CostModel = "auto"
     """Who prices operators: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
     (docs/costs.md)."""
     method: str = "auto"

@@ -134,6 +134,10 @@ class Result:
     bound: float
     """Proven lower bound, seconds."""
 
+    def __repr__(self) -> str:
+        times = f"{self.improvement(self.best):.3f} times the heuristic's throughput"
+        return f"<Result of {len(self.plans)} plans, {times}; best: {self.best!r}>"
+
     def improvement(self, plan: Plan) -> float:
         """Return throughput relative to the compiler heuristic; nan where either failed."""
         heuristic = self.plans[0].value

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from go_rl.api import problem_of
-from go_rl.cli.configuration import Check
-from go_rl.cli.console import console, print_json, working
+from go_rl.api import OWN_PACKAGE, problem_of
+from go_rl.cli.configuration import Check, Model
+from go_rl.cli.console import console, print_json, print_line, working
 from go_rl.cli.exit_codes import OK, REJECTED
+from go_rl.cli.next_command import model_words, say_next
 from go_rl.cli.partition import read
-from go_rl.core import Plan, Verdict, check_plan
+from go_rl.core import Objective, PackageError, Plan, Verdict, check_plan, package
 from go_rl.core.evaluation import finite
 
 
@@ -26,6 +27,7 @@ def run_check(config: Check) -> int:
         print_json(_document(verdict))
     else:
         _print(verdict, plan)
+        say_next(console(), *_after(verdict, plan, source))
     return OK if verdict.ok else REJECTED
 
 
@@ -42,11 +44,32 @@ def _document(verdict: Verdict) -> dict[str, object]:
 def _print(verdict: Verdict, plan: Plan) -> None:
     out = console()
     word = "accepted" if verdict.ok else "rejected"
-    out.print(f"{word}: {verdict.status.sentence}", markup=False, soft_wrap=True)
+    print_line(out, f"{word}: {verdict.status.sentence}")
     for violation in verdict.violations:
-        out.print(f"{violation.rule}: {violation.message}", markup=False, soft_wrap=True)
+        print_line(out, f"{violation.rule}: {violation.message}")
     if verdict.ok:
         bound = "no bound was proved"
         if math.isfinite(plan.gap):
             bound = f"proven bound {plan.bound:.6g} s, gap {100 * plan.gap:.2f} %"
-        out.print(f"{verdict.value:.6g} s a step, {bound}", markup=False)
+        print_line(out, f"{verdict.value:.6g} s a step, {bound}")
+
+
+def _after(verdict: Verdict, plan: Plan, source: Model) -> list[str]:
+    """The command that makes the plan anew, or, if it is a good one, compares all methods."""
+    command = "optimize" if plan.objective == Objective.MAKESPAN else "partition"
+    words = [command, *model_words(source)]
+    if plan.objective == Objective.RING:
+        words += ["--rules", plan.rules]
+    elif command == "partition":
+        words += ["--objective", plan.objective]
+    words += ["--package", _hardware(plan)]
+    return [*words, "--method", "all"] if verdict.ok else words
+
+
+def _hardware(plan: Plan) -> str:
+    """What `--package` takes: a preset, ``file``, or a guess where the user's own file is."""
+    name = str(plan.package["name"])
+    try:
+        return name if name == OWN_PACKAGE else package(name).name
+    except PackageError:
+        return f"{name}.json"

@@ -21,15 +21,33 @@ from rich.progress import (
 )
 
 from go_rl.core.optimizer import Milestone
+from go_rl.report.text_table import TextTable
 
+PIPE_WIDTH = 160
+"""Characters of a line where standard output is no terminal."""
+_AS_IT_IS: dict[str, Any] = {"markup": False, "emoji": False, "highlight": False}
 LINES = 100
 """Lines that a counted command writes to a file at most."""
 
 
 def console() -> Console:
-    """Return standard output for tables; a pipe gets wide lines without colours."""
-    terminal = sys.stdout.isatty()
-    return Console(file=sys.stdout, width=None if terminal else 160, highlight=False)
+    """Return standard output for tables; a pipe gets wide lines without colours.
+
+    Text is printed as it is: ``[ms]`` and ``:x:`` in names and units are no markup.
+    """
+    width = None if sys.stdout.isatty() else PIPE_WIDTH
+    return Console(file=sys.stdout, width=width, **_AS_IT_IS)
+
+
+def print_table(out: Console, table: TextTable) -> None:
+    """Print a table, in parts where the terminal is too narrow."""
+    for part in table.tables(out.width):
+        out.print(part)
+
+
+def print_line(out: Console, text: str) -> None:
+    """Print a sentence in one line, however long; the terminal wraps it."""
+    out.print(text, soft_wrap=True)
 
 
 @contextmanager
@@ -40,8 +58,8 @@ def working(sentence: str) -> Iterator[Callable[[str], None]]:
     Whatever libraries print meanwhile goes to standard error too, so that standard output holds
     results only.
     """
-    error = Console(file=sys.stderr)
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    error = Console(file=sys.stderr, **_AS_IT_IS)
+    columns = (SpinnerColumn(), _sentence(), TimeElapsedColumn())
     with (
         Progress(*columns, console=error, transient=True, disable=not error.is_terminal) as bar,
         _output_to_error(),
@@ -62,8 +80,8 @@ def counting(sentence: str, total: int) -> Iterator[Callable[[int, str], None]]:
 
     As `working`, it is on standard error; where that is no terminal, a line now and then is.
     """
-    error = Console(file=sys.stderr)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+    error = Console(file=sys.stderr, **_AS_IT_IS)
+    columns = (_sentence(), BarColumn(), MofNCompleteColumn(),
                TimeElapsedColumn(), TimeRemainingColumn())  # fmt: skip
     with (
         Progress(*columns, console=error, disable=not error.is_terminal) as bar,
@@ -75,9 +93,13 @@ def counting(sentence: str, total: int) -> Iterator[Callable[[int, str], None]]:
         def advance(done: int, text: str) -> None:
             bar.update(task, completed=done, description=text)
             if not error.is_terminal and (done % every == 0 or done == total):
-                error.print(f"{done}/{total}  {text}", markup=False)
+                error.print(f"{done}/{total}  {text}")
 
         yield advance
+
+
+def _sentence() -> TextColumn:
+    return TextColumn("{task.description}", markup=False)
 
 
 @contextmanager

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rich.table import Table
+import numpy as np
 
 from go_rl.cli.configuration import Evaluate
-from go_rl.cli.console import console, counting
+from go_rl.cli.console import console, counting, print_line, print_table
 from go_rl.cli.exit_codes import OK
+from go_rl.cli.next_command import say_next
 from go_rl.cli.partition import check_folder
 from go_rl.core import TrainingError
 from go_rl.report.comparison import FILES, write_comparison
 from go_rl.report.comparison_tables import samples_cells
+from go_rl.report.text_table import TextTable
 from go_rl.train.evaluate_config import EvaluateConfig
+from go_rl.zoo.load_model import ZOO_PREFIX
+from go_rl.zoo.split import SPLITS
 
-FIXED = 3
-"""Columns that a narrow terminal does not wrap."""
+if TYPE_CHECKING:
+    from go_rl.train.evaluate import Comparison
+    from go_rl.train.summary import Summary
+
 DEFAULT_SAMPLES = 200
 """Budget when the user gives neither samples nor seconds."""
 
@@ -35,15 +42,25 @@ def run_evaluate(config: Evaluate) -> int:
     out = console()
     for setting in settings(comparison):
         rows = [row for row in summary.rows if row.setting == setting]
-        table = Table(title=f"{setting.package}, rules {setting.rules}", title_justify="left")
-        heads, cells = samples_cells(rows, summary)
-        for i, head in enumerate(heads):
-            table.add_column(head, justify="right" if i else "left", no_wrap=i < FIXED)
-        for line in cells:
-            table.add_row(*line)
-        out.print(table)
-    out.print(f"written to {folder}: {', '.join(FILES)}", markup=False, soft_wrap=True)
+        what = "throughput over the compiler heuristic's, at the end and after so many samples"
+        title = f"{setting.package}, rules {setting.rules}: {what}"
+        print_table(out, TextTable(title, *samples_cells(rows, summary)))
+    print_line(out, f"written to {folder}: {', '.join(FILES)}")
+    say_next(out, *_after(config, comparison, summary))
     return OK
+
+
+def _after(config: Evaluate, comparison: Comparison, summary: Summary) -> list[str]:
+    """The command that plans the first graph by the method that did best in the first setting."""
+    from go_rl.portfolio import METHODS
+
+    first, names = config.graphs[0], [run.problem.graph for run in comparison.runs]
+    if first.removeprefix(ZOO_PREFIX) in SPLITS:
+        first = f"{ZOO_PREFIX}{names[0]}"
+    rows = [row for row in summary.rows if row.setting == summary.rows[0].setting]
+    best = max(rows, key=lambda row: np.nan_to_num(row.improvement[0]))
+    words = ["partition", first, "--package", config.package[0], "--rules", config.rules[0]]
+    return [*words, "--method", best.method if best.method in METHODS else "auto"]
 
 
 def _chosen(config: Evaluate) -> EvaluateConfig:

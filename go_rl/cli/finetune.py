@@ -9,8 +9,9 @@ from typing import Any
 
 from go_rl.api import fine_tune
 from go_rl.cli.configuration import FineTune, FineTuneStep, to_json
-from go_rl.cli.console import console, working
+from go_rl.cli.console import console, print_line, working
 from go_rl.cli.exit_codes import FAILED_SEARCH, OK
+from go_rl.cli.next_command import model_words, say_next
 from go_rl.cli.partition import judge, output_folder, print_result, read
 from go_rl.cli.step_configuration import plain
 from go_rl.core import OpGraph
@@ -87,7 +88,6 @@ def _run(
     out, path = console(), folder / WEIGHTS_FILE
     print_result(out, result, rows(result.plans, result.bound))
     names = ", ".join((*written, WEIGHTS_FILE))
-    out.print(f"written to {folder}: {names}", markup=False, soft_wrap=True)
-    hint = f"use the weights: go-rl {command} MODEL --weights {path}"
-    out.print(hint, markup=False, soft_wrap=True)
+    print_line(out, f"written to {folder}: {names}")
+    say_next(out, command, *model_words(config.source), "--weights", path)
     return OK if result.best.evaluation.status.ok else FAILED_SEARCH

@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from go_rl.cli.configuration import Graph
-from go_rl.cli.console import console, print_json, working
+from go_rl.cli.console import console, print_json, print_line, print_table, working
 from go_rl.cli.exit_codes import OK
+from go_rl.cli.next_command import model_words, planner_words, say_next
 from go_rl.cli.partition import read
 from go_rl.core import OpGraph, ReadError
 from go_rl.report.graph_document import graph_document
 from go_rl.report.graph_summary import facts, histogram
+from go_rl.report.notes import note_lines
 
 
 def run_graph(config: Graph) -> int:
@@ -24,11 +26,14 @@ def run_graph(config: Graph) -> int:
         return OK
     out = console()
     out.print(facts(graph))
-    out.print(histogram(graph))
-    for note in graph.meta.get("notes", ()):
-        out.print(f"note: {note}", markup=False, soft_wrap=True)
+    print_table(out, histogram(graph))
+    for line in note_lines(graph.meta.get("notes", ())):
+        print_line(out, line)
     if config.save is not None:
-        out.print(f"written to {config.save}", markup=False, soft_wrap=True)
+        print_line(out, f"written to {config.save}")
+    command, options = planner_words(graph)
+    model = model_words(config.source) if config.save is None else [config.save]
+    say_next(out, command, *model, *options)
     return OK
 
 

@@ -7,9 +7,14 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
+from tyro.constructors import (
+    ConstructorRegistry,
+    PrimitiveConstructorSpec,
+    PrimitiveTypeInfo,
+)
 
 from go_rl.cli.configuration import (
     Check,
@@ -29,9 +34,11 @@ from go_rl.cli.configuration import (
 )
 from go_rl.cli.console import complain
 from go_rl.cli.exit_codes import BAD_INPUT, INTERRUPTED, OK
+from go_rl.cli.streams import prepare_streams
 from go_rl.cli.train_cost_configuration import TrainCost, TrainRanks
 from go_rl.cli.tune_configuration import Tune
 from go_rl.core import GoRLError
+from go_rl.cost import CostModel
 
 Subcommand = tyro.conf.subcommand
 Plain = tyro.conf.OmitArgPrefixes
@@ -61,6 +68,7 @@ STYLE = (tyro.conf.FlagCreatePairsOff,)
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``go-rl`` with these arguments (the process's own by default); returns the exit code."""
+    prepare_streams()
     argv = list(sys.argv[1:] if argv is None else argv)
     if argv == ["--version"]:
         sys.stdout.write(f"go-rl {version('go_rl')}\n")
@@ -94,7 +102,27 @@ def _parse(argv: list[str]) -> object:
         prog="go-rl",
         description="Partition, place, schedule and fuse neural networks, with proven bounds.",
         config=STYLE,
+        registry=_constructors(),
     )
+
+
+def _constructors() -> ConstructorRegistry:
+    """How the command line reads what only Python can give otherwise: a cost model, by its name."""
+    registry = ConstructorRegistry()
+
+    @registry.primitive_rule
+    def named(field: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
+        if field.type != str | CostModel:
+            return None
+        return PrimitiveConstructorSpec(
+            nargs=1,
+            metavar="NAME",
+            instance_from_str=lambda words: words[0],
+            is_instance=lambda value: isinstance(value, str),
+            str_from_instance=lambda value: [str(value)],
+        )
+
+    return registry
 
 
 def _run(command: object) -> int:

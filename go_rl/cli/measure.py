@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from go_rl.cli.configuration import Measure
-from go_rl.cli.console import console, counting
+from go_rl.cli.console import console, counting, print_line
 from go_rl.cli.exit_codes import OK
+from go_rl.cli.next_command import say_next
 from go_rl.cli.partition import check_folder
 from go_rl.zoo.models.zoo_model import ZooModel
 
@@ -37,10 +38,13 @@ def run_measure(config: Measure) -> int:
             made = collect_kernels(models, folder, measure, report)
     with RecordStore(folder / RECORDS) as store:
         count = store.count(measure.target)
-    console().print(
-        f"{made:,} measured, {count:,} records of {measure.target} in {folder / RECORDS}",
-        markup=False, soft_wrap=True,
-    )  # fmt: skip
+    out = console()
+    said = f"{made:,} measured, {count:,} records of {measure.target} in {folder / RECORDS}"
+    print_line(out, said)
+    if tiles:
+        say_next(out, "measure", "kernels", folder)
+    else:
+        say_next(out, "train-cost", folder, folder / "weights.npz")
     return OK
 
 

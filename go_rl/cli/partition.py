@@ -13,15 +13,19 @@ from rich.console import Console
 
 from go_rl.api import load, partition
 from go_rl.cli.configuration import Model, Optimize, Partition, to_json
-from go_rl.cli.console import console, print_json, working
+from go_rl.cli.console import console, print_json, print_line, print_table, working
 from go_rl.cli.exit_codes import FAILED_SEARCH, OK
+from go_rl.cli.next_command import model_words, say_next
 from go_rl.core import Objective, OpGraph, Plan, PlanError, check_plan
 from go_rl.report.plan_folder import write_plan_folder
 from go_rl.report.summary import plan_lines
-from go_rl.report.tables import Row, json_rows, rich_table, rows
+from go_rl.report.tables import Row, json_rows, rows, text_table
 
 if TYPE_CHECKING:
     from go_rl.portfolio import Result
+
+PLAN_FILE = "plan.json"
+"""The plan, in the output folder."""
 
 
 def run_partition(config: Partition) -> int:
@@ -53,12 +57,19 @@ def finish(
         if config.json:
             print_json({"table": json_rows(table), "plan": result.best.to_json()})
         else:
-            print_result(console(), result, table)
-            sentence = f"written to {folder}: {', '.join(written)}"
-            console().print(sentence, markup=False, soft_wrap=True)
+            print_result(out := console(), result, table)
+            print_line(out, f"written to {folder}: {', '.join(written)}")
+            say_next(out, *_after(result, folder, config.source))
         return OK if result.best.evaluation.status.ok else FAILED_SEARCH
 
     return say
+
+
+def _after(result: Result, folder: Path | None, source: Model) -> list[str]:
+    """The command that checks the plan; without one, that lists other hardware."""
+    if folder is None or not result.best.evaluation.status.ok:
+        return ["package", "list"]
+    return ["check", str(folder / PLAN_FILE), *model_words(source)]
 
 
 def read(source: Model) -> OpGraph:
@@ -132,6 +143,6 @@ def print_result(out: Console, result: Result, table: list[Row]) -> None:
     title = f"{problem.graph.name} on {problem.package.name}, objective {problem.objective}"
     if problem.objective == Objective.RING:
         title += f", rules {problem.rules.name}"
-    out.print(rich_table(table, result.best, title))
+    print_table(out, text_table(table, result.best, title))
     for line in plan_lines(result.best):
-        out.print(line, markup=False, soft_wrap=True)
+        print_line(out, line)

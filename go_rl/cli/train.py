@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from go_rl.cli.configuration import Train, TrainStep, from_json
-from go_rl.cli.console import console, counting
+from go_rl.cli.console import console, counting, print_line
 from go_rl.cli.exit_codes import OK
+from go_rl.cli.next_command import EXAMPLE_MODEL, say_next
 from go_rl.cli.step_configuration import plain
 from go_rl.core import TrainingError
 from go_rl.train.config import StepTrainConfig, TrainConfig
@@ -34,7 +35,9 @@ def run_train(config: Train) -> int:
     _begin(training, folder)
     with counting(f"training {training.name}", training.updates) as advance:
         weights = pretrain(training, folder, advance, collector(config.workers))
-    _say(weights.card["validation"], folder / WEIGHTS_FILE, "partition")
+    path = folder / WEIGHTS_FILE
+    compare = ["evaluate", "zoo:test", "--methods", "greedy", "policy", "--weights", str(path)]
+    _say(weights.card["validation"], path, compare)
     return OK
 
 
@@ -48,17 +51,19 @@ def run_train_step(config: TrainStep) -> int:
     _begin(training, folder)
     with counting(f"training {training.name}", training.updates) as advance:
         weights = pretrain_step(training, folder, advance)
-    _say(weights.card["validation"], folder / WEIGHTS_FILE, "optimize")
+    path = folder / WEIGHTS_FILE
+    use = ["optimize", EXAMPLE_MODEL, "--weights", str(path)]
+    _say(weights.card["validation"], path, use)
     return OK
 
 
-def _say(curve: Sequence[Any], path: Path, command: str) -> None:
+def _say(curve: Sequence[Any], path: Path, following: Sequence[str]) -> None:
     out = console()
     if curve:
         step, score = max(curve, key=lambda point: point[1])
-        out.print(f"best validation {score:+.4f} after {step:g} updates")
-    out.print(f"written to {path}", markup=False, soft_wrap=True)
-    out.print(f"use it: go-rl {command} MODEL --weights {path}", markup=False, soft_wrap=True)
+        print_line(out, f"best validation {score:+.4f} after {step:g} updates")
+    print_line(out, f"written to {path}")
+    say_next(out, *following)
 
 
 def _document(path: Path) -> dict[str, Any]:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Int
 
-from go_rl.cli.console import console, counting
+from go_rl.cli.console import console, counting, print_line
 from go_rl.cli.exit_codes import OK
+from go_rl.cli.next_command import EXAMPLE_MODEL, say_next
 from go_rl.cli.partition import check_folder
 from go_rl.cli.train_cost_configuration import TrainCost
 from go_rl.core import TrainingError
@@ -121,4 +122,10 @@ def _print(
             f"; {said['kernels']:,.0f} others predicted within {said['mean']:.1f} % on average, "
             f"{said['median']:.1f} % in the median"
         )
-    console().print(f"{sentence}. Weights: {out}", markup=False, soft_wrap=True)
+    screen = console()
+    print_line(screen, f"{sentence}. Weights: {out}")
+    if data.target == TARGET:
+        hardware, cost = f"{TARGET}-ring4", f"learned:{out}"
+        say_next(screen, "partition", EXAMPLE_MODEL, "--package", hardware, "--cost", cost)
+    else:  # which needs a package file of one's own; a preset is a start for it
+        say_next(screen, "package", "show", f"{TARGET}-ring4", "--json")

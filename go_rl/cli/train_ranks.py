@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from go_rl.cli.console import console, counting
+from go_rl.cli.console import console, counting, print_line
 from go_rl.cli.exit_codes import OK
+from go_rl.cli.next_command import EXAMPLE_MODEL, say_next
 from go_rl.cli.partition import check_folder
 from go_rl.cli.train_cost_configuration import TrainRanks
 
@@ -35,8 +36,6 @@ def run_train_ranks(config: TrainRanks) -> int:
     out.parent.mkdir(parents=True, exist_ok=True)
     save_rank_weights(weights, out)
     groups = ", ".join(f"{count:,} of {task}" for task, count in weights.card["groups"].items())
-    console().print(
-        f"{weights.target}: groups learned from: {groups}. Weights: {out}",
-        markup=False, soft_wrap=True,
-    )  # fmt: skip
+    print_line(console(), f"{weights.target}: groups learned from: {groups}. Weights: {out}")
+    say_next(console(), "tune", "kernels", EXAMPLE_MODEL)
     return OK

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.table import Table
-
-from go_rl.cli.console import console, working
+from go_rl.cli.console import console, print_line, print_table, working
 from go_rl.cli.exit_codes import OK
+from go_rl.cli.next_command import say_next
 from go_rl.cli.partition import check_folder
 from go_rl.cli.tune_configuration import Tune
 
@@ -35,7 +34,9 @@ def run_tune(config: Tune) -> int:
         tuned = tune_kernels(program, folder, config.tune, guide, say, records)
         save_tuning_curve(tuned, folder / "curve")
     _print(tuned)
-    console().print(f"written to {folder}", markup=False, soft_wrap=True)
+    print_line(console(), f"written to {folder}")
+    longer = f"{2 * config.tune.minutes:g}"
+    say_next(console(), "tune", "kernels", config.model, "--minutes", longer, "--out", folder)
     return OK
 
 
@@ -45,27 +46,28 @@ def _file_name(model: str) -> str:
 
 def _print(tuned: Tuned) -> None:
     from go_rl.report.tables import unit_for
+    from go_rl.report.text_table import TextTable
 
     scale, unit = unit_for(tuned.kept_seconds)
     title = f"{tuned.model} on {tuned.target}, guide {tuned.guide}"
-    table = Table(title=title, title_justify="left")
-    for i, head in enumerate(("", f"sum of kernels, {unit}", "speed-up", "kernels", "with flags")):
-        table.add_column(head, justify="right" if i else "left")
-    table.add_row("XLA's default", f"{scale * tuned.baseline_seconds:.4g}", "1.000", "", "")
     flagged = sum(part.hash in tuned.settings for part in tuned.fusion.parts)
-    table.add_row(
-        f"kept: {tuned.kept}",
-        f"{scale * tuned.kept_seconds:.4g}",
-        f"{tuned.speedup:.3f}",
-        f"{len(tuned.fusion.parts):,}",
-        f"{flagged:,}",
-    )
+    heads = ("", f"sum of kernels [{unit}]", "speed-up", "kernels", "with flags")
+    cells = [
+        ("XLA's default", f"{scale * tuned.baseline_seconds:.4g}", "1.000", "", ""),
+        (
+            f"kept: {tuned.kept}",
+            f"{scale * tuned.kept_seconds:.4g}",
+            f"{tuned.speedup:.3f}",
+            f"{len(tuned.fusion.parts):,}",
+            f"{flagged:,}",
+        ),
+    ]
     out = console()
-    out.print(table)
+    print_table(out, TextTable(title, heads, cells))
     for note in tuned.notes:
-        out.print(f"{note}.", markup=False, soft_wrap=True)
-    out.print(
+        print_line(out, f"{note}.")
+    print_line(
+        out,
         f"{tuned.candidates:,} fusions in {tuned.minutes:.2f} minutes; {tuned.measured:,} kernels "
         f"measured, {tuned.replayed:,} known from before",
-        markup=False, soft_wrap=True,
-    )  # fmt: skip
+    )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from rich.table import Table
-
 from go_rl.cli.configuration import ZooList, ZooShow
-from go_rl.cli.console import console, print_json
+from go_rl.cli.console import console, print_json, print_line, print_table
 from go_rl.cli.exit_codes import OK
+from go_rl.cli.next_command import planner_words, say_next
+from go_rl.report.text_table import TextTable
 from go_rl.zoo import ZOO_VERSION, ZooEntry, zoo_entry, zoo_graph, zoo_names
+from go_rl.zoo.load_model import ZOO_PREFIX
 
 
 def run_zoo(config: ZooList | ZooShow) -> int:
@@ -20,13 +21,11 @@ def run_zoo(config: ZooList | ZooShow) -> int:
     if config.json:
         print_json({"version": ZOO_VERSION, "graphs": [asdict(entry) for entry in entries]})
         return OK
-    table = Table(title=f"{ZOO_VERSION}: {len(entries)} graphs", title_justify="left")
-    for column in ("graph", "family", "split", "nodes", "edges", "GFLOP", "weights MB"):
-        number = column in ("nodes", "edges", "GFLOP", "weights MB")
-        table.add_column(column, justify="right" if number else "left")
-    for entry in entries:
-        table.add_row(entry.name, entry.family, entry.split, *_sizes(entry))
-    console().print(table)
+    heads = ("graph", "family", "split", "nodes", "edges", "GFLOP", "weights MB")
+    cells = [(entry.name, entry.family, entry.split, *_sizes(entry)) for entry in entries]
+    title = f"{ZOO_VERSION}: {len(entries)} graphs"
+    print_table(console(), TextTable(title, heads, cells, words=("family", "split")))
+    say_next(console(), "zoo", "show", entries[0].name)
     return OK
 
 
@@ -45,9 +44,10 @@ def _show(config: ZooShow) -> int:
 
     out = console()
     what = "training step" if entry.training else "inference"
-    out.print(f"{ZOO_VERSION}, family {entry.family}, split {entry.split}, {what}", markup=False)
+    print_line(out, f"{ZOO_VERSION}, family {entry.family}, split {entry.split}, {what}")
     out.print(facts(graph))
-    out.print(histogram(graph))
-    out.print(f"digest {entry.digest}", markup=False, soft_wrap=True)
-    out.print(f"use it as a model: go-rl partition zoo:{entry.name}", markup=False, soft_wrap=True)
+    print_table(out, histogram(graph))
+    print_line(out, f"digest {entry.digest}")
+    command, options = planner_words(graph)
+    say_next(out, command, f"{ZOO_PREFIX}{entry.name}", *options)
     return OK

@@ -77,12 +77,22 @@ class MissingDependencyError(GoRLError):
 
 LONGEST_WORD, MOST_CHOICES = 100, 5_000
 """What `nearest` compares: similarity takes the product of the lengths."""
+NEAR = 0.65
+"""Likeness, as `difflib.SequenceMatcher` has it, from which on a word is taken for a misspelling;
+``nope`` and ``unet`` reach 0.5."""
+LEAST_BEGINNING = 3
+"""Letters that are enough to be the beginning of a choice."""
 
 
 def nearest(word: object, choices: Iterable[str]) -> str:
     """Return how a sentence that says ``word`` is unknown ends: ``; did you mean 'x'?`` with the
-    choice nearest to it, or a full stop when none is near. What follows is a new sentence."""
-    near = islice((c for c in choices if len(c) <= LONGEST_WORD), MOST_CHOICES)
+    choice nearest to it, or a full stop when none is near. What follows is a new sentence.
+
+    Near is a misspelling (`NEAR`), or the beginning of a choice.
+    """
+    known = list(islice((c for c in choices if len(c) <= LONGEST_WORD), MOST_CHOICES))
     text = str(word)[: LONGEST_WORD + 1]
-    match = difflib.get_close_matches(text, list(near), n=1, cutoff=0.5)
+    match = difflib.get_close_matches(text, known, n=1, cutoff=NEAR)
+    if not match and len(text) >= LEAST_BEGINNING:
+        match = [choice for choice in known if choice.startswith(text)]
     return f"; did you mean {match[0]!r}?" if match else "."

@@ -89,6 +89,10 @@ class OpGraph:
     meta: Mapping[str, Any] = field(default_factory=dict)
     """Facts of the source that are not per node (format, dims, the file's own hardware); JSON."""
 
+    def __repr__(self) -> str:
+        work = f"{self.flops.sum() / 1e9:.4g} GFLOP" if self.has_flops else "profiled"
+        return f"<OpGraph {self.name!r}: {self.num_nodes} nodes, {self.num_edges} edges, {work}>"
+
     @property
     def num_nodes(self) -> int:
         """N."""

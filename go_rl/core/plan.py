@@ -72,6 +72,14 @@ class Plan:
     """True when the optimizer proved that nothing better exists."""
     versions: Mapping[str, str] = field(default_factory=lambda: {"go_rl": version("go_rl")})
 
+    def __repr__(self) -> str:
+        return (
+            f"<Plan by {self.optimizer!r}, {self.objective} on {self.package.get('name')!r}: "
+            f"{len(self.nodes)} nodes on {len(np.unique(self.device))} devices, "
+            f"{self.value:.6g} s a step, gap {100 * self.gap:.3g} %, "
+            f"{self.evaluation.status}>"
+        )
+
     @property
     def value(self) -> float:
         """The objective, seconds a step; inf for a failure."""

@@ -169,6 +169,13 @@ class Problem:
                     f"node {name!r} is fixed to chip {device}; chips are 0..{chips - 1}"
                 )
 
+    def __repr__(self) -> str:
+        ring = f", rules {self.rules.name}" if self.objective is Objective.RING else ""
+        return (
+            f"<Problem {self.graph.name!r} ({self.graph.num_nodes} nodes) on "
+            f"{self.package.name!r}: objective {self.objective}{ring}, cost {self.cost_model}>"
+        )
+
     @cached_property
     def device_kind(self) -> Int16[np.ndarray, "D"]:
         """[D] row of `seconds` for each device."""

@@ -60,7 +60,8 @@ def make_problem(
     """Return the priced problem.
 
     Raises:
-        ProblemError: a training graph on a ring, or package and objective do not fit.
+        ProblemError: a training graph on a ring, package and objective do not fit, or the cost
+            model gives no seconds, negative ones or NaN.
     """
     options = options or ProblemOptions()
     if options.objective is Objective.RING and graph.is_backward.any():
@@ -86,7 +87,7 @@ def make_problem(
     output_bytes = _rescaled(graph.output_bytes, graph.output_itemsize, package)
     edge_bytes = _rescaled(graph.edge_bytes, graph.output_itemsize[graph.senders], package)
     kinds = tuple(chips[kind] for kind in package.kinds)
-    seconds = np.stack([model.seconds(kernels, chip) for chip in kinds])
+    seconds = np.stack([_priced(model, kernels, chip) for chip in kinds])
     said = _said(model, kernels, kinds)
     makespan = options.objective is Objective.MAKESPAN
     asked = None if options.tasks is None else task_names(options.tasks)
@@ -112,6 +113,28 @@ def make_problem(
         kernels=FusedPrices(kernels, seconds, edge_bytes, model, kinds) if makespan else None,
         gap_seconds=options.gap_seconds,
     )
+
+
+def _priced(model: CostModel, kernels: Kernels, chip: Chip) -> Float64[np.ndarray, "N"]:
+    """Seconds of every node on a chip, which a cost model of the user's own may get wrong."""
+    graph, said = kernels.graph, f"cost model {model.name!r} on chip {chip.kind!r}"
+    given = model.seconds(kernels, chip)
+    try:
+        seconds = np.asarray(given, np.float64)
+    except (TypeError, ValueError) as error:
+        raise ProblemError(f"{said}: gives no array of seconds ({error})") from error
+    if seconds.shape != (graph.num_nodes,):
+        raise ProblemError(
+            f"{said}: gives seconds of shape {list(seconds.shape)}; graph {graph.name!r} has "
+            f"{graph.num_nodes} nodes, so it must be [{graph.num_nodes}]"
+        )
+    if (wrong := np.flatnonzero(~(seconds >= 0))).size:
+        name = graph.names[int(wrong[0])]
+        raise ProblemError(
+            f"{said}: gives node {name!r} {seconds[wrong[0]]} s; it must be >= 0, or inf where the "
+            "chip cannot run it"
+        )
+    return seconds
 
 
 def _tasks(asked: tuple[str, ...] | None, package: Package) -> tuple[str, ...]:

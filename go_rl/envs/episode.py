@@ -7,8 +7,13 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
+from jaxtyping import Bool, Int8
 
 from go_rl.core import EnvironmentUseError
+
+Mask = Int8[np.ndarray, "choices"] | tuple[Int8[np.ndarray, "choices"], ...]
+"""What ``Space.sample(mask=...)`` takes: 1 for what may be chosen; a tuple where an action has
+several parts."""
 
 
 class Episode(ABC):
@@ -36,9 +41,22 @@ class Episode(ABC):
     def observe(self, observer: Any) -> Any:
         """Return what the agent sees now, as the environment's ``observer`` builds it."""
 
+    @property
     @abstractmethod
+    def current(self) -> int:
+        """The node whose turn it is, or `NO_NODE`."""
+
+    @abstractmethod
+    def action_mask(self) -> Mask:
+        """What may be chosen for the current node (node form); something always may, see
+        `with_a_choice`."""
+
     def info(self) -> dict[str, Any]:
         """Return the ``info`` of a reset, or of a step that does not end the episode."""
+        info: dict[str, Any] = {"graph": self.index}
+        if self.form == "node":
+            info |= {"action_mask": self.action_mask(), "node": self.current}
+        return info
 
     @abstractmethod
     def plan(self, result: Any) -> dict[str, np.ndarray]:
@@ -69,9 +87,17 @@ class Episode(ABC):
         return array
 
 
-def check_running(*episodes: Episode) -> None:
-    """Raise an `EnvironmentUseError` where an episode is over."""
-    if any(episode.over for episode in episodes):
+def with_a_choice(allowed: Bool[np.ndarray, "choices"]) -> Int8[np.ndarray, "choices"]:
+    """Return a mask that can be sampled from: of everything where nothing is allowed.
+
+    That is so once an episode is over, and where no plan exists: any action then ends it.
+    """
+    return (allowed if allowed.any() else np.ones_like(allowed)).astype(np.int8)
+
+
+def check_running(running: bool) -> None:
+    """Raise an `EnvironmentUseError` where no episode is."""
+    if not running:
         raise EnvironmentUseError("no episode is running; call reset() before step()")
 
 

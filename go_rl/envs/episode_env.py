@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
+import numpy as np
+from jaxtyping import Bool
 
+from go_rl.core import EnvironmentUseError
 from go_rl.envs.episode import Episode, check_running, choose_case
 
 
@@ -41,7 +44,7 @@ class EpisodeEnv(gymnasium.Env[Any, Any]):
         Raises:
             EnvironmentUseError: the episode is over, or the action is not of the action space.
         """
-        check_running(self.episode)
+        check_running(not self.episode.over)
         outcome = self.act(action)
         reward, info = 0.0, self.episode.info()
         if outcome is not None:
@@ -49,6 +52,18 @@ class EpisodeEnv(gymnasium.Env[Any, Any]):
             reward = result.reward
             info = self.episode.final_info(result, self.observer.max_nodes)
         return self.episode.observe(self.observer), reward, outcome is not None, False, info
+
+    def action_masks(self) -> Bool[np.ndarray, "choices"]:
+        """`info["action_mask"]`, all parts of an action in a row, as sb3-contrib's MaskablePPO
+        asks for it (form ``node``).
+
+        Raises:
+            EnvironmentUseError: another form of actions.
+        """
+        if self.episode.form != "node":
+            raise EnvironmentUseError("action_masks() needs action='node'")
+        mask = self.episode.action_mask()
+        return np.concatenate(mask if isinstance(mask, tuple) else (mask,)).astype(np.bool_)
 
     @abstractmethod
     def act(self, action: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -20,13 +20,15 @@ Step = tuple[Any, Float64[np.ndarray, "n"], Bool[np.ndarray, "n"], Bool[np.ndarr
 
 
 class EpisodeVectorEnv(VectorEnv[Any, Any, Any]):
-    """Abstract: episodes side by side; the same results as the single environment in Gymnasium's
-    SyncVectorEnv with same-step autoreset, from the same seeds.
+    """Abstract: episodes side by side; the same results as ``vectorization_mode="sync"`` of
+    `gymnasium.make_vec`, from the same seeds.
 
-    Problems are shared; all episodes that end in one step are priced in one batch.
+    An episode that has ended starts again in the next step, whatever its action is (Gymnasium's
+    next-step autoreset). Problems are shared; all episodes that end in one step are priced in one
+    batch.
     """
 
-    metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012
+    metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
 
     def __init__(self, cases: Sequence[Any], observer: Any, episodes: Sequence[Episode]) -> None:
         self.cases = cases
@@ -38,6 +40,7 @@ class EpisodeVectorEnv(VectorEnv[Any, Any, Any]):
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.random = [seeding.np_random()[0] for _ in episodes]
+        self.begun = False
 
     def reset(
         self,
@@ -52,33 +55,33 @@ class EpisodeVectorEnv(VectorEnv[Any, Any, Any]):
         infos: dict[str, Any] = {}
         for i in range(self.num_envs):
             infos = self._add_info(infos, self._begin(i, options), i)
+        self.begun = True
         return self._observations(), infos
 
     def step(self, actions: Any) -> Step:
-        """Take one action in every episode; those that end are reset in the same step.
+        """Take one action in every episode that runs; start the others again.
 
         Raises:
             EnvironmentUseError: before the first reset, or an action is not of the action space.
         """
-        results = self._price(self.act(self._actions(actions)))
-        rewards = np.array([r.reward if r else 0.0 for r in results])
-        ended = np.array([r is not None for r in results], np.bool_)
+        check_running(self.begun)
+        given = self._actions(actions)
+        results = self._price(self.act(given))
+        rewards, ended = np.zeros(self.num_envs), np.zeros(self.num_envs, np.bool_)
         infos: dict[str, Any] = {}
-        for i, (episode, result) in enumerate(zip(self.episodes, results, strict=True)):
-            if result is None:
-                infos = self._add_info(infos, episode.info(), i)
-                continue
-            last = {
-                "final_obs": episode.observe(self.observer),
-                "final_info": episode.final_info(result, self.observer.max_nodes),
-            }
-            infos = self._add_info(infos, last, i)
-            infos = self._add_info(infos, self._begin(i, None), i)
+        for i, episode in enumerate(self.episodes):
+            if i in results:
+                rewards[i], ended[i] = results[i].reward, True
+                info = episode.final_info(results[i], self.observer.max_nodes)
+            else:
+                info = episode.info() if i in given else self._begin(i, None)
+            infos = self._add_info(infos, info, i)
         return self._observations(), rewards, ended, np.zeros_like(ended), infos
 
     @abstractmethod
-    def act(self, actions: Sequence[Any]) -> Sequence[Any]:
-        """Take an action in each episode; return how each ended, or None while it goes on."""
+    def act(self, actions: Mapping[int, Any]) -> Mapping[int, Any]:
+        """Take an action in each episode that has one; return how each ended, or None while it
+        goes on."""
 
     def _seeds(self, seed: int | Sequence[int | None] | None) -> Sequence[int | None]:
         if seed is None:
@@ -94,22 +97,24 @@ class EpisodeVectorEnv(VectorEnv[Any, Any, Any]):
         self.episodes[i].begin(self.cases[index], index)
         return self.episodes[i].info()
 
-    def _actions(self, actions: Any) -> list[Any]:
-        check_running(*self.episodes)
+    def _actions(self, actions: Any) -> dict[int, Any]:
+        """Actions by episode, of those that run."""
         if len(actions) != self.num_envs:
             raise EnvironmentUseError(f"{len(actions)} actions for {self.num_envs} episodes")
-        given = list(iterate(self.action_space, actions))
-        for episode, action in zip(self.episodes, given, strict=True):
-            episode.check(action)
+        each = enumerate(iterate(self.action_space, actions))
+        given = {i: action for i, action in each if not self.episodes[i].over}
+        for i, action in given.items():
+            self.episodes[i].check(action)
         return given
 
-    def _price(self, outcomes: Sequence[Any]) -> list[Any]:
-        results: list[Any] = [None] * self.num_envs
-        ended = [i for i, outcome in enumerate(outcomes) if outcome is not None]
+    def _price(self, outcomes: Mapping[int, Any]) -> dict[int, Any]:
+        """Results by episode, of those that ended."""
+        results: dict[int, Any] = {}
+        ended = [i for i, outcome in outcomes.items() if outcome is not None]
         for index, case in enumerate(self.cases):
             mine = [i for i in ended if self.episodes[i].index == index]
-            for i, result in zip(mine, case.price([outcomes[i] for i in mine]), strict=True):
-                results[i] = result
+            priced = case.price([outcomes[i] for i in mine])
+            results |= zip(mine, priced, strict=True)
         return results
 
     def _observations(self) -> Any:

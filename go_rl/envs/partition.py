@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from gymnasium import spaces
 
 from go_rl.envs.episode_env import EpisodeEnv
@@ -21,9 +20,10 @@ class PartitionEnv(EpisodeEnv):
     where no usable plan comes out, out of memory included.
 
     Actions: ``node``: a chip for the next node in topological order, `info["action_mask"]` [chips]
-    says which the solver still allows; a chip outside it, or a mask without any, ends the episode
-    as a failure. ``fix``: a chip for every node, repaired by FIX, one step. ``sample``: [nodes,
-    chips] log-probabilities, drawn by SAMPLE, one step.
+    says which the solver still allows, and a chip outside it ends the episode as a failure, as any
+    does where no partition exists; the mask then, and after the end, is of all chips. ``fix``: a
+    chip for every node, repaired by FIX, one step. ``sample``: [nodes, chips] log-probabilities,
+    drawn by SAMPLE, one step.
 
     Observations: see `go_rl.envs.observation`. At the end ``info`` holds ``status`` (a `Status`),
     ``detail``, ``seconds``, ``baseline_seconds`` and ``device`` [max_nodes], -1 for no chip.
@@ -40,10 +40,6 @@ class PartitionEnv(EpisodeEnv):
     def act(self, action: Any) -> Outcome | None:
         """See `EpisodeEnv`."""
         return self.episode.act(action, self.np_random)
-
-    def action_masks(self) -> np.ndarray:
-        """[chips] bool: `info["action_mask"]` as sb3-contrib's MaskablePPO asks for it."""
-        return self.episode.action_mask().astype(np.bool_)
 
 
 def partition_parts(

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Int8
 
 from go_rl.core import EnvironmentUseError, Status
 from go_rl.core.evaluation import STATUS_CODES
-from go_rl.envs.episode import Episode
+from go_rl.envs.episode import Episode, with_a_choice
 from go_rl.envs.observation import NO_NODE, Observer, Progress
 from go_rl.envs.partition_case import Outcome, PartitionCase, Result
 from go_rl.solvers import DomainStore, RingSolver
@@ -57,8 +57,8 @@ class PartitionEpisode(Episode):
         return int(self._order[self._turn]) if waiting else NO_NODE
 
     def action_mask(self) -> Int8[np.ndarray, "chips"]:
-        """[chips] 1 where the current node can go as far as propagation sees; 0 at the end."""
-        return self._mask.astype(np.int8)
+        """[chips] 1 where the current node can go as far as propagation sees."""
+        return with_a_choice(self._mask)
 
     def progress(self) -> Progress:
         """The part of the observation that changes."""
@@ -73,13 +73,6 @@ class PartitionEpisode(Episode):
         """Return what the agent sees now."""
         chips = self.case.problem.package.num_chips
         return observer.observe(self.case.features, self.progress(), chips)
-
-    def info(self) -> dict[str, Any]:
-        """Return the problem; in the node form also the node and where it can go."""
-        info: dict[str, Any] = {"graph": self.index}
-        if self.form == "node":
-            info |= {"action_mask": self.action_mask(), "node": self.current}
-        return info
 
     def plan(self, result: Result) -> dict[str, np.ndarray]:
         """Return the chips."""

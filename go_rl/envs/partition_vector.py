@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -15,12 +15,8 @@ from go_rl.envs.partition_episode import PartitionEpisode
 
 
 class PartitionVectorEnv(EpisodeVectorEnv):
-    """``num_envs`` episodes side by side; the same results as `PartitionEnv` in Gymnasium's
-    SyncVectorEnv with same-step autoreset, from the same seeds.
-
-    Problems, solvers and compiler baselines are shared; all episodes that end in one step are
-    priced in one batch.
-    """
+    """``num_envs`` episodes of `PartitionEnv` side by side, see `EpisodeVectorEnv`; solvers and
+    compiler baselines are shared, too."""
 
     episodes: Sequence[PartitionEpisode]
 
@@ -33,14 +29,14 @@ class PartitionVectorEnv(EpisodeVectorEnv):
         episodes = [PartitionEpisode(self.config.action, space) for _ in range(num_envs)]
         super().__init__(cases, observer, episodes)
 
-    def act(self, actions: Sequence[Any]) -> list[Outcome | None]:
+    def act(self, actions: Mapping[int, Any]) -> dict[int, Outcome | None]:
         """Let the solver answer; whole proposals are repaired by one thread a core."""
-        outcomes: list[Outcome | None] = [None] * self.num_envs
-        whole = self.config.action != "node"
+        outcomes: dict[int, Outcome | None] = dict.fromkeys(actions)
+        running, whole = list(actions), self.config.action != "node"
         threads = min(os.cpu_count() or 1, self.num_envs) if whole else 1
 
         def share(thread: int) -> None:
-            for i in range(thread, self.num_envs, threads):
+            for i in running[thread::threads]:
                 outcomes[i] = self.episodes[i].act(actions[i], self.random[i], thread)
 
         if threads == 1:

@@ -7,11 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from gymnasium import spaces
-from jaxtyping import Bool
 
-from go_rl.core import EnvironmentUseError
 from go_rl.envs.episode_env import EpisodeEnv
 from go_rl.envs.step_case import StepCase, StepOutcome
 from go_rl.envs.step_config import StepConfig, read_step_config
@@ -30,10 +27,11 @@ class StepEnv(EpisodeEnv):
     consumers), in this order; a single task needs a single number.
 
     Actions: ``node``: decisions for the next node in topological order, inputs and constants left
-    out. With the task placement, `info["action_mask"]` [devices] says where it may go: devices that
-    can run it, its pin, its colocation class; a device outside it, or a mask without any, ends the
-    episode as a failure. ``all``: decisions for every node, one step; pins hold, and a colocation
-    class follows its first node.
+    out. `info["action_mask"]`, a tuple where several tasks are decided, holds [devices] where it
+    may go (devices that can run it, its pin, its colocation class), and [20] ones for priorities. A
+    device outside it ends the episode as a failure, as any does where no plan exists; the mask
+    then, and after the end, is of all devices. ``all``: decisions for every node, one step; pins
+    hold, and a colocation class follows its first node.
 
     Observations: see `go_rl.envs.step_observation`. At the end ``info`` holds ``status`` (a
     `Status`), ``detail``, ``seconds``, ``baseline_seconds``, and ``device``, ``priority`` and
@@ -51,23 +49,6 @@ class StepEnv(EpisodeEnv):
     def act(self, action: Any) -> StepOutcome | None:
         """See `EpisodeEnv`."""
         return self.episode.act(action)
-
-    def action_masks(self) -> Bool[np.ndarray, "choices"]:
-        """What may be chosen, all parts of the action in a row, as sb3-contrib's MaskablePPO asks
-        for it (form ``node``).
-
-        Raises:
-            EnvironmentUseError: another form of actions.
-        """
-        if self.config.action != "node":
-            raise EnvironmentUseError("action_masks() needs action='node'")
-        space = self.episode.space
-        sizes = [space.n] if isinstance(space, spaces.Discrete) else space.nvec
-        mask = np.ones(int(np.sum(sizes)), np.bool_)
-        if self.episode.places:
-            devices = self.episode.action_mask()
-            mask[: len(devices)] = devices
-        return mask
 
 
 def step_parts(

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
-from jaxtyping import Int8
+from jaxtyping import Bool
 
 from go_rl.core import EnvironmentUseError, Status
-from go_rl.envs.episode import Episode
+from go_rl.envs.episode import Episode, Mask, with_a_choice
 from go_rl.envs.observation import NO_NODE, Progress
 from go_rl.envs.step_case import StepCase, StepOutcome, StepResult
 from go_rl.envs.step_observation import UNDECIDED, StepObserver
@@ -56,18 +56,27 @@ class StepEpisode(Episode):
         waiting = self.form == "node" and not self.over and self._turn < len(self.case.order)
         return int(self.case.order[self._turn]) if waiting else NO_NODE
 
-    def action_mask(self) -> Int8[np.ndarray, "D"]:
-        """[D] 1 where the current node may go, given its class so far; 0 at the end, or where no
-        plan exists."""
+    def possible(self) -> Bool[np.ndarray, "D"]:
+        """[D] where the current node may go, given its class so far; nowhere at the end, or where
+        no plan exists."""
         devices = self.case.problem.package.num_chips
         node, options = self.current, self.case.choices
         if node == NO_NODE or self.case.workspace.impossible is not None:
-            return np.zeros(devices, np.int8)
-        allowed = options.allowed[:, node].astype(np.int8)
+            return np.zeros(devices, np.bool_)
+        allowed = options.allowed[:, node].astype(np.bool_)
         chosen = int(self.device[options.leader[node]])
         if chosen != UNDECIDED:
-            allowed[np.arange(devices) != chosen] = 0
+            allowed &= np.arange(devices) == chosen
         return allowed
+
+    def action_mask(self) -> Mask:
+        """[D] 1 where the current node may go, and [`LEVELS`] ones for a priority: a tuple in the
+        order of the tasks, or the one array of a single task."""
+        parts = [
+            with_a_choice(self.possible()) if task == "placement" else np.ones(LEVELS, np.int8)
+            for task in self.case.tasks
+        ]
+        return tuple(parts) if len(parts) > 1 else parts[0]
 
     def progress(self) -> Progress:
         """The part of the observation that changes, but for the priorities."""
@@ -80,15 +89,6 @@ class StepEpisode(Episode):
         """Return what the agent sees now."""
         devices = self.case.problem.package.num_chips
         return observer.observe(self.case.features, self.progress(), self.levels, devices)
-
-    def info(self) -> dict[str, Any]:
-        """Return the problem; in the node form also the node, and where it may go."""
-        info: dict[str, Any] = {"graph": self.index}
-        if self.form == "node":
-            info["node"] = self.current
-            if self.places:
-                info["action_mask"] = self.action_mask()
-        return info
 
     def plan(self, result: StepResult) -> dict[str, np.ndarray]:
         """Return devices, priorities and kernels."""
@@ -108,7 +108,7 @@ class StepEpisode(Episode):
             nodes = np.arange(len(self.device))
             self._decide(nodes, checked[: len(nodes)])
             return self._finish()
-        node, mask = self.current, self.action_mask()
+        node, mask = self.current, self.possible()
         if node != NO_NODE:
             if self.places and not mask[int(checked[0, 0])]:
                 return self._failure(Status.ILLEGAL, self._clash(node, int(checked[0, 0]), mask))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from go_rl.envs.episode_vector_env import EpisodeVectorEnv, check_number
@@ -13,11 +13,7 @@ from go_rl.envs.step_episode import StepEpisode
 
 
 class StepVectorEnv(EpisodeVectorEnv):
-    """``num_envs`` episodes side by side; the same results as `StepEnv` in Gymnasium's
-    SyncVectorEnv with same-step autoreset, from the same seeds.
-
-    Problems are shared; all episodes that end in one step are priced in one batch.
-    """
+    """``num_envs`` episodes of `StepEnv` side by side, see `EpisodeVectorEnv`."""
 
     episodes: Sequence[StepEpisode]
 
@@ -28,6 +24,6 @@ class StepVectorEnv(EpisodeVectorEnv):
         episodes = [StepEpisode(self.config.action, space) for _ in range(num_envs)]
         super().__init__(cases, observer, episodes)
 
-    def act(self, actions: Sequence[Any]) -> list[StepOutcome | None]:
+    def act(self, actions: Mapping[int, Any]) -> dict[int, StepOutcome | None]:
         """See `EpisodeVectorEnv`."""
-        return [e.act(a) for e, a in zip(self.episodes, actions, strict=True)]
+        return {i: self.episodes[i].act(action) for i, action in actions.items()}

@@ -15,6 +15,7 @@ from go_rl.report.comparison_tables import runs_csv, summary_csv, summary_markdo
 from go_rl.report.figures import (
     BLACK,
     BLUE,
+    FIRST_SECONDS,
     GREEN,
     GREY,
     LINE_STYLES,
@@ -41,8 +42,6 @@ FILES = ("runs.csv", "summary.csv", "summary.md", "curves_samples.svg", "curves_
 COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, BLACK)
 POINTS = 200
 """Grid points of a curve over seconds."""
-FIRST_SECONDS = 1e-3
-"""Left end of the axis of seconds."""
 LEAST_SAMPLES = 10.0
 """The axis of samples reaches at least so far."""
 PANEL = (4.6, 3.4)
@@ -92,7 +91,8 @@ def comparison_figure(comparison: Comparison, axis: Axis) -> Figure:
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside right upper", frameon=False)
     graphs = len({run.problem.graph for run in comparison.runs})
-    text = f"Best plan so far, mean of {graphs} graphs; bands: 95 % over {comparison.config.seeds}"
+    mean = f"mean of {graphs} graphs" if graphs > 1 else "one graph"
+    text = f"Best plan so far, {mean}; bands: 95 % over {comparison.config.seeds}"
     figure.suptitle(f"{text} seeds", x=0.01, ha="left", fontsize=11)
     return figure
 

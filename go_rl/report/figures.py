@@ -23,6 +23,8 @@ LINE_COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, BLACK)
 LINE_STYLES = ("-", "--", ":")
 GREY = "#666666"
 DPI = 150
+FIRST_SECONDS = 1e-3
+"""Left end of an axis of seconds."""
 
 
 def save_loads(plan: Plan, model: str, stem: Path) -> None:
@@ -60,8 +62,8 @@ def curves_figure(plans: Sequence[Plan], bound: float, model: str) -> Figure:
     for i, plan in enumerate(plans):
         # Earlier lines are thicker, so that lines that coincide can all be seen.
         _draw_curve((left, right), plan, unit, i, 1.4 + 2.6 * (len(plans) - 1 - i) / len(plans))
-    for axes, label in ((left, "priced samples"), (right, "seconds")):
-        axes.set_xscale("log")
+    for axes, label, first in ((left, "priced samples", 1.0), (right, "seconds", FIRST_SECONDS)):
+        _log_axis(axes, first)
         axes.set_xlabel(label)
         if bound > 0 and np.isfinite(bound):
             axes.axhline(bound * unit[0], color=GREY, linewidth=1, linestyle=(0, (1, 1)),
@@ -75,6 +77,16 @@ def curves_figure(plans: Sequence[Plan], bound: float, model: str) -> Figure:
     if handles:
         figure.legend(handles, labels, loc="outside right upper", frameon=False)
     return figure
+
+
+def _log_axis(axes: Axes, first: float) -> None:
+    """Logarithmic from ``first`` over a decade at least, labels at decades: those between would
+    overlap."""
+    from matplotlib.ticker import NullFormatter
+
+    axes.set_xscale("log")
+    axes.set_xlim(first / 1.1, max(10 * first, 1.1 * axes.dataLim.x1))
+    axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 def _draw_seconds(axes: Axes, plan: Plan) -> None:
@@ -142,7 +154,7 @@ def _draw_curve(panels: tuple[Axes, Axes], plan: Plan, unit: Unit, i: int, width
     values = [p.seconds_per_step * unit[0] for p in points]
     last, (left, right) = values[-1], panels
     samples = [max(p.samples, 1) for p in points] + [max(plan.samples, points[-1].samples, 1)]
-    seconds = [max(p.wall_seconds, 1e-3) for p in points]
+    seconds = [max(p.wall_seconds, FIRST_SECONDS) for p in points]
     seconds.append(max(plan.wall_seconds, seconds[-1]))
     look: dict[str, Any] = {
         "where": "post", "color": LINE_COLOURS[i % len(LINE_COLOURS)], "linewidth": width,

@@ -6,10 +6,12 @@ from typing import Any
 
 from go_rl.core import FREE, NO_DIM, OpGraph, OpKind
 from go_rl.core.evaluation import finite
+from go_rl.report.graph_summary import weight_bytes
 
 
 def graph_document(graph: OpGraph) -> dict[str, Any]:
-    """Return ``name``, ``hash``, ``notes``, ``nodes`` and ``edges``; ids are those of the file.
+    """Return ``name``, ``hash``, ``totals``, ``notes``, ``nodes`` and ``edges``; ids are those of
+    the source file.
 
     Sizes are bytes in the model's own number format, times are seconds; null stands where there is
     no finite number. Nodes are in topological order.
@@ -17,9 +19,26 @@ def graph_document(graph: OpGraph) -> dict[str, Any]:
     return {
         "name": graph.name,
         "hash": graph.digest,
-        "notes": list(graph.meta.get("notes", ())),
+        "totals": totals(graph),
+        "notes": [str(note) for note in graph.meta.get("notes", ())],
         "nodes": [_node(graph, n) for n in range(graph.num_nodes)],
         "edges": [_edge(graph, e) for e in range(graph.num_edges)],
+    }
+
+
+def totals(graph: OpGraph) -> dict[str, Any]:
+    """Return the sums over nodes and edges: counts, FLOP, bytes, and profiled seconds by device
+    kind (null where it cannot run some node); tied weights count once."""
+    return {
+        "nodes": graph.num_nodes,
+        "edges": graph.num_edges,
+        "backward_nodes": int(graph.is_backward.sum()),
+        "flops": float(graph.flops.sum()),
+        "bytes": float(graph.bytes_accessed.sum()),
+        "output_bytes": float(graph.output_bytes.sum()),
+        "weight_bytes": weight_bytes(graph),
+        "edge_bytes": float(graph.edge_bytes.sum()),
+        "seconds": {kind: finite(float(times.sum())) for kind, times in graph.seconds.items()},
     }
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from rich.table import Table
 
 from go_rl.core import FREE, OpGraph, OpKind
+from go_rl.report.text_table import TextTable
 
 TOP_OPERATORS = 30
 """Operator types listed one by one; the rest share a row."""
@@ -15,12 +16,14 @@ TOP_OPERATORS = 30
 def facts(graph: OpGraph) -> Table:
     """Return name, size, work and bytes of the graph."""
     table = Table(title=f"graph {graph.name}", title_justify="left", show_header=False)
+    table.add_column()
+    table.add_column(overflow="fold")
     rows = {
         "format": str(graph.meta.get("format", "")),
         "operators": f"{graph.num_nodes:,}",
         "edges": f"{graph.num_edges:,}",
         "work": f"{graph.flops.sum() / 1e9:,.4g} GFLOP" if graph.has_flops else "profile only",
-        "weights": f"{_weight_bytes(graph) / 1e6:,.4g} MB",
+        "weights": f"{weight_bytes(graph) / 1e6:,.4g} MB",
         "largest result": f"{graph.output_bytes.max() / 1e6:,.4g} MB",
         "backward operators": f"{int(graph.is_backward.sum()):,}",
         "profile": ", ".join(graph.seconds),
@@ -33,7 +36,7 @@ def facts(graph: OpGraph) -> Table:
     return table
 
 
-def histogram(graph: OpGraph) -> Table:
+def histogram(graph: OpGraph) -> TextTable:
     """Return operator types by how often they occur, with their share of the FLOP."""
     count = Counter(graph.op_type)
     flops = Counter[str]()
@@ -41,26 +44,24 @@ def histogram(graph: OpGraph) -> Table:
     for n, op_type in enumerate(graph.op_type):
         flops[op_type] += float(graph.flops[n])  # pyright: ignore[reportArgumentType]
         kinds.setdefault(op_type, OpKind(int(graph.kind[n])).name.lower())
-    table = Table(title="operators", title_justify="left")
-    for column in ("operator", "kind", "count", "share of FLOP"):
-        table.add_column(column, justify="left" if column in ("operator", "kind") else "right")
     total = sum(flops.values())
-    for op_type, number in count.most_common(TOP_OPERATORS):
-        table.add_row(op_type, kinds[op_type], f"{number:,}", _share(flops[op_type], total))
+    rows = [
+        (op_type, kinds[op_type], f"{number:,}", _share(flops[op_type], total))
+        for op_type, number in count.most_common(TOP_OPERATORS)
+    ]
     rest = [op_type for op_type, _ in count.most_common()[TOP_OPERATORS:]]
     if rest:
-        table.add_row(
-            f"{len(rest)} more", "", f"{sum(count[o] for o in rest):,}",
-            _share(sum(flops[o] for o in rest), total),
-        )  # fmt: skip
-    return table
+        share = _share(sum(flops[o] for o in rest), total)
+        rows.append((f"{len(rest)} more", "", f"{sum(count[o] for o in rest):,}", share))
+    heads = ("operator", "kind", "count", "share of FLOP")
+    return TextTable("operators", heads, rows, words=("kind",))
 
 
 def _share(part: float, whole: float) -> str:
     return f"{100 * part / whole:.1f} %" if whole > 0 else ""
 
 
-def _weight_bytes(graph: OpGraph) -> float:
+def weight_bytes(graph: OpGraph) -> float:
     """Bytes of all weights, tied ones once."""
     tied: dict[int, float] = {}
     own = 0.0

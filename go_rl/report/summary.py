@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from go_rl.core import Plan
+from go_rl.report.notes import note_lines
 from go_rl.report.tables import PROVED, percent, unit_for
 
 
@@ -12,13 +13,16 @@ def plan_lines(plan: Plan) -> list[str]:
     """Return the sentences that go under the table: value, bound, chips, memory, notes."""
     evaluation = plan.evaluation
     if not evaluation.status.ok:
-        return [f"{evaluation.status.sentence} {evaluation.detail}".rstrip(), *plan.notes]
+        return [
+            f"{evaluation.status.sentence} {evaluation.detail}".rstrip(),
+            *note_lines(plan.notes),
+        ]
     return [
         f"best: {plan.optimizer}, {_time(plan.value)} a step, {_bound_sentence(plan)}",
         f"devices used: {len(np.unique(plan.device))} of {len(evaluation.device_seconds)}"
         f"{_copies(plan)}",
         f"verdict of the independent judge: {evaluation.status.sentence}",
-        *(f"note: {note}" for note in plan.notes),
+        *note_lines(plan.notes),
     ]
 
 

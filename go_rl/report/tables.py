@@ -1,4 +1,4 @@
-"""The table of methods: one row a plan, as rich, Markdown, CSV and JSON."""
+"""The table of methods: one row a plan, for a terminal, as Markdown, CSV and JSON."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from dataclasses import asdict, dataclass, fields
 from math import inf, isfinite
 from typing import Any
 
-from rich.table import Table
-
 from go_rl.core import Objective, Plan
+from go_rl.report.text_table import TextTable
 
 HEURISTIC = "greedy"
 """The compiler heuristic of the ring and of max-load."""
@@ -163,12 +162,13 @@ def markdown(table: Sequence[Row], objective: str) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def rich_table(table: Sequence[Row], best: Plan, title: str) -> Table:
+def text_table(table: Sequence[Row], best: Plan, title: str) -> TextTable:
     """Return the rows for a terminal; the row of the best plan stands out."""
     unit = table_unit(table)
-    printed = Table(title=title, title_justify="left")
-    for i, head in enumerate(headings(unit, best.objective)):
-        printed.add_column(head, justify="right" if 1 <= i <= 6 else "left", no_wrap=True)
-    for row in table:
-        printed.add_row(*cells(row, unit), style="bold" if row.method == best.optimizer else None)
-    return printed
+    return TextTable(
+        title=title,
+        heads=headings(unit, best.objective),
+        rows=[cells(row, unit) for row in table],
+        words=("status",),
+        bold=frozenset(i for i, row in enumerate(table) if row.method == best.optimizer),
+    )

@@ -71,8 +71,8 @@ def zoo_entry(name: str) -> ZooEntry:
     """
     entries = read_index(FOLDER)
     if name not in entries:
-        listed = "list them with go-rl zoo list"
-        raise ZooError(f"{ZOO_VERSION} has no graph {name!r} ({listed}){nearest(name, entries)}")
+        near = nearest(name, entries)
+        raise ZooError(f"{ZOO_VERSION} has no graph {name!r}{near} See go-rl zoo list")
     return entries[name]
 
 

@@ -34,7 +34,8 @@ def test_check_rejects_with_a_line_for_each_violation(command, chain, plan):
     plan.write_text(json.dumps(document))
     found = command("check", plan, chain)
     assert found.code == 1
-    first, *violations = found.out.splitlines()
+    first, *violations, following = found.out.splitlines()
+    assert following.startswith(f"next: go-rl partition {chain} --objective max-load")
     assert first.startswith("rejected: ")
     assert any(line.startswith("acyclic: ") for line in violations)
     listed = command("check", plan, chain, "--json")

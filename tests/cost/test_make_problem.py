@@ -170,3 +170,38 @@ def test_options_reach_the_problem():
 def test_measured_times_cannot_be_used_where_there_are_none():
     with pytest.raises(ProblemError, match="brings no measured seconds"):
         make_problem(graph(), package("ring3"), ProblemOptions(cost_model=Profiled()))
+
+
+class OwnModel:
+    """A user's cost model that gives what it is told to."""
+
+    name = "own"
+
+    def __init__(self, given) -> None:
+        self.given = given
+
+    def seconds(self, kernels, chip):
+        return self.given
+
+
+def test_a_cost_model_of_ones_own_prices_the_nodes():
+    options = ProblemOptions(cost_model=OwnModel([3, np.inf, 0.5]))
+    problem = make_problem(graph(), package("ring4"), options)
+    assert (problem.seconds.tolist(), problem.cost_model) == ([[3.0, np.inf, 0.5]], "own")
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ([1.0, 2.0], r"'own' on chip 'hermosa': gives seconds of shape \[2\]; .* must be \[3\]"),
+        (1.0, r"shape \[\];"),
+        ([1.0, np.nan, 1.0], "gives node 'b' nan s; it must be >= 0, or inf"),
+        ([1.0, 1.0, -2.0], "gives node 'c' -2.0 s"),
+        (["fast", "slow", "slow"], "gives no array of seconds"),
+        (None, r"gives seconds of shape \[\]"),
+    ],
+)
+def test_what_is_wrong_with_a_cost_model_is_said(given, sentence):
+    options = ProblemOptions(cost_model=OwnModel(given))
+    with pytest.raises(ProblemError, match=sentence):
+        make_problem(graph(), package("ring4"), options)

@@ -98,7 +98,8 @@ def test_mask_is_the_set_of_legal_chips(seed):
     env = PartitionEnv(problem=problem)
     _, info = env.reset(seed=0)
     if not len(plans):
-        assert not info["action_mask"].any()
+        assert info["action_mask"].all()
+        assert env.step(0)[4]["status"] is Status.INFEASIBLE
         return
     followed = plans[np.random.default_rng(seed).integers(len(plans))]
     for node, chip in enumerate(followed):
@@ -139,7 +140,7 @@ def test_failures_end_the_episode(problem, actions, status, words):
     assert info["status"] is status
     assert words in info["detail"]
     assert info["seconds"] == np.inf
-    assert not info["action_mask"].any()
+    assert info["action_mask"].all()
 
 
 @pytest.mark.parametrize("form", ["fix", "sample"])

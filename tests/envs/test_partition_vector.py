@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import data_equivalence
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 from reference.small_rings import random_ring, ring_problem
 
 from go_rl.core import EnvironmentUseError, Status
@@ -27,10 +27,10 @@ def three_chip_problems():
 @pytest.mark.parametrize("seen", ["dict", "graph"])
 def test_same_as_single_environments_for_fifty_steps(form, seen):
     fields = {"problem": three_chip_problems(), "action": form, "observation": seen}
-    single = SyncVectorEnv(
-        [partial(PartitionEnv, **fields)] * 4, autoreset_mode=AutoresetMode.SAME_STEP
-    )
-    vector = PartitionVectorEnv(4, **fields)
+    single = gymnasium.make_vec("go_rl/Partition-v0", 4, "sync", **fields)
+    vector = gymnasium.make_vec("go_rl/Partition-v0", 4, **fields)
+    assert isinstance(vector, PartitionVectorEnv)
+    assert single.metadata["autoreset_mode"] is vector.metadata["autoreset_mode"]
     single.action_space.seed(5)
     results = [env.reset(seed=17) for env in (single, vector)]
     ended = np.zeros(4, np.int64)
@@ -49,9 +49,9 @@ def test_make_vec_prices_a_batch():
     env.reset(seed=0)
     plans = np.array([[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 0, 0]])
     _, rewards, terminated, truncated, infos = env.step(plans)
-    assert infos["final_info"]["seconds"].tolist() == [2.0, 3.0, 4.0]
-    assert infos["final_info"]["device"].tolist() == plans.tolist()
-    assert rewards == pytest.approx(infos["final_info"]["baseline_seconds"] / [2.0, 3.0, 4.0])
+    assert infos["seconds"].tolist() == [2.0, 3.0, 4.0]
+    assert infos["device"].tolist() == plans.tolist()
+    assert rewards == pytest.approx(infos["baseline_seconds"] / [2.0, 3.0, 4.0])
     assert terminated.all()
     assert not truncated.any()
 
@@ -60,12 +60,16 @@ def test_an_episode_that_fails_starts_again_while_others_go_on():
     env = PartitionVectorEnv(2, problem=CHAIN)
     env.reset(seed=0)
     env.step(np.array([0, 0]))
-    observed, rewards, terminated, _, infos = env.step(np.array([1, 0]))
+    _, rewards, terminated, _, infos = env.step(np.array([1, 0]))
     assert not terminated.any()
-    observed, rewards, terminated, _, infos = env.step(np.array([0, 1]))
+    _, rewards, terminated, _, infos = env.step(np.array([0, 1]))
     assert (rewards.tolist(), terminated.tolist()) == ([-10.0, 0.0], [True, False])
-    assert infos["final_info"]["status"].tolist() == [Status.ILLEGAL, None]
-    assert infos["node"].tolist() == [0, 3]
+    assert infos["status"].tolist() == [Status.ILLEGAL, None]
+    assert infos["node"].tolist() == [-1, 3]
+    observed, rewards, terminated, _, infos = env.step(np.array([1, 1]))
+    assert (rewards[0], terminated.tolist()) == (0.0, [False, True])
+    assert infos["status"].tolist() == [None, Status.OK]
+    assert infos["node"].tolist() == [0, -1]
     assert observed["nodes"].shape[0] == 2
 
 

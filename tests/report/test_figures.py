@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -100,3 +101,21 @@ def test_equal_plans_give_equal_files(tmp_path):
 
 def test_no_curves_at_all_is_still_a_picture():
     assert len(curves_figure([], 0.0, "net").axes) == 2
+
+
+@pytest.mark.parametrize("seconds", [0.0011, 0.0019, 3.0])
+def test_labels_of_the_curves_do_not_overlap(seconds):
+    """A single sample, or seconds within less than a decade."""
+    shown = plan_on(package("ring2"), curve=(CurvePoint(1, 0.00105, 2e-3),))
+    one = replace(shown, samples=1, wall_seconds=seconds)
+    figure = curves_figure([one], 1e-3, "model")
+    figure.draw_without_rendering()
+    left, right = figure.axes
+    assert left.get_xlim()[0] > 0.5
+    for axes in (left, right):
+        low, high = axes.get_xlim()
+        assert high / low >= 10
+        boxes = [label.get_window_extent() for label in axes.get_xticklabels(which="both")
+                 if label.get_text()]  # fmt: skip
+        boxes.sort(key=lambda box: box.x0)
+        assert all(a.x1 < b.x0 for a, b in pairwise(boxes))

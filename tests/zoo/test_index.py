@@ -64,7 +64,7 @@ def test_sizes_range_from_fifty_to_past_fifty_thousand_nodes():
 
 
 def test_misspelt_names_are_answered_with_the_nearest():
-    with pytest.raises(ZooError, match=r"no graph 'inceptionv3' .*did you mean 'inception-v3'\?"):
+    with pytest.raises(ZooError, match=r"graph 'inceptionv3'; did you mean 'inception-v3'\? See"):
         zoo_graph("inceptionv3")
     with pytest.raises(ZooError, match=r"unknown split 'tset'; did you mean 'test'\?"):
         zoo_names("tset")
@@ -131,3 +131,10 @@ def test_the_page_lists_every_graph_as_it_is_now():
         assert f"| `{split}` | {len(zoo_names(split))} |" in text
     with pytest.raises(ZooError, match="must hold the lines"):
         page.with_table("no marks", entries)
+
+
+def test_a_name_like_no_other_gets_no_suggestion_but_the_list():
+    with pytest.raises(ZooError, match=r"^zoo-1 has no graph 'nope'\. See go-rl zoo list$"):
+        zoo_graph("nope")
+    with pytest.raises(ZooError, match=r"no graph 'bert'; did you mean 'bert-tiny'\? See"):
+        zoo_graph("bert")
