@@ -12,6 +12,7 @@ from go_rl.cli.console import console, counting
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.step_configuration import plain
 from go_rl.core import TrainingError
+from go_rl.core.whole_file import write_text
 from go_rl.train.config import StepTrainConfig, TrainConfig
 
 CONFIG_FILE = "config.json"
@@ -85,9 +86,6 @@ def _begin(training: TrainConfig | StepTrainConfig, folder: Path) -> None:
     if path.exists() and (begun or (folder / SEARCHES / CONFIG_FILE).exists()):
         return
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        aside = path.with_name(f".{path.name}.part")
-        aside.write_text(training.to_json() + "\n", encoding="utf-8")
-        aside.replace(path)
+        write_text(path, training.to_json() + "\n")
     except OSError as error:
         raise TrainingError(f"{folder}: cannot be written ({error.strerror})") from error

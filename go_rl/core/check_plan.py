@@ -17,6 +17,7 @@ from go_rl.core.op_graph import OpGraph
 from go_rl.core.optimality import OPTIMAL_GAP, proved_optimal
 from go_rl.core.package import Package
 from go_rl.core.plan import Plan
+from go_rl.core.plan_figures import false_figures, plan_figures
 from go_rl.core.plan_rules import ROUNDING, Violation, legal
 from go_rl.core.plan_value import plan_value
 from go_rl.core.problem import Objective, Problem
@@ -70,8 +71,11 @@ def check_plan(plan: Plan, problem: Problem) -> Verdict:
             return Verdict(broken[0].status, broken)
         value = step.seconds
     else:
-        value = plan_value(problem, plan.device, plan.replicas)
-    wrong = tuple(Violation(*claim) for claim in _false_claims(plan, value))
+        step, value = None, plan_value(problem, plan.device, plan.replicas)
+    figures = plan_figures(problem, plan.device, plan.replicas, step)
+    false = false_figures(plan.evaluation, figures, problem)
+    claims = [*_false_claims(plan, value), *(("evaluation", what) for what in false)]
+    wrong = tuple(Violation(*claim) for claim in claims)
     return Verdict(Status.ILLEGAL if wrong else Status.OK, wrong, value)
 
 

@@ -21,8 +21,8 @@ from typing import Any
 
 from go_rl.core import ReadError
 from go_rl.core.ahead import ahead
-from go_rl.core.plan import write_text
 from go_rl.core.warm_worker import WarmWorker
+from go_rl.core.whole_file import write_text
 from go_rl.cost.collect_config import CollectConfig, Task
 from go_rl.cost.kernel_programs import load_programs, save_programs
 from go_rl.cost.kernel_sampling import sample_kernels

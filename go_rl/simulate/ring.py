@@ -317,8 +317,8 @@ class RingPricer:
         busy, traffic, held, peak = scratch.busy, scratch.traffic, scratch.held, scratch.peak
         links = self.problem.package.links
         link_seconds = np.where(traffic > 0, traffic / links.bandwidth + links.latency_seconds, 0)
-        streamed = np.zeros(chips)
-        np.add.at(streamed, home, self.problem.streamed_bytes)
+        on_chip = (present[:, None] >> np.arange(chips)) & 1
+        streamed = self.problem.streamed_bytes @ on_chip
         status = STATUS_CODES[code]
         return Evaluation(
             status=status,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
 from tensorboardX import SummaryWriter
 
 from go_rl.core import TrainingError
+from go_rl.core.whole_file import write_text
 
 FILE = "log.jsonl"
 
@@ -45,9 +45,7 @@ class RunLog:
         if not self.path.exists():
             return
         kept = [line for line in self.path.read_text().splitlines() if _step(line) <= step]
-        aside = self.path.with_name(f"{self.path.name}.{os.getpid()}.part")
-        aside.write_text("".join(f"{line}\n" for line in kept))
-        os.replace(aside, self.path)
+        write_text(self.path, "".join(f"{line}\n" for line in kept))
 
 
 def _step(line: str) -> float:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from go_rl.core import Budget, Plan, TrainingError
 from go_rl.core.evaluation import finite
+from go_rl.core.whole_file import write_text
 
 FILE = "runs.jsonl"
 REJECTED = "rejected"
@@ -184,7 +185,5 @@ class RunStore:
         return runs
 
     def _rewrite(self) -> None:
-        aside = self.path.with_name(f"{self.path.name}.{os.getpid()}.part")
         lines = [json.dumps(run.to_json(), allow_nan=False) + "\n" for run in self._runs.values()]
-        aside.write_text("".join(lines), encoding="utf-8")
-        os.replace(aside, self.path)
+        write_text(self.path, "".join(lines))

@@ -207,11 +207,14 @@ def test_mutated_plans(cuts, node, chip, problem_of, small_ring, plan_of):
     assert check_plan(plan, problem).ok
     mutated = device.copy()
     mutated[node] = chip
-    verdict = check_plan(replace(plan, device=mutated.astype(np.int16)), problem)
+    verdict = check_plan(plan_of(problem, mutated, value=value), problem)
     if naive_broken(problem, mutated.tolist(), {}):
         assert verdict.status is Status.ILLEGAL
         assert verdict.value == float("inf")
     else:
+        # The plan as it was, with one node moved, still tells the figures of before.
+        moved = check_plan(replace(plan, device=mutated.astype(np.int16)), problem)
+        assert moved.ok == (mutated.tolist() == device.tolist())
         honest = abs(plan_value(problem, mutated, {}) - value) <= 1e-6 * value
         assert verdict.ok == (honest and plan.bound <= verdict.value)
 
