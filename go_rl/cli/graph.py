@@ -7,6 +7,7 @@ from pathlib import Path
 from go_rl.cli.configuration import Graph
 from go_rl.cli.console import console, print_json, working
 from go_rl.cli.exit_codes import OK
+from go_rl.cli.folders import check_file
 from go_rl.cli.partition import read
 from go_rl.core import OpGraph, ReadError
 from go_rl.report.graph_document import graph_document
@@ -15,6 +16,8 @@ from go_rl.report.graph_summary import facts, histogram
 
 def run_graph(config: Graph) -> int:
     """Run the command; returns the exit code."""
+    if config.save is not None:
+        check_file(Path(config.save), "--save")
     with working(f"reading {config.source.model}"):
         graph = read(config.source)
         if config.save is not None:
@@ -36,7 +39,6 @@ def _save(graph: OpGraph, path: Path) -> None:
     from go_rl.readers import save_graph
 
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         save_graph(graph, path)
     except OSError as error:
         raise ReadError(f"{path}: cannot be written ({error.strerror})") from error

@@ -10,6 +10,7 @@ from typing import Any
 from go_rl.cli.configuration import Train, TrainStep, from_json
 from go_rl.cli.console import console, counting
 from go_rl.cli.exit_codes import OK
+from go_rl.cli.folders import check_folder
 from go_rl.cli.step_configuration import plain
 from go_rl.core import TrainingError
 from go_rl.core.whole_file import write_text
@@ -81,6 +82,7 @@ def _begin(training: TrainConfig | StepTrainConfig, folder: Path) -> None:
     A run with a checkpoint or searches is resumed or refused by the trainer, and has its file
     already.
     """
+    check_folder(folder, "DIR")
     path = folder / CONFIG_FILE
     begun = any(p.name.isdecimal() for p in (folder / CHECKPOINTS).glob("*"))
     if path.exists() and (begun or (folder / SEARCHES / CONFIG_FILE).exists()):

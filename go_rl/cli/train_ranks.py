@@ -6,7 +6,7 @@ from pathlib import Path
 
 from go_rl.cli.console import console, counting
 from go_rl.cli.exit_codes import OK
-from go_rl.cli.partition import check_folder
+from go_rl.cli.folders import check_file
 from go_rl.cli.train_cost_configuration import TrainRanks
 
 
@@ -19,7 +19,7 @@ def run_train_ranks(config: TrainRanks) -> int:
     from go_rl.cost.tile_data import load_tile_data
 
     out = Path(config.out)
-    check_folder(out.parent, "OUT.npz")
+    check_file(out, "OUT.npz")
     flags = None if config.kernels is None else load_kernel_data(config.kernels)
     tiles = None if config.tiles is None else load_tile_data(config.tiles)
     training = RankTrainConfig(loss=config.loss, steps=config.steps, seed=config.seed)
@@ -32,7 +32,6 @@ def run_train_ranks(config: TrainRanks) -> int:
             )
 
         weights = fit_rank_weights(flags, tiles, None, training, config.members, report)
-    out.parent.mkdir(parents=True, exist_ok=True)
     save_rank_weights(weights, out)
     groups = ", ".join(f"{count:,} of {task}" for task, count in weights.card["groups"].items())
     console().print(

@@ -163,10 +163,13 @@ class RunStore:
 
     def add(self, run: Run) -> None:
         """Append a finished run; it is on the disk when this returns."""
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(run.to_json(), allow_nan=False) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(run.to_json(), allow_nan=False) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise TrainingError(f"{self.path}: cannot be written ({error.strerror})") from error
         self._runs[run.key] = run
 
     def _read(self, text: str) -> list[Run]:

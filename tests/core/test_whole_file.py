@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -18,7 +19,9 @@ def test_a_file_and_its_folders_are_made(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, OSError, ValueError])
-def test_what_was_there_stays_when_the_writer_stops(stop: type, tmp_path: Path) -> None:
+def test_what_was_there_stays_when_the_writer_stops(
+    stop: type[BaseException], tmp_path: Path
+) -> None:
     path = tmp_path / "weights.npz"
     path.write_bytes(b"old")
 
@@ -32,6 +35,17 @@ def test_what_was_there_stays_when_the_writer_stops(stop: type, tmp_path: Path) 
         stopped()
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_full_disk_is_told_of_the_file(tmp_path: Path) -> None:
+    def full() -> None:
+        with whole_file(tmp_path / "plan.json"):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(OSError, match="No space left") as error:
+        full()
+    assert error.value.filename == str(tmp_path / "plan.json")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_link_stays_one(tmp_path: Path) -> None:
