@@ -59,9 +59,8 @@ def _flushed(run: Callable[[], int]) -> int:
 
 
 def _about(error: OSError) -> str:
-    """What could not be read or written, and why."""
-    place = str(error.filename or ("a file" if _is_writable() else "standard output"))
-    return f"{place}: cannot be used ({error.strerror})"
+    """What could not be read or written, and why; everything but standard output has a name."""
+    return f"{error.filename or 'standard output'}: cannot be used ({error.strerror})"
 
 
 def _defect() -> int:
@@ -83,16 +82,9 @@ def _open_streams() -> None:
             setattr(sys, name, open(number, "w", closefd=False))  # noqa: SIM115 - for good
 
 
-def _is_writable() -> bool:
-    """Whether standard output takes what was printed."""
+def _discard_what_cannot_be_written() -> None:
+    """The interpreter flushes once more when it ends, and would complain a second time."""
     try:
         sys.stdout.flush()
     except (OSError, ValueError):
-        return False
-    return True
-
-
-def _discard_what_cannot_be_written() -> None:
-    """The interpreter flushes once more when it ends, and would complain a second time."""
-    if not _is_writable():
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -13,12 +13,12 @@ from go_rl.zoo.models.zoo_model import ZooModel
 
 def run_measure(config: Measure) -> int:
     """Run ``go-rl measure kernels``; returns the exit code."""
+    folder, measure = Path(config.folder), config.measure
+    check_folder(folder, "DIR")
     from go_rl.cost.kernel_collect import RECORDS, collect_kernels
     from go_rl.cost.tile_collect import collect_tiles, tile_programs
     from go_rl.records import RecordStore
 
-    folder, measure = Path(config.folder), config.measure
-    check_folder(folder, "DIR")
     models = _models(config.models)
     make_folder(folder, "DIR")
     tiles = measure.task == "tiles"

@@ -30,6 +30,7 @@ def run_train(config: Train) -> int:
     if config.config is not None:
         training = from_json(TrainConfig, _document(Path(config.config)), config.config)
     folder = Path(config.out)
+    check_folder(folder, "DIR")
     from go_rl.train.pretrain import WEIGHTS_FILE, pretrain
     from go_rl.train.workers import collector
 
@@ -42,9 +43,10 @@ def run_train(config: Train) -> int:
 
 def run_train_step(config: TrainStep) -> int:
     """Run ``go-rl train-step``; returns the exit code."""
+    folder, training = Path(config.out), plain(StepTrainConfig, config.training)
+    check_folder(folder, "DIR")
     from go_rl.train.step_pretrain import WEIGHTS_FILE, pretrain_step
 
-    folder, training = Path(config.out), plain(StepTrainConfig, config.training)
     if config.config is not None:
         training = from_json(StepTrainConfig, _document(Path(config.config)), config.config)
     _begin(training, folder)
@@ -82,7 +84,6 @@ def _begin(training: TrainConfig | StepTrainConfig, folder: Path) -> None:
     A run with a checkpoint or searches is resumed or refused by the trainer, and has its file
     already.
     """
-    check_folder(folder, "DIR")
     path = folder / CONFIG_FILE
     begun = any(p.name.isdecimal() for p in (folder / CHECKPOINTS).glob("*"))
     if path.exists() and (begun or (folder / SEARCHES / CONFIG_FILE).exists()):

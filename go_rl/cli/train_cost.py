@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 def run_train_cost(config: TrainCost) -> int:
     """Run ``go-rl train-cost``; returns the exit code."""
-    from go_rl.cost.kernel_data import save_kernel_data
-    from go_rl.cost.learned.kernel_weights import save_kernel_weights
-
     out = Path(config.out)
     check_file(out, "OUT.npz")
     if config.data is not None:
         check_file(Path(config.data), "--data")
+    from go_rl.cost.kernel_data import save_kernel_data
+    from go_rl.cost.learned.kernel_weights import save_kernel_weights
+
     data = _data(config)
     learned_from, judged = _split(data, config)
     config = replace(config, steps=config.steps or steps_for(len(learned_from)))

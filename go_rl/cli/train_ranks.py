@@ -12,14 +12,14 @@ from go_rl.cli.train_cost_configuration import TrainRanks
 
 def run_train_ranks(config: TrainRanks) -> int:
     """Run ``go-rl train-ranks``; returns the exit code."""
+    out = Path(config.out)
+    check_file(out, "OUT.npz")
     from go_rl.cost.kernel_data import load_kernel_data
     from go_rl.cost.learned.rank_fit import fit_rank_weights
     from go_rl.cost.learned.rank_training import RankTrainConfig
     from go_rl.cost.learned.rank_weights import save_rank_weights
     from go_rl.cost.tile_data import load_tile_data
 
-    out = Path(config.out)
-    check_file(out, "OUT.npz")
     flags = None if config.kernels is None else load_kernel_data(config.kernels)
     tiles = None if config.tiles is None else load_tile_data(config.tiles)
     training = RankTrainConfig(loss=config.loss, steps=config.steps, seed=config.seed)

@@ -39,6 +39,10 @@ REQUIRED = (
     "optimizer", "seed",
 )  # fmt: skip
 """Fields without which a document is no plan: a default would change which problem is solved."""
+PER_DEVICE = ("device_seconds", "weight_bytes", "streamed_bytes", "peak_bytes")
+PER_LINK = ("link_seconds", "link_bytes")
+"""Fields of an evaluation that have as many entries as each other."""
+
 _FIELD_TYPES: dict[str, tuple[type, ...]] = {
     "nodes": (list,),
     "device": (list,),
@@ -221,6 +225,13 @@ def _read_evaluation(document: dict[str, Any], where: str) -> Evaluation:
             f"{where}: unknown status {shown(status)}{nearest(status, list(Status))} "
             f"Use {', '.join(Status)}"
         )
+    for first, *others in (PER_DEVICE, PER_LINK):
+        for name in others:
+            if len(document[name]) != len(document[first]):
+                raise PlanError(
+                    f"{where}: {name} has {len(document[name])} entries, and {first} "
+                    f"{len(document[first])}"
+                )
     return Evaluation.from_json(document)
 
 
@@ -230,7 +241,7 @@ def _read_samples(samples: int, where: str) -> int:
     return samples
 
 
-def _read_wall_seconds(seconds: float, where: str) -> float:
+def _read_wall_seconds(seconds: object, where: str) -> float:
     if not (is_number(seconds) and seconds >= 0):
         raise PlanError(f"{where}: wall_seconds must be a finite number >= 0, not {shown(seconds)}")
     return float(seconds)

@@ -236,13 +236,15 @@ def _chip(target: str) -> tuple[Chip, tuple[str, ...]]:
 
 
 def _weights(config: TuneConfig) -> KernelWeights:
+    """On this machine, those of another processor may begin to guess: see `_elsewhere`."""
+    here = config.target == own_target()
     try:
         weights = load_kernel_weights(config.weights)
     except CheckpointError as error:
-        if config.cost == LEARNED and config.target == own_target():
+        if here and config.cost == LEARNED:
             return load_kernel_weights(ELSEWHERE)
         raise TuningError(f"--cost {config.cost}: {error}; {_OTHERWISE}") from error
-    if weights.target != config.target:
+    if weights.target != config.target and not here:
         raise TuningError(
             f"--cost {config.cost}: learned from kernels of {weights.target!r}, and this machine "
             f"is called {config.target!r} (--target); {_OTHERWISE}"

@@ -21,6 +21,7 @@ from go_rl.records import Record, RecordStore
 from go_rl.zoo.models.zoo_model import ZooModel
 
 QUICK = CollectConfig(
+    target="test-1",
     core=None,
     least_seconds=0.0,
     sampling=SamplingConfig(kernels=4),
@@ -41,7 +42,7 @@ def dense() -> ZooModel:
 
 def measured(folder) -> list[Record]:
     with RecordStore(folder / RECORDS) as store:
-        return store.find("cpu-1")
+        return store.find("test-1")
 
 
 def collect(folder, config=QUICK, model=None) -> int:
@@ -143,8 +144,8 @@ def test_an_operand_that_does_not_travel_is_named(tmp_path):
 
 @pytest.mark.parametrize("held", ['{"full_pace_seconds": 0}', '{"full_pace_seconds": "x"}', "[]"])
 def test_a_damaged_pace_is_named(tmp_path, held):
-    (tmp_path / "pace-cpu-1.json").write_text(held)
-    with pytest.raises(RecordError, match=r"pace-cpu-1\.json: .*full_pace_seconds"):
+    (tmp_path / "pace-test-1.json").write_text(held)
+    with pytest.raises(RecordError, match=r"pace-test-1\.json: .*full_pace_seconds"):
         folder_pace(tmp_path, QUICK)
 
 
