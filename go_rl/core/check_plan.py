@@ -21,6 +21,7 @@ from go_rl.core.plan_figures import false_figures, plan_figures
 from go_rl.core.plan_rules import ROUNDING, Violation, legal
 from go_rl.core.plan_value import plan_value
 from go_rl.core.problem import Objective, Problem
+from go_rl.core.strict_json import shown
 
 VALUE_TOLERANCE = 1e-6
 """Relative difference allowed between the plan's value and the judge's own."""
@@ -129,11 +130,12 @@ def check_belongs(plan: Plan, problem: Problem) -> None:
         ("all_chips", problem.all_chips),
         ("fixed", dict(problem.fixed)),
         ("cost_model", problem.cost_model),
+        ("element_bytes", problem.package.element_bytes),
     ):
         if getattr(plan, name) != mine:
             raise PlanError(
-                f"the plan is for another problem: its {name} is {getattr(plan, name)!r}, "
-                f"the problem's {mine!r}"
+                f"the plan is for another problem: its {name} is {shown(getattr(plan, name))}, "
+                f"the problem's {shown(mine)}"
             )
 
 
@@ -142,8 +144,8 @@ def check_same_graph(plan: Plan, graph: OpGraph) -> None:
     for i, (theirs, mine) in enumerate(zip(plan.nodes, graph.names, strict=False)):
         if theirs != mine:
             raise PlanError(
-                f"the plan is for another graph: its node {i} is {theirs!r}, that of "
-                f"{graph.name!r} is {mine!r}"
+                f"the plan is for another graph: its node {i} is {shown(theirs)}, that of "
+                f"{graph.name!r} is {shown(mine)}"
             )
     for field, length in (("nodes", len(plan.nodes)), ("device", len(plan.device))):
         if length != graph.num_nodes:
@@ -167,6 +169,6 @@ def _check_package(plan: Plan, problem: Problem) -> None:
         name, mine = field.name, getattr(problem.package, field.name)
         if name != "description" and getattr(theirs, name) != mine:
             raise PlanError(
-                f"the plan is for another package: {name} of {theirs.name!r} differs from that "
-                f"of {problem.package.name!r}"
+                f"the plan is for another package: {name} of {shown(theirs.name)} differs from "
+                f"that of {problem.package.name!r}"
             )
