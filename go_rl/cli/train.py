@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from go_rl.cli.exit_codes import OK
 from go_rl.cli.folders import check_folder
 from go_rl.cli.step_configuration import plain
 from go_rl.core import TrainingError
+from go_rl.core.strict_json import read_json
 from go_rl.core.whole_file import write_text
 from go_rl.train.config import StepTrainConfig, TrainConfig
 
@@ -68,7 +68,7 @@ def _say(curve: Sequence[Any], path: Path, command: str) -> None:
 def _document(path: Path) -> dict[str, Any]:
     """The fields of a training run in a JSON file."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = read_json(path)
     except OSError as error:
         raise TrainingError(f"{path}: cannot be read ({error.strerror})") from error
     except ValueError as error:

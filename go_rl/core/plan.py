@@ -16,7 +16,7 @@ from go_rl.core.errors import PlanError
 from go_rl.core.evaluation import Evaluation, finite
 from go_rl.core.op_graph import NodeId
 from go_rl.core.problem import Problem
-from go_rl.core.strict_json import parse_json
+from go_rl.core.strict_json import read_json
 from go_rl.core.whole_file import write_text
 
 PLAN_FORMAT = "go_rl-plan-1"
@@ -138,7 +138,7 @@ class Plan:
     def load(cls, path: str | Path) -> Plan:
         """Read ``plan.json``."""
         try:
-            document = parse_json(Path(path).read_bytes())
+            document = read_json(path)
         except OSError as error:
             raise PlanError(f"{path}: cannot be read ({error.strerror})") from error
         except ValueError as error:

@@ -9,15 +9,33 @@ from __future__ import annotations
 import json
 import reprlib
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
 DEEPEST = 64
 """Levels that lists and objects may lie in each other; our documents have five."""
+MOST_BYTES = 1 << 28
+"""Of a file; a plan of a million operators has a tenth of it."""
 LONGEST = 80
 """Characters of a text or number that a message repeats."""
 
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = LONGEST
+
+
+def read_json(path: str | Path) -> Any:
+    """Return what a file says, which may be a pipe.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: see `parse_json`; or it is larger than `MOST_BYTES`, as a device may be that
+            never ends.
+    """
+    with Path(path).open("rb") as file:
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise ValueError(f"more than {MOST_BYTES >> 20} MiB")
+    return parse_json(content)
 
 
 def parse_json(content: bytes) -> Any:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from go_rl.core.strict_json import DEEPEST, parse_json, shown
+from go_rl.core import strict_json
+from go_rl.core.strict_json import DEEPEST, parse_json, read_json, shown
 
 
 def test_json_is_read() -> None:
@@ -35,6 +36,12 @@ def test_what_is_no_json_is_refused(content: bytes, words: str) -> None:
     with pytest.raises(ValueError, match=words) as error:
         parse_json(content)
     assert len(str(error.value)) < 200
+
+
+def test_what_never_ends_is_not_read_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(strict_json, "MOST_BYTES", 1 << 20)
+    with pytest.raises(ValueError, match="more than 1 MiB"):
+        read_json("/dev/zero")
 
 
 def test_the_deepest_nesting_is_read() -> None:
