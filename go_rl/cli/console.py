@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from typing import Any
 
 from rich.console import Console
@@ -121,6 +121,15 @@ def print_json(document: Any) -> None:
     sys.stdout.write(json.dumps(document, allow_nan=False) + "\n")
 
 
+def tell(message: str) -> None:
+    """Print a line of progress on standard error."""
+    with suppress(OSError):
+        sys.stderr.write(f"{message}\n")
+        sys.stderr.flush()
+
+
 def complain(message: str) -> None:
-    """Print one line on standard error."""
-    sys.stderr.write(f"go-rl: {' '.join(message.split())}\n")
+    """Print one line on standard error; one that takes nothing more changes no exit code."""
+    with suppress(OSError):
+        sys.stderr.write(f"go-rl: {' '.join(message.split())}\n")
+        sys.stderr.flush()

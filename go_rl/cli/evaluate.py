@@ -10,8 +10,8 @@ import numpy as np
 from go_rl.cli.configuration import Evaluate
 from go_rl.cli.console import console, counting, print_line, print_table
 from go_rl.cli.exit_codes import OK
+from go_rl.cli.folders import check_folder
 from go_rl.cli.next_command import say_next
-from go_rl.cli.partition import check_folder
 from go_rl.core import TrainingError
 from go_rl.report.comparison import FILES, write_comparison
 from go_rl.report.comparison_tables import samples_cells

@@ -6,8 +6,21 @@ OK = 0
 REJECTED = 1
 """``check``: the judge rejects the plan."""
 BAD_INPUT = 2
-"""The input or the command line is wrong; one line on standard error says how."""
+"""The input or the command line is wrong, or a file cannot be read or written; one line on standard
+error says how."""
 FAILED_SEARCH = 3
 """The input is sound, but there is no plan; the status says why."""
+DEFECT = 70
+"""go_rl failed where it should not; a traceback is on standard error."""
 INTERRUPTED = 130
 """Stopped by the user (Ctrl-C)."""
+PIPE_CLOSED = 141
+"""Whoever read standard output has left before the end, as ``head`` does; what 128 + SIGPIPE means
+to a shell."""
+
+EXIT_CODES = (
+    f"Exit codes: {OK} done, {REJECTED} check: the judge rejects the plan, {BAD_INPUT} bad "
+    f"input or an unusable file, {FAILED_SEARCH} no plan exists or none was found, "
+    f"{DEFECT} a defect in go_rl, {INTERRUPTED} stopped, {PIPE_CLOSED} output unread."
+)
+"""What ``go-rl --help`` says of them."""

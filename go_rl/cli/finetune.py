@@ -11,6 +11,7 @@ from go_rl.api import fine_tune
 from go_rl.cli.configuration import FineTune, FineTuneStep, to_json
 from go_rl.cli.console import console, print_line, working
 from go_rl.cli.exit_codes import FAILED_SEARCH, OK
+from go_rl.cli.folders import own_folder
 from go_rl.cli.next_command import model_words, say_next
 from go_rl.cli.partition import judge, output_folder, print_result, read
 from go_rl.cli.step_configuration import plain
@@ -83,6 +84,7 @@ def _run(
         result, weights = learn(graph, report)
         judge(result)
         report("drawing figures")
+        folder = folder if config.out else own_folder(folder, result.problem.graph)
         written = write_plan_folder(folder, result, to_json(config))
         save(weights, folder / WEIGHTS_FILE)
     out, path = console(), folder / WEIGHTS_FILE

@@ -7,6 +7,7 @@ from pathlib import Path
 from go_rl.cli.configuration import Graph
 from go_rl.cli.console import console, print_json, print_line, print_table, working
 from go_rl.cli.exit_codes import OK
+from go_rl.cli.folders import check_file
 from go_rl.cli.next_command import model_words, planner_words, say_next
 from go_rl.cli.partition import read
 from go_rl.core import OpGraph, ReadError
@@ -17,6 +18,8 @@ from go_rl.report.notes import note_lines
 
 def run_graph(config: Graph) -> int:
     """Run the command; returns the exit code."""
+    if config.save is not None:
+        check_file(Path(config.save), "--save")
     with working(f"reading {config.source.model}"):
         graph = read(config.source)
         if config.save is not None:
@@ -41,7 +44,6 @@ def _save(graph: OpGraph, path: Path) -> None:
     from go_rl.readers import save_graph
 
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         save_graph(graph, path)
     except OSError as error:
         raise ReadError(f"{path}: cannot be written ({error.strerror})") from error

@@ -32,12 +32,11 @@ from go_rl.cli.configuration import (
     ZooList,
     ZooShow,
 )
-from go_rl.cli.console import complain
-from go_rl.cli.exit_codes import BAD_INPUT, INTERRUPTED, OK
+from go_rl.cli.exit_codes import EXIT_CODES, OK
+from go_rl.cli.guard import guarded
 from go_rl.cli.streams import prepare_streams
 from go_rl.cli.train_cost_configuration import TrainCost, TrainRanks
 from go_rl.cli.tune_configuration import Tune
-from go_rl.core import GoRLError
 from go_rl.cost import CostModel
 
 Subcommand = tyro.conf.subcommand
@@ -63,6 +62,9 @@ Command = (
     | Annotated[PackageCommand, Subcommand("package", description="Hardware presets.")]
     | Annotated[ZooCommand, Subcommand("zoo", description="Frozen graphs of real networks.")]
 )
+DESCRIPTION = (
+    f"Partition, place, schedule and fuse neural networks, with proven bounds. {EXIT_CODES}"
+)
 STYLE = (tyro.conf.FlagCreatePairsOff,)
 
 
@@ -70,22 +72,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run ``go-rl`` with these arguments (the process's own by default); returns the exit code."""
     prepare_streams()
     argv = list(sys.argv[1:] if argv is None else argv)
+    return guarded(lambda: _command(argv))
+
+
+def _command(argv: list[str]) -> int:
     if argv == ["--version"]:
         sys.stdout.write(f"go-rl {version('go_rl')}\n")
         return OK
     _keep_compiled_programs()
-    try:
-        return _run(_parse(argv))
-    except GoRLError as error:
-        complain(str(error))
-        return BAD_INPUT
-    except KeyboardInterrupt:
-        complain("stopped")
-        return INTERRUPTED
-    except BrokenPipeError:
-        # The reader of the pipe has left; the interpreter must not complain when it flushes.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return OK
+    return _run(_parse(argv))
 
 
 def _keep_compiled_programs() -> None:
@@ -100,7 +95,7 @@ def _parse(argv: list[str]) -> object:
         Command,  # pyright: ignore[reportArgumentType]
         args=argv,
         prog="go-rl",
-        description="Partition, place, schedule and fuse neural networks, with proven bounds.",
+        description=DESCRIPTION,
         config=STYLE,
         registry=_constructors(),
     )

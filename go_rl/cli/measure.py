@@ -7,21 +7,21 @@ from pathlib import Path
 from go_rl.cli.configuration import Measure
 from go_rl.cli.console import console, counting, print_line
 from go_rl.cli.exit_codes import OK
+from go_rl.cli.folders import check_folder, make_folder
 from go_rl.cli.next_command import say_next
-from go_rl.cli.partition import check_folder
 from go_rl.zoo.models.zoo_model import ZooModel
 
 
 def run_measure(config: Measure) -> int:
     """Run ``go-rl measure kernels``; returns the exit code."""
+    folder, measure = Path(config.folder), config.measure
+    check_folder(folder, "DIR")
     from go_rl.cost.kernel_collect import RECORDS, collect_kernels
     from go_rl.cost.tile_collect import collect_tiles, tile_programs
     from go_rl.records import RecordStore
 
-    folder, measure = Path(config.folder), config.measure
-    check_folder(folder, "DIR")
     models = _models(config.models)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder, "DIR")
     tiles = measure.task == "tiles"
     total = round(measure.share * len(tile_programs(measure))) if tiles else len(models)
     done = 0
@@ -49,6 +49,11 @@ def run_measure(config: Measure) -> int:
 
 
 def _models(names: tuple[str, ...]) -> list[ZooModel]:
+    """The models that were named, which must be here; or all, of which some may be left out."""
     from go_rl.zoo.models.inventory import ZOO_MODELS, zoo_model
+    from go_rl.zoo.models.keras_applications import require_keras
 
-    return [zoo_model(name) for name in names] if names else list(ZOO_MODELS)
+    chosen = [zoo_model(name) for name in names]
+    for model in chosen:
+        require_keras(model)
+    return chosen or list(ZOO_MODELS)

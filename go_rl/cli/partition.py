@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable
 from dataclasses import asdict
@@ -15,6 +14,7 @@ from go_rl.api import load, partition
 from go_rl.cli.configuration import Model, Optimize, Partition, to_json
 from go_rl.cli.console import console, print_json, print_line, print_table, working
 from go_rl.cli.exit_codes import FAILED_SEARCH, OK
+from go_rl.cli.folders import check_folder, own_folder
 from go_rl.cli.next_command import model_words, say_next
 from go_rl.core import Objective, OpGraph, Plan, PlanError, check_plan
 from go_rl.report.plan_folder import write_plan_folder
@@ -51,6 +51,7 @@ def finish(
     written: tuple[str, ...] = ()
     if folder is not None:
         report("drawing figures")
+        folder = folder if config.out else own_folder(folder, result.problem.graph)
         written = write_plan_folder(folder, result, to_json(config))
 
     def say() -> int:
@@ -117,7 +118,8 @@ def plan_folder(config: Partition | Optimize, graph: OpGraph) -> Path | None:
 
 
 def output_folder(chosen: str | None, graph: OpGraph) -> Path:
-    """Return the folder that the user chose, else ``out/`` and the graph's name.
+    """Return the folder that the user chose, else ``out/`` and the graph's name; see `own_folder`,
+    which is for when something is to be written.
 
     Raises:
         PlanError: see `check_folder`.
@@ -126,15 +128,6 @@ def output_folder(chosen: str | None, graph: OpGraph) -> Path:
     folder = Path("out") / named if chosen is None else Path(chosen)
     check_folder(folder)
     return folder
-
-
-def check_folder(folder: Path, named: str = "--out") -> None:
-    """Raise a `PlanError` where a file is in the way: better now than after the search."""
-    for place in (folder, *folder.parents):
-        if os.path.exists(place) and not os.path.isdir(place):
-            raise PlanError(
-                f"{folder}: cannot be written ({place} is a file); {named} names a folder"
-            )
 
 
 def print_result(out: Console, result: Result, table: list[Row]) -> None:

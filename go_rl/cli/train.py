@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,9 +9,12 @@ from typing import Any
 from go_rl.cli.configuration import Train, TrainStep, from_json
 from go_rl.cli.console import console, counting, print_line
 from go_rl.cli.exit_codes import OK
+from go_rl.cli.folders import check_folder
 from go_rl.cli.next_command import EXAMPLE_MODEL, say_next
 from go_rl.cli.step_configuration import plain
 from go_rl.core import TrainingError
+from go_rl.core.strict_json import read_json
+from go_rl.core.whole_file import write_text
 from go_rl.train.config import StepTrainConfig, TrainConfig
 
 CONFIG_FILE = "config.json"
@@ -29,6 +31,7 @@ def run_train(config: Train) -> int:
     if config.config is not None:
         training = from_json(TrainConfig, _document(Path(config.config)), config.config)
     folder = Path(config.out)
+    check_folder(folder, "DIR")
     from go_rl.train.pretrain import WEIGHTS_FILE, pretrain
     from go_rl.train.workers import collector
 
@@ -43,9 +46,10 @@ def run_train(config: Train) -> int:
 
 def run_train_step(config: TrainStep) -> int:
     """Run ``go-rl train-step``; returns the exit code."""
+    folder, training = Path(config.out), plain(StepTrainConfig, config.training)
+    check_folder(folder, "DIR")
     from go_rl.train.step_pretrain import WEIGHTS_FILE, pretrain_step
 
-    folder, training = Path(config.out), plain(StepTrainConfig, config.training)
     if config.config is not None:
         training = from_json(StepTrainConfig, _document(Path(config.config)), config.config)
     _begin(training, folder)
@@ -69,7 +73,7 @@ def _say(curve: Sequence[Any], path: Path, following: Sequence[str]) -> None:
 def _document(path: Path) -> dict[str, Any]:
     """The fields of a training run in a JSON file."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = read_json(path)
     except OSError as error:
         raise TrainingError(f"{path}: cannot be read ({error.strerror})") from error
     except ValueError as error:
@@ -90,9 +94,6 @@ def _begin(training: TrainConfig | StepTrainConfig, folder: Path) -> None:
     if path.exists() and (begun or (folder / SEARCHES / CONFIG_FILE).exists()):
         return
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        aside = path.with_name(f".{path.name}.part")
-        aside.write_text(training.to_json() + "\n", encoding="utf-8")
-        aside.replace(path)
+        write_text(path, training.to_json() + "\n")
     except OSError as error:
         raise TrainingError(f"{folder}: cannot be written ({error.strerror})") from error

@@ -9,38 +9,44 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Int
 
-from go_rl.cli.console import console, counting, print_line
+from go_rl.cli.console import console, counting, print_line, tell
 from go_rl.cli.exit_codes import OK
+from go_rl.cli.folders import check_file
 from go_rl.cli.next_command import EXAMPLE_MODEL, say_next
-from go_rl.cli.partition import check_folder
 from go_rl.cli.train_cost_configuration import TrainCost
 from go_rl.core import TrainingError
+from go_rl.core.processor import own_target
+
+LEAST_KERNELS = 10
+"""To learn from; fewer are refused."""
+FEW_KERNELS = 500
+"""Below this, what is learned hardly serves other models."""
+STEPS, STEPS_A_KERNEL = 5000, 10
+"""Updates of each network, at most; and for each kernel, where they are few."""
 
 if TYPE_CHECKING:
     from go_rl.cost.kernel_data import KernelData
     from go_rl.cost.learned.kernel_weights import KernelWeights
 
-TARGET = "cpu-1"
-
 
 def run_train_cost(config: TrainCost) -> int:
     """Run ``go-rl train-cost``; returns the exit code."""
+    out = Path(config.out)
+    check_file(out, "OUT.npz")
+    if config.data is not None:
+        check_file(Path(config.data), "--data")
     from go_rl.cost.kernel_data import save_kernel_data
     from go_rl.cost.learned.kernel_weights import save_kernel_weights
 
-    out = Path(config.out)
-    check_folder(out.parent, "OUT.npz")
-    if config.data is not None:
-        check_folder(Path(config.data).parent, "--data")
     data = _data(config)
     learned_from, judged = _split(data, config)
+    config = replace(config, steps=config.steps or steps_for(len(learned_from)))
+    _announce(data, learned_from, judged, config)
     weights = _trained(data, learned_from, config)
     if config.data is not None:
-        Path(config.data).parent.mkdir(parents=True, exist_ok=True)
         save_kernel_data(data, Path(config.data))
     said = _judged(weights, data, judged)
     card = {**weights.card, "judged": said}
-    out.parent.mkdir(parents=True, exist_ok=True)
     save_kernel_weights(replace(weights, name=out.stem, card=card), out)
     _print(data, learned_from, said, out)
     return OK
@@ -52,7 +58,7 @@ def _data(config: TrainCost) -> KernelData:
     folder = Path(config.source)
     if folder.is_dir():
         name = Path(config.data or config.out).stem
-        return gather_kernels(folder, config.target or TARGET, name)
+        return gather_kernels(folder, config.target or _only_target(folder), name)
     given = {"--data": config.data, "--target": config.target}
     for option in (name for name, value in given.items() if value is not None):
         raise TrainingError(
@@ -60,6 +66,42 @@ def _data(config: TrainCost) -> KernelData:
             f"{config.source!r} is a data set, which has its own; leave it out"
         )
     return load_kernel_data(config.source)
+
+
+def steps_for(kernels: int) -> int:
+    """Return the updates of each network that so many kernels are worth."""
+    return min(STEPS, STEPS_A_KERNEL * kernels)
+
+
+def _announce(
+    data: KernelData,
+    learned_from: Int[np.ndarray, "T"],
+    judged: Int[np.ndarray, "V"],
+    config: TrainCost,
+) -> None:
+    """Say what begins, before minutes go into it."""
+    few = len(learned_from) < FEW_KERNELS
+    warning = " These are few: expect it to be far off on other models." if few else ""
+    tell(
+        f"learning from {len(learned_from):,} kernels measured on {data.target}, judged on "
+        f"{len(judged):,} others: {config.members} networks, {config.steps:,} updates each."
+        f"{warning}"
+    )
+
+
+def _only_target(folder: Path) -> str:
+    """The target that a folder has records of; this machine's where there are none."""
+    from go_rl.cost.kernel_collect import RECORDS
+    from go_rl.records import RecordStore
+
+    with RecordStore(folder / RECORDS) as store:
+        targets = store.targets()
+    if len(targets) > 1:
+        raise TrainingError(
+            f"train-cost: {folder} has records of several targets: {', '.join(targets)}; name one "
+            "with --target"
+        )
+    return targets[0] if targets else own_target()
 
 
 def _split(
@@ -71,10 +113,11 @@ def _split(
     known = np.flatnonzero(np.isfinite(plain_seconds(data)))
     order = np.random.default_rng(config.seed).permutation(known)
     count = round(config.held_out * len(known))
-    if count == len(known):
+    if len(known) - count < LEAST_KERNELS:
         raise TrainingError(
-            f"train-cost: of the {len(known)} kernels with a time in {config.source} none is left "
-            "to learn from; measure more, or give a smaller --held-out"
+            f"train-cost: of the {len(known)} kernels with a time in {config.source} "
+            f"{len(known) - count} are left to learn from, and no cost model comes of fewer than "
+            f"{LEAST_KERNELS}; measure more models, or give a smaller --held-out"
         )
     return np.sort(order[count:]), np.sort(order[:count])
 
@@ -85,12 +128,13 @@ def _trained(
     from go_rl.cost.learned.kernel_fit import fit_kernel_weights
     from go_rl.cost.learned.kernel_training import KernelTrainConfig
 
-    training = KernelTrainConfig(steps=config.steps, seed=config.seed)
-    with counting("training", config.members * config.steps) as advance:
+    steps = config.steps or STEPS
+    training = KernelTrainConfig(steps=steps, seed=config.seed)
+    with counting("training", config.members * steps) as advance:
 
         def report(member: int, step: int, loss: float) -> None:
             advance(
-                member * config.steps + step,
+                member * steps + step,
                 f"network {member + 1}/{config.members}, update {step}, loss {loss:.4f}",
             )
 

@@ -21,12 +21,12 @@ class TrainCost:
     data: Annotated[str | None, tyro.conf.arg(metavar="FILE.npz")] = None
     """Of a folder: also write all its measurements as one data set."""
     target: str | None = None
-    """Of a folder: the machine whose measurements are learned. Default: cpu-1."""
+    """Of a folder: the machine whose measurements are learned. Default: the only one there."""
     held_out: float = 0.2
     """Share of the kernels that is judged and not learned from, by chance; 0: all are learned
     from, and none judged."""
-    steps: int = 5000
-    """Updates of each network."""
+    steps: int | None = None
+    """Updates of each network. Default: 5000; fewer for fewer than 500 kernels, ten for each."""
     members: int = 3
     """Networks, which differ by their seed."""
     seed: int = 0
@@ -39,7 +39,7 @@ class TrainCost:
             raise TrainingError(f"train-cost: --data must end in .npz, not {self.data!r}")
         if not 0 <= self.held_out < 1:
             raise TrainingError(f"train-cost: --held-out must lie in [0, 1), not {self.held_out}")
-        if self.steps < 1 or self.members < 1:
+        if (self.steps is not None and self.steps < 1) or self.members < 1:
             raise TrainingError("train-cost: --steps and --members must be >= 1")
 
 

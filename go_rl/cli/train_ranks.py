@@ -6,21 +6,21 @@ from pathlib import Path
 
 from go_rl.cli.console import console, counting, print_line
 from go_rl.cli.exit_codes import OK
+from go_rl.cli.folders import check_file
 from go_rl.cli.next_command import EXAMPLE_MODEL, say_next
-from go_rl.cli.partition import check_folder
 from go_rl.cli.train_cost_configuration import TrainRanks
 
 
 def run_train_ranks(config: TrainRanks) -> int:
     """Run ``go-rl train-ranks``; returns the exit code."""
+    out = Path(config.out)
+    check_file(out, "OUT.npz")
     from go_rl.cost.kernel_data import load_kernel_data
     from go_rl.cost.learned.rank_fit import fit_rank_weights
     from go_rl.cost.learned.rank_training import RankTrainConfig
     from go_rl.cost.learned.rank_weights import save_rank_weights
     from go_rl.cost.tile_data import load_tile_data
 
-    out = Path(config.out)
-    check_folder(out.parent, "OUT.npz")
     flags = None if config.kernels is None else load_kernel_data(config.kernels)
     tiles = None if config.tiles is None else load_tile_data(config.tiles)
     training = RankTrainConfig(loss=config.loss, steps=config.steps, seed=config.seed)
@@ -33,7 +33,6 @@ def run_train_ranks(config: TrainRanks) -> int:
             )
 
         weights = fit_rank_weights(flags, tiles, None, training, config.members, report)
-    out.parent.mkdir(parents=True, exist_ok=True)
     save_rank_weights(weights, out)
     groups = ", ".join(f"{count:,} of {task}" for task, count in weights.card["groups"].items())
     print_line(console(), f"{weights.target}: groups learned from: {groups}. Weights: {out}")

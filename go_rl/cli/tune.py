@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from go_rl.cli.console import console, print_line, print_table, working
 from go_rl.cli.exit_codes import OK
+from go_rl.cli.folders import check_folder, make_folder
 from go_rl.cli.next_command import say_next
-from go_rl.cli.partition import check_folder
 from go_rl.cli.tune_configuration import Tune
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def run_tune(config: Tune) -> int:
     with working("reading the model") as say:
         guide = guide_of(config.tune)
         program = load_program(config.model)
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         records = Path(config.records) if config.records else None
         tuned = tune_kernels(program, folder, config.tune, guide, say, records)
         save_tuning_curve(tuned, folder / "curve")

@@ -14,11 +14,14 @@ from go_rl.core.kernel_rules import legal_kernels
 from go_rl.core.largest import name_largest
 from go_rl.core.makespan_value import held_at_peak, replayed
 from go_rl.core.op_graph import OpGraph
+from go_rl.core.optimality import OPTIMAL_GAP, proved_optimal
 from go_rl.core.package import Package
 from go_rl.core.plan import Plan
+from go_rl.core.plan_figures import false_figures, plan_figures
 from go_rl.core.plan_rules import ROUNDING, Violation, legal
 from go_rl.core.plan_value import plan_value
 from go_rl.core.problem import Objective, Problem
+from go_rl.core.strict_json import shown
 
 VALUE_TOLERANCE = 1e-6
 """Relative difference allowed between the plan's value and the judge's own."""
@@ -69,8 +72,11 @@ def check_plan(plan: Plan, problem: Problem) -> Verdict:
             return Verdict(broken[0].status, broken)
         value = step.seconds
     else:
-        value = plan_value(problem, plan.device, plan.replicas)
-    wrong = tuple(Violation(*claim) for claim in _false_claims(plan, value))
+        step, value = None, plan_value(problem, plan.device, plan.replicas)
+    figures = plan_figures(problem, plan.device, plan.replicas, step)
+    false = false_figures(plan.evaluation, figures, problem)
+    claims = [*_false_claims(plan, value), *(("evaluation", what) for what in false)]
+    wrong = tuple(Violation(*claim) for claim in claims)
     return Verdict(Status.ILLEGAL if wrong else Status.OK, wrong, value)
 
 
@@ -102,6 +108,14 @@ def _false_claims(plan: Plan, value: float) -> list[tuple[str, str]]:
         claims.append(
             ("bound", f"a lower bound of {plan.bound:.9g} s does not fit a plan of {value:.9g} s")
         )
+    if plan.optimal and not proved_optimal(value, plan.bound):
+        claims.append(
+            (
+                "optimal",
+                f"the plan says that it is optimal; its bound of {plan.bound:.9g} s leaves a gap "
+                f"below {value:.9g} s, and at most {OPTIMAL_GAP:g} of the bound is allowed",
+            )
+        )
     return claims
 
 
@@ -116,11 +130,12 @@ def check_belongs(plan: Plan, problem: Problem) -> None:
         ("all_chips", problem.all_chips),
         ("fixed", dict(problem.fixed)),
         ("cost_model", problem.cost_model),
+        ("element_bytes", problem.package.element_bytes),
     ):
         if getattr(plan, name) != mine:
             raise PlanError(
-                f"the plan is for another problem: its {name} is {getattr(plan, name)!r}, "
-                f"the problem's {mine!r}"
+                f"the plan is for another problem: its {name} is {shown(getattr(plan, name))}, "
+                f"the problem's {shown(mine)}"
             )
 
 
@@ -129,8 +144,8 @@ def check_same_graph(plan: Plan, graph: OpGraph) -> None:
     for i, (theirs, mine) in enumerate(zip(plan.nodes, graph.names, strict=False)):
         if theirs != mine:
             raise PlanError(
-                f"the plan is for another graph: its node {i} is {theirs!r}, that of "
-                f"{graph.name!r} is {mine!r}"
+                f"the plan is for another graph: its node {i} is {shown(theirs)}, that of "
+                f"{graph.name!r} is {shown(mine)}"
             )
     for field, length in (("nodes", len(plan.nodes)), ("device", len(plan.device))):
         if length != graph.num_nodes:
@@ -154,6 +169,6 @@ def _check_package(plan: Plan, problem: Problem) -> None:
         name, mine = field.name, getattr(problem.package, field.name)
         if name != "description" and getattr(theirs, name) != mine:
             raise PlanError(
-                f"the plan is for another package: {name} of {theirs.name!r} differs from that "
-                f"of {problem.package.name!r}"
+                f"the plan is for another package: {name} of {shown(theirs.name)} differs from "
+                f"that of {problem.package.name!r}"
             )

@@ -30,6 +30,10 @@ class Replayed:
     """[D] most bytes that ever lie on each device."""
     peak_round: list[int] = field(default_factory=list, compare=False)
     """[D] the first round, of all rounds of the step, at whose end they do."""
+    device_seconds: list[float] = field(default_factory=list, compare=False)
+    """[D] seconds of the kernels of each device, without gaps."""
+    link_bytes: list[float] = field(default_factory=list, compare=False)
+    """[D * D] bytes from device i to device j, at i D + j."""
 
 
 class _Task:
@@ -107,6 +111,8 @@ class _Step:
         self.weights: list[tuple[int, int, float]] = []
         """(node, device, bytes), a weight group once a device."""
         urgency = [0] * count if priority is None else [int(p) for p in priority]
+        self.device_seconds = [0.0] * problem.package.num_chips
+        self.link_bytes = [0.0] * problem.package.num_chips**2
         self.tasks: dict[int, _Task] = {}
         self.links: list[_Task] = []
         self.tensors = self._tensors()
@@ -138,6 +144,7 @@ class _Step:
             task.pieces = task.running = engine.count if engine.split else 1
             priced = nodes if problem.kernels is None else [leader]
             seconds = sum(float(prices[problem.device_kind[where], n]) for n in priced)
+            self.device_seconds[where] += seconds
             gaps = problem.gap_seconds
             gap = 0.0 if gaps is None else max(float(gaps[n]) for n in nodes)
             task.seconds = seconds / task.pieces + gap
@@ -190,6 +197,7 @@ class _Step:
         for where, tasks in by_device.items():
             transfer = _Task((1, len(self.links), 0), ("link", home, where))
             self.links.append(transfer)
+            self.link_bytes[home * len(self.live) + where] += size
             transfer.priority = max(task.priority for task in tasks)
             transfer.seconds = size / self.problem.package.links.bandwidth
             transfer.delay = self.problem.package.links.latency_seconds
@@ -262,7 +270,7 @@ class _Step:
                     if not after.waits:
                         entry = (-after.priority, after.key, id(after))
                         heapq.heappush(ready[after.pool], entry)
-        return Replayed(end, peak, when)
+        return Replayed(end, peak, when, self.device_seconds, self.link_bytes)
 
     def _take(self, copy: _Copy) -> None:
         self.live[copy.device] += copy.size

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from go_rl.core.errors import PackageError, nearest
-from go_rl.core.json_text import parse_json
 from go_rl.core.op_kind import OpKind
+from go_rl.core.strict_json import parse_json, shown
 
 MAX_DEVICES = 64
 """Chips a package may have: the solver keeps a node's domain in one 64-bit word."""
@@ -240,7 +240,7 @@ def _engines(document: Any, where: str) -> tuple[Engine, ...]:
         _known(entry, {f.name for f in fields(Engine)}, here)
         count, kinds = entry.get("count", 1), entry.get("kinds", ())
         if isinstance(count, bool) or not isinstance(count, int):
-            raise PackageError(f"{here}: count must be an integer, not {count!r}")
+            raise PackageError(f"{here}: count must be an integer, not {shown(count)}")
         if not isinstance(kinds, list | tuple) or not all(isinstance(k, str) for k in kinds):
             raise PackageError(f"{here}: kinds must list names of operator kinds")
         if not isinstance(entry.get("split", False), bool):
@@ -284,7 +284,7 @@ def _chips(group: Any, where: str) -> list[Chip]:
             raise PackageError(f"{where}: field {name!r} is missing")
     count = group.get("count", 1)
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-        raise PackageError(f"{where}: count must be an integer >= 1, not {count!r}")
+        raise PackageError(f"{where}: count must be an integer >= 1, not {shown(count)}")
     values: dict[str, Any] = {
         k: _number(v, f"{where}: {k}")
         for k, v in group.items()

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,8 @@ from flax import traverse_util
 
 from go_rl.core.array_file import UNREADABLE, read_arrays
 from go_rl.core.errors import CheckpointError
-from go_rl.core.json_text import parse_json
+from go_rl.core.strict_json import parse_json
+from go_rl.core.whole_file import whole_file
 
 MANIFEST, DIGEST = "manifest", "digest"
 Arrays = Mapping[str, np.ndarray]
@@ -32,17 +31,11 @@ def write_parameters(path: Path, params: Any, manifest: Mapping[str, Any]) -> No
     arrays = flat_parameters(params)
     document = {**manifest, DIGEST: digest_of(arrays)}
     text = np.frombuffer(json.dumps(document, ensure_ascii=False).encode(), np.uint8)
-    aside = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with aside.open("wb") as file:
+        with whole_file(path) as file:
             np.savez_compressed(file, allow_pickle=False, **arrays, **{MANIFEST: text})
-        os.replace(aside, path)
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be written ({error.strerror})") from error
-    finally:
-        with suppress(OSError):
-            aside.unlink(missing_ok=True)
 
 
 def read_parameters(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -18,6 +16,8 @@ from go_rl.core.errors import PlanError
 from go_rl.core.evaluation import Evaluation, finite
 from go_rl.core.op_graph import NodeId
 from go_rl.core.problem import Problem
+from go_rl.core.strict_json import read_json
+from go_rl.core.whole_file import write_text
 
 PLAN_FORMAT = "go_rl-plan-1"
 """Version of the JSON layout described in docs/plan.md."""
@@ -146,7 +146,7 @@ class Plan:
     def load(cls, path: str | Path) -> Plan:
         """Read ``plan.json``."""
         try:
-            document = json.loads(Path(path).read_text())
+            document = read_json(path)
         except OSError as error:
             raise PlanError(f"{path}: cannot be read ({error.strerror})") from error
         except ValueError as error:
@@ -156,9 +156,13 @@ class Plan:
     def save(self, path: str | Path) -> None:
         """Write ``plan.json`` aside, then rename it into place."""
         try:
-            write_text(Path(path), json.dumps(self.to_json(), indent=1, allow_nan=False) + "\n")
+            write_text(path, json.dumps(self.to_json(), indent=1, allow_nan=False) + "\n")
         except OSError as error:
             raise PlanError(f"{path}: cannot be written ({error.strerror})") from error
+        except ValueError as error:
+            raise PlanError(
+                f"{path}: the plan holds a number that JSON cannot write ({error})"
+            ) from error
 
 
 def plan_for(problem: Problem, **fields: Any) -> Plan:
@@ -178,19 +182,3 @@ def plan_for(problem: Problem, **fields: Any) -> Plan:
         notes=problem.notes,
         **fields,
     )
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text file aside and rename it, so that no reader ever sees half of it."""
-    write_bytes(path, text.encode("utf-8"))
-
-
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file aside and rename it, so that no reader ever sees half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
-    try:
-        part.write_bytes(content)
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)

@@ -6,7 +6,8 @@ Every error names the field, what is wrong with it and what would be right.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from types import NoneType
 from typing import Any
@@ -17,11 +18,30 @@ from jaxtyping import Int16, Int64
 from go_rl.core.errors import PlanError, nearest
 from go_rl.core.evaluation import Evaluation, Status
 from go_rl.core.plan import PLAN_FORMAT, CurvePoint, Plan
+from go_rl.core.plan_fields import (
+    LARGEST,
+    MOST_DEVICES,
+    check_known,
+    check_there,
+    is_count,
+    is_device,
+    is_number,
+    is_text,
+    number_or_null,
+)
+from go_rl.core.strict_json import shown
 
 DERIVED = ("value", "seconds_per_step", "throughput", "gap", "status")
 """Fields for outside readers that follow from others."""
-LARGEST = np.iinfo(np.int64)
-"""Whole numbers that a priority may be."""
+REQUIRED = (
+    "format", "nodes", "device", "replicas", "graph_hash", "package", "objective", "rules",
+    "memory", "all_chips", "fixed", "cost_model", "bound", "optimal", "evaluation", *DERIVED,
+    "optimizer", "seed",
+)  # fmt: skip
+"""Fields without which a document is no plan: a default would change which problem is solved."""
+PER_DEVICE = ("device_seconds", "weight_bytes", "streamed_bytes", "peak_bytes")
+PER_LINK = ("link_seconds", "link_bytes")
+"""Fields of an evaluation that have as many entries as each other."""
 
 _FIELD_TYPES: dict[str, tuple[type, ...]] = {
     "nodes": (list,),
@@ -60,6 +80,7 @@ def read_plan(document: object, where: str) -> Plan:
     """
     if not isinstance(document, dict):
         raise PlanError(f"{where}: a plan is a JSON object with nodes and device")
+    check_there(document, REQUIRED, where)
     try:
         plan = _read(document, where)
     except KeyError as error:
@@ -67,8 +88,9 @@ def read_plan(document: object, where: str) -> Plan:
     except (TypeError, ValueError, OverflowError, AttributeError) as error:
         raise PlanError(f"{where}: a field is malformed ({error})") from error
     written = plan.to_json()
-    _check_known(document, written, where)
+    check_known(document, written, where)
     _check_derived(document, written, where)
+    _check_failure(plan, where)
     return plan
 
 
@@ -77,40 +99,43 @@ def _read(document: dict[str, Any], where: str) -> Plan:
     nodes = document["nodes"]
     for i, node in enumerate(nodes):
         if type(node) not in (int, str):
-            raise PlanError(f"{where}: nodes[{i}] must be an integer or a string, not {node!r}")
-    bound = document["bound"]
+            raise PlanError(
+                f"{where}: nodes[{i}] must be an integer or a string, not {shown(node)}"
+            )
+    bound = number_or_null(document["bound"], "bound", where)
     return Plan(
         nodes=tuple(nodes),
         device=_read_devices(document, where),
         replicas=_read_replicas(document, where),
         evaluation=_read_evaluation(document["evaluation"], where),
-        bound=float("inf") if bound is None else float(bound),
+        bound=float("inf") if bound is None else bound,
         optimizer=document["optimizer"],
         seed=document["seed"],
-        samples=document.get("samples", 0),
-        wall_seconds=float(document.get("wall_seconds", 0.0)),
+        samples=_read_samples(document.get("samples", 0), where),
+        wall_seconds=_read_wall_seconds(document.get("wall_seconds", 0.0), where),
         graph_hash=document["graph_hash"],
         package=document["package"],
         rules=document["rules"],
         objective=document["objective"],
-        memory=document.get("memory", True),
-        all_chips=document.get("all_chips", False),
+        memory=document["memory"],
+        all_chips=document["all_chips"],
         fixed=_read_fixed(document, where),
-        cost_model=document.get("cost_model", "analytical"),
-        dims=_entries(document, "dims", _is_count, "a whole number >= 1", where),
-        element_bytes=_read_element_bytes(document.get("dtype", {}), where),
+        cost_model=document["cost_model"],
+        dims=_entries(document, "dims", is_count, "a whole number from 1 to 2^63 - 1", where),
+        element_bytes=_read_element_bytes(document, where),
         curve=tuple(_read_point(p, i, where) for i, p in enumerate(document.get("curve", []))),
         notes=_read_notes(document.get("notes", []), where),
         priority=_read_integers(document, "priority", where),
         fusion_group=_read_integers(document, "fusion_group", where),
-        optimal=document.get("optimal", False),
-        versions=_entries(document, "versions", _is_text, "a version in quotes", where),
+        optimal=document["optimal"],
+        versions=_entries(document, "versions", is_text, "a version in quotes", where),
     )
 
 
 def _check_types(document: dict[str, Any], where: str) -> None:
-    if document.get("format", PLAN_FORMAT) != PLAN_FORMAT:
-        raise PlanError(f"{where}: format must be {PLAN_FORMAT!r}, not {document['format']!r}")
+    if document["format"] != PLAN_FORMAT:
+        told = shown(document["format"])
+        raise PlanError(f"{where}: format must be {PLAN_FORMAT!r}, not {told}")
     for name, kinds in _FIELD_TYPES.items():
         if name in document and type(document[name]) not in kinds:
             want = " or ".join(k.__name__ for k in kinds)
@@ -118,37 +143,28 @@ def _check_types(document: dict[str, Any], where: str) -> None:
             raise PlanError(f"{where}: field {name!r} must be a {want}, not a {got}")
 
 
-def _check_known(document: Mapping[str, Any], known: Collection[str], where: str) -> None:
-    """A misspelt field would otherwise be as good as absent."""
-    for name in document:
-        if name not in known:
-            raise PlanError(f"{where}: unknown field {name!r}{nearest(name, known)}")
-
-
 def _check_derived(document: Mapping[str, Any], written: Mapping[str, Any], where: str) -> None:
     """Fields written for outside readers must agree with those they follow from."""
     for name in DERIVED:
-        theirs, mine = document.get(name, written[name]), written[name]
-        same = theirs == mine
-        if isinstance(theirs, float | int) and isinstance(mine, float | int):
+        theirs, mine = document[name], written[name]
+        if is_number(theirs) and is_number(mine):
             same = math.isclose(theirs, mine, rel_tol=1e-6, abs_tol=1e-9)
+        else:
+            same = type(theirs) is type(mine) and theirs == mine
         if not same:
             raise PlanError(
-                f"{where}: field {name!r} is {theirs!r}, but the plan's evaluation and bound make "
-                f"it {mine!r}"
+                f"{where}: field {name!r} is {shown(theirs)}, but the plan's evaluation and bound "
+                f"make it {mine!r}"
             )
 
 
-def _is_count(value: object) -> bool:
-    return type(value) is int and value >= 1
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
-def _is_number(value: object) -> bool:
-    return type(value) in (int, float)
+def _check_failure(plan: Plan, where: str) -> None:
+    """A failure is worth nothing, and is not the best there is."""
+    status = plan.evaluation.status
+    if status.ok or not (plan.optimal or math.isfinite(plan.value)):
+        return
+    what = "optimal true" if plan.optimal else f"a value of {plan.value:.6g} s"
+    raise PlanError(f"{where}: status {status.value!r} is that of a failure, but it says {what}")
 
 
 def _entries(
@@ -157,7 +173,7 @@ def _entries(
     """An object whose entries are all ``right``."""
     for key, value in document.get(name, {}).items():
         if not right(value):
-            raise PlanError(f"{where}: {name} of {key!r} must be {wanted}, not {value!r}")
+            raise PlanError(f"{where}: {name} of {shown(key)} must be {wanted}, not {shown(value)}")
     return document.get(name, {})
 
 
@@ -165,9 +181,8 @@ def _read_devices(document: dict[str, Any], where: str) -> Int16[np.ndarray, "N"
     nodes, device = document["nodes"], document["device"]
     if not nodes or len(device) != len(nodes) or not all(type(d) is int for d in device):
         raise PlanError(f"{where}: device must list one integer for each of {len(nodes)} nodes")
-    most = np.iinfo(np.int16).max
-    if min(device) < 0 or max(device) > most:
-        raise PlanError(f"{where}: device must hold indices >= 0 and at most {most}")
+    if not all(is_device(d) for d in device):
+        raise PlanError(f"{where}: device must hold indices >= 0 and at most {MOST_DEVICES}")
     return np.array(device, np.int16)
 
 
@@ -180,64 +195,94 @@ def _read_integers(
     for i, value in enumerate(values):
         if type(value) is not int:
             raise PlanError(
-                f"{where}: {name} must be a list of integers, or null; {name}[{i}] is {value!r}"
+                f"{where}: {name} must be a list of integers, or null; {name}[{i}] is "
+                f"{shown(value)}"
             )
         if not LARGEST.min <= value <= LARGEST.max:
             raise PlanError(
-                f"{where}: {name}[{i}] is {value}; it must be -2^63 to 2^63 - 1, as 64 bits hold"
+                f"{where}: {name}[{i}] is {shown(value)}; it must be -2^63 to 2^63 - 1, as 64 "
+                "bits hold"
             )
     return np.array(values, np.int64)
 
 
 def _read_evaluation(document: dict[str, Any], where: str) -> Evaluation:
     where = f"{where}: evaluation"
-    _check_known(document, [field.name for field in fields(Evaluation)], where)
+    names = [field.name for field in fields(Evaluation)]
+    check_known(document, names, where)
+    check_there(document, [name for name in names if name != "detail"], where)
     for name, value in document.items():
         numbers = [value] if name == "seconds_per_step" else value
         if name in ("status", "detail"):
             if not isinstance(value, str):
-                raise PlanError(f"{where}: {name} must be text, not {value!r}")
-        elif not (isinstance(numbers, list) and all(x is None or _is_number(x) for x in numbers)):
+                raise PlanError(f"{where}: {name} must be text, not {shown(value)}")
+        elif not (isinstance(numbers, list) and all(x is None or is_number(x) for x in numbers)):
             wanted = "a number" if numbers is not value else "a list of numbers"
             raise PlanError(f"{where}: {name} must be {wanted}, null for infinity")
-    status = document.get("status", Status.OK)
+    status = document["status"]
     if status not in list(Status):
         raise PlanError(
-            f"{where}: unknown status {status!r}{nearest(status, list(Status))} "
+            f"{where}: unknown status {shown(status)}{nearest(status, list(Status))} "
             f"Use {', '.join(Status)}"
         )
+    for first, *others in (PER_DEVICE, PER_LINK):
+        for name in others:
+            if len(document[name]) != len(document[first]):
+                raise PlanError(
+                    f"{where}: {name} has {len(document[name])} entries, and {first} "
+                    f"{len(document[first])}"
+                )
     return Evaluation.from_json(document)
 
 
-def _read_element_bytes(dtype: dict[str, Any], where: str) -> float | None:
-    _check_known(dtype, ("element_bytes",), f"{where}: dtype")
-    size = dtype.get("element_bytes")
-    if size is not None and not (_is_number(size) and size > 0):
-        raise PlanError(f"{where}: dtype: element_bytes must be a number > 0 or null, not {size!r}")
+def _read_samples(samples: int, where: str) -> int:
+    if not 0 <= samples <= LARGEST.max:
+        raise PlanError(f"{where}: samples must be 0 to 2^63 - 1, not {shown(samples)}")
+    return samples
+
+
+def _read_wall_seconds(seconds: object, where: str) -> float:
+    if not (is_number(seconds) and seconds >= 0):
+        raise PlanError(f"{where}: wall_seconds must be a finite number >= 0, not {shown(seconds)}")
+    return float(seconds)
+
+
+def _read_element_bytes(document: dict[str, Any], where: str) -> float | None:
+    """The width of the package's elements, where nothing is said."""
+    dtype = document.get("dtype", {})
+    check_known(dtype, ("element_bytes",), f"{where}: dtype")
+    size = dtype.get("element_bytes", document["package"].get("element_bytes"))
+    if size is not None and not (is_number(size) and size > 0):
+        raise PlanError(
+            f"{where}: dtype: element_bytes must be a number > 0 or null, not {shown(size)}"
+        )
     return size
 
 
 def _read_point(point: object, i: int, where: str) -> CurvePoint:
     if isinstance(point, list) and len(point) == 3:
         samples, seconds, value = point
-        if type(samples) is int and _is_number(seconds) and (value is None or _is_number(value)):
+        counted = type(samples) is int and 0 <= samples <= LARGEST.max
+        if counted and is_number(seconds) and (value is None or is_number(value)):
             return CurvePoint(samples, float(seconds), float("inf" if value is None else value))
-    raise PlanError(f"{where}: curve[{i}] must be [samples, seconds, value or null], not {point!r}")
+    raise PlanError(
+        f"{where}: curve[{i}] must be [samples, seconds, value or null], not {shown(point)}"
+    )
 
 
 def _read_notes(notes: list[Any], where: str) -> tuple[str, ...]:
     for i, note in enumerate(notes):
         if not isinstance(note, str):
-            raise PlanError(f"{where}: notes[{i}] must be a sentence in quotes, not {note!r}")
+            raise PlanError(f"{where}: notes[{i}] must be a sentence in quotes, not {shown(note)}")
     return tuple(notes)
 
 
 def _read_replicas(document: dict[str, Any], where: str) -> dict[int, tuple[int, ...]]:
     replicas: dict[int, tuple[int, ...]] = {}
     for node, devices in _by_node(document, "replicas", where).items():
-        if not isinstance(devices, list) or not all(type(d) is int and d >= 0 for d in devices):
-            name = document["nodes"][node]
-            raise PlanError(f"{where}: replicas of {name!r} must list device indices >= 0")
+        if not isinstance(devices, list) or not all(is_device(d) for d in devices):
+            name = shown(document["nodes"][node])
+            raise PlanError(f"{where}: replicas of {name} must list device indices >= 0")
         replicas[node] = tuple(devices)
     return replicas
 
@@ -245,20 +290,25 @@ def _read_replicas(document: dict[str, Any], where: str) -> dict[int, tuple[int,
 def _read_fixed(document: dict[str, Any], where: str) -> dict[int, int]:
     fixed = _by_node(document, "fixed", where)
     for node, device in fixed.items():
-        if type(device) is not int or device < 0:
-            name = document["nodes"][node]
-            raise PlanError(f"{where}: fixed device of {name!r} must be an index >= 0")
+        if not is_device(device):
+            name = shown(document["nodes"][node])
+            raise PlanError(f"{where}: fixed device of {name} must be an index >= 0")
     return fixed
 
 
 def _by_node(document: dict[str, Any], field_name: str, where: str) -> dict[int, Any]:
     """Return an object keyed by node names as one keyed by node indices."""
     by_name = {str(n): i for i, n in enumerate(document["nodes"])}
-    entries = document["replicas"] if field_name == "replicas" else document.get(field_name, {})
+    entries, times = document[field_name], Counter(str(n) for n in document["nodes"])
     for name in entries:
         if name not in by_name:
             near = nearest(name, by_name)
             raise PlanError(
-                f"{where}: {field_name} names node {name!r}, which is not in nodes{near}"
+                f"{where}: {field_name} names node {shown(name)}, which is not in nodes{near}"
+            )
+        if times[name] > 1:
+            raise PlanError(
+                f"{where}: {field_name} names node {shown(name)}, as {times[name]} of nodes are "
+                "written"
             )
     return {by_name[name]: entry for name, entry in entries.items()}

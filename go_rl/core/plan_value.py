@@ -32,20 +32,30 @@ def plan_value(problem: Problem, device: Int[np.ndarray, "N"], replicas: Replica
 
 def ring_seconds(problem: Problem, home: list[int], replicas: Replicas) -> float:
     """T_max: the busiest chip or link of the pipeline, seconds a step."""
-    kind, links = problem.device_kind.tolist(), problem.package.links
     on = [{chip, *(int(c) for c in replicas.get(n, ()))} for n, chip in enumerate(home)]
+    busy = link_seconds(problem, link_bytes(problem, home, on))
+    return max(ring_compute(problem, on) + busy)
+
+
+def ring_compute(problem: Problem, on: list[set[int]]) -> list[float]:
+    """[D] seconds of all nodes present on each chip; ``on``: the chips that hold each node."""
+    kind = problem.device_kind.tolist()
     compute = [0.0] * problem.package.num_chips
     for node, chips in enumerate(on):
         for chip in chips:
             compute[chip] += float(problem.seconds[kind[chip], node])
-    traffic = link_bytes(problem, home, on)
-    busy = [b / links.bandwidth + links.latency_seconds if b > 0 else 0.0 for b in traffic]
-    return max(compute + busy)
+    return compute
+
+
+def link_seconds(problem: Problem, traffic: list[float]) -> list[float]:
+    """[D] how long each link of a ring is busy with its [D] bytes."""
+    links = problem.package.links
+    return [b / links.bandwidth + links.latency_seconds if b > 0 else 0.0 for b in traffic]
 
 
 def link_bytes(problem: Problem, home: list[int], on: list[set[int]]) -> list[float]:
-    """[D] bytes from chip i to chip i + 1: each tensor crosses every link up to its last consumer
-    once, however many consumers it has on the way."""
+    """[D] bytes from chip i to chip i + 1, none from the last: each tensor crosses every link up to
+    its last consumer once, however many consumers it has on the way."""
     graph = problem.graph
     size: dict[tuple[int, int], float] = {}
     last: dict[tuple[int, int], int] = {}

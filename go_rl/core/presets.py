@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from go_rl.core.errors import PackageError, nearest
 from go_rl.core.package import MAX_DEVICES, Chip, Links, Package, Topology
+from go_rl.core.processor import own_target
 
 HERMOSA = Chip(
     kind="hermosa",
@@ -75,30 +77,34 @@ def host() -> Package:
     return Package("host", (HOST,), Links(Topology.FULL, 2e10, 0.0), None, "one CPU")
 
 
-def cores(count: int, topology: Topology = Topology.FULL) -> Package:
-    """Return ``count`` cores of kind ``cpu-1``, joined by shared memory."""
+def cores(count: int, topology: Topology = Topology.FULL, kind: str = CORE.kind) -> Package:
+    """Return ``count`` cores of a kind, joined by shared memory; see `core`."""
     joined = "on a ring" if topology is Topology.RING else "fully connected"
-    name = {Topology.RING: f"cpu-1-ring{count}"}.get(topology, f"cpu-1x{count}")
+    name = {Topology.RING: f"{kind}-ring{count}"}.get(topology, f"{kind}x{count}")
     return Package(
         name=name,
-        chips=(CORE,) * count,
+        chips=(replace(CORE, kind=kind),) * count,
         links=Links(topology, *SHARED_MEMORY),
         description=f"{count} cores of a server CPU, {joined}; shared memory at 10 GB/s, 1 us",
     )
 
 
-def core() -> Package:
-    """Return one core as the only device: where the kernels of ``kernels-cpu-1`` were measured."""
+def core(kind: str = CORE.kind) -> Package:
+    """Return one core as the only device.
+
+    Args:
+        kind: ``cpu-1``, where the kernels of ``kernels-cpu-1`` were measured; or this machine's
+            `go_rl.core.processor.own_target`, whose figures are taken to be those of ``cpu-1`` (its
+            kernels have the times that were measured or learned here).
+    """
     links = Links(Topology.FULL, *SHARED_MEMORY)
-    return Package("cpu-1", (CORE,), links, None, "one core of a server CPU, float32")
+    chips = (replace(CORE, kind=kind),)
+    return Package(kind, chips, links, None, "one core of a server CPU, float32")
 
 
 EXAMPLES = ("ring6", "ring16", "ring36", "p100x4", "v100x4", "a100x8", "h100x8", "host",
             "cpu-1", "cpu-1x4", "cpu-1-ring4")  # fmt: skip
 """One instance of each family of presets, for lists and messages."""
-
-
-ONE_DEVICE = {"host": host, "cpu-1": core}
 
 
 def package(name: str | Path) -> Package:
@@ -116,17 +122,18 @@ def package(name: str | Path) -> Package:
         return gpu(match[1], _count(text, int(match[2])))
     if match := re.fullmatch(r"gpu(\d+)", text):
         return gpu("a100", _count(text, int(match[1])))
-    if match := re.fullmatch(r"cpu-1(x|-ring)(\d+)", text):
-        topology = Topology.FULL if match[1] == "x" else Topology.RING
-        return cores(_count(text, int(match[2])), topology)
-    if text in ONE_DEVICE:
-        return ONE_DEVICE[text]()
+    if match := re.fullmatch(rf"(cpu-1|{re.escape(own_target())})(?:(x|-ring)(\d+))?", text):
+        kind, joined, count = match.groups()
+        topology = Topology.FULL if joined == "x" else Topology.RING
+        return cores(_count(text, int(count)), topology, kind) if joined else core(kind)
+    if text == "host":
+        return host()
     if Path(text).suffix == ".json" or Path(text).is_file():
         return Package.load(text)
     raise PackageError(
         f"unknown package {text!r}{nearest(text, EXAMPLES)} Presets: ringN (ring36), "
-        "p100xN, v100xN, a100xN, h100xN, gpuN, host, cpu-1, cpu-1xN, cpu-1-ringN; "
-        "or the path of a JSON file"
+        "p100xN, v100xN, a100xN, h100xN, gpuN, host, cpu-1, cpu-1xN, cpu-1-ringN "
+        f"(or this machine's {own_target()} for cpu-1); or the path of a JSON file"
     )
 
 

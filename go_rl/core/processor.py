@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import platform
+import re
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 FACTS = Path("/proc/cpuinfo")
 X86 = ("vendor_id", "cpu family", "model")
 ARM = ("CPU implementer", "CPU part")
 """Fields of `FACTS` that tell processors apart."""
+SHIPPED = {"GenuineIntel family 6 model 143": "cpu-1"}
+"""Targets of the data and weights that ship with the package, by processor: a Xeon's."""
 
 
 def processor_name(facts: Path = FACTS) -> str:
@@ -31,6 +35,19 @@ def processor_name(facts: Path = FACTS) -> str:
         maker, part = (told[name] for name in ARM)
         return f"ARM implementer {maker} part {part}"
     return platform.processor()
+
+
+@cache
+def own_target(facts: Path = FACTS) -> str:
+    """Return what records of one core of this machine are filed under: `SHIPPED`'s word where the
+    shipped kernels were measured on such a processor, else its name as one word, such as
+    ``authenticamd-family-26-model-2``. Times of two processors are never one target's.
+
+    Args:
+        facts: what Linux tells of its processors.
+    """
+    name = processor_name(facts) or platform.machine() or "this machine"
+    return SHIPPED.get(name) or re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
 def _fields(text: str) -> Mapping[str, str]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from go_rl.core import TrainingError
+from go_rl.core.processor import own_target
 
 Task = Literal["fusion", "flags", "layouts", "tiles"]
 
@@ -76,8 +77,8 @@ class CollectConfig:
     task: Task = "fusion"
     """``fusion``: kernels as they come; ``flags``, ``layouts``: some of these, under several
     settings each; ``tiles``: other programs, see `go_rl.cost.tile_collect`."""
-    target: str = "cpu-1"
-    """Name of this machine, with one core, in the records."""
+    target: str = field(default_factory=own_target)
+    """Name of this machine, with one core, in the records; by default its processor's."""
     core: int | None = None
     """Core of the worker; None: see `worker_core`."""
     platform: str = "cpu"
@@ -102,5 +103,10 @@ class CollectConfig:
             raise TrainingError("measure: round and core must be >= 0")
         if not self.timeout > 0:
             raise TrainingError(f"measure: timeout must be above 0, not {self.timeout}")
+        if self.platform != "cpu" and self.target == own_target():
+            raise TrainingError(
+                f"measure: {self.target!r} is this machine's processor, which platform "
+                f"{self.platform!r} is not; name what measures, such as --target gpu-1"
+            )
         if not self.target.strip():
             raise TrainingError("measure: target must name this machine, such as cpu-1")

@@ -7,28 +7,29 @@ complete, ``pace-<target>.json`` what `go_rl.cost.pace.full_pace` found when it 
 What is there is not measured again, so a run that was cut off goes on where it stopped. Compilation
 and timing happen in a worker process on a core of its own, some hundred kernels together
 (`go_rl.cost.kernel_visits`), while this one cuts the next; a kernel that crashes the worker or
-takes too long leaves a record with the reason.
+takes too long leaves a record with the reason. A record is kept as soon as three visits have timed
+its kernel, and again when the last one has: whoever stops the run loses seconds.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from go_rl.core import ReadError
+from go_rl.core import MissingDependencyError, ReadError
 from go_rl.core.ahead import ahead
-from go_rl.core.plan import write_text
 from go_rl.core.warm_worker import WarmWorker
+from go_rl.core.whole_file import write_text
 from go_rl.cost.collect_config import CollectConfig, Task
 from go_rl.cost.kernel_programs import load_programs, save_programs
 from go_rl.cost.kernel_sampling import sample_kernels
 from go_rl.cost.kernel_settings import flag_settings, layout_settings, with_setting
 from go_rl.cost.kernel_tasks import part_task, zoo_program
-from go_rl.cost.kernel_visits import batches, measure_together
+from go_rl.cost.kernel_visits import PARTIAL, Outcome, batches, measure_together
 from go_rl.cost.kernel_worker import KernelTask
 from go_rl.cost.measuring_worker import (
     WORKER,
@@ -68,7 +69,7 @@ def collect_kernels(
     ):
         full_pace = folder_pace(folder, config)
         check_worker(worker, config, full_pace)
-        known = store.keys(config.target)
+        known = whole_keys(store, config.target)
         wanted = (
             each
             for model in models
@@ -126,17 +127,25 @@ class _Measuring:
         """Measure a batch."""
         wanted = [item for item in batch if isinstance(item, Wanted)]
         tasks = [w.task for w in wanted if not isinstance(w.task, str)]
-        outcomes = iter(measure_together(self.worker, tasks, self.config))
-        said = [w.task if isinstance(w.task, str) else next(outcomes) for w in wanted]
-        self.store.add(
-            record_of((w.hash, w.setting), self.config, outcome, {MODEL: w.model})
-            for w, outcome in zip(wanted, said, strict=True)
-        )
+        timed = [w for w in wanted if not isinstance(w.task, str)]
+
+        def keep(outcomes: Mapping[int, Outcome]) -> None:
+            self._keep((timed[i], outcome) for i, outcome in outcomes.items())
+
+        self._keep((w, w.task) for w in wanted if isinstance(w.task, str))
+        outcomes = measure_together(self.worker, tasks, self.config, keep)
+        self._keep(zip(timed, outcomes, strict=True))
         self.made += len(wanted)
         self._count.update(w.model for w in wanted)
         for end in batch:
             if isinstance(end, ModelEnd):
                 self._end(end)
+
+    def _keep(self, outcomes: Iterable[tuple[Wanted, Outcome]]) -> None:
+        self.store.add(
+            record_of((w.hash, w.setting), self.config, outcome, {MODEL: w.model})
+            for w, outcome in outcomes
+        )
 
     def _end(self, end: ModelEnd) -> None:
         if end.mark:
@@ -172,7 +181,7 @@ class _Model:
                 yield from self._missing(kernels.hashes[k], about[NODES][k])
             if len(self._tasks) > before:
                 save_programs(self._tasks, self._programs, self.config)
-        except ReadError as error:
+        except (ReadError, MissingDependencyError) as error:
             yield ModelEnd(self.model.name, None, f"left out: {error}")
         else:
             yield ModelEnd(self.model.name, mark)
@@ -264,6 +273,16 @@ class _Model:
                 yield Wanted(name, hash_, setting, with_setting(task, setting))
 
 
+def whole_keys(store: RecordStore, target: str) -> set[tuple[str, str, int]]:
+    """Return workload, setting and round of all that need not be measured again: what was cut off
+    before its last visit has a record, and is made whole by the next run."""
+    return {
+        (record.workload, record.setting, record.round)
+        for record in store.find(target)
+        if not record.details.get(PARTIAL)
+    }
+
+
 def first_by_hash(hashes: Sequence[str], share: float) -> list[str]:
     """Return the share with the least hashes: a random choice that stays the same."""
     return sorted(hashes)[: round(share * len(hashes))]
@@ -300,6 +319,7 @@ def record_of(
             "slowed": round(outcome["slowed"], 3),
             "away": round(outcome["away"], 3),
             "xla": outcome.get("xla", {}),
+            **({PARTIAL: True} if outcome.get(PARTIAL) else {}),
         },
     )
 

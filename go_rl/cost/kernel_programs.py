@@ -13,7 +13,7 @@ from typing import Any
 import jax
 
 from go_rl.core import ReadError
-from go_rl.core.plan import write_bytes
+from go_rl.core.whole_file import write_bytes
 from go_rl.cost.collect_config import CollectConfig
 from go_rl.cost.kernel_worker import KernelTask, Operand
 

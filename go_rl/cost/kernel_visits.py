@@ -19,10 +19,16 @@ from go_rl.cost.measuring_worker import reason_of
 
 Outcome = dict[str, Any] | str
 """What `go_rl.cost.holding.Holder.answer` returns for a task; or why there is no time."""
+PARTIAL = "partial"
+"""Field of an outcome that says that further visits were still to come."""
 LEAST_VISITS = 3
 """However slow: all calls of one visit may have been disturbed."""
+GROUP = 16
+"""Kernels that are compiled between two rounds of visits: the first have times, and are kept,
+while the last are not compiled yet."""
 MOST_BYTES = 2e9
 """Of the operands of kernels that are measured together."""
+Keep = Callable[[dict[int, Outcome]], None]
 T = TypeVar("T")
 
 
@@ -47,7 +53,7 @@ def batches(items: Iterable[T], size: Callable[[T], float], most: int) -> Iterat
 
 
 def measure_together(
-    worker: WarmWorker, tasks: Sequence[Any], config: CollectConfig
+    worker: WarmWorker, tasks: Sequence[Any], config: CollectConfig, keep: Keep | None = None
 ) -> list[Outcome]:
     """Return the outcome of each kernel.
 
@@ -58,11 +64,13 @@ def measure_together(
         worker: calls `go_rl.cost.holding.Holder.answer`.
         tasks: few enough that their operands fit into memory together.
         config: its ``timing`` says how often each is visited, and for how long.
+        keep: is told outcomes, by task, as soon as there are any, and what they have become when
+            their visits are over; who stops before the end has these.
     """
     outcomes: dict[int, Outcome] = {}
     while waiting := [i for i in range(len(tasks)) if i not in outcomes]:
         try:
-            outcomes |= _Together(worker, tasks, waiting, config).measure()
+            outcomes |= _Together(worker, tasks, waiting, config, keep).measure()
         except _Lost as lost:
             outcomes |= {lost.kernel: lost.reason} | lost.failed
     return [outcomes[i] for i in range(len(tasks))]
@@ -95,8 +103,9 @@ class _Together:
         tasks: Sequence[Any],
         which: Sequence[int],
         config: CollectConfig,
+        keep: Keep | None,
     ) -> None:
-        self._worker, self._tasks, self._config = worker, tasks, config
+        self._worker, self._tasks, self._config, self._keep = worker, tasks, config, keep
         self._which = which
         self._failed: dict[int, Outcome] = {}
         self._about: dict[int, dict[str, Any]] = {}
@@ -108,22 +117,39 @@ class _Together:
         Raises:
             _Lost: of one; the worker holds none any longer.
         """
-        for i in self._which:
-            about = self._ask(i, Hold(self._tasks[i]))
-            if about is not None:
-                self._about[i], self._seen[i] = about, []
-        place = {i: number for number, i in enumerate(self._about)}
-        for _ in range(self._config.timing.visits):
-            for i in filter(self._unfinished, place):
-                self._visit(i, place[i])
+        for first in range(0, len(self._which), GROUP):
+            for i in self._which[first : first + GROUP]:
+                self._hold(i)
+            self._round()
+        while self._round():
+            pass
         self._worker.call(Release(), self._config.timeout)
-        return self._failed | {i: self._outcome(i) for i in place if i not in self._failed}
+        return self._failed | {i: self._outcome(i) for i in self._seen if i not in self._failed}
+
+    def _hold(self, i: int) -> None:
+        about = self._ask(i, Hold(self._tasks[i]))
+        if about is not None:
+            self._about[i], self._seen[i] = about, []
+
+    def _round(self) -> bool:
+        """Visit all that are held and need it; False: none does."""
+        visited = [(place, i) for place, i in enumerate(self._seen) if self._unfinished(i)]
+        for place, i in visited:
+            self._visit(i, place)
+        if self._keep is not None:
+            self._keep({i: self._outcome(i) for _, i in visited if self._is_news(i)})
+        return bool(visited)
+
+    def _is_news(self, i: int) -> bool:
+        """Whether the last visit gave the first times that count, or the last."""
+        few = len(self._seen[i]) == LEAST_VISITS
+        return i not in self._failed and (few or not self._unfinished(i))
 
     def _unfinished(self, i: int) -> bool:
         seen, timing = self._seen[i], self._config.timing
-        return i not in self._failed and (
-            len(seen) < min(LEAST_VISITS, timing.visits) or spent(seen) < timing.patience
-        )
+        if i in self._failed or len(seen) >= timing.visits:
+            return False
+        return len(seen) < LEAST_VISITS or spent(seen) < timing.patience
 
     def _visit(self, i: int, place: int) -> None:
         samples = self._ask(i, Visit(place, self._config.timing))
@@ -131,7 +157,8 @@ class _Together:
             self._seen[i].append(samples)
 
     def _outcome(self, i: int) -> Outcome:
-        return {**asdict(timing_of(joined(self._seen[i]))), **self._about[i]}
+        timing = asdict(timing_of(joined(self._seen[i])))
+        return {**timing, **self._about[i], PARTIAL: self._unfinished(i)}
 
     def _ask(self, i: int, request: Hold | Visit) -> Any:
         """Return what the worker answers; None where it fails, which is noted."""

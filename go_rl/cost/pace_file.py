@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from go_rl.core import RecordError
-from go_rl.core.plan import write_text
+from go_rl.core.whole_file import write_text
 
 FULL_PACE, PROCESSOR = "full_pace_seconds", "processor"
 
@@ -65,5 +65,4 @@ def read_pace(path: Path) -> FolderPace:
 
 def write_pace(path: Path, pace: FolderPace) -> None:
     """Write the file, and the folder if there is none; a reader never sees half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, json.dumps({FULL_PACE: pace.full_pace, PROCESSOR: pace.processor}) + "\n")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,8 @@ import numpy as np
 
 from go_rl.core import GraphError, OpGraph, ReadError, check_graph
 from go_rl.core.array_file import UNREADABLE, read_arrays
-from go_rl.core.json_text import parse_json
+from go_rl.core.strict_json import parse_json
+from go_rl.core.whole_file import whole_file
 
 FORMAT = "go_rl-graph-1"
 MANIFEST = "manifest"
@@ -56,14 +56,8 @@ def save_graph(graph: OpGraph, path: str | Path) -> None:
     manifest["meta"] = dict(graph.meta)
     text = json.dumps(manifest, ensure_ascii=False).encode()
     arrays[MANIFEST] = np.frombuffer(text, np.uint8)
-    aside = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        with aside.open("wb") as file:
-            np.savez_compressed(file, allow_pickle=False, **arrays)
-        os.replace(aside, path)
-    except BaseException:
-        aside.unlink(missing_ok=True)
-        raise
+    with whole_file(path) as file:
+        np.savez_compressed(file, allow_pickle=False, **arrays)
 
 
 def load_graph(path: str | Path) -> OpGraph:

@@ -17,7 +17,7 @@ from typing import Any
 
 from go_rl.core import FREE, GraphBuilder, Node, NodeId, OpGraph, OpKind, ReadError
 from go_rl.core.errors import nearest
-from go_rl.core.json_text import parse_json
+from go_rl.core.strict_json import parse_json
 from go_rl.readers.freeze import add_edge, add_node, freeze
 
 FORMAT = "dnn-partitioning"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import zlib
 from collections.abc import Generator, Iterable
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from go_rl.core.errors import RecordError
+from go_rl.core.whole_file import whole_file
 from go_rl.records.record import Record
 
 FORMAT = "go_rl records"
@@ -26,20 +26,14 @@ def export_records(records: Iterable[Record], path: str | Path) -> None:
         RecordError: the file cannot be written.
     """
     path, kept = Path(path), list(records)
-    aside = path.with_name(f"{path.name}.{os.getpid()}.part")
     header = {"format": FORMAT, "version": VERSION, "count": len(kept)}
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         # No name and no time inside, which gzip.open would write.
-        with aside.open("wb") as raw, gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as file:
+        with whole_file(path) as raw, gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as file:
             for document in (header, *(record.to_json() for record in kept)):
                 file.write(json.dumps(document, allow_nan=False).encode() + b"\n")
-        os.replace(aside, path)
     except OSError as error:
         raise RecordError(f"{path}: cannot be written ({error.strerror})") from error
-    finally:
-        with suppress(OSError):
-            aside.unlink(missing_ok=True)
 
 
 def load_records(path: str | Path) -> list[Record]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from go_rl.core import PlanError
-from go_rl.core.plan import write_text
+from go_rl.core.whole_file import write_text
 from go_rl.simulate.timeline import Timeline
 
 TICKS = 1024.0

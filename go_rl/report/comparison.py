@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from go_rl.core import TrainingError
-from go_rl.core.plan import write_text
+from go_rl.core.whole_file import write_text
 from go_rl.report.comparison_tables import runs_csv, summary_csv, summary_markdown
 from go_rl.report.figures import (
     BLACK,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from go_rl.core import Objective, Package, Plan
+from go_rl.core.whole_file import whole_file
 from go_rl.report.tables import VALUE_NAMES, Unit, unit_for
 
 if TYPE_CHECKING:
@@ -193,11 +194,12 @@ def save_figure(figure: Figure, stem: Path) -> None:
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(axis="y", color="#dddddd", linewidth=0.6)
         axes.set_axisbelow(True)
-    stem.parent.mkdir(parents=True, exist_ok=True)
     # Both files share one layout, which takes as long as drawing.
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
     # Fixed ids and no date: equal plans give equal files.
-    with mpl.rc_context({"svg.hashsalt": "go_rl", "svg.fonttype": "none"}):
-        figure.savefig(stem.with_suffix(".svg"), metadata={"Date": None})
-    figure.savefig(stem.with_suffix(".png"))
+    fixed = mpl.rc_context({"svg.hashsalt": "go_rl", "svg.fonttype": "none"})
+    with fixed, whole_file(stem.with_suffix(".svg")) as file:
+        figure.savefig(file, format="svg", metadata={"Date": None})
+    with whole_file(stem.with_suffix(".png")) as file:
+        figure.savefig(file, format="png")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from go_rl.core import Budget, NodeId, Objective, Plan, Problem, Progress, SearchError, plan_for
 from go_rl.core.errors import nearest
+from go_rl.core.strict_json import read_json, shown
 from go_rl.search.ring_workspace import Incumbent, ring_workspace
 from go_rl.simulate import pricer
 
@@ -66,25 +67,36 @@ def read_split(path: str | Path, problem: Problem) -> dict[NodeId, int]:
         SearchError: unreadable, or a node that the graph does not have.
     """
     try:
-        document = json.loads(Path(path).read_text())
+        document = read_json(path)
     except (OSError, ValueError) as error:
         raise SearchError(f"{path}: not a readable JSON split ({error})") from error
     if not isinstance(document, dict):
         raise SearchError(f"{path}: a split is a JSON object of device by node name")
-    if "fpgas" in document:
-        devices = [d["nodes"] for d in document["fpgas"]]
-        first_cpu = problem.package.num_accelerators
-        pairs = [(n, i) for i, nodes in enumerate(devices) for n in nodes]
-        pairs += [
-            (n, first_cpu + i) for i, d in enumerate(document.get("cpus", [])) for n in d["nodes"]
-        ]
-    else:
-        pairs = list(document.items())
+    pairs = _pairs(document, problem.package.num_accelerators, path)
     by_text = {str(name): name for name in problem.graph.names}
     split: dict[NodeId, int] = {}
     for name, chip in pairs:
         if str(name) not in by_text:
             near = nearest(str(name), by_text)
-            raise SearchError(f"{path}: node {name!r} is not in the graph{near}")
-        split[by_text[str(name)]] = int(chip)
+            raise SearchError(f"{path}: node {shown(name)} is not in the graph{near}")
+        if type(chip) is not int or not 0 <= chip < problem.package.num_chips:
+            raise SearchError(
+                f"{path}: the device of node {shown(name)} must be an index from 0 to "
+                f"{problem.package.num_chips - 1}, not {shown(chip)}"
+            )
+        split[by_text[str(name)]] = chip
     return split
+
+
+def _pairs(document: dict[str, Any], accelerators: int, path: str | Path) -> list[tuple[Any, Any]]:
+    """Node and device of each entry; CPUs come behind the accelerators."""
+    if "fpgas" not in document:
+        return list(document.items())
+    try:
+        fpgas = [(n, i) for i, d in enumerate(document["fpgas"]) for n in d["nodes"]]
+        cpus = [(n, i) for i, d in enumerate(document.get("cpus", [])) for n in d["nodes"]]
+    except (TypeError, KeyError) as error:
+        raise SearchError(
+            f"{path}: fpgas and cpus must be lists of objects that list their nodes"
+        ) from error
+    return fpgas + [(node, accelerators + i) for node, i in cpus]

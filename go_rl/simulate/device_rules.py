@@ -88,6 +88,7 @@ def evaluation(
     held = np.zeros(chips)
     inside = (device >= 0) & (device < chips)
     np.add.at(held, device[inside], problem.weight_bytes[inside])
+    resident = _resident(problem, device, inside)
     status = STATUS_CODES[code]
     return Evaluation(
         status=status,
@@ -95,11 +96,26 @@ def evaluation(
         device_seconds=device_seconds,
         link_seconds=none,
         link_bytes=none,
-        weight_bytes=held,
+        weight_bytes=resident,
         streamed_bytes=np.zeros(chips),
-        peak_bytes=held,
+        peak_bytes=resident,
         detail="" if status.ok else _explain(problem, device, held, status),
     )
+
+
+def _resident(
+    problem: Problem, device: Int16[np.ndarray, "N"], inside: Bool[np.ndarray, "N"]
+) -> Float64[np.ndarray, "D"]:
+    """[D] bytes of weights on each device, a weight group once, as large as its largest there."""
+    group, size = problem.graph.weight_group, problem.weight_bytes
+    resident = np.zeros(problem.package.num_chips)
+    alone = inside & (group == FREE)
+    np.add.at(resident, device[alone], size[alone])
+    tied = inside & (group != FREE)
+    groups, which = np.unique(group[tied], return_inverse=True)
+    shared = np.zeros((len(resident), len(groups)))
+    np.maximum.at(shared, (device[tied], which), size[tied])
+    return resident + shared.sum(axis=1)
 
 
 @njit(cache=True, nogil=True)

@@ -40,7 +40,8 @@ WORD = ir.IntType(64)
 
 def kernel(function: F) -> F:
     """Compile a function that allocates no array and returns none."""
-    return njit(cache=True, nogil=True, error_model="numpy", _nrt=False)(function)
+    options: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False}
+    return njit(**options)(function)
 
 
 @dataclass(frozen=True)

@@ -42,8 +42,9 @@ def replicated_nodes(problem: Problem) -> Bool[np.ndarray, "N"]:
     allowed[list(problem.fixed)] = False
     allowed &= np.bincount(graph.senders, minlength=graph.num_nodes) > 0
     offsets, edges = graph.predecessors
-    chosen, scratch = np.zeros(graph.num_nodes, np.bool_), np.full((2, graph.num_nodes), -1)
-    _close(offsets, graph.senders[edges], problem.work, allowed, limit, *scratch, chosen)
+    chosen = np.zeros(graph.num_nodes, np.bool_)
+    stamp, stack = np.full((2, graph.num_nodes), -1)
+    _close(offsets, graph.senders[edges], problem.work, allowed, limit, stamp, stack, chosen)
     return chosen if not chosen.all() else np.zeros_like(chosen)
 
 

@@ -24,8 +24,7 @@ from go_rl.core.evaluation import STATUS_CODES
 from go_rl.core.threads import on_threads
 from go_rl.simulate.bitset import bit, highest, lowest
 from go_rl.simulate.kernel_struct import KernelStruct, kernel
-from go_rl.simulate.replication import presence, replicas_of, replicated_nodes
-from go_rl.simulate.tensors import tensor_rows
+from go_rl.simulate.replication import presence, replicas_of
 
 OK = STATUS_CODES.index(Status.OK)
 OUT_OF_MEMORY = STATUS_CODES.index(Status.OUT_OF_MEMORY)
@@ -106,45 +105,19 @@ def ring_scratch(arrays: RingArrays, copies: Int64[np.ndarray, "N"]) -> RingScra
     tensor at most once for each copy of its end."""
     nodes, chips = len(arrays.weight_bytes), len(arrays.kind)
     events = int(copies[arrays.user].sum())
-    per_chip = (np.zeros(chips) for _ in range(5))
     return RingScratch(
-        np.zeros(nodes, np.int16),
-        np.zeros(nodes, np.int64),
-        *per_chip,
-        np.zeros(arrays.groups, np.int64),
-        np.zeros(nodes, np.int64),
-        np.zeros(events, np.int64),
-        np.zeros(events, np.int64),
-        np.zeros(events),
-    )
-
-
-def ring_arrays(problem: Problem) -> RingArrays:
-    """Lay out a problem for the kernel."""
-    graph = problem.graph
-    tensors = tensor_rows(problem)
-    offsets, edges = graph.successors
-    links = problem.package.links
-    limit = np.array([c.memory_bytes for c in problem.package.chips])
-    return RingArrays(
-        seconds=np.ascontiguousarray(problem.seconds),
-        kind=problem.device_kind.astype(np.int64),
-        capacity=limit if problem.memory else np.full(len(limit), np.inf),
-        bandwidth=links.bandwidth,
-        latency=links.latency_seconds,
-        relay=problem.rules.relay,
-        output_bytes=np.maximum(problem.output_bytes, tensors.made),
-        weight_bytes=problem.weight_bytes,
-        weight_group=graph.weight_group,
-        groups=int(graph.weight_group.max(initial=-1)) + 1,
-        is_output=graph.is_output,
-        tensor_of=tensors.first,
-        tensor_bytes=tensors.size,
-        use_ptr=tensors.use_ptr,
-        user=tensors.user,
-        succ_ptr=offsets,
-        succ=graph.receivers[edges],
-        replicated=replicated_nodes(problem),
+        device=np.zeros(nodes, np.int16),
+        present=np.zeros(nodes, np.int64),
+        busy=np.zeros(chips),
+        traffic=np.zeros(chips),
+        held=np.zeros(chips),
+        peak=np.zeros(chips),
+        live=np.zeros(chips),
+        group_on=np.zeros(arrays.groups, np.int64),
+        head=np.zeros(nodes, np.int64),
+        following=np.zeros(events, np.int64),
+        event_chip=np.zeros(events, np.int64),
+        event_bytes=np.zeros(events),
     )
 
 
@@ -317,8 +290,8 @@ class RingPricer:
         busy, traffic, held, peak = scratch.busy, scratch.traffic, scratch.held, scratch.peak
         links = self.problem.package.links
         link_seconds = np.where(traffic > 0, traffic / links.bandwidth + links.latency_seconds, 0)
-        streamed = np.zeros(chips)
-        np.add.at(streamed, home, self.problem.streamed_bytes)
+        on_chip = (present[:, None] >> np.arange(chips)) & 1
+        streamed = self.problem.streamed_bytes @ on_chip
         status = STATUS_CODES[code]
         return Evaluation(
             status=status,

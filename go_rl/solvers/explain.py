@@ -17,7 +17,7 @@ RULE_NAMES = {
 
 def explain(instance: RingInstance, state: State) -> str:
     """Return a sentence for the clash that the state remembers."""
-    rule = RULE_NAMES[int(state.cursor[CLASH_RULE])]
+    rule = RULE_NAMES[state.cursor[CLASH_RULE]]
     at = int(state.cursor[CLASH_BLOCK])
     if at < 0:
         where = f"chip {-1 - at}"

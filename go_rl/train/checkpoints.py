@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
+import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -50,7 +53,8 @@ class Checkpoints:
     """The checkpoints of one folder."""
 
     def __init__(self, folder: str | Path) -> None:
-        logging.getLogger("absl").setLevel(logging.ERROR)
+        # Orbax logs each failure with several tracebacks, and raises it as well.
+        logging.getLogger("absl").setLevel(logging.CRITICAL)
         self.folder = Path(folder).absolute()
         options = ocp.CheckpointManagerOptions(max_to_keep=KEPT, create=True)
         try:
@@ -66,7 +70,11 @@ class Checkpoints:
         return self._manager.latest_step()
 
     def save(self, state: TrainState, config: Configuration) -> None:
-        """Write a checkpoint; one that was cut off is never seen."""
+        """Write a checkpoint; one that was cut off is never seen.
+
+        Raises:
+            CheckpointError: it cannot be written; the run can be resumed from the one before.
+        """
         meta = {
             "version": VERSION,
             "config": config.to_json(),
@@ -79,8 +87,14 @@ class Checkpoints:
             arrays=ocp.args.StandardSave(arrays),  # pyright: ignore[reportCallIssue]
             meta=ocp.args.JsonSave(meta),  # pyright: ignore[reportCallIssue]
         )
-        self._manager.save(state.step, args=args)
-        self._manager.wait_until_finished()
+        try:
+            self._manager.save(state.step, args=args)
+            self._manager.wait_until_finished()
+        except Exception as error:  # Orbax raises whatever its storage layer raised
+            raise CheckpointError(
+                f"{self.folder}/{state.step}: cannot be written ({_why(error)}); once it can, the "
+                "same command goes on from the checkpoint before, if there is one"
+            ) from error
 
     def restore(self, like: TrainState, config: Configuration) -> TrainState:
         """Return the newest checkpoint; ``like`` gives the shapes.
@@ -124,7 +138,8 @@ class Checkpoints:
 
     def close(self) -> None:
         """Release the folder."""
-        self._manager.close()
+        with suppress(OSError, ValueError):  # of a save that failed, which was said
+            self._manager.close()
 
     def _meta(self, step: int) -> dict[str, Any]:
         restore: Any = ocp.args.JsonRestore()
@@ -144,3 +159,12 @@ class Checkpoints:
                 f"{self.folder}/{step}: cannot be read ({type(error).__name__}); it may be "
                 "truncated. Remove it to resume from the one before"
             ) from error
+
+
+def _why(error: Exception) -> str:
+    """What the system said, which the storage layer wraps in names of its own files."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    if code := re.search(r"os_error_code='(\d+)'", str(error)):
+        return os.strerror(int(code[1]))
+    return f"{type(error).__name__}: {str(error)[:200]}"

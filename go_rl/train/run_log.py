@@ -3,51 +3,77 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tensorboardX import SummaryWriter
+from tensorboardX.event_file_writer import EventsWriter
+from tensorboardX.proto.event_pb2 import Event, SessionLog  # pyright: ignore[reportAttributeAccessIssue]
+from tensorboardX.summary import scalar
 
 from go_rl.core import TrainingError
+from go_rl.core.whole_file import write_text
 
 FILE = "log.jsonl"
+EVENTS = "tensorboard"
+"""Folder of TensorBoard's files."""
 
 
 class RunLog:
-    """Appends to a run's log; on resuming, what came after the checkpoint is struck out."""
+    """Appends to a run's log; on resuming, what came after the checkpoint is struck out.
+
+    Events are written in this thread: TensorBoard's own writer has one that dies when the disk is
+    full, and then blocks whoever logs on.
+
+    Raises:
+        TrainingError: the folder cannot be written, or the disk is full; also in `write`, `close`.
+    """
 
     def __init__(self, folder: str | Path, step: int = 0) -> None:
         self.path = Path(folder) / FILE
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self._explained():
+            events = self.path.parent / EVENTS
+            events.mkdir(parents=True, exist_ok=True)
             self._keep_until(step)
-        except OSError as error:
-            raise TrainingError(f"{self.path}: cannot be written ({error.strerror})") from error
-        self._events = SummaryWriter(
-            str(self.path.parent / "tensorboard"), purge_step=step, write_to_disk=True
-        )
-        self._file = self.path.open("a", encoding="utf-8")
+            self._file = self.path.open("a", encoding="utf-8")
+            self._events = EventsWriter(str(events / "events"))
+            # TensorBoard drops what an earlier session logged from this step on.
+            self._add(Event(session_log=SessionLog(status=SessionLog.START)), step)
+            self._events.flush()
 
     def write(self, step: int, values: Mapping[str, float]) -> None:
         """Log numbers under a step."""
-        self._file.write(json.dumps({"step": step, **values}) + "\n")
-        self._file.flush()
-        for name, value in values.items():
-            self._events.add_scalar(name, value, step)
+        with self._explained():
+            self._file.write(json.dumps({"step": step, **values}) + "\n")
+            self._file.flush()
+            for name, value in values.items():
+                self._add(Event(summary=scalar(name, value)), step)
+            self._events.flush()
 
     def close(self) -> None:
-        """Write out what is buffered."""
-        self._file.close()
-        self._events.close()
+        """Let go of the files; everything is written already."""
+        with suppress(OSError):  # a disk that was full still is, and it was said
+            self._file.close()
+        with suppress(OSError):
+            self._events.close()
+
+    def _add(self, event: Event, step: int) -> None:
+        event.wall_time, event.step = time.time(), step
+        self._events.write_event(event)
 
     def _keep_until(self, step: int) -> None:
         if not self.path.exists():
             return
         kept = [line for line in self.path.read_text().splitlines() if _step(line) <= step]
-        aside = self.path.with_name(f"{self.path.name}.{os.getpid()}.part")
-        aside.write_text("".join(f"{line}\n" for line in kept))
-        os.replace(aside, self.path)
+        write_text(self.path, "".join(f"{line}\n" for line in kept))
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise TrainingError(f"{self.path}: cannot be written ({error.strerror})") from error
 
 
 def _step(line: str) -> float:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from go_rl.core import Budget, Plan, TrainingError
 from go_rl.core.evaluation import finite
+from go_rl.core.whole_file import write_text
 
 FILE = "runs.jsonl"
 REJECTED = "rejected"
@@ -162,10 +163,13 @@ class RunStore:
 
     def add(self, run: Run) -> None:
         """Append a finished run; it is on the disk when this returns."""
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(run.to_json(), allow_nan=False) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(run.to_json(), allow_nan=False) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise TrainingError(f"{self.path}: cannot be written ({error.strerror})") from error
         self._runs[run.key] = run
 
     def _read(self, text: str) -> list[Run]:
@@ -184,7 +188,5 @@ class RunStore:
         return runs
 
     def _rewrite(self) -> None:
-        aside = self.path.with_name(f"{self.path.name}.{os.getpid()}.part")
         lines = [json.dumps(run.to_json(), allow_nan=False) + "\n" for run in self._runs.values()]
-        aside.write_text("".join(lines), encoding="utf-8")
-        os.replace(aside, self.path)
+        write_text(self.path, "".join(lines))

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float32, Float64
 
 from go_rl.core import CheckpointError
+from go_rl.core.whole_file import whole_file
 from go_rl.envs.step_rewards import step_rewards
 from go_rl.policy.step_agent import StepAgent
 from go_rl.policy.step_decisions import StepDecoder
@@ -28,9 +29,8 @@ class Search:
 
     def save(self, path: Path) -> None:
         """Write as npz; a reader never sees a half-written file."""
-        aside = path.with_name(f".{path.name}.part.npz")
-        np.savez_compressed(aside, reward=self.reward, **self.mixes)  # pyright: ignore[reportArgumentType]
-        aside.replace(path)
+        with whole_file(path) as file:
+            np.savez_compressed(file, reward=self.reward, **self.mixes)  # pyright: ignore[reportArgumentType]
 
     @staticmethod
     def load(path: Path) -> Search:

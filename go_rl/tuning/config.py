@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from go_rl.core import GoRLError
+from go_rl.core.processor import own_target
 from go_rl.cost.collect_config import FEW_VISITS, CollectConfig, TimingConfig
 
 GuideName = Literal["learned", "analytical", "random", "everything"]
@@ -29,8 +30,8 @@ class TuneConfig:
     cost: str = LEARNED
     """Weights of the learned guide: ``learned``, those that ship for the target, or
     ``learned:NAME`` or ``learned:FILE.npz``."""
-    target: str = "cpu-1"
-    """Name of this machine, with one core, in the records."""
+    target: str = field(default_factory=own_target)
+    """Name of this machine, with one core, in the records; by default its processor's."""
     core: int | None = None
     """Core of the worker that measures; default: the last one of this process."""
     k_graph: int = 10

@@ -16,7 +16,7 @@ from jaxtyping import Float, Float32, Float64
 
 from go_rl.core import CheckpointError, Chip, PackageError
 from go_rl.core.presets import HOST, package
-from go_rl.core.processor import processor_name
+from go_rl.core.processor import own_target, processor_name
 from go_rl.cost.analytical import Analytical
 from go_rl.cost.kernel_settings import FLAG_SETTINGS
 from go_rl.cost.kernel_work import kernel_work
@@ -26,10 +26,12 @@ from go_rl.cost.learned.rank import FlagRanks
 from go_rl.cost.learned.rank_weights import shipped_ranks
 from go_rl.cost.learned.residuals import Residuals, compared_features, learn_residuals
 from go_rl.kernels import KernelSet
-from go_rl.tuning.config import TuneConfig, TuningError
+from go_rl.tuning.config import LEARNED, TuneConfig, TuningError
 from go_rl.tuning.fusions import Fusion
 
 KernelSeconds = Callable[[KernelSet], Float64[np.ndarray, "K"]]
+ELSEWHERE = "kernels-cpu-1"
+"""Weights that begin to guess on a machine that none ship for."""
 FIXED = "kernels are tried under the settings in the order of docs/tuning.md"
 
 
@@ -185,7 +187,8 @@ def guide_of(config: TuneConfig) -> Guide:
         TuningError: no weights ship for the target, these are of another one or cannot be read.
     """
     if config.guide == "learned":
-        return learned_guide(_weights(config), shipped_settings(config.target))
+        weights = _weights(config)
+        return learned_guide(weights, shipped_settings(weights.target))
     if config.guide == "analytical":
         return _analytical(config.target)
     if config.guide == "random":
@@ -233,11 +236,15 @@ def _chip(target: str) -> tuple[Chip, tuple[str, ...]]:
 
 
 def _weights(config: TuneConfig) -> KernelWeights:
+    """On this machine, those of another processor may begin to guess: see `_elsewhere`."""
+    here = config.target == own_target()
     try:
         weights = load_kernel_weights(config.weights)
     except CheckpointError as error:
+        if here and config.cost == LEARNED:
+            return load_kernel_weights(ELSEWHERE)
         raise TuningError(f"--cost {config.cost}: {error}; {_OTHERWISE}") from error
-    if weights.target != config.target:
+    if weights.target != config.target and not here:
         raise TuningError(
             f"--cost {config.cost}: learned from kernels of {weights.target!r}, and this machine "
             f"is called {config.target!r} (--target); {_OTHERWISE}"

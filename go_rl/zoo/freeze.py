@@ -9,7 +9,6 @@ The same recipe under the same versions of JAX, flax and Keras gives the same di
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ import numpy as np
 
 from go_rl.core import FREE, OpGraph, ZooError, check_graph
 from go_rl.core.errors import nearest
+from go_rl.core.whole_file import write_text
 from go_rl.readers.archive import save_graph
 from go_rl.zoo.index import FOLDER, INDEX, ZooEntry, graph_path, index_text, read_index
 from go_rl.zoo.models.zoo_model import ZooModel
@@ -111,9 +111,7 @@ def _update(folder: Path, entry: ZooEntry) -> None:
 
 
 def _write(folder: Path, entries: object) -> None:
-    aside = folder / f"{INDEX}.{os.getpid()}.part"
-    aside.write_text(index_text(entries), encoding="utf-8")  # pyright: ignore[reportArgumentType]
-    os.replace(aside, folder / INDEX)
+    write_text(folder / INDEX, index_text(entries))  # pyright: ignore[reportArgumentType]
 
 
 def _index(folder: Path) -> dict[str, ZooEntry]:

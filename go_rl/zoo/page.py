@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from go_rl.core.errors import ZooError
+from go_rl.core.whole_file import write_text
 from go_rl.zoo.index import ZooEntry, zoo_entry, zoo_names
 from go_rl.zoo.split import SPLITS
 
@@ -43,7 +44,7 @@ def main(argv: list[str]) -> int:
     """Rewrite the page; returns the exit code."""
     path = Path(argv[0])
     entries = [zoo_entry(name) for name in zoo_names(training=True)]
-    path.write_text(with_table(path.read_text(encoding="utf-8"), entries), encoding="utf-8")
+    write_text(path, with_table(path.read_text(encoding="utf-8"), entries))
     return 0
 
 

@@ -7,9 +7,7 @@ variant with the stride in the 3x3 convolution. Batch normalisation is kept as o
 from __future__ import annotations
 
 import math
-import os
 import sys
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,8 @@ from typing import Any
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
+
+from go_rl.core.whole_file import write_bytes
 
 STAGES = ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2))
 """(inner channels, blocks, stride of the first block) of each stage."""
@@ -129,16 +129,8 @@ def write_resnet50_onnx(
     stopped run leaves none cut off.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     model = _with_shapes(resnet50_model(batch, weights, seed))
-    handle, aside = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(model.SerializeToString())
-        os.replace(aside, path)
-    except BaseException:
-        Path(aside).unlink(missing_ok=True)
-        raise
+    write_bytes(path, model.SerializeToString())
     return path
 
 

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 from cost.learned.kernels import few_kernels
 from cost.learned.ranks import flag_data
 
 from go_rl.cli.main import main
+from go_rl.cli.train_cost import _announce, _only_target, steps_for
+from go_rl.cli.train_cost_configuration import TrainCost
+from go_rl.core import TrainingError
+from go_rl.core.processor import own_target
+from go_rl.cost.kernel_collect import RECORDS
 from go_rl.cost.kernel_data import KernelData, load_kernel_data, save_kernel_data
 from go_rl.cost.learned.kernel_weights import load_kernel_weights
 from go_rl.cost.learned.rank_weights import load_rank_weights
+from go_rl.records import Record, RecordStore
 
 
 @pytest.fixture
@@ -58,13 +67,43 @@ def test_a_folder_of_records_is_gathered(tmp_path, monkeypatch, data):
     assert load_kernel_weights(out).card["judged"] == {}
 
 
+@pytest.mark.parametrize(("kernels", "steps"), [(10, 100), (499, 4990), (500, 5000), (9999, 5000)])
+def test_few_kernels_are_worth_few_updates(kernels, steps):
+    assert steps_for(kernels) == steps
+
+
+def test_what_is_learned_from_is_said_first(data, tmp_path, capsys):
+    config = TrainCost(str(data), str(tmp_path / "w.npz"), members=2)
+    loaded = load_kernel_data(data)
+    _announce(loaded, np.arange(43), np.arange(11), replace(config, steps=430))
+    assert capsys.readouterr().err == (
+        "learning from 43 kernels measured on cpu-9, judged on 11 others: 2 networks, 430 updates "
+        "each. These are few: expect it to be far off on other models.\n"
+    )
+
+
+def test_records_of_several_targets_are_not_mixed_unasked(tmp_path):
+    common: dict[str, Any] = {"workload": "k", "seconds": 1.0, "spread": 0.0, "repeats": 3}
+    assert _only_target(tmp_path) == own_target()
+    with RecordStore(tmp_path / RECORDS) as store:
+        store.add([Record(**common, target="cpu-3")])
+        assert _only_target(tmp_path) == "cpu-3"
+        store.add([Record(**common, target="cpu-4")])
+    with pytest.raises(TrainingError, match="several targets: cpu-3, cpu-4; name one with --targ"):
+        _only_target(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         (["--data", "x.npz"], "--data is for a folder of go-rl measure kernels"),
         (["--target", "cpu-2"], "--target is for a folder of go-rl measure kernels"),
         (["--held-out", "1"], "--held-out must lie in [0, 1), not 1.0"),
-        (["--held-out", "0.999"], "kernels with a time in"),
+        (["--held-out", "0.999"], "0 are left to learn from"),
+        (
+            ["--held-out", "0.85"],
+            "8 are left to learn from, and no cost model comes of fewer than 10",
+        ),
         (["--steps", "0"], "--steps and --members must be >= 1"),
         (["--data", "x.json"], "--data must end in .npz, not 'x.json'"),
     ],
@@ -79,7 +118,7 @@ def test_wrong_options_are_named_before_anything_is_trained(options, said, data,
     ("source", "out", "said"),
     [
         ("kernels-cpu-0", "w.npz", "no kernel data 'kernels-cpu-0'"),
-        (".", "w.npz", "no kernels measured on 'cpu-1'"),
+        (".", "w.npz", "no kernels measured on '"),
         ("small.npz", "w.json", "OUT must end in .npz, not "),
         ("small.npz", "small.npz/w.npz", "cannot be written ("),
     ],

@@ -26,7 +26,7 @@ def test_a_small_network_is_tuned_for_real_and_resumes(command, tmp_path):
     """Nothing is left to be tried before the time is over."""
     (tmp_path / "small_mlp.py").write_text(MODULE)
     asked = ("tune", "kernels", "small_mlp:mlp", "--guide", "random", "--minutes", "2",
-             "--k-kernel", "1", "--out", "tuned", *QUICK)  # fmt: skip
+             "--k-kernel", "1", "--target", "cpu-1", "--out", "tuned", *QUICK)  # fmt: skip
     (tmp_path / "tuned").mkdir()
     write_pace(pace_path(tmp_path / "tuned", "cpu-1"), FolderPace(1e-5))
     outcome = command(*asked)

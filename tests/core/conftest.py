@@ -20,9 +20,11 @@ from go_rl.core import (
     Problem,
     Status,
     Topology,
+    legal,
     plan_for,
     rule_set,
 )
+from go_rl.core.plan_figures import plan_figures
 
 ACCELERATOR = Chip("tile", 1e12, 100.0, 1e12)
 CPU = Chip("cpu", 1e11, 10.0, 1e11, is_cpu=True)
@@ -85,10 +87,8 @@ def build_plan(
     value: float = 1.0,
     **fields: Any,
 ) -> Plan:
-    zeros, links = np.zeros(problem.package.num_chips), np.zeros(problem.package.num_chips - 1)
-    evaluation = Evaluation(Status.OK, value, zeros, links, links, zeros, zeros, zeros)
     settings: dict[str, Any] = {
-        "evaluation": evaluation,
+        "evaluation": _evaluation(problem, np.array(device), dict(replicas or {}), value),
         "bound": 0.5 * value,
         "optimizer": "by-hand",
         "seed": 0,
@@ -101,6 +101,18 @@ def build_plan(
         replicas=dict(replicas or {}),
         **{**settings, **fields},
     )
+
+
+def _evaluation(problem: Problem, device: Any, replicas: Any, value: float) -> Evaluation:
+    """The judge's own figures beside any value; zeros for what breaks a rule."""
+    zeros = np.zeros(problem.package.num_chips)
+    if problem.objective is Objective.MAKESPAN or legal(problem, device, replicas):
+        return Evaluation(Status.OK, value, *[zeros] * 6)
+    found = vars(plan_figures(problem, device, replicas, None)).items()
+    figures = {
+        name: np.array(numbers, np.float64) for name, numbers in found if numbers is not None
+    }
+    return Evaluation(Status.OK, value, **figures, peak_bytes=figures["weight_bytes"])
 
 
 @pytest.fixture(scope="session")

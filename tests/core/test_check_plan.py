@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from go_rl.core import (
+    OPTIMAL_GAP,
     RULE_SETS,
     Objective,
     Plan,
@@ -58,6 +59,17 @@ def test_rounding_is_forgiven(chain, plan_of):
 def test_a_bound_above_the_value_is_found(bound, chain, plan_of):
     verdict = check_plan(plan_of(chain, [0, 0, 1], value=2.0, bound=bound), chain)
     assert [v.rule for v in verdict.violations] == ["bound"]
+
+
+@pytest.mark.parametrize("bound", [1.9, 0.0])
+def test_optimal_with_an_open_gap_is_found(bound, chain, plan_of):
+    verdict = check_plan(plan_of(chain, [0, 0, 1], value=2.0, bound=bound, optimal=True), chain)
+    assert [v.rule for v in verdict.violations] == ["optimal"]
+
+
+def test_optimal_up_to_the_one_tolerance_is_accepted(chain, plan_of):
+    bound = 2.0 / (1 + 0.9 * OPTIMAL_GAP)
+    assert check_plan(plan_of(chain, [0, 0, 1], value=2.0, bound=bound, optimal=True), chain).ok
 
 
 def test_the_verdict_carries_the_kind_of_failure(problem_of, small_ring, plan_of):
@@ -195,11 +207,14 @@ def test_mutated_plans(cuts, node, chip, problem_of, small_ring, plan_of):
     assert check_plan(plan, problem).ok
     mutated = device.copy()
     mutated[node] = chip
-    verdict = check_plan(replace(plan, device=mutated.astype(np.int16)), problem)
+    verdict = check_plan(plan_of(problem, mutated, value=value), problem)
     if naive_broken(problem, mutated.tolist(), {}):
         assert verdict.status is Status.ILLEGAL
         assert verdict.value == float("inf")
     else:
+        # The plan as it was, with one node moved, still tells the figures of before.
+        moved = check_plan(replace(plan, device=mutated.astype(np.int16)), problem)
+        assert moved.ok == (mutated.tolist() == device.tolist())
         honest = abs(plan_value(problem, mutated, {}) - value) <= 1e-6 * value
         assert verdict.ok == (honest and plan.bound <= verdict.value)
 

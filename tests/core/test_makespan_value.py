@@ -21,10 +21,13 @@ from go_rl.core import (
     ProblemError,
     Status,
     check_plan,
+    legal,
     plan_for,
     rule_set,
 )
+from go_rl.core.kernel_rules import legal_kernels
 from go_rl.core.makespan_value import Replayed, replayed
+from go_rl.core.plan_figures import plan_figures
 
 ELEMENTWISE, OTHER, INPUT = OpKind.ELEMENTWISE, OpKind.OTHER, OpKind.INPUT
 FORK = [(0, 1, 2.0), (0, 2, 2.0), (1, 3, 1.0), (2, 3, 3.0)]
@@ -40,12 +43,27 @@ def fork(**options: Any) -> Problem:
     return step_problem([1.0, 4.0, 2.0, 1.0], FORK, 2, **options)
 
 
+def evaluation_of(problem: Problem, device, value: float, **fields: Any) -> Evaluation:
+    """The judge's own figures beside any value; zeros for what breaks a rule."""
+    zeros, home = np.zeros(problem.package.num_chips), np.array(device, np.int16)
+    priority, group = fields.get("priority"), fields.get("fusion_group")
+    try:
+        broken = legal(problem, home, {}) or legal_kernels(problem, home, priority, group)
+    except GoRLError:
+        broken = True
+    if broken:
+        return Evaluation(Status.OK, value, *[zeros] * 6)
+    step = replayed(problem, home, priority, group)
+    figures = {
+        k: np.array(v, float) for k, v in vars(plan_figures(problem, home, {}, step)).items()
+    }
+    return Evaluation(Status.OK, value, **figures)
+
+
 def plan_of(problem: Problem, device, value: float, **fields: Any) -> Plan:
-    zeros, none = np.zeros(problem.package.num_chips), np.zeros(0)
-    evaluation = Evaluation(Status.OK, value, zeros, none, none, zeros, zeros, zeros)
     settings: dict[str, Any] = {
         "replicas": {},
-        "evaluation": evaluation,
+        "evaluation": evaluation_of(problem, device, value, **fields),
         "bound": 0.0,
         "optimizer": "by-hand",
         "seed": 0,
@@ -199,6 +217,9 @@ def test_tasks_that_are_none_are_refused(tasks, words):
 def test_another_objective_neither_replays_nor_reads_kernels():
     problem = replace(fork(), objective=Objective.MAX_LOAD, rules=rule_set("default"))
     plan = plan_of(problem, [0, 0, 0, 0], 8.0, fusion_group=np.array([3, 3, 3, 3]))
+    figures = vars(plan_figures(problem, plan.device, {}, None)) | {"peak_bytes": [0.0, 0.0]}
+    told = {name: np.array(numbers, float) for name, numbers in figures.items()}
+    plan = replace(plan, evaluation=Evaluation(Status.OK, 8.0, **told))
     assert check_plan(plan, problem).ok
 
 

@@ -13,7 +13,7 @@ import pytest
 from go_rl.core import GraphBuilder, GraphError, Node, OpKind
 from go_rl.core.array_file import UNREADABLE, read_arrays
 from go_rl.core.errors import nearest
-from go_rl.core.json_text import parse_json
+from go_rl.core.strict_json import parse_json
 
 
 @pytest.mark.parametrize(

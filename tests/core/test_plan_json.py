@@ -11,6 +11,7 @@ import pytest
 from go_rl.core import CurvePoint, Evaluation, Plan, PlanError, Status, plan_for
 from go_rl.core.evaluation import STATUS_CODES, failed, finite
 from go_rl.core.plan import PLAN_FORMAT
+from go_rl.core.plan_document import REQUIRED
 
 INF = float("inf")
 
@@ -71,7 +72,9 @@ def test_ids_keep_their_type(plan):
 
 
 def test_a_failure_survives_json(plan):
-    lost = replace(plan, evaluation=failed(Status.INFEASIBLE, 3, "nodes clash"), bound=INF)
+    lost = replace(
+        plan, evaluation=failed(Status.INFEASIBLE, 3, "nodes clash"), bound=INF, optimal=False
+    )
     document = lost.to_json()
     assert (document["value"], document["bound"], document["gap"]) == (None, None, None)
     assert (document["throughput"], document["status"]) == (0.0, "infeasible")
@@ -114,9 +117,15 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"device": [0, 1, 10**30]}, "device must hold indices >= 0 and at most 32767"),
     ({"devcie": [0, 1, 2]}, "unknown field 'devcie'; did you mean 'device'?"),
     ({"ranks": [0, 1, 2]}, "unknown field 'ranks'."),
-    ({"dims": {"batch": "b"}}, "dims of 'batch' must be a whole number >= 1, not 'b'"),
-    ({"dims": {"batch": True}}, "dims of 'batch' must be a whole number >= 1, not True"),
-    ({"dims": {"batch": 0}}, "dims of 'batch' must be a whole number >= 1, not 0"),
+    (
+        {"dims": {"batch": "b"}},
+        "dims of 'batch' must be a whole number from 1 to 2^63 - 1, not 'b'",
+    ),
+    (
+        {"dims": {"batch": True}},
+        "dims of 'batch' must be a whole number from 1 to 2^63 - 1, not True",
+    ),
+    ({"dims": {"batch": 0}}, "dims of 'batch' must be a whole number from 1 to 2^63 - 1, not 0"),
     ({"dtype": {"element_byte": 2}}, "dtype: unknown field 'element_byte'; did you mean"),
     ({"dtype": {"element_bytes": "2"}}, "element_bytes must be a number > 0 or null, not '2'"),
     ({"versions": {"go_rl": 1}}, "versions of 'go_rl' must be a version in quotes, not 1"),
@@ -137,7 +146,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"memory": "false"}, "field 'memory' must be a bool, not a str"),
     ({"seed": "7"}, "field 'seed' must be a int"),
     ({"rules": None}, "field 'rules' must be a str, not a NoneType"),
-    ({"evaluation": {}}, "field 'seconds_per_step' is missing"),
+    ({"evaluation": {}}, "evaluation: field 'status' is missing"),
     ({"curve": [[1, 2]]}, "curve[0] must be [samples, seconds, value or null], not [1, 2]"),
     ({"curve": [[1, 2, 3], [2, "2", 3]]}, "curve[1] must be"),
     ({"bound": "low"}, "field 'bound' must be a int or float or NoneType"),
@@ -147,6 +156,29 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"gap": 0.0}, "field 'gap' is 0.0"),
     ({"gap": None}, "field 'gap' is None"),
     ({"status": "illegal"}, "field 'status' is 'illegal'"),
+    *(({name: DROP}, f"field {name!r} is missing") for name in REQUIRED),
+    ({"bound": 10**400}, "bound must be a finite number, or null for infinity, not 1000"),
+    ({"bound": INF}, "bound must be a finite number, or null"),
+    ({"bound": float("nan")}, "bound must be a finite number, or null"),
+    ({"value": 10**400}, "field 'value' is 1000"),
+    ({"value": True}, "field 'value' is True"),
+    ({"gap": float("nan")}, "field 'gap' is nan"),
+    ({"wall_seconds": float("nan")}, "wall_seconds must be a finite number >= 0, not nan"),
+    ({"wall_seconds": 10**400}, "wall_seconds must be a finite number >= 0"),
+    ({"wall_seconds": -1.0}, "wall_seconds must be a finite number >= 0"),
+    ({"samples": 2**63}, "samples must be 0 to 2^63 - 1, not 9223372036854775808"),
+    ({"samples": -1}, "samples must be 0 to 2^63 - 1"),
+    ({"dims": {"batch": 2**63}}, "dims of 'batch' must be a whole number from 1 to 2^63 - 1"),
+    ({"dtype": {"element_bytes": INF}}, "element_bytes must be a number > 0 or null, not inf"),
+    ({"curve": [[1, float("nan"), 1.0]]}, "curve[0] must be"),
+    ({"curve": [[2**63, 1.0, 1.0]]}, "curve[0] must be"),
+    ({"curve": [[1, 1.0, 10**400]]}, "curve[0] must be"),
+    ({"replicas": {"a": [2**63]}}, "replicas of 'a' must list device indices >= 0"),
+    ({"fixed": {"a": 2**63}}, "fixed device of 'a' must be an index >= 0"),
+    ({"fixed": {"a": None}}, "fixed device of 'a' must be an index >= 0"),
+    ({"notes": ["x" * 10_000, 7]}, "notes[1] must be"),
+    ({"x" * 10_000: 1}, "unknown field 'xxx"),
+    ({"nodes": ["a", "a", "c"]}, "replicas names node 'a', as 2 of nodes are written"),
 ]
 
 
@@ -158,6 +190,43 @@ def test_bad_documents_are_refused(change, words, plan):
         Plan.from_json(document, "where")
     assert str(error.value).startswith("where: ")
     assert words in str(error.value)
+    assert len(str(error.value)) < 400
+
+
+def test_a_failure_that_claims_to_be_worth_something_is_refused(plan):
+    for change, words in (
+        ({"optimal": False}, "says a value of 1.25 s"),
+        ({}, "says optimal true"),
+    ):
+        status = {"status": "gave-up", **change}
+        document = {**plan.to_json(), **status}
+        document["evaluation"] = {**document["evaluation"], "status": "gave-up"}
+        with pytest.raises(PlanError, match=f"status 'gave-up' is that of a failure, .* {words}"):
+            Plan.from_json(document)
+
+
+def test_a_number_that_json_cannot_write_is_not_saved(plan, tmp_path):
+    with pytest.raises(PlanError, match="holds a number that JSON cannot write"):
+        replace(plan, wall_seconds=float("nan")).save(tmp_path / "plan.json")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"\xff\xfe", "not JSON (not UTF-8 at byte 0)"),
+        (b'{"seed": NaN}', "not JSON (NaN is no JSON number)"),
+        (b'{"seed": 1, "seed": 2}', "not JSON (field 'seed' is there twice)"),
+        (b"[" * 50_000, "not JSON (lists and objects nest deeper"),
+    ],
+)
+def test_what_is_no_json_is_no_plan(content, words, tmp_path):
+    (tmp_path / "plan.json").write_bytes(content)
+    with pytest.raises(PlanError) as error:
+        Plan.load(tmp_path / "plan.json")
+    assert words in str(error.value)
+    with pytest.raises(PlanError, match=r"cannot be read \(Is a directory\)"):
+        Plan.load(tmp_path)
 
 
 @pytest.mark.parametrize("document", [None, [], 3, "plan"])
@@ -185,6 +254,10 @@ def test_an_unknown_status_is_refused(plan):
         ({"link_bytes": [1.0, "2"]}, "evaluation: link_bytes must be a list of numbers"),
         ({"seconds_per_step": "1"}, "evaluation: seconds_per_step must be a number, null for inf"),
         ({"detail": 3}, "evaluation: detail must be text, not 3"),
+        ({"peak_bytes": [1.0]}, "peak_bytes has 1 entries, and device_seconds 3"),
+        ({"link_bytes": []}, "link_bytes has 0 entries, and link_seconds 3"),
+        ({"device_seconds": [10**400, 0, 0]}, "device_seconds must be a list of numbers"),
+        ({"seconds_per_step": float("nan")}, "seconds_per_step must be a number"),
         ({"peak_byte": [1.0]}, "evaluation: unknown field 'peak_byte'; did you mean 'peak_bytes'"),
     ],
 )
@@ -205,7 +278,7 @@ def test_the_largest_priorities_are_read(plan):
 
 def test_optional_fields_may_be_absent(plan):
     document = plan.to_json()
-    for name in ("priority", "fusion_group", "curve", "notes", "dims", "dtype", "versions", "gap"):
+    for name in ("priority", "fusion_group", "curve", "notes", "dims", "dtype", "versions"):
         del document[name]
     assert Plan.from_json(document).priority is None
 

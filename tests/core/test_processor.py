@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import platform
 
-from go_rl.core.processor import processor_name
+from go_rl.core import package
+from go_rl.core.processor import own_target, processor_name
 
 TWO_CORES = """\
 processor\t: 0
@@ -30,6 +31,25 @@ def test_a_processor_is_its_vendor_family_and_model(tmp_path):
         facts = tmp_path / "cpuinfo"
         facts.write_text(text)
         assert processor_name(facts) == name
+
+
+def test_records_are_filed_under_the_processor(tmp_path):
+    amd = TWO_CORES.replace("GenuineIntel", "AuthenticAMD").replace("143", "2")
+    for text, name in (
+        (TWO_CORES, "cpu-1"),
+        (amd, "authenticamd-family-6-model-2"),
+        (PHONE, "arm-implementer-0x41-part-0xd40"),
+    ):
+        facts = tmp_path / name
+        facts.write_text(text)
+        assert own_target(facts) == name
+
+
+def test_this_machine_is_a_package_too():
+    name = own_target()
+    for text, chips in ((name, 1), (f"{name}x2", 2), (f"{name}-ring3", 3)):
+        found = package(text)
+        assert (found.name, found.kinds, found.num_chips) == (text, (name,), chips)
 
 
 def test_other_systems_tell_in_their_own_way(tmp_path):

@@ -9,18 +9,21 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from go_rl.core import ReadError, RecordError, TrainingError
+from go_rl.core import MissingDependencyError, ReadError, RecordError, TrainingError
 from go_rl.core.warm_worker import WorkerError
+from go_rl.cost import kernel_visits
 from go_rl.cost.collect_config import CollectConfig, SamplingConfig, TimingConfig
 from go_rl.cost.kernel_collect import KERNELS, NODES, PROGRAMS, RECORDS, collect_kernels
 from go_rl.cost.kernel_programs import load_programs
 from go_rl.cost.kernel_settings import FLAG_SETTINGS, LAYOUT_SETTINGS
+from go_rl.cost.kernel_visits import PARTIAL
 from go_rl.cost.measuring_worker import folder_pace
 from go_rl.kernels.kernel_file import load_kernels
 from go_rl.records import Record, RecordStore
 from go_rl.zoo.models.zoo_model import ZooModel
 
 QUICK = CollectConfig(
+    target="test-1",
     core=None,
     least_seconds=0.0,
     sampling=SamplingConfig(kernels=4),
@@ -41,7 +44,7 @@ def dense() -> ZooModel:
 
 def measured(folder) -> list[Record]:
     with RecordStore(folder / RECORDS) as store:
-        return store.find("cpu-1")
+        return store.find("test-1")
 
 
 def collect(folder, config=QUICK, model=None) -> int:
@@ -143,8 +146,8 @@ def test_an_operand_that_does_not_travel_is_named(tmp_path):
 
 @pytest.mark.parametrize("held", ['{"full_pace_seconds": 0}', '{"full_pace_seconds": "x"}', "[]"])
 def test_a_damaged_pace_is_named(tmp_path, held):
-    (tmp_path / "pace-cpu-1.json").write_text(held)
-    with pytest.raises(RecordError, match=r"pace-cpu-1\.json: .*full_pace_seconds"):
+    (tmp_path / "pace-test-1.json").write_text(held)
+    with pytest.raises(RecordError, match=r"pace-test-1\.json: .*full_pace_seconds"):
         folder_pace(tmp_path, QUICK)
 
 
@@ -180,3 +183,36 @@ def test_bad_parts_are_refused(kind, wrong):
 def test_bad_configurations_are_refused(wrong):
     with pytest.raises(TrainingError, match=next(iter(wrong))):
         CollectConfig(**wrong)
+
+
+def test_a_run_that_was_stopped_leaves_its_records_and_makes_them_whole(tmp_path, monkeypatch):
+    """The third of four visits is the last one that is made."""
+    config = replace(QUICK, timing=replace(QUICK.timing, visits=4))
+    visit = kernel_visits._Together._visit
+
+    def stopped(self, i, place):
+        if len(self._seen[i]) == 3:
+            raise KeyboardInterrupt
+        visit(self, i, place)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(kernel_visits._Together, "_visit", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            collect(tmp_path, config)
+    left = measured(tmp_path)
+    assert [record.details[PARTIAL] for record in left] == [True] * 3
+    assert collect(tmp_path, config) == 3
+    whole = measured(tmp_path)
+    assert [record.key for record in whole] == [record.key for record in left]
+    assert not any(PARTIAL in record.details for record in whole)
+    assert collect(tmp_path, config) == 0
+
+
+def test_models_that_lack_a_package_are_left_out(tmp_path):
+    def lacking():
+        raise MissingDependencyError("Keras cannot be imported")
+
+    said = []
+    model = ZooModel("resnet", "test", lacking)
+    assert collect_kernels([model], tmp_path, QUICK, said.append) == 0
+    assert said == ["1/1 resnet: left out: Keras cannot be imported"]

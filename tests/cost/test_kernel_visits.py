@@ -13,7 +13,7 @@ from go_rl.cost.collect_config import CollectConfig, TimingConfig
 from go_rl.cost.holding import Hold, Release, Visit
 from go_rl.cost.kernel_collect import ModelEnd, Wanted
 from go_rl.cost.kernel_timing import Samples
-from go_rl.cost.kernel_visits import Outcome, batches, measure_together
+from go_rl.cost.kernel_visits import GROUP, PARTIAL, Outcome, batches, measure_together
 from go_rl.cost.kernel_worker import KernelTask
 
 CONFIG = CollectConfig(timing=TimingConfig(visits=3))
@@ -30,7 +30,7 @@ class Machine(WarmWorker):
         trouble: raised at the visits of a kernel; of one named "hold x", when x is to be held.
     """
 
-    def __init__(self, trouble: dict[str, Exception], config: CollectConfig = CONFIG) -> None:
+    def __init__(self, trouble: dict[str, BaseException], config: CollectConfig = CONFIG) -> None:
         super().__init__("no:worker")
         self.config = config
         self.trouble = trouble
@@ -119,3 +119,25 @@ def test_batches_end_where_memory_does():
     ]
     assert list(batches(items, lambda item: item.size, 10)) == [items[:4], items[4:]]
     assert list(batches(items, lambda item: item.size, 2)) == [items[:2], items[2:4], items[4:]]
+
+
+def test_times_are_kept_as_they_come_and_again_when_they_are_whole():
+    """Both are visited four times: kept after the third, and after the last."""
+    config = replace(CONFIG, timing=replace(CONFIG.timing, visits=4))
+    machine, kept = Machine({}, config), []
+
+    def keep(outcomes: dict[int, Outcome]) -> None:
+        kept.extend((i, told([o], "calls")[0], told([o], PARTIAL)[0]) for i, o in outcomes.items())
+
+    outcomes = measure_together(machine, [task("a"), task("b")], config, keep)
+    assert kept == [(0, 3, True), (1, 3, True), (0, 4, False), (1, 4, False)]
+    assert told(outcomes, PARTIAL) == [False, False]
+
+
+def test_the_first_have_times_while_the_last_are_not_compiled_yet():
+    """Three rounds of visits come before the last group is held, and the run stops there."""
+    names = [f"k{i}" for i in range(3 * GROUP + 1)]
+    machine, kept = Machine({f"hold {names[-1]}": KeyboardInterrupt()}), {}
+    with pytest.raises(KeyboardInterrupt):
+        measure_together(machine, [task(name) for name in names], CONFIG, kept.update)
+    assert sorted(kept) == list(range(GROUP))

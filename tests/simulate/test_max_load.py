@@ -103,6 +103,15 @@ def test_failures_say_what_is_wrong(plan, fields, status, words):
     assert evaluation.seconds_per_step == float("inf")
 
 
+def test_tied_weights_are_told_once_a_device():
+    """a, b and d read the same 4 bytes; c has its own."""
+    problem = diamond(memory=False, weight_bytes=np.array([4.0, 4.0, 4.0, 4.0]))
+    tied = np.array([7, 7, FREE, 7], np.int32)
+    problem = replace(problem, graph=replace(problem.graph, weight_group=tied))
+    evaluation = evaluate_max_load(problem, devices(0, 0, 0, 1))
+    assert evaluation.weight_bytes.tolist() == [8.0, 4.0, 0.0]
+
+
 def test_cpus_have_no_memory_limit():
     assert evaluate_max_load(diamond(), devices(2, 2, 2, 1)).status is Status.OK
 

@@ -183,6 +183,13 @@ def test_a_node_that_a_chip_cannot_run_is_unsupported():
     assert evaluate(mixed_problem, 0, 1).device_seconds.tolist() == [1.0, 3.0]
 
 
+def test_copies_stream_their_weights_too():
+    problem = replace(problem_with(2, [], 3), streamed_bytes=np.array([3.0, 500.0]))
+    home, present = np.array([0, 2], np.int16), np.array([0b011, 0b100], np.int64)
+    found = RingPricer(problem).evaluate_placed(home, present)
+    assert found.streamed_bytes.tolist() == [3.0, 3.0, 500.0]
+
+
 def test_streamed_weights_are_shown_and_not_resident():
     problem = replace(problem_with(2, [], 2), streamed_bytes=np.array([0.0, 500.0]))
     found = evaluate(problem, 0, 1)

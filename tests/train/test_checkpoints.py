@@ -116,3 +116,24 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(CheckpointError, match="file/inside: cannot be used for checkpoints"):
         Checkpoints(tmp_path / "file" / "inside")
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ValueError("Error writing: ... [os_error_code='28'] ..."), "No space left on device"),
+        (OSError(30, "Read-only file system"), "Read-only file system"),
+        (RuntimeError("a lock"), "RuntimeError: a lock"),
+    ],
+)
+def test_a_checkpoint_that_cannot_be_written_is_named(error, said, tmp_path, monkeypatch):
+    checkpoints = Checkpoints(tmp_path)
+
+    def fails(*_, **__):
+        raise error
+
+    with monkeypatch.context() as patched:
+        patched.setattr(checkpoints._manager, "save", fails)
+        with pytest.raises(CheckpointError, match=rf"/7: cannot be written \({said}\); once it"):
+            checkpoints.save(state(7), CONFIG)
+    checkpoints.close()

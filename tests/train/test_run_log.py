@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+from types import SimpleNamespace
+
 import pytest
 
 from go_rl.core import TrainingError
@@ -28,3 +31,18 @@ def test_a_log_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(TrainingError, match=r"log\.jsonl: cannot be written"):
         RunLog(tmp_path / "file")
+
+
+@pytest.mark.parametrize("part", ["_file", "_events"])
+def test_a_disk_that_fills_up_is_named_and_blocks_nobody(part, tmp_path, monkeypatch):
+    log = RunLog(tmp_path)
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    getattr(log, part).close()
+    monkeypatch.setattr(log, part, SimpleNamespace(write=full, write_event=full, close=full))
+    for step in range(20):
+        with pytest.raises(TrainingError, match=r"log\.jsonl: cannot be written \(No space left"):
+            log.write(step, {"loss": 0.5})
+    log.close()

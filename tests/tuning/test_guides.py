@@ -78,7 +78,7 @@ def test_measured_kernels_cost_what_was_measured_and_others_are_put_right(monkey
 
 
 def test_the_analytical_guide_sums_its_model_and_says_what_it_cannot():
-    guide = guide_of(TuneConfig(guide="analytical"))
+    guide = guide_of(TuneConfig(guide="analytical", target="cpu-1"))
     from go_rl.tuning.guides import _chip
 
     chip, _ = _chip("cpu-1")

@@ -16,7 +16,7 @@ from go_rl.tuning.config import TuneConfig, TuningError
 from go_rl.tuning.guides import FixedSettings, Guide
 from go_rl.tuning.outcome import write_tuned
 
-EVERYTHING = TuneConfig(minutes=60.0, guide="everything", candidates=16)
+EVERYTHING = TuneConfig(minutes=60.0, guide="everything", candidates=16, target="cpu-1")
 O1, FAST = '{"flags":{"xla_backend_optimization_level":1}}', "xla_cpu_enable_fast_math"
 OPERATORS = np.flatnonzero(~program().graph.is_fed).tolist()
 SECOND_LAYER = OPERATORS[3:]

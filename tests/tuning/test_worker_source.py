@@ -19,7 +19,7 @@ def test_an_operand_that_does_not_travel_is_named(tmp_path):
     key = jax.eval_shape(lambda: jax.random.key(0))
     program = jax_program(noise, (key, jax.ShapeDtypeStruct((4,), jnp.float32)))
     write_pace(pace_path(tmp_path, "cpu-1"), FolderPace(1e-5))
-    with WorkerSource(program, CollectConfig(), tmp_path) as source:
+    with WorkerSource(program, CollectConfig(target="cpu-1"), tmp_path) as source:
         said = [source((n,), "") for n in np.flatnonzero(~program.graph.is_fed)[:1].tolist()]
     assert len(said) == 1
     assert "cannot be exported" in str(said[0])

@@ -15,6 +15,9 @@ from go_rl.core.errors import MissingDependencyError
 from go_rl.zoo.models.building import Built
 from go_rl.zoo.models.zoo_model import ZooModel
 
+WITHOUT_KERAS = "resnet18, bert-mini, vit-tiny"
+"""Some models of the zoo that are built without it."""
+
 
 @dataclass(frozen=True)
 class Application:
@@ -82,14 +85,21 @@ def _parts(application: Application) -> tuple[Any, list[Any], list[Any], Any]:
     return model, trained, fixed, jax.ShapeDtypeStruct((application.batch, size, size, 3), "f4")
 
 
+def require_keras(model: ZooModel) -> None:
+    """Raise a `MissingDependencyError` if the model is built with Keras, and Keras is not here."""
+    if model.name.removesuffix("-training") in {entry.name for entry in ENTRIES}:
+        _keras()
+
+
 def _keras() -> Any:
     os.environ.setdefault("KERAS_BACKEND", "jax")
     try:
         import keras  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         raise MissingDependencyError(
-            f"Keras cannot be imported ({error}); it builds the zoo's Keras applications: "
-            "pip install 'go_rl[zoo]'"
+            f"Keras cannot be imported ({error}); it builds the zoo's Keras applications, such as "
+            f"resnet50: pip install keras. {WITHOUT_KERAS} and most others need none (docs/zoo.md "
+            "says where each is from)"
         ) from error
     if keras.backend.backend() != "jax":
         raise MissingDependencyError(

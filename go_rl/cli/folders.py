@@ -1,0 +1,74 @@
+"""Folders for results: none is written where a file is in the way, or over another model's."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from itertools import chain, count
+from pathlib import Path
+
+from go_rl.core import OpGraph, PlanError
+from go_rl.core.whole_file import check_parents, check_target
+
+PLAN = "plan.json"
+"""Tells, by its ``graph_hash``, which model a folder is of."""
+
+
+def check_folder(folder: Path, named: str = "--out") -> None:
+    """Raise a `PlanError` where nothing can be written: better now than after the search.
+
+    Args:
+        folder: to be written; it need not be there yet, and is not made.
+        named: how the user named it.
+    """
+    try:
+        check_parents(folder / "file")
+    except NotADirectoryError as error:
+        raise PlanError(
+            f"{folder}: cannot be written ({error.strerror}); {named} names a folder"
+        ) from error
+    there = next(place for place in (folder, *folder.absolute().parents) if os.path.isdir(place))
+    try:
+        with tempfile.TemporaryFile(dir=there):
+            pass
+    except OSError as error:
+        raise PlanError(
+            f"{folder}: cannot be written ({there}: {error.strerror}); {named} names a folder"
+        ) from error
+
+
+def check_file(path: Path, named: str) -> None:
+    """Raise a `PlanError` where no file can be written under a name that the user gave."""
+    try:
+        check_target(path)
+    except OSError as error:
+        raise PlanError(f"{named}: {path}: cannot be written ({error.strerror})") from error
+    check_folder(path.parent, named)
+
+
+def make_folder(folder: Path, named: str = "--out") -> None:
+    """Make a folder and those above it; a `PlanError` says why it cannot be."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise PlanError(
+            f"{folder}: cannot be made ({error.strerror}); {named} names a folder"
+        ) from error
+
+
+def own_folder(folder: Path, graph: OpGraph) -> Path:
+    """Return the first of ``folder``, ``folder-2``, ``folder-3``, … that holds no plan, or one for
+    this graph: models of one file name do not overwrite each other's."""
+    numbered = (folder.with_name(f"{folder.name}-{i}") for i in count(2))
+    return next(each for each in chain((folder,), numbered) if _is_free(each, graph))
+
+
+def _is_free(folder: Path, graph: OpGraph) -> bool:
+    plan = folder / PLAN
+    if not os.path.lexists(plan):
+        return not folder.exists() or folder.is_dir()
+    try:
+        return json.loads(plan.read_bytes())["graph_hash"] == graph.digest
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return False

@@ -1,0 +1,109 @@
+"""JSON as RFC 8259 has it: no NaN, no infinity, no field twice, no nesting without end.
+
+Python's own reader takes all of these, and a plan or configuration that says something twice would
+mean whatever came last.
+"""
+
+from __future__ import annotations
+
+import json
+import reprlib
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+DEEPEST = 64
+"""Levels that lists and objects may lie in each other; our documents have five."""
+MOST_BYTES = 1 << 28
+"""Of a file; a plan of a million operators has a tenth of it."""
+LONGEST = 80
+"""Characters of a text or number that a message repeats."""
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = LONGEST
+
+
+def read_json(path: str | Path) -> Any:
+    """Return what a file says, which may be a pipe.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: see `parse_json`; or it is larger than `MOST_BYTES`, as a device may be that
+            never ends.
+    """
+    with Path(path).open("rb") as file:
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise ValueError(f"more than {MOST_BYTES >> 20} MiB")
+    return parse_json(content)
+
+
+def parse_json(content: str | bytes) -> Any:
+    """Return what a document says; bytes are UTF-8, with or without a byte order mark.
+
+    Raises:
+        ValueError: it is no JSON, in the sense of this module; the message says what and where.
+    """
+    try:
+        text = content.decode("utf-8-sig") if isinstance(content, bytes) else content
+        document = json.loads(
+            text, parse_constant=_refused, parse_float=_number,
+            object_pairs_hook=_object,
+        )  # fmt: skip
+    except UnicodeDecodeError as error:
+        raise ValueError(f"not UTF-8 at byte {error.start}") from error
+    except RecursionError as error:
+        raise ValueError(f"lists and objects nest deeper than {DEEPEST} levels") from error
+    _check_depth(document)
+    if "\\ud" in text.lower():
+        _check_surrogates(document)
+    return document
+
+
+def shown(value: object) -> str:
+    """Return a value from a document as a message shows it: cut where it is long or deep."""
+    return _SHORT.repr(value)
+
+
+def _refused(word: str) -> float:
+    raise ValueError(f"{word} is no JSON number")
+
+
+def _number(text: str) -> float:
+    number = float(text)
+    if not isfinite(number):
+        raise ValueError(f"{shown(text)} is too large for a number of 64 bits")
+    return number
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"field {shown(name)} is there twice")
+        found[name] = value
+    return found
+
+
+def _check_surrogates(document: Any) -> None:
+    """Refuse half a surrogate pair, which no file can hold."""
+    try:
+        json.dumps(document, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"text with half a surrogate pair ({error.reason})") from error
+
+
+def _check_depth(document: Any) -> None:
+    level = [document]
+    for _ in range(DEEPEST):
+        level = [each for outer in level for each in _inside(outer)]
+        if not level:
+            return
+    raise ValueError(f"lists and objects nest deeper than {DEEPEST} levels")
+
+
+def _inside(outer: Any) -> list[Any]:
+    values = outer.values() if isinstance(outer, dict) else outer
+    if not isinstance(outer, dict | list):
+        return []
+    return [value for value in values if isinstance(value, dict | list)]

@@ -1,0 +1,100 @@
+"""Where results may go: never over another model's, never where something else lies."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from profile_documents import chain_document
+
+from go_rl.api import load
+from go_rl.cli.folders import check_file, check_folder, make_folder, own_folder
+from go_rl.core import Plan, PlanError
+
+QUICK = ("--method", "greedy", "--package", "ring2", "--samples", 1)
+
+
+@pytest.fixture
+def graph(chain):
+    return load(chain)
+
+
+def plan_alone(folder, result, config):
+    """Drawing takes seconds."""
+    folder.mkdir(parents=True, exist_ok=True)
+    result.best.save(folder / "plan.json")
+    return ("plan.json",)
+
+
+def test_models_of_one_file_name_have_folders_of_their_own(command, tmp_path, monkeypatch):
+    monkeypatch.setattr("go_rl.cli.partition.write_plan_folder", plan_alone)
+    for place, length in (("a", 6), ("b", 4)):
+        (tmp_path / place).mkdir()
+        (tmp_path / place / "model.json").write_text(json.dumps(chain_document(length)))
+    said = [command("partition", f"{place}/model.json", *QUICK).out for place in "abab"]
+    assert [("written to out/model:" in out) for out in said] == [True, False, True, False]
+    assert [("written to out/model-2:" in out) for out in said] == [False, True, False, True]
+    plans = [Plan.load(tmp_path / "out" / name / "plan.json") for name in ("model", "model-2")]
+    assert [len(plan.nodes) for plan in plans] == [6, 4]
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["model", "model-2"]
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"graph_hash": 1}', "\x00"])
+def test_a_plan_of_nobody_knows_what_stays(content, graph, tmp_path):
+    for name in ("m", "m-2"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "plan.json").write_text(content)
+    (tmp_path / "m-3").write_text("a file")
+    assert own_folder(tmp_path / "m", graph) == tmp_path / "m-4"
+
+
+def test_a_folder_without_a_plan_is_free(graph, tmp_path):
+    assert own_folder(tmp_path / "m", graph) == tmp_path / "m"
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m" / "notes.txt").write_text("mine")
+    assert own_folder(tmp_path / "m", graph) == tmp_path / "m"
+
+
+def test_a_file_in_the_way_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    for check in (check_folder, make_folder):
+        for folder in (tmp_path / "file", tmp_path / "file" / "deeper"):
+            with pytest.raises(PlanError, match="--out names a folder"):
+                check(folder)
+    with pytest.raises(PlanError, match="is not a folder"):
+        check_file(tmp_path / "file" / "x.npz", "--save")
+
+
+def test_a_graph_is_not_saved_over_a_pipe(command, chain, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    found = command("graph", chain, "--save", "pipe")
+    assert (found.code, found.out) == (2, "")
+    assert found.err == (
+        "go-rl: --save: pipe: cannot be written (it is a pipe, not a regular file)\n"
+    )
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("measure", "kernels", "file/m", "--models", "bert-tiny"),
+        ("tune", "kernels", "zoo:bert-tiny", "--out", "file/t"),
+        ("train", "file/r"),
+        ("train-step", "file/r"),
+        ("evaluate", "chain.json", "--out", "file/e"),
+        ("train-cost", "kernels-cpu-1", "file/w.npz"),
+        ("partition", "chain.json", "--out", "file/p"),
+        ("graph", "chain.json", "--save", "file/g.npz"),
+    ],
+)
+def test_every_command_says_so_in_one_line(arguments, command, chain, tmp_path):
+    Path("file").write_text("mine")
+    found = command(*arguments)
+    assert found.code == 2
+    assert "file is not a folder" in found.err
+    assert len(found.err.splitlines()) == 1
+    assert Path("file").read_text() == "mine"
