@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator, Mapping
 from itertools import count
 from pathlib import Path
@@ -14,6 +15,7 @@ from onnx import external_data_helper
 
 from go_rl.core.errors import ReadError, nearest
 from go_rl.readers.model_options import Inputs
+from go_rl.readers.onnx_call import itemsize
 from go_rl.readers.onnx_structure import check_structure
 
 KEPT_BYTES = 8192
@@ -204,8 +206,13 @@ def _guessed_type(attribute: onnx.AttributeProto) -> Any:
 def _load_small_external(model: onnx.ModelProto, folder: Path) -> None:
     for tensor in model.graph.initializer:
         if tensor.data_location == onnx.TensorProto.EXTERNAL:
+            if all(entry.key != "length" for entry in tensor.external_data):
+                # Whatever else the file holds, however long it is, belongs to others.
+                length = math.ceil(math.prod(tensor.dims) * itemsize(tensor.data_type))
+                tensor.external_data.add(key="length", value=str(length))
             try:
-                external_data_helper.load_external_data_for_tensor(tensor, str(folder))
+                with warnings.catch_warnings(action="ignore"):
+                    external_data_helper.load_external_data_for_tensor(tensor, str(folder))
                 tensor.data_location = onnx.TensorProto.DEFAULT
             except Exception:  # an absent data file only costs some folding of shapes
                 continue

@@ -78,15 +78,23 @@ def _work(folder: Path) -> dict[str, Any]:
     model = onnx.load_model_from_string((folder / "in.onnx").read_bytes())
     notes: list[str] = []
     if settings.pop("task") == "inline":
-        from onnx import inliner
-
-        model = inliner.inline_local_functions(model)
+        model = _inlined(model)
     else:
         run = Completion(**settings, infer=True)
         complete(model, run)
         notes = run.notes
     (folder / "out.onnx").write_bytes(model.SerializeToString())
     return {"notes": notes}
+
+
+def _inlined(model: onnx.ModelProto) -> onnx.ModelProto:
+    from onnx import inliner
+
+    try:
+        return inliner.inline_local_functions(model)
+    except Exception as error:  # onnx raises ValidationError, ValueError and RuntimeError here
+        said = str(error).strip().split("\n")[0]
+        raise ReadError(f"its local functions cannot be inlined ({said})") from error
 
 
 def main(folder: Path) -> None:

@@ -194,26 +194,31 @@ def _in_process(kind: str, start: int, count: int, leftovers: bool) -> tuple[int
     try:
         ready = ours.poll(10 * SECONDS) and ours.recv() == READY
         while done < count:
-            if not ours.poll(2 * SECONDS + 60):  # C++ code does not see the alarm
+            if not ours.poll(2 * SECONDS + 20):  # C++ code does not see the alarm
                 child.kill()
-                return done + 1, [*failures, _lost(kind, start + done, Outcome.TOO_LONG, child)]
+                return done + 1, failures + _lost(kind, start + done, Outcome.TOO_LONG, child)
             failures += ours.recv()
             done += 1
     except EOFError:
         child.join()
         if not ready:
             raise RuntimeError("the process that tries mutants did not start") from None
-        lost = start + done
-        if kind not in GUARDED or trial(kind, mutant(kind, lost))[0].failed:
-            failures.append(_lost(kind, lost, Outcome.CRASHED, child))
-        return done + 1, failures
+        return done + 1, failures + _lost(kind, start + done, Outcome.CRASHED, child)
     finally:
         child.join(10)
     return done, failures
 
 
-def _lost(kind: str, number: int, outcome: Outcome, child: Any) -> Failure:
-    return Failure(kind, number, outcome, f"exit code {child.exitcode}")
+def _lost(kind: str, number: int, outcome: Outcome, child: Any) -> list[Failure]:
+    """Judge a mutant that ended its process, or never ended: users' subprocess may bear it."""
+    child.join(10)
+    detail = f"exit code {child.exitcode}"
+    if kind in GUARDED:
+        again, said = trial(kind, mutant(kind, number))
+        if not again.failed:
+            return []
+        outcome, detail = again, said
+    return [Failure(kind, number, outcome, detail)]
 
 
 def _serve(pipe: Connection, kind: str, start: int, count: int, leftovers: bool) -> None:

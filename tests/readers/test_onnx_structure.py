@@ -8,6 +8,7 @@ from onnx_models import array, header, model, value
 
 from go_rl.core.errors import ReadError
 from go_rl.readers import load
+from go_rl.readers.onnx_load import load_header
 from go_rl.readers.onnx_reader import read_onnx_model
 
 node = helper.make_node
@@ -157,3 +158,18 @@ def test_many_nodes_of_one_name_in_a_branch():
     names = read_onnx_model(whole, "m").names
     assert "if/n" in names
     assert "if/n#300" in names
+
+
+def test_of_an_external_file_only_the_array_itself_is_read(tmp_path):
+    """The file may hold much more, and say what ONNX does not know."""
+    nodes = [node("Reshape", ["x", "s"], ["y"])]
+    whole = model(nodes, X, [value("y", [3, 2])], [array("s", [3, 2], "int64")])
+    shape = whole.graph.initializer[0]
+    (tmp_path / "data.bin").write_bytes(shape.raw_data + bytes(100))
+    shape.ClearField("raw_data")
+    shape.data_location = TensorProto.EXTERNAL
+    shape.external_data.add(key="location", value="data.bin")
+    shape.external_data.add(key="odd", value="1")
+    (tmp_path / "m.onnx").write_bytes(whole.SerializeToString())
+    light = load_header(tmp_path / "m.onnx")
+    assert light.graph.initializer[0].raw_data == (tmp_path / "data.bin").read_bytes()[:16]
