@@ -41,7 +41,8 @@ WORD = ir.IntType(64)
 def kernel(function: F) -> F:
     """Compile a function that allocates no array and returns none."""
     options: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False}
-    return njit(**options)(function)
+    compiled: Any = njit(**options)(function)
+    return compiled
 
 
 @dataclass(frozen=True)
