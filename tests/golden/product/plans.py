@@ -5,7 +5,7 @@ from __future__ import annotations
 from go_rl import portfolio
 from go_rl.core import Budget, Optimizer, Plan, Problem, check_plan
 
-from ..fingerprint import Facts, digest, short
+from ..fingerprint import Facts, digest, moments, short
 from .problems import Setting, problem
 
 METHODS = {
@@ -53,6 +53,10 @@ def _optimizer(objective: str, method: str) -> Optimizer:
     return registry[method]()
 
 
+SIZES = ("link_bytes", "weight_bytes", "streamed_bytes", "peak_bytes")
+"""Bytes that an evaluation tells of devices and links."""
+
+
 def facts_of(plan: Plan, given: Problem) -> Facts:
     """Return the facts of a plan, and what the judge says of it."""
     copies = [(node, *devices) for node, devices in sorted(plan.replicas.items())]
@@ -64,6 +68,8 @@ def facts_of(plan: Plan, given: Problem) -> Facts:
         ),
         "value": short(plan.value),
         "bound": short(plan.bound),
+        "busy": moments([plan.evaluation.device_seconds, plan.evaluation.link_seconds]),
+        "bytes": moments(getattr(plan.evaluation, name) for name in SIZES),
         "optimal": bool(plan.optimal),
         "samples": plan.samples,
     }
