@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import json
 import os
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -55,10 +56,10 @@ def load_results(path: Path) -> Results:
     try:
         document = json.loads(gzip.decompress(path.read_bytes()))
         found = Results(document["header"], document["cases"])
-    except OSError as error:
-        raise ResultsError(f"{path}: cannot be read ({error.strerror or error})") from error
-    except (EOFError, ValueError, KeyError, TypeError) as error:
+    except (gzip.BadGzipFile, EOFError, zlib.error, ValueError, KeyError, TypeError) as error:
         raise ResultsError(f"{path}: is no file of golden results ({error})") from error
+    except OSError as error:
+        raise ResultsError(f"{path}: cannot be read ({error.strerror})") from error
     if found.header.get("format") != FORMAT:
         raise ResultsError(f"{path}: is of format {found.header.get('format')!r}, not {FORMAT!r}")
     return found
