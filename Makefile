@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: demo test test-slow bench clean format
+.PHONY: demo test test-slow golden bench clean format
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -31,6 +31,11 @@ test: $(STAMP)
 
 test-slow: $(STAMP)
 	$(BIN)/pytest -m slow
+
+# Are all results as recorded? Half an hour; ONLY='plan/ring/*' compares some (CONTRIBUTING.md).
+ONLY ?= *
+golden: $(STAMP)
+	$(BIN)/python -m tests.golden compare --only '$(ONLY)'
 
 # Hours. DATA holds the public graphs and timings that some scripts compare with.
 DATA ?= ../shared/data

@@ -1,0 +1,179 @@
+"""One small lesson of every learner of policies: what an update made of the weights, its losses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import jax
+import numpy as np
+
+from go_rl.core import TASKS, Budget
+from go_rl.policy.agent import new_agent
+from go_rl.policy.config import PolicyConfig
+from go_rl.policy.step_agent import StepAgent, new_step_agent
+from go_rl.policy.step_decisions import StepDecoder
+from go_rl.policy.step_weights import load_step_weights
+from go_rl.policy.weights import load_weights
+from go_rl.search.hdp import HDP, Actors, HDPConfig, draw
+from go_rl.search.hdp import new_learner as new_hdp_learner
+from go_rl.search.hdp import update as update_hdp
+from go_rl.search.step_workspace import step_workspace
+from go_rl.train.baseline import RunningBaseline
+from go_rl.train.collect import Case, collect
+from go_rl.train.config import (
+    CriticConfig,
+    FineTuneConfig,
+    PPOConfig,
+    SampleConfig,
+    SearchConfig,
+    StepFineTuneConfig,
+    StepTrainConfig,
+    TrainConfig,
+)
+from go_rl.train.fine_tune import FineTuned
+from go_rl.train.ppo import new_learner, update
+from go_rl.train.pretrain import pretrain
+from go_rl.train.run_log import FILE
+from go_rl.train.step_learning import StepFineTuned, collect_steps
+from go_rl.train.step_ppo import update_step
+from go_rl.train.step_pretrain import pretrain_step
+
+from ..fingerprint import Facts, digest, moments, short
+from .plans import SEED, facts_of
+from .problems import Setting, problem
+
+RING = Setting("zoo:vae-3-layers", "ring", "ring6", "strict")
+DEVICES = Setting("zoo:deep-autoencoder", "makespan", "p100x2")
+TINY = PolicyConfig(
+    hidden=16, sage_layers=1, attention_layers=1, heads=2, segment=32, decoder_width=8, directions=2
+)
+PPO = PPOConfig(epochs=2)
+SAMPLES = 24
+"""Plans that fine-tuning learns from."""
+
+
+def _weights(before: Any, after: Any) -> Facts:
+    """What learning made of parameters."""
+    old, new = ([np.asarray(x) for x in jax.tree.leaves(each)] for each in (before, after))
+    sizes = sorted(int(x.size) for x in new)
+    change = [a - b for a, b in zip(new, old, strict=True)] if before is not None else []
+    return {"sizes": digest(sizes), "weights": moments(new), "change": moments(change)}
+
+
+def _metrics(metrics: Any) -> list[float]:
+    return [short(float(x)) for x in metrics]
+
+
+def ring_update(solver: str) -> Facts:
+    """One PPO update of the shipped ring policy on orders and placements."""
+    agent, baseline = load_weights().agent, RunningBaseline()
+    case = Case("golden", problem(RING))
+    found = collect(agent, case, SampleConfig(8, 8, solver), baseline, SEED)
+    learner = new_learner(agent.params, PPO)
+    learner, metrics = update(agent.policy, PPO, learner, [found.batch])
+    return _weights(agent.params, learner.params) | {
+        "order rewards": moments([found.rewards("order")]),
+        "placement rewards": moments([found.rewards("placement")]),
+        "losses": _metrics(metrics),
+    }
+
+
+def step_update(form: str) -> Facts:
+    """One PPO update of a policy for placement, schedule and fusion: the shipped one, or an
+    untrained one of the form ``nodes``."""
+    agent = _step_agent(form)
+    decoder = StepDecoder(step_workspace(problem(DEVICES)))
+    batch, priced = collect_steps(agent, decoder, 8, SEED)
+    learner = new_learner(agent.params, PPO)
+    learner, metrics = update_step(agent.policy, PPO, learner, [batch])
+    return _weights(agent.params, learner.params) | {
+        "seconds": moments([priced.seconds]),
+        "losses": _metrics(metrics),
+    }
+
+
+def _step_agent(form: str) -> StepAgent:
+    if form == "orders":
+        return load_step_weights().agent
+    return new_step_agent(PolicyConfig(step_form=form), 0)
+
+
+def ring_pretraining() -> Facts:
+    """Two updates of a tiny ring policy across the zoo's smallest graphs, with validation."""
+    config = TrainConfig(
+        validation="train", packages=("ring6",), validation_packages=("ring6",), max_nodes=62,
+        updates=2, graphs=2, samples=SampleConfig(4, 4), ppo=PPO, policy=TINY, validate_every=1,
+        checkpoint_every=2,
+    )  # fmt: skip
+    before = new_agent(config.policy, config.seed).params
+    return _run(lambda folder: pretrain(config, folder), before)
+
+
+def step_pretraining() -> Facts:
+    """A critic from searches, then two updates of a tiny policy for connected devices."""
+    config = StepTrainConfig(
+        validation="train", max_nodes=51, updates=2, graphs=2, samples=4, packages=("p100x2",),
+        validation_packages=("p100x2",), further=(), policy=TINY, validate_every=1,
+        checkpoint_every=2, ppo=PPO, searches=SearchConfig(samples=16, batch=8),
+        critic=CriticConfig(steps=20, problems=2, decisions=8), tasks=(TASKS,),
+    )  # fmt: skip
+    before = new_step_agent(config.policy, config.seed).params
+    return _run(lambda folder: pretrain_step(config, folder), before)
+
+
+def _run(train: Callable[[Path], Any], before: Any) -> Facts:
+    """A training run in a folder of its own: its best weights, its validation, its log."""
+    with TemporaryDirectory() as folder:
+        found = train(Path(folder))
+        lines = (Path(folder) / FILE).read_text().splitlines()
+    logged = [value for line in lines for name, value in sorted(json.loads(line).items())]
+    curve = np.array(found.card["validation"], np.float64)
+    return _weights(before, found.agent.params) | {
+        "log": moments([logged]),
+        "validation": moments([curve]),
+    }
+
+
+def ring_fine_tuning(task: str) -> Facts:
+    """The shipped ring policy learns on one graph; the best plan on the way."""
+    learner = FineTuned(task=task, config=FineTuneConfig(batch=8, ppo=PPO, first=4))
+    given, before = problem(RING), load_weights().agent.params
+    plan, agent = learner.learn(given, Budget(samples=SAMPLES), SEED)
+    return facts_of(plan, given) | _weights(before, agent.params)
+
+
+def step_fine_tuning(form: str) -> Facts:
+    """The same on connected devices; of the form ``nodes``, from scratch."""
+    before = _step_agent(form)
+    learner = StepFineTuned(before, StepFineTuneConfig(batch=8, ppo=PPO, first=4))
+    given = problem(DEVICES)
+    plan, agent = learner.learn(given, Budget(samples=SAMPLES), SEED)
+    return facts_of(plan, given) | _weights(before.params, agent.params)
+
+
+def hdp_update() -> Facts:
+    """One step of HDP's grouper and placer along given advantages, and a plan that it learned."""
+    given = problem(DEVICES)
+    actors = Actors(HDPConfig(groups=16, hidden=32), step_workspace(given))
+    learner = new_hdp_learner(actors, jax.random.key(SEED))
+    drawn = draw(actors, learner, jax.random.key(SEED + 1), 0.5)
+    after = update_hdp(actors, learner, drawn, np.linspace(-1.0, 1.0, len(drawn.device)))
+    plan = HDP(actors.config).optimize(given, Budget(samples=SAMPLES), SEED)
+    return facts_of(plan, given) | _weights(learner.params, after.params)
+
+
+LEARNERS: Sequence[tuple[str, Callable[[], Facts]]] = (
+    *((f"ring-ppo/{mode}", partial(ring_update, mode)) for mode in ("sample", "fix", "none")),
+    *((f"step-ppo/{form}", partial(step_update, form)) for form in ("orders", "nodes")),
+    ("ring-pretraining", ring_pretraining),
+    ("step-pretraining-and-critic", step_pretraining),
+    *((f"ring-fine-tuning/{t}", partial(ring_fine_tuning, t)) for t in ("order", "placement")),
+    *((f"step-fine-tuning/{f}", partial(step_fine_tuning, f)) for f in ("orders", "nodes")),
+    ("hdp", hdp_update),
+)
+"""Every learner of policies."""

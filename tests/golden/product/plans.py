@@ -1,0 +1,75 @@
+"""Methods of go_rl and the plans that they make."""
+
+from __future__ import annotations
+
+from go_rl import portfolio
+from go_rl.core import Budget, Optimizer, Plan, Problem, check_plan
+
+from ..fingerprint import Facts, digest, moments, short
+from .problems import Setting, problem
+
+METHODS = {
+    "ring": (
+        "greedy", "policy", "policy-placement", "random", "annealing", "metis", "linear-dp",
+        "ideal-dp", "exact",
+    ),
+    "max-load": ("greedy", "dp", "local-search"),
+    "latency": ("greedy", "local-search"),
+    "makespan": (
+        "default", "policy", "composed", "expert", "fusion-greedy", "hdp", "heft", "metis",
+        "random", "annealing",
+    ),
+}  # fmt: skip
+"""Every method by objective, under the names that cases carry."""
+AUTO = "auto"
+"""The portfolio."""
+
+
+def registered() -> set[str]:
+    """Return the methods of all objectives that go_rl has, under the names that cases carry."""
+    return {*portfolio.METHODS, *portfolio.STEP_METHODS}
+
+
+def plan_facts(setting: Setting, method: str, budget: tuple[int | None, float | None]) -> Facts:
+    """Return a method's plan for a problem.
+
+    Args:
+        setting: the problem.
+        method: one of `METHODS`, or `AUTO`.
+        budget: samples and seconds; None: no limit.
+    """
+    given, limit = problem(setting), Budget(*budget)
+    if method == AUTO:
+        return facts_of(portfolio.run(given, AUTO, limit, SEED).best, given)
+    return facts_of(_optimizer(setting.objective, method).optimize(given, limit, SEED), given)
+
+
+SEED = 7
+"""The one seed of all plans."""
+
+
+def _optimizer(objective: str, method: str) -> Optimizer:
+    registry = portfolio.STEP_METHODS if objective == "makespan" else portfolio.METHODS
+    return registry[method]()
+
+
+SIZES = ("link_bytes", "weight_bytes", "streamed_bytes", "peak_bytes")
+"""Bytes that an evaluation tells of devices and links."""
+
+
+def facts_of(plan: Plan, given: Problem) -> Facts:
+    """Return the facts of a plan, and what the judge says of it."""
+    copies = [(node, *devices) for node, devices in sorted(plan.replicas.items())]
+    return {
+        "status": str(plan.evaluation.status),
+        "verdict": str(check_plan(plan, given).status),
+        "decisions": digest(
+            plan.device, [str(each) for each in copies], plan.priority, plan.fusion_group
+        ),
+        "value": short(plan.value),
+        "bound": short(plan.bound),
+        "busy": moments([plan.evaluation.device_seconds, plan.evaluation.link_seconds]),
+        "bytes": moments(getattr(plan.evaluation, name) for name in SIZES),
+        "optimal": bool(plan.optimal),
+        "samples": plan.samples,
+    }

@@ -1,0 +1,75 @@
+"""What the shipped policies and the critic say of problems."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from go_rl.policy.agent import padded_graph
+from go_rl.policy.step_decisions import StepDecoder
+from go_rl.policy.step_network import StepPolicy
+from go_rl.policy.step_weights import load_step_weights
+from go_rl.policy.weights import load_weights, shipped_weights
+from go_rl.search.ring_workspace import ring_workspace
+from go_rl.search.step_workspace import step_workspace
+
+from ..fingerprint import Facts, moments
+from .plans import SEED
+from .problems import Setting, problem
+
+NOISE = np.array([0.0, 1.0, 1.0, 2.0], np.float32)
+"""Of the draws: the likeliest decision first."""
+RING_POLICIES, STEP_POLICIES = ("partition-1.0",), ("graph-1.0",)
+"""Shipped weights of each kind."""
+
+
+def shipped() -> set[str]:
+    """Return the names of all weights of policies that ship."""
+    return set(shipped_weights())
+
+
+def ring_predictions(name: str, setting: Setting) -> Facts:
+    """Return scores of orders and distributions of chips that a ring policy draws."""
+    agent, workspace = load_weights(name).agent, ring_workspace(problem(setting))
+    padded = padded_graph(workspace)
+    encoded, key = agent.encode(padded), jax.random.key(SEED)
+    orders = agent.draw_orders(padded, encoded, key, NOISE)
+    placed = agent.draw_placements(padded, encoded, key, NOISE)
+    units, chips = padded.num_units, padded.chips
+    likely = np.exp(np.asarray(placed.log_probs[0, :units, :chips], np.float64))
+    return {
+        "units": units,
+        "observation": _moments(padded.graph.nodes, padded.graph.globals),
+        "encoded": _moments(jax.tree.map(lambda x: x[:units] if x.ndim > 1 else x, encoded)),
+        "decision": _moments(orders.mix),
+        "scores": _moments(orders.scores[:, :, :units]),
+        "distributions": _moments(likely),
+        "places": _moments(placed.place[:units]),
+    }
+
+
+def step_predictions(name: str, setting: Setting) -> Facts:
+    """Return the decisions that a policy for connected devices draws, and its critic's scores."""
+    agent, given = load_step_weights(name).agent, problem(setting)
+    decoder = StepDecoder(step_workspace(given))
+    padded = decoder.padded
+    encoded, key = agent.encode(padded), jax.random.key(SEED)
+    actions = agent.draw(padded, encoded, given.tasks, key, NOISE)
+    mixes = {task: jnp.asarray(each.mix) for task, each in actions.items()}
+    scores = agent.policy.apply(agent.params, encoded.known, mixes, method=StepPolicy.criticise)
+    units = padded.num_units
+    return {
+        "units": units,
+        "observation": _moments(padded.graph.nodes, padded.graph.globals),
+        "known": _moments(encoded.known),
+        "decisions": _moments(mixes),
+        "scores": _moments([each.scores[:, :, :units] for each in actions.values()]),
+        "critic": _moments(scores),
+    }
+
+
+def _moments(*trees: Any) -> list[float]:
+    return moments([np.asarray(x, np.float64) for x in jax.tree.leaves(trees)])

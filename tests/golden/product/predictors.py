@@ -1,0 +1,205 @@
+"""Learned cost models and ranks: one small lesson of each, and what the shipped weights predict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache, partial
+from importlib.util import find_spec
+from typing import get_args
+
+import numpy as np
+
+from go_rl.cost.kernel_data import KernelData, load_kernel_data
+from go_rl.cost.kernel_settings import LAYOUTS
+from go_rl.cost.learned.boosted import BoostedConfig, summed_features, train_boosted
+from go_rl.cost.learned.kernel_features import kernel_features
+from go_rl.cost.learned.kernel_fit import fit_kernel_weights, plain_seconds
+from go_rl.cost.learned.kernel_network import KernelNetworkConfig
+from go_rl.cost.learned.kernel_training import KernelTrainConfig
+from go_rl.cost.learned.kernel_weights import SHIPPED as KERNEL_MODELS
+from go_rl.cost.learned.kernel_weights import load_kernel_weights
+from go_rl.cost.learned.learned import KernelPredictions, predict_kernels, predict_layouts
+from go_rl.cost.learned.opcodes import vocabulary_of
+from go_rl.cost.learned.rank import FlagRanks, rank_tiles
+from go_rl.cost.learned.rank_fit import fit_rank_weights
+from go_rl.cost.learned.rank_network import RankNetworkConfig
+from go_rl.cost.learned.rank_training import RankLoss, RankTrainConfig
+from go_rl.cost.learned.rank_weights import SHIPPED as RANKS
+from go_rl.cost.learned.rank_weights import load_rank_weights
+from go_rl.cost.learned.residuals import compared_features, learn_residuals
+from go_rl.cost.tile_data import load_tile_data
+from go_rl.cost.tiles import TiledProgram, TileProgram, estimate_tiles, tile_configurations
+from go_rl.kernels import Fuser, KernelSet, cut_kernels, join_kernels
+
+from ..fingerprint import Facts, digest, moments, short
+from .learners import _weights
+from .problems import graph
+
+KERNEL_SETS = ("zoo:vae-3-layers", "zoo:gcn-3-layers", "zoo:wavenet-1x10", "zoo:bert-tiny")
+"""Models whose kernels are predicted."""
+PROGRAMS = (
+    TileProgram("matmul", (16, 16, 32), "none"),
+    TileProgram("matmul", (32, 16, 32), "bias"),
+)
+LEARNED_FROM = 48
+"""Kernels of a small lesson."""
+SMALL = KernelNetworkConfig(width=16, layers=1, head=16, opcode_width=8)
+
+
+@cache
+def kernels_of(model: str) -> KernelSet:
+    """Return the kernels of a model: its single operators, and those when all is fused."""
+    found = graph(model)
+    size = (1, found.num_nodes)
+    fused = Fuser(found).leaders(np.ones(size, np.int64), np.zeros(size, np.int64))[0]
+    return join_kernels([cut_kernels(found, np.arange(size[1]))[0], cut_kernels(found, fused)[0]])
+
+
+def kernel_set_facts(model: str) -> Facts:
+    """Return the kernels of a model, by their hashes."""
+    kernels = kernels_of(model)
+    return {"kernels": kernels.num_kernels, "hashes": digest(kernels.hashes)}
+
+
+def kernel_predictions(name: str, model: str) -> Facts:
+    """Return what shipped weights predict for a model's kernels."""
+    return _predicted(predict_kernels(load_kernel_weights(name), kernels_of(model)))
+
+
+def layout_predictions(name: str) -> Facts:
+    """Return what shipped weights predict for measured kernels under layouts of their operands."""
+    data = _kernel_data()
+    told = [i for i in range(len(data.seconds)) if LAYOUTS in data.settings[data.setting[i]]]
+    rows = np.array(told[:: max(1, len(told) // LEARNED_FROM)], np.int64)
+    settings = [data.settings[i] for i in data.setting[rows]]
+    weights = load_kernel_weights(name)
+    return _predicted(predict_layouts(weights, data.kernels, data.kernel[rows], settings))
+
+
+def _predicted(found: KernelPredictions) -> Facts:
+    return {
+        "seconds": moments([found.seconds]),
+        "log seconds": moments([np.log(found.seconds)]),
+        "deviation": moments([found.deviation]),
+        "unfamiliar": digest(found.unfamiliar),
+        "unseen": digest(found.unseen),
+    }
+
+
+def flag_predictions(name: str) -> Facts:
+    """Return the scores that shipped ranks give to settings of kernels."""
+    scores = FlagRanks(load_rank_weights(name)).order(kernels_of(KERNEL_SETS[0]))
+    return {"scores": moments([scores])}
+
+
+def tile_predictions(name: str) -> Facts:
+    """Return the scores that shipped ranks give to tilings, and the estimates of the tilings."""
+    tiles = [tile_configurations(program, 8, seed=0) for program in PROGRAMS]
+    scores = rank_tiles(load_rank_weights(name), PROGRAMS, tiles)
+    estimates = [
+        estimate_tiles(TiledProgram(program, cut)).seconds
+        for program, cuts in zip(PROGRAMS, tiles, strict=True)
+        for cut in cuts
+    ]
+    return {"scores": moments(scores), "estimates": moments([estimates])}
+
+
+@cache
+def _kernel_data() -> KernelData:
+    return load_kernel_data("kernels-cpu-1")
+
+
+def _few(data: KernelData) -> np.ndarray:
+    """Some kernels that have a time, spread over the data set."""
+    timed = np.flatnonzero(~np.isnan(plain_seconds(data)))
+    return timed[:: max(1, len(timed) // LEARNED_FROM)][:LEARNED_FROM]
+
+
+def _some(data: KernelData) -> KernelData:
+    """The same as a data set of its own."""
+    which = _few(data)
+    place = {int(k): i for i, k in enumerate(which)}
+    rows = np.flatnonzero(np.isin(data.kernel, which))
+    return replace(
+        data, kernels=data.kernels.take(which), models=tuple(data.models[k] for k in which),
+        kernel=np.array([place[int(k)] for k in data.kernel[rows]], np.int64),
+        setting=data.setting[rows], round=data.round[rows], seconds=data.seconds[rows],
+        spread=data.spread[rows], xla=data.xla[which],
+    )  # fmt: skip
+
+
+def kernel_model_training() -> Facts:
+    """A small network learns the seconds of a few measured kernels; and what it then predicts."""
+    some, losses = _some(_kernel_data()), []
+    config = KernelTrainConfig(SMALL, steps=100, nodes=640)
+    every = np.arange(some.kernels.num_kernels)
+    weights = fit_kernel_weights(
+        some, every, config, members=1, report=lambda member, step, loss: losses.append(loss)
+    )
+    return (
+        _weights(None, weights.networks[0].params)
+        | _predicted(predict_kernels(weights, kernels_of(KERNEL_SETS[0])))
+        | {"losses": [short(x) for x in losses]}
+    )
+
+
+def rank_training(loss: RankLoss) -> Facts:
+    """A small network learns to rank settings of kernels and tilings of programs together."""
+    tiles, losses = load_tile_data("tiles-cpu-1"), []
+    embedding = replace(SMALL, outputs=8)
+    config = RankTrainConfig(RankNetworkConfig(embedding, head=16), loss=loss, steps=30, batch=8)
+    weights = fit_rank_weights(
+        _some(_kernel_data()), tiles, {"tiles": np.arange(8)}, config, members=1,
+        report=lambda member, step, value: losses.append(value),
+    )  # fmt: skip
+    scores = FlagRanks(weights).order(kernels_of(KERNEL_SETS[0]))
+    return _weights(None, weights.networks[0].params) | {
+        "scores": moments([scores]),
+        "losses": [short(x) for x in losses],
+    }
+
+
+def boosted_training() -> Facts:
+    """Boosted trees learn the seconds of a few measured kernels."""
+    some = _some(_kernel_data())
+    seconds = plain_seconds(some)
+    vocabulary = vocabulary_of(some.kernels.graph.op_type)
+    summed = summed_features(kernel_features(some.kernels, vocabulary), len(vocabulary))
+    found = train_boosted(summed, seconds, BoostedConfig(trees=50)).seconds(summed)
+    return {"features": moments([summed]), "log seconds": moments([np.log(found)])}
+
+
+def residual_learning() -> Facts:
+    """A Gaussian process learns how far predictions are off on a few measured kernels."""
+    some = _some(_kernel_data())
+    features = compared_features(some.kernels)
+    predicted = predict_kernels(load_kernel_weights("kernels-cpu-1"), some.kernels).seconds
+    learned = learn_residuals(features, np.log(plain_seconds(some) / predicted))
+    assert learned is not None
+    return {
+        "length": learned.length,
+        "noise": learned.noise,
+        "residuals": moments([learned.at(compared_features(kernels_of(KERNEL_SETS[0])))]),
+    }
+
+
+def kernel_models() -> tuple[str, ...]:
+    """Return the names of the learned cost models that ship."""
+    return tuple(sorted(path.stem for path in KERNEL_MODELS.glob("*.npz")))
+
+
+def ranks() -> tuple[str, ...]:
+    """Return the names of the ranks that ship."""
+    return tuple(sorted(path.stem for path in RANKS.glob("*.npz")))
+
+
+HAS_TREES = find_spec("lightgbm") is not None
+"""Whether the optional extra is here."""
+LEARNERS: Sequence[tuple[str, Callable[[], Facts]]] = (
+    ("kernel-model", kernel_model_training),
+    *((f"ranks/{loss}", partial(rank_training, loss)) for loss in get_args(RankLoss)),
+    *((("boosted-trees", boosted_training),) if HAS_TREES else ()),
+    ("residuals", residual_learning),
+)
+"""Every learner of seconds and ranks."""
