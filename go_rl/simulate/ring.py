@@ -24,7 +24,8 @@ from go_rl.core.evaluation import STATUS_CODES
 from go_rl.core.threads import on_threads
 from go_rl.simulate.bitset import bit, highest, lowest
 from go_rl.simulate.kernel_struct import KernelStruct, kernel
-from go_rl.simulate.replication import presence, replicas_of
+from go_rl.simulate.replication import presence, replicas_of, replicated_nodes
+from go_rl.simulate.tensors import tensor_rows
 
 OK = STATUS_CODES.index(Status.OK)
 OUT_OF_MEMORY = STATUS_CODES.index(Status.OUT_OF_MEMORY)
@@ -118,6 +119,35 @@ def ring_scratch(arrays: RingArrays, copies: Int64[np.ndarray, "N"]) -> RingScra
         following=np.zeros(events, np.int64),
         event_chip=np.zeros(events, np.int64),
         event_bytes=np.zeros(events),
+    )
+
+
+def ring_arrays(problem: Problem) -> RingArrays:
+    """Lay out a problem for the kernel."""
+    graph = problem.graph
+    tensors = tensor_rows(problem)
+    offsets, edges = graph.successors
+    links = problem.package.links
+    limit = np.array([c.memory_bytes for c in problem.package.chips])
+    return RingArrays(
+        seconds=np.ascontiguousarray(problem.seconds),
+        kind=problem.device_kind.astype(np.int64),
+        capacity=limit if problem.memory else np.full(len(limit), np.inf),
+        bandwidth=links.bandwidth,
+        latency=links.latency_seconds,
+        relay=problem.rules.relay,
+        output_bytes=np.maximum(problem.output_bytes, tensors.made),
+        weight_bytes=problem.weight_bytes,
+        weight_group=graph.weight_group,
+        groups=int(graph.weight_group.max(initial=-1)) + 1,
+        is_output=graph.is_output,
+        tensor_of=tensors.first,
+        tensor_bytes=tensors.size,
+        use_ptr=tensors.use_ptr,
+        user=tensors.user,
+        succ_ptr=offsets,
+        succ=graph.receivers[edges],
+        replicated=replicated_nodes(problem),
     )
 
 
