@@ -71,7 +71,7 @@ def test_a_file_in_the_way_is_found_before_the_search(command, tmp_path, monkeyp
     for out in ("taken", "taken/inside"):
         found = command("optimize", MODEL, "--out", out)
         assert found.code == 2
-        assert f"{out}: cannot be written (taken is a file)" in found.err
+        assert f"{out}: cannot be written (taken is not a folder)" in found.err
 
 
 def test_memory_that_no_placement_can_satisfy_names_the_tensors(command, tmp_path):
