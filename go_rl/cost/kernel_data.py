@@ -147,7 +147,10 @@ def load_kernel_data(source: str | Path) -> KernelData:
         path = SHIPPED / f"{source}.npz"
         shipped = sorted(p.stem for p in SHIPPED.glob("*.npz"))
         if not path.exists():
-            raise ReadError(f"no kernel data {str(source)!r}{nearest(str(source), shipped)}")
+            raise ReadError(
+                f"no kernel data {str(source)!r}{nearest(str(source), shipped)} Give a folder of "
+                f"go-rl measure kernels, a .npz file, or what ships: {', '.join(shipped)}"
+            )
     kernels, about = load_kernels(path)
     if about.get("version") != VERSION:
         raise ReadError(

@@ -150,9 +150,12 @@ class RingCompilation:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        for waiting in self._waiting.values():
+            waiting.cancel()
         if self._worker is not None:
+            self._pool.submit(self._worker.close)  # after the call that is cut short: it is reaped
             self._worker.stop()
+        self._pool.shutdown(wait=False)
 
     def need(self, *parts: str) -> float:
         """Have parts compiled; return the seconds that took, which no budget pays.

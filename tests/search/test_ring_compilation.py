@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from go_rl.core.optimizer import Milestone
+from go_rl.core.warm_worker import WarmWorker
 from go_rl.search import ring_compilation
 from go_rl.search.ring_compilation import PARTS, RingCompilation, compile_part, tiny_problem
 
@@ -63,6 +64,17 @@ def test_a_second_process_that_fails_costs_time_only(nothing_on_disk, monkeypatc
     assert told[1:] == [
         f"compiling kernels, once on this machine: {done} of 4 parts" for done in range(3)
     ]
+
+
+def test_an_idle_process_is_ended_and_waited_for():
+    """Popen warns when it is dropped unreaped, which fails whatever test runs then."""
+    with RingCompilation(tiny_problem(False), lambda sentence: None) as compilation:
+        worker = compilation._worker = WarmWorker("core.worker_functions:reverse")
+        assert worker.call(b"ab", 60.0) == b"ba"
+        process = worker._process
+        assert process is not None
+    compilation._pool.shutdown(wait=True)
+    assert process.popen.returncode is not None
 
 
 @pytest.mark.slow
