@@ -34,6 +34,10 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
 # Else the folder's name is part of every key, and a copied checkout compiles all anew.
 os.environ.setdefault("JAX_PERSISTENT_CACHE_ENABLE_XLA_CACHES", "none")
 PACKAGE = ROOT / "go_rl"
+FIRST = ("simulate", "solvers", "search", "envs")
+LAST = ("readers", "zoo", "cost", "experiments", "policy", "train", "cli", "test_names.py")
+"""Two processes start with a half each (``--dist worksteal``): Numba's kernels are compiled in one
+of them, JAX's programs in the other, and none in both."""
 
 
 def unchecked(njit: Callable[..., Any]) -> Callable[..., Any]:
@@ -56,6 +60,15 @@ def pytest_configure(config: pytest.Config) -> None:
     mpl.use("Agg")
     if not hasattr(config, "workerinput"):
         drop_stale_kernels(PACKAGE)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run what compiles kernels first, what compiles programs from the middle on."""
+    middle = len(FIRST)
+    place = {name: i for i, name in enumerate(FIRST)}
+    place |= {name: middle + 1 + i for i, name in enumerate(LAST)}
+    tests = Path(__file__).parent
+    items.sort(key=lambda item: place.get(item.path.relative_to(tests).parts[0], middle))
 
 
 @pytest.fixture(scope="session")

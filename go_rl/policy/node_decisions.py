@@ -32,7 +32,7 @@ def node_decisions(
 
 
 def _nodes(units: StepUnits, drawn: NodeActions) -> Int64[np.ndarray, "B N"]:
-    last = np.asarray(drawn.chosen[:, -1, : units.num_units], np.int64)
+    last = np.asarray(drawn.chosen)[:, -1, : units.num_units].astype(np.int64)
     return units.nodes_of(last)
 
 

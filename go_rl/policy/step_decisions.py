@@ -154,7 +154,7 @@ def _arrays(
 ) -> tuple[Float64[np.ndarray, "B G"], Float64[np.ndarray, "B U"]]:
     drawn = actions[task]
     mix = np.asarray(drawn.mix, np.float64)
-    return mix, np.asarray(drawn.scores[:, -1, :units], np.float64)
+    return mix, np.asarray(drawn.scores)[:, -1, :units].astype(np.float64)
 
 
 def _rank(values: Float64[np.ndarray, "N"]) -> Float64[np.ndarray, "N"]:

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
-from policy.tiny import TINY
+from policy.tiny import tiny_step_agent as agent
 from reference.step_networks import operators, priced
 
 from go_rl.core import Budget, Plan, Problem, Progress
 from go_rl.policy import step_search
-from go_rl.policy.step_agent import StepAgent, new_step_agent
 from go_rl.policy.step_decisions import StepDecoder
 from go_rl.policy.step_search import BATCH, DOUBT, StepPolicySearch, draw_steps
 from go_rl.search.step_workspace import StepWorkspace
-
-ATOM = replace(TINY, sage_layers=0, attention_layers=0, iterations=1)
-"""Compiles fast."""
-
-
-@cache
-def agent() -> StepAgent:
-    return new_step_agent(ATOM, 0)
 
 
 @cache
