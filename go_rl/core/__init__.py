@@ -26,6 +26,7 @@ from go_rl.core.geometry import GEOMETRY, Geometry
 from go_rl.core.graph_builder import GraphBuilder, Node
 from go_rl.core.op_graph import FREE, NO_DIM, NodeId, OpGraph
 from go_rl.core.op_kind import OpKind
+from go_rl.core.optimality import OPTIMAL_GAP, proved_optimal
 from go_rl.core.optimizer import OPEN_SAMPLES, Budget, Optimizer, Progress
 from go_rl.core.package import MAX_DEVICES, Chip, Engine, Links, Package, Topology
 from go_rl.core.plan import CurvePoint, Plan, plan_for
@@ -48,6 +49,7 @@ __all__ = [
     "MAX_DEVICES",
     "NO_DIM",
     "OPEN_SAMPLES",
+    "OPTIMAL_GAP",
     "RULE_SETS",
     "TASKS",
     "Budget",
@@ -96,6 +98,7 @@ __all__ = [
     "legal",
     "package",
     "plan_for",
+    "proved_optimal",
     "rule_set",
     "task_names",
 ]

@@ -14,6 +14,7 @@ from go_rl.core.kernel_rules import legal_kernels
 from go_rl.core.largest import name_largest
 from go_rl.core.makespan_value import held_at_peak, replayed
 from go_rl.core.op_graph import OpGraph
+from go_rl.core.optimality import OPTIMAL_GAP, proved_optimal
 from go_rl.core.package import Package
 from go_rl.core.plan import Plan
 from go_rl.core.plan_rules import ROUNDING, Violation, legal
@@ -101,6 +102,14 @@ def _false_claims(plan: Plan, value: float) -> list[tuple[str, str]]:
     if not 0 <= plan.bound <= value * (1 + ROUNDING):
         claims.append(
             ("bound", f"a lower bound of {plan.bound:.9g} s does not fit a plan of {value:.9g} s")
+        )
+    if plan.optimal and not proved_optimal(value, plan.bound):
+        claims.append(
+            (
+                "optimal",
+                f"the plan says that it is optimal; its bound of {plan.bound:.9g} s leaves a gap "
+                f"below {value:.9g} s, and at most {OPTIMAL_GAP:g} of the bound is allowed",
+            )
         )
     return claims
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from go_rl.core import Plan
-from go_rl.report.tables import PROVED, percent, unit_for
+from go_rl.core import Plan, proved_optimal
+from go_rl.report.tables import percent, unit_for
 
 
 def plan_lines(plan: Plan) -> list[str]:
@@ -23,7 +23,7 @@ def plan_lines(plan: Plan) -> list[str]:
 
 
 def _bound_sentence(plan: Plan) -> str:
-    if plan.optimal or plan.gap <= PROVED:
+    if proved_optimal(plan.value, plan.bound):
         return "proved optimal"
     if plan.bound <= 0 or not np.isfinite(plan.gap):
         return "no bound was proved"

@@ -11,15 +11,12 @@ from typing import Any
 
 from rich.table import Table
 
-from go_rl.core import Objective, Plan
+from go_rl.core import OPTIMAL_GAP, Objective, Plan
 
 HEURISTIC = "greedy"
 """The compiler heuristic of the ring and of max-load."""
 BASELINES = (HEURISTIC, "default")
 """The methods that improvements are measured against: the heuristic, or the framework's default."""
-
-PROVED = 1e-6
-"""Gap that is only rounding."""
 
 Unit = tuple[float, str]
 """How many units make a second, and the unit's name."""
@@ -133,7 +130,7 @@ def cells(row: Row, unit: Unit) -> tuple[str, ...]:
 
 def percent(ratio: float) -> str:
     """Return a gap as text; small ones keep two digits, for 0.0 claims an optimum."""
-    proved = ratio <= PROVED
+    proved = ratio <= OPTIMAL_GAP
     return f"{100 * ratio:.1f} %" if ratio >= 1e-3 or proved else f"{100 * ratio:.2g} %"
 
 

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from go_rl.core import (
+    OPTIMAL_GAP,
     RULE_SETS,
     Objective,
     Plan,
@@ -58,6 +59,17 @@ def test_rounding_is_forgiven(chain, plan_of):
 def test_a_bound_above_the_value_is_found(bound, chain, plan_of):
     verdict = check_plan(plan_of(chain, [0, 0, 1], value=2.0, bound=bound), chain)
     assert [v.rule for v in verdict.violations] == ["bound"]
+
+
+@pytest.mark.parametrize("bound", [1.9, 0.0])
+def test_optimal_with_an_open_gap_is_found(bound, chain, plan_of):
+    verdict = check_plan(plan_of(chain, [0, 0, 1], value=2.0, bound=bound, optimal=True), chain)
+    assert [v.rule for v in verdict.violations] == ["optimal"]
+
+
+def test_optimal_up_to_the_one_tolerance_is_accepted(chain, plan_of):
+    bound = 2.0 / (1 + 0.9 * OPTIMAL_GAP)
+    assert check_plan(plan_of(chain, [0, 0, 1], value=2.0, bound=bound, optimal=True), chain).ok
 
 
 def test_the_verdict_carries_the_kind_of_failure(problem_of, small_ring, plan_of):
