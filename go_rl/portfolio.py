@@ -24,6 +24,7 @@ from go_rl.core import (
     Status,
     package,
     rule_set,
+    with_bound,
 )
 from go_rl.core.errors import nearest
 from go_rl.cost import ProblemOptions, make_problem
@@ -200,7 +201,7 @@ def run(
         tell(optimizer.name)
         plans.append(optimizer.optimize(problem, budget, seed))
     if method == "auto":
-        start = replace(min(plans, key=_worth), bound=max(plan.bound for plan in plans))
+        start = with_bound(min(plans, key=_worth), max(plan.bound for plan in plans))
         plans += _auto(problem, budget, seed, tell, start, agent)
     else:
         for name in allowed if method == "all" else (method,):
@@ -292,7 +293,7 @@ def _auto(
         plan = optimizer.optimize(problem, _portion(progress, share / left), seed)
         progress.samples += plan.samples
         bound = max(best.bound, plan.bound)
-        best = replace(min(best, plan, key=_worth), bound=bound)
+        best = with_bound(min(best, plan, key=_worth), bound)
         plans.append(plan)
     return plans
 
@@ -318,14 +319,11 @@ def summarise(problem: Problem, plans: list[Plan]) -> Result:
     """Return the plans of several methods, the heuristic's first, with the best bound and plan."""
     usable = [p.value for p in plans if p.evaluation.status.ok]
     bound = max(p.bound for p in plans)
-    if usable:
-        bound = min(bound, *usable)
-    plans = [replace(p, bound=bound) for p in plans]
+    bound = min([bound, *usable])
+    plans = [with_bound(p, bound) for p in plans]
     if problem.objective is Objective.RING and problem.memory:
         plans = _confirmed(problem, plans)
-    best = min(plans, key=_worth)
-    closed = best.evaluation.status.ok and best.value <= bound * (1 + 1e-9)
-    return Result(problem, tuple(plans), replace(best, optimal=best.optimal or closed), bound)
+    return Result(problem, tuple(plans), min(plans, key=_worth), bound)
 
 
 def _confirmed(problem: Problem, plans: list[Plan]) -> list[Plan]:
@@ -350,7 +348,7 @@ def _confirmed(problem: Problem, plans: list[Plan]) -> list[Plan]:
                 seconds_per_step=float("inf"),
                 detail="live tensors fit, but no memory offsets exist for them",
             )
-            plans[i] = replace(plan, evaluation=failure)
+            plans[i] = with_bound(replace(plan, evaluation=failure), plan.bound)
             continue
         limits = np.array([chip.memory_bytes for chip in problem.package.chips])
         share = float((used / limits).max())
