@@ -35,6 +35,7 @@ from go_rl.policy.step_search import StepPolicySearch
 from go_rl.search import (
     Annealing,
     Exact,
+    Exhaustive,
     Greedy,
     IdealDP,
     LinearDP,
@@ -50,6 +51,7 @@ from go_rl.search import (
     StepHeft,
     StepMetis,
     StepRandom,
+    is_small,
 )
 from go_rl.search.cut_scores import price_scores
 from go_rl.search.hdp import HDP
@@ -125,6 +127,11 @@ NOTHING_TO_WARM = ("exact", "policy", "policy-placement", "hdp")
 
 GOOD_ENOUGH = 1e-3
 """Gap to the proven bound at which ``auto`` stops looking."""
+
+FALLBACK_SECONDS = 0.25
+"""Time that the search for any plan at all may always take."""
+LONGEST_FALLBACK = 10.0
+"""Time that it may take when the budget counts samples only."""
 
 EXACT_CELLS = 30_000
 """Nodes times chips up to which ``auto`` hands the last part of its time to CP-SAT."""
@@ -202,7 +209,9 @@ def run(
         plans.append(optimizer.optimize(problem, budget, seed))
     if method == "auto":
         start = with_bound(min(plans, key=_worth), max(plan.bound for plan in plans))
+        started = time.perf_counter()
         plans += _auto(problem, budget, seed, tell, start, agent)
+        plans += _fallback(problem, plans, budget, time.perf_counter() - started, seed, tell)
     else:
         for name in allowed if method == "all" else (method,):
             if name != first:
@@ -298,6 +307,31 @@ def _auto(
     return plans
 
 
+def _fallback(
+    problem: Problem,
+    plans: list[Plan],
+    budget: Budget,
+    spent: float,
+    seed: int,
+    tell: Callable[[str], None],
+) -> list[Plan]:
+    """Try every plan of a small problem for which nothing was found, nor proved to exist.
+
+    A plan at all is worth `FALLBACK_SECONDS` beyond the ``spent`` seconds of a budget.
+    """
+    best = summarise(problem, plans).best.evaluation.status
+    if best.ok or best in (Status.INFEASIBLE, Status.UNSUPPORTED) or not is_small(problem):
+        return []
+    optimizer = Exhaustive()
+    tell(optimizer.name)
+    used = sum(plan.samples for plan in plans[1:])
+    samples = None if budget.samples is None else max(1, budget.samples - used)
+    seconds = None if budget.seconds is None else max(FALLBACK_SECONDS, budget.seconds - spent)
+    if seconds is None:
+        seconds = LONGEST_FALLBACK
+    return [optimizer.optimize(problem, Budget(samples, seconds), seed)]
+
+
 def _small_enough(problem: Problem) -> bool:
     """Whether CP-SAT's model of the problem is worth building."""
     return problem.graph.num_nodes * problem.package.num_chips <= EXACT_CELLS
@@ -311,8 +345,10 @@ def _portion(progress: Progress, share: float) -> Budget:
     )
 
 
-def _worth(plan: Plan) -> tuple[bool, float]:
-    return not plan.evaluation.status.ok, plan.value
+def _worth(plan: Plan) -> tuple[bool, float, bool]:
+    """Order of plans, the best first: legal ones by value, then proofs that none exists."""
+    status = plan.evaluation.status
+    return not status.ok, plan.value, status is not Status.INFEASIBLE
 
 
 def summarise(problem: Problem, plans: list[Plan]) -> Result:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
@@ -264,8 +265,11 @@ class StepIncumbent:
 
     def offer(self, priced: PricedSteps, count: int | None = None) -> None:
         """Count the first ``count`` of some priced plans one by one, so that the curve is exact."""
-        rows = len(priced.seconds) if count is None else count
-        for i in range(rows):
+        self.offer_rows(priced, range(len(priced.seconds) if count is None else count))
+
+    def offer_rows(self, priced: PricedSteps, rows: Iterable[int]) -> None:
+        """Count these rows of some priced plans one by one."""
+        for i in rows:
             value = float(priced.seconds[i])
             improved = self._progress.record(value)
             first_failure = self.evaluation.status is Status.GAVE_UP and np.isinf(value)
