@@ -1,9 +1,11 @@
-"""How fast buffers get their offsets: MiniMalloc's instances, and lifetimes as networks have them.
+"""How fast buffers get their offsets: MiniMalloc's instances, planted ones of that kind, and
+lifetimes as networks have them.
 
 Run: ``python experiments/allocator.py --data DIR`` with the folder that holds
 ``minimalloc/*.csv`` (columns id, lower, upper, size; the capacity is in the file's name). Without
-it only generated instances run. CP-SAT alone, on the same machine, is the rival. Compilation is
-not counted. Writes ``experiments/results/allocator.csv`` and ``.md``.
+it only generated instances run. CP-SAT alone, asked right after on the same machine, is the rival
+on published and planted instances. Compilation is not counted. Writes
+``experiments/results/allocator.csv`` and ``.md``.
 """
 
 from __future__ import annotations
@@ -28,6 +30,11 @@ SLACKS = (1.0, 1.05, 1.2)
 """Capacities of generated instances, as multiples of their live bytes."""
 SIZES = (300, 1000, 3000, 10_000)
 KIB = 1024
+PLANTED_SIZES = (300, 340, 380)
+PLANTED_SLACKS = (0.0, 0.01, 0.02)
+PLANTED_SEEDS = 4
+GRID = 1024
+"""Instants, and KiB of memory, of a planted instance."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +60,8 @@ class Instance:
     name: str
     buffers: Buffers
     capacity: int
-    is_published: bool
+    has_rival: bool
+    """Whether CP-SAT alone is asked, too."""
 
 
 def published(folder: Path) -> Iterator[Instance]:
@@ -63,6 +71,35 @@ def published(folder: Path) -> Iterator[Instance]:
         with path.open() as file:
             rows = [[int(r[k]) for k in ("lower", "upper", "size")] for r in csv.DictReader(file)]
         yield Instance(f"MiniMalloc {name}", Buffers(*np.array(rows).T.copy()), int(capacity), True)
+
+
+def planted(seed: int) -> Iterator[Instance]:
+    """A memory filled without a gap over all time, cut into boxes at random, then enlarged."""
+    for count in PLANTED_SIZES:
+        for slack in PLANTED_SLACKS:
+            for number in range(PLANTED_SEEDS):
+                rng = np.random.default_rng([seed, count, round(100 * slack), number])
+                capacity = int(GRID * KIB * (1 + slack))
+                title = f"planted {count}, {slack:.0%} slack, seed {number}"
+                yield Instance(title, cut_memory(rng, count), capacity, True)
+
+
+def cut_memory(rng: np.random.Generator, count: int) -> Buffers:
+    """Cut the square of time and memory in two, ``count`` - 1 times: a box drawn by its area, in
+    time or in memory by a share of the instance's own."""
+    boxes, in_memory = [(0, GRID, 0, GRID)], rng.uniform(0.35, 0.65)
+    while len(boxes) < count:
+        area = np.array([(u - low) * (top - o) for low, u, o, top in boxes], np.float64)
+        i = int(rng.choice(len(boxes), p=area / area.sum()))
+        low, up, floor, top = boxes[i]
+        if rng.random() < in_memory and top - floor > 1:
+            at = int(np.clip(floor + (top - floor) * rng.beta(2, 2), floor + 1, top - 1))
+            boxes[i : i + 1] = [(low, up, floor, at), (low, up, at, top)]
+        elif up - low > 1:
+            at = int(np.clip(low + (up - low) * rng.beta(2, 2), low + 1, up - 1))
+            boxes[i : i + 1] = [(low, at, floor, top), (at, up, floor, top)]
+    lower, upper, floors, tops = np.array(boxes)[rng.permutation(count)].T
+    return Buffers(lower.copy(), upper.copy(), (tops - floors) * KIB)
 
 
 def generated(rng: np.random.Generator) -> Iterator[Instance]:
@@ -101,16 +138,16 @@ def random(rng: np.random.Generator, count: int) -> Buffers:
 
 
 def measure(instance: Instance, seconds: float) -> Outcome:
-    """Allocate and check; ask CP-SAT alone about the published instances."""
+    """Allocate and check; ask CP-SAT alone where it is the rival."""
     start = time.perf_counter()
     plan = allocate(instance.buffers, instance.capacity, seconds)
     taken = time.perf_counter() - start
     if plan.status.ok:
         check_allocation(instance.buffers, plan.offsets, instance.capacity)
     rival, rival_seconds = "", float("nan")
-    if instance.is_published:
+    if instance.has_rival:
         start = time.perf_counter()
-        status, _ = solve_with_cp_sat(instance.buffers, instance.capacity, seconds)
+        status, _ = solve_with_cp_sat(instance.buffers, instance.capacity, seconds, tied=False)
         rival, rival_seconds = str(status), time.perf_counter() - start
     return Outcome(
         instance=instance.name,
@@ -140,13 +177,31 @@ def write_tables(outcomes: list[Outcome], seconds: float) -> None:
         f"{solved} of {len(outcomes)} instances placed within {seconds:g} s each, compilation not "
         "counted; every allocation was checked. *height* and *live bytes* (a lower bound) are "
         "relative to the capacity. *CP-SAT alone* has two workers and the same time. A generated "
-        "instance with a capacity of exactly its live bytes may have no solution.",
+        "instance with a capacity of exactly its live bytes may have no solution; a planted one "
+        "has.",
+        "",
+        "| planted instances | ours | CP-SAT alone |",
+        "|---|--:|--:|",
+        *_planted_lines(outcomes, seconds),
         "",
         "| instance | buffers | live bytes | height | status | settled by | s | CP-SAT alone |",
         "|---|--:|--:|--:|---|---|--:|---|",
         *map(_line, outcomes),
     ]
     (RESULTS / "allocator.md").write_text("\n".join(lines) + "\n")
+
+
+def _planted_lines(outcomes: list[Outcome], seconds: float) -> list[str]:
+    """How many planted instances are placed within some times, and the median time."""
+    rows = [o for o in outcomes if o.instance.startswith("planted")]
+    ours = [o.seconds if o.status == Status.OK else np.inf for o in rows]
+    theirs = [o.cp_sat_seconds if o.cp_sat_status == Status.OK else np.inf for o in rows]
+    lines = [
+        f"| placed within {limit:g} s | {sum(t <= limit for t in ours)} of {len(rows)} "
+        f"| {sum(t <= limit for t in theirs)} of {len(rows)} |"
+        for limit in (1.0, seconds)
+    ]
+    return [*lines, f"| median s | {np.median(ours):.2f} | {np.median(theirs):.2f} |"]
 
 
 def _line(o: Outcome) -> str:
@@ -170,6 +225,7 @@ def main() -> None:
     one = np.ones(1, np.int64)
     allocate(Buffers(one - 1, one, one), 1)
     instances = list(published(options.data / "minimalloc")) if options.data else []
+    instances += planted(options.seed)
     instances += generated(np.random.default_rng(options.seed))
     outcomes = []
     for instance in instances:

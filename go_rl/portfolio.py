@@ -20,6 +20,7 @@ from go_rl.core import (
     Progress,
     SearchError,
     Status,
+    with_bound,
 )
 from go_rl.core.errors import nearest
 from go_rl.policy.agent import Agent
@@ -29,6 +30,7 @@ from go_rl.policy.step_search import StepPolicySearch
 from go_rl.search import (
     Annealing,
     Exact,
+    Exhaustive,
     Greedy,
     IdealDP,
     LinearDP,
@@ -44,6 +46,7 @@ from go_rl.search import (
     StepHeft,
     StepMetis,
     StepRandom,
+    is_small,
 )
 from go_rl.search.cut_scores import price_scores
 from go_rl.search.hdp import HDP
@@ -117,6 +120,11 @@ _AUTO = {
 
 GOOD_ENOUGH = 1e-3
 """Gap to the proven bound at which ``auto`` stops looking."""
+
+FALLBACK_SECONDS = 0.25
+"""Time that the search for any plan at all may always take."""
+LONGEST_FALLBACK = 10.0
+"""Time that it may take when the budget counts samples only."""
 
 EXACT_CELLS = 30_000
 """Nodes times chips up to which ``auto`` hands the last part of its time to CP-SAT."""
@@ -199,8 +207,10 @@ def run(
             tell(optimizer.name)
             plans.append(optimizer.optimize(problem, budget, seed))
         if method == "auto":
-            start = replace(min(plans, key=_worth), bound=max(plan.bound for plan in plans))
+            start = with_bound(min(plans, key=_worth), max(plan.bound for plan in plans))
+            started = time.perf_counter()
             plans += _auto(problem, budget, seed, compilation, start, agent)
+            plans += _fallback(problem, plans, budget, time.perf_counter() - started, seed, tell)
         else:
             for name in allowed if method == "all" else (method,):
                 if name != first:
@@ -283,9 +293,34 @@ def _auto(
         plan = optimizer.optimize(problem, _portion(progress, share / left), seed)
         progress.samples += plan.samples
         bound = max(best.bound, plan.bound)
-        best = replace(min(best, plan, key=_worth), bound=bound)
+        best = with_bound(min(best, plan, key=_worth), bound)
         plans.append(plan)
     return plans
+
+
+def _fallback(
+    problem: Problem,
+    plans: list[Plan],
+    budget: Budget,
+    spent: float,
+    seed: int,
+    tell: Callable[[str], None],
+) -> list[Plan]:
+    """Try every plan of a small problem for which nothing was found, nor proved to exist.
+
+    A plan at all is worth `FALLBACK_SECONDS` beyond the ``spent`` seconds of a budget.
+    """
+    best = summarise(problem, plans).best.evaluation.status
+    if best.ok or best in (Status.INFEASIBLE, Status.UNSUPPORTED) or not is_small(problem):
+        return []
+    optimizer = Exhaustive()
+    tell(optimizer.name)
+    used = sum(plan.samples for plan in plans[1:])
+    samples = None if budget.samples is None else max(1, budget.samples - used)
+    seconds = None if budget.seconds is None else max(FALLBACK_SECONDS, budget.seconds - spent)
+    if seconds is None:
+        seconds = LONGEST_FALLBACK
+    return [optimizer.optimize(problem, Budget(samples, seconds), seed)]
 
 
 def _small_enough(problem: Problem) -> bool:
@@ -301,22 +336,21 @@ def _portion(progress: Progress, share: float) -> Budget:
     )
 
 
-def _worth(plan: Plan) -> tuple[bool, float]:
-    return not plan.evaluation.status.ok, plan.value
+def _worth(plan: Plan) -> tuple[bool, float, bool]:
+    """Order of plans, the best first: legal ones by value, then proofs that none exists."""
+    status = plan.evaluation.status
+    return not status.ok, plan.value, status is not Status.INFEASIBLE
 
 
 def summarise(problem: Problem, plans: list[Plan]) -> Result:
     """Return the plans of several methods, the heuristic's first, with the best bound and plan."""
     usable = [p.value for p in plans if p.evaluation.status.ok]
     bound = max(p.bound for p in plans)
-    if usable:
-        bound = min(bound, *usable)
-    plans = [replace(p, bound=bound) for p in plans]
+    bound = min([bound, *usable])
+    plans = [with_bound(p, bound) for p in plans]
     if problem.objective is Objective.RING and problem.memory:
         plans = _confirmed(problem, plans)
-    best = min(plans, key=_worth)
-    closed = best.evaluation.status.ok and best.value <= bound * (1 + 1e-9)
-    return Result(problem, tuple(plans), replace(best, optimal=best.optimal or closed), bound)
+    return Result(problem, tuple(plans), min(plans, key=_worth), bound)
 
 
 def _confirmed(problem: Problem, plans: list[Plan]) -> list[Plan]:
@@ -341,7 +375,7 @@ def _confirmed(problem: Problem, plans: list[Plan]) -> list[Plan]:
                 seconds_per_step=float("inf"),
                 detail="live tensors fit, but no memory offsets exist for them",
             )
-            plans[i] = replace(plan, evaluation=failure)
+            plans[i] = with_bound(replace(plan, evaluation=failure), plan.bound)
             continue
         limits = np.array([chip.memory_bytes for chip in problem.package.chips])
         share = float((used / limits).max())

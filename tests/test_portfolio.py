@@ -10,8 +10,18 @@ from reference.boxed_problems import random_problem
 from reference.random_rings import random_ring
 from reference.small_rings import ring_problem
 
-from go_rl.core import Budget, Chip, Objective, Problem, SearchError, Status, check_plan
+from go_rl.core import (
+    Budget,
+    Chip,
+    Objective,
+    Problem,
+    SearchError,
+    Status,
+    check_plan,
+    with_bound,
+)
 from go_rl.portfolio import METHODS, STEP_METHODS, methods_for, run
+from go_rl.report.summary import plan_lines
 from go_rl.search import Expert, Greedy
 
 FEW = Budget(samples=40)
@@ -71,6 +81,25 @@ def test_auto_stops_when_the_gap_is_closed():
     assert told[-1] == "greedy"
     assert result.best.optimal
     assert result.best.value == result.bound == 2.0
+
+
+@pytest.mark.parametrize("method", ["policy", "random", "annealing", "metis", "linear-dp"])
+def test_no_method_draws_on_after_a_proved_optimum(method):
+    plan = run(chain(memory=False), method, Budget(samples=500)).plans[-1]
+    assert (plan.value, plan.bound, plan.optimal) == (2.0, 2.0, True)
+    assert plan.samples <= 16
+    assert plan.to_json()["optimal"] is True
+
+
+def test_a_gap_of_rounding_counts_as_optimal_everywhere():
+    plan = run(chain(memory=False), budget=FEW).best
+    near = with_bound(plan, 2.0 * (1 - 5e-7))
+    assert near.optimal
+    assert near.to_json()["optimal"]
+    assert "proved optimal" in plan_lines(near)[0]
+    far = with_bound(plan, 2.0 * (1 - 5e-6))
+    assert not far.optimal
+    assert "above the optimum" in plan_lines(far)[0]
 
 
 def test_auto_goes_on_while_there_is_a_gap_and_betters_the_heuristic():

@@ -29,7 +29,7 @@ from go_rl.core.op_kind import OpKind
 from go_rl.core.optimality import OPTIMAL_GAP, proved_optimal
 from go_rl.core.optimizer import OPEN_SAMPLES, Budget, Optimizer, Progress
 from go_rl.core.package import MAX_DEVICES, Chip, Engine, Links, Package, Topology
-from go_rl.core.plan import CurvePoint, Plan, plan_for
+from go_rl.core.plan import CurvePoint, Plan, plan_for, with_bound
 from go_rl.core.plan_rules import Violation, legal
 from go_rl.core.presets import package
 from go_rl.core.problem import (
@@ -101,4 +101,5 @@ __all__ = [
     "proved_optimal",
     "rule_set",
     "task_names",
+    "with_bound",
 ]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from go_rl.core.errors import SearchError
+from go_rl.core.optimality import proved_optimal
 from go_rl.core.plan import CurvePoint, Plan
 from go_rl.core.problem import Problem
 
@@ -62,6 +63,8 @@ class Progress:
     samples: int = 0
     best: float = float("inf")
     curve: list[CurvePoint] = field(default_factory=list)
+    bound: float = 0.0
+    """Proven lower bound on the objective, seconds: a best value that meets it ends the search."""
 
     @property
     def wall_seconds(self) -> float:
@@ -70,8 +73,13 @@ class Progress:
 
     @property
     def spent(self) -> bool:
-        """True when nothing is left of the budget."""
-        return self.remaining_samples <= 0 or self.remaining_seconds <= 0
+        """True when nothing is left of the budget, or nothing better exists."""
+        return self.remaining_samples <= 0 or self.remaining_seconds <= 0 or self.proved
+
+    @property
+    def proved(self) -> bool:
+        """True when the best value is the optimum, by the bound known so far."""
+        return proved_optimal(self.best, self.bound)
 
     @property
     def remaining_samples(self) -> float:
@@ -92,6 +100,10 @@ class Progress:
         if self.budget.seconds is not None:
             share = max(share, self.wall_seconds / self.budget.seconds)
         return min(1.0, share)
+
+    def raise_bound(self, bound: float) -> None:
+        """Take over a proven lower ``bound``, seconds, where it is above the one known so far."""
+        self.bound = max(self.bound, bound)
 
     def record(self, value: float, samples: int = 1) -> bool:
         """Count ``samples`` priced plans, the best worth ``value``; True when it is a new best."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from jaxtyping import Int16, Int64
 from go_rl.core.errors import PlanError
 from go_rl.core.evaluation import Evaluation, finite
 from go_rl.core.op_graph import NodeId
+from go_rl.core.optimality import proved_optimal
 from go_rl.core.problem import Problem
 from go_rl.core.strict_json import read_json
 from go_rl.core.whole_file import write_text
@@ -69,7 +70,7 @@ class Plan:
     fusion_group: Int64[np.ndarray, "N"] | None = None
     """[N] fused kernel of each node; None: nothing is fused."""
     optimal: bool = False
-    """True when the optimizer proved that nothing better exists."""
+    """True when the bound proves that nothing better exists; see `proved_optimal`."""
     versions: Mapping[str, str] = field(default_factory=lambda: {"go_rl": version("go_rl")})
 
     def __repr__(self) -> str:
@@ -165,8 +166,9 @@ class Plan:
             ) from error
 
 
-def plan_for(problem: Problem, **fields: Any) -> Plan:
-    """Return a `Plan` with everything that the problem already says filled in."""
+def plan_for(problem: Problem, *, evaluation: Evaluation, bound: float, **fields: Any) -> Plan:
+    """Return a `Plan` with everything filled in that the problem, value and bound already say."""
+    proved = proved_optimal(evaluation.seconds_per_step, bound)
     return Plan(
         nodes=problem.graph.names,
         graph_hash=problem.graph.digest,
@@ -180,5 +182,14 @@ def plan_for(problem: Problem, **fields: Any) -> Plan:
         dims=problem.dims,
         element_bytes=problem.package.element_bytes,
         notes=problem.notes,
-        **fields,
+        evaluation=evaluation,
+        bound=bound,
+        **{"optimal": proved, **fields},
     )
+
+
+def with_bound(plan: Plan, bound: float) -> Plan:
+    """Return the plan with another proven lower ``bound``, seconds; one above the plan's own value,
+    which only rounding makes, becomes that value."""
+    bound = min(bound, plan.value)
+    return replace(plan, bound=bound, optimal=proved_optimal(plan.value, bound))

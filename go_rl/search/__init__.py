@@ -2,6 +2,7 @@
 
 from go_rl.search.annealing import Annealing
 from go_rl.search.exact import Exact
+from go_rl.search.exhaustive import Exhaustive, is_small
 from go_rl.search.expert import Expert, read_split
 from go_rl.search.greedy import Greedy, greedy_partition
 from go_rl.search.ideal_search import IdealDP
@@ -25,6 +26,7 @@ from go_rl.search.step_random import StepRandom
 __all__ = [
     "Annealing",
     "Exact",
+    "Exhaustive",
     "Expert",
     "Greedy",
     "IdealDP",
@@ -43,6 +45,7 @@ __all__ = [
     "StepRandom",
     "greedy_partition",
     "improve_bound",
+    "is_small",
     "latency_bound",
     "max_load_bound",
     "read_split",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Int16
@@ -16,8 +16,6 @@ from go_rl.search.ring_workspace import Incumbent, ring_workspace, work_share
 
 DEFAULT_SECONDS = 60.0
 """Time limit when the budget counts samples only."""
-ROUNDING_GAP = 1e-6
-"""Gap to the bound that CP-SAT's whole-number costs explain: the plan counts as optimal."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +38,8 @@ class Exact:
             start = topological_fill(workspace, work_share(workspace))
         device, evaluation = workspace.legalise(np.asarray(start, np.int16), seed)
         incumbent.offer(device, evaluation)
-        if device is None and evaluation.status is Status.INFEASIBLE:
+        hopeless = device is None and evaluation.status is Status.INFEASIBLE
+        if hopeless or progress.proved:
             return workspace.plan(incumbent.best, self.name, seed, progress)
         seconds = DEFAULT_SECONDS if budget.seconds is None else progress.remaining_seconds
         # A bound must hold for plans that copy fewer nodes too, so copies are not charged.
@@ -56,8 +55,7 @@ class Exact:
             reason = "CP-SAT proved that no partition obeys the rules"
             incumbent.offer(None, failed(found.status, workspace.chips, reason))
         bound = found.bound if np.isfinite(found.bound) else 0.0
-        plan = workspace.plan(incumbent.best, self.name, seed, progress, bound)
-        return replace(plan, optimal=plan.optimal or plan.gap <= ROUNDING_GAP)
+        return workspace.plan(incumbent.best, self.name, seed, progress, bound)
 
 
 def _between(

@@ -95,6 +95,7 @@ def _bisect(
         else:
             if verdict == NONE and _refuted(workspace, seconds, limit, width):
                 interval.proven = seconds
+                progress.raise_bound(seconds)
             interval.tried = seconds
             if np.isinf(interval.high):
                 if seconds >= top:

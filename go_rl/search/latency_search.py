@@ -63,7 +63,7 @@ class LatencySearch:
         contraction = blocks.contraction
         if not contraction.hypergraph.allowed.any(axis=1).all():
             return failed_plan(problem, contraction, self.name, seed, progress)
-        bound = latency_bound(problem)
+        progress.raise_bound(latency_bound(problem))
         starts = _starts(problem, blocks, seed, self.orders, progress)
         walkers = [
             _Walker(
@@ -73,12 +73,11 @@ class LatencySearch:
         ]
         probe = max(1, min(2_000, PROBE_NODES // problem.graph.num_nodes))
         rounds = Rounds(probe, self.moves_a_cycle)
-        best = walk(walkers, rounds, progress, bound, np.random.default_rng(seed))
+        best = walk(walkers, rounds, progress, np.random.default_rng(seed))
         if not np.isfinite(best.least):
             return failed_plan(problem, contraction, self.name, seed, progress)
-        return finished_plan(
-            problem, best.best[contraction.block], bound, self.name, seed, progress
-        )
+        device = best.best[contraction.block]
+        return finished_plan(problem, device, progress.bound, self.name, seed, progress)
 
 
 Start = tuple[float, Int16[np.ndarray, "B"]]

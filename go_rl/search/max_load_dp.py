@@ -65,6 +65,7 @@ class MaxLoadDP:
         if not contraction.hypergraph.allowed.any(axis=1).all():
             return failed_plan(problem, contraction, self.name, seed, progress)
         best = None
+        progress.raise_bound(max_load_bound(problem))
         orders = block_orders(problem, contraction, seed, self.orders)
         for device in splits(contraction, orders, 1.0):
             if progress.record(assignment_value(contraction, device)):
@@ -73,9 +74,8 @@ class MaxLoadDP:
                 break
         if best is None:
             return failed_plan(problem, contraction, self.name, seed, progress)
-        return finished_plan(
-            problem, best[contraction.block], max_load_bound(problem), self.name, seed, progress
-        )
+        device = best[contraction.block]
+        return finished_plan(problem, device, progress.bound, self.name, seed, progress)
 
 
 def splits(

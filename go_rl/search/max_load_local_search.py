@@ -44,8 +44,6 @@ FIRST_LEG = 0.15
 """Share of a time budget walked before the first cut bound."""
 EXACT_SETUP_SECONDS = 1.0
 """Time kept for building the CP-SAT model."""
-PROVEN = 1e-5
-"""A gap this small needs no further proof."""
 Devices16 = Int16[np.ndarray, "B"]
 """[B] device of each block."""
 
@@ -103,22 +101,24 @@ class MaxLoadSearch:
         Returns the best assignment, the bound, and the progress.
         """
         budget, low = progress.budget, fractional_bound(contraction)
+        progress.raise_bound(low * (1.0 - ROUNDING))
         rounds, rng = Rounds(20_000, self.moves_a_cycle), np.random.default_rng(seed)
         timed = budget.seconds is not None
         for share in (FIRST_LEG, 1.0 - self.bound_share) if timed else (1.0,):
             walking = replace(progress, budget=_part(budget, share))
-            best = walk(walkers, rounds, walking, low * (1.0 + PROVEN), rng)
+            best = walk(walkers, rounds, walking, rng)
             progress = replace(walking, budget=budget)
-            if best.least <= low or not np.isfinite(best.least):
+            if progress.proved or not np.isfinite(best.least):
                 continue
             seconds = CUT_SHARE * progress.remaining_seconds if timed else CUT_SECONDS
             if seconds > 0:
                 low = max(low, cut_bound(contraction, low, best.least, seconds))
+                progress.raise_bound(low * (1.0 - ROUNDING))
         if not np.isfinite(best.least):
             return None, 0.0, progress
-        low *= 1.0 - ROUNDING
+        low = progress.bound
         left = SAFETY * progress.remaining_seconds - EXACT_SETUP_SECONDS if timed else 0.0
-        if left <= 0 or best.least <= low * (1.0 + PROVEN):
+        if left <= 0 or progress.proved:
             return best.best, low, progress
         known = best.least, best.best
         from go_rl.search.max_load_exact import solve_exactly  # OR-Tools: a fifth of a second

@@ -23,19 +23,17 @@ def finished_plan(
     """Return the plan of ``device`` [N], priced afresh; the curve ends at that price."""
     price = evaluate_latency if problem.objective is Objective.LATENCY else evaluate_max_load
     evaluation = price(problem, device.astype(np.int16))
-    value = evaluation.seconds_per_step
     return plan_for(
         problem,
         device=device.astype(np.int16),
         replicas={},
         evaluation=evaluation,
-        bound=min(bound, value),
+        bound=min(bound, evaluation.seconds_per_step),
         optimizer=name,
         seed=seed,
         samples=progress.samples,
         wall_seconds=progress.wall_seconds,
         curve=tuple(progress.curve),
-        optimal=bool(np.isfinite(value) and value <= bound * (1.0 + 1e-12)),
     )
 
 

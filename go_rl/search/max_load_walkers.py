@@ -72,10 +72,9 @@ def walk(
     walkers: Sequence[Walker],
     rounds: Rounds,
     progress: Progress,
-    bound: float,
     rng: np.random.Generator,
 ) -> Walker:
-    """Run all walkers until the budget ends or ``bound`` is met; returns the best one.
+    """Run all walkers until the budget ends or its bound is met; returns the best one.
 
     The result depends on time only through the budget's seconds.
     """
@@ -84,7 +83,7 @@ def walk(
     lead = min(walkers, key=lambda w: w.least)
     timed = np.isfinite(progress.remaining_seconds)
     with ThreadPoolExecutor(threads) as pool:
-        while not progress.spent and lead.least > bound * (1.0 + 1e-12):
+        while not progress.spent:
             first = done == 0 and timed
             coarse = not first and _setup(walkers) < 0.5 * SAFETY * progress.remaining_seconds
             share = _share(walkers, rounds.probe if first else moves, progress, threads)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
@@ -223,21 +224,17 @@ class StepWorkspace:
     ) -> Plan:
         """Return the finished plan."""
         best, evaluation = incumbent.plans, incumbent.evaluation
-        value = evaluation.seconds_per_step
-        proven = max(bound, self.bound)
-        proven = min(proven, value) if np.isfinite(value) else proven
         return plan_for(
             self.problem,
             device=best.device[0],
             replicas={},
             evaluation=evaluation,
-            bound=proven,
+            bound=min(max(bound, self.bound), evaluation.seconds_per_step),
             optimizer=name,
             seed=seed,
             samples=progress.samples,
             wall_seconds=progress.wall_seconds,
             curve=tuple(progress.curve),
-            optimal=bool(np.isfinite(value) and value <= proven * (1 + 1e-9)),
             priority=None if best.priority is None else best.priority[0],
             fusion_group=None if best.leader is None else best.leader[0],
         )
@@ -248,6 +245,7 @@ class StepIncumbent:
 
     def __init__(self, workspace: StepWorkspace, progress: Progress) -> None:
         self._workspace, self._progress = workspace, progress
+        progress.raise_bound(workspace.bound)
         zeros = np.zeros((1, workspace.num_nodes), np.int16)
         self.plans = workspace.decisions(zeros)
         reason = Status.GAVE_UP.sentence
@@ -267,8 +265,11 @@ class StepIncumbent:
 
     def offer(self, priced: PricedSteps, count: int | None = None) -> None:
         """Count the first ``count`` of some priced plans one by one, so that the curve is exact."""
-        rows = len(priced.seconds) if count is None else count
-        for i in range(rows):
+        self.offer_rows(priced, range(len(priced.seconds) if count is None else count))
+
+    def offer_rows(self, priced: PricedSteps, rows: Iterable[int]) -> None:
+        """Count these rows of some priced plans one by one."""
+        for i in rows:
             value = float(priced.seconds[i])
             improved = self._progress.record(value)
             first_failure = self.evaluation.status is Status.GAVE_UP and np.isinf(value)

@@ -3,22 +3,27 @@
 Static memory allocation is strip packing with fixed positions in time. Pricing a plan by peak live
 bytes is only a bound; `allocate` confirms it. Each stretch of time that no buffer links to the rest
 is settled alone, by the first of these that succeeds: the live-bytes bound, first fit in several
-orders, the complete search of `allocator_search` from several orders in turn, and CP-SAT.
+orders, the complete search of `allocator_search` from several orders in turn, then that search and
+CP-SAT side by side.
 """
 
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
 import numpy as np
 from jaxtyping import Int64
+from ortools.sat.python import cp_model
 
 from go_rl.core import Status
 from go_rl.simulate.allocator_buffers import NO_OFFSET, Allocation, AllocationError, Buffers
 from go_rl.simulate.allocator_check import check_allocation
 from go_rl.simulate.allocator_cpsat import solve_with_cp_sat
 from go_rl.simulate.allocator_first_fit import first_fit_within
-from go_rl.simulate.allocator_search import compile_search, search_within
+from go_rl.simulate.allocator_restarts import Found, RestartedSearch
+from go_rl.simulate.allocator_search import compile_search
 from go_rl.simulate.allocator_sections import Sections, sections_of
 
 __all__ = ["Allocation", "AllocationError", "Buffers", "allocate", "check_allocation"]
@@ -26,8 +31,10 @@ __all__ = ["Allocation", "AllocationError", "Buffers", "allocate", "check_alloca
 LIVE_BYTES, FIRST_FIT, SEARCH, CP_SAT = METHODS = ("live-bytes", "first-fit", "search", "cp-sat")
 """What can settle an allocation, from the cheapest on."""
 
-CP_SAT_SHARE = 0.3
-"""The part of the time kept for CP-SAT after the search."""
+SEARCH_SECONDS = 1.0
+"""Time that the search has for itself before CP-SAT joins in."""
+POLL_SECONDS = 0.01
+"""Time between two requests to CP-SAT to stop."""
 CP_SAT_BUFFERS = 3000
 """The most buffers of a stretch that CP-SAT is asked about; more take it longer to read in."""
 
@@ -77,7 +84,7 @@ def _settle(
     if hard:
         deadline += compile_search()
     for stretch in sorted(hard, key=len):
-        status, settled_by, found = _settle_hard(buffers.take(stretch), capacity, deadline)
+        (status, found), settled_by = _settle_hard(buffers.take(stretch), capacity, deadline)
         if found is None:
             return status, settled_by
         offsets[stretch] = found
@@ -85,16 +92,38 @@ def _settle(
     return Status.OK, method
 
 
-def _settle_hard(
-    buffers: Buffers, capacity: int, deadline: float
-) -> tuple[Status, str, Int64[np.ndarray, "B"] | None]:
-    """Search one stretch, then ask CP-SAT: how it went, what settled it, the offsets if any."""
-    kept = 0.0
-    if len(buffers) <= CP_SAT_BUFFERS:
-        kept = CP_SAT_SHARE * max(deadline - time.monotonic(), 0.0)
-    status, offsets = search_within(buffers, capacity, deadline - kept)
-    left = deadline - time.monotonic()
-    if status is not Status.GAVE_UP or kept == 0.0 or left <= 0:
-        return status, SEARCH, offsets
-    status, offsets = solve_with_cp_sat(buffers, capacity, left)
-    return status, CP_SAT, offsets
+def _settle_hard(buffers: Buffers, capacity: int, deadline: float) -> tuple[Found, str]:
+    """Search one stretch; where that takes long, let CP-SAT work beside it. Returns what was found
+    and what settled it."""
+    search = RestartedSearch(buffers, capacity)
+    alone = min(deadline, time.monotonic() + SEARCH_SECONDS)
+    if len(buffers) > CP_SAT_BUFFERS:
+        alone = deadline
+    found = search.run(alone)
+    if found[0] is not Status.GAVE_UP or alone == deadline:
+        return found, SEARCH
+    return _side_by_side(search, buffers, capacity, deadline)
+
+
+def _side_by_side(
+    search: RestartedSearch, buffers: Buffers, capacity: int, deadline: float
+) -> tuple[Found, str]:
+    """Search and CP-SAT on threads of their own; the first to settle it stops the other."""
+    solver, stop = cp_model.CpSolver(), Event()
+
+    def ask() -> Found:
+        left = max(deadline - time.monotonic(), 1e-3)
+        found = solve_with_cp_sat(buffers, capacity, left, solver=solver)
+        if found[0] is not Status.GAVE_UP:
+            stop.set()
+        return found
+
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(ask)
+        found = search.run(deadline, stop)
+        if found[0] is not Status.GAVE_UP:
+            while not asked.done():  # a model still being built cannot be stopped yet
+                solver.stop_search()
+                time.sleep(POLL_SECONDS)
+            return found, SEARCH
+        return asked.result(), CP_SAT

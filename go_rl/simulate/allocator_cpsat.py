@@ -8,12 +8,21 @@ from ortools.sat.python import cp_model
 
 from go_rl.core import Status
 from go_rl.simulate.allocator_buffers import Buffers
+from go_rl.simulate.allocator_ties import ties_of
 
 
 def solve_with_cp_sat(
-    buffers: Buffers, capacity: int, seconds: float, workers: int = 2
+    buffers: Buffers,
+    capacity: int,
+    seconds: float,
+    workers: int = 2,
+    tied: bool = True,
+    solver: cp_model.CpSolver | None = None,
 ) -> tuple[Status, Int64[np.ndarray, "B"] | None]:
-    """Return OK with offsets [B], OUT_OF_MEMORY when proved that none fit, or GAVE_UP."""
+    """Return OK with offsets [B], OUT_OF_MEMORY when proved that none fit, or GAVE_UP.
+
+    ``tied`` adds what `ties_of` knows; a ``solver`` of one's own can be stopped from elsewhere.
+    """
     unit = int(np.gcd.reduce(buffers.size))
     model = cp_model.CpModel()
     offsets, lifetimes, places = [], [], []
@@ -25,7 +34,10 @@ def solve_with_cp_sat(
         lifetimes.append(model.new_fixed_size_interval_var(lower, upper - lower, ""))
         places.append(model.new_fixed_size_interval_var(offset, size, ""))
     model.add_no_overlap_2d(lifetimes, places)
-    solver = cp_model.CpSolver()
+    for outer, inner in ties_of(buffers, capacity) if tied else ():
+        room = int(buffers.size[outer] - buffers.size[inner]) // unit
+        model.add_linear_constraint(offsets[inner] - offsets[outer], 0, room)
+    solver = solver or cp_model.CpSolver()
     solver.parameters.max_time_in_seconds = seconds
     solver.parameters.num_workers = workers
     solver.parameters.random_seed = 0

@@ -25,10 +25,7 @@ import numpy as np
 from jaxtyping import Int64
 from numba import njit
 
-from go_rl.core import Status
-from go_rl.simulate.allocator_buffers import Buffers
-from go_rl.simulate.allocator_orders import SEARCH_ORDERS, orders_of
-from go_rl.simulate.allocator_sections import covering, sections_of
+from go_rl.simulate.allocator_sections import covering
 
 SOLVED, EXHAUSTED, RUNNING = 0, 1, 2
 NONE = -1
@@ -132,7 +129,7 @@ def _overlapping_pairs(first: Int64[np.ndarray, "B"], last: Int64[np.ndarray, "B
     return int((begun - over).sum() - len(first)) // 2 + 1
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 @no_type_check
 def run_search(state, capacity, nodes):
     """Try up to ``nodes`` more placements; return SOLVED (offsets in ``floor``), EXHAUSTED (none
@@ -348,50 +345,3 @@ def compile_search() -> float:
     one = np.ones(1, np.int64)
     run_search(start_search(one - 1, one - 1, one), 1, 0)
     return time.monotonic() - start
-
-
-def search_within(
-    buffers: Buffers, capacity: int, deadline: float
-) -> tuple[Status, Int64[np.ndarray, "B"] | None]:
-    """Search from each of `SEARCH_ORDERS` in turn, a slice of nodes each, longer every round.
-
-    The buffers must be live at no step together with more bytes than ``capacity``. Returns OK with
-    offsets [B], OUT_OF_MEMORY when one search proved that none exist, or GAVE_UP at the deadline (a
-    `time.monotonic` instant) and for what its sort keys cannot hold.
-    """
-    sections, unit = sections_of(buffers), int(np.gcd.reduce(buffers.size))
-    if len(buffers) > MASK or int(buffers.size.sum()) // unit >= 1 << (62 - BITS):
-        return Status.GAVE_UP, None
-    orders = orders_of(buffers, sections, SEARCH_ORDERS)
-    searches = {
-        name: start_search(sections.first[order], sections.last[order], buffers.size[order] // unit)
-        for name, order in orders.items()
-    }
-    nodes = FIRST_SLICE
-    while time.monotonic() < deadline:
-        for name, search in searches.items():
-            outcome = _run_until(search, capacity // unit, nodes, deadline)
-            if outcome == SOLVED:
-                offsets = np.empty(len(buffers), np.int64)
-                offsets[orders[name]] = search.floor * unit
-                return Status.OK, offsets
-            if outcome == EXHAUSTED:
-                return Status.OUT_OF_MEMORY, None
-        nodes *= 2
-    return Status.GAVE_UP, None
-
-
-def _run_until(search: SearchState, capacity: int, nodes: int, deadline: float) -> int:
-    """Run a slice in pieces short enough to notice the deadline."""
-    piece = max(NODES_A_PIECE // len(search.size), 1)
-    for start in range(0, nodes, piece):
-        outcome = int(run_search(search, capacity, min(piece, nodes - start)))
-        if outcome != RUNNING or time.monotonic() > deadline:
-            return outcome
-    return RUNNING
-
-
-FIRST_SLICE = 4000
-"""Nodes given to each order in the first round."""
-NODES_A_PIECE = 400_000
-"""Buffers times nodes between two looks at the clock: some hundredths of a second."""

@@ -29,6 +29,8 @@ from go_rl.core import (
 )
 
 SAMPLES = 24
+BATCH = 16
+"""Samples that a method may draw at a time."""
 RULES = ("strict", "replicate", "relay", "default")
 
 
@@ -127,6 +129,12 @@ class OptimizerConformance:
         plan = self.solve(problem)
         self.holds(problem, plan)
         assert plan.evaluation.status.ok
+
+    def test_a_proved_optimum_ends_the_search(self):
+        plan = self.solve(self.problem(6, [(i, i + 1) for i in range(5)], 1))
+        assert plan.value == 6.0
+        assert plan.optimal == (plan.bound == 6.0)
+        assert not plan.optimal or plan.samples <= plan.curve[-1].samples + BATCH
 
     def test_one_node(self):
         problem = self.problem(1, [], 1)

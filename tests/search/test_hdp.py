@@ -13,7 +13,15 @@ from reference.step_problems import step_problem
 from rounding import assert_rounded_alike
 from search.conformance import OptimizerConformance
 
-from go_rl.core import Budget, Objective, SearchError, Status, TrainingError, check_plan
+from go_rl.core import (
+    Budget,
+    Objective,
+    Progress,
+    SearchError,
+    Status,
+    TrainingError,
+    check_plan,
+)
 from go_rl.search import hdp
 from go_rl.search.hdp import HDP, Actors, Baseline, draw, new_learner, update
 from go_rl.search.hdp_config import HDPConfig
@@ -237,6 +245,7 @@ def test_rewards_are_roots_and_failures_have_their_own():
 
 def test_two_chains_are_learned(monkeypatch):
     seen, rewards = [], hdp.rewards
+    monkeypatch.setattr(Progress, "proved", False)  # learn on after the optimum
     monkeypatch.setattr(
         hdp, "rewards", lambda *args: seen.append(float(args[1].seconds.mean())) or rewards(*args)
     )
@@ -279,7 +288,7 @@ def test_nothing_is_drawn_where_nothing_is_to_decide(problem):
 
 def test_one_operator_on_two_devices():
     plan = HDP(TINY).optimize(step_problem([2.0], devices=2), Budget(samples=10), 0)
-    assert (plan.samples, plan.value) == (10, 2.0)
+    assert (plan.samples, plan.value, plan.optimal) == (1, 2.0, True)
 
 
 def test_failures_teach_too():

@@ -6,6 +6,7 @@ import csv
 import os
 import time
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 import pytest
@@ -14,18 +15,21 @@ from hypothesis import strategies as st
 from reference import allocator as reference
 
 from go_rl.core import GoRLError, Status
+from go_rl.simulate import allocator
 from go_rl.simulate.allocator import AllocationError, Buffers, allocate, check_allocation
 from go_rl.simulate.allocator_cpsat import solve_with_cp_sat
 from go_rl.simulate.allocator_first_fit import first_fit
+from go_rl.simulate.allocator_orders import disturbed_order
+from go_rl.simulate.allocator_restarts import RestartedSearch, luby, search_within
 from go_rl.simulate.allocator_search import (
     EXHAUSTED,
     RUNNING,
     SOLVED,
     run_search,
-    search_within,
     start_search,
 )
 from go_rl.simulate.allocator_sections import peak_over, sections_of
+from go_rl.simulate.allocator_ties import ties_of
 
 DATA = Path(os.environ.get("GO_RL_DATA", Path(__file__).parents[2] / "../shared/data"))
 
@@ -156,6 +160,55 @@ def test_the_search_decides_as_cp_sat_does_where_brute_force_is_too_slow():
         if offsets is not None:
             check_allocation(buffers, offsets, capacity)
     assert set(decided) == {Status.OK, Status.OUT_OF_MEMORY}
+
+
+def test_ties_hold_in_every_allocation_of_least_height():
+    """Full before and after step 2: what ends there, 3 bytes, makes room for 2 and 1 bytes."""
+    buffers = buffers_of([(0, 2, 3), (2, 4, 2), (2, 4, 1), (0, 4, 5)])
+    assert ties_of(buffers, 8) == [(0, 1), (0, 2)]
+    assert ties_of(buffers, 9) == []
+    rng = np.random.default_rng(6)
+    for _ in range(30):
+        triples = tight(rng, most=12)
+        buffers, capacity = (
+            buffers_of(triples),
+            max(sum(triples[i][2] for i in live) for live in reference.live_sets(triples)),
+        )
+        plan = allocate(buffers, capacity)
+        for outer, inner in ties_of(buffers, capacity) if plan.status.ok else ():
+            assert plan.offsets[outer] <= plan.offsets[inner]
+            assert (plan.offsets + buffers.size)[inner] <= (plan.offsets + buffers.size)[outer]
+        status, _ = solve_with_cp_sat(buffers, capacity, 10.0, workers=1)
+        assert status is plan.status
+
+
+def test_lubys_sequence():
+    assert [luby(i) for i in range(1, 16)] == [1, 1, 2, 1, 1, 2, 4, 1, 1, 2, 1, 1, 2, 4, 8]
+
+
+def test_disturbed_orders_differ_and_hold_every_buffer_once():
+    rng = np.random.default_rng(7)
+    buffers = buffers_of(tight(rng, most=12) + tight(rng, most=12))
+    sections = sections_of(buffers)
+    orders = [disturbed_order(buffers, sections, rng).tolist() for _ in range(9)]
+    assert {tuple(sorted(order)) for order in orders} == {tuple(range(len(buffers)))}
+    assert len({tuple(order) for order in orders}) > 3
+
+
+def test_a_restarted_search_goes_on_and_heeds_a_stop():
+    search, stop = RestartedSearch(buffers_of(GAP), 8), Event()
+    stop.set()
+    assert search.run(time.monotonic() + 60, stop) == (Status.GAVE_UP, None)
+    assert search.run(time.monotonic() + 60) == (Status.OUT_OF_MEMORY, None)
+
+
+def test_search_and_cp_sat_side_by_side_agree(monkeypatch):
+    """Without time for itself the search runs beside CP-SAT from the start."""
+    monkeypatch.setattr(allocator, "SEARCH_SECONDS", 0.0)
+    proof = allocate(buffers_of(GAP), 8)
+    assert proof.status is Status.OUT_OF_MEMORY
+    plan = allocate(buffers_of(topped_up(NINE_GAP)), 9)
+    assert plan.status is Status.OUT_OF_MEMORY or plan.height <= 9
 
 
 def test_a_search_taken_node_by_node_ends_as_in_one_go():

@@ -1,0 +1,196 @@
+"""Exhaustive search: every assignment of a small problem, for a plan or the proof that none exists.
+
+What `auto` falls back on where no method found a plan. Illegal assignments are not counted as
+samples; the search ends with the first batch that holds a legal plan, or when all were tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int16
+
+from go_rl.core import (
+    Budget,
+    Evaluation,
+    Objective,
+    Plan,
+    Problem,
+    Progress,
+    Status,
+    plan_for,
+    with_bound,
+)
+from go_rl.core.evaluation import failed
+from go_rl.search.exhaustive_steps import first_step, step_assignments
+from go_rl.search.max_load_hypergraph import contract_problem
+from go_rl.search.max_load_plan import failed_plan, finished_plan
+from go_rl.search.ring_workspace import RingWorkspace, ring_workspace
+from go_rl.search.step_workspace import StepIncumbent, step_workspace
+from go_rl.simulate import confirm_memory, pricer
+from go_rl.solvers.stage_costs import other_copies
+
+MOST_ASSIGNMENTS = 250_000
+"""Assignments of devices beyond which a problem is not small."""
+BATCH = 2048
+"""Assignments priced at a time."""
+
+
+@dataclass(frozen=True)
+class Exhaustive:
+    """`Optimizer`: tries every assignment; the best of the first batch that holds a legal plan."""
+
+    name: str = "exhaustive"
+
+    def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
+        """Return that plan, else a failure that says whether it is proved; a sample is one legal
+        plan, of which at least one is always taken. See `go_rl.core.Optimizer`."""
+        progress = Progress(budget)
+        if problem.objective is Objective.RING:
+            return _ring(problem, self.name, seed, progress)
+        if problem.objective is Objective.MAKESPAN:
+            return _makespan(problem, self.name, seed, progress)
+        return _boxed(problem, self.name, seed, progress)
+
+
+def is_small(problem: Problem) -> bool:
+    """Whether all assignments of devices can be tried."""
+    if problem.objective is Objective.RING:
+        instance = ring_workspace(problem).solver.instance
+        count = float(problem.package.num_chips) ** instance.num_blocks
+    elif problem.objective is Objective.MAKESPAN:
+        count = step_assignments(step_workspace(problem))
+    else:
+        count = np.prod(contract_problem(problem).hypergraph.allowed.sum(axis=1, dtype=float))
+    return bool(count <= MOST_ASSIGNMENTS)
+
+
+def assignments(allowed: Bool[np.ndarray, "B D"]) -> Iterator[Int16[np.ndarray, "C B"]]:
+    """Yield all assignments of ``B`` blocks to allowed devices, in batches."""
+    options = [np.flatnonzero(row) for row in allowed]
+    shape = tuple(len(row) for row in options)
+    count = int(np.prod(shape))
+    for first in range(0, count, BATCH):
+        picks = np.unravel_index(np.arange(first, min(first + BATCH, count)), shape)
+        chosen = [row[pick] for row, pick in zip(options, picks, strict=True)]
+        yield np.stack(chosen, axis=1).astype(np.int16)
+
+
+def _counted(progress: Progress, seconds: Float64[np.ndarray, "C"]) -> int | None:
+    """Count the legal plans of a batch; return the row of the best, None where none is legal."""
+    rows = np.flatnonzero(np.isfinite(seconds))
+    rows = rows[: int(max(1, min(len(rows), progress.remaining_samples)))]
+    if not rows.size:
+        return None
+    best = int(rows[np.argmin(seconds[rows])])
+    progress.record(float(seconds[best]), len(rows))
+    return best
+
+
+def _boxed(problem: Problem, name: str, seed: int, progress: Progress) -> Plan:
+    """Max-load and latency: blocks of nodes that share a device."""
+    contraction = contract_problem(problem)
+    allowed = contraction.hypergraph.allowed
+    if not allowed.any(axis=1).all():
+        return failed_plan(problem, contraction, name, seed, progress)
+    price, tried, count = pricer(problem).price, 0, np.prod(allowed.sum(axis=1))
+    for device in assignments(allowed):
+        seconds, _ = price(device[:, contraction.block])
+        tried, room = tried + len(device), progress.remaining_samples
+        if (row := _counted(progress, seconds)) is not None:
+            all_priced = len(device) == count and np.isfinite(seconds).sum() <= room
+            bound = progress.best if all_priced else 0.0
+            return finished_plan(
+                problem, device[row][contraction.block], bound, name, seed, progress
+            )
+        if progress.remaining_seconds <= 0:
+            return failed_plan(problem, contraction, name, seed, progress)
+    return _proved(problem, tried, name, seed, progress)
+
+
+def _ring(problem: Problem, name: str, seed: int, progress: Progress) -> Plan:
+    """Blocks on chips with the copies that the pricer makes, then without any."""
+    workspace = ring_workspace(problem)
+    instance = workspace.solver.instance
+    copyable = instance.replicated | other_copies(instance)
+    variants, tried = [workspace], 0
+    if instance.replicated.any():
+        single = replace(problem, rules=replace(problem.rules, replicate=False))
+        variants.append(ring_workspace(single))
+    for variant in variants:
+        if not variant.solver.feasible_so_far:
+            continue
+        shape = (variant.solver.instance.num_blocks, variant.chips)
+        for stage in assignments(np.ones(shape, np.bool_)):
+            tried += len(stage)
+            if (best := _first_ring(variant, stage, progress)) is not None:
+                plan = variant.plan(best, name, seed, progress)
+                plan = replace(plan, rules=problem.rules.name)
+                return with_bound(plan, workspace.bound)
+            if progress.remaining_seconds <= 0:
+                return workspace.plan((None, _gave_up(problem, tried)), name, seed, progress)
+    runs = np.isfinite(problem.seconds).any(axis=0).all()
+    if copyable.any() and runs:
+        return workspace.plan((None, _gave_up(problem, tried)), name, seed, progress)
+    return _proved(problem, tried, name, seed, progress)
+
+
+def _first_ring(
+    workspace: RingWorkspace, stage: Int16[np.ndarray, "C M"], progress: Progress
+) -> tuple[Int16[np.ndarray, "N"], Evaluation] | None:
+    """The best legal plan of a batch whose tensors find real memory offsets; None without one."""
+    instance = workspace.solver.instance
+    held = stage[:, np.maximum(instance.block_of, 0)]
+    fixed = workspace.solver.fix(np.where(instance.block_of >= 0, held, 0))
+    kept = fixed.ok & (fixed.device[:, instance.leader] == stage).all(axis=1)
+    seconds, _ = workspace.pricer.price(fixed.device)
+    seconds = np.where(kept, seconds, np.inf)
+    if _counted(progress, seconds) is None:
+        return None
+    for row in np.argsort(seconds, kind="stable"):
+        if not np.isfinite(seconds[row]):
+            return None
+        device = fixed.device[row]
+        if workspace.problem.memory:
+            status, _ = confirm_memory(workspace.problem, *workspace.pricer.place(device))
+            if status is Status.OUT_OF_MEMORY:
+                continue
+        return device, workspace.pricer.evaluate(device)
+    return None
+
+
+def _makespan(problem: Problem, name: str, seed: int, progress: Progress) -> Plan:
+    """Devices, orders and fusions; without fusion these are all plans there are."""
+    workspace = step_workspace(problem)
+    incumbent = StepIncumbent(workspace, progress)
+    if incumbent.hopeless:
+        return workspace.plan(incumbent, name, seed, progress)
+    complete, tried = first_step(workspace, incumbent, progress, assignments)
+    if incumbent.evaluation.status.ok:
+        return workspace.plan(incumbent, name, seed, progress)
+    if complete and "fusion" not in problem.tasks:
+        return _proved(problem, tried, name, seed, progress)
+    plan = workspace.plan(incumbent, name, seed, progress)
+    return replace(plan, evaluation=_gave_up(problem, tried))
+
+
+def _gave_up(problem: Problem, tried: int) -> Evaluation:
+    detail = f"none of the {tried} assignments tried keeps the rules and fits the memory"
+    return failed(Status.GAVE_UP, problem.package.num_chips, detail)
+
+
+def _proved(problem: Problem, tried: int, name: str, seed: int, progress: Progress) -> Plan:
+    detail = f"none of all {tried} assignments keeps the rules and fits the memory"
+    return plan_for(
+        problem,
+        device=np.zeros(problem.graph.num_nodes, np.int16),
+        replicas={},
+        evaluation=failed(Status.INFEASIBLE, problem.package.num_chips, detail),
+        bound=0.0,
+        optimizer=name,
+        seed=seed,
+        samples=progress.samples,
+        wall_seconds=progress.wall_seconds,
+    )

@@ -1,0 +1,125 @@
+"""Exhaustive search: a plan wherever brute force finds one, else the proof that none exists."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from reference.boxed_problems import random_problem
+from reference.random_rings import random_ring
+from reference.step_problems import step_problem
+
+from go_rl.core import Budget, Objective, Problem, Status, check_plan, legal
+from go_rl.portfolio import run
+from go_rl.search import Exhaustive, is_small
+from go_rl.search.exhaustive import MOST_ASSIGNMENTS
+from go_rl.simulate import RingPricer, pricer
+
+FEW = Budget(samples=1)
+
+
+def homes(problem: Problem) -> np.ndarray:
+    """[D ** N, N] every assignment of nodes."""
+    devices, nodes = problem.package.num_chips, problem.graph.num_nodes
+    return np.array(list(product(range(devices), repeat=nodes)), np.int16)
+
+
+def boxed_optimum(problem: Problem) -> float:
+    """Value of the best plan that the judge calls legal; inf without one."""
+    price = pricer(problem)
+    plans = [row for row in homes(problem) if not legal(problem, row, {})]
+    return min((price.evaluate(row).seconds_per_step for row in plans), default=np.inf)
+
+
+def tight_box(seed: int, objective: Objective) -> Problem:
+    """Memories of 1 to 8 bytes."""
+    rng = np.random.default_rng(seed)
+    problem = random_problem(seed, objective, int(rng.integers(1, 6)), int(rng.integers(1, 4)))
+    chips = tuple(
+        chip if chip.is_cpu else replace(chip, memory_bytes=float(rng.integers(1, 9)))
+        for chip in problem.package.chips
+    )
+    return replace(problem, package=replace(problem.package, chips=chips), memory=True)
+
+
+def tight_ring(seed: int) -> Problem:
+    """Live tensors, which the solver does not know of, fill the memory as much as weights do."""
+    rng = np.random.default_rng([seed, 77])
+    problem = random_ring(seed, 6, 3)
+    size = rng.integers(0, 40, problem.graph.num_nodes).astype(np.float64)
+    edges = rng.integers(0, 40, problem.graph.num_edges).astype(np.float64)
+    room = float(rng.integers(20, 220))
+    chips = tuple(replace(chip, memory_bytes=room) for chip in problem.package.chips)
+    package = replace(problem.package, chips=chips)
+    return replace(problem, output_bytes=size, edge_bytes=edges, package=package, memory=True)
+
+
+@pytest.mark.parametrize("objective", [Objective.MAX_LOAD, Objective.LATENCY])
+def test_boxes_are_decided_as_by_brute_force(objective):
+    statuses = []
+    for seed in range(40):
+        problem = tight_box(seed, objective)
+        plan = Exhaustive().optimize(problem, Budget(samples=10_000), seed)
+        best = boxed_optimum(problem)
+        assert plan.value == pytest.approx(best), seed
+        assert check_plan(plan, problem).status is plan.evaluation.status
+        assert plan.evaluation.status in (Status.OK, Status.INFEASIBLE)
+        assert plan.optimal == np.isfinite(best)
+        statuses.append(plan.evaluation.status)
+    assert statuses.count(Status.OK) > 5
+    assert statuses.count(Status.INFEASIBLE) > 5
+
+
+def test_rings_short_of_room_for_live_tensors_are_decided_as_by_brute_force():
+    found = []
+    for seed in range(60):
+        problem = tight_ring(seed)
+        price = RingPricer(problem)
+        fits = [
+            row
+            for row in homes(problem)
+            if price.evaluate(row).status.ok
+            and not legal(problem, price.place(row)[0], price.replicas(row))
+        ]
+        plan = Exhaustive().optimize(problem, Budget(samples=10_000), seed)
+        assert check_plan(plan, problem).status is plan.evaluation.status
+        assert plan.evaluation.status.ok or not fits, seed
+        found.append(plan.evaluation.status)
+    assert found.count(Status.OK) > 10
+    assert Status.INFEASIBLE in found
+
+
+def test_auto_finds_the_plan_of_a_ring_that_its_methods_miss():
+    """One sample of each method fails for want of memory; the proof or the plan costs one more."""
+    statuses = [run(tight_ring(seed), budget=FEW, seed=seed).best for seed in range(24)]
+    for seed, plan in enumerate(statuses):
+        there_is = Exhaustive().optimize(tight_ring(seed), FEW, 0).evaluation.status.ok
+        assert plan.evaluation.status.ok == there_is, seed
+
+
+def test_a_makespan_problem_fits_only_in_one_order():
+    """Each of the two producers makes 4 bytes, its reader 1: memory for one pair at a time."""
+    edges = [(0, 1, 4.0), (2, 3, 4.0)]
+    problem = step_problem(
+        [1.0] * 4, edges, output_bytes=[4.0, 1.0, 4.0, 1.0], memory_bytes=7.0,
+        tasks=("placement", "schedule"),
+    )  # fmt: skip
+    plan = Exhaustive().optimize(problem, FEW, 0)
+    assert check_plan(plan, problem).status is plan.evaluation.status
+    assert plan.evaluation.status in (Status.OK, Status.INFEASIBLE)
+    none = replace(problem, package=replace(problem.package, chips=_smaller(problem)))
+    proof = Exhaustive().optimize(none, FEW, 0).evaluation
+    assert proof.status is Status.INFEASIBLE
+
+
+def _smaller(problem: Problem):
+    return tuple(replace(chip, memory_bytes=2.0) for chip in problem.package.chips)
+
+
+def test_large_problems_are_left_alone():
+    assert is_small(random_problem(1, Objective.MAX_LOAD, 6, 4))
+    large = random_problem(4, Objective.MAX_LOAD, 40, 4)
+    assert not is_small(replace(large, memory=False, seconds=np.ones_like(large.seconds), fixed={}))
+    assert MOST_ASSIGNMENTS < 4**40
