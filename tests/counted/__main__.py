@@ -1,0 +1,108 @@
+"""Command line: ``python -m tests.counted run | repeat | table | list`` from the project's root."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "build" / "counted"
+sys.path.insert(0, str(ROOT / "tests"))  # twins are imported as reference.<module>
+# One thread a worker, and programs that compile fast: many are compiled, few run long. Workers
+# inherit all of it; it must stand before JAX and NumPy are imported.
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
+os.environ.setdefault(
+    "XLA_FLAGS",
+    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
+    "--xla_cpu_multi_thread_eigen=false",
+)
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(FOLDER / "jax"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
+
+
+def main() -> int:
+    """Run what the command line asks for; 1 when a trial was lost."""
+    given = _parser().parse_args()
+    return {"run": run, "repeat": repeat, "table": table, "list": names}[given.command](given)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Bring suites to a count."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from tests.counted.runner import Runner
+    from tests.counted.suites import NAMES, find_suite
+
+    runner = Runner(given.state, given.processes, given.seconds)
+    console = Console()
+    columns = [TextColumn("{task.description:<14}"), BarColumn(), MofNCompleteColumn()]
+    lost = TextColumn("{task.fields[lost]} lost")
+    failures = []
+    with Progress(*columns, lost, TimeElapsedColumn(), console=console) as progress:
+        for name in given.suite or NAMES:
+            suite = find_suite(name)
+            total = math.ceil(given.fraction * suite.count)
+            bar = progress.add_task(name, total=total, lost=0)
+            failures += runner.run(
+                suite,
+                given.fraction,
+                lambda done, lost, bar=bar: progress.update(bar, completed=done, lost=lost),
+            )
+    for failure in failures:
+        console.print(f"{failure.repeat}\n    {failure.what}", markup=False, highlight=False)
+    return int(bool(failures))
+
+
+def repeat(given: argparse.Namespace) -> int:
+    """Run one trial again, in this process, with its traceback."""
+    from tests.counted.suites import find_suite
+
+    what = find_suite(given.name).trial(given.index)
+    print(f"{given.name} {given.index}: {what or 'holds'}")
+    return int(what is not None)
+
+
+def table(given: argparse.Namespace) -> int:
+    """Write the table of what was run."""
+    from tests.counted.table import write_table
+
+    for path in write_table(given.state, given.results):
+        print(path)
+    return 0
+
+
+def names(given: argparse.Namespace) -> int:
+    """Print the suites."""
+    from tests.counted.suites import NAMES, find_suite
+
+    for suite in map(find_suite, NAMES):
+        print(f"{suite.name:<14}{suite.count * suite.each:>8} {suite.unit}: {suite.proves}")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.counted", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    found = commands.add_parser("run", help="run suites, going on where the last run ended")
+    found.add_argument("--suite", nargs="+", help="names of suites; all of them unless given")
+    found.add_argument("--fraction", type=float, default=1.0, help="share of the full count")
+    found.add_argument("--seconds", type=float, default=math.inf, help="start nothing after this")
+    found.add_argument("--processes", type=int, default=1, help="worker processes")
+    found.add_argument("--state", type=Path, default=FOLDER, help="folder of what was run")
+    again = commands.add_parser("repeat", help="run one trial again")
+    again.add_argument("name")
+    again.add_argument("index", type=int)
+    written = commands.add_parser("table", help="write experiments/results/counted_suites.md, .csv")
+    written.add_argument("--state", type=Path, default=FOLDER)
+    written.add_argument("--results", type=Path, default=ROOT / "experiments" / "results")
+    commands.add_parser("list", help="print the suites")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
