@@ -7,7 +7,17 @@ from importlib import import_module
 
 from ..suite import Suite
 
-NAMES = ("checked-plans", "corrupted-plans", "small-problems", "planted", "metamorphic", "environments", "anytime")
+NAMES = (
+    "checked-plans",
+    "corrupted-plans",
+    "small-problems",
+    "planted",
+    "metamorphic",
+    "environments",
+    "anytime",
+    "malformed-inputs",
+    "mutants",
+)
 """All suites, in the order in which they run; the module of ``a-b`` is ``a_b``."""
 
 

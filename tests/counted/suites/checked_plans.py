@@ -36,7 +36,9 @@ def what_is_wrong(problem: Problem, plan: Plan) -> str | None:
         return f"{plan.optimizer}: accepted, but breaks {', '.join(sorted(broken))}"
     value = value_of(problem, plan)
     if not all(abs(v - value) <= CLOSE * value for v in (plan.value, verdict.value)):
-        return f"{plan.optimizer} says {plan.value!r} s, the judge {verdict.value!r}; it is {value!r}"
+        return (
+            f"{plan.optimizer} says {plan.value!r} s, the judge {verdict.value!r}; it is {value!r}"
+        )
     if not 0 <= plan.bound <= value * (1 + CLOSE):
         return f"{plan.optimizer}: the bound {plan.bound!r} is above {value!r}"
     if plan.optimal and plan.gap > 1e-6:

@@ -1,0 +1,35 @@
+"""Mutated files of every format: read, or refused with one of our errors, within memory and time."""
+
+from __future__ import annotations
+
+from mutation import KINDS, run_mutants
+
+from ..suite import Suite
+
+COUNT = 1_000
+EACH = 100
+"""Mutants of a trial, of one kind."""
+TURN = (*("onnx",) * 4, *(kind for kind in KINDS if kind != "onnx"))
+"""Kinds of successive trials: the format with most readers most often."""
+
+
+def trial(index: int) -> str | None:
+    """The next hundred mutants of the kind whose turn it is."""
+    rounds, place = divmod(index, len(TURN))
+    kind = TURN[place]
+    block = rounds * TURN.count(kind) + TURN[:place].count(kind)
+    failures = run_mutants(kind, block * EACH, EACH, isolated=False)
+    said = [f"{f.kind} {f.number}: {f.outcome.value}: {f.detail}" for f in failures[:3]]
+    return f"{len(failures)} of {EACH}: {'; '.join(said)}" if failures else None
+
+
+SUITE = Suite(
+    name="mutants",
+    proves="a mutated model, hardware, plan or weights file is read or refused with a sentence, "
+    "within 4 GiB and 30 s",
+    unit="files",
+    count=COUNT,
+    each=EACH,
+    trial=trial,
+    limit_seconds=1200.0,
+)
