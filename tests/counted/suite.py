@@ -19,7 +19,7 @@ class Suite:
     count: int
     """Trials at full count; indices are 0 to ``count`` - 1."""
     trial: Callable[[int], str | None]
-    """Run the trial of an index; None when the claim holds, else a sentence that says what was lost.
+    """Run the trial of an index; None when the claim holds, else a sentence about what was lost.
     The same index gives the same trial on every machine. What it raises counts as lost, too."""
     each: int = 1
     """Units that one trial counts for."""

@@ -6,7 +6,7 @@ Shares no code with `go_rl.core.check_plan`; values come from the other twins of
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import networkx as nx
 from reference import fusion, latency, max_load, replay, ring
@@ -23,7 +23,7 @@ def broken_rules(problem: Problem, plan: Plan) -> set[str]:
     """Names of the rules that a plan breaks; form first, kernels and memory last."""
     home = [int(d) for d in plan.device]
     devices = problem.package.num_chips
-    if any(not 0 <= d < devices for d in [*home, *(c for cs in plan.replicas.values() for c in cs)]):
+    if any(not 0 <= d < devices for d in [*home, *chain(*plan.replicas.values())]):
         return {"device-range"}
     if any(len({home[n], *cs}) <= len(cs) for n, cs in plan.replicas.items()):
         return {"copy-repeats"}
@@ -165,9 +165,8 @@ def _weights(problem: Problem, on: list[set[int]], device: int) -> float:
 def _kernel_rules(problem: Problem, plan: Plan, home: list[int]) -> Iterator[str]:
     """The first kind of rule that kernels break, as the judge reports one only."""
     graph = problem.graph
-    if plan.priority is not None and "schedule" not in problem.tasks:
-        yield "task"
-    elif plan.fusion_group is not None and "fusion" not in problem.tasks:
+    decided = {"schedule": plan.priority, "fusion": plan.fusion_group}
+    if any(each is not None and task not in problem.tasks for task, each in decided.items()):
         yield "task"
     elif plan.fusion_group is not None:
         leader = plan.fusion_group.tolist()

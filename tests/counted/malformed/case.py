@@ -30,6 +30,14 @@ class Malformed:
     """The command line itself is wrong: the parser answers, in more than one line."""
 
 
+@dataclass(frozen=True)
+class Told:
+    """A wrong value, and a word of the answer that is not the field's name."""
+
+    value: Any
+    word: str
+
+
 def changed(document: Any, way: Way, value: Any) -> bytes:
     """The document as JSON with the field at ``way`` set, or dropped."""
     document = copy.deepcopy(document)
@@ -52,11 +60,15 @@ def edits(
     arguments: tuple[str, ...],
     files: Mapping[str, bytes] | None = None,
 ) -> Iterator[Malformed]:
-    """One case for each wrong value of each field; the answer names the file and the field."""
+    """One case for each wrong value of each field; the answer names the file and the field, or
+    has the word of `Told`."""
     for way, values in wrong:
         for value in values:
+            field_name = next((str(key) for key in reversed(way) if isinstance(key, str)), "")
+            word = field_name
+            if isinstance(value, Told):
+                value, word = value.value, value.word
             shown = "missing" if value is DROP else str(value)[:12]
             name = f"{what}: {'.'.join(map(str, way))} {shown} ({type(value).__name__})"
             content = {**(files or {}), file: changed(document, way, value)}
-            field_name = next((str(key) for key in reversed(way) if isinstance(key, str)), "")
-            yield Malformed(name, arguments, content, (file, field_name))
+            yield Malformed(name, arguments, content, (file, word))

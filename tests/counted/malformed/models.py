@@ -75,7 +75,7 @@ MODELS = (
     _case("file: a number", b"3"),
     _case("file: null", b"null"),
     _case("file: a string", b'"model"'),
-    _case("onnx: a head without a graph", b"\x08\x0a\x12\x04jaxx\x42\x02\x10\x15\x3a\x28" + bytes(10)),
+    _case("onnx: a head alone", b"\x08\x0a\x12\x04jaxx\x42\x02\x10\x15\x3a\x28" + bytes(10)),
     *(_case(f"onnx: the first {n} bytes", RELU[:n]) for n in (1, 2, 5, 17, 40, len(RELU))),
     _profile("backward_compute_time=2.5", "", "backward_compute_time"),
     _profile("1.5", "nan", "node2", "forward_compute_time"),

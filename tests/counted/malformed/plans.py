@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .case import DROP, NAN, Malformed, edits
+from .case import DROP, NAN, Malformed, Told, edits
 from .profiles import TEXT
 
 DOCUMENT: dict[str, Any] = {
@@ -32,7 +32,7 @@ WRONG = (
     (("device", 2), (1.5, None, "2", [2], True, -1, 70000, 10**30)),
     (("replicas",), (DROP, [], None, {"9": [1]}, {"0": 1}, {"0": [1.5]}, {"0": [-1]})),
     (("package",), (DROP, "ring36", None, [])),
-    (("evaluation",), (DROP, {}, None, [])),
+    (("evaluation",), (DROP, Told({}, "missing"), None, [])),
     (("evaluation", "device_seconds"), (DROP, "long", None, ["1"])),
     (("evaluation", "status"), ("fine", None, 1)),
     (("bound",), (DROP, "low", [])),

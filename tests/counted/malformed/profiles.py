@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .case import DROP, INF, NAN, Malformed, edits
+from .case import DROP, INF, NAN, Malformed, Told, edits
 
 DOCUMENT: dict[str, Any] = {
     "maxSizePerFPGA": 1000.0,
@@ -33,8 +33,8 @@ WRONG = (
     (("nodes", 1, "id"), (DROP, None, 1.5, [1], {}, 0)),
     (("nodes", 1), (5, None, "a", [])),
     (("nodes",), (DROP, None, {}, 5, "abc")),
-    (("edges", 0, "sourceId"), (DROP, None, 77, "x", 1, [0])),
-    (("edges", 0, "destId"), (DROP, None, 77, "x", 0, {})),
+    (("edges", 0, "sourceId"), (DROP, None, 77, "x", Told(1, "itself"), [0])),
+    (("edges", 0, "destId"), (DROP, None, 77, "x", Told(0, "itself"), {})),
     (("edges", 0, "cost"), (DROP, None, -1.0, NAN, INF, "1", [0.1])),
     (("edges", 0), (5, None, "a", [])),
     (("edges",), (DROP, None, 5, "abc")),

@@ -7,7 +7,7 @@ from importlib import import_module
 
 from ..suite import Suite
 
-NAMES = (
+NAMES = ("checked-plans", "corrupted-plans", "small-problems", "planted", "metamorphic", "environments", "anytime", "malformed-inputs", "mutants", "kills")
     "checked-plans",
     "corrupted-plans",
     "small-problems",

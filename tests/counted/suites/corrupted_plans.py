@@ -70,8 +70,8 @@ def what_is_wrong(problem: Problem, path: Path, corruption: Corruption) -> str |
 
 SUITE = Suite(
     name="corrupted-plans",
-    proves="a plan corrupted in one of many ways is refused, or is legal after all at the value that "
-    "it states",
+    proves="a plan corrupted in one of many ways is refused, or is legal after all at the value "
+    "that it states",
     unit="plans",
     count=COUNT,
     trial=trial,

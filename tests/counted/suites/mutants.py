@@ -1,4 +1,4 @@
-"""Mutated files of every format: read, or refused with one of our errors, within memory and time."""
+"""Mutated files of every format: read, or refused with an error of ours, in memory and time."""
 
 from __future__ import annotations
 

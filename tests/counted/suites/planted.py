@@ -208,8 +208,8 @@ def false_claims(problem: Problem, plan: Plan) -> Iterator[str]:
 
 SUITE = Suite(
     name="planted",
-    proves="where an optimum is planted among up to 300 nodes, every method finds a legal plan, and "
-    "no value is below the optimum and no bound above it",
+    proves="where an optimum is planted among up to 300 nodes, every method finds a legal plan, "
+    "and no value is below the optimum and no bound above it",
     unit="instances",
     count=COUNT,
     trial=trial,
