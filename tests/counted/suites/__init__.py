@@ -7,7 +7,7 @@ from importlib import import_module
 
 from ..suite import Suite
 
-NAMES = ("checked-plans", "corrupted-plans", "small-problems", "planted", "metamorphic", "environments", "anytime", "malformed-inputs", "mutants", "kills")
+NAMES = (
     "checked-plans",
     "corrupted-plans",
     "small-problems",
@@ -17,6 +17,8 @@ NAMES = ("checked-plans", "corrupted-plans", "small-problems", "planted", "metam
     "anytime",
     "malformed-inputs",
     "mutants",
+    "determinism",
+    "kills",
 )
 """All suites, in the order in which they run; the module of ``a-b`` is ``a_b``."""
 
