@@ -17,7 +17,6 @@ import numpy as np
 
 from .progress_file import ProgressFile
 from .suite import Failure, Suite
-from .suites import find_suite
 from .trial import Batch, run_batch
 
 BATCH_SECONDS = 5.0
@@ -69,7 +68,7 @@ class Runner:
                     while under_way or (left and not self._over):
                         while left and len(under_way) < self.processes and not self._over:
                             taken = [left.popleft() for _ in range(min(MOST_INDICES, len(left)))]
-                            under_way[pool.submit(work, suite.name, taken)] = taken
+                            under_way[pool.submit(run_batch, suite, taken, BATCH_SECONDS)] = taken
                         ended, _ = wait(under_way, return_when=FIRST_COMPLETED)
                         for future in ended:
                             batch = future.result()
@@ -84,15 +83,10 @@ class Runner:
         """A trial in a process of its own."""
         try:
             with _pool(1) as pool:
-                return pool.submit(work, suite.name, [index]).result()
+                return pool.submit(run_batch, suite, [index], BATCH_SECONDS).result()
         except BrokenProcessPool:
             died = Failure(suite.name, index, "the process that ran it died")
             return Batch((index,), (died,), 0.0)
-
-
-def work(name: str, indices: Sequence[int]) -> Batch:
-    """What a worker does: trials of one suite for a few seconds."""
-    return run_batch(find_suite(name), indices, BATCH_SECONDS)
 
 
 def chosen(suite: Suite, fraction: float) -> list[int]:

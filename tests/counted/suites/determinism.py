@@ -1,4 +1,4 @@
-"""Twelve commands, each in two processes with other hash seeds and threads: equal but for clocks."""
+"""Twelve commands, each in two processes with other hash seeds and threads: equal, clocks aside."""
 
 from __future__ import annotations
 
