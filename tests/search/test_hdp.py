@@ -14,6 +14,7 @@ from rounding import assert_rounded_alike
 from search.conformance import OptimizerConformance
 
 from go_rl.core import Budget, Objective, SearchError, Status, TrainingError, check_plan
+from go_rl.core.optimizer import Progress
 from go_rl.search import hdp
 from go_rl.search.hdp import HDP, Actors, Baseline, draw, new_learner, update
 from go_rl.search.hdp_config import HDPConfig
@@ -275,6 +276,23 @@ def test_budgets_are_kept_to_the_sample_and_start_with_the_default(samples):
 def test_nothing_is_drawn_where_nothing_is_to_decide(problem):
     plan = HDP(TINY).optimize(problem, Budget(samples=20), 0)
     assert (plan.samples, plan.value) == (1, 2.0)
+
+
+def test_a_round_that_does_not_fit_into_the_budget_is_not_begun(monkeypatch):
+    """Rounds of 0.3 s fit three times into a second, networks being compiled before."""
+    clock, drawn = [0.0], hdp.draw
+
+    def slow(*args):
+        clock[0] += 0.3
+        return drawn(*args)
+
+    monkeypatch.setattr(Progress, "wall_seconds", property(lambda self: clock[0]))
+    monkeypatch.setattr(hdp, "draw", slow)
+    HDP(TINY).prepare(two_chains())
+    clock[0] = 0.0
+    plan = HDP(TINY).optimize(two_chains(), Budget(seconds=1.0), 0)
+    assert clock[0] == pytest.approx(0.9)
+    assert plan.samples == 1 + 3 * TINY.groupings * TINY.placements
 
 
 def test_one_operator_on_two_devices():

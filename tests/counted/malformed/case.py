@@ -68,7 +68,7 @@ def edits(
             word = field_name
             if isinstance(value, Told):
                 value, word = value.value, value.word
-            shown = "missing" if value is DROP else str(value)[:12]
+            shown = "missing" if value is DROP else str(value)[:24]
             name = f"{what}: {'.'.join(map(str, way))} {shown} ({type(value).__name__})"
             content = {**(files or {}), file: changed(document, way, value)}
             yield Malformed(name, arguments, content, (file, word))
