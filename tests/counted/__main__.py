@@ -31,31 +31,19 @@ def main() -> int:
 
 
 def run(given: argparse.Namespace) -> int:
-    """Bring suites to a count."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    from tests.counted.runner import Runner
+    """Bring suites to a count; print what was lost with the command that repeats it."""
+    from tests.counted.bars import bars
+    from tests.counted.runner import Runner, chosen
     from tests.counted.suites import NAMES, find_suite
 
-    runner = Runner(given.state, given.processes, given.seconds)
-    console = Console()
-    columns = [TextColumn("{task.description:<14}"), BarColumn(), MofNCompleteColumn()]
-    lost = TextColumn("{task.fields[lost]} lost")
-    failures = []
-    with Progress(*columns, lost, TimeElapsedColumn(), console=console) as progress:
-        for name in given.suite or NAMES:
-            suite = find_suite(name)
-            total = math.ceil(given.fraction * suite.count)
-            bar = progress.add_task(name, total=total, lost=0)
-            failures += runner.run(
-                suite,
-                given.fraction,
-                lambda done, lost, bar=bar: progress.update(bar, completed=done, lost=lost),
-            )
-    for failure in failures:
-        console.print(f"{failure.repeat}\n    {failure.what}", markup=False, highlight=False)
-    return int(bool(failures))
+    runner, lost = Runner(given.state, given.processes, given.seconds), []
+    with bars() as begin:
+        for suite in map(find_suite, given.suite or NAMES):
+            total = len(chosen(suite, given.fraction))
+            lost += runner.run(suite, given.fraction, begin(suite.name, total))
+    for failure in lost:
+        print(f"{failure.repeat}\n    {failure.what}")
+    return int(bool(lost))
 
 
 def repeat(given: argparse.Namespace) -> int:
@@ -81,7 +69,7 @@ def names(given: argparse.Namespace) -> int:
     from tests.counted.suites import NAMES, find_suite
 
     for suite in map(find_suite, NAMES):
-        print(f"{suite.name:<14}{suite.count * suite.each:>8} {suite.unit}: {suite.proves}")
+        print(f"{suite.name:<17}{suite.count * suite.each:>8} {suite.unit}: {suite.proves}")
     return 0
 
 
