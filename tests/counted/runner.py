@@ -23,6 +23,8 @@ BATCH_SECONDS = 5.0
 """A worker reports about this often; a kill loses at most this much."""
 MOST_INDICES = 512
 """Trials handed to a worker at once; what it has no time for comes back."""
+MOST_BATCHES = 60
+"""A worker is replaced after so many: what JAX has compiled piles up."""
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -77,16 +79,20 @@ class Runner:
                             yield batch
             except BrokenProcessPool:
                 suspects = [index for taken in under_way.values() for index in taken]
-                yield from (self._alone(suite, index) for index in suspects if not self._over)
+                yield from self._one_by_one(suite, suspects)
 
-    def _alone(self, suite: Suite, index: int) -> Batch:
-        """A trial in a process of its own."""
-        try:
-            with _pool(1) as pool:
-                return pool.submit(run_batch, suite, [index], BATCH_SECONDS).result()
-        except BrokenProcessPool:
-            died = Failure(suite.name, index, "the process that ran it died")
-            return Batch((index,), (died,), 0.0)
+    def _one_by_one(self, suite: Suite, suspects: Sequence[int]) -> Iterator[Batch]:
+        """Trials of which one kills its process; it is the one under way when that dies."""
+        left = deque(suspects)
+        while left and not self._over:
+            try:
+                with _pool(1) as pool:
+                    while left and not self._over:
+                        yield pool.submit(run_batch, suite, [left[0]], BATCH_SECONDS).result()
+                        left.popleft()
+            except BrokenProcessPool:
+                died = Failure(suite.name, left[0], "the process that ran it died")
+                yield Batch((left.popleft(),), (died,), 0.0)
 
 
 def chosen(suite: Suite, fraction: float) -> list[int]:
@@ -96,15 +102,21 @@ def chosen(suite: Suite, fraction: float) -> list[int]:
 
 
 def commit() -> str:
-    """The commit of the working tree, with ``+`` where it has changes; ``unknown`` without git."""
-    asked = ["git", "-C", str(ROOT), "describe", "--always", "--abbrev=9", "--exclude=*"]
+    """The commit checked out, with ``+`` where code differs from it; ``unknown`` without git."""
     try:
-        found = subprocess.run([*asked, "--dirty=+"], capture_output=True, text=True, check=True)
+        name = _git("rev-parse", "--short=9", "HEAD")
+        changes = _git("status", "--porcelain", "--untracked-files=no", "--", "go_rl", "tests")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
-    return found.stdout.strip()
+    return name + "+" * bool(changes)
+
+
+def _git(*asked: str) -> str:
+    command = ["git", "-C", str(ROOT), *asked]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def _pool(processes: int) -> ProcessPoolExecutor:
     """Fresh interpreters: nothing of this process's threads is copied."""
-    return ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"))
+    context = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(processes, context, max_tasks_per_child=MOST_BATCHES)

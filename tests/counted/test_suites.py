@@ -17,7 +17,7 @@ from .trial import run_trial
 FEW = {
     "checked-plans": range(32),
     "corrupted-plans": range(len(CORRUPTIONS)),
-    "small-problems": range(10, 30),
+    "small-problems": range(11, 33),
     "planted": range(8, 16),
     "metamorphic": range(8),
     "environments": range(5, 25),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from reference import priced_steps
 from reference.boxed_problems import random_problem
 from reference.latency import latency
 from reference.max_load import max_load, optimum
@@ -42,7 +43,7 @@ SAMPLES = 24
 SLACK = 1e-9
 PROVED = 1e-6
 """Relative gap at which CP-SAT's whole-number costs call a plan optimal."""
-AUTO_EVERY = 10
+AUTO_EVERY = 5
 """One trial in so many asks ``auto`` (and on the ring CP-SAT), which cost more."""
 UNSOLVED = (Status.OUT_OF_MEMORY, Status.GAVE_UP, Status.UNSUPPORTED)
 
@@ -105,6 +106,15 @@ def steps_of(tasks: tuple[str, ...]) -> Case:
     return Case(draw, best)
 
 
+def fused_steps() -> Case:
+    """Up to four nodes on one or two devices, kernels priced by the analytical model."""
+
+    def best(problem: Problem) -> float:
+        return best_of_all(problem, weak_orders(problem.graph.num_nodes))
+
+    return Case(lambda seed: priced_steps.random_problem(seed, 4), best)
+
+
 CASES = (
     *(ring_of(rules) for rules in RULE_SETS),
     boxes_for(Objective.MAX_LOAD, max_load, 6),
@@ -113,11 +123,12 @@ CASES = (
     steps_of(TASKS),
     steps_of(("fusion",)),
     steps_of(("schedule",)),
+    fused_steps(),
 )
 
 
 def trial(index: int) -> str | None:
-    """One problem; its sort is ``index % 10``."""
+    """One problem; its sort is ``index % 11``."""
     case = CASES[index % len(CASES)]
     problem = case.draw(index // len(CASES))
     best = case.best(problem)
