@@ -42,7 +42,20 @@ def mlp(x, w1, w2):
 
 mlp.example_args = (floats(8, 16), floats(16, 32), floats(32, 8))
 """
-QUICK = ("--seconds", "0.001", "--least-calls", "2", "--visits", "2", "--pace-seconds", "0.01")
+TARGET = "here"
+"""What records of this machine are filed under."""
+QUICK = (
+    "--target",
+    TARGET,
+    "--seconds",
+    "0.001",
+    "--least-calls",
+    "2",
+    "--visits",
+    "2",
+    "--pace-seconds",
+    "0.01",
+)
 
 
 @dataclass(frozen=True)
@@ -72,7 +85,7 @@ def measured(folder: Path) -> frozenset[Any]:
     known: set[Any] = set()
     for path in files:
         with RecordStore(path) as store:
-            known |= store.keys("cpu-1")
+            known |= store.keys(TARGET)
     return frozenset(known)
 
 
