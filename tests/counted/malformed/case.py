@@ -6,6 +6,7 @@ import copy
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any
 
 NAN, INF = float("nan"), float("inf")
@@ -25,7 +26,8 @@ class Malformed:
     files: Mapping[str, bytes] = field(default_factory=dict)
     """Files in the folder where the command runs."""
     words: tuple[str, ...] = ()
-    """What the sentence must contain: the field, node or file, or what would be right."""
+    """What the sentence must contain: the field, node or file, or what would be right; a ``|``
+    stands between words of which one will do."""
     usage: bool = False
     """The command line itself is wrong: the parser answers, in more than one line."""
 
@@ -68,6 +70,8 @@ def edits(
             word = field_name
             if isinstance(value, Told):
                 value, word = value.value, value.word
+            if isinstance(value, float) and not isfinite(value):
+                word = f"{word}|no JSON number"
             shown = "missing" if value is DROP else str(value)[:24]
             name = f"{what}: {'.'.join(map(str, way))} {shown} ({type(value).__name__})"
             content = {**(files or {}), file: changed(document, way, value)}

@@ -55,7 +55,7 @@ def answer_errors(case: Malformed, code: int, out: str, err: str) -> Iterator[st
         elif len(err) > MOST_CHARACTERS:
             yield f"{len(err)} characters"
         for word in case.words:
-            if word not in err:
+            if not any(each in err for each in word.split("|")):
                 yield f"{word!r} is not in {err.strip()[:300]!r}"
 
 
