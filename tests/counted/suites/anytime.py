@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,7 @@ def trial(index: int) -> str | None:
     problem = problem_on(topology, random_graph(2 * 10**6 + index, 200), index)
     problem = replace(problem, memory=False, fixed=problem.fixed if topology == "full" else {})
     rng = np.random.default_rng(index)
-    compile_kernels(problem.objective)
+    compile_once(problem.objective)
     names = rng.permutation(METHODS_OF[problem.objective])[:RUNS].tolist()
     budgets = rng.choice(BUDGETS, RUNS).tolist()
     wrong = [
@@ -70,6 +71,12 @@ def broken_promises(problem: Problem, name: str, seconds: float) -> Iterator[str
             return
         late.append(took)
     yield "took " + ", ".join(f"{took:.2f} s" for took in late)
+
+
+@cache
+def compile_once(objective: Objective) -> None:
+    """Compile what all methods of an objective share."""
+    compile_kernels(objective)
 
 
 def warm_up(problem: Problem, name: str) -> None:
