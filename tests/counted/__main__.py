@@ -25,9 +25,13 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
 
 
 def main() -> int:
-    """Run what the command line asks for; 1 when a trial was lost."""
+    """Run what the command line asks for; 1 when a trial was lost, 130 when stopped."""
     given = _parser().parse_args()
-    return {"run": run, "repeat": repeat, "table": table, "list": names}[given.command](given)
+    try:
+        return {"run": run, "repeat": repeat, "table": table, "list": names}[given.command](given)
+    except KeyboardInterrupt:
+        print("stopped; the next run goes on from here", file=sys.stderr)
+        return 130
 
 
 def run(given: argparse.Namespace) -> int:
