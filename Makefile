@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: demo test test-slow golden bench clean format
+.PHONY: demo test test-slow test-counted golden bench clean format
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -36,6 +36,12 @@ test-slow: $(STAMP)
 ONLY ?= *
 golden: $(STAMP)
 	$(BIN)/python -m tests.golden compare --only '$(ONLY)'
+
+# An hour or more; goes on where it stopped. A seeded tenth is part of test-slow.
+PROCESSES ?= 2
+test-counted: $(STAMP)
+	lost=0; $(BIN)/python -m tests.counted run --processes $(PROCESSES) || lost=$$?; \
+	  $(BIN)/python -m tests.counted table; exit $$lost
 
 # Hours. DATA holds the public graphs and timings that some scripts compare with.
 DATA ?= ../shared/data

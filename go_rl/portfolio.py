@@ -233,14 +233,14 @@ def compile_kernels(objective: Objective) -> None:
 
 
 def _prepare(optimizer: Optimizer, problem: Problem, tell: Callable[[str], None]) -> float:
-    """Compile the policy for graphs of this size; return the seconds spent, which no budget pays.
+    """Compile networks for graphs of this size; return the seconds spent, which no budget pays.
 
     Raises:
         PolicyError: the graph is larger than any bucket.
     """
-    if not isinstance(optimizer, PolicySearch | StepPolicySearch):
+    if not isinstance(optimizer, PolicySearch | StepPolicySearch | HDP):
         return 0.0
-    tell("policy (compiled once for graphs of this size)")
+    tell(f"{optimizer.name} (compiled once for graphs of this size)")
     started = time.perf_counter()
     optimizer.prepare(problem)
     return time.perf_counter() - started

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import enum
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from math import inf, isfinite
 from pathlib import Path
@@ -196,13 +197,17 @@ class Package:
         for i, group in enumerate(groups):
             chips += _chips(group, f"{where}: chips[{i}]")
         element = document.get("element_bytes")
-        return cls(
-            name=str(document.get("name", where)),
-            chips=tuple(chips),
-            links=_links(document["links"], f"{where}: links"),
-            element_bytes=None if element is None else _number(element, f"{where}: element_bytes"),
-            description=str(document.get("description", "")),
-        )
+        if element is not None:
+            element = _number(element, f"{where}: element_bytes")
+        links = _links(document["links"], f"{where}: links")
+        with _located(where):
+            return cls(
+                name=str(document.get("name", where)),
+                chips=tuple(chips),
+                links=Links(**links),
+                element_bytes=element,
+                description=str(document.get("description", "")),
+            )
 
     @classmethod
     def load(cls, path: str | Path) -> Package:
@@ -214,6 +219,15 @@ class Package:
         except ValueError as error:
             raise PackageError(f"{path}: not JSON ({error})") from error
         return cls.from_json(document, str(path))
+
+
+@contextmanager
+def _located(where: str) -> Iterator[None]:
+    """Put the file and field before what is wrong with the values found there."""
+    try:
+        yield
+    except PackageError as error:
+        raise PackageError(f"{where}: {error}") from error
 
 
 def _check_engines(chip: Chip) -> None:
@@ -245,7 +259,8 @@ def _engines(document: Any, where: str) -> tuple[Engine, ...]:
             raise PackageError(f"{here}: kinds must list names of operator kinds")
         if not isinstance(entry.get("split", False), bool):
             raise PackageError(f"{here}: split must be true or false")
-        found.append(Engine(entry["name"], count, tuple(kinds), entry.get("split", False)))
+        with _located(here):
+            found.append(Engine(entry["name"], count, tuple(kinds), entry.get("split", False)))
     return tuple(found)
 
 
@@ -295,19 +310,23 @@ def _chips(group: Any, where: str) -> list[Chip]:
     if count > MAX_DEVICES:
         raise PackageError(f"{where}: count must be at most {MAX_DEVICES}, not {count}")
     values["engines"] = _engines(group.get("engines", []), f"{where}: engines")
-    chip = Chip(kind=group["kind"], is_cpu=group.get("is_cpu", False), **values)
+    with _located(where):
+        chip = Chip(kind=group["kind"], is_cpu=group.get("is_cpu", False), **values)
     return [chip] * count
 
 
-def _links(document: Mapping[str, Any], where: str) -> Links:
+def _links(document: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """The fields of `Links`, which checks their ranges and names itself."""
     _known(document, {"topology", "bandwidth", "latency_seconds"}, where)
     topology = str(document.get("topology", ""))
     if topology not in list(Topology):
         raise PackageError(f"{where}: topology must be ring, full or tree, not {topology!r}")
     if "bandwidth" not in document:
         raise PackageError(f"{where}: field 'bandwidth' is missing (bytes/s)")
-    return Links(
-        topology=Topology(topology),
-        bandwidth=_number(document["bandwidth"], f"{where}: bandwidth"),
-        latency_seconds=_number(document.get("latency_seconds", 0.0), f"{where}: latency_seconds"),
-    )
+    return {
+        "topology": Topology(topology),
+        "bandwidth": _number(document["bandwidth"], f"{where}: bandwidth"),
+        "latency_seconds": _number(
+            document.get("latency_seconds", 0.0), f"{where}: latency_seconds"
+        ),
+    }

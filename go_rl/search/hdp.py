@@ -55,6 +55,16 @@ class HDP:
     config: HDPConfig = field(default_factory=HDPConfig)
     name: str = "hdp"
 
+    def prepare(self, problem: Problem) -> None:
+        """Compile the networks for the sizes of a problem, so that no budget pays for it."""
+        workspace = step_workspace(problem)
+        if not _decides(workspace):
+            return
+        actors, key = Actors(self.config, workspace), jax.random.key(0)
+        learner = new_learner(actors, key)
+        drawn = draw(actors, learner, key, self.config.noise)
+        update(actors, learner, drawn, np.zeros(len(drawn.device)))
+
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return the best placement drawn; see `go_rl.core.Optimizer`.
 
@@ -65,9 +75,14 @@ class HDP:
         incumbent = StepIncumbent(workspace, progress)
         if not incumbent.hopeless:
             incumbent.offer(workspace.price(workspace.default))
-            if workspace.num_devices > 1 and (workspace.pinned == FREE).any():
+            if _decides(workspace):
                 _learn(self.config, workspace, incumbent, progress, seed)
         return workspace.plan(incumbent, self.name, seed, progress)
+
+
+def _decides(workspace: StepWorkspace) -> bool:
+    """Whether any node may go to more than one device."""
+    return workspace.num_devices > 1 and bool((workspace.pinned == FREE).any())
 
 
 def _learn(
@@ -77,11 +92,12 @@ def _learn(
     progress: Progress,
     seed: int,
 ) -> None:
-    """Draw, price and learn until the budget is spent; the last samples teach nothing."""
+    """Draw, price and learn until the budget is spent, or what is left of it is too short for a
+    round like the last; the last samples teach nothing."""
     actors, key = Actors(config, workspace), jax.random.key(seed % 2**32)
     learner, baseline = new_learner(actors, key), Baseline(config.baseline_decay)
-    updates = 0
-    while not progress.spent:
+    updates, began, round_seconds = 0, progress.wall_seconds, 0.0
+    while not progress.spent and round_seconds <= progress.remaining_seconds:
         noise = config.noise if updates < config.noise_updates else 0.0
         drawn = draw(actors, learner, jax.random.fold_in(key, updates + 1), noise)
         rows = int(min(len(drawn.device), progress.remaining_samples))
@@ -93,6 +109,7 @@ def _learn(
             counts = fits | (updates <= config.ignore_failures_from)
             advantage = baseline.advantage(rewards(config, priced, fits), counts)
             learner = update(actors, learner, drawn, advantage)
+        round_seconds, began = progress.wall_seconds - began, progress.wall_seconds
 
 
 @dataclass

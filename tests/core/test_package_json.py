@@ -89,6 +89,7 @@ BAD = [
 def test_bad_descriptions_are_refused(bad, words):
     with pytest.raises(PackageError) as error:
         Package.from_json(bad, "where")
+    assert str(error.value).startswith("where: ")
     assert words in str(error.value)
 
 

@@ -286,6 +286,23 @@ def test_nothing_is_drawn_where_nothing_is_to_decide(problem):
     assert (plan.samples, plan.value) == (1, 2.0)
 
 
+def test_a_round_that_does_not_fit_into_the_budget_is_not_begun(monkeypatch):
+    """Rounds of 0.3 s fit three times into a second, networks being compiled before."""
+    clock, drawn = [0.0], hdp.draw
+
+    def slow(*args):
+        clock[0] += 0.3
+        return drawn(*args)
+
+    monkeypatch.setattr(Progress, "wall_seconds", property(lambda self: clock[0]))
+    monkeypatch.setattr(hdp, "draw", slow)
+    HDP(TINY).prepare(two_chains())
+    clock[0] = 0.0
+    plan = HDP(TINY).optimize(two_chains(), Budget(seconds=1.0), 0)
+    assert clock[0] == pytest.approx(0.9)
+    assert plan.samples == 1 + 3 * TINY.groupings * TINY.placements
+
+
 def test_one_operator_on_two_devices():
     plan = HDP(TINY).optimize(step_problem([2.0], devices=2), Budget(samples=10), 0)
     assert (plan.samples, plan.value, plan.optimal) == (1, 2.0, True)

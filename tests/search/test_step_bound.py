@@ -2,62 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from itertools import permutations, product
+from dataclasses import replace
+from itertools import permutations
 
 import numpy as np
 import pytest
-from reference.step_problems import STREAMS, random_edges, random_kinds, step_problem
+from reference.priced_steps import TILE, graph_of, priced, random_problem
+from reference.step_optimum import best_of_all
+from reference.step_problems import step_problem
 
 from go_rl.core import (
     Budget,
-    Chip,
     Engine,
-    GraphBuilder,
-    KernelPrices,
-    Links,
-    Node,
-    Objective,
-    OpGraph,
     OpKind,
-    Package,
     Problem,
-    Topology,
 )
-from go_rl.core.kernel_rules import legal_kernels
-from go_rl.cost import Analytical, ProblemOptions, make_problem
 from go_rl.cost.analytical import Efficiency
 from go_rl.cost.kernel_floor import kernel_floor
 from go_rl.portfolio import run
 from go_rl.search import StepDefault
 from go_rl.search.step_workspace import StepWorkspace
-from go_rl.simulate.makespan import Decisions, MakespanPricer
 
 ELEMENTWISE, MATMUL, REDUCTION = OpKind.ELEMENTWISE, OpKind.MATMUL, OpKind.REDUCTION
-EVEN = Efficiency(1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
-TILE = Chip("tile", 1.0, 1e9, 1.0, launch_seconds=0.5)
-"""A FLOP takes a second, so does a byte, a launch half of one."""
-
-
-def graph_of(kinds, edges, flops, accessed, is_output=()) -> OpGraph:
-    """Edges are (u, v, bytes[, result])."""
-    builder = GraphBuilder("small")
-    for n, kind in enumerate(kinds):
-        builder.add_node(
-            Node(n, "Op", kind, flops=flops[n], bytes_accessed=accessed[n],
-                 is_output=n in is_output)
-        )  # fmt: skip
-    for u, v, size, *output in edges:
-        builder.add_edge(u, v, size, *map(int, output))
-    return builder.build()
-
-
-def priced(graph: OpGraph, chips=(TILE,), shares: Efficiency = EVEN, **options) -> Problem:
-    hardware = Package("boxes", tuple(chips), Links(Topology.FULL, options.pop("bandwidth", 1.0)))
-    model = Analytical({"tile": shares, "other": EVEN})
-    chosen = ProblemOptions(objective=Objective.MAKESPAN, cost_model=model, **options)
-    return make_problem(graph, hardware, chosen)
 
 
 def bound(problem: Problem) -> float:
@@ -167,73 +133,6 @@ def test_nothing_is_claimed_of_prices_that_are_not_known():
     known = priced(graph_of([ELEMENTWISE] * 2, [(0, 1, 1.0)], [4.0, 4.0], [1.0, 1.0]))
     assert bound(known) == 8.5
     assert bound(replace(known, seconds=known.seconds / 2)) == 0.0
-
-
-@dataclass(frozen=True)
-class Remembered:
-    """`KernelPrices` of few different kernels, priced once."""
-
-    prices: KernelPrices
-    known: dict[bytes, np.ndarray]
-
-    def seconds(self, leader: np.ndarray) -> np.ndarray:
-        """See `go_rl.core.KernelPrices`."""
-        key = leader.tobytes()
-        if key not in self.known:
-            self.known[key] = self.prices.seconds(leader)
-        return self.known[key]
-
-
-def random_problem(seed: int, most_nodes: int) -> Problem:
-    """Any kinds, few FLOP and bytes, one or two devices of one or two kinds; some nodes access
-    fewer bytes than their edges carry."""
-    rng = np.random.default_rng(seed)
-    nodes, devices = int(rng.integers(1, most_nodes + 1)), int(rng.integers(1, 3))
-    edges = random_edges(rng, nodes)
-    sizes = {(u, o): size for u, _, size, o in edges}
-    edges = [(u, v, sizes[u, o], o) for u, v, _, o in edges]
-    kinds = random_kinds(rng, nodes, edges)
-    accessed = rng.integers(0, 6, nodes).astype(float)
-    if rng.random() < 0.6:
-        for _, v, size, _ in edges:
-            accessed[v] += size
-        for (u, _), size in sizes.items():
-            accessed[u] += size
-    flops = rng.integers(0, 12, nodes).astype(float)
-    kept = np.flatnonzero(rng.random(nodes) < 0.2).tolist()
-    engines = STREAMS[int(rng.integers(len(STREAMS)))] if rng.random() < 0.4 else ()
-    tile = replace(TILE, engines=engines, launch_seconds=float(rng.choice([0.0, 0.5, 2.0])))
-    other = Chip("other", 2.0, 1e9, 0.7, launch_seconds=1.0)
-    chips = (tile, other if rng.random() < 0.3 else tile)[:devices]
-    shares = EVEN if rng.random() < 0.5 else Efficiency(0.9, 0.6, 0.4, 0.3, 0.2, 0.8)
-    gap = np.array(rng.integers(0, 3, nodes), float) if rng.random() < 0.3 else None
-    graph = graph_of(kinds, edges, flops.tolist(), accessed.tolist(), kept)
-    return priced(graph, chips, shares, gap_seconds=gap, bandwidth=2.0)
-
-
-def partitions(count: int) -> Iterator[list[int]]:
-    """Every way to put nodes into kernels, named by their lowest node."""
-    for choice in product(*(range(n + 1) for n in range(count))):
-        if all(choice[lead] == lead for lead in choice):
-            yield list(choice)
-
-
-def best_of_all(problem: Problem, orders: list[tuple[int, ...]]) -> float:
-    """The least seconds of every legal placement and fusion, in some orders."""
-    count, devices = problem.graph.num_nodes, problem.package.num_chips
-    nowhere = np.zeros(count, np.int16)
-    plans = []
-    for leader in partitions(count):
-        if legal_kernels(problem, nowhere, None, np.array(leader)):
-            continue
-        for homes in product(range(devices), repeat=count):
-            if all(homes[n] == homes[lead] for n, lead in enumerate(leader)):
-                plans += [(homes, order, leader) for order in orders]
-    device, priority, leader = (np.array(rows) for rows in zip(*plans, strict=True))
-    assert problem.kernels is not None
-    pricer = MakespanPricer(replace(problem, kernels=Remembered(problem.kernels, {})))
-    seconds, _ = pricer.price(Decisions(device.astype(np.int16), priority, leader))
-    return float(seconds.min())
 
 
 @pytest.mark.parametrize(("nodes", "seeds"), [(4, 300), (6, 60)])

@@ -1,0 +1,39 @@
+"""Plans as the product's methods make them, quickly."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from go_rl.core import Budget, Objective, Plan, Problem
+from go_rl.portfolio import METHODS, STEP_METHODS
+
+QUICK = {
+    Objective.RING: ("greedy", "random", "annealing", "metis", "linear-dp"),
+    Objective.MAX_LOAD: ("greedy", "dp", "local-search"),
+    Objective.LATENCY: ("greedy", "greedy", "greedy", "local-search"),
+    Objective.MAKESPAN: (
+        "default",
+        "composed",
+        "expert",
+        "fusion-greedy",
+        "heft",
+        "metis",
+        "random",
+        "annealing",
+    ),
+}
+"""Methods of milliseconds, the slowest of them less often."""
+SAMPLES = 8
+
+
+def quick_plan(problem: Problem, seed: int) -> Plan:
+    """A plan of one of the objective's quick methods."""
+    names = QUICK[problem.objective]
+    name = names[int(np.random.default_rng(seed).integers(len(names)))]
+    return plan_by(name, problem, SAMPLES, seed)
+
+
+def plan_by(name: str, problem: Problem, samples: int, seed: int) -> Plan:
+    """A plan of a method within some samples."""
+    methods = STEP_METHODS if problem.objective is Objective.MAKESPAN else METHODS
+    return methods[name]().optimize(problem, Budget(samples=samples), seed)
