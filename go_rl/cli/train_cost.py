@@ -15,6 +15,7 @@ from go_rl.cli.folders import check_file
 from go_rl.cli.next_command import EXAMPLE_MODEL, say_next
 from go_rl.cli.train_cost_configuration import TrainCost
 from go_rl.core import TrainingError
+from go_rl.core.presets import CORE
 from go_rl.core.processor import own_target
 
 LEAST_KERNELS = 10
@@ -168,8 +169,8 @@ def _print(
         )
     screen = console()
     print_line(screen, f"{sentence}. Weights: {out}")
-    if data.target == TARGET:
-        hardware, cost = f"{TARGET}-ring4", f"learned:{out}"
+    if data.target in (CORE.kind, own_target()):
+        hardware, cost = f"{data.target}-ring4", f"learned:{out}"
         say_next(screen, "partition", EXAMPLE_MODEL, "--package", hardware, "--cost", cost)
     else:  # which needs a package file of one's own; a preset is a start for it
-        say_next(screen, "package", "show", f"{TARGET}-ring4", "--json")
+        say_next(screen, "package", "show", f"{CORE.kind}-ring4", "--json")
