@@ -10,6 +10,9 @@ Source: the operator specification of ONNX (``docs/Operators-ml.md``).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import onnx
 
 from go_rl.core.errors import ReadError
