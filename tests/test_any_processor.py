@@ -18,11 +18,12 @@ from processor_settings import least_processor
 
 TESTS = Path(__file__).parent
 COMPUTING = (
-    "cost", "envs", "experiments", "kernels", "policy", "readers", "search", "simulate", "solvers",
-    "train", "tuning", "zoo", "test_api.py", "test_execute.py", "test_portfolio.py",
+    "cost", "counted", "envs", "experiments", "golden", "kernels", "policy", "readers", "search",
+    "simulate", "solvers", "train", "tuning", "zoo",
+    "test_api.py", "test_execute.py", "test_portfolio.py",
 )  # fmt: skip
 """Where JAX, Numba or NumPy compute numbers."""
-REST = {"cli", "core", "records", "reference", "report"}
+REST = {"cli", "core", "mutation", "records", "reference", "report"}
 
 
 def computed(environment: dict[str, str]) -> dict:

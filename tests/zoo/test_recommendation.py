@@ -54,12 +54,16 @@ def test_dlrm_interacts_every_pair_once():
     model = DLRM(3, 5, 2, bottom=(4,), top=(4,))
     dense, sparse = np.ones((1, 6), np.float32), np.array([[[0, 0], [1, 1], [2, 2]]])
     params, out = _applied(model, dense, sparse)
-    hidden = np.maximum(dense @ params["Dense_0"]["kernel"], 0)
-    vectors = [np.maximum(hidden @ params["Dense_1"]["kernel"], 0)[0]]
+
+    def layer(number, x):
+        weights = params[f"Dense_{number}"]
+        return x @ weights["kernel"] + weights["bias"]
+
+    vectors = [np.maximum(layer(1, np.maximum(layer(0, dense), 0)), 0)[0]]
     vectors += [2 * params[f"Embed_{t}"]["embedding"][t] for t in range(3)]
     pairs = [vectors[i] @ vectors[j] for i in range(4) for j in range(i)]
     features = np.concatenate([vectors[0], pairs])
-    top = np.maximum(features @ params["Dense_2"]["kernel"], 0) @ params["Dense_3"]["kernel"]
+    top = layer(3, np.maximum(layer(2, features), 0))
     assert_rounded_alike(out[0], 1 / (1 + np.exp(-top)))
 
 
@@ -68,7 +72,7 @@ def test_graph_convolution_is_the_normalised_adjacency():
     params, out = _applied(GCN(1, classes=2), x, SENDERS, RECEIVERS)
     looped = np.eye(3) + np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
     scale = np.diag(looped.sum(1) ** -0.5)
-    logits = scale @ looped @ scale @ x @ params["Dense_0"]["kernel"]
+    logits = scale @ looped @ scale @ (x @ params["Dense_0"]["kernel"] + params["Dense_0"]["bias"])
     expected = logits - np.log(np.exp(logits).sum(1, keepdims=True))
     assert_rounded_alike(out, expected)
 
