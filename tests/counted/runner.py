@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import multiprocessing
+import os
 import subprocess
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -118,5 +120,20 @@ def _git(*asked: str) -> str:
 
 def _pool(processes: int) -> ProcessPoolExecutor:
     """Fresh interpreters: nothing of this process's threads is copied."""
-    context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(processes, context, max_tasks_per_child=MOST_BATCHES)
+    return ProcessPoolExecutor(
+        processes,
+        multiprocessing.get_context("spawn"),
+        end_with_parent,
+        max_tasks_per_child=MOST_BATCHES,
+    )
+
+
+def end_with_parent() -> None:
+    """Let this worker end as soon as the process that started it is gone, however that ended."""
+
+    def watch() -> None:
+        if (parent := multiprocessing.parent_process()) is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
 from .progress_file import ProgressFile
-from .runner import Runner, chosen
+from .runner import ROOT, Runner, chosen
 from .suite import Failure, Suite
 from .table import page, row_of
 from .trial import Batch, run_batch, run_trial
@@ -151,3 +154,28 @@ def test_a_trial_that_kills_its_process_is_found(tmp_path):
     found, told = run(Runner(tmp_path), suite(third_kills_its_process, 6))
     assert found == [Failure("tiny", 3, "the process that ran it died")]
     assert told[-1] == (6, 1)
+
+
+@pytest.mark.slow
+def test_workers_end_with_a_runner_that_is_killed(tmp_path):
+    command = [sys.executable, "-m", "tests.counted", "run", "--suite", "malformed-inputs"]
+    runner = subprocess.Popen([*command, "--state", str(tmp_path)], cwd=ROOT)
+    until(lambda: (tmp_path / "malformed-inputs.jsonl").exists())
+    workers = children(runner.pid)
+    assert workers
+    runner.kill()
+    runner.wait()
+    until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers))
+
+
+def children(pid: int) -> list[int]:
+    """Processes that a process has started."""
+    return [int(text) for text in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def until(condition) -> None:
+    """Wait for a condition for at most a minute."""
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end, "it did not come to pass"
+        time.sleep(0.05)
