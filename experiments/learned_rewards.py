@@ -48,6 +48,7 @@ from go_rl.core import (
     package,
 )
 from go_rl.core.plan import write_text
+from go_rl.core.presets import CORE
 from go_rl.cost import Analytical, CostModel, named_cost
 from go_rl.cost.collect_config import CollectConfig, TimingConfig
 from go_rl.cost.kernel_collect import RECORDS
@@ -103,7 +104,7 @@ class Options:
     @property
     def measuring(self) -> CollectConfig:
         """How a kernel is measured."""
-        return CollectConfig(core=self.core, timing=LONG_VISITS)
+        return CollectConfig(core=self.core, timing=LONG_VISITS, target=CORE.kind)
 
     def limit(self, task: TaskName) -> float:
         """Return the minutes of a search."""

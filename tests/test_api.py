@@ -82,7 +82,7 @@ def test_partition_a_graph_and_check_the_plan(graph, tmp_path):
 def test_fixed_nodes_stay_where_they_are(graph):
     result = go_rl.partition(graph, "ring3", fixed={"m0": 0, "m1": 1, "m2": 1, "m3": 1}, **QUICK)
     assert result.best.device.tolist() == [0, 1, 1, 1]
-    with pytest.raises(ProblemError, match="no node 'm9'; did you mean"):
+    with pytest.raises(ProblemError, match="no node 'm9'"):
         go_rl.partition(graph, fixed={"m9": 0}, **QUICK)
 
 

@@ -65,6 +65,8 @@ class Progress:
     curve: list[CurvePoint] = field(default_factory=list)
     bound: float = 0.0
     """Proven lower bound on the objective, seconds: a best value that meets it ends the search."""
+    to_the_end: bool = False
+    """Whether it does not: who learns wants the weights after the whole budget."""
 
     @property
     def wall_seconds(self) -> float:
@@ -74,7 +76,8 @@ class Progress:
     @property
     def spent(self) -> bool:
         """True when nothing is left of the budget, or nothing better exists."""
-        return self.remaining_samples <= 0 or self.remaining_seconds <= 0 or self.proved
+        over = self.remaining_samples <= 0 or self.remaining_seconds <= 0
+        return over or (self.proved and not self.to_the_end)
 
     @property
     def proved(self) -> bool:

@@ -46,13 +46,12 @@ class FineTuned:
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return the best plan seen while learning; see `go_rl.core.Optimizer`."""
-        plan, _ = self.learn(problem, budget, seed)
-        return plan
+        return self._search(problem, budget, seed)[0]
 
     def learn(
         self, problem: Problem, budget: Budget, seed: int, workspace: RingWorkspace | None = None
     ) -> tuple[Plan, Agent]:
-        """Return the best plan seen, and the agent after its last update.
+        """Return the best plan seen, and the agent after the whole budget.
 
         A ``workspace`` with a pricer of its own lets the policy learn from other prices than the
         simulator's, such as measured ones.
@@ -60,12 +59,23 @@ class FineTuned:
         Raises:
             TrainingError: a reward or gradient is not finite.
         """
+        return self._search(problem, budget, seed, workspace, to_the_end=True)
+
+    def _search(
+        self,
+        problem: Problem,
+        budget: Budget,
+        seed: int,
+        workspace: RingWorkspace | None = None,
+        to_the_end: bool = False,
+    ) -> tuple[Plan, Agent]:
+        """Return the best plan seen, and the agent after its last update."""
         given = self.agent or load_weights(DEFAULT_WEIGHTS).agent
         agent = widened(given, self.config.widen)
         workspace = workspace or ring_workspace(problem)
         if self.samples is not None:
             budget = Budget(samples=self.samples)
-        progress = Progress(budget, OPEN_SAMPLES)
+        progress = Progress(budget, OPEN_SAMPLES, to_the_end=to_the_end)
         incumbent = Incumbent(workspace, progress)
         case = Case(problem.graph.name, problem)
         case.rollouts = PartitionRollouts(problem, workspace=workspace)

@@ -41,9 +41,19 @@ class StepFineTuned:
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return the best plan seen while learning; see `go_rl.core.Optimizer`."""
-        return self.learn(problem, budget, seed)[0]
+        return self._search(problem, budget, seed, to_the_end=False)[0]
 
     def learn(self, problem: Problem, budget: Budget, seed: int) -> tuple[Plan, StepAgent]:
+        """Return the best plan seen, and the agent after the whole budget.
+
+        Raises:
+            TrainingError: a reward or gradient is not finite.
+        """
+        return self._search(problem, budget, seed, to_the_end=True)
+
+    def _search(
+        self, problem: Problem, budget: Budget, seed: int, to_the_end: bool
+    ) -> tuple[Plan, StepAgent]:
         """Return the best plan seen, and the agent after its last update.
 
         Raises:
@@ -53,7 +63,7 @@ class StepFineTuned:
         workspace = step_workspace(problem)
         if self.samples is not None:
             budget = Budget(samples=self.samples)
-        progress = Progress(budget, OPEN_SAMPLES)
+        progress = Progress(budget, OPEN_SAMPLES, to_the_end=to_the_end)
         incumbent = StepIncumbent(workspace, progress)
         learner = new_learner(agent.params, self.config.ppo)
         if start_from_default(workspace, incumbent):

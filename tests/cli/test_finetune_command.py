@@ -83,7 +83,8 @@ def check_folder(command, kind: Kind, samples: int):
     found = command(kind.name, MODEL, *kind.flags, *few, "--weights", "start.npz", "--out", "tuned")
     assert found.code == 0, found.err
     assert "finetuned" in found.out
-    assert f"go-rl {kind.use} MODEL --weights tuned/weights.npz" in found.out
+    assert f"next: go-rl {kind.use} {MODEL} " in found.out
+    assert "--weights tuned/weights.npz" in found.out
     assert command("check", "tuned/plan.json", MODEL).code == 0
     used = command(kind.use, MODEL, *kind.flags, "--method", kind.baseline().name,
                    "--samples", 2, "--json", "--weights", "tuned/weights.npz")  # fmt: skip

@@ -161,4 +161,4 @@ def test_a_new_run_is_described_before_it_starts(command, tmp_path, monkeypatch)
     monkeypatch.setattr("go_rl.train.step_pretrain.pretrain_step", pretrain_step)
     found = command("train-step", "new", "--seed", 7)
     assert (found.code, found.err) == (0, "")
-    assert "go-rl optimize MODEL --weights new/weights.npz" in found.out
+    assert "next: go-rl optimize zoo:resnet50 --weights new/weights.npz" in found.out

@@ -45,7 +45,8 @@ def test_a_plan_from_its_file_is_accepted(chain, plan_of, tmp_path):
 
 @pytest.mark.parametrize("value", [1.9999, 2.0001, 0.0, float("inf"), float("nan"), -2.0])
 def test_a_false_value_is_found(value, chain, plan_of):
-    verdict = check_plan(plan_of(chain, [0, 0, 1], value=value, bound=0.0), chain)
+    plan = replace(plan_of(chain, [0, 0, 1], value=value, bound=0.0), optimal=False)
+    verdict = check_plan(plan, chain)
     assert [v.rule for v in verdict.violations] == ["value"]
     assert "it is 2 s" in verdict.violations[0].message
     assert verdict.status is Status.ILLEGAL

@@ -167,5 +167,5 @@ def test_what_ships_has_the_shapes_of_its_network(name):
     path = SHIPPED / f"{name}.npz"
     manifest, arrays = read_parameters(path)
     config = PolicyConfig(**manifest["config"])
-    kinds = {weights.FORMAT: weights._template, step_weights.FORMAT: step_weights._template}
+    kinds = {weights.FORMAT: weights._template, step_weights.STEP_FORMAT: step_weights._template}
     check_parameters(path, arrays, jax.eval_shape(lambda: kinds[manifest["format"]](config)))

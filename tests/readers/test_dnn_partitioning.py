@@ -104,14 +104,14 @@ BAD = [
     (("edges", 0, "destId"), 77, "destId is 77; it must be the id of a node"),
     (("edges", 0, "sourceId"), 9, "feeds itself"),
     (("edges", 4, "destId"), 9, "cycle"),
-    (("nodes", 0, "cpuLatency"), float("nan"), "finite number"),
-    (("nodes", 0, "cpuLatency"), float("inf"), "finite number"),
+    (("nodes", 0, "cpuLatency"), float("nan"), "no JSON number"),
+    (("nodes", 0, "cpuLatency"), float("inf"), "no JSON number"),
     (("nodes", 0, "size"), -1, "finite number >= 0"),
     (("nodes", 0, "size"), "12", "a number >= 0"),
     (("nodes", 0, "isBackwardNode"), "yes", "true, false, 0 or 1"),
     (("nodes", 0, "colorClass"), [1], "colorClass"),
     (("edges", 2, "cost"), 0.25, "as on the other edges that leave node 9"),
-    (("edges", 2, "cost"), float("nan"), "finite number"),
+    (("edges", 2, "cost"), float("nan"), "no JSON number"),
     (("maxFPGAs",), 2.5, "whole number"),
 ]
 

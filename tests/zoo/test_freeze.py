@@ -81,7 +81,7 @@ def test_the_script_refuses_an_unknown_recipe():
 @pytest.mark.parametrize(
     ("keras", "message"),
     [
-        (None, r"pip install 'go_rl\[zoo\]'"),
+        (None, "pip install keras"),
         (SimpleNamespace(backend=SimpleNamespace(backend=lambda: "torch")), "KERAS_BACKEND=jax"),
     ],
 )
