@@ -54,7 +54,11 @@ FILES = {
         "cycle",
     ),
     "duplicate ids": (profile(nodes=[node_document(0)] * 2, edges=[]), [], "two nodes have the id"),
-    "NaN cost": (profile(nodes=[node_document(0, cpuLatency=float("nan"))], edges=[]), [], "nan"),
+    "NaN cost": (
+        profile(nodes=[node_document(0, cpuLatency=float("nan"))], edges=[]),
+        [],
+        "NaN is no JSON number",
+    ),
     "negative cost": (profile(nodes=[node_document(0, size=-1.0)], edges=[]), [], "size is -1.0"),
     "no nodes": (profile(nodes=[], edges=[]), [], "no nodes"),
     "training graph on a ring": (TRAINING, [], "training graph"),

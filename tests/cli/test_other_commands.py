@@ -35,7 +35,7 @@ def test_check_rejects_with_a_line_for_each_violation(command, chain, plan):
     found = command("check", plan, chain)
     assert found.code == 1
     first, *violations, following = found.out.splitlines()
-    assert following.startswith(f"next: go-rl partition {chain} --objective max-load")
+    assert following == f"next: go-rl partition {chain} --rules default --package ring3"
     assert first.startswith("rejected: ")
     assert any(line.startswith("acyclic: ") for line in violations)
     listed = command("check", plan, chain, "--json")
