@@ -61,6 +61,7 @@ def test_the_toy_gate():
 
 @pytest.mark.parametrize("samples", [1, 2, 21])
 @pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.usefixtures("endless")
 def test_samples_are_counted_exactly_and_the_default_is_kept(samples, which):
     search = (StepPolicySearch(tiny()), StepFineTuned(tiny(), SMALL_STEP))[which]
     plan = search.optimize(chains(), Budget(samples=samples), 3)
