@@ -37,6 +37,7 @@ def chains(pieces: int = 4, tasks: tuple[str, ...] = ("placement",)) -> Problem:
 
 class TestStepPolicySearch(OptimizerConformance):
     objective = Objective.MAKESPAN
+    slack_seconds = 90.0
 
     def make(self, problem: Problem) -> Optimizer:
         return StepPolicySearch(tiny())
@@ -44,6 +45,7 @@ class TestStepPolicySearch(OptimizerConformance):
 
 class TestStepFineTuned(OptimizerConformance):
     objective = Objective.MAKESPAN
+    slack_seconds = 90.0
 
     def make(self, problem: Problem) -> Optimizer:
         return StepFineTuned(tiny(), SMALL_STEP)
