@@ -208,6 +208,7 @@ def test_cp_sat_raises_the_bound_beside_the_methods(tmp_path):
     assert number_of_runs(config) == 2
 
 
+@pytest.mark.usefixtures("endless")
 def test_the_summary_by_hand(config, tmp_path):
     found = evaluate(replace(config, methods=("greedy", "annealing")), tmp_path / "out")
     summary = summarise(found, (1.0, 50.0))

@@ -37,6 +37,7 @@ def chains(pieces: int = 4, tasks: tuple[str, ...] = ("placement",)) -> Problem:
 
 class TestStepPolicySearch(OptimizerConformance):
     objective = Objective.MAKESPAN
+    slack_seconds = 90.0
 
     def make(self, problem: Problem) -> Optimizer:
         return StepPolicySearch(tiny())
@@ -44,6 +45,7 @@ class TestStepPolicySearch(OptimizerConformance):
 
 class TestStepFineTuned(OptimizerConformance):
     objective = Objective.MAKESPAN
+    slack_seconds = 90.0
 
     def make(self, problem: Problem) -> Optimizer:
         return StepFineTuned(tiny(), SMALL_STEP)
@@ -61,6 +63,7 @@ def test_the_toy_gate():
 
 @pytest.mark.parametrize("samples", [1, 2, 21])
 @pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.usefixtures("endless")
 def test_samples_are_counted_exactly_and_the_default_is_kept(samples, which):
     search = (StepPolicySearch(tiny()), StepFineTuned(tiny(), SMALL_STEP))[which]
     plan = search.optimize(chains(), Budget(samples=samples), 3)
