@@ -55,7 +55,7 @@ def first_step(
             fits = np.flatnonzero(np.isfinite(priced.seconds))
             if fits.size:
                 fits = fits[: int(max(1, min(len(fits), progress.remaining_samples)))]
-                incumbent.offer_rows(priced, fits)
+                incumbent.offer_rows(priced, fits.tolist())
                 return False, tried
     return True, tried
 
