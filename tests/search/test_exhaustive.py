@@ -26,11 +26,17 @@ def homes(problem: Problem) -> np.ndarray:
     return np.array(list(product(range(devices), repeat=nodes)), np.int16)
 
 
-def boxed_optimum(problem: Problem) -> float:
+def optimum(problem: Problem) -> float:
     """Value of the best plan that the judge calls legal; inf without one."""
-    price = pricer(problem)
-    plans = [row for row in homes(problem) if not legal(problem, row, {})]
-    return min((price.evaluate(row).seconds_per_step for row in plans), default=np.inf)
+    price, rows = pricer(problem), homes(problem)
+    seconds, _ = price.price(rows)
+    for i in np.argsort(seconds, kind="stable"):
+        if not np.isfinite(seconds[i]):
+            break
+        home = price.place(rows[i])[0] if isinstance(price, RingPricer) else rows[i]
+        if not legal(problem, home, price.replicas(rows[i])):
+            return float(seconds[i])
+    return float("inf")
 
 
 def tight_box(seed: int, objective: Objective) -> Problem:
@@ -47,7 +53,7 @@ def tight_box(seed: int, objective: Objective) -> Problem:
 def tight_ring(seed: int) -> Problem:
     """Live tensors, which the solver does not know of, fill the memory as much as weights do."""
     rng = np.random.default_rng([seed, 77])
-    problem = random_ring(seed, 6, 3)
+    problem = random_ring(seed, 5, 3)
     size = rng.integers(0, 40, problem.graph.num_nodes).astype(np.float64)
     edges = rng.integers(0, 40, problem.graph.num_edges).astype(np.float64)
     room = float(rng.integers(20, 220))
@@ -59,63 +65,53 @@ def tight_ring(seed: int) -> Problem:
 @pytest.mark.parametrize("objective", [Objective.MAX_LOAD, Objective.LATENCY])
 def test_boxes_are_decided_as_by_brute_force(objective):
     statuses = []
-    for seed in range(40):
+    for seed in range(24):
         problem = tight_box(seed, objective)
         plan = Exhaustive().optimize(problem, Budget(samples=10_000), seed)
-        best = boxed_optimum(problem)
+        best = optimum(problem)
         assert plan.value == pytest.approx(best), seed
         assert check_plan(plan, problem).status is plan.evaluation.status
         assert plan.evaluation.status in (Status.OK, Status.INFEASIBLE)
         assert plan.optimal == np.isfinite(best)
         statuses.append(plan.evaluation.status)
-    assert statuses.count(Status.OK) > 5
-    assert statuses.count(Status.INFEASIBLE) > 5
+    assert statuses.count(Status.OK) > 3
+    assert statuses.count(Status.INFEASIBLE) > 3
 
 
 def test_rings_short_of_room_for_live_tensors_are_decided_as_by_brute_force():
     found = []
-    for seed in range(60):
+    for seed in range(14):
         problem = tight_ring(seed)
-        price = RingPricer(problem)
-        fits = [
-            row
-            for row in homes(problem)
-            if price.evaluate(row).status.ok
-            and not legal(problem, price.place(row)[0], price.replicas(row))
-        ]
         plan = Exhaustive().optimize(problem, Budget(samples=10_000), seed)
         assert check_plan(plan, problem).status is plan.evaluation.status
-        assert plan.evaluation.status.ok or not fits, seed
+        assert plan.evaluation.status.ok or optimum(problem) == np.inf, seed
         found.append(plan.evaluation.status)
-    assert found.count(Status.OK) > 10
+    assert found.count(Status.OK) > 3
     assert Status.INFEASIBLE in found
 
 
 def test_auto_finds_the_plan_of_a_ring_that_its_methods_miss():
     """One sample of each method fails for want of memory; the proof or the plan costs one more."""
-    statuses = [run(tight_ring(seed), budget=FEW, seed=seed).best for seed in range(24)]
+    statuses = [run(tight_ring(seed), budget=FEW, seed=seed).best for seed in range(6)]
     for seed, plan in enumerate(statuses):
         there_is = Exhaustive().optimize(tight_ring(seed), FEW, 0).evaluation.status.ok
         assert plan.evaluation.status.ok == there_is, seed
 
 
-def test_a_makespan_problem_fits_only_in_one_order():
-    """Each of the two producers makes 4 bytes, its reader 1: memory for one pair at a time."""
-    edges = [(0, 1, 4.0), (2, 3, 4.0)]
-    problem = step_problem(
-        [1.0] * 4, edges, output_bytes=[4.0, 1.0, 4.0, 1.0], memory_bytes=7.0,
-        tasks=("placement", "schedule"),
-    )  # fmt: skip
-    plan = Exhaustive().optimize(problem, FEW, 0)
-    assert check_plan(plan, problem).status is plan.evaluation.status
-    assert plan.evaluation.status in (Status.OK, Status.INFEASIBLE)
-    none = replace(problem, package=replace(problem.package, chips=_smaller(problem)))
-    proof = Exhaustive().optimize(none, FEW, 0).evaluation
-    assert proof.status is Status.INFEASIBLE
-
-
-def _smaller(problem: Problem):
-    return tuple(replace(chip, memory_bytes=2.0) for chip in problem.package.chips)
+def test_two_results_that_fit_one_device_each_but_not_both_together():
+    """Both results of 4 bytes stay to the end; a device has room for 7 bytes."""
+    sizes = {"output_bytes": [4.0, 4.0], "is_output": [True, True], "memory_bytes": 7.0}
+    tasks = ("placement", "schedule")
+    apart = step_problem([1.0, 1.0], devices=2, tasks=tasks, **sizes)
+    plan = Exhaustive().optimize(apart, FEW, 0)
+    assert check_plan(plan, apart).ok
+    assert sorted(plan.device.tolist()) == [0, 1]
+    together = step_problem([1.0, 1.0], devices=1, tasks=tasks, **sizes)
+    proof = Exhaustive().optimize(together, FEW, 0).evaluation
+    assert (proof.status, proof.detail) == (
+        Status.INFEASIBLE,
+        "none of all 3 assignments keeps the rules and fits the memory",
+    )
 
 
 def test_large_problems_are_left_alone():
