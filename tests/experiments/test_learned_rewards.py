@@ -37,7 +37,7 @@ def slow_when_fused(nodes, setting):
 
 @pytest.fixture
 def bench(tmp_path):
-    return Bench(program(), Machine(slow_when_fused), tmp_path, CollectConfig())
+    return Bench(program(), Machine(slow_when_fused), tmp_path, CollectConfig(target="cpu-1"))
 
 
 def measuring(bench, tmp_path, seconds=float("inf")):

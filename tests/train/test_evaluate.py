@@ -213,7 +213,7 @@ def test_the_summary_by_hand(config, tmp_path):
     found = evaluate(replace(config, methods=("greedy", "annealing")), tmp_path / "out")
     summary = summarise(found, (1.0, 50.0))
     greedy, annealing = summary.rows
-    assert summary.samples == (1,)  # where annealing meets the bound, and ends
+    assert summary.samples == (1, 2, 5, 10, 20)
     assert (greedy.improvement[0], greedy.reach, greedy.worse) == (1.0, (1.0, None), 0)
     assert annealing.at_samples[0] == 1.0
     assert annealing.at_samples[-1] == annealing.improvement[0] >= 1.0

@@ -49,7 +49,6 @@ def chains(here: float, there: float, pieces: int = 5) -> Problem:
     return step_problem([first, first[::-1]], edges, 2, kinds=kinds, tasks=("placement",))
 
 
-@pytest.mark.usefixtures("endless")
 def test_each_chain_finds_its_own_device():
     """5 s instead of 20: not only the best plan, but whatever the policy draws in the end."""
     problem = chains(1.0, 3.0)

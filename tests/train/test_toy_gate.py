@@ -43,7 +43,6 @@ def throughputs(agent: Agent, problem: Problem, task: str, optimum: float) -> np
     ("task", "make", "optimum", "learning_rate"),
     [("order", three_uneven_chains, 12.0, 1e-2), ("placement", two_chains, 4.0, 3e-3)],
 )
-@pytest.mark.usefixtures("endless")
 def test_a_policy_from_scratch_comes_within_five_percent(task, make, optimum, learning_rate):
     learner = PPOConfig(learning_rate=learning_rate, epochs=4)
     problem, config = make(), FineTuneConfig(16, learner, widen=1.0, first=16)
