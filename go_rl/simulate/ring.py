@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, no_type_check
 
 import numpy as np
@@ -101,11 +102,9 @@ class RingScratch(KernelStruct):
     event_bytes: Float64[np.ndarray, "events"]
 
 
-def ring_scratch(arrays: RingArrays, copies: Int64[np.ndarray, "N"]) -> RingScratch:
-    """Allocate what pricing needs, where node n is on at most ``copies[n]`` chips: an edge frees a
-    tensor at most once for each copy of its end."""
+def ring_scratch(arrays: RingArrays, events: int) -> RingScratch:
+    """Allocate what pricing needs; an edge frees a tensor at most once for each copy of its end."""
     nodes, chips = len(arrays.weight_bytes), len(arrays.kind)
-    events = int(copies[arrays.user].sum())
     return RingScratch(
         device=np.zeros(nodes, np.int16),
         present=np.zeros(nodes, np.int64),
@@ -269,6 +268,7 @@ class RingPricer:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.arrays = ring_arrays(problem)
+        self._idle: list[RingScratch] = []
 
     @property
     def replicated(self) -> Bool[np.ndarray, "N"]:
@@ -283,11 +283,11 @@ class RingPricer:
         Copied nodes are placed where their consumers are, whatever ``devices`` says of them.
         """
         values, codes = np.empty(len(devices)), np.zeros(len(devices), np.int8)
-        copies = np.where(self.replicated, len(self.arrays.kind), 1)
 
         def price(rows: range) -> None:
-            scratch = ring_scratch(self.arrays, copies)
+            scratch = self._borrow(self._events)
             _price_range(self.arrays, scratch, devices, rows.start, rows.step, values, codes)
+            self._idle.append(scratch)
 
         few = min(os.cpu_count() or 1, max(1, len(devices) // 4))
         on_threads(price, len(devices), few)
@@ -303,7 +303,7 @@ class RingPricer:
 
     def evaluate(self, device: Int16[np.ndarray, "N"]) -> Evaluation:
         """Price one plan in full."""
-        return self.evaluate_placed(*self.place(device))
+        return self._evaluate(*self.place(device), self._events)
 
     def replicas(self, device: Int16[np.ndarray, "N"]) -> dict[int, tuple[int, ...]]:
         """Return the ``replicas`` of the plan that `evaluate` prices."""
@@ -313,11 +313,19 @@ class RingPricer:
         self, home: Int16[np.ndarray, "N"], present: Int64[np.ndarray, "N"]
     ) -> Evaluation:
         """Price one plan whose copies are given as [N] sets of chips."""
+        return self._evaluate(home, present, int(np.bitwise_count(present)[self.arrays.user].sum()))
+
+    def _evaluate(
+        self, home: Int16[np.ndarray, "N"], present: Int64[np.ndarray, "N"], events: int
+    ) -> Evaluation:
         chips = self.problem.package.num_chips
-        scratch = ring_scratch(self.arrays, np.bitwise_count(present).astype(np.int64))
+        scratch = self._borrow(events)
         scratch.device[:], scratch.present[:] = home, present
         code = int(_price(self.arrays, scratch))
-        busy, traffic, held, peak = scratch.busy, scratch.traffic, scratch.held, scratch.peak
+        slowest = _slowest(self.arrays, scratch)
+        found = (scratch.busy, scratch.traffic, scratch.held, scratch.peak)
+        busy, traffic, held, peak = (array.copy() for array in found)
+        self._idle.append(scratch)
         links = self.problem.package.links
         link_seconds = np.where(traffic > 0, traffic / links.bandwidth + links.latency_seconds, 0)
         on_chip = (present[:, None] >> np.arange(chips)) & 1
@@ -325,7 +333,7 @@ class RingPricer:
         status = STATUS_CODES[code]
         return Evaluation(
             status=status,
-            seconds_per_step=_slowest(self.arrays, scratch) if status.ok else float("inf"),
+            seconds_per_step=slowest if status.ok else float("inf"),
             device_seconds=busy,
             link_seconds=link_seconds,
             link_bytes=traffic,
@@ -334,6 +342,20 @@ class RingPricer:
             peak_bytes=peak,
             detail="" if status.ok else self._explain(status, busy, peak),
         )
+
+    @cached_property
+    def _events(self) -> int:
+        """Events of any plan whose copies are those of `replicated`."""
+        copies = np.where(self.replicated, len(self.arrays.kind), 1)
+        return int(copies[self.arrays.user].sum())
+
+    def _borrow(self, events: int) -> RingScratch:
+        """Return scratch that no other thread uses, with room for so many events."""
+        try:
+            scratch = self._idle.pop()
+        except IndexError:
+            return ring_scratch(self.arrays, events)
+        return scratch if len(scratch.following) >= events else ring_scratch(self.arrays, events)
 
     def _explain(self, status: Status, busy: np.ndarray, peak: np.ndarray) -> str:
         if status is Status.OUT_OF_MEMORY:
