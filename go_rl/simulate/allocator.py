@@ -121,9 +121,7 @@ def _side_by_side(
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(ask)
         found = search.run(deadline, stop)
-        if found[0] is not Status.GAVE_UP:
-            while not asked.done():  # a model still being built cannot be stopped yet
-                solver.stop_search()
-                time.sleep(POLL_SECONDS)
-            return found, SEARCH
-        return asked.result(), CP_SAT
+        while not asked.done():  # a model still being built cannot be stopped yet
+            solver.stop_search()
+            time.sleep(POLL_SECONDS)
+        return (asked.result(), CP_SAT) if found[0] is Status.GAVE_UP else (found, SEARCH)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 from jaxtyping import Int64
 from ortools.sat.python import cp_model
@@ -23,6 +25,7 @@ def solve_with_cp_sat(
 
     ``tied`` adds what `ties_of` knows; a ``solver`` of one's own can be stopped from elsewhere.
     """
+    deadline = time.monotonic() + seconds
     unit = int(np.gcd.reduce(buffers.size))
     model = cp_model.CpModel()
     offsets, lifetimes, places = [], [], []
@@ -38,7 +41,7 @@ def solve_with_cp_sat(
         room = int(buffers.size[outer] - buffers.size[inner]) // unit
         model.add_linear_constraint(offsets[inner] - offsets[outer], 0, room)
     solver = solver or cp_model.CpSolver()
-    solver.parameters.max_time_in_seconds = seconds
+    solver.parameters.max_time_in_seconds = max(deadline - time.monotonic(), 1e-3)
     solver.parameters.num_workers = workers
     solver.parameters.random_seed = 0
     status = solver.solve(model)

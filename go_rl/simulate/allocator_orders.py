@@ -16,7 +16,10 @@ SEARCH_ORDERS = (
     "tightness width area",
     "width area tightness",
 )
-"""Tried by the search; MiniMalloc's."""
+"""Searched to the end; MiniMalloc's."""
+
+QUICK_ORDERS = ("length size", "size")
+"""Searched in the first round only: they settle many large instances at once, or never."""
 
 
 def orders_of(

@@ -17,7 +17,12 @@ from jaxtyping import Int64
 
 from go_rl.core import Status
 from go_rl.simulate.allocator_buffers import Buffers
-from go_rl.simulate.allocator_orders import SEARCH_ORDERS, disturbed_order, orders_of
+from go_rl.simulate.allocator_orders import (
+    QUICK_ORDERS,
+    SEARCH_ORDERS,
+    disturbed_order,
+    orders_of,
+)
 from go_rl.simulate.allocator_search import (
     BITS,
     EXHAUSTED,
@@ -31,7 +36,7 @@ from go_rl.simulate.allocator_search import (
 from go_rl.simulate.allocator_sections import sections_of
 
 FIRST_SLICE = 3000
-"""Nodes given to each named order in the first round."""
+"""Nodes given to each named order in the first round, at least two a buffer."""
 GROWTH = 3
 """Nodes of a round relative to the one before."""
 RESTART_SHARE = 1.0
@@ -57,7 +62,8 @@ class RestartedSearch:
         self._buffers, self._sections = buffers, sections_of(buffers)
         self._fits_keys = len(buffers) <= MASK
         self._fits_keys &= int(buffers.size.sum()) // self._unit < 1 << (62 - BITS)
-        self._rng, self._restarts, self._nodes = np.random.default_rng(0), 0, FIRST_SLICE
+        self._rng, self._restarts = np.random.default_rng(0), 0
+        self._nodes = max(FIRST_SLICE, 2 * len(buffers))
         self._named: list[tuple[Int64[np.ndarray, "B"], SearchState]] = []
 
     def run(self, deadline: float, stop: Event | None = None) -> Found:
@@ -65,7 +71,8 @@ class RestartedSearch:
         if not self._fits_keys:
             return Status.GAVE_UP, None
         if not self._named:
-            orders = orders_of(self._buffers, self._sections, SEARCH_ORDERS)
+            names = SEARCH_ORDERS + QUICK_ORDERS
+            orders = orders_of(self._buffers, self._sections, names)
             self._named = [(order, self._start(order)) for order in orders.values()]
         while time.monotonic() < deadline and not (stop and stop.is_set()):
             for order, search in self._named:
@@ -84,6 +91,7 @@ class RestartedSearch:
                 if time.monotonic() > deadline or (stop and stop.is_set()):
                     break
             self._nodes *= GROWTH
+            self._named = self._named[: len(SEARCH_ORDERS)]
         return Status.GAVE_UP, None
 
     def _start(self, order: Int64[np.ndarray, "B"]) -> SearchState:
