@@ -162,7 +162,7 @@ def false_claims(problem: Problem, plan: Plan, best: float) -> Iterator[str]:
         yield f"says {status}, the judge {verdict.sentence}"
     if plan.bound > best * (1 + SLACK):
         yield f"its bound {plan.bound!r} is above the optimum {best!r}"
-    if status is Status.INFEASIBLE and np.isfinite(best):
+    if status is Status.INFEASIBLE and _surely_possible(problem, best):
         yield f"infeasible, but {best!r} s is possible"
     if plan.optimizer == "auto" and status in UNSOLVED and _surely_possible(problem, best):
         yield f"{status}, but {best!r} s is possible"
