@@ -26,7 +26,6 @@ Who reads a clock
     - ``confirm_memory``, after ``auto`` on a ring with memory: two seconds a chip. First fit
       settles the cases here in milliseconds, so they are compared exactly; only a machine some
       hundred times as slow would give another plan.
-    - ``allocate``: settled or given up by a clock. Legality and status count.
     - `go_rl.tuning`, `go_rl.execution` and the timing of kernels measure seconds: nothing of them
       is golden.
 
