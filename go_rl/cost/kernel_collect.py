@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -68,13 +69,11 @@ def collect_kernels(
         ) as worker,
     ):
         full_pace = folder_pace(folder, config)
-        check_worker(worker, config, full_pace)
         known = whole_keys(store, config.target)
-        wanted = (
-            each
-            for model in models
-            for each in _Model(model, folder, config, store, full_pace, known).wanted()
-        )
+        asked = [_Model(model, folder, config, store, full_pace, known) for model in models]
+        if not all(model.finished for model in asked):
+            check_worker(worker, config, full_pace)
+        wanted = (each for model in asked for each in model.wanted())
         measuring = _Measuring(worker, store, config, report, len(models))
         most = config.timing.together
         for batch in batches(ahead(wanted, most), lambda item: item.size, most):
@@ -123,23 +122,31 @@ class _Measuring:
     _count: Counter[str] = field(default_factory=Counter)
     _ended: int = 0
 
-    def measure(self, batch: Sequence[Wanted | ModelEnd]) -> None:
-        """Measure a batch."""
-        wanted = [item for item in batch if isinstance(item, Wanted)]
-        tasks = [w.task for w in wanted if not isinstance(w.task, str)]
-        timed = [w for w in wanted if not isinstance(w.task, str)]
+    def measure(self, batch: Iterable[Wanted | ModelEnd]) -> None:
+        """Measure a batch, whose items are taken when the worker is ready for them."""
+        timed: list[Wanted] = []
+        ends: list[ModelEnd] = []
+
+        def tasks() -> Iterator[KernelTask]:
+            for item in batch:
+                if isinstance(item, ModelEnd):
+                    ends.append(item)
+                    continue
+                self.made += 1
+                self._count[item.model] += 1
+                if isinstance(item.task, str):
+                    self._keep([(item, item.task)])
+                else:
+                    timed.append(item)
+                    yield item.task
 
         def keep(outcomes: Mapping[int, Outcome]) -> None:
             self._keep((timed[i], outcome) for i, outcome in outcomes.items())
 
-        self._keep((w, w.task) for w in wanted if isinstance(w.task, str))
-        outcomes = measure_together(self.worker, tasks, self.config, keep)
+        outcomes = measure_together(self.worker, tasks(), self.config, keep)
         self._keep(zip(timed, outcomes, strict=True))
-        self.made += len(wanted)
-        self._count.update(w.model for w in wanted)
-        for end in batch:
-            if isinstance(end, ModelEnd):
-                self._end(end)
+        for end in ends:
+            self._end(end)
 
     def _keep(self, outcomes: Iterable[tuple[Wanted, Outcome]]) -> None:
         self.store.add(
@@ -169,10 +176,9 @@ class _Model:
 
     def wanted(self) -> Iterator[Wanted | ModelEnd]:
         """Yield what is missing, and that this was all."""
-        mark = self.folder / DONE / f"{self._run_name}--{self.model.name}"
         try:
             grown = self._sample()
-            if not self._file.exists() or (mark.exists() and not grown):
+            if not self._file.exists() or (self._mark.exists() and not grown):
                 yield ModelEnd(self.model.name, None)
                 return
             kernels, about = load_kernels(self._file)
@@ -184,7 +190,32 @@ class _Model:
         except (ReadError, MissingDependencyError) as error:
             yield ModelEnd(self.model.name, None, f"left out: {error}")
         else:
-            yield ModelEnd(self.model.name, mark)
+            yield ModelEnd(self.model.name, self._mark)
+
+    @property
+    def finished(self) -> bool:
+        """Whether all that is asked for was measured in earlier runs."""
+        with suppress(ReadError):  # a damaged file is named when its model's turn comes
+            return self._mark.exists() and not self._lacks
+        return False
+
+    @property
+    def _mark(self) -> Path:
+        return self.folder / DONE / f"{self._run_name}--{self.model.name}"
+
+    @property
+    def _lacks(self) -> bool:
+        """Whether more kernels are to be sampled; other tasks and rounds take what is there."""
+        first = self.config.task == "fusion" and not self.config.round
+        return first and self._asked < self.config.sampling.kernels
+
+    @property
+    def _asked(self) -> int:
+        """How many kernels earlier runs asked for."""
+        if not self._file.exists():
+            return 0
+        kernels, about = load_kernels(self._file)
+        return int(about.get(ASKED, kernels.num_kernels))
 
     @property
     def _file(self) -> Path:
@@ -219,18 +250,14 @@ class _Model:
     def _sample(self) -> bool:
         """Choose as many kernels as the file lacks, and keep them behind those that it has; False:
         nothing is to be chosen, or none is new."""
-        sampling = self.config.sampling
-        if self.config.round or self.config.task != "fusion":
+        if not self._lacks:
             return False
+        sampling, asked = self.config.sampling, self._asked
         sets: list[KernelSet] = []
         nodes: list[Sequence[int]] = []
-        asked = 0
         if self._file.exists():
             kernels, about = load_kernels(self._file)
             sets, nodes = [kernels], list(about[NODES])
-            asked = int(about.get(ASKED, kernels.num_kernels))
-        if asked >= sampling.kernels:
-            return False
         known = {hash_ for hash_, _, _ in self.known}.union(*(each.hashes for each in sets))
         rest = replace(sampling, kernels=sampling.kernels - asked, seed=sampling.seed + asked)
         sampled = sample_kernels(self._program.graph, rest, known)

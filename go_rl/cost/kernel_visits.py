@@ -5,8 +5,9 @@ What disturbs a core lasts for seconds; visits that are seconds apart see it dis
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import asdict
+from itertools import chain, islice
 from typing import Any, TypeVar
 
 import numpy as np
@@ -32,28 +33,39 @@ Keep = Callable[[dict[int, Outcome]], None]
 T = TypeVar("T")
 
 
-def batches(items: Iterable[T], size: Callable[[T], float], most: int) -> Iterator[list[T]]:
+def batches(
+    items: Iterable[T], size: Callable[[T], float], most: int
+) -> Iterator[Generator[T, None, None]]:
     """Yield the items in batches of at most ``most``, whose operands fit into memory together.
+
+    A batch takes each item when it is asked for, so that its first can be used while its last is
+    not made yet; it must be exhausted before the next batch is asked for.
 
     Args:
         items: in order.
         size: bytes of an item's operands.
         most: items of a batch.
     """
-    batch: list[T] = []
-    total = 0.0
-    for item in items:
-        if batch and (len(batch) == most or total + size(item) > MOST_BYTES):
-            yield batch
-            batch, total = [], 0.0
-        batch.append(item)
-        total += size(item)
-    if batch:
-        yield batch
+    iterator = iter(items)
+    ahead: list[T] = []
+
+    def batch() -> Generator[T, None, None]:
+        count, total = 0, 0.0
+        for item in chain([ahead.pop()], iterator):
+            if count and (count == most or total + size(item) > MOST_BYTES):
+                ahead.append(item)
+                return
+            count, total = count + 1, total + size(item)
+            yield item
+
+    for first in iterator:
+        ahead.append(first)
+        while ahead:
+            yield batch()
 
 
 def measure_together(
-    worker: WarmWorker, tasks: Sequence[Any], config: CollectConfig, keep: Keep | None = None
+    worker: WarmWorker, tasks: Iterable[Any], config: CollectConfig, keep: Keep | None = None
 ) -> list[Outcome]:
     """Return the outcome of each kernel.
 
@@ -62,18 +74,29 @@ def measure_together(
 
     Args:
         worker: calls `go_rl.cost.holding.Holder.answer`.
-        tasks: few enough that their operands fit into memory together.
+        tasks: few enough that their operands fit into memory together; each is taken when its
+            turn to be compiled comes.
         config: its ``timing`` says how often each is visited, and for how long.
         keep: is told outcomes, by task, as soon as there are any, and what they have become when
             their visits are over; who stops before the end has these.
     """
     outcomes: dict[int, Outcome] = {}
-    while waiting := [i for i in range(len(tasks)) if i not in outcomes]:
+    taken: list[Any] = []
+    more = iter(tasks)
+
+    def waiting() -> Iterator[tuple[int, Any]]:
+        yield from [(i, task) for i, task in enumerate(taken) if i not in outcomes]
+        for task in more:
+            taken.append(task)
+            yield len(taken) - 1, task
+
+    while True:
         try:
-            outcomes |= _Together(worker, tasks, waiting, config, keep).measure()
+            outcomes |= _Together(worker, config, keep).measure(waiting())
         except _Lost as lost:
             outcomes |= {lost.kernel: lost.reason} | lost.failed
-    return [outcomes[i] for i in range(len(tasks))]
+        else:
+            return [outcomes[i] for i in range(len(taken))]
 
 
 def spent(visits: Sequence[Samples]) -> float:
@@ -95,39 +118,35 @@ class _Lost(Exception):  # noqa: N818 - what happened
 
 
 class _Together:
-    """Measures the kernels with the numbers ``which`` together, once."""
+    """Measures kernels together, once."""
 
-    def __init__(
-        self,
-        worker: WarmWorker,
-        tasks: Sequence[Any],
-        which: Sequence[int],
-        config: CollectConfig,
-        keep: Keep | None,
-    ) -> None:
-        self._worker, self._tasks, self._config, self._keep = worker, tasks, config, keep
-        self._which = which
+    def __init__(self, worker: WarmWorker, config: CollectConfig, keep: Keep | None) -> None:
+        self._worker, self._config, self._keep = worker, config, keep
         self._failed: dict[int, Outcome] = {}
         self._about: dict[int, dict[str, Any]] = {}
         self._seen: dict[int, list[Samples]] = {}
 
-    def measure(self) -> dict[int, Outcome]:
-        """Return the outcome of each.
+    def measure(self, tasks: Iterator[tuple[int, Any]]) -> dict[int, Outcome]:
+        """Return the outcome of each task, by its number.
 
         Raises:
             _Lost: of one; the worker holds none any longer.
         """
-        for first in range(0, len(self._which), GROUP):
-            for i in self._which[first : first + GROUP]:
-                self._hold(i)
-            self._round()
+        rounds = LEAST_VISITS  # so that who stops a run early has something
+        while group := list(islice(tasks, GROUP)):
+            for i, task in group:
+                self._hold(i, task)
+            for _ in range(rounds):
+                self._round()
+            rounds = 1
         while self._round():
             pass
-        self._worker.call(Release(), self._config.timeout)
+        if self._seen:
+            self._worker.call(Release(), self._config.timeout)
         return self._failed | {i: self._outcome(i) for i in self._seen if i not in self._failed}
 
-    def _hold(self, i: int) -> None:
-        about = self._ask(i, Hold(self._tasks[i]))
+    def _hold(self, i: int, task: Any) -> None:
+        about = self._ask(i, Hold(task))
         if about is not None:
             self._about[i], self._seen[i] = about, []
 

@@ -34,7 +34,7 @@ def greedy_latency_blocks(
     hypergraph, devices = blocks.contraction.hypergraph, blocks.contraction.devices
     accelerators = np.flatnonzero(~devices.is_cpu)
     cpus = np.flatnonzero(devices.is_cpu)
-    held = np.zeros(len(devices.kind))
+    held, used = np.zeros(len(devices.kind)), np.zeros(len(devices.kind), np.bool_)
     device, at = np.empty(len(order), np.int16), 0
     for b in order:
         allowed, size = hypergraph.allowed[b], hypergraph.size[b]
@@ -49,10 +49,11 @@ def greedy_latency_blocks(
         if fits:
             device[b] = accelerators[at]
             held[accelerators[at]] += size
+            used[accelerators[at]] = True
             continue
         able = cpus[allowed[cpus]]
         if not able.size:
             return None
         device[b] = able[hypergraph.work[devices.kind[able], b].argmin()]
-        at += 1 if at < len(accelerators) and held[accelerators[at]] > 0 else 0
+        at += 1 if at < len(accelerators) and used[accelerators[at]] else 0
     return device

@@ -107,6 +107,10 @@ def test_nothing_to_measure_asks_nobody():
     assert measure_together(Machine({}), [], CONFIG) == []
 
 
+def in_batches(items: list[Wanted | ModelEnd], most: int) -> list[list[Wanted | ModelEnd]]:
+    return [list(batch) for batch in batches(items, lambda item: item.size, most)]
+
+
 def test_batches_end_where_memory_does():
     """Operands of 0, 0.8, 0.8 and 0.8 GB, of which two fit; the last is alone."""
     large = task("large", 200_000_000)
@@ -117,8 +121,8 @@ def test_batches_end_where_memory_does():
         ModelEnd("m", None),
         Wanted("n", "3", "", large),
     ]
-    assert list(batches(items, lambda item: item.size, 10)) == [items[:4], items[4:]]
-    assert list(batches(items, lambda item: item.size, 2)) == [items[:2], items[2:4], items[4:]]
+    assert in_batches(items, 10) == [items[:4], items[4:]]
+    assert in_batches(items, 2) == [items[:2], items[2:4], items[4:]]
 
 
 def test_times_are_kept_as_they_come_and_again_when_they_are_whole():
@@ -135,9 +139,22 @@ def test_times_are_kept_as_they_come_and_again_when_they_are_whole():
 
 
 def test_the_first_have_times_while_the_last_are_not_compiled_yet():
-    """Three rounds of visits come before the last group is held, and the run stops there."""
-    names = [f"k{i}" for i in range(3 * GROUP + 1)]
+    """Three rounds of visits follow the first group, and the run stops behind them."""
+    names = [f"k{i}" for i in range(GROUP + 1)]
     machine, kept = Machine({f"hold {names[-1]}": KeyboardInterrupt()}), {}
     with pytest.raises(KeyboardInterrupt):
         measure_together(machine, [task(name) for name in names], CONFIG, kept.update)
+    assert sorted(kept) == list(range(GROUP))
+
+
+def test_the_first_have_times_while_the_next_are_not_made_yet():
+    """Tasks are cut while others are measured: a run stopped at the second group has the first."""
+
+    def cut():
+        yield from (task(f"k{i}") for i in range(GROUP))
+        raise KeyboardInterrupt
+
+    kept = {}
+    with pytest.raises(KeyboardInterrupt):
+        measure_together(Machine({}), cut(), CONFIG, kept.update)
     assert sorted(kept) == list(range(GROUP))

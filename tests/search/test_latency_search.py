@@ -1,12 +1,27 @@
 """Latency optimizers: legal on any mix, optimal on tiny problems, honest about failure."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from reference.boxed_problems import random_problem
 from reference.latency import latency
 from reference.max_load import optimum
 
-from go_rl.core import Budget, Objective, SearchError, Status, check_plan
+from go_rl.core import (
+    Budget,
+    Chip,
+    GraphBuilder,
+    Links,
+    Node,
+    Objective,
+    OpKind,
+    Package,
+    SearchError,
+    Status,
+    Topology,
+    check_plan,
+)
 from go_rl.search.latency_bounds import latency_bound
 from go_rl.search.latency_greedy import greedy_latency
 from go_rl.search.latency_search import LatencySearch
@@ -43,6 +58,28 @@ def test_greedy_is_legal_where_it_finds_room(seed):
     value, status = latency(problem, device)
     assert status is Status.OK
     assert value >= latency_bound(problem) - 1e-9
+
+
+def test_greedy_does_not_come_back_to_an_accelerator_that_holds_nodes_without_bytes():
+    """A chain: the first fits anywhere, the second needs the CPU, the third finds the accelerator
+    left, though nothing of its memory is taken."""
+    builder = GraphBuilder("chain")
+    for n in range(3):
+        builder.add_node(Node(n, "Op", OpKind.OTHER))
+    for n in range(2):
+        builder.add_edge(n, n + 1, 1.0)
+    chips = Chip("fast", 1e12, 10.0, 1e12), Chip("cpu", 1e11, 10.0, 1e11, is_cpu=True)
+    problem = replace(
+        random_problem(0, Objective.LATENCY, 3, 2),
+        graph=builder.build(),
+        package=Package("pair", chips, Links(Topology.FULL, 1.0)),
+        seconds=np.array([[1.0, np.inf, 1.0], [9.0, 9.0, 9.0]]),
+        weight_bytes=np.array([0.0, 1.0, 1.0]),
+        edge_bytes=np.ones(2),
+        memory=True,
+        fixed={},
+    )
+    assert greedy_latency(problem).tolist() == [0, 1, 1]
 
 
 def test_greedy_finds_room_on_most_problems():
