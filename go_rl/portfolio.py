@@ -102,9 +102,9 @@ _BY_OBJECTIVE = {
 }
 _AUTO = {
     Objective.RING: (
+        ("ideal-dp", 0.15),
         ("policy", 0.35),
         ("linear-dp", 0.1),
-        ("ideal-dp", 0.15),
         ("annealing", 0.2),
         ("exact", 0.2),
     ),

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from reference.boxed_problems import random_problem
+from reference.layered import layered_ring
 from reference.random_rings import random_ring
 from reference.small_rings import ring_problem
 
@@ -105,10 +106,16 @@ def test_a_gap_of_rounding_counts_as_optimal_everywhere():
 def test_auto_goes_on_while_there_is_a_gap_and_betters_the_heuristic():
     """The fill by thirds cuts 4 1 1 4 1 1 into loads of 4, 2 and 6; 5, 5 and 2 is possible."""
     result = run(chain(seconds=[4.0, 1, 1, 4, 1, 1], memory=False), budget=FEW)
-    assert [p.optimizer for p in result.plans][:2] == ["greedy", "policy"]
+    assert [p.optimizer for p in result.plans][:2] == ["greedy", "ideal-dp"]
     assert (result.plans[0].value, result.best.value) == (6.0, 5.0)
     assert result.improvement(result.best) == 1.2
     assert result.best.gap < 1e-3
+
+
+def test_auto_asks_the_policy_where_dynamic_programming_leaves_a_gap():
+    result = run(layered_ring(1, 24, 4, "strict"), budget=FEW)
+    assert [p.optimizer for p in result.plans][:3] == ["greedy", "ideal-dp", "policy"]
+    assert result.best.gap > 1e-3
 
 
 def test_one_method_runs_after_the_heuristic_and_greedy_only_once():

@@ -10,17 +10,13 @@ CP-SAT side by side.
 from __future__ import annotations
 
 import time
-from concurrent.futures import ThreadPoolExecutor
-from threading import Event
 
 import numpy as np
 from jaxtyping import Int64
-from ortools.sat.python import cp_model
 
 from go_rl.core import Status
 from go_rl.simulate.allocator_buffers import NO_OFFSET, Allocation, AllocationError, Buffers
 from go_rl.simulate.allocator_check import check_allocation
-from go_rl.simulate.allocator_cpsat import solve_with_cp_sat
 from go_rl.simulate.allocator_first_fit import first_fit_within
 from go_rl.simulate.allocator_restarts import Found, RestartedSearch
 from go_rl.simulate.allocator_search import compile_search
@@ -33,8 +29,6 @@ LIVE_BYTES, FIRST_FIT, SEARCH, CP_SAT = METHODS = ("live-bytes", "first-fit", "s
 
 SEARCH_SECONDS = 1.0
 """Time that the search has for itself before CP-SAT joins in."""
-POLL_SECONDS = 0.01
-"""Time between two requests to CP-SAT to stop."""
 CP_SAT_BUFFERS = 3000
 """The most buffers of a stretch that CP-SAT is asked about; more take it longer to read in."""
 
@@ -102,26 +96,8 @@ def _settle_hard(buffers: Buffers, capacity: int, deadline: float) -> tuple[Foun
     found = search.run(alone)
     if found[0] is not Status.GAVE_UP or alone == deadline:
         return found, SEARCH
-    return _side_by_side(search, buffers, capacity, deadline)
+    # Only here, where a second was spent already: importing OR-Tools takes a quarter of one.
+    from go_rl.simulate.allocator_race import search_beside_cp_sat
 
-
-def _side_by_side(
-    search: RestartedSearch, buffers: Buffers, capacity: int, deadline: float
-) -> tuple[Found, str]:
-    """Search and CP-SAT on threads of their own; the first to settle it stops the other."""
-    solver, stop = cp_model.CpSolver(), Event()
-
-    def ask() -> Found:
-        left = max(deadline - time.monotonic(), 1e-3)
-        found = solve_with_cp_sat(buffers, capacity, left, solver=solver)
-        if found[0] is not Status.GAVE_UP:
-            stop.set()
-        return found
-
-    with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(ask)
-        found = search.run(deadline, stop)
-        while not asked.done():  # a model still being built cannot be stopped yet
-            solver.stop_search()
-            time.sleep(POLL_SECONDS)
-        return (asked.result(), CP_SAT) if found[0] is Status.GAVE_UP else (found, SEARCH)
+    found, by_search = search_beside_cp_sat(search, buffers, capacity, deadline)
+    return found, SEARCH if by_search else CP_SAT

@@ -53,6 +53,8 @@ class RingArrays(KernelStruct):
     """[N] bytes allocated when a node runs."""
     weight_bytes: Float64[np.ndarray, "N"]
     """[N]."""
+    streamed_bytes: Float64[np.ndarray, "N"]
+    """[N] bytes of weights that come from the host at each step."""
     weight_group: Int32[np.ndarray, "N"]
     """[N]."""
     groups: int
@@ -88,6 +90,8 @@ class RingScratch(KernelStruct):
     """[k] bytes on the link behind each chip."""
     held: Float64[np.ndarray, "k"]
     """[k] bytes of weights."""
+    streamed: Float64[np.ndarray, "k"]
+    """[k] bytes of streamed weights."""
     peak: Float64[np.ndarray, "k"]
     """[k] bytes."""
     live: Float64[np.ndarray, "k"]
@@ -111,6 +115,7 @@ def ring_scratch(arrays: RingArrays, events: int) -> RingScratch:
         busy=np.zeros(chips),
         traffic=np.zeros(chips),
         held=np.zeros(chips),
+        streamed=np.zeros(chips),
         peak=np.zeros(chips),
         live=np.zeros(chips),
         group_on=np.zeros(arrays.groups, np.int64),
@@ -137,6 +142,7 @@ def ring_arrays(problem: Problem) -> RingArrays:
         relay=problem.rules.relay,
         output_bytes=np.maximum(problem.output_bytes, tensors.made),
         weight_bytes=problem.weight_bytes,
+        streamed_bytes=problem.streamed_bytes,
         weight_group=graph.weight_group,
         groups=int(graph.weight_group.max(initial=-1)) + 1,
         is_output=graph.is_output,
@@ -155,16 +161,28 @@ def ring_arrays(problem: Problem) -> RingArrays:
 def _price(a: RingArrays, s: RingScratch) -> int:
     """Fill ``busy``, ``traffic``, ``held`` and ``peak`` for the plan in ``device`` and ``present``;
     return a status code."""
-    device, present, group_on, head = s.device, s.present, s.group_on, s.head
-    busy, traffic, held, peak, live = s.busy, s.traffic, s.held, s.peak, s.live
-    following, event_chip, event_bytes = s.following, s.event_chip, s.event_bytes
-    nodes, chips = len(device), len(a.kind)
-    for c in range(chips):
-        busy[c] = traffic[c] = held[c] = peak[c] = live[c] = 0.0
+    for c in range(len(a.kind)):
+        s.busy[c] = s.traffic[c] = s.held[c] = s.live[c] = 0.0
+    _work(a, s)
+    forward = _flows(a, s)
+    _peaks(a, s)
+    status = OK if forward else ILLEGAL
+    for c in range(len(a.kind)):
+        if s.peak[c] > a.capacity[c] and status == OK:
+            status = OUT_OF_MEMORY
+        if not np.isfinite(s.busy[c]):
+            status = UNSUPPORTED
+    return status
+
+
+@kernel
+@no_type_check
+def _work(a: RingArrays, s: RingScratch) -> None:
+    """Add seconds of work to ``busy`` and weights, a group once on a chip, to ``held``."""
+    present, group_on, busy, held = s.present, s.group_on, s.busy, s.held
     for g in range(len(group_on)):
         group_on[g] = 0
-    status = OK
-    for v in range(nodes):
+    for v in range(len(present)):
         on = present[v]
         while on:
             c = lowest(on)
@@ -176,9 +194,18 @@ def _price(a: RingArrays, s: RingScratch) -> int:
             elif group_on[g] & bit(c) == 0:
                 group_on[g] |= bit(c)
                 held[c] += a.weight_bytes[v]
+
+
+@kernel
+@no_type_check
+def _flows(a: RingArrays, s: RingScratch) -> bool:
+    """Add tensors to ``traffic`` and, where they lie from the start, to ``live``; list the events
+    that free them. False: a tensor would flow to a lower chip."""
+    device, present, head, traffic, live = s.device, s.present, s.head, s.traffic, s.live
+    following, event_chip, event_bytes = s.following, s.event_chip, s.event_bytes
+    nodes, events, forward = len(device), 0, True
     for v in range(nodes):
         head[v] = NO_EVENT
-    events = 0
     for u in range(nodes):
         here, home = present[u], np.int64(device[u])
         for t in range(a.tensor_of[u], a.tensor_of[u + 1]):
@@ -199,17 +226,24 @@ def _price(a: RingArrays, s: RingScratch) -> int:
                     events += 1
                     last &= last - 1
             if away:
-                if lowest(away) < home:
-                    status = ILLEGAL
+                forward &= lowest(away) >= home
                 far = max(home, highest(away))
                 for c in range(home, far):
                     traffic[c] += size
                 for c in range(home + 1, far + 1):
                     if away & bit(c) or a.relay:
                         live[c] += size
-    for c in range(chips):
+    return forward
+
+
+@kernel
+@no_type_check
+def _peaks(a: RingArrays, s: RingScratch) -> None:
+    """Run the nodes in turn, so that ``peak`` becomes the most that ``live`` and ``held`` reach."""
+    present, head, live, peak = s.present, s.head, s.live, s.peak
+    for c in range(len(live)):
         peak[c] = live[c]
-    for v in range(nodes):
+    for v in range(len(present)):
         on = present[v]
         while on:
             c = lowest(on)
@@ -218,15 +252,10 @@ def _price(a: RingArrays, s: RingScratch) -> int:
             peak[c] = max(peak[c], live[c])
         e = head[v]
         while e != NO_EVENT:
-            live[event_chip[e]] -= event_bytes[e]
-            e = following[e]
-    for c in range(chips):
-        peak[c] += held[c]
-        if peak[c] > a.capacity[c] and status == OK:
-            status = OUT_OF_MEMORY
-        if not np.isfinite(busy[c]):
-            status = UNSUPPORTED
-    return status
+            live[s.event_chip[e]] -= s.event_bytes[e]
+            e = s.following[e]
+    for c in range(len(live)):
+        peak[c] += s.held[c]
 
 
 @kernel
@@ -253,9 +282,28 @@ def _price_range(a: RingArrays, s: RingScratch, devices, first, step, values, co
         values[b] = _slowest(a, s) if codes[b] == OK else np.inf
 
 
+@kernel
+@no_type_check
+def _price_whole(a: RingArrays, s: RingScratch, place: bool) -> tuple[int, float]:
+    """Price the plan in ``device`` and ``present``, which ``place`` finds first, and stream its
+    weights; return a status code and T_max."""
+    if place:
+        presence(a.succ_ptr, a.succ, a.replicated, s.device, s.present)
+    streamed = s.streamed
+    for c in range(len(streamed)):
+        streamed[c] = 0.0
+    for v in range(len(s.present)):
+        on = s.present[v] if a.streamed_bytes[v] > 0 else np.int64(0)
+        while on:
+            streamed[lowest(on)] += a.streamed_bytes[v]
+            on &= on - 1
+    code = _price(a, s)
+    return code, _slowest(a, s)
+
+
 def kernels_of_pricing() -> tuple[Any, ...]:
     """Return the kernels that pricing calls."""
-    return _price, _slowest, _price_range
+    return _price_range, _price_whole
 
 
 class RingPricer:
@@ -303,7 +351,9 @@ class RingPricer:
 
     def evaluate(self, device: Int16[np.ndarray, "N"]) -> Evaluation:
         """Price one plan in full."""
-        return self._evaluate(*self.place(device), self._events)
+        scratch = self._borrow(self._events)
+        scratch.device[:] = device
+        return self._evaluate(scratch, place=True)
 
     def replicas(self, device: Int16[np.ndarray, "N"]) -> dict[int, tuple[int, ...]]:
         """Return the ``replicas`` of the plan that `evaluate` prices."""
@@ -313,23 +363,17 @@ class RingPricer:
         self, home: Int16[np.ndarray, "N"], present: Int64[np.ndarray, "N"]
     ) -> Evaluation:
         """Price one plan whose copies are given as [N] sets of chips."""
-        return self._evaluate(home, present, int(np.bitwise_count(present)[self.arrays.user].sum()))
-
-    def _evaluate(
-        self, home: Int16[np.ndarray, "N"], present: Int64[np.ndarray, "N"], events: int
-    ) -> Evaluation:
-        chips = self.problem.package.num_chips
-        scratch = self._borrow(events)
+        scratch = self._borrow(int(np.bitwise_count(present)[self.arrays.user].sum()))
         scratch.device[:], scratch.present[:] = home, present
-        code = int(_price(self.arrays, scratch))
-        slowest = _slowest(self.arrays, scratch)
-        found = (scratch.busy, scratch.traffic, scratch.held, scratch.peak)
-        busy, traffic, held, peak = (array.copy() for array in found)
+        return self._evaluate(scratch, place=False)
+
+    def _evaluate(self, scratch: RingScratch, place: bool) -> Evaluation:
+        code, slowest = _price_whole(self.arrays, scratch, place)
+        found = (scratch.busy, scratch.traffic, scratch.held, scratch.streamed, scratch.peak)
+        busy, traffic, held, streamed, peak = (array.copy() for array in found)
         self._idle.append(scratch)
         links = self.problem.package.links
         link_seconds = np.where(traffic > 0, traffic / links.bandwidth + links.latency_seconds, 0)
-        on_chip = (present[:, None] >> np.arange(chips)) & 1
-        streamed = self.problem.streamed_bytes @ on_chip
         status = STATUS_CODES[code]
         return Evaluation(
             status=status,
