@@ -16,6 +16,7 @@ proves nothing under that rule.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +25,7 @@ from jaxtyping import Int32
 from go_rl.search.ideal_states import (
     DONE,
     GROW,
+    PAUSE,
     IdealProblem,
     grow_layers,
     new_frontier,
@@ -34,7 +36,7 @@ from go_rl.search.ideal_states import TRUNCATED as DROPPED
 from go_rl.search.ring_units import RingUnits
 
 FOUND, NONE, TRUNCATED = 0, 1, 2
-"""A partition; proved that there is none; none among the states kept."""
+"""A partition; proved that there is none; none among the states kept, or stopped."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +55,12 @@ class Limits:
 
 
 def stages_within(
-    units: RingUnits, limits: Limits
+    units: RingUnits, limits: Limits, stop: Callable[[], bool] = lambda: False
 ) -> tuple[int, Int32[np.ndarray, "U"], Int32[np.ndarray, "U"]]:
-    """Return (verdict, order [U], stage [U] by unit); the arrays mean something when FOUND."""
+    """Return (verdict, order [U], stage [U] by unit); the arrays mean something when FOUND.
+
+    ``stop`` is asked every some hundredths of a second; when it says so, the verdict is TRUNCATED.
+    """
     order = np.zeros(units.num_units, np.int32)
     stage = np.zeros(units.num_units, np.int32)
     if units.num_units == 0:
@@ -67,8 +72,11 @@ def stages_within(
         return NONE, order, stage
     problem = _problem(units, limits, seconds, link)
     frontier = new_frontier(units.num_units, limits.width, limits.triangle)
-    while (last := grow_layers(problem, frontier)) == GROW:
-        frontier = with_more_candidates(frontier)
+    while (last := grow_layers(problem, frontier)) in (GROW, PAUSE):
+        if last == GROW:
+            frontier = with_more_candidates(frontier)
+        elif stop():
+            return TRUNCATED, order, stage
     if last >= 0:
         read_stages(problem, frontier, last, order, stage)
         return FOUND, order, stage

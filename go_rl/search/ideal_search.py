@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Int16
 
 from go_rl.core import Budget, Evaluation, Plan, Problem, Progress
-from go_rl.search.ideal_dp import FOUND, NONE, Limits, stages_within
+from go_rl.search.ideal_dp import FOUND, NONE, TRUNCATED, Limits, stages_within
 from go_rl.search.linear_cuts import LinearCuts
 from go_rl.search.ring_units import contracted
 from go_rl.search.ring_workspace import Incumbent, RingWorkspace, ring_workspace
@@ -80,7 +80,10 @@ def _bisect(
     units, refused = workspace.units, 0
     top = 4 * float(units.work.sum() + units.tensor_seconds.sum() + units.latency)
     while not progress.spent:
-        verdict, device, evaluation = _attempt(workspace, seconds, limit, width)
+        limits = Limits(seconds, workspace.chips, limit, workspace.problem.rules.triangle, width)
+        verdict, device, evaluation = _attempt(workspace, limits, progress)
+        if verdict == TRUNCATED and progress.spent:
+            return
         if evaluation is not None:
             incumbent.offer(device, evaluation)
         if evaluation is not None and evaluation.status.ok:
@@ -93,7 +96,7 @@ def _bisect(
             limit, refused = 0.95 * limit, refused + 1
             continue
         else:
-            if verdict == NONE and _refuted(workspace, seconds, limit, width):
+            if verdict == NONE and _refuted(workspace, limits, progress):
                 interval.proven = seconds
                 progress.raise_bound(seconds)
             interval.tried = seconds
@@ -107,19 +110,19 @@ def _bisect(
         seconds = _middle(interval)
 
 
-def _refuted(workspace: RingWorkspace, seconds: float, limit: float, width: int) -> bool:
+def _refuted(workspace: RingWorkspace, limits: Limits, progress: Progress) -> bool:
     """Whether no legal plan at all is as fast, on whatever chips and with whatever copies, where
-    none was found with at most ``limit`` bytes of weights a stage."""
+    none was found within the limits."""
     problem, capacity = workspace.problem, workspace.solver.instance.net.capacity
     if problem.rules.triangle:
         return False
     alike = len(problem.seconds) == 1 and capacity.min() == capacity.max()
-    if alike and not problem.rules.replicate and limit == workspace.weight_limit:
+    if alike and not problem.rules.replicate and limits.weight == workspace.weight_limit:
         return True
-    units = contracted(workspace.relaxed, seconds)
+    units = contracted(workspace.relaxed, limits.seconds)
     weight = float(capacity.max()) * (1 + ROUNDING) if problem.memory else np.inf
-    limits = Limits(seconds, workspace.chips, weight, False, width)
-    return stages_within(units, limits)[0] == NONE
+    relaxed = replace(limits, weight=weight)
+    return stages_within(units, relaxed, lambda: progress.spent)[0] == NONE
 
 
 def _middle(interval: _Interval) -> float:
@@ -127,18 +130,17 @@ def _middle(interval: _Interval) -> float:
 
 
 def _attempt(
-    workspace: RingWorkspace, seconds: float, weight: float, width: int
+    workspace: RingWorkspace, limits: Limits, progress: Progress
 ) -> tuple[int, Int16[np.ndarray, "N"] | None, Evaluation | None]:
-    """Look for stages of at most ``seconds``; legalise and price what is found."""
+    """Look for stages within the limits; legalise and price what is found."""
     problem, chips = workspace.problem, workspace.chips
-    units = contracted(workspace.units, seconds)
-    limits = Limits(seconds, chips, weight, problem.rules.triangle, width)
-    verdict, order, stage = stages_within(units, limits)
+    units = contracted(workspace.units, limits.seconds)
+    verdict, order, stage = stages_within(units, limits, lambda: progress.spent)
     if verdict != FOUND:
         return verdict, None, None
     if problem.all_chips and stage.max() + 1 < chips:
-        spread = LinearCuts(units, order, problem.rules.triangle).stages(
-            seconds, chips, weight, exactly=True
+        spread = LinearCuts(units, order, limits.triangle).stages(
+            limits.seconds, chips, limits.weight, exactly=True
         )
         stage = stage if spread is None else spread
     return verdict, *workspace.legalise(workspace.nodes_of(stage[units.unit_of]))

@@ -14,9 +14,9 @@ from jaxtyping import Bool, Float64, Int8, Int32, Int64
 from go_rl.simulate.bitset import lowest
 from go_rl.simulate.kernel_struct import KernelStruct, kernel
 
-NO_STATE, DONE, GROW = -1, -2, -3
+NO_STATE, DONE, GROW, PAUSE = -1, -2, -3, -4
 """How `grow_layers` ends, if not with the number of the best last state: no state is left, or none
-of the last layer is complete; `Frontier.candidate` is full."""
+of the last layer is complete; `Frontier.candidate` is full; enough candidates for one call."""
 TIE = 1e-3
 """Weight of a state's cut beside its waste when states must be dropped."""
 EXTEND, OPEN_ONE, OPEN_TWO = 0, 1, 2
@@ -32,6 +32,8 @@ LAYER, STATES, TRUNCATED = range(3)
 """Places in `Frontier.cursor`: the layer to grow, its states, whether any state was dropped."""
 CANDIDATES = 1024
 """Room for candidates to begin with."""
+CANDIDATES_A_CALL = 100_000
+"""A call of `grow_layers` pauses behind so many: some hundredths of a second."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,18 +139,21 @@ def _candidates(count: int) -> dict[str, np.ndarray]:
 @no_type_check
 def grow_layers(u: IdealProblem, f: Frontier) -> int:
     """Grow the states unit by unit to whole partitions; return the best last state, `NO_STATE`,
-    `DONE` or `GROW`. After `GROW` the search goes on where it stopped."""
-    cursor, units = f.cursor, len(u.work)
+    `DONE`, `GROW` or `PAUSE`. After the last two the search goes on where it stopped."""
+    cursor, units, grown = f.cursor, len(u.work), 0
     if cursor[LAYER] == 0:
         for v in range(units):
             if u.pred_ptr[v + 1] == u.pred_ptr[v]:
                 _insert(f.sets[0, READY, 0], v)
     while cursor[LAYER] < units:
+        if grown > CANDIDATES_A_CALL:
+            return PAUSE
         found = _expand(u, f)
         if found < 0:
             return GROW
         if found == 0:
             return NO_STATE
+        grown += found
         _advance(u, f, _select(f, found, u.width))
     best = NO_STATE
     for n in range(cursor[STATES]):

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -114,12 +113,15 @@ def compile_part(request: tuple[str, bool]) -> str:
     return part
 
 
-def on_disk(kernel: Any) -> bool:
-    """Whether Numba has kept a kernel's machine code since its source was last changed."""
-    source = Path(kernel.py_func.__code__.co_filename)
-    kept = Path(kernel.stats.cache_path).glob(f"{source.stem}.{kernel.py_func.__name__}-*.nbi")
-    changed = source.stat().st_mtime
-    return any(index.stat().st_mtime >= changed for index in kept)
+def is_compiled(kernel: Any) -> bool:
+    """Whether this process, or Numba's cache, has machine code of a kernel as its source is now.
+
+    Without a compiler (``NUMBA_DISABLE_JIT``) there is nothing to compile.
+    """
+    if not hasattr(kernel, "signatures"):
+        return True
+    # Only Numba knows how it marks what it keeps; its index is empty for another source.
+    return bool(kernel.signatures or kernel._cache._cache_file._load_index())
 
 
 class RingCompilation:
@@ -127,7 +129,9 @@ class RingCompilation:
 
     def __init__(self, problem: Problem, tell: Callable[[str], None]) -> None:
         self._strict, self._tell = problem.rules.triangle, tell
-        self._missing = [name for name, (_, heads) in PARTS.items() if not all(map(on_disk, heads))]
+        self._missing = [
+            name for name, (_, heads) in PARTS.items() if not all(map(is_compiled, heads))
+        ]
         self.first_run = bool(self._missing)
         self._worker: WarmWorker | None = None
         self._pool = ThreadPoolExecutor(1)

@@ -6,20 +6,28 @@ import os
 import re
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
 from go_rl.core.optimizer import Milestone
 from go_rl.core.warm_worker import WarmWorker
 from go_rl.search import ring_compilation
-from go_rl.search.ring_compilation import PARTS, RingCompilation, compile_part, tiny_problem
+from go_rl.search.ring_compilation import (
+    PARTS,
+    RingCompilation,
+    compile_part,
+    is_compiled,
+    tiny_problem,
+)
 
 
 @pytest.fixture
 def nothing_on_disk(monkeypatch):
     """No kernel has been kept, and no process is started; returns the parts compiled here."""
     compiled = []
-    monkeypatch.setattr(ring_compilation, "on_disk", lambda kernel: False)
+    monkeypatch.setattr(ring_compilation, "is_compiled", lambda kernel: False)
     monkeypatch.setattr(ring_compilation, "compile_part", lambda request: compiled.append(request))
     return compiled
 
@@ -47,13 +55,36 @@ def test_each_part_compiles_on_its_own(part, strict):
 
 
 def test_where_all_is_on_disk_nothing_is_said_and_no_process_started(monkeypatch):
-    monkeypatch.setattr(ring_compilation, "on_disk", lambda kernel: True)
+    monkeypatch.setattr(ring_compilation, "is_compiled", lambda kernel: True)
     monkeypatch.setattr(ring_compilation, "WarmWorker", None)
     told = []
     with RingCompilation(tiny_problem(False), told.append) as compilation:
         assert compilation.need(*PARTS) < 0.1
     assert not told
     assert not compilation.first_run
+
+
+def test_a_kernel_counts_as_compiled_whatever_the_times_of_its_files():
+    """Of a copied tree all caches are older than the sources."""
+    compile_part(("cuts", True))
+    heads = PARTS["cuts"][1]
+    assert all(map(is_compiled, heads))
+    fresh = [type(head)(head.py_func) for head in heads]
+    for kernel in fresh:
+        kernel.enable_caching()
+    assert all(map(is_compiled, fresh))
+    now = time.time() + 10.0
+    source = Path(heads[0].py_func.__code__.co_filename)
+    before = source.stat()
+    os.utime(source, (now, now))
+    try:
+        assert all(map(is_compiled, fresh))
+    finally:
+        os.utime(source, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def test_without_a_compiler_nothing_is_missing():
+    assert is_compiled(lambda: None)
 
 
 def test_a_second_process_that_fails_costs_time_only(nothing_on_disk, monkeypatch):
@@ -71,7 +102,7 @@ def test_a_second_process_that_fails_costs_time_only(nothing_on_disk, monkeypatc
 
 def test_an_idle_process_is_ended_and_waited_for(monkeypatch):
     """Popen warns when it is dropped unreaped, which fails whatever test runs then."""
-    monkeypatch.setattr(ring_compilation, "on_disk", lambda kernel: True)
+    monkeypatch.setattr(ring_compilation, "is_compiled", lambda kernel: True)
     with RingCompilation(tiny_problem(False), lambda sentence: None) as compilation:
         worker = compilation._worker = WarmWorker("core.worker_functions:reverse")
         assert worker.call(b"ab", 60.0) == b"ba"
