@@ -14,35 +14,13 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import islice
 
 import numpy as np
-from jaxtyping import Bool, Int, Int64
+from jaxtyping import Int, Int64
 
 from go_rl.core.errors import PlanError
-from go_rl.core.op_graph import OpGraph
+from go_rl.core.fusion import FUSIBLE, HEAVY, MAX_BOUNDARY, MAX_FUSED
 from go_rl.core.op_kind import OpKind
 from go_rl.core.plan_rules import MAX_MESSAGES, Violation
 from go_rl.core.problem import Problem
-
-MAX_FUSED = 64
-"""Nodes of one kernel."""
-MAX_BOUNDARY = 96
-"""Tensors that a kernel reads and writes together; XLA's limit on operands and outputs."""
-HEAVY = frozenset({OpKind.MATMUL, OpKind.CONVOLUTION})
-"""At most one of these in a kernel."""
-LOOP = frozenset({OpKind.ELEMENTWISE, OpKind.MOVEMENT, OpKind.GATHER})
-"""Operators that compute each result element on its own."""
-FUSIBLE: dict[OpKind, frozenset[OpKind]] = {
-    OpKind.ELEMENTWISE: LOOP | {OpKind.REDUCTION},
-    OpKind.MOVEMENT: LOOP | {OpKind.REDUCTION},
-    OpKind.GATHER: LOOP | {OpKind.REDUCTION},
-    OpKind.MATMUL: frozenset({OpKind.ELEMENTWISE, OpKind.MOVEMENT}),
-    OpKind.CONVOLUTION: frozenset({OpKind.ELEMENTWISE, OpKind.MOVEMENT}),
-}
-"""Kinds of consumers with which a producer may share a kernel; a kind not listed: none."""
-
-
-def heavy_nodes(graph: OpGraph) -> Bool[np.ndarray, "N"]:
-    """Return [N] matrix products and convolutions."""
-    return np.isin(graph.kind, [int(kind) for kind in HEAVY])
 
 
 @dataclass(frozen=True, eq=False)

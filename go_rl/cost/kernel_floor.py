@@ -24,7 +24,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from go_rl.core import OpGraph, OpKind, Problem
-from go_rl.core.kernel_rules import FUSIBLE, MAX_FUSED, heavy_nodes
+from go_rl.core.fusion import FUSIBLE, MAX_FUSED, heavy_nodes
 from go_rl.cost.analytical import Analytical, Efficiency, shipped_parameters
 from go_rl.cost.fused import FusedPrices, repeats
 

@@ -13,11 +13,11 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float, Float64, Int, Int16
 
-from go_rl.core import EnvironmentUseError, Problem, Status, legal
+from go_rl.core import EnvironmentUseError, Problem, Status
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.search.cut_scores import Priced, price_samples, price_scores
-from go_rl.search.greedy import greedy_partition
 from go_rl.search.linear_dp import SQUEEZE
+from go_rl.search.ring_greedy import greedy_partition
 from go_rl.search.ring_workspace import RingWorkspace, ring_workspace
 from go_rl.simulate.bitset import membership
 
@@ -116,10 +116,11 @@ class PartitionRollouts:
         self._check_units(chip, "chips")
         device = self._nodes(chip.astype(np.int16))
         seconds, codes = self.workspace.pricer.price(device)
-        copies = [self.workspace.pricer.replicas(row) for row in device]
-        homes = [self.workspace.pricer.place(row)[0] for row in device]
-        broken = [bool(legal(self.problem, *plan)) for plan in zip(homes, copies, strict=True)]
-        failed = np.array(broken) | ~np.array([STATUS_CODES[int(code)].ok for code in codes])
+        solver = self.workspace.solver
+        kept = solver.fix(device, np.zeros((*device.shape, self.workspace.chips)), 0)
+        held = solver.instance.block_of >= 0
+        broken = ~kept.ok | (kept.device != device)[:, held].any(axis=1)
+        failed = broken | ~np.array([STATUS_CODES[int(code)].ok for code in codes])
         status = np.where(broken, STATUS_CODES.index(Status.GAVE_UP), codes).astype(np.int8)
         return self._rollouts(Priced(device, np.where(failed, np.inf, seconds), status))
 

@@ -13,8 +13,8 @@ from go_rl.core import Objective, PlanError
 from go_rl.report.chrome_trace import save_chrome_trace
 from go_rl.report.figures import save_curves, save_loads
 from go_rl.report.gantt import save_gantt
+from go_rl.report.plan_timeline import plan_timeline
 from go_rl.report.tables import csv_text, markdown, rows
-from go_rl.simulate.timeline import timeline_of
 
 if TYPE_CHECKING:
     from go_rl.portfolio import Result
@@ -54,7 +54,7 @@ def _write(aside: Path, result: Result, config: dict[str, Any]) -> None:
     if best.evaluation.status.ok:
         save_loads(best, model, aside / "loads")
         if result.problem.objective is Objective.MAKESPAN:
-            timeline = timeline_of(result.problem, best)
+            timeline = plan_timeline(result.problem, best)
             save_chrome_trace(timeline, aside / "trace.json")
             save_gantt(timeline, aside / "gantt")
     save_curves(result.plans, result.bound, model, aside / "curves")

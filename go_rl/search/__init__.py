@@ -4,7 +4,7 @@ from go_rl.search.annealing import Annealing
 from go_rl.search.exact import Exact
 from go_rl.search.exhaustive import Exhaustive, is_small
 from go_rl.search.expert import Expert, read_split
-from go_rl.search.greedy import Greedy, greedy_partition
+from go_rl.search.greedy import Greedy
 from go_rl.search.ideal_search import IdealDP
 from go_rl.search.latency_bounds import latency_bound
 from go_rl.search.linear_dp import LinearDP
@@ -14,6 +14,7 @@ from go_rl.search.max_load_dp import MaxLoadDP
 from go_rl.search.metis import Metis
 from go_rl.search.random_search import RandomSearch
 from go_rl.search.ring_bounds import improve_bound, ring_bound
+from go_rl.search.ring_greedy import greedy_partition
 from go_rl.search.step_annealing import StepAnnealing
 from go_rl.search.step_composed import StepComposed
 from go_rl.search.step_default import StepDefault

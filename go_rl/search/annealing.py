@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Int16
 
 from go_rl.core import Budget, Evaluation, Plan, Problem, Progress
-from go_rl.search.greedy import topological_fill
+from go_rl.search.ring_greedy import topological_fill
 from go_rl.search.ring_workspace import Incumbent, RingWorkspace, ring_workspace, work_share
 
 HOT, COLD = 0.1, 0.001

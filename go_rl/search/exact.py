@@ -11,7 +11,7 @@ from jaxtyping import Int16
 from go_rl.core import Budget, Plan, Problem, Progress, Status
 from go_rl.core.evaluation import failed
 from go_rl.core.plan import CurvePoint
-from go_rl.search.greedy import topological_fill
+from go_rl.search.ring_greedy import topological_fill
 from go_rl.search.ring_workspace import Incumbent, ring_workspace, work_share
 
 DEFAULT_SECONDS = 60.0

@@ -7,7 +7,7 @@ from jaxtyping import Int16
 
 from go_rl.core import Problem, SearchError
 from go_rl.search.latency_blocks import LatencyBlocks, latency_blocks
-from go_rl.search.latency_dp import latency_orders
+from go_rl.search.latency_orders import latency_orders
 
 
 def greedy_latency(problem: Problem) -> Int16[np.ndarray, "N"]:

@@ -12,8 +12,9 @@ from go_rl.core import Budget, Objective, Plan, Problem, Progress
 from go_rl.search.latency_anneal import Members, anneal_latency
 from go_rl.search.latency_blocks import LatencyBlocks, latency_blocks
 from go_rl.search.latency_bounds import latency_bound
-from go_rl.search.latency_dp import latency_orders, split_for_latency
+from go_rl.search.latency_dp import split_for_latency
 from go_rl.search.latency_greedy import greedy_latency_blocks
+from go_rl.search.latency_orders import latency_orders
 from go_rl.search.max_load_anneal import Schedule
 from go_rl.search.max_load_coarsening import carry_up, coarsen
 from go_rl.search.max_load_hypergraph import Devices

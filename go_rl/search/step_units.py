@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int32, Int64
 
 from go_rl.core import FREE, Problem
-from go_rl.core.kernel_rules import heavy_nodes
+from go_rl.core.fusion import heavy_nodes
 from go_rl.kernels import Fuser
 from go_rl.kernels.layers import layers
 from go_rl.search.ring_units import DROPPED, RingUnits, assemble_units

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Int64
 
 from go_rl.core import OpKind, Problem
-from go_rl.core.kernel_rules import heavy_nodes
+from go_rl.core.fusion import heavy_nodes
 from go_rl.simulate.tensors import tensor_rows
 
 

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64, Int64
 
-from go_rl.core import Objective, OpKind, Plan, PlanError, Problem, Status, legal
-from go_rl.core.check_plan import check_belongs
-from go_rl.core.kernel_rules import heavy_nodes, legal_kernels
+from go_rl.core import Objective, OpKind, PlanError, Problem, Status
+from go_rl.core.fusion import heavy_nodes
 from go_rl.simulate.makespan import Decisions, MakespanPricer
 from go_rl.simulate.replay import NOBODY, Jobs, Trace
 from go_rl.simulate.replay_arrays import ReplayArrays
@@ -84,37 +83,23 @@ class Timeline:
     take no time follow each other within one moment."""
 
 
-def timeline_of(problem: Problem, plan: Plan | Decisions) -> Timeline:
-    """Replay a plan and return what happens when; of `Decisions` the first row.
+def timeline_of(problem: Problem, plans: Decisions) -> Timeline:
+    """Replay the first row of legal decisions and return what happens when.
 
-    A plan that needs more memory than there is has a timeline too.
+    A plan that needs more memory than there is has a timeline too; see
+    `go_rl.report.plan_timeline` for a `Plan`.
 
     Raises:
-        PlanError: the objective is not makespan, or the plan is of another problem or illegal.
+        PlanError: the objective is not makespan, or a device cannot run one of its nodes.
     """
     if problem.objective is not Objective.MAKESPAN:
         raise PlanError(f"a timeline needs the objective makespan, not {problem.objective}")
-    plans = _decisions(problem, plan) if isinstance(plan, Plan) else plan
     pricer = MakespanPricer(problem)
     status, makespan, trace = pricer.trace(plans)
     if status not in (Status.OK, Status.OUT_OF_MEMORY):
         raise PlanError(f"{problem.graph.name}: the plan cannot be replayed. {status.sentence}")
     step = _Step(problem, plans, pricer.arrays, pricer.jobs(plans), trace)
     return step.timeline(status, makespan)
-
-
-def _decisions(problem: Problem, plan: Plan) -> Decisions:
-    check_belongs(plan, problem)
-    broken = [v for v in legal(problem, plan.device, plan.replicas) if v.status != "out-of-memory"]
-    broken += legal_kernels(problem, plan.device, plan.priority, plan.fusion_group)
-    if broken:
-        raise PlanError(f"{problem.graph.name}: the plan breaks {broken[0].rule}: "
-                        f"{broken[0].message}")  # fmt: skip
-    return Decisions(
-        device=plan.device[None],
-        priority=None if plan.priority is None else plan.priority[None],
-        leader=None if plan.fusion_group is None else plan.fusion_group[None],
-    )
 
 
 class _Step:

@@ -10,7 +10,8 @@ import pytest
 from reference.step_problems import step_problem
 
 from go_rl.core import OpKind, PlanError, Problem, Status
-from go_rl.core.kernel_rules import FUSIBLE, HEAVY, LOOP, MAX_BOUNDARY, RULES, legal_kernels
+from go_rl.core.fusion import FUSIBLE, HEAVY, LOOP, MAX_BOUNDARY
+from go_rl.core.kernel_rules import RULES, legal_kernels
 from go_rl.core.plan_rules import MAX_MESSAGES
 
 KIND = {"e": OpKind.ELEMENTWISE, "v": OpKind.MOVEMENT, "g": OpKind.GATHER, "m": OpKind.MATMUL,

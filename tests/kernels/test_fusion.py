@@ -12,7 +12,8 @@ from reference.fusion import acyclic, fuse
 from reference.step_problems import graph_of, random_edges, random_kinds, step_problem
 
 from go_rl.core import OpGraph, OpKind
-from go_rl.core.kernel_rules import MAX_BOUNDARY, MAX_FUSED, legal_kernels
+from go_rl.core.fusion import MAX_BOUNDARY, MAX_FUSED
+from go_rl.core.kernel_rules import legal_kernels
 from go_rl.kernels import NO_FUSION, Fuser
 from go_rl.kernels.fusion import REACH
 

@@ -28,6 +28,7 @@ from go_rl.core import (
 from go_rl.core.makespan_value import replayed
 from go_rl.cost import ProblemOptions, make_problem
 from go_rl.kernels import Fuser
+from go_rl.report.plan_timeline import plan_timeline
 from go_rl.simulate.makespan import Decisions, MakespanPricer
 from go_rl.simulate.timeline import TRANSFER, Timeline, Track, timeline_of
 from go_rl.zoo import zoo_graph
@@ -157,13 +158,13 @@ def test_a_plan_and_its_decisions_have_one_timeline():
         problem, device=chosen.device[0], replicas={}, bound=0.0, optimizer="hand", seed=0,
         samples=1, wall_seconds=0.0, evaluation=MakespanPricer(problem).evaluate(chosen),
     )  # fmt: skip
-    assert timeline_of(problem, plan).slices == timeline_of(problem, chosen).slices
+    assert plan_timeline(problem, plan).slices == timeline_of(problem, chosen).slices
     with pytest.raises(PlanError, match="device"):
-        timeline_of(problem, replace(plan, device=np.full(5, 7, np.int16)))
+        plan_timeline(problem, replace(plan, device=np.full(5, 7, np.int16)))
     with pytest.raises(PlanError, match="kernel-device"):
-        timeline_of(problem, replace(plan, fusion_group=np.array([0, 1, 1, 3, 4])))
+        plan_timeline(problem, replace(plan, fusion_group=np.array([0, 1, 1, 3, 4])))
     with pytest.raises(PlanError, match="another graph"):
-        timeline_of(problem, replace(plan, graph_hash="0" * 64))
+        plan_timeline(problem, replace(plan, graph_hash="0" * 64))
 
 
 def test_other_objectives_have_no_timeline():

@@ -1,0 +1,30 @@
+"""`plan_timeline`: the timeline of a plan that the judge's rules accept."""
+
+from __future__ import annotations
+
+from go_rl.core import Plan, PlanError, Problem, legal
+from go_rl.core.check_plan import check_belongs
+from go_rl.core.kernel_rules import legal_kernels
+from go_rl.simulate.makespan import Decisions
+from go_rl.simulate.timeline import Timeline, timeline_of
+
+
+def plan_timeline(problem: Problem, plan: Plan) -> Timeline:
+    """Replay a plan, which may need more memory than there is, and return what happens when.
+
+    Raises:
+        PlanError: the objective is not makespan, or the plan is of another problem or illegal.
+    """
+    check_belongs(plan, problem)
+    broken = [v for v in legal(problem, plan.device, plan.replicas) if v.status != "out-of-memory"]
+    broken += legal_kernels(problem, plan.device, plan.priority, plan.fusion_group)
+    if broken:
+        raise PlanError(
+            f"{problem.graph.name}: the plan breaks {broken[0].rule}: {broken[0].message}"
+        )
+    decisions = Decisions(
+        device=plan.device[None],
+        priority=None if plan.priority is None else plan.priority[None],
+        leader=None if plan.fusion_group is None else plan.fusion_group[None],
+    )
+    return timeline_of(problem, decisions)
