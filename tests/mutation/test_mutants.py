@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 
 from mutation import KINDS, Failure, Outcome, mutant, run_mutants, trial
 from mutation.kinds import PIPEDREAM, TEXTS
 from mutation.onnx_seeds import MODELS
+from mutation.trial import run_forked
 
 COUNTS = {"onnx": 60, "weights": 15, "plan": 15}
 """Mutants of the kinds that take longest; 30 of the others."""
@@ -24,7 +27,7 @@ def test_a_mutant_depends_on_its_number_alone():
 
 @pytest.mark.parametrize("make", MODELS)
 def test_the_seeds_themselves_are_read(make):
-    assert trial("onnx", make().SerializeToString(), inline=True) == (Outcome.READ, "")
+    assert trial("onnx", make().SerializeToString(), forked=True) == (Outcome.READ, "")
 
 
 @pytest.mark.parametrize("name", ["module.hlo", "compiled.hlo"])
@@ -49,3 +52,16 @@ def test_failures_are_found(monkeypatch):
         assert trial("pipedream", b"x")[0] is outcome
         assert outcome.failed
     assert Failure("onnx", 1, Outcome.LEFTOVER, "").outcome.failed is False
+
+
+def test_a_worker_in_a_fork_may_hang_or_die(tmp_path):
+    def run(how: str) -> str:
+        (tmp_path / "how").write_text(how)
+        return run_forked("mutation.broken_workers", tmp_path, 0.5)
+
+    assert run("end") == ""
+    with pytest.raises(TimeoutError):
+        run("hang")
+    assert run("die") == f"status {int(signal.SIGKILL)}"
+    with pytest.raises(RuntimeError, match="KeyError: 'raise'"):
+        run("raise")
