@@ -146,7 +146,9 @@ def _try(kind: str, number: int, leftovers: bool) -> list[Failure]:
 def run_forked(module: str, folder: Path, timeout: float) -> str:
     """What `go_rl.readers.guarded.run_guarded` does, in a child that has imported everything."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of forking beside threads
+        # JAX and Python warn of locks that other threads may hold: the child calls neither JAX nor
+        # threads, and one that waits forever is killed.
+        warnings.simplefilter("ignore")
         child = os.fork()
     if child == 0:
         _serve_forked(module, folder)
