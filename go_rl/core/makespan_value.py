@@ -43,7 +43,7 @@ class _Task:
         self.key = key
         """Breaks ties: kernels by their lowest node, then transfers by producer and result."""
         self.pool = pool
-        self.priority = -(2**62)
+        self.priority = -(2**63)
         self.seconds = 0.0
         self.delay = 0.0
         self.pieces = 1

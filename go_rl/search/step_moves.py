@@ -22,6 +22,8 @@ from go_rl.search.step_workspace import StepWorkspace
 
 NODE, GROUP, STRETCH, LAYER, RUN = range(5)
 """Sets of nodes that change together."""
+WIDEST = 2**40
+"""Spread of priorities at which their ranks take their place."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,9 +73,10 @@ class StepMoves:
         start = int(rng.choice(self._able[task]))
         nodes = self._set(int(rng.integers(5)), start, np.zeros_like(state.device), rng)
         if task == "schedule":
-            spread = int(np.ptp(state.priority)) + 1
+            priority = _narrowed(state.priority)
+            spread = int(np.ptp(priority)) + 1
             shift = int(np.ceil(spread * rng.random() ** 3)) * (1 if rng.random() < 0.5 else -1)
-            return replace(state, priority=_changed(state.priority, nodes, shift, True))
+            return replace(state, priority=_changed(priority, nodes, shift, True))
         level = NO_FUSION if rng.random() < 0.5 else int(rng.integers(1, LEVELS))
         return replace(state, fusion=_changed(state.fusion, nodes, level, False))
 
@@ -123,6 +126,14 @@ class StepMoves:
             inside = (self._layer[self._timed] >= low) & (self._layer[self._timed] <= high)
             return self._timed[inside]
         return np.array([start])
+
+
+def _narrowed(priority: Int64[np.ndarray, "N"]) -> Int64[np.ndarray, "N"]:
+    """Return priorities of the same order that leave room for further shifts, each of which may
+    double their spread."""
+    if int(priority.max()) - int(priority.min()) < WIDEST:
+        return priority
+    return np.unique(priority, return_inverse=True)[1].astype(np.int64)
 
 
 def _changed(

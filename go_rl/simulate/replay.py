@@ -29,6 +29,8 @@ ILLEGAL = STATUS_CODES.index(Status.ILLEGAL)
 UNSUPPORTED = STATUS_CODES.index(Status.UNSUPPORTED)
 NOBODY = -1
 """End of a linked list; a free engine slot."""
+LEAST_PRIORITY = -(2**63)
+"""No priority is lower."""
 
 
 class Jobs(NamedTuple):
@@ -101,7 +103,7 @@ def lay_out(a, device, priority, leader, seconds):
     tensors = len(a.tensor_bytes)
     most = edges + tensors
     jobs = nodes + most
-    job_priority = np.full(jobs, -(2**62), np.int64)
+    job_priority = np.full(jobs, LEAST_PRIORITY, np.int64)
     pool, waits = np.zeros(jobs, np.int64), np.zeros(jobs, np.int64)
     pieces, busy = np.zeros(jobs, np.int64), np.zeros(jobs)
     copy_device, copy_left = np.zeros(most, np.int64), np.zeros(most, np.int64)

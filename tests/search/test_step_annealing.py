@@ -12,6 +12,7 @@ from reference.step_problems import step_problem
 
 from go_rl.core import FREE, Budget, OpKind, Problem, Status
 from go_rl.search import StepAnnealing, StepDefault, StepGreedyFusion, StepHeft, StepRandom
+from go_rl.search.step_moves import WIDEST, StepMoves, StepState, _narrowed
 from go_rl.search.step_workspace import ok, step_workspace
 
 
@@ -96,3 +97,17 @@ def test_annealing_keeps_classes_and_pins():
     holds(problem, plan)
     assert (plan.device[3], plan.device[9]) == (2, 1)
     assert len(set(plan.device[::5].tolist())) == 1
+
+
+def test_priorities_keep_their_order_and_room_however_long_the_search():
+    """Each shift may double their spread: after some hundreds they would leave 64 bits."""
+    workspace = step_workspace(priced(operators(1), tasks=("schedule",)))
+    moves, rng = StepMoves(workspace, workspace.choices), np.random.default_rng(0)
+    zero = np.zeros(workspace.num_nodes, np.int64)
+    state, widest = StepState(zero.astype(np.int16), zero, zero), 0
+    for _ in range(3000):
+        state = moves.draw(state, rng)
+        widest = max(widest, int(state.priority.max()) - int(state.priority.min()))
+    assert WIDEST < widest < 2 * WIDEST + 2
+    wide = np.array([-(2**62), 2**62, 5, 5])
+    assert _narrowed(wide).tolist() == [0, 2, 1, 1]

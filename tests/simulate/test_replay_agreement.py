@@ -48,6 +48,22 @@ def test_the_kernel_agrees_with_its_twin_and_with_the_judge():
     assert set(seen) == {Status.OK, Status.OUT_OF_MEMORY, Status.UNSUPPORTED, "fused"}
 
 
+def test_priorities_at_the_ends_of_their_range_are_told_apart():
+    """Adding all but nothing to the lowest number there is keeps the order, and so the plan."""
+    for seed in range(60):
+        problem = random_step(seed)
+        device, priority, leader = random_plans(seed, problem, 1)
+        pricer = MakespanPricer(problem)
+        status, makespan, trace = pricer.trace(Decisions(device, priority, leader))
+        if status is Status.UNSUPPORTED:
+            continue
+        far = priority - priority.min() + np.iinfo(np.int64).min
+        low = pricer.trace(Decisions(device, far, leader))
+        assert low[1] == makespan
+        assert low[2].peak.tolist() == trace.peak.tolist()
+        assert replayed(problem, device[0], far[0], leader[0]).seconds == makespan
+
+
 def test_without_priorities_all_are_equal_and_without_leaders_nothing_is_fused():
     for seed in range(60):
         problem = random_step(seed)
