@@ -16,8 +16,9 @@ import numpy as np
 from gymnasium.wrappers import FlattenObservation
 
 import go_rl.envs  # noqa: F401  (registers the environment)
-from go_rl.core import GraphBuilder, MissingDependencyError, Node, OpKind, package
+from go_rl.core import MissingDependencyError, OpKind, package
 from go_rl.cost import make_problem
+from go_rl.readers.graph_builder import GraphBuilder, Node
 
 
 class NearestLegalChip(gymnasium.ActionWrapper[Any, Any, Any]):

@@ -20,10 +20,10 @@ from pathlib import Path
 import numpy as np
 
 from go_rl.core import Status
-from go_rl.simulate.allocator import Buffers, allocate, check_allocation
-from go_rl.simulate.allocator_cpsat import solve_with_cp_sat
-from go_rl.simulate.allocator_search import compile_search
-from go_rl.simulate.allocator_sections import sections_of
+from go_rl.simulate.allocator.allocate import Buffers, allocate, check_allocation
+from go_rl.simulate.allocator.cp_sat import solve_with_cp_sat
+from go_rl.simulate.allocator.search import compile_search
+from go_rl.simulate.allocator.sections import sections_of
 
 RESULTS = Path(__file__).parent / "results"
 SLACKS = (1.0, 1.05, 1.2)

@@ -15,8 +15,8 @@ from typing import Any
 
 import jax
 
-from go_rl.readers.jax_inline import JaxOptions
-from go_rl.readers.jax_reader import trace_jax
+from go_rl.readers.jax.inline import JaxOptions
+from go_rl.readers.jax.reader import trace_jax
 from go_rl.zoo.models import MODELS, Model
 
 RESULTS = Path(__file__).parent / "results"

@@ -19,10 +19,11 @@ from typing import Literal
 
 import tyro
 
-from go_rl.core import Budget, Objective, Problem, check_plan
+from go_rl.core import Budget, Objective, Problem
 from go_rl.cost import ProblemOptions, file_package, make_problem
 from go_rl.readers import load
-from go_rl.search.local_search import LocalSearch
+from go_rl.search.host.local_search import LocalSearch
+from go_rl.verify.check_plan import check_plan
 
 RESULTS = Path(__file__).parent / "results"
 MILLISECONDS = 1e3

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import tyro
 
-from go_rl.core.whole_file import write_text
+from go_rl.core.files.whole_file import write_text
 
 RESULTS = Path(__file__).parent / "results"
 ANNOUNCED = "first legal plan"

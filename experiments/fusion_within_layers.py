@@ -8,9 +8,9 @@ over the first's, less one.
 
 Two definitions of a layer. *Scopes* (`go_rl.kernels.layers`): the scope in a node's name, which is
 a Keras layer or a flax module; what stands outside any scope belongs to the layer before it, and a
-backward node to its forward layer. *Anchored* (`go_rl.search.step_units`): scopes with a matrix
-product or convolution; glue between them (normalisation, activations, residuals) and the updates
-of weights belong to the layers that they touch.
+backward node to its forward layer. *Anchored* (`go_rl.objectives.makespan.units`): scopes with a
+matrix product or convolution; glue between them (normalisation, activations, residuals) and the
+updates of weights belong to the layers that they touch.
 
 ``--orders`` further visiting orders, equal for all three, show whether a search for better
 priorities wins the loss back: forwards, largest results first, fewest readers first, then random.
@@ -31,15 +31,15 @@ from csv_rows import csv_text
 from jaxtyping import Int64
 from matplotlib.figure import Figure
 
+from go_rl.api.joint import step_problem
 from go_rl.core import OpGraph
 from go_rl.core.plan import write_text
-from go_rl.joint import step_problem
 from go_rl.kernels import Fuser
 from go_rl.kernels.layers import layers
+from go_rl.objectives.makespan.units import step_units
+from go_rl.objectives.makespan.workspace import StepWorkspace
 from go_rl.report.figures import BLUE, GREY, ORANGE, new_figure, save_figure
-from go_rl.search.step_units import step_units
-from go_rl.search.step_workspace import StepWorkspace
-from go_rl.simulate.makespan import Decisions
+from go_rl.simulate.makespan.pricing import Decisions
 from go_rl.zoo import zoo_entry, zoo_graph, zoo_names
 
 RESULTS = Path(__file__).parent / "results"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from go_learners import Search
 
 from go_rl.core import Budget, Plan, Problem, Progress
-from go_rl.search.step_composed import Order, composition, expert_placement
+from go_rl.search.makespan.composed import Order, composition, expert_placement
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,10 @@ import numpy as np
 
 from go_rl.core import TASKS, Budget, Plan, Problem, Progress
 from go_rl.envs.step_rewards import step_rewards
+from go_rl.objectives.makespan.workspace import PricedSteps, StepIncumbent, step_workspace
 from go_rl.policy.step_agent import StepActions, StepAgent
 from go_rl.policy.step_decisions import StepDecoder, step_decoder
-from go_rl.search.step_workspace import PricedSteps, StepIncumbent, step_workspace
-from go_rl.simulate.makespan import Decisions
+from go_rl.simulate.makespan.pricing import Decisions
 from go_rl.train.config import TOP, StepFineTuneConfig
 from go_rl.train.memory import Memory
 from go_rl.train.ppo import new_learner

@@ -25,9 +25,9 @@ from go_placement_report import Run, page
 from go_rows import ROWS
 from go_runs import keep_run, read_runs
 
-from go_rl.core import Budget, Optimizer, Problem, check_plan
+from go_rl.api.joint import step_problem
+from go_rl.core import Budget, Optimizer, Problem
 from go_rl.core.plan import write_text
-from go_rl.joint import step_problem
 from go_rl.policy.config import PolicyConfig
 from go_rl.policy.step_agent import new_step_agent
 from go_rl.policy.step_search import StepPolicySearch
@@ -39,9 +39,10 @@ from go_rl.search import (
     StepMetis,
     StepRandom,
 )
-from go_rl.search.hdp import HDP
+from go_rl.search.makespan.hdp.hdp import HDP
 from go_rl.train.config import StepFineTuneConfig
 from go_rl.train.step_learning import StepFineTuned
+from go_rl.verify.check_plan import check_plan
 from go_rl.zoo import zoo_graph
 
 RESULTS = Path(__file__).parent / "results"

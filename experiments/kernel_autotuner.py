@@ -28,8 +28,8 @@ from matplotlib.figure import Figure
 
 from go_rl.core.plan import write_text
 from go_rl.core.processor import processor_name
-from go_rl.cost.learned.kernel_weights import load_kernel_weights
-from go_rl.readers.jax_stages import JaxProgram
+from go_rl.predictors.kernels.weights import load_kernel_weights
+from go_rl.readers.jax.stages import JaxProgram
 from go_rl.report.figures import GREY, LINE_COLOURS, LINE_STYLES, new_figure, save_figure
 from go_rl.tuning import TuneConfig, TuningError
 from go_rl.tuning.compilable import load_program

@@ -28,12 +28,13 @@ from go_rl.core import Chip, package
 from go_rl.core.plan import write_text
 from go_rl.cost.analytical import Analytical, Efficiency, calibrate
 from go_rl.cost.cost_model import Kernels
-from go_rl.cost.kernel_data import KernelData, by_model_split, gather_kernels, load_kernel_data
 from go_rl.cost.kernel_work import kernel_work
-from go_rl.cost.learned.boosted import summed_features, train_boosted
-from go_rl.cost.learned.kernel_features import kernel_features, layout_features
-from go_rl.cost.learned.kernel_fit import absolute_rows, fit_kernel_weights, plain_seconds
-from go_rl.cost.learned.kernel_metrics import (
+from go_rl.cost.learned import predict_layouts
+from go_rl.measure.kernels.data import KernelData, by_model_split, gather_kernels, load_kernel_data
+from go_rl.predictors.boosted import summed_features, train_boosted
+from go_rl.predictors.kernels.features import kernel_features, layout_features
+from go_rl.predictors.kernels.fit import absolute_rows, fit_kernel_weights, plain_seconds
+from go_rl.predictors.kernels.metrics import (
     ape,
     by_model,
     groups_of,
@@ -41,9 +42,8 @@ from go_rl.cost.learned.kernel_metrics import (
     mape,
     random_ape,
 )
-from go_rl.cost.learned.kernel_training import KernelTrainConfig
-from go_rl.cost.learned.learned import predict_layouts
-from go_rl.cost.learned.opcodes import vocabulary_of
+from go_rl.predictors.kernels.opcodes import vocabulary_of
+from go_rl.predictors.kernels.training import KernelTrainConfig
 from go_rl.records import AS_IT_COMES
 from go_rl.zoo import zoo_entry
 

@@ -35,16 +35,16 @@ from kernel_cost_model import HELD_OUT, table_row
 
 from go_rl.core import ReadError, TrainingError
 from go_rl.core.plan import write_text
-from go_rl.cost.kernel_data import KernelData, by_model_split, load_kernel_data
-from go_rl.cost.learned.boosted import summed_features, train_boosted
-from go_rl.cost.learned.kernel_features import kernel_features
-from go_rl.cost.learned.kernel_metrics import ape, by_model, kendall, random_ape
-from go_rl.cost.learned.opcodes import vocabulary_of
-from go_rl.cost.learned.rank_data import CONFIDENT, RankGroups, Task, flag_groups, tile_groups
-from go_rl.cost.learned.rank_fit import fit_rank_groups
-from go_rl.cost.learned.rank_training import RankLoss, RankTrainConfig
-from go_rl.cost.tile_data import TileData, load_tile_data
-from go_rl.cost.tiles import TiledProgram, default_tiles, estimate_tiles
+from go_rl.measure.kernels.data import KernelData, by_model_split, load_kernel_data
+from go_rl.measure.tiles.data import TileData, load_tile_data
+from go_rl.predictors.boosted import summed_features, train_boosted
+from go_rl.predictors.kernels.features import kernel_features
+from go_rl.predictors.kernels.metrics import ape, by_model, kendall, random_ape
+from go_rl.predictors.kernels.opcodes import vocabulary_of
+from go_rl.predictors.ranks.data import CONFIDENT, RankGroups, Task, flag_groups, tile_groups
+from go_rl.predictors.ranks.fit import fit_rank_groups
+from go_rl.predictors.ranks.training import RankLoss, RankTrainConfig
+from go_rl.programs.tiles import TiledProgram, default_tiles, estimate_tiles
 from go_rl.zoo import zoo_entry
 
 RESULTS = Path(__file__).parent / "results"

@@ -21,16 +21,16 @@ import tyro
 from go_rl.core import OpGraph, package
 from go_rl.core.plan import write_text
 from go_rl.cost.analytical import Analytical
-from go_rl.cost.by_kernel import KernelCache
 from go_rl.cost.cost_model import Kernels
-from go_rl.cost.kernel_data import load_kernel_data
+from go_rl.cost.kernel_cache import KernelCache
 from go_rl.cost.kernel_work import kernel_work
-from go_rl.cost.learned.boosted import BoostedTrees, summed_features, train_boosted
-from go_rl.cost.learned.kernel_features import kernel_features
-from go_rl.cost.learned.kernel_fit import plain_seconds
-from go_rl.cost.learned.kernel_weights import KernelWeights, load_kernel_weights
-from go_rl.cost.learned.learned import Learned
+from go_rl.cost.learned import Learned
 from go_rl.kernels import KernelSet
+from go_rl.measure.kernels.data import load_kernel_data
+from go_rl.predictors.boosted import BoostedTrees, summed_features, train_boosted
+from go_rl.predictors.kernels.features import kernel_features
+from go_rl.predictors.kernels.fit import plain_seconds
+from go_rl.predictors.kernels.weights import KernelWeights, load_kernel_weights
 from go_rl.zoo import zoo_graph
 
 RESULTS = Path(__file__).parent / "results"

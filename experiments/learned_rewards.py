@@ -38,21 +38,13 @@ from learned_rewards_page import Key, Row, TaskName, figure, page
 from learned_rewards_search import PACKAGES, endless, problem_of, search, settled, warm_up
 from measuring_cost import Measuring
 
-from go_rl.core import (
-    Budget,
-    GoRLError,
-    OpGraph,
-    Plan,
-    PlanError,
-    check_plan,
-    package,
-)
+from go_rl.core import Budget, GoRLError, OpGraph, Plan, PlanError, package
 from go_rl.core.plan import write_text
 from go_rl.core.presets import CORE
 from go_rl.cost import Analytical, CostModel, named_cost
-from go_rl.cost.collect_config import CollectConfig, TimingConfig
-from go_rl.cost.kernel_collect import RECORDS
-from go_rl.readers.jax_stages import JaxProgram
+from go_rl.measure.config import CollectConfig, TimingConfig
+from go_rl.measure.kernels.collect import RECORDS
+from go_rl.readers.jax.stages import JaxProgram
 from go_rl.records import AS_IT_COMES, RecordStore
 from go_rl.report.figures import save_figure
 from go_rl.search import Greedy
@@ -62,6 +54,7 @@ from go_rl.tuning.budget import Budget as TuningBudget
 from go_rl.tuning.compilable import load_program
 from go_rl.tuning.fusions import Fusion, FusionSpace
 from go_rl.tuning.kernel_timer import KernelTimer, Source, WorkerSource
+from go_rl.verify.check_plan import check_plan
 
 RESULTS = Path(__file__).parent / "results"
 NAME = "learned_rewards"

@@ -17,15 +17,15 @@ from pathlib import Path
 
 import tyro
 
+from go_rl.benchmark.evaluate import Comparison, EvaluateConfig, evaluate
+from go_rl.benchmark.summary import summarise
 from go_rl.core import Optimizer
 from go_rl.core.plan import write_text
 from go_rl.policy.agent import new_agent
 from go_rl.policy.config import PolicyConfig
 from go_rl.report.comparison import write_comparison
 from go_rl.train.config import FineTuneConfig
-from go_rl.train.evaluate import Comparison, EvaluateConfig, evaluate
 from go_rl.train.fine_tune import FineTuned
-from go_rl.train.summary import summarise
 
 RESULTS = Path(__file__).parent / "results"
 NAME = "mcm_ablations"

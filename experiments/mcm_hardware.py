@@ -47,16 +47,17 @@ from stage_measurements import (
     pin,
 )
 
-from go_rl.core import Budget, Problem, check_plan, plan_for, rule_set
+from go_rl.core import Budget, Problem, plan_for, rule_set
 from go_rl.cost import ProblemOptions, make_problem
 from go_rl.envs.partition_rollouts import PartitionRollouts
+from go_rl.objectives.ring.workspace import RingWorkspace
 from go_rl.policy.agent import Agent, new_agent, padded_graph
 from go_rl.policy.config import PolicyConfig
 from go_rl.policy.policy_search import draw
 from go_rl.policy.weights import DEFAULT_WEIGHTS, load_weights
-from go_rl.readers.jax_stages import JaxProgram, jax_program
-from go_rl.search.ring_workspace import RingWorkspace
+from go_rl.readers.jax.stages import JaxProgram, jax_program
 from go_rl.train.fine_tune import FineTuned
+from go_rl.verify.check_plan import check_plan
 from go_rl.zoo.bert import BertConfig, bert
 
 RESULTS = Path(__file__).parent / "results"

@@ -17,14 +17,14 @@ from pathlib import Path
 import numpy as np
 import tyro
 
-from go_rl import portfolio
+from go_rl.benchmark.evaluate import Comparison, EvaluateConfig, best_bounds, evaluate
+from go_rl.benchmark.run_store import Run
+from go_rl.benchmark.summary import summarise
 from go_rl.core import Budget, Optimizer, Plan, Problem
 from go_rl.core.plan import write_text
+from go_rl.portfolio import portfolio
 from go_rl.report.comparison import write_comparison
-from go_rl.train.evaluate import Comparison, EvaluateConfig, best_bounds, evaluate
 from go_rl.train.fine_tune import FineTuned
-from go_rl.train.run_store import Run
-from go_rl.train.summary import summarise
 from go_rl.zoo import zoo_entry, zoo_names
 
 RESULTS = Path(__file__).parent / "results"

@@ -22,6 +22,15 @@ from pathlib import Path
 import numpy as np
 import tyro
 
+from go_rl.benchmark.comparison import (
+    change_points,
+    reach_value,
+    samples_to_reach,
+    throughput_curve,
+)
+from go_rl.benchmark.evaluate import Comparison, EvaluateConfig, evaluate
+from go_rl.benchmark.run_store import Run
+from go_rl.benchmark.summary import by_method, settings, summarise
 from go_rl.core import Optimizer
 from go_rl.core.plan import write_text
 from go_rl.policy.agent import Agent, new_agent
@@ -29,12 +38,8 @@ from go_rl.policy.config import PolicyConfig
 from go_rl.policy.policy_search import PolicySearch
 from go_rl.report.comparison import comparison_figure, write_comparison
 from go_rl.report.figures import save_figure
-from go_rl.train.comparison import change_points, reach_value, samples_to_reach, throughput_curve
 from go_rl.train.config import FineTuneConfig
-from go_rl.train.evaluate import Comparison, EvaluateConfig, evaluate
 from go_rl.train.fine_tune import FineTuned
-from go_rl.train.run_store import Run
-from go_rl.train.summary import by_method, settings, summarise
 from go_rl.zoo import zoo_entry, zoo_names
 
 RESULTS = Path(__file__).parent / "results"

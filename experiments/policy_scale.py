@@ -20,11 +20,12 @@ from pathlib import Path
 import numpy as np
 import tyro
 
-from go_rl.core import Budget, GraphBuilder, Node, Objective, OpGraph, OpKind, package, rule_set
+from go_rl.core import Budget, Objective, OpGraph, OpKind, package, rule_set
 from go_rl.cost import ProblemOptions, make_problem
+from go_rl.objectives.ring.workspace import ring_workspace
 from go_rl.policy.policy_search import PolicySearch
-from go_rl.portfolio import compile_kernels
-from go_rl.search.ring_workspace import ring_workspace
+from go_rl.portfolio.portfolio import compile_kernels
+from go_rl.readers.graph_builder import GraphBuilder, Node
 from go_rl.zoo import zoo_graph
 
 RESULTS = Path(__file__).parent / "results"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float64, Int16
 
-from go_rl.search.orders import depth_first
-from go_rl.search.ring_workspace import RingWorkspace
+from go_rl.objectives.ring.orders import depth_first
+from go_rl.objectives.ring.workspace import RingWorkspace
 
 UNIFORM, CUTS = "uniform", "cuts"
 EVERY = 4

@@ -16,13 +16,13 @@ from pathlib import Path
 import numpy as np
 import tyro
 
+from go_rl.api.joint import step_problem
 from go_rl.core import Budget
-from go_rl.core.makespan_value import replayed
 from go_rl.core.plan import write_text
-from go_rl.joint import step_problem
+from go_rl.objectives.makespan.workspace import step_workspace
 from go_rl.search import StepHeft
-from go_rl.search.step_workspace import step_workspace
-from go_rl.simulate.makespan import Decisions
+from go_rl.simulate.makespan.pricing import Decisions
+from go_rl.verify.makespan_value import replayed
 from go_rl.zoo import zoo_graph
 
 RESULTS = Path(__file__).parent / "results"

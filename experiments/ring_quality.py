@@ -26,13 +26,14 @@ import matplotlib as mpl
 import numpy as np
 import tyro
 
-from go_rl.core import Budget, OpGraph, Plan, Problem, check_plan, package, plan_for, rule_set
+from go_rl.core import Budget, OpGraph, Plan, Problem, package, plan_for, rule_set
 from go_rl.cost import ProblemOptions, make_problem
-from go_rl.portfolio import compile_kernels, run
+from go_rl.portfolio.portfolio import compile_kernels, run
 from go_rl.readers import load
 from go_rl.simulate import RingPricer
 from go_rl.solvers import ring_instance
-from go_rl.solvers.cp_sat import CpSatOptions, optimise
+from go_rl.solvers.twins.cp_sat import CpSatOptions, optimise
+from go_rl.verify.check_plan import check_plan
 from go_rl.zoo.resnet50 import write_resnet50_onnx
 
 RESULTS = Path(__file__).parent / "results"

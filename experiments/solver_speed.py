@@ -18,12 +18,14 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 
-from go_rl.core import GraphBuilder, Node, OpGraph, OpKind, Problem, legal, package, rule_set
+from go_rl.core import OpGraph, OpKind, Problem, package, rule_set
 from go_rl.cost import ProblemOptions, make_problem
 from go_rl.readers import load
-from go_rl.simulate.replication import place_copies, replicas_of
+from go_rl.readers.graph_builder import GraphBuilder, Node
+from go_rl.simulate.ring.replication import place_copies, replicas_of
 from go_rl.solvers import RingSolver, SolverOptions
-from go_rl.solvers.cp_sat import first_partition
+from go_rl.solvers.twins.cp_sat import first_partition
+from go_rl.verify.rules import legal
 
 RESULTS = Path(__file__).parent / "results"
 GRAPHS = Path("dnn-partitioning") / "throughput"

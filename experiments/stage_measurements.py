@@ -22,7 +22,7 @@ from jaxtyping import Bool, Float64, Int8, Int16, Int64
 
 from go_rl.core import Chip, Evaluation, Links, Package, Problem, Status, Topology
 from go_rl.core.evaluation import STATUS_CODES, failed
-from go_rl.readers.jax_stages import JaxProgram, Stage, compiled_bytes
+from go_rl.readers.jax.stages import JaxProgram, Stage, compiled_bytes
 from go_rl.simulate import RingPricer
 
 ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"

@@ -4,7 +4,7 @@ Run: ``python experiments/timing_rules.py DIR [--core 1]`` with a folder of ``go
 kernels``. Kernels of several models lie compiled in a worker and are visited in turn for some
 minutes; then the same in a fresh process. A rule makes one time of the calls of some successive
 visits; how far its times of the two processes are apart, for the same kernel, is what it is judged
-by. ``low`` is the rule of `go_rl.cost.kernel_timing`: what calls took of the process' own time,
+by. ``low`` is the rule of `go_rl.measure.timing`: what calls took of the process' own time,
 divided by the pace of the fixed work in the visit, in a low quantile; ``paced`` ones take other
 quantiles of the same, ``quick`` the quickest visits only, ``raw`` ones the clock on the wall.
 """
@@ -22,22 +22,22 @@ import tyro
 from csv_rows import csv_text
 
 from go_rl.core.plan import write_text
-from go_rl.core.warm_worker import WarmWorker
-from go_rl.cost.collect_config import CollectConfig, TimingConfig
-from go_rl.cost.holding import Hold, Visit
-from go_rl.cost.kernel_collect import KERNELS, NODES, RECORDS, first_by_hash
-from go_rl.cost.kernel_tasks import part_task, zoo_program
-from go_rl.cost.kernel_timing import Samples, joined, timing_of
-from go_rl.cost.kernel_worker import KernelTask
-from go_rl.cost.measuring_worker import (
+from go_rl.kernels.file_format import load_kernels
+from go_rl.measure.config import CollectConfig, TimingConfig
+from go_rl.measure.kernels.collect import KERNELS, NODES, RECORDS, first_by_hash
+from go_rl.measure.kernels.exported import part_task, zoo_program
+from go_rl.measure.kernels.worker import KernelTask
+from go_rl.measure.measuring_run import Hold, Visit
+from go_rl.measure.timing import Samples, joined, timing_of
+from go_rl.measure.worker import (
     START_SECONDS,
     WORKER,
     folder_pace,
     worker_core,
     worker_environment,
 )
-from go_rl.kernels.kernel_file import load_kernels
 from go_rl.records import RecordStore
+from go_rl.runtime.warm_worker import WarmWorker
 from go_rl.zoo.models.inventory import zoo_model
 
 RESULTS = Path(__file__).parent / "results"

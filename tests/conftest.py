@@ -34,8 +34,10 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
 # Else the folder's name is part of every key, and a copied checkout compiles all anew.
 os.environ.setdefault("JAX_PERSISTENT_CACHE_ENABLE_XLA_CACHES", "none")
 PACKAGE = ROOT / "go_rl"
-FIRST = ("simulate", "solvers", "search", "envs")
-LAST = ("readers", "zoo", "cost", "experiments", "policy", "train", "cli", "test_names.py")
+pytest_plugins = ["small_problems"]
+FIRST = ("simulate", "solvers", "objectives", "search", "envs")
+LAST = ("readers", "zoo", "measure", "predictors", "cost", "experiments", "policy", "train",
+        "benchmark", "cli", "test_names.py")  # fmt: skip
 """Two processes start with a half each (``--dist worksteal``): Numba's kernels are compiled in one
 of them, JAX's programs in the other, and none in both."""
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from go_rl.api import OWN_PACKAGE, problem_of
+from go_rl.api.partition import OWN_PACKAGE, problem_of
 from go_rl.cli.configuration import Check, Model
 from go_rl.cli.console import console, print_json, print_line, working
 from go_rl.cli.exit_codes import OK, REJECTED
 from go_rl.cli.next_command import model_words, say_next
 from go_rl.cli.partition import read
-from go_rl.core import Objective, PackageError, Plan, Verdict, check_plan, package
+from go_rl.core import Objective, PackageError, Plan, package
 from go_rl.core.evaluation import finite
+from go_rl.verify.check_plan import Verdict, check_plan
 
 
 def run_check(config: Check) -> int:

@@ -9,11 +9,11 @@ from typing import Annotated, Any, Literal, TypeVar, get_args, get_type_hints
 
 import tyro
 
+from go_rl.api.options import OptimizeOptions, PartitionOptions
 from go_rl.cli.step_configuration import StepLearner, StepTraining
 from go_rl.core import GoRLError, ReadError
 from go_rl.core.errors import nearest
-from go_rl.cost.collect_config import CollectConfig
-from go_rl.options import OptimizeOptions, PartitionOptions
+from go_rl.measure.config import CollectConfig
 from go_rl.policy.names import DEFAULT_STEP_WEIGHTS, DEFAULT_WEIGHTS
 from go_rl.train.config import FineTuneConfig, TrainConfig
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from go_rl.benchmark.config import EvaluateConfig
 from go_rl.cli.configuration import Evaluate
 from go_rl.cli.console import console, counting, print_line, print_table
 from go_rl.cli.exit_codes import OK
@@ -16,13 +17,12 @@ from go_rl.core import TrainingError
 from go_rl.report.comparison import FILES, write_comparison
 from go_rl.report.comparison_tables import samples_cells
 from go_rl.report.text_table import TextTable
-from go_rl.train.evaluate_config import EvaluateConfig
 from go_rl.zoo.load_model import ZOO_PREFIX
 from go_rl.zoo.split import SPLITS
 
 if TYPE_CHECKING:
-    from go_rl.train.evaluate import Comparison
-    from go_rl.train.summary import Summary
+    from go_rl.benchmark.evaluate import Comparison
+    from go_rl.benchmark.summary import Summary
 
 DEFAULT_SAMPLES = 200
 """Budget when the user gives neither samples nor seconds."""
@@ -32,8 +32,8 @@ def run_evaluate(config: Evaluate) -> int:
     """Run the command; returns the exit code."""
     chosen, folder = _chosen(config), Path(config.out)
     check_folder(folder)
-    from go_rl.train.evaluate import evaluate, number_of_runs
-    from go_rl.train.summary import settings, summarise
+    from go_rl.benchmark.evaluate import evaluate, number_of_runs
+    from go_rl.benchmark.summary import settings, summarise
 
     with counting("comparing", number_of_runs(chosen)) as advance:
         comparison = evaluate(chosen, folder, advance)
@@ -52,7 +52,7 @@ def run_evaluate(config: Evaluate) -> int:
 
 def _after(config: Evaluate, comparison: Comparison, summary: Summary) -> list[str]:
     """The command that plans the first graph by the method that did best in the first setting."""
-    from go_rl.portfolio import METHODS
+    from go_rl.portfolio.portfolio import METHODS
 
     first, names = config.graphs[0], [run.problem.graph for run in comparison.runs]
     if first.removeprefix(ZOO_PREFIX) in SPLITS:

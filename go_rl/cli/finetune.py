@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from go_rl.api import fine_tune
+from go_rl.api.joint import fine_tune_step
+from go_rl.api.partition import fine_tune
 from go_rl.cli.configuration import FineTune, FineTuneStep, to_json
 from go_rl.cli.console import console, print_line, working
 from go_rl.cli.exit_codes import FAILED_SEARCH, OK
@@ -16,7 +17,6 @@ from go_rl.cli.next_command import model_words, say_next
 from go_rl.cli.partition import judge, output_folder, print_result, read
 from go_rl.cli.step_configuration import plain
 from go_rl.core import OpGraph
-from go_rl.joint import fine_tune_step
 from go_rl.report.plan_folder import write_plan_folder
 from go_rl.report.tables import rows
 from go_rl.train.config import StepFineTuneConfig

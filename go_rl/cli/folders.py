@@ -9,7 +9,7 @@ from itertools import chain, count
 from pathlib import Path
 
 from go_rl.core import OpGraph, PlanError
-from go_rl.core.whole_file import check_parents, check_target
+from go_rl.core.files.whole_file import check_parents, check_target
 
 PLAN = "plan.json"
 """Tells, by its ``graph_hash``, which model a folder is of."""

@@ -16,8 +16,8 @@ def run_measure(config: Measure) -> int:
     """Run ``go-rl measure kernels``; returns the exit code."""
     folder, measure = Path(config.folder), config.measure
     check_folder(folder, "DIR")
-    from go_rl.cost.kernel_collect import RECORDS, collect_kernels
-    from go_rl.cost.tile_collect import collect_tiles, tile_programs
+    from go_rl.measure.kernels.collect import RECORDS, collect_kernels
+    from go_rl.measure.tiles.collect import collect_tiles, tile_programs
     from go_rl.records import RecordStore
 
     models = _models(config.models)
@@ -51,7 +51,7 @@ def run_measure(config: Measure) -> int:
 def _models(names: tuple[str, ...]) -> list[ZooModel]:
     """The models that were named, which must be here; or all, of which some may be left out."""
     from go_rl.zoo.models.inventory import ZOO_MODELS, zoo_model
-    from go_rl.zoo.models.keras_applications import require_keras
+    from go_rl.zoo.models.vision.keras_applications import require_keras
 
     chosen = [zoo_model(name) for name in names]
     for model in chosen:

@@ -11,7 +11,7 @@ from go_rl.cli.partition import finish, plan_folder, read
 
 def run_optimize(config: Optimize) -> int:
     """Run the command; returns the exit code."""
-    from go_rl.joint import optimize
+    from go_rl.api.joint import optimize
 
     with working(f"reading {config.source.model}") as report:
         graph = read(config.source)

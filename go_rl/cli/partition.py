@@ -10,19 +10,20 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from go_rl.api import load, partition
+from go_rl.api.partition import load, partition
 from go_rl.cli.configuration import Model, Optimize, Partition, to_json
 from go_rl.cli.console import console, print_json, print_line, print_table, working
 from go_rl.cli.exit_codes import FAILED_SEARCH, OK
 from go_rl.cli.folders import check_folder, own_folder
 from go_rl.cli.next_command import model_words, say_next
-from go_rl.core import Objective, OpGraph, Plan, PlanError, check_plan
+from go_rl.core import Objective, OpGraph, Plan, PlanError
 from go_rl.report.plan_folder import write_plan_folder
 from go_rl.report.summary import plan_lines
 from go_rl.report.tables import Row, json_rows, rows, text_table
+from go_rl.verify.check_plan import check_plan
 
 if TYPE_CHECKING:
-    from go_rl.portfolio import Result
+    from go_rl.portfolio.portfolio import Result
 
 PLAN_FILE = "plan.json"
 """The plan, in the output folder."""

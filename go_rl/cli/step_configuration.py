@@ -25,7 +25,7 @@ class StepPPO(PPOConfig):
 
 def _task_sets(words: list[str]) -> TaskSets:
     """Read ``placement,schedule,fusion placement``; a ValueError, for tyro, names a wrong task."""
-    from go_rl.joint import named_tasks
+    from go_rl.api.joint import named_tasks
 
     try:
         return tuple(named_tasks(word) or () for word in words)

@@ -13,8 +13,8 @@ from go_rl.cli.folders import check_folder
 from go_rl.cli.next_command import EXAMPLE_MODEL, say_next
 from go_rl.cli.step_configuration import plain
 from go_rl.core import TrainingError
-from go_rl.core.strict_json import read_json
-from go_rl.core.whole_file import write_text
+from go_rl.core.files.strict_json import read_json
+from go_rl.core.files.whole_file import write_text
 from go_rl.train.config import StepTrainConfig, TrainConfig
 
 CONFIG_FILE = "config.json"

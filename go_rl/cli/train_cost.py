@@ -26,8 +26,8 @@ STEPS, STEPS_A_KERNEL = 5000, 10
 """Updates of each network, at most; and for each kernel, where they are few."""
 
 if TYPE_CHECKING:
-    from go_rl.cost.kernel_data import KernelData
-    from go_rl.cost.learned.kernel_weights import KernelWeights
+    from go_rl.measure.kernels.data import KernelData
+    from go_rl.predictors.kernels.weights import KernelWeights
 
 
 def run_train_cost(config: TrainCost) -> int:
@@ -36,8 +36,8 @@ def run_train_cost(config: TrainCost) -> int:
     check_file(out, "OUT.npz")
     if config.data is not None:
         check_file(Path(config.data), "--data")
-    from go_rl.cost.kernel_data import save_kernel_data
-    from go_rl.cost.learned.kernel_weights import save_kernel_weights
+    from go_rl.measure.kernels.data import save_kernel_data
+    from go_rl.predictors.kernels.weights import save_kernel_weights
 
     data = _data(config)
     learned_from, judged = _split(data, config)
@@ -54,7 +54,7 @@ def run_train_cost(config: TrainCost) -> int:
 
 
 def _data(config: TrainCost) -> KernelData:
-    from go_rl.cost.kernel_data import gather_kernels, load_kernel_data
+    from go_rl.measure.kernels.data import gather_kernels, load_kernel_data
 
     folder = Path(config.source)
     if folder.is_dir():
@@ -92,7 +92,7 @@ def _announce(
 
 def _only_target(folder: Path) -> str:
     """The target that a folder has records of; this machine's where there are none."""
-    from go_rl.cost.kernel_collect import RECORDS
+    from go_rl.measure.kernels.collect import RECORDS
     from go_rl.records import RecordStore
 
     with RecordStore(folder / RECORDS) as store:
@@ -109,7 +109,7 @@ def _split(
     data: KernelData, config: TrainCost
 ) -> tuple[Int[np.ndarray, "T"], Int[np.ndarray, "V"]]:
     """Kernels that are learned from, and those that are judged."""
-    from go_rl.cost.learned.kernel_fit import plain_seconds
+    from go_rl.predictors.kernels.fit import plain_seconds
 
     known = np.flatnonzero(np.isfinite(plain_seconds(data)))
     order = np.random.default_rng(config.seed).permutation(known)
@@ -126,8 +126,8 @@ def _split(
 def _trained(
     data: KernelData, learned_from: Int[np.ndarray, "T"], config: TrainCost
 ) -> KernelWeights:
-    from go_rl.cost.learned.kernel_fit import fit_kernel_weights
-    from go_rl.cost.learned.kernel_training import KernelTrainConfig
+    from go_rl.predictors.kernels.fit import fit_kernel_weights
+    from go_rl.predictors.kernels.training import KernelTrainConfig
 
     steps = config.steps or STEPS
     training = KernelTrainConfig(steps=steps, seed=config.seed)
@@ -146,8 +146,8 @@ def _judged(
     weights: KernelWeights, data: KernelData, which: Int[np.ndarray, "V"]
 ) -> dict[str, float]:
     """Percentage errors on kernels that were not learned from; empty: there are none."""
-    from go_rl.cost.learned.kernel_fit import plain_seconds
-    from go_rl.cost.learned.learned import predict_kernels
+    from go_rl.cost.learned import predict_kernels
+    from go_rl.predictors.kernels.fit import plain_seconds
 
     if not len(which):
         return {}

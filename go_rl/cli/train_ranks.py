@@ -15,11 +15,11 @@ def run_train_ranks(config: TrainRanks) -> int:
     """Run ``go-rl train-ranks``; returns the exit code."""
     out = Path(config.out)
     check_file(out, "OUT.npz")
-    from go_rl.cost.kernel_data import load_kernel_data
-    from go_rl.cost.learned.rank_fit import fit_rank_weights
-    from go_rl.cost.learned.rank_training import RankTrainConfig
-    from go_rl.cost.learned.rank_weights import save_rank_weights
-    from go_rl.cost.tile_data import load_tile_data
+    from go_rl.measure.kernels.data import load_kernel_data
+    from go_rl.measure.tiles.data import load_tile_data
+    from go_rl.predictors.ranks.fit import fit_rank_weights
+    from go_rl.predictors.ranks.training import RankTrainConfig
+    from go_rl.predictors.ranks.weights import save_rank_weights
 
     flags = None if config.kernels is None else load_kernel_data(config.kernels)
     tiles = None if config.tiles is None else load_tile_data(config.tiles)

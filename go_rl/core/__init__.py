@@ -1,7 +1,6 @@
-"""The nouns: graph, package, problem, plan, evaluation, and the independent judge."""
+"""The nouns: graph, hardware, problem, plan, evaluation, and their errors."""
 
 from go_rl.core.check_graph import check_graph
-from go_rl.core.check_plan import Verdict, check_plan
 from go_rl.core.errors import (
     CheckpointError,
     EnvironmentUseError,
@@ -23,14 +22,12 @@ from go_rl.core.errors import (
 )
 from go_rl.core.evaluation import Evaluation, Status
 from go_rl.core.geometry import GEOMETRY, Geometry
-from go_rl.core.graph_builder import GraphBuilder, Node
+from go_rl.core.hardware import MAX_DEVICES, Chip, Engine, Links, Package, Topology
 from go_rl.core.op_graph import FREE, NO_DIM, NodeId, OpGraph
 from go_rl.core.op_kind import OpKind
 from go_rl.core.optimality import OPTIMAL_GAP, proved_optimal
 from go_rl.core.optimizer import OPEN_SAMPLES, Budget, Optimizer, Progress
-from go_rl.core.package import MAX_DEVICES, Chip, Engine, Links, Package, Topology
 from go_rl.core.plan import CurvePoint, Plan, plan_for, with_bound
-from go_rl.core.plan_rules import Violation, legal
 from go_rl.core.presets import package
 from go_rl.core.problem import (
     RULE_SETS,
@@ -62,12 +59,10 @@ __all__ = [
     "ExecutionError",
     "Geometry",
     "GoRLError",
-    "GraphBuilder",
     "GraphError",
     "KernelPrices",
     "Links",
     "MissingDependencyError",
-    "Node",
     "NodeId",
     "Objective",
     "OpGraph",
@@ -90,12 +85,8 @@ __all__ = [
     "Topology",
     "TrainingError",
     "UnknownOperatorError",
-    "Verdict",
-    "Violation",
     "ZooError",
     "check_graph",
-    "check_plan",
-    "legal",
     "package",
     "plan_for",
     "proved_optimal",

@@ -14,11 +14,11 @@ from jaxtyping import Int16, Int64
 
 from go_rl.core.errors import PlanError
 from go_rl.core.evaluation import Evaluation, finite
+from go_rl.core.files.strict_json import read_json
+from go_rl.core.files.whole_file import write_text
 from go_rl.core.op_graph import NodeId
 from go_rl.core.optimality import proved_optimal
 from go_rl.core.problem import Problem
-from go_rl.core.strict_json import read_json
-from go_rl.core.whole_file import write_text
 
 PLAN_FORMAT = "go_rl-plan-1"
 """Version of the JSON layout described in docs/plan.md."""
@@ -139,7 +139,7 @@ class Plan:
     @classmethod
     def from_json(cls, document: Any, where: str = "plan") -> Plan:
         """Read a plan; a `PlanError` names the field that is missing, unknown or malformed."""
-        from go_rl.core.plan_document import read_plan
+        from go_rl.core.plan_json.document import read_plan
 
         return read_plan(document, where)
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from go_rl.core.errors import PackageError, nearest
-from go_rl.core.package import MAX_DEVICES, Chip, Links, Package, Topology
+from go_rl.core.hardware import MAX_DEVICES, Chip, Links, Package, Topology
 from go_rl.core.processor import own_target
 
 HERMOSA = Chip(

@@ -3,8 +3,8 @@
 from go_rl.cost.analytical import Analytical, Efficiency, calibrate, shipped_parameters
 from go_rl.cost.cost_model import CostModel, Kernels
 from go_rl.cost.make_problem import ProblemOptions, file_package, make_problem
-from go_rl.cost.named_cost import named_cost
 from go_rl.cost.profiled import Profiled
+from go_rl.cost.registry import named_cost
 
 __all__ = [
     "Analytical",

@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Float64
 
 from go_rl.core import Chip, ProblemError
-from go_rl.cost.by_kernel import KernelCache, check_target, with_streaming
 from go_rl.cost.cost_model import Kernels
+from go_rl.cost.kernel_cache import KernelCache, check_target, with_streaming
 from go_rl.kernels import KernelSet
 from go_rl.records import AS_IT_COMES, RecordStore
 

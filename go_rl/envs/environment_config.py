@@ -13,7 +13,7 @@ import numpy as np
 from go_rl.core import EnvironmentUseError, OpGraph, Problem
 from go_rl.core.errors import nearest
 from go_rl.cost import CostModel
-from go_rl.cost.named_cost import check_cost
+from go_rl.cost.registry import check_cost
 from go_rl.envs.observation import OBSERVATIONS, Observer
 from go_rl.zoo.load_model import load_model
 

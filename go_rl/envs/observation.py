@@ -13,7 +13,7 @@ from gymnasium import spaces
 from jaxtyping import Bool, Float32, Float64, Int16, Int32, Int64
 
 from go_rl.core import OpKind, Problem
-from go_rl.solvers import replicated_nodes
+from go_rl.simulate.ring.replication import replicated_nodes
 
 NO_NODE = -1
 """`Progress.current`: no node waits for a decision."""

@@ -12,7 +12,7 @@ from jaxtyping import Int16
 from go_rl.core import Problem, Status
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.envs.observation import GraphFeatures, graph_features
-from go_rl.search.ring_greedy import greedy_partition
+from go_rl.objectives.ring.greedy import greedy_partition
 from go_rl.simulate import Pricer, pricer
 from go_rl.solvers import RingInstance, RingSolver, SolverOptions, ring_instance
 

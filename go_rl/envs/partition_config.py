@@ -6,15 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from go_rl.core import (
-    EnvironmentUseError,
-    Objective,
-    OpGraph,
-    Package,
-    Problem,
-    package,
-    rule_set,
-)
+from go_rl.core import EnvironmentUseError, Objective, OpGraph, Package, Problem, package, rule_set
 from go_rl.cost import ProblemOptions, make_problem, named_cost
 from go_rl.envs.environment_config import EnvironmentConfig, check_finite, from_arguments
 

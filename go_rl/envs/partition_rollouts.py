@@ -15,10 +15,10 @@ from jaxtyping import Bool, Float, Float64, Int, Int16
 
 from go_rl.core import EnvironmentUseError, Problem, Status
 from go_rl.core.evaluation import STATUS_CODES
-from go_rl.search.cut_scores import Priced, price_samples, price_scores
-from go_rl.search.linear_dp import SQUEEZE
-from go_rl.search.ring_greedy import greedy_partition
-from go_rl.search.ring_workspace import RingWorkspace, ring_workspace
+from go_rl.objectives.ring.greedy import greedy_partition
+from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
+from go_rl.search.ring.cut_scores import Priced, price_samples, price_scores
+from go_rl.search.ring.linear_dp import SQUEEZE
 from go_rl.simulate.bitset import membership
 
 FAILURE_REWARD = -2.0

@@ -14,8 +14,8 @@ from go_rl.core.evaluation import STATUS_CODES
 from go_rl.envs.observation import GraphFeatures
 from go_rl.envs.step_observation import UNDECIDED, step_features
 from go_rl.envs.step_rewards import step_rewards
-from go_rl.search.step_choices import Choices
-from go_rl.search.step_workspace import StepWorkspace
+from go_rl.objectives.makespan.choices import Choices
+from go_rl.objectives.makespan.workspace import StepWorkspace
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,8 @@ from go_rl.envs.episode import Episode, Mask, with_a_choice
 from go_rl.envs.observation import NO_NODE, Progress
 from go_rl.envs.step_case import StepCase, StepOutcome, StepResult
 from go_rl.envs.step_observation import UNDECIDED, StepObserver
-from go_rl.search.step_choices import LEVELS
-from go_rl.search.step_inherit import beside_readers
+from go_rl.objectives.makespan.choices import LEVELS
+from go_rl.objectives.makespan.infer_devices import beside_readers
 
 PRIORITIES = ("schedule", "fusion")
 """Tasks that are decided by priorities, in the order of the columns of `StepOutcome.levels`."""

@@ -18,7 +18,7 @@ from go_rl.envs.observation import (
     Progress,
     graph_features,
 )
-from go_rl.search.step_choices import LEVELS
+from go_rl.objectives.makespan.choices import LEVELS
 
 UNDECIDED = -1
 """Priority, or device, that has not been chosen."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float64
 
-from go_rl.search.step_workspace import PricedSteps, StepWorkspace, ok
+from go_rl.objectives.makespan.workspace import PricedSteps, StepWorkspace, ok
 
 INVALID_REWARD = -10.0
 """Reward of a plan that cannot run."""

@@ -22,7 +22,7 @@ from numba import njit
 
 from go_rl.core import OpGraph, OpKind
 from go_rl.core.fusion import FUSIBLE, MAX_BOUNDARY, MAX_FUSED, heavy_nodes
-from go_rl.core.threads import on_threads
+from go_rl.runtime.threads import on_threads
 
 NO_FUSION = 0
 """Priority of a producer that is not fused with its consumers."""

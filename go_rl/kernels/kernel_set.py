@@ -16,7 +16,7 @@ from jaxtyping import Bool, Int, Int64
 
 from go_rl.core import FREE, GEOMETRY, NO_DIM, OpGraph, OpKind
 from go_rl.kernels.graph_rows import COLUMNS, geometry_of, graph_rows, joined_graphs
-from go_rl.kernels.kernel_hash import kernel_hashes
+from go_rl.kernels.hashing import kernel_hashes
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ import jraph
 import numpy as np
 from jaxtyping import Float32, Int32
 
+from go_rl.objectives.ring.workspace import RingWorkspace
 from go_rl.policy.buckets import Padded, pad
 from go_rl.policy.config import PolicyConfig
 from go_rl.policy.network import Encoded, Params, Policy
@@ -23,7 +24,6 @@ from go_rl.policy.observation import (
     tiny_graph,
 )
 from go_rl.policy.order_decoder import OrderActions
-from go_rl.search.ring_workspace import RingWorkspace
 
 SMALLEST = 64
 """Nodes of the graph with which parameters are initialised."""

@@ -16,10 +16,10 @@ import jax.numpy as jnp
 import jraph
 from jaxtyping import Array, Float, Int
 
+from go_rl.objectives.makespan.choices import LEVELS
 from go_rl.policy.config import PolicyConfig
 from go_rl.policy.node_logits import DeviceLogits, LevelLogits
 from go_rl.policy.placement_decoder import NEVER
-from go_rl.search.step_choices import LEVELS
 
 
 class NodeActions(NamedTuple):

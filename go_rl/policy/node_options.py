@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float32, Float64
 
-from go_rl.search.step_choices import LEVELS
-from go_rl.search.step_units import StepUnits
-from go_rl.search.step_workspace import StepWorkspace
+from go_rl.objectives.makespan.choices import LEVELS
+from go_rl.objectives.makespan.units import StepUnits
+from go_rl.objectives.makespan.workspace import StepWorkspace
 
 LEAST = 1e-12
 """Seconds below which units count as equally fast everywhere."""

@@ -12,10 +12,16 @@ import numpy as np
 from jaxtyping import Float32, Float64, Int32
 
 from go_rl.core import OpKind
-from go_rl.search.orders import barycentric, depth_first, list_order, positions, reverse_depth_first
-from go_rl.search.ring_units import RingUnits
-from go_rl.search.ring_workspace import RingWorkspace
-from go_rl.solvers.heads_tails import path_sums_after, path_sums_before
+from go_rl.objectives.ring.orders import (
+    barycentric,
+    depth_first,
+    list_order,
+    positions,
+    reverse_depth_first,
+)
+from go_rl.objectives.ring.units import RingUnits
+from go_rl.objectives.ring.workspace import RingWorkspace
+from go_rl.solvers.graphs.heads_tails import path_sums_after, path_sums_before
 
 REFERENCE_ORDERS = (
     "given",

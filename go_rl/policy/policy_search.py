@@ -10,13 +10,13 @@ from jaxtyping import Float, Float32
 
 from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress
 from go_rl.envs.partition_rollouts import PartitionRollouts, Rollouts
+from go_rl.objectives.ring.workspace import Incumbent, ring_workspace
 from go_rl.policy.agent import Agent, padded_graph
 from go_rl.policy.buckets import Padded
 from go_rl.policy.names import DEFAULT_WEIGHTS
 from go_rl.policy.network import Encoded
 from go_rl.policy.task_head import check_task
 from go_rl.policy.weights import load_weights
-from go_rl.search.ring_workspace import Incumbent, ring_workspace
 
 BATCH = 16
 """Samples drawn at a time; the first of all is the policy's likeliest decision."""

@@ -15,13 +15,13 @@ from jaxtyping import Float32
 
 from go_rl.core import PolicyError
 from go_rl.core.problem import TASKS
+from go_rl.objectives.makespan.choices import LEVELS
 from go_rl.policy.buckets import Padded, pad
 from go_rl.policy.config import MAX_CHIPS, PolicyConfig
 from go_rl.policy.network import Params
 from go_rl.policy.observation import tiny_graph
 from go_rl.policy.step_network import StepEncoded, StepPolicy
 from go_rl.policy.step_observation import STEP_FEATURES, STEP_ORDERS, STEP_PACKAGE
-from go_rl.search.step_choices import LEVELS
 
 StepActions = dict[str, Any]
 """Decisions of the tasks asked, by task: `OrderActions` or, of the form ``nodes``, `NodeActions`.

@@ -15,6 +15,8 @@ import numpy as np
 from jaxtyping import Float32, Float64, Int64
 from scipy.special import expit, softmax
 
+from go_rl.objectives.makespan.units import StepUnits, step_units
+from go_rl.objectives.makespan.workspace import StepWorkspace
 from go_rl.policy.buckets import Padded, pad
 from go_rl.policy.node_decisions import node_decisions
 from go_rl.policy.node_decoder import NodeActions
@@ -22,10 +24,8 @@ from go_rl.policy.node_options import node_options
 from go_rl.policy.step_agent import StepActions
 from go_rl.policy.step_network import EXTRAS, PLACEMENT_EXTRAS
 from go_rl.policy.step_observation import observe_step
-from go_rl.search.list_placement import ListRules, place_in_order, work_quantile_devices
-from go_rl.search.step_units import StepUnits, step_units
-from go_rl.search.step_workspace import StepWorkspace
-from go_rl.simulate.makespan import Decisions
+from go_rl.search.makespan.list_placement import ListRules, place_in_order, work_quantile_devices
+from go_rl.simulate.makespan.pricing import Decisions
 
 ATTACHMENT = 3.0
 """Attachment in mean unit seconds is exp(3 x): x = 0 is one unit."""

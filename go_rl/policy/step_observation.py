@@ -9,6 +9,9 @@ import numpy as np
 from jaxtyping import Float32, Float64
 
 from go_rl.core import OpKind
+from go_rl.objectives.makespan.units import StepUnits
+from go_rl.objectives.makespan.workspace import StepWorkspace
+from go_rl.objectives.ring.orders import list_order, positions
 from go_rl.policy.observation import (
     REFERENCE_ORDERS,
     PolicyGraph,
@@ -16,10 +19,7 @@ from go_rl.policy.observation import (
     longest_reach,
     reference_orders,
 )
-from go_rl.search.orders import list_order, positions
-from go_rl.search.step_units import StepUnits
-from go_rl.search.step_workspace import StepWorkspace
-from go_rl.solvers.heads_tails import path_sums_after
+from go_rl.solvers.graphs.heads_tails import path_sums_after
 
 STEP_ORDERS = (*REFERENCE_ORDERS, "layer", "upward rank")
 """Places of units; the layer of a backward unit is its forward layer, the upward rank that of HEFT

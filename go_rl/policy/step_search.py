@@ -9,11 +9,16 @@ import numpy as np
 from jaxtyping import Float32
 
 from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress
+from go_rl.objectives.makespan.workspace import (
+    PricedSteps,
+    StepIncumbent,
+    StepWorkspace,
+    step_workspace,
+)
 from go_rl.policy.step_agent import StepActions, StepAgent
 from go_rl.policy.step_decisions import StepDecoder, step_decoder
 from go_rl.policy.step_network import StepEncoded
 from go_rl.policy.step_weights import DEFAULT_STEP_WEIGHTS, load_step_weights
-from go_rl.search.step_workspace import PricedSteps, StepIncumbent, StepWorkspace, step_workspace
 
 BATCH = 16
 """Samples drawn at a time; the first of all is the policy's likeliest decision."""

@@ -1,4 +1,4 @@
-"""Trained weights of policies, each a parameter file (`go_rl.core.parameter_file`).
+"""Trained weights of policies, each a parameter file (`go_rl.runtime.parameter_file`).
 
 A name such as ``partition-1.0`` is interface-major, weights-minor: files of another major are
 refused, files of another minor hold other numbers for the same network.
@@ -16,14 +16,14 @@ import jax
 
 from go_rl.core import CheckpointError, PolicyError
 from go_rl.core.errors import nearest
-from go_rl.core.parameter_file import (
+from go_rl.policy.config import PolicyConfig
+from go_rl.runtime.parameter_file import (
     check_digest,
     check_parameters,
     parameter_tree,
     read_parameters,
     write_parameters,
 )
-from go_rl.policy.config import PolicyConfig
 
 INTERFACE = 1
 """Major version: what the networks take and give."""

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from go_rl.core import GraphError, OpGraph, ReadError, check_graph
-from go_rl.core.array_file import UNREADABLE, read_arrays
-from go_rl.core.strict_json import parse_json
-from go_rl.core.whole_file import whole_file
+from go_rl.core.files.strict_json import parse_json
+from go_rl.core.files.whole_file import whole_file
+from go_rl.runtime.array_file import UNREADABLE, read_arrays
 
 FORMAT = "go_rl-graph-1"
 MANIFEST = "manifest"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from go_rl.core import GraphBuilder, GraphError, Node, OpGraph, ReadError
+from go_rl.core import GraphError, OpGraph, ReadError
+from go_rl.readers.graph_builder import GraphBuilder, Node
 
 
 def freeze(builder: GraphBuilder, path: str | Path) -> OpGraph:

@@ -9,13 +9,13 @@ from typing import Any
 
 from go_rl.core import OpGraph, ReadError
 from go_rl.readers.archive import load_graph
-from go_rl.readers.dnn_partitioning import read_dnn_partitioning
 from go_rl.readers.door import reading
-from go_rl.readers.hlo_reader import read_hlo
+from go_rl.readers.hlo.reader import read_hlo
+from go_rl.readers.hlo.stablehlo_reader import read_stablehlo
 from go_rl.readers.model_options import TRIP_COUNT, Inputs, ModelOptions, Unknown
-from go_rl.readers.pipedream import read_pipedream
+from go_rl.readers.profiles.dnn_partitioning import read_dnn_partitioning
+from go_rl.readers.profiles.pipedream import read_pipedream
 from go_rl.readers.recognise import Format, recognise
-from go_rl.readers.stablehlo_reader import read_stablehlo
 
 __all__ = ["Unknown", "load"]
 
@@ -65,8 +65,8 @@ def _is_target(model: str) -> bool:
 
 
 def _load_target(model: str, options: ModelOptions) -> OpGraph:
-    from go_rl.readers.jax_inline import JaxOptions
-    from go_rl.readers.jax_target import read_jax_target
+    from go_rl.readers.jax.inline import JaxOptions
+    from go_rl.readers.jax.target import read_jax_target
 
     options.refuse(model, Format.JAX, ("dims", TRIP_COUNT, "unknown", "weights"))
     told = JaxOptions(unknown=options.unknown, trip_count=options.trip_count)
@@ -79,7 +79,7 @@ def _load_file(path: Path, options: ModelOptions) -> OpGraph:
     told: dict[str, Any] = {"unknown": options.unknown, TRIP_COUNT: options.trip_count}
     match found:
         case Format.ONNX:
-            from go_rl.readers.onnx_reader import read_onnx
+            from go_rl.readers.onnx.reader import read_onnx
 
             return read_onnx(path, options.dims, inputs=options.inputs, **told)
         case Format.ARCHIVE:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from go_rl.core import ReadError
-from go_rl.core.array_file import UNREADABLE
 from go_rl.readers.archive import MANIFEST
+from go_rl.runtime.array_file import UNREADABLE
 
 HEAD_BYTES = 1 << 16
 

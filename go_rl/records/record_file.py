@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from go_rl.core.errors import RecordError
-from go_rl.core.whole_file import whole_file
+from go_rl.core.files.whole_file import whole_file
 from go_rl.records.record import Record
 
 FORMAT = "go_rl records"

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from go_rl.core import TrainingError
-from go_rl.core.whole_file import write_text
+from go_rl.core.files.whole_file import write_text
 from go_rl.report.comparison_tables import runs_csv, summary_csv, summary_markdown
 from go_rl.report.figures import (
     BLACK,
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from go_rl.train.comparison import Axis
-    from go_rl.train.evaluate import Comparison
-    from go_rl.train.run_store import Run, Setting
-    from go_rl.train.summary import Summary
+    from go_rl.benchmark.comparison import Axis
+    from go_rl.benchmark.evaluate import Comparison
+    from go_rl.benchmark.run_store import Run, Setting
+    from go_rl.benchmark.summary import Summary
 
 FILES = ("runs.csv", "summary.csv", "summary.md", "curves_samples.svg", "curves_samples.png",
          "curves_seconds.svg", "curves_seconds.png")  # fmt: skip
@@ -72,7 +72,7 @@ def comparison_figure(comparison: Comparison, axis: Axis) -> Figure:
     Lines are geometric means over graphs and seeds, bands their 95 % confidence over seeds; the
     grey line is the best that the proven bounds leave possible.
     """
-    from go_rl.train.summary import by_method, settings
+    from go_rl.benchmark.summary import by_method, settings
 
     shown = settings(comparison)
     columns = min(len(shown), max(len({s.package for s in shown}), 1))
@@ -104,7 +104,7 @@ def _by_rules(settings: Sequence[Setting]) -> list[Setting]:
 
 
 def _grid(runs: Sequence[Run], axis: Axis) -> Float64[np.ndarray, "P"]:
-    from go_rl.train.comparison import change_points
+    from go_rl.benchmark.comparison import change_points
 
     ends = [float(run.samples if axis == "samples" else run.seconds) for run in runs]
     last = max(ends, default=1.0)
@@ -120,7 +120,7 @@ def _draw(
     grid: Float64[np.ndarray, "P"],
     axis: Axis,
 ) -> None:
-    from go_rl.train.comparison import throughput_curve
+    from go_rl.benchmark.comparison import throughput_curve
 
     for i, (method, runs) in enumerate(methods.items()):
         curve = throughput_curve(runs, grid, axis)

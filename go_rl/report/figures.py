@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from go_rl.core import Objective, Package, Plan
-from go_rl.core.whole_file import whole_file
+from go_rl.core.files.whole_file import whole_file
 from go_rl.report.tables import VALUE_NAMES, Unit, unit_for
 
 if TYPE_CHECKING:

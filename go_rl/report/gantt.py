@@ -28,7 +28,7 @@ from go_rl.report.figures import (
     new_figure,
     save_figure,
 )
-from go_rl.simulate.timeline import TRANSFER, Slice, Timeline
+from go_rl.simulate.makespan.timeline import TRANSFER, Slice, Timeline
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

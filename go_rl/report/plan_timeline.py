@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from go_rl.core import Plan, PlanError, Problem, legal
-from go_rl.core.check_plan import check_belongs
-from go_rl.core.kernel_rules import legal_kernels
-from go_rl.simulate.makespan import Decisions
-from go_rl.simulate.timeline import Timeline, timeline_of
+from go_rl.core import Plan, PlanError, Problem
+from go_rl.simulate.makespan.pricing import Decisions
+from go_rl.simulate.makespan.timeline import Timeline, timeline_of
+from go_rl.verify.check_plan import check_belongs
+from go_rl.verify.kernel_rules import legal_kernels
+from go_rl.verify.rules import legal
 
 
 def plan_timeline(problem: Problem, plan: Plan) -> Timeline:

@@ -24,11 +24,11 @@ from go_rl.core import (
     with_bound,
 )
 from go_rl.core.evaluation import failed
-from go_rl.search.exhaustive_steps import first_step, step_assignments
-from go_rl.search.max_load_hypergraph import contract_problem
-from go_rl.search.max_load_plan import failed_plan, finished_plan
-from go_rl.search.ring_workspace import RingWorkspace, ring_workspace
-from go_rl.search.step_workspace import StepIncumbent, step_workspace
+from go_rl.objectives.host.host_plan import failed_plan, finished_plan
+from go_rl.objectives.host.hypergraph import contract_problem
+from go_rl.objectives.makespan.workspace import StepIncumbent, step_workspace
+from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
+from go_rl.search.makespan.exhaustive import first_step, step_assignments
 from go_rl.simulate import confirm_memory, pricer
 from go_rl.solvers.stage_costs import other_copies
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from go_rl.core import Budget, NodeId, Objective, Plan, Problem, Progress, SearchError, plan_for
 from go_rl.core.errors import nearest
-from go_rl.core.strict_json import read_json, shown
-from go_rl.search.ring_workspace import Incumbent, ring_workspace
+from go_rl.core.files.strict_json import read_json, shown
+from go_rl.objectives.ring.workspace import Incumbent, ring_workspace
 from go_rl.simulate import pricer
 
 

@@ -9,11 +9,11 @@ import numpy as np
 from go_rl.core import Budget, Objective, Plan, Problem, Progress, SearchError, Status
 from go_rl.core.evaluation import failed
 from go_rl.core.plan import plan_for
-from go_rl.search.latency_bounds import latency_bound
-from go_rl.search.latency_greedy import greedy_latency
-from go_rl.search.max_load_bounds import max_load_bound
-from go_rl.search.max_load_greedy import greedy_max_load
-from go_rl.search.ring_greedy import greedy_ring_plan
+from go_rl.objectives.host.latency_bounds import latency_bound
+from go_rl.objectives.host.latency_greedy import greedy_latency
+from go_rl.objectives.host.max_load_bounds import max_load_bound
+from go_rl.objectives.host.max_load_greedy import greedy_max_load
+from go_rl.objectives.ring.greedy import greedy_ring_plan
 from go_rl.simulate import pricer
 
 

@@ -1,12 +1,12 @@
 """Seconds for a plan: pipeline throughput on a ring, max-load, latency, and memory over time."""
 
-from go_rl.simulate.allocator import Allocation, Buffers, allocate
-from go_rl.simulate.allocator_check import check_allocation
+from go_rl.simulate.allocator.allocate import Allocation, Buffers, allocate
+from go_rl.simulate.allocator.check import check_allocation
 from go_rl.simulate.evaluate import CopyingPricer, Pricer, pricer
-from go_rl.simulate.latency import evaluate_latency, latency_batch
-from go_rl.simulate.max_load import evaluate_max_load, max_load_batch
-from go_rl.simulate.ring import RingPricer
-from go_rl.simulate.ring_memory import confirm_memory
+from go_rl.simulate.host.latency import evaluate_latency, latency_batch
+from go_rl.simulate.host.max_load import evaluate_max_load, max_load_batch
+from go_rl.simulate.ring.memory import confirm_memory
+from go_rl.simulate.ring.pricing import RingPricer
 
 __all__ = [
     "Allocation",

@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int8, Int16, Int64
 
 from go_rl.core import Evaluation, Objective, Problem
-from go_rl.simulate.latency import evaluate_latency, latency_batch
-from go_rl.simulate.max_load import evaluate_max_load, max_load_batch
-from go_rl.simulate.ring import RingPricer
+from go_rl.simulate.host.latency import evaluate_latency, latency_batch
+from go_rl.simulate.host.max_load import evaluate_max_load, max_load_batch
+from go_rl.simulate.ring.pricing import RingPricer
 
 
 @runtime_checkable

@@ -1,14 +1,13 @@
 """Static constraints of the ring, and the solver that makes every proposal obey them."""
 
-from go_rl.simulate.replication import place_copies, replicas_of, replicated_nodes
-from go_rl.solvers.constrained_sampling import sample_with_constraints
-from go_rl.solvers.custom_constraint import (
+from go_rl.solvers.constraints.constrained_sampling import sample_with_constraints
+from go_rl.solvers.constraints.custom_constraint import (
     AtMostPerChip,
     CustomConstraint,
     DifferentChips,
     DomainView,
 )
-from go_rl.solvers.domain_store import DomainStore
+from go_rl.solvers.constraints.domain_store import DomainStore
 from go_rl.solvers.ring_instance import RingInstance, ring_instance
 from go_rl.solvers.ring_solver import RingSolver, Samples, SolverOptions
 
@@ -22,9 +21,6 @@ __all__ = [
     "RingSolver",
     "Samples",
     "SolverOptions",
-    "place_copies",
-    "replicas_of",
-    "replicated_nodes",
     "ring_instance",
     "sample_with_constraints",
 ]

@@ -13,9 +13,9 @@ from typing import no_type_check
 import numpy as np
 from jaxtyping import Float64, Int16, Int64, UInt64
 
+from go_rl.runtime.kernel_struct import kernel
 from go_rl.simulate.bitset import bit
-from go_rl.simulate.kernel_struct import kernel
-from go_rl.solvers.list_order import list_order
+from go_rl.solvers.graphs.list_order import list_order
 from go_rl.solvers.network import Network
 from go_rl.solvers.tree_search import draw
 

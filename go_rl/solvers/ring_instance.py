@@ -16,10 +16,10 @@ from scipy.sparse.csgraph import connected_components
 
 from go_rl.core import FREE, Objective, Problem, ProblemError
 from go_rl.simulate.bitset import ALL
-from go_rl.simulate.replication import replicated_nodes
-from go_rl.solvers.between import between_triples
-from go_rl.solvers.condensation import sorted_rows, topological_numbers
-from go_rl.solvers.heads_tails import counts_after, counts_before, sums_after, sums_before
+from go_rl.simulate.ring.replication import replicated_nodes
+from go_rl.solvers.graphs.condensation import sorted_rows, topological_numbers
+from go_rl.solvers.graphs.heads_tails import counts_after, counts_before, sums_after, sums_before
+from go_rl.solvers.graphs.intermediate_nodes import between_triples
 from go_rl.solvers.network import Network
 
 REPLICATED = -1

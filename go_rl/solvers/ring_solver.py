@@ -12,10 +12,10 @@ from jaxtyping import Float, Float64, Int, Int8, Int16, Int64
 
 from go_rl.core import FREE, Problem, SolverError, Status
 from go_rl.core.evaluation import STATUS_CODES
-from go_rl.core.threads import on_threads
+from go_rl.runtime.kernel_struct import kernel
+from go_rl.runtime.threads import on_threads
 from go_rl.simulate.bitset import bit, membership
-from go_rl.simulate.kernel_struct import kernel
-from go_rl.simulate.replication import presence
+from go_rl.simulate.ring.replication import presence
 from go_rl.solvers.domains import OK
 from go_rl.solvers.explain import explain
 from go_rl.solvers.linear_cuts import expected_chips, guided_order, sample_cuts

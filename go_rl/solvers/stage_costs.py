@@ -12,8 +12,8 @@ from jaxtyping import Bool, Float64, Int, Int64
 
 from go_rl.core import FREE, Problem
 from go_rl.core.problem import REPLICATE_SHARE
-from go_rl.simulate.replication import shares_device
-from go_rl.solvers.heads_tails import sums_before
+from go_rl.simulate.ring.replication import shares_device
+from go_rl.solvers.graphs.heads_tails import sums_before
 from go_rl.solvers.ring_instance import RingInstance
 
 ROUNDING = 1e-9

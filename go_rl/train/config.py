@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 
 from go_rl.core import RULE_SETS, TASKS, TrainingError
 from go_rl.core.errors import nearest
-from go_rl.cost.named_cost import check_cost
+from go_rl.cost.registry import check_cost
 from go_rl.policy.config import PolicyConfig
 from go_rl.policy.names import DEFAULT_STEP_WEIGHTS
 from go_rl.zoo.split import TRAINED

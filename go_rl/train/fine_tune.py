@@ -11,12 +11,12 @@ import numpy as np
 
 from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress, SearchError
 from go_rl.envs.partition_rollouts import PartitionRollouts, Rollouts
+from go_rl.objectives.ring.workspace import Incumbent, RingWorkspace, ring_workspace
 from go_rl.policy.agent import Agent, widened
 from go_rl.policy.names import DEFAULT_WEIGHTS
 from go_rl.policy.policy_search import draw, start_from_heuristic
 from go_rl.policy.task_head import check_task
 from go_rl.policy.weights import load_weights
-from go_rl.search.ring_workspace import Incumbent, RingWorkspace, ring_workspace
 from go_rl.train.baseline import RunningBaseline
 from go_rl.train.collect import Case, collect
 from go_rl.train.config import FineTuneConfig, SampleConfig

@@ -13,7 +13,7 @@ from tensorboardX.proto.event_pb2 import Event, SessionLog  # pyright: ignore[re
 from tensorboardX.summary import scalar
 
 from go_rl.core import TrainingError
-from go_rl.core.whole_file import write_text
+from go_rl.core.files.whole_file import write_text
 
 FILE = "log.jsonl"
 EVENTS = "tensorboard"

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float32, Float64
 
 from go_rl.core import CheckpointError
-from go_rl.core.whole_file import whole_file
+from go_rl.core.files.whole_file import whole_file
 from go_rl.envs.step_rewards import step_rewards
 from go_rl.policy.step_agent import StepAgent
 from go_rl.policy.step_decisions import StepDecoder

@@ -11,11 +11,11 @@ from jaxtyping import Float64
 
 from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress, TrainingError
 from go_rl.envs.step_rewards import INVALID_REWARD, step_rewards
+from go_rl.objectives.makespan.workspace import PricedSteps, StepIncumbent, step_workspace
 from go_rl.policy.step_agent import StepAgent
 from go_rl.policy.step_decisions import StepDecoder, step_decoder
 from go_rl.policy.step_search import draw_actions, draw_steps, start_from_default
 from go_rl.policy.step_weights import DEFAULT_STEP_WEIGHTS, load_step_weights
-from go_rl.search.step_workspace import PricedSteps, StepIncumbent, step_workspace
 from go_rl.train.config import TOP, StepFineTuneConfig
 from go_rl.train.memory import Memory
 from go_rl.train.ppo import Learner, new_learner

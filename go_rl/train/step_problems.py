@@ -9,10 +9,10 @@ import numpy as np
 from go_rl.core import TASKS, Objective, TrainingError, package
 from go_rl.cost import ProblemOptions, make_problem, named_cost
 from go_rl.envs.step_rewards import step_rewards
+from go_rl.objectives.makespan.workspace import StepWorkspace
 from go_rl.policy.step_agent import StepAgent
 from go_rl.policy.step_decisions import StepDecoder
 from go_rl.policy.step_search import draw_steps
-from go_rl.search.step_workspace import StepWorkspace
 from go_rl.train.config import StepTrainConfig
 from go_rl.zoo import zoo_entry, zoo_graph, zoo_names
 

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from go_rl.core import CheckpointError
-from go_rl.core.whole_file import write_text
+from go_rl.core.files.whole_file import write_text
 from go_rl.policy.step_agent import StepAgent
 from go_rl.policy.step_network import known_of
 from go_rl.policy.step_weights import StepWeights, load_step_weights, save_step_weights

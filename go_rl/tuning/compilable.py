@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from go_rl.cost.kernel_tasks import zoo_program
-from go_rl.readers.jax_stages import JaxProgram
-from go_rl.readers.jax_target import read_jax_program
+from go_rl.measure.kernels.exported import zoo_program
+from go_rl.readers.jax.stages import JaxProgram
+from go_rl.readers.jax.target import read_jax_program
 from go_rl.tuning.config import TuningError
 
 ZOO = "zoo:"

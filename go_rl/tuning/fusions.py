@@ -11,8 +11,8 @@ import numpy as np
 from jaxtyping import Int64
 
 from go_rl.core import OpGraph
-from go_rl.cost.kernel_sampling import LARGEST_PRIORITY, random_priorities
 from go_rl.kernels import NO_FUSION, Fuser, KernelSet, cut_kernels
+from go_rl.measure.kernels.sampling import LARGEST_PRIORITY, random_priorities
 
 SHARES = (1.0, 0.8, 0.6, 0.4, 0.2)
 """Of the producers that may join their consumers, in random fusions, by turns."""

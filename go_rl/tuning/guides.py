@@ -18,14 +18,14 @@ from go_rl.core import CheckpointError, Chip, PackageError
 from go_rl.core.presets import HOST, package
 from go_rl.core.processor import own_target, processor_name
 from go_rl.cost.analytical import Analytical
-from go_rl.cost.kernel_settings import FLAG_SETTINGS
 from go_rl.cost.kernel_work import kernel_work
-from go_rl.cost.learned.kernel_weights import KernelWeights, load_kernel_weights
-from go_rl.cost.learned.learned import predict_kernels
-from go_rl.cost.learned.rank import FlagRanks
-from go_rl.cost.learned.rank_weights import shipped_ranks
-from go_rl.cost.learned.residuals import Residuals, compared_features, learn_residuals
+from go_rl.cost.learned import predict_kernels
 from go_rl.kernels import KernelSet
+from go_rl.measure.kernels.settings import FLAG_SETTINGS
+from go_rl.predictors.kernels.weights import KernelWeights, load_kernel_weights
+from go_rl.predictors.ranks.predictor import FlagRanks
+from go_rl.predictors.ranks.weights import shipped_ranks
+from go_rl.predictors.residuals import Residuals, compared_features, learn_residuals
 from go_rl.tuning.config import LEARNED, TuneConfig, TuningError
 from go_rl.tuning.fusions import Fusion
 
@@ -84,7 +84,7 @@ class PricedFusions:
     """Scores are seconds: the sum over a fusion's kernels, each distinct one priced once.
 
     A kernel that was measured costs what was measured, any other what is predicted, put right by
-    how far predictions were off on those measured (`go_rl.cost.learned.residuals`).
+    how far predictions were off on those measured (`go_rl.predictors.residuals`).
 
     Args:
         price: predicts.

@@ -18,14 +18,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, runtime_checkable
 
-from go_rl.core.warm_worker import WarmWorker
-from go_rl.cost.collect_config import CollectConfig
-from go_rl.cost.kernel_collect import record_of
-from go_rl.cost.kernel_settings import with_setting
-from go_rl.cost.kernel_tasks import part_task
-from go_rl.cost.kernel_visits import batches, measure_together
-from go_rl.cost.kernel_worker import KernelTask
-from go_rl.cost.measuring_worker import (
+from go_rl.measure.config import CollectConfig
+from go_rl.measure.kernels.collect import record_of
+from go_rl.measure.kernels.exported import part_task
+from go_rl.measure.kernels.rounds import batches, measure_together
+from go_rl.measure.kernels.settings import with_setting
+from go_rl.measure.kernels.worker import KernelTask
+from go_rl.measure.worker import (
     WORKER,
     check_worker,
     folder_pace,
@@ -33,8 +32,9 @@ from go_rl.cost.measuring_worker import (
     worker_core,
     worker_environment,
 )
-from go_rl.readers.jax_stages import JaxProgram
+from go_rl.readers.jax.stages import JaxProgram
 from go_rl.records import Record, RecordStore
+from go_rl.runtime.warm_worker import WarmWorker
 from go_rl.tuning.budget import Budget, Clock
 from go_rl.tuning.fusions import Part
 
@@ -59,14 +59,14 @@ class Source(Protocol):
         ...
 
     def __call__(self, nodes: Sequence[int], setting: str) -> dict[str, Any] | str:
-        """Return what `go_rl.cost.holding.Holder.answer` does, or why there is no time."""
+        """Return what `go_rl.measure.measuring_run.Holder.answer` does, or why there is no time."""
         ...
 
     def together(
         self, jobs: Sequence[tuple[Sequence[int], str]], times: int = 1
     ) -> list[dict[str, Any] | str]:
         """Return the same of nodes under settings, all visited in turn: it says more
-        (`go_rl.cost.kernel_visits`), yet more with so many times as many visits."""
+        (`go_rl.measure.kernels.rounds`), yet more with so many times as many visits."""
         ...
 
 
@@ -205,7 +205,7 @@ class WorkerSource:
     Args:
         program: of the model.
         config: how kernels are measured.
-        folder: that keeps the full pace of the core (`go_rl.cost.kernel_collect.folder_pace`).
+        folder: that keeps the full pace of the core (`go_rl.measure.kernels.collect.folder_pace`).
     """
 
     def __init__(self, program: JaxProgram, config: CollectConfig, folder: Path) -> None:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from go_rl.cost.kernel_settings import flag_settings
+from go_rl.measure.kernels.settings import flag_settings
 from go_rl.records import AS_IT_COMES
 from go_rl.tuning.budget import Budget
 from go_rl.tuning.config import TuneConfig, TuningError

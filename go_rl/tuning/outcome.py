@@ -10,7 +10,7 @@ from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from go_rl.core.whole_file import write_text
+from go_rl.core.files.whole_file import write_text
 from go_rl.tuning.config import TuneConfig
 from go_rl.tuning.fusions import Fusion
 

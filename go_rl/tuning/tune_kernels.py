@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from go_rl.cost.kernel_collect import RECORDS
-from go_rl.cost.kernel_settings import FLAGS
-from go_rl.readers.jax_stages import JaxProgram
+from go_rl.measure.kernels.collect import RECORDS
+from go_rl.measure.kernels.settings import FLAGS
+from go_rl.readers.jax.stages import JaxProgram
 from go_rl.records import RecordStore
 from go_rl.tuning.alternate_check import check_alternately
 from go_rl.tuning.budget import Budget

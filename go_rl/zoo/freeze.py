@@ -17,7 +17,7 @@ import numpy as np
 
 from go_rl.core import FREE, OpGraph, ZooError, check_graph
 from go_rl.core.errors import nearest
-from go_rl.core.whole_file import write_text
+from go_rl.core.files.whole_file import write_text
 from go_rl.readers.archive import save_graph
 from go_rl.zoo.index import FOLDER, INDEX, ZooEntry, graph_path, index_text, read_index
 from go_rl.zoo.models.zoo_model import ZooModel
@@ -29,8 +29,8 @@ UNROLL_LIMIT = 200_000
 
 def trace_entry(model: ZooModel) -> OpGraph:
     """Trace one recipe and check its graph."""
-    from go_rl.readers.jax_inline import JaxOptions
-    from go_rl.readers.jax_reader import trace_jax
+    from go_rl.readers.jax.inline import JaxOptions
+    from go_rl.readers.jax.reader import trace_jax
 
     function, args, weights = model.build()
     options = JaxOptions(unroll_limit=UNROLL_LIMIT)

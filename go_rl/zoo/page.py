@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from go_rl.core.errors import ZooError
-from go_rl.core.whole_file import write_text
+from go_rl.core.files.whole_file import write_text
 from go_rl.zoo.index import ZooEntry, zoo_entry, zoo_names
 from go_rl.zoo.split import SPLITS
 

@@ -16,7 +16,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from go_rl.core.whole_file import write_bytes
+from go_rl.core.files.whole_file import write_bytes
 
 STAGES = ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2))
 """(inner channels, blocks, stride of the first block) of each stage."""

@@ -116,7 +116,7 @@ def test_the_folder_for_results_is_a_file(command, chain, tmp_path):
 @pytest.mark.parametrize("name", ["partition", "optimize", "finetune", "finetune-step", "evaluate"])
 def test_the_cost_reaches_every_command(command, chain, name, monkeypatch):
     """The chain is a profile, which the analytical model cannot price."""
-    monkeypatch.setattr("go_rl.portfolio.compile_kernels", lambda objective: None)
+    monkeypatch.setattr("go_rl.portfolio.portfolio.compile_kernels", lambda objective: None)
     ring = () if "step" in name or name == "optimize" else ("--package", "ring2")
     found = command(name, chain, *ring, "--cost", "analytical")
     assert (found.code, found.out) == (2, "")

@@ -15,7 +15,7 @@ FLAGS = ("--package", "ring2", "--rules", "strict", "--samples", 12, "--seeds", 
 @pytest.fixture(autouse=True)
 def _no_compilation(monkeypatch):
     """These tests time nothing."""
-    monkeypatch.setattr("go_rl.portfolio.compile_kernels", lambda objective: None)
+    monkeypatch.setattr("go_rl.portfolio.portfolio.compile_kernels", lambda objective: None)
 
 
 def rows(name: str) -> list[dict[str, str]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from profile_documents import chain_document
 
-from go_rl.api import load
+from go_rl.api.partition import load
 from go_rl.cli.folders import check_file, check_folder, make_folder, own_folder
 from go_rl.core import Plan, PlanError
 

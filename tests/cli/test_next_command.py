@@ -14,8 +14,9 @@ from rich.console import Console
 
 from go_rl.cli.configuration import Model
 from go_rl.cli.next_command import model_words, planner_for, planner_words, say_next
-from go_rl.core import GraphBuilder, Node, OpKind, package
+from go_rl.core import OpKind, package
 from go_rl.readers.archive import save_graph
+from go_rl.readers.graph_builder import GraphBuilder, Node
 
 
 def last(text: str) -> str:

@@ -67,7 +67,7 @@ def test_bad_input_is_one_clear_error(command, arguments, message):
 
 def test_a_file_in_the_way_is_found_before_the_search(command, tmp_path, monkeypatch):
     (tmp_path / "taken").write_text("words")
-    monkeypatch.setattr("go_rl.joint.optimize", lambda *a, **k: pytest.fail("it searched"))
+    monkeypatch.setattr("go_rl.api.joint.optimize", lambda *a, **k: pytest.fail("it searched"))
     for out in ("taken", "taken/inside"):
         found = command("optimize", MODEL, "--out", out)
         assert found.code == 2

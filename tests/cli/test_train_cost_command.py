@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cost.learned.kernels import few_kernels
-from cost.learned.ranks import flag_data
+from predictors.kernels import few_kernels
+from predictors.ranks import flag_data
 
 from go_rl.cli.main import main
 from go_rl.cli.train_cost import _announce, _only_target, steps_for
 from go_rl.cli.train_cost_configuration import TrainCost
 from go_rl.core import TrainingError
 from go_rl.core.processor import own_target
-from go_rl.cost.kernel_collect import RECORDS
-from go_rl.cost.kernel_data import KernelData, load_kernel_data, save_kernel_data
-from go_rl.cost.learned.kernel_weights import load_kernel_weights
-from go_rl.cost.learned.rank_weights import load_rank_weights
+from go_rl.measure.kernels.collect import RECORDS
+from go_rl.measure.kernels.data import KernelData, load_kernel_data, save_kernel_data
+from go_rl.predictors.kernels.weights import load_kernel_weights
+from go_rl.predictors.ranks.weights import load_rank_weights
 from go_rl.records import Record, RecordStore
 
 
@@ -56,7 +56,7 @@ def test_a_folder_of_records_is_gathered(tmp_path, monkeypatch, data):
     gathered = load_kernel_data(data)
     asked = []
     monkeypatch.setattr(
-        "go_rl.cost.kernel_data.gather_kernels", lambda *a: asked.append(a) or gathered
+        "go_rl.measure.kernels.data.gather_kernels", lambda *a: asked.append(a) or gathered
     )
     (tmp_path / "folder").mkdir()
     out, kept = str(tmp_path / "w.npz"), str(tmp_path / "kept.npz")

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from go_rl.core import RULE_SETS, Package, Topology, legal, package
-from go_rl.core.package import Chip
-from go_rl.core.plan_rules import FORM_RULES, RULES
+from go_rl.core import RULE_SETS, Package, Topology, package
+from go_rl.core.hardware import Chip
 from go_rl.core.presets import EXAMPLES
+from go_rl.verify.rules import FORM_RULES, RULES, legal
 
 DOCS = Path(__file__).parents[2] / "docs"
 

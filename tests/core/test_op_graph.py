@@ -5,7 +5,8 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from go_rl.core import Geometry, GraphBuilder, Node, OpGraph, OpKind
+from go_rl.core import Geometry, OpGraph, OpKind
+from go_rl.readers.graph_builder import GraphBuilder, Node
 
 
 @pytest.fixture

@@ -10,10 +10,11 @@ import zipfile
 import numpy as np
 import pytest
 
-from go_rl.core import GraphBuilder, GraphError, Node, OpKind
-from go_rl.core.array_file import UNREADABLE, read_arrays
+from go_rl.core import GraphError, OpKind
 from go_rl.core.errors import nearest
-from go_rl.core.strict_json import parse_json
+from go_rl.core.files.strict_json import parse_json
+from go_rl.readers.graph_builder import GraphBuilder, Node
+from go_rl.runtime.array_file import UNREADABLE, read_arrays
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from go_rl.core import CurvePoint, Evaluation, Plan, PlanError, Status, plan_for
 from go_rl.core.evaluation import STATUS_CODES, failed, finite
 from go_rl.core.plan import PLAN_FORMAT
-from go_rl.core.plan_document import REQUIRED
+from go_rl.core.plan_json.document import REQUIRED
 
 INF = float("inf")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from go_rl.core import strict_json
-from go_rl.core.strict_json import DEEPEST, parse_json, read_json, shown
+from go_rl.core.files import strict_json
+from go_rl.core.files.strict_json import DEEPEST, parse_json, read_json, shown
 
 
 def test_json_is_read() -> None:

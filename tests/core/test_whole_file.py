@@ -9,7 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from go_rl.core.whole_file import check_parents, check_target, whole_file, write_bytes, write_text
+from go_rl.core.files.whole_file import (
+    check_parents,
+    check_target,
+    whole_file,
+    write_bytes,
+    write_text,
+)
 
 
 def test_a_file_and_its_folders_are_made(tmp_path: Path) -> None:

@@ -9,9 +9,10 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from go_rl.core import Chip, GraphBuilder, Node, OpKind, PackageError
+from go_rl.core import Chip, OpKind, PackageError
 from go_rl.core.presets import EXAMPLES, package
 from go_rl.cost import Analytical, CostModel, Efficiency, Kernels, calibrate, shipped_parameters
+from go_rl.readers.graph_builder import GraphBuilder, Node
 
 CHIP = Chip("tile", peak_flops=1e12, memory_bytes=1e9, memory_bandwidth=1e11, host_bandwidth=1e10)
 EVEN = Analytical({"tile": Efficiency(0.5, 0.25, 0.1, 0.2, 0.05, 0.8)})

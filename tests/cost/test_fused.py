@@ -13,10 +13,8 @@ from reference.step_problems import random_edges, random_kinds
 from go_rl.core import (
     TASKS,
     Chip,
-    GraphBuilder,
     KernelPrices,
     Links,
-    Node,
     Objective,
     OpGraph,
     OpKind,
@@ -29,6 +27,7 @@ from go_rl.core import (
 from go_rl.cost import Analytical, ProblemOptions, make_problem
 from go_rl.cost.analytical import Efficiency
 from go_rl.kernels import Fuser
+from go_rl.readers.graph_builder import GraphBuilder, Node
 
 MATMUL, ELEMENTWISE, MOVEMENT = OpKind.MATMUL, OpKind.ELEMENTWISE, OpKind.MOVEMENT
 INPUT, OTHER = OpKind.INPUT, OpKind.OTHER

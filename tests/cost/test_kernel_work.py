@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from go_rl.core import GraphBuilder, Node, OpKind
+from go_rl.core import OpKind
 from go_rl.cost.kernel_work import kernel_work
 from go_rl.kernels import cut_kernels
+from go_rl.readers.graph_builder import GraphBuilder, Node
 
 
 def test_operands_weights_and_results_move_once():

@@ -10,9 +10,7 @@ import pytest
 from go_rl.core import (
     FREE,
     Chip,
-    GraphBuilder,
     Links,
-    Node,
     Objective,
     OpGraph,
     OpKind,
@@ -23,6 +21,7 @@ from go_rl.core import (
     rule_set,
 )
 from go_rl.cost import Analytical, ProblemOptions, Profiled, file_package, make_problem
+from go_rl.readers.graph_builder import GraphBuilder, Node
 
 MAX_LOAD = ProblemOptions(objective=Objective.MAX_LOAD)
 

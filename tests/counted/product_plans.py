@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from go_rl.core import Budget, Objective, Plan, Problem
-from go_rl.portfolio import METHODS, STEP_METHODS
+from go_rl.portfolio.portfolio import METHODS, STEP_METHODS
 
 QUICK = {
     Objective.RING: ("greedy", "random", "annealing", "metis", "linear-dp"),

@@ -14,9 +14,7 @@ from go_rl.core import (
     RULE_SETS,
     TASKS,
     Chip,
-    GraphBuilder,
     Links,
-    Node,
     Objective,
     OpGraph,
     Package,
@@ -24,6 +22,7 @@ from go_rl.core import (
     Topology,
     rule_set,
 )
+from go_rl.readers.graph_builder import GraphBuilder, Node
 
 TOPOLOGIES = ("ring", "full", "tree", "host")
 """A ring of chips; devices linked pairwise; a tree of devices; accelerators beside CPUs."""

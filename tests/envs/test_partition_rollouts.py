@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from reference.small_rings import ring_problem
 
-from go_rl.core import EnvironmentUseError, Problem, legal
+from go_rl.core import EnvironmentUseError, Problem
 from go_rl.envs.partition_rollouts import FAILURE_REWARD, PartitionRollouts
-from go_rl.search.ring_workspace import RingWorkspace
+from go_rl.objectives.ring.workspace import RingWorkspace
+from go_rl.verify.rules import legal
 
 
 def lattice(chips: int = 3, rules: str = "relay", **options) -> Problem:

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from cost.learned.kernels import few_kernels
+from predictors.kernels import few_kernels
 
-from go_rl.cost.kernel_data import KernelData
+from go_rl.measure.kernels.data import KernelData
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cost.learned.ranks import SETTINGS, groups, heavy, tile_data
+from predictors.ranks import SETTINGS, groups, heavy, tile_data
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
 

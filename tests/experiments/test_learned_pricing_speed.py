@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from cost.learned.kernels import few_kernels
+from predictors.kernels import few_kernels
 
-from go_rl.cost.by_kernel import KernelCache
+from go_rl.cost.kernel_cache import KernelCache
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
 

@@ -12,7 +12,7 @@ from tuning.fakes import MEASURING, Machine, program
 
 from go_rl.core import Budget, package
 from go_rl.cost import Analytical, Kernels
-from go_rl.cost.collect_config import CollectConfig
+from go_rl.measure.config import CollectConfig
 from go_rl.records import RecordStore
 from go_rl.search import Greedy, StepGreedyFusion
 from go_rl.tuning.budget import Budget as TuningBudget

@@ -9,11 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from go_rl.core import Status, legal, rule_set
+from go_rl.core import Status, rule_set
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.cost import ProblemOptions, make_problem
-from go_rl.readers.jax_stages import jax_program
-from go_rl.search.ring_workspace import RingWorkspace
+from go_rl.objectives.ring.workspace import RingWorkspace
+from go_rl.readers.jax.stages import jax_program
+from go_rl.verify.rules import legal
 from go_rl.zoo.models.building import floats
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from go_rl.cost.kernel_timing import Samples
+from go_rl.measure.timing import Samples
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
 

@@ -13,9 +13,9 @@ from reference.step_problems import graph_of, random_edges, random_kinds, step_p
 
 from go_rl.core import OpGraph, OpKind
 from go_rl.core.fusion import MAX_BOUNDARY, MAX_FUSED
-from go_rl.core.kernel_rules import legal_kernels
 from go_rl.kernels import NO_FUSION, Fuser
 from go_rl.kernels.fusion import REACH
+from go_rl.verify.kernel_rules import legal_kernels
 
 KIND = {
     "e": OpKind.ELEMENTWISE, "v": OpKind.MOVEMENT, "g": OpKind.GATHER, "m": OpKind.MATMUL,

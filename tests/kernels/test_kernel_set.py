@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.step_problems import graph_of, random_edges, random_kinds
 
-from go_rl.core import Geometry, GraphBuilder, Node, OpGraph, OpKind, check_graph
+from go_rl.core import Geometry, OpGraph, OpKind, check_graph
 from go_rl.kernels import Fuser, KernelSet, cut_kernels, join_kernels
-from go_rl.readers.jax_reader import trace_jax
+from go_rl.readers.graph_builder import GraphBuilder, Node
+from go_rl.readers.jax.reader import trace_jax
 
 
 def cut(graph: OpGraph, leader: list[int]) -> KernelSet:

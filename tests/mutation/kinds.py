@@ -102,7 +102,8 @@ def _read_hardware(path: Path) -> Any:
 @functools.cache
 def _graph() -> Any:
     """The graph of every archive and plan: small, with all that a graph may have."""
-    from go_rl.core import Geometry, GraphBuilder, Node, OpKind
+    from go_rl.core import Geometry, OpKind
+    from go_rl.readers.graph_builder import GraphBuilder, Node
 
     builder = GraphBuilder("seed", {"format": "onnx", "dims": {"batch": 2}, "notes": ["a note"]})
     for i, name in enumerate(("x", "conv", "relu", 7, "out")):
@@ -185,7 +186,7 @@ def _weights() -> bytes:
 
 
 def _seal_weights(arrays: Arrays) -> None:
-    from go_rl.core.parameter_file import DIGEST, digest_of
+    from go_rl.runtime.parameter_file import DIGEST, digest_of
 
     content = {name: array for name, array in arrays.items() if name != MANIFEST}
     edit_manifest(arrays, lambda manifest: manifest.update({DIGEST: digest_of(content)}))

@@ -14,8 +14,10 @@ from reference.node_logits import device_log_probs, level_log_probs
 from reference.step_problems import random_step, step_problem
 from rounding import assert_rounded_alike
 
-from go_rl.core import Budget, OpKind, PolicyError, Problem, Progress, check_plan
+from go_rl.core import Budget, OpKind, PolicyError, Problem, Progress
 from go_rl.core.problem import TASKS
+from go_rl.objectives.makespan.choices import LEVELS
+from go_rl.objectives.makespan.workspace import StepIncumbent, StepWorkspace, one_of
 from go_rl.policy.config import PolicyConfig
 from go_rl.policy.node_decoder import NodeActions
 from go_rl.policy.node_logits import DeviceLogits
@@ -23,8 +25,7 @@ from go_rl.policy.step_agent import StepAgent, new_step_agent
 from go_rl.policy.step_decisions import StepDecoder
 from go_rl.policy.step_network import StepPolicy
 from go_rl.policy.step_search import draw_actions
-from go_rl.search.step_choices import LEVELS
-from go_rl.search.step_workspace import StepIncumbent, StepWorkspace, one_of
+from go_rl.verify.check_plan import check_plan
 
 NODES = replace(TINY, step_form="nodes", attention_layers=0)
 EDGES = [(0, 2, 1.0), (1, 2, 1.0), (2, 3, 2.0), (2, 4, 1.0), (3, 5, 1.0)]

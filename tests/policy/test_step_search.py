@@ -10,10 +10,10 @@ from policy.tiny import tiny_step_agent as agent
 from reference.step_networks import operators, priced
 
 from go_rl.core import Budget, Plan, Problem, Progress
+from go_rl.objectives.makespan.workspace import StepWorkspace
 from go_rl.policy import step_search
 from go_rl.policy.step_decisions import StepDecoder
 from go_rl.policy.step_search import BATCH, DOUBT, StepPolicySearch, draw_steps
-from go_rl.search.step_workspace import StepWorkspace
 
 
 @cache

@@ -12,13 +12,13 @@ from reference.small_rings import ring_problem
 from reference.step_problems import step_problem
 
 from go_rl.core import OpKind, Problem
+from go_rl.objectives.makespan.workspace import StepWorkspace
 from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.buckets import Padded, pad
 from go_rl.policy.config import PolicyConfig
 from go_rl.policy.observation import NUM_FEATURES, PACKAGE_FEATURES, REFERENCE_ORDERS, PolicyGraph
 from go_rl.policy.step_agent import StepAgent, new_step_agent
 from go_rl.policy.step_decisions import StepDecoder
-from go_rl.search.step_workspace import StepWorkspace
 from go_rl.train.config import StepFineTuneConfig
 
 TINY = PolicyConfig(

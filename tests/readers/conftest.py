@@ -17,9 +17,9 @@ def data_folder() -> Path:
 @pytest.fixture
 def in_process(monkeypatch):
     """Infer shapes in this process: fast, and type-checked."""
-    from go_rl.readers import onnx_reader
-    from go_rl.readers.onnx_scope import Completion
-    from go_rl.readers.onnx_shapes import complete
+    from go_rl.readers.onnx import reader as onnx_reader
+    from go_rl.readers.onnx.scope import Completion
+    from go_rl.readers.onnx.shapes.propagation import complete
 
     def infer(model, settings, name):
         run = Completion(**{k: v for k, v in settings.items() if k != "task"}, infer=True)

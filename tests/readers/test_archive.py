@@ -7,8 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from go_rl.core import GraphBuilder, Node, OpGraph, OpKind, ReadError
+from go_rl.core import OpGraph, OpKind, ReadError
 from go_rl.readers import load, load_graph, save_graph
+from go_rl.readers.graph_builder import GraphBuilder, Node
 
 
 def _random_graph(seed: int) -> OpGraph:

@@ -120,7 +120,7 @@ def _unrolled(v, w):
 @pytest.mark.parametrize("limit", [0, 2000])
 @pytest.mark.parametrize("form", [None, "hlo"])
 def test_loops_cost_their_trips(tmp_path, monkeypatch, limit, form):
-    monkeypatch.setattr("go_rl.readers.hlo_graph.UNROLL_NODES", limit)
+    monkeypatch.setattr("go_rl.readers.hlo.graph.UNROLL_NODES", limit)
     graph = _graph(tmp_path, _lowered(_scanned, (MATRIX, (32, 32))).as_text(form))
     flat = _lowered(_unrolled, (MATRIX, (32, 32))).cost_analysis()
     assert graph.flops.sum() == pytest.approx(flat["flops"], rel=0.001)

@@ -8,7 +8,7 @@ import pytest
 from jax import lax
 
 from go_rl.core import Geometry
-from go_rl.readers.hlo_reader import read_hlo
+from go_rl.readers.hlo.reader import read_hlo
 
 
 def geometry(path, function, *args, op: str) -> Geometry:

@@ -9,9 +9,9 @@ import jax
 import pytest
 
 from go_rl.core import OpKind, ReadError
-from go_rl.readers.jax_inline import JaxOptions
-from go_rl.readers.jax_reader import trace_jax
-from go_rl.readers.jax_target import read_jax_target
+from go_rl.readers.jax.inline import JaxOptions
+from go_rl.readers.jax.reader import trace_jax
+from go_rl.readers.jax.target import read_jax_target
 from go_rl.zoo.bert import bert_base, bert_base_training
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jax import lax
 
-from go_rl.readers.jax_reader import trace_jax
+from go_rl.readers.jax.reader import trace_jax
 
 
 def floats(*shape: int) -> jax.ShapeDtypeStruct:

@@ -8,7 +8,7 @@ import pytest
 from jax import lax
 
 from go_rl.core import GEOMETRY, Geometry
-from go_rl.readers.jax_reader import trace_jax
+from go_rl.readers.jax.reader import trace_jax
 
 X = jnp.ones((2, 8, 8, 6))
 W = jnp.ones((3, 3, 2, 12))

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from go_rl.core import FREE, OpKind, ReadError
-from go_rl.readers.jax_inline import JaxOptions
-from go_rl.readers.jax_reader import trace_jax
+from go_rl.readers.jax.inline import JaxOptions
+from go_rl.readers.jax.reader import trace_jax
 
 X = jax.ShapeDtypeStruct((8, 8), jnp.float32)
 MATMUL = 2 * 8 * 8 * 8

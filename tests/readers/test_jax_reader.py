@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from go_rl.core import FREE, GraphError, OpKind, ReadError, UnknownOperatorError
-from go_rl.readers.jax_inline import JaxOptions
-from go_rl.readers.jax_reader import trace_jax
+from go_rl.readers.jax.inline import JaxOptions
+from go_rl.readers.jax.reader import trace_jax
 
 
 def floats(*shape: int) -> jax.ShapeDtypeStruct:

@@ -11,12 +11,12 @@ import pytest
 from rounding import assert_rounded_alike
 
 from go_rl.core import PlanError, ReadError
-from go_rl.readers.jax_inline import JaxOptions
-from go_rl.readers.jax_reader import trace_jax
-from go_rl.readers.jax_stages import compiled_bytes, jax_program, run_stages, stage_functions
+from go_rl.readers.jax.inline import JaxOptions
+from go_rl.readers.jax.reader import trace_jax
+from go_rl.readers.jax.stages import compiled_bytes, jax_program, run_stages, stage_functions
 from go_rl.zoo.bert import BertConfig, bert
-from go_rl.zoo.models import vision
 from go_rl.zoo.models.building import flax_model, floats
+from go_rl.zoo.models.vision import networks as vision
 
 TABLE = np.arange(12.0, dtype=np.float32).reshape(3, 4)
 PARAMS = {"kernel": floats(4, 6), "bias": floats(6)}

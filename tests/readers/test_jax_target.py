@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from go_rl.core import ReadError
-from go_rl.readers.jax_target import read_jax_target
+from go_rl.readers.jax.target import read_jax_target
 
 MODULE = """
 import jax

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from go_rl.core import ReadError
-from go_rl.readers.hlo_window import Window
+from go_rl.readers.hlo.window import Window
 from go_rl.readers.lattice_points import floor_sum, valid_pairs
 
 

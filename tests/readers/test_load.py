@@ -2,8 +2,9 @@ import json
 
 import pytest
 
-from go_rl.core import GraphBuilder, Node, OpKind, ReadError
+from go_rl.core import OpKind, ReadError
 from go_rl.readers import load, save_graph
+from go_rl.readers.graph_builder import GraphBuilder, Node
 
 PROTOBUF_MODEL = b"\x08\x0a\x12\x04jaxx\x42\x02\x10\x15\x3a\x28" + b"\0" * 10
 BAD_FILES = [

@@ -12,7 +12,7 @@ from onnx_models import model, value
 
 from go_rl.core import ReadError, UnknownOperatorError
 from go_rl.readers import guarded, load, save_graph
-from go_rl.readers.onnx_worker import main
+from go_rl.readers.onnx.worker import main
 
 WHILE = """\
 HloModule m

@@ -7,8 +7,8 @@ from onnx import TensorProto, helper
 from onnx_models import header, model, untyped_operator, value
 
 from go_rl.core.op_kind import OpKind
-from go_rl.readers.onnx_reader import read_onnx_model
-from go_rl.readers.onnx_standins import NCHWC
+from go_rl.readers.onnx.reader import read_onnx_model
+from go_rl.readers.onnx.standins import NCHWC
 
 MICROSOFT = "com.microsoft"
 F, H, U8, I8, I32, I64 = (

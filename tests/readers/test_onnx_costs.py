@@ -10,9 +10,9 @@ from jax import lax
 from onnx_models import one_operator
 
 from go_rl.core.op_kind import OpKind
-from go_rl.readers.onnx_costs import RULES
-from go_rl.readers.onnx_dense import valid_pairs
-from go_rl.readers.onnx_reader import read_onnx_model
+from go_rl.readers.onnx.costs.dense import valid_pairs
+from go_rl.readers.onnx.costs.operators import RULES
+from go_rl.readers.onnx.reader import read_onnx_model
 
 
 def xla_flops(function, shapes):

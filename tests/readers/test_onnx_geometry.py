@@ -6,7 +6,7 @@ import pytest
 from readers.onnx_models import one_operator
 
 from go_rl.core import Geometry
-from go_rl.readers.onnx_reader import read_onnx_model
+from go_rl.readers.onnx.reader import read_onnx_model
 
 
 def geometry(op, inputs, results, **attributes) -> Geometry:

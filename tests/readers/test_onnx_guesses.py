@@ -8,7 +8,7 @@ from onnx_models import header, model, value
 
 from go_rl.core.errors import ReadError, UnknownOperatorError
 from go_rl.core.op_kind import OpKind
-from go_rl.readers.onnx_reader import read_onnx_model
+from go_rl.readers.onnx.reader import read_onnx_model
 
 node = helper.make_node
 X = [value("x", [2, 3, 8, 8])]

@@ -9,8 +9,8 @@ from onnx_models import array, header, model, value
 
 from go_rl.core.errors import ReadError
 from go_rl.readers import guarded
-from go_rl.readers.onnx_reader import read_onnx_model
-from go_rl.readers.onnx_worker import main
+from go_rl.readers.onnx.reader import read_onnx_model
+from go_rl.readers.onnx.worker import main
 
 node = helper.make_node
 

@@ -9,7 +9,7 @@ from onnx_models import array, model, untyped_operator, value
 
 from go_rl.core.errors import ReadError
 from go_rl.core.op_kind import OpKind
-from go_rl.readers.onnx_reader import read_onnx_model
+from go_rl.readers.onnx.reader import read_onnx_model
 
 ML = "ai.onnx.ml"
 FLOAT, INT64, STRING = TensorProto.FLOAT, TensorProto.INT64, TensorProto.STRING

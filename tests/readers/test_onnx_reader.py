@@ -11,8 +11,8 @@ from onnx_models import array, header, model, value
 from go_rl.core.errors import ReadError
 from go_rl.core.op_graph import FREE
 from go_rl.core.op_kind import OpKind
-from go_rl.readers.onnx_reader import read_onnx, read_onnx_model
-from go_rl.readers.onnx_worker import complete_in_subprocess
+from go_rl.readers.onnx.reader import read_onnx, read_onnx_model
+from go_rl.readers.onnx.worker import complete_in_subprocess
 from go_rl.zoo.resnet50 import resnet50_model, write_resnet50_onnx
 
 node = helper.make_node

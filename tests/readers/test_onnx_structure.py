@@ -8,8 +8,8 @@ from onnx_models import array, header, model, value
 
 from go_rl.core.errors import ReadError
 from go_rl.readers import load
-from go_rl.readers.onnx_load import load_header
-from go_rl.readers.onnx_reader import read_onnx_model
+from go_rl.readers.onnx.load import load_header
+from go_rl.readers.onnx.reader import read_onnx_model
 
 node = helper.make_node
 X, Y = [value("x", [2, 3])], [value("y", [2, 3])]

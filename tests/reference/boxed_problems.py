@@ -4,19 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from go_rl.core import (
-    FREE,
-    Chip,
-    GraphBuilder,
-    Links,
-    Node,
-    Objective,
-    OpKind,
-    Package,
-    Problem,
-    Topology,
-    rule_set,
-)
+from go_rl.core import FREE, Chip, Links, Objective, OpKind, Package, Problem, Topology, rule_set
+from go_rl.readers.graph_builder import GraphBuilder, Node
 
 
 def random_problem(seed: int, objective: Objective, nodes: int, devices: int) -> Problem:

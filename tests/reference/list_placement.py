@@ -1,10 +1,11 @@
-"""Plain twin of `go_rl.search.list_placement`: dictionaries, one decision after the other."""
+"""Plain twin of `go_rl.search.makespan.list_placement`: dictionaries, one decision after the
+other."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from go_rl.search.step_units import StepUnits
+from go_rl.objectives.makespan.units import StepUnits
 
 
 class PlainList:

@@ -1,6 +1,6 @@
 """A second judge of plans: every rule of docs/objectives.md word by word, over sets and paths.
 
-Shares no code with `go_rl.core.check_plan`; values come from the other twins of this folder.
+Shares no code with `go_rl.verify.check_plan`; values come from the other twins of this folder.
 """
 
 from __future__ import annotations

@@ -11,9 +11,7 @@ from go_rl.core import (
     FREE,
     RULE_SETS,
     Chip,
-    GraphBuilder,
     Links,
-    Node,
     Objective,
     OpGraph,
     OpKind,
@@ -21,6 +19,7 @@ from go_rl.core import (
     Problem,
     Topology,
 )
+from go_rl.readers.graph_builder import GraphBuilder, Node
 
 RULES = tuple(RULE_SETS.values())
 UNIT = 30

@@ -9,8 +9,9 @@ from itertools import product
 
 import numpy as np
 
-from go_rl.core import FREE, Problem, legal
+from go_rl.core import FREE, Problem
 from go_rl.core.problem import REPLICATE_SHARE
+from go_rl.verify.rules import legal
 
 MOST_PLANS = 60_000
 

@@ -6,9 +6,9 @@ import itertools
 
 import numpy as np
 
-from go_rl.core import FREE, Chip, GraphBuilder, Links, Node, Objective, OpKind, Package, Problem
-
-from go_rl.core import Topology, legal, rule_set  # isort: skip
+from go_rl.core import FREE, Chip, Links, Objective, OpKind, Package, Problem, Topology, rule_set
+from go_rl.readers.graph_builder import GraphBuilder, Node
+from go_rl.verify.rules import legal
 
 
 def ring_problem(

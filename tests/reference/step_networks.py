@@ -7,10 +7,10 @@ import itertools
 import numpy as np
 import pytest
 
-from go_rl.core import GraphBuilder, Node, Objective, OpGraph, OpKind, Plan, Problem
-
-from go_rl.core import check_plan, package  # isort: skip
+from go_rl.core import Objective, OpGraph, OpKind, Plan, Problem, package
 from go_rl.cost import ProblemOptions, make_problem
+from go_rl.readers.graph_builder import GraphBuilder, Node
+from go_rl.verify.check_plan import check_plan
 
 
 def priced(graph: OpGraph, devices: str = "p100x2", **options) -> Problem:

@@ -9,8 +9,8 @@ from itertools import product
 import numpy as np
 
 from go_rl.core import KernelPrices, Problem
-from go_rl.core.kernel_rules import legal_kernels
-from go_rl.simulate.makespan import Decisions, MakespanPricer
+from go_rl.simulate.makespan.pricing import Decisions, MakespanPricer
+from go_rl.verify.kernel_rules import legal_kernels
 
 Order = tuple[int, ...]
 

@@ -12,9 +12,7 @@ from go_rl.core import (
     FREE,
     Chip,
     Engine,
-    GraphBuilder,
     Links,
-    Node,
     Objective,
     OpGraph,
     OpKind,
@@ -24,7 +22,8 @@ from go_rl.core import (
     rule_set,
 )
 from go_rl.kernels import Fuser
-from go_rl.simulate.makespan import Decisions
+from go_rl.readers.graph_builder import GraphBuilder, Node
+from go_rl.simulate.makespan.pricing import Decisions
 
 Edge = tuple[int, int, float] | tuple[int, int, float, int]
 KINDS = (OpKind.ELEMENTWISE, OpKind.ELEMENTWISE, OpKind.MOVEMENT, OpKind.GATHER, OpKind.MATMUL,

@@ -12,7 +12,7 @@ from timelines import one_node, zoo_timeline
 
 from go_rl.core import PlanError, package
 from go_rl.report.chrome_trace import chrome_trace, save_chrome_trace
-from go_rl.simulate.timeline import TRANSFER
+from go_rl.simulate.makespan.timeline import TRANSFER
 
 TRAINING = "transformer-xl-2-layers-training"
 

@@ -11,8 +11,6 @@ import pytest
 from go_rl.core import (
     CurvePoint,
     Evaluation,
-    GraphBuilder,
-    Node,
     Objective,
     OpKind,
     Package,
@@ -22,6 +20,7 @@ from go_rl.core import (
     plan_for,
 )
 from go_rl.cost import ProblemOptions, make_problem
+from go_rl.readers.graph_builder import GraphBuilder, Node
 from go_rl.report.figures import curves_figure, loads_figure, save_curves, save_loads
 
 

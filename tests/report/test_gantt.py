@@ -11,7 +11,7 @@ from timelines import one_node, zoo_timeline
 
 from go_rl.core import Status, package
 from go_rl.report.gantt import COLUMNS, MOST_ROWS, gantt_figure, gantt_rows, save_gantt
-from go_rl.simulate.timeline import TRANSFER, MemoryUse, Slice, Timeline, Track
+from go_rl.simulate.makespan.timeline import TRANSFER, MemoryUse, Slice, Timeline, Track
 
 STREAM = (Track(0, "stream"),)
 

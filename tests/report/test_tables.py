@@ -7,19 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from go_rl.core import (
-    Evaluation,
-    GraphBuilder,
-    Node,
-    Objective,
-    OpKind,
-    Plan,
-    Status,
-    package,
-    plan_for,
-)
+from go_rl.core import Evaluation, Objective, OpKind, Plan, Status, package, plan_for
 from go_rl.core.evaluation import failed
 from go_rl.cost import ProblemOptions, make_problem
+from go_rl.readers.graph_builder import GraphBuilder, Node
 from go_rl.report.summary import plan_lines
 from go_rl.report.tables import csv_text, json_rows, markdown, percent, rows, unit_for
 

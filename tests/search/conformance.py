@@ -24,10 +24,10 @@ from go_rl.core import (
     Problem,
     Status,
     Topology,
-    check_plan,
     proved_optimal,
     rule_set,
 )
+from go_rl.verify.check_plan import check_plan
 
 SAMPLES = 24
 BATCH = 16

@@ -6,7 +6,7 @@ import pytest
 from search.conformance import SAMPLES, OptimizerConformance, RingConformance
 
 from go_rl.core import Budget, Objective, Optimizer, Problem, SearchError
-from go_rl.portfolio import METHODS
+from go_rl.portfolio.portfolio import METHODS
 from go_rl.search import (
     Annealing,
     Exact,

@@ -7,10 +7,10 @@ import pytest
 from reference.random_rings import random_ring
 from reference.small_rings import ring_problem
 
-from go_rl.core import legal
 from go_rl.core.evaluation import STATUS_CODES
-from go_rl.search.cut_scores import price_scores
-from go_rl.search.ring_workspace import RingWorkspace
+from go_rl.objectives.ring.workspace import RingWorkspace
+from go_rl.search.ring.cut_scores import price_scores
+from go_rl.verify.rules import legal
 
 RULES = ("strict", "replicate", "relay", "default")
 

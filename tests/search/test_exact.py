@@ -8,9 +8,10 @@ from reference.random_rings import random_ring
 from reference.ring_rules import copied_by, partitions
 from reference.small_rings import ring_problem
 
-from go_rl.core import Budget, Optimizer, Status, check_plan
-from go_rl.search.exact import Exact
+from go_rl.core import Budget, Optimizer, Status
+from go_rl.search.ring.exact import Exact
 from go_rl.simulate import RingPricer
+from go_rl.verify.check_plan import check_plan
 
 
 def test_exact_finds_and_proves_the_optimum():

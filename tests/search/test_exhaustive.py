@@ -11,11 +11,13 @@ from reference.boxed_problems import random_problem
 from reference.random_rings import random_ring
 from reference.step_problems import step_problem
 
-from go_rl.core import Budget, Objective, Problem, Status, check_plan, legal
-from go_rl.portfolio import run
+from go_rl.core import Budget, Objective, Problem, Status
+from go_rl.portfolio.portfolio import run
 from go_rl.search import Exhaustive, is_small
 from go_rl.search.exhaustive import MOST_ASSIGNMENTS
 from go_rl.simulate import RingPricer, pricer
+from go_rl.verify.check_plan import check_plan
+from go_rl.verify.rules import legal
 
 FEW = Budget(samples=1)
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from go_rl.core import GraphBuilder, Node, Objective, OpKind, Problem, SearchError, package
+from go_rl.core import Objective, OpKind, Problem, SearchError, package
 from go_rl.cost import ProblemOptions, make_problem
+from go_rl.readers.graph_builder import GraphBuilder, Node
 from go_rl.search import read_split
 
 

@@ -13,22 +13,15 @@ from reference.step_problems import step_problem
 from rounding import assert_rounded_alike
 from search.conformance import OptimizerConformance
 
-from go_rl.core import (
-    Budget,
-    Objective,
-    Progress,
-    SearchError,
-    Status,
-    TrainingError,
-    check_plan,
-)
-from go_rl.search import hdp
-from go_rl.search.hdp import HDP, Actors, Baseline, draw, new_learner, update
-from go_rl.search.hdp_config import HDPConfig
-from go_rl.search.hdp_features import SIZES, TYPES, group_features, neighbours, op_features
-from go_rl.search.hdp_grouper import Grouper, draw_groups, new_grouper
-from go_rl.search.hdp_placer import Placer, draw_devices, new_placer
-from go_rl.search.step_workspace import step_workspace
+from go_rl.core import Budget, Objective, Progress, SearchError, Status, TrainingError
+from go_rl.objectives.makespan.workspace import step_workspace
+from go_rl.search.makespan.hdp import hdp
+from go_rl.search.makespan.hdp.config import HDPConfig
+from go_rl.search.makespan.hdp.features import SIZES, TYPES, group_features, neighbours, op_features
+from go_rl.search.makespan.hdp.grouper import Grouper, draw_groups, new_grouper
+from go_rl.search.makespan.hdp.hdp import HDP, Actors, Baseline, draw, new_learner, update
+from go_rl.search.makespan.hdp.placer import Placer, draw_devices, new_placer
+from go_rl.verify.check_plan import check_plan
 
 TINY = HDPConfig(groups=4, grouper_hidden=32, hidden=32, groupings=2, placements=2)
 QUIET = jnp.float32(0.0)

@@ -11,21 +11,20 @@ from reference.max_load import optimum
 from go_rl.core import (
     Budget,
     Chip,
-    GraphBuilder,
     Links,
-    Node,
     Objective,
     OpKind,
     Package,
     SearchError,
     Status,
     Topology,
-    check_plan,
 )
-from go_rl.search.latency_bounds import latency_bound
-from go_rl.search.latency_greedy import greedy_latency
-from go_rl.search.latency_search import LatencySearch
-from go_rl.search.local_search import LocalSearch
+from go_rl.objectives.host.latency_bounds import latency_bound
+from go_rl.objectives.host.latency_greedy import greedy_latency
+from go_rl.readers.graph_builder import GraphBuilder, Node
+from go_rl.search.host.latency_search import LatencySearch
+from go_rl.search.host.local_search import LocalSearch
+from go_rl.verify.check_plan import check_plan
 
 BUDGET = Budget(samples=20_000)
 

@@ -8,9 +8,9 @@ from reference.list_placement import plain_list_placement
 from reference.step_problems import random_step, step_problem
 
 from go_rl.core import OpKind, Problem
-from go_rl.search.list_placement import ListRules, place_in_order
-from go_rl.search.step_units import StepUnits, step_units
-from go_rl.search.step_workspace import StepWorkspace
+from go_rl.objectives.makespan.units import StepUnits, step_units
+from go_rl.objectives.makespan.workspace import StepWorkspace
+from go_rl.search.makespan.list_placement import ListRules, place_in_order
 
 NEVER_LEAVE = 1e9
 BY_SCORE = 1e6

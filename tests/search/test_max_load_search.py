@@ -9,15 +9,16 @@ from hypothesis import strategies as st
 from reference.boxed_problems import random_devices, random_problem
 from reference.max_load import max_load, optimum
 
-from go_rl.core import Budget, Objective, SearchError, Status, check_plan
-from go_rl.search.local_search import LocalSearch
-from go_rl.search.max_load_anneal import initial_state, move
-from go_rl.search.max_load_bounds import max_load_bound
-from go_rl.search.max_load_coarsening import coarsen
-from go_rl.search.max_load_dp import MaxLoadDP
-from go_rl.search.max_load_greedy import greedy_max_load
-from go_rl.search.max_load_hypergraph import contract_problem, device_loads
-from go_rl.simulate.max_load import evaluate_max_load
+from go_rl.core import Budget, Objective, SearchError, Status
+from go_rl.objectives.host.hypergraph import contract_problem, device_loads
+from go_rl.objectives.host.max_load_bounds import max_load_bound
+from go_rl.objectives.host.max_load_greedy import greedy_max_load
+from go_rl.search.host.coarsening import coarsen
+from go_rl.search.host.local_search import LocalSearch
+from go_rl.search.host.max_load_anneal import initial_state, move
+from go_rl.search.host.max_load_dp import MaxLoadDP
+from go_rl.simulate.host.max_load import evaluate_max_load
+from go_rl.verify.check_plan import check_plan
 
 BUDGET = Budget(samples=30_000)
 """Enough for the annealer to exhaust a six-node problem."""
@@ -68,7 +69,8 @@ def test_dp_splits_a_chain_at_the_best_place():
 
 
 def chain(work, transfer):
-    from go_rl.core import Chip, GraphBuilder, Links, Node, OpKind, Package, Topology
+    from go_rl.core import Chip, Links, OpKind, Package, Topology
+    from go_rl.readers.graph_builder import GraphBuilder, Node
 
     builder = GraphBuilder("chain")
     for n in range(len(work)):
@@ -105,7 +107,7 @@ def test_one_sample_is_enough_for_a_plan():
 
 def test_the_ring_is_refused():
     from go_rl.core import package
-    from go_rl.search.latency_search import LatencySearch
+    from go_rl.search.host.latency_search import LatencySearch
 
     assert LatencySearch().name == LocalSearch().name == "local-search"
     problem = replace(tiny(0), package=package("ring4"), objective=Objective.RING, fixed={})

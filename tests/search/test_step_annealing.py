@@ -11,9 +11,11 @@ from reference.step_networks import holds, operators, priced
 from reference.step_problems import step_problem
 
 from go_rl.core import FREE, Budget, OpKind, Problem, Status
+from go_rl.objectives.makespan.workspace import ok, step_workspace
 from go_rl.search import StepAnnealing, StepDefault, StepGreedyFusion, StepHeft, StepRandom
-from go_rl.search.step_moves import WIDEST, StepMoves, StepState, _narrowed
-from go_rl.search.step_workspace import ok, step_workspace
+from go_rl.objectives.makespan.workspace import ok, step_workspace
+from go_rl.search import StepAnnealing, StepDefault, StepGreedyFusion, StepHeft, StepRandom
+from go_rl.search.makespan.moves import WIDEST, StepMoves, StepState, _narrowed
 
 
 def optimum(problem: Problem, levels: int) -> float:

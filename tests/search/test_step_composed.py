@@ -11,12 +11,12 @@ from reference.step_networks import holds, operators, priced
 from reference.step_problems import random_step, step_problem
 
 from go_rl.core import Budget, OpKind, Problem, Progress
+from go_rl.objectives.makespan.workspace import StepIncumbent, StepWorkspace, step_workspace
 from go_rl.policy.step_agent import new_step_agent
-from go_rl.portfolio import run
+from go_rl.portfolio.portfolio import run
 from go_rl.search import StepComposed, StepDefault, StepExpert, StepGreedyFusion, StepHeft
-from go_rl.search.step_composed import Order, composition, compositions, expert_placement
-from go_rl.search.step_heft import upward_rank
-from go_rl.search.step_workspace import StepIncumbent, StepWorkspace, step_workspace
+from go_rl.search.makespan.composed import Order, composition, compositions, expert_placement
+from go_rl.search.makespan.heft import upward_rank
 
 PARTS = (StepExpert(), StepHeft(), StepGreedyFusion(), StepDefault())
 ALL = Budget(samples=24)

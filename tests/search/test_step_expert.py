@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from reference.step_networks import priced, scoped
 
-from go_rl.core import GraphBuilder, Node, OpGraph, OpKind
+from go_rl.core import OpGraph, OpKind
 from go_rl.kernels.layers import layer_names
-from go_rl.search.step_expert import expert_devices
-from go_rl.search.step_workspace import step_workspace
+from go_rl.objectives.makespan.workspace import step_workspace
+from go_rl.readers.graph_builder import GraphBuilder, Node
+from go_rl.search.makespan.expert import expert_devices
 from go_rl.zoo import zoo_graph
 
 

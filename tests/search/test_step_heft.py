@@ -7,9 +7,9 @@ import pytest
 from reference.step_problems import random_step, step_problem
 
 from go_rl.core import Budget, Problem
+from go_rl.objectives.makespan.workspace import step_workspace
 from go_rl.search import StepHeft
-from go_rl.search.step_heft import heft, rank_priorities, upward_rank
-from go_rl.search.step_workspace import step_workspace
+from go_rl.search.makespan.heft import heft, rank_priorities, upward_rank
 
 PAPER_SECONDS = (
     [14, 13, 11, 13, 12, 13, 7, 5, 18, 21],

@@ -11,7 +11,9 @@ from reference.step_problems import random_step, step_problem
 from search.conformance import OptimizerConformance
 
 from go_rl.core import FREE, Budget, Objective, OpKind, Optimizer, Problem, Status
-from go_rl.portfolio import STEP_METHODS
+from go_rl.objectives.makespan.choices import softly_placed
+from go_rl.objectives.makespan.workspace import step_workspace
+from go_rl.portfolio.portfolio import STEP_METHODS
 from go_rl.search import (
     StepAnnealing,
     StepComposed,
@@ -22,8 +24,6 @@ from go_rl.search import (
     StepMetis,
     StepRandom,
 )
-from go_rl.search.step_choices import softly_placed
-from go_rl.search.step_workspace import step_workspace
 
 RIVALS: tuple[Optimizer, ...] = (
     StepAnnealing(), StepComposed(), StepExpert(), StepGreedyFusion(), StepHeft(), StepMetis(),

@@ -15,21 +15,21 @@ from hypothesis import strategies as st
 from reference import allocator as reference
 
 from go_rl.core import GoRLError, Status
-from go_rl.simulate import allocator
-from go_rl.simulate.allocator import AllocationError, Buffers, allocate, check_allocation
-from go_rl.simulate.allocator_cpsat import solve_with_cp_sat
-from go_rl.simulate.allocator_first_fit import first_fit
-from go_rl.simulate.allocator_orders import disturbed_order
-from go_rl.simulate.allocator_restarts import RestartedSearch, luby, search_within
-from go_rl.simulate.allocator_search import (
+from go_rl.simulate.allocator import allocate as allocator
+from go_rl.simulate.allocator.allocate import AllocationError, Buffers, allocate, check_allocation
+from go_rl.simulate.allocator.cp_sat import solve_with_cp_sat
+from go_rl.simulate.allocator.first_fit import first_fit
+from go_rl.simulate.allocator.orders import disturbed_order
+from go_rl.simulate.allocator.restarts import RestartedSearch, luby, search_within
+from go_rl.simulate.allocator.search import (
     EXHAUSTED,
     RUNNING,
     SOLVED,
     run_search,
     start_search,
 )
-from go_rl.simulate.allocator_sections import peak_over, sections_of
-from go_rl.simulate.allocator_ties import ties_of
+from go_rl.simulate.allocator.sections import peak_over, sections_of
+from go_rl.simulate.allocator.ties import ties_of
 
 DATA = Path(os.environ.get("GO_RL_DATA", Path(__file__).parents[2] / "../shared/data"))
 

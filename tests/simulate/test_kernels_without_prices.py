@@ -8,8 +8,8 @@ import numpy as np
 from reference.step_problems import step_problem
 
 from go_rl.core import OpKind
-from go_rl.core.makespan_value import replayed
-from go_rl.simulate.makespan import Decisions, MakespanPricer
+from go_rl.simulate.makespan.pricing import Decisions, MakespanPricer
+from go_rl.verify.makespan_value import replayed
 
 
 def test_pricer_and_judge_add_up_the_nodes():

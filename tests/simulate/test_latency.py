@@ -10,23 +10,12 @@ import pytest
 from reference.boxed_problems import random_devices, random_problem
 from reference.latency import latency
 
-from go_rl.core import (
-    Chip,
-    GraphBuilder,
-    Links,
-    Node,
-    Objective,
-    OpKind,
-    Package,
-    Problem,
-    Status,
-    Topology,
-    rule_set,
-)
+from go_rl.core import Chip, Links, Objective, OpKind, Package, Problem, Status, Topology, rule_set
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.cost import ProblemOptions, file_package, make_problem
 from go_rl.readers import load
-from go_rl.simulate.latency import evaluate_latency, latency_batch
+from go_rl.readers.graph_builder import GraphBuilder, Node
+from go_rl.simulate.host.latency import evaluate_latency, latency_batch
 
 DATA = Path(os.environ.get("GO_RL_DATA", Path(__file__).parents[2] / "../shared/data"))
 GRAPHS = DATA / "dnn-partitioning"

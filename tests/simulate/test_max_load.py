@@ -13,9 +13,7 @@ from reference.max_load import max_load
 from go_rl.core import (
     FREE,
     Chip,
-    GraphBuilder,
     Links,
-    Node,
     Objective,
     OpKind,
     Package,
@@ -28,7 +26,8 @@ from go_rl.core import (
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.cost import ProblemOptions, file_package, make_problem
 from go_rl.readers import load
-from go_rl.simulate.max_load import evaluate_max_load, max_load_batch
+from go_rl.readers.graph_builder import GraphBuilder, Node
+from go_rl.simulate.host.max_load import evaluate_max_load, max_load_batch
 
 DATA = Path(os.environ.get("GO_RL_DATA", Path(__file__).parents[2] / "../shared/data"))
 GRAPHS = DATA / "dnn-partitioning"

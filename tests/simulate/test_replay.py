@@ -7,8 +7,8 @@ import pytest
 from reference.step_problems import decided, step_problem
 
 from go_rl.core import Engine, OpKind, PlanError, Problem, Status
-from go_rl.simulate.makespan import Decisions, MakespanPricer
-from go_rl.simulate.replay import lay_out
+from go_rl.simulate.makespan.pricing import Decisions, MakespanPricer
+from go_rl.simulate.makespan.replay import lay_out
 
 INPUT, CONSTANT, MATMUL = OpKind.INPUT, OpKind.CONSTANT, OpKind.MATMUL
 ELEMENTWISE, OTHER = OpKind.ELEMENTWISE, OpKind.OTHER

@@ -16,9 +16,9 @@ from reference.step_problems import decided, random_plans, random_step, step_pro
 
 from go_rl.core import OpKind, Problem, Status
 from go_rl.core.evaluation import STATUS_CODES
-from go_rl.core.makespan_value import replayed
-from go_rl.simulate.makespan import Decisions, MakespanPricer
-from go_rl.simulate.replay import lay_out
+from go_rl.simulate.makespan.pricing import Decisions, MakespanPricer
+from go_rl.simulate.makespan.replay import lay_out
+from go_rl.verify.makespan_value import replayed
 
 FED = (OpKind.INPUT, OpKind.CONSTANT)
 

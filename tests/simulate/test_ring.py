@@ -15,10 +15,10 @@ from reference.small_rings import ring_problem
 
 from go_rl.core import Chip, Links, Package, Problem, Status, Topology
 from go_rl.core.evaluation import STATUS_CODES
-from go_rl.core.plan_rules import legal
-from go_rl.core.plan_value import plan_value
 from go_rl.simulate import RingPricer
-from go_rl.simulate.replication import replicas_of
+from go_rl.simulate.ring.replication import replicas_of
+from go_rl.verify.rules import legal
+from go_rl.verify.value import plan_value
 
 LINK = 4.0
 """Bytes a second of the links in `problem_with`."""

@@ -11,9 +11,7 @@ import pytest
 from go_rl.core import (
     Chip,
     Engine,
-    GraphBuilder,
     Links,
-    Node,
     Objective,
     OpGraph,
     OpKind,
@@ -25,12 +23,13 @@ from go_rl.core import (
     package,
     plan_for,
 )
-from go_rl.core.makespan_value import replayed
 from go_rl.cost import ProblemOptions, make_problem
 from go_rl.kernels import Fuser
+from go_rl.readers.graph_builder import GraphBuilder, Node
 from go_rl.report.plan_timeline import plan_timeline
-from go_rl.simulate.makespan import Decisions, MakespanPricer
-from go_rl.simulate.timeline import TRANSFER, Timeline, Track, timeline_of
+from go_rl.simulate.makespan.pricing import Decisions, MakespanPricer
+from go_rl.simulate.makespan.timeline import TRANSFER, Timeline, Track, timeline_of
+from go_rl.verify.makespan_value import replayed
 from go_rl.zoo import zoo_graph
 
 A, B, C, D = 1, 2, 3, 4

@@ -11,9 +11,10 @@ from reference.random_rings import random_ring
 from reference.ring_rules import copied_by, partitions
 from reference.small_rings import ring_problem
 
-from go_rl.core import Problem, SolverError, legal
-from go_rl.simulate.replication import place_copies, replicas_of
+from go_rl.core import Problem, SolverError
+from go_rl.simulate.ring.replication import place_copies, replicas_of
 from go_rl.solvers import RingSolver, SolverOptions
+from go_rl.verify.rules import legal
 
 
 def feasible(count: int, first: int = 0, **sizes: int) -> list[tuple[Problem, list]]:

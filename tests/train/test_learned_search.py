@@ -8,10 +8,10 @@ import pytest
 from policy.tiny import lattice, tiny_agent
 
 from go_rl.core import Budget, SearchError
+from go_rl.objectives.ring.workspace import RingWorkspace
 from go_rl.policy.agent import draw_orders, encode
 from go_rl.policy.policy_search import PolicySearch
 from go_rl.search import Greedy
-from go_rl.search.ring_workspace import RingWorkspace
 from go_rl.simulate import RingPricer
 from go_rl.train.config import FineTuneConfig
 from go_rl.train.fine_tune import FineTuned

@@ -13,18 +13,19 @@ import pytest
 from policy.tiny import TINY
 from reference.step_problems import step_problem
 
-from go_rl.core import Budget, OpKind, Problem, TrainingError, check_plan
-from go_rl.core.parameter_file import MANIFEST
+from go_rl.core import Budget, OpKind, Problem, TrainingError
+from go_rl.objectives.makespan.workspace import step_workspace
 from go_rl.policy.step_agent import StepAgent, new_step_agent
 from go_rl.policy.step_decisions import step_decoder
 from go_rl.policy.step_search import draw_steps
 from go_rl.policy.step_weights import StepWeights, load_step_weights, save_step_weights
-from go_rl.search.step_workspace import step_workspace
+from go_rl.runtime.parameter_file import MANIFEST
 from go_rl.train.config import PPOConfig, StepFineTuneConfig, StepTrainConfig
 from go_rl.train.ppo import new_learner
 from go_rl.train.step_learning import StepFineTuned, collect_steps, top_advantage
 from go_rl.train.step_ppo import judge_step, step_gradient, update_step
 from go_rl.train.step_pretrain import pretrain_step
+from go_rl.verify.check_plan import check_plan
 
 NODES = replace(TINY, step_form="nodes", attention_layers=0)
 BATCH = 16

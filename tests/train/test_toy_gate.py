@@ -10,9 +10,9 @@ from reference.small_rings import ring_problem
 
 from go_rl.core import Budget, Problem
 from go_rl.envs.partition_rollouts import PartitionRollouts
+from go_rl.objectives.ring.workspace import RingWorkspace
 from go_rl.policy.agent import Agent, padded_graph
 from go_rl.policy.policy_search import draw
-from go_rl.search.ring_workspace import RingWorkspace
 from go_rl.train.config import FineTuneConfig, PPOConfig
 from go_rl.train.fine_tune import FineTuned
 

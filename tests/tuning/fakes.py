@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from go_rl.readers.jax_stages import JaxProgram, jax_program
+from go_rl.readers.jax.stages import JaxProgram, jax_program
 from go_rl.records import RecordStore
 from go_rl.tuning.budget import Budget
 from go_rl.tuning.config import TuneConfig

@@ -8,13 +8,13 @@ import numpy as np
 from tuning.fakes import program, space
 
 from go_rl.core import Objective
-from go_rl.core.kernel_rules import legal_kernels
 from go_rl.core.presets import package
 from go_rl.cost.make_problem import ProblemOptions, make_problem
-from go_rl.readers.jax_reader import trace_jax
+from go_rl.readers.jax.reader import trace_jax
 from go_rl.tuning.fusions import Fusion, FusionSpace
 from go_rl.tuning.guides import FixedSettings, Guide
 from go_rl.tuning.proposals import propose
+from go_rl.verify.kernel_rules import legal_kernels
 
 
 def rng() -> np.random.Generator:

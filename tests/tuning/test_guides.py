@@ -9,22 +9,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cost.learned.kernels import few_features, few_kernels
 from parameters import random_variables
+from predictors.kernels import few_features, few_kernels
 from tuning.fakes import space
 
 from go_rl.core import GoRLError
 from go_rl.cost.analytical import Analytical
-from go_rl.cost.kernel_settings import FLAG_SETTINGS
 from go_rl.cost.kernel_work import kernel_work
-from go_rl.cost.learned.kernel_batch import batch_of
-from go_rl.cost.learned.kernel_network import KernelNetwork, KernelNetworkConfig
-from go_rl.cost.learned.kernel_training import TrainedNetwork
-from go_rl.cost.learned.kernel_weights import KernelWeights, save_kernel_weights
-from go_rl.cost.learned.learned import KernelPredictions
-from go_rl.cost.learned.opcodes import vocabulary_of
-from go_rl.cost.learned.rank import FlagRanks
-from go_rl.cost.learned.rank_weights import RankWeights
+from go_rl.cost.learned import KernelPredictions
+from go_rl.measure.kernels.settings import FLAG_SETTINGS
+from go_rl.predictors.kernels.batch import batch_of
+from go_rl.predictors.kernels.network import KernelNetwork, KernelNetworkConfig
+from go_rl.predictors.kernels.opcodes import vocabulary_of
+from go_rl.predictors.kernels.training import TrainedNetwork
+from go_rl.predictors.kernels.weights import KernelWeights, save_kernel_weights
+from go_rl.predictors.ranks.predictor import FlagRanks
+from go_rl.predictors.ranks.weights import RankWeights
 from go_rl.tuning.config import TuneConfig, TuningError
 from go_rl.tuning.guides import (
     FixedSettings,
@@ -70,7 +70,7 @@ def test_measured_kernels_cost_what_was_measured_and_others_are_put_right(monkey
     assert priced.order(BOTH).tolist() == pytest.approx([2e-6, 6e-6])
     priced.learn(dict.fromkeys(default, 2e-6))
     assert priced.order(BOTH).tolist() == pytest.approx([4e-6, 6e-6])
-    monkeypatch.setattr("go_rl.cost.learned.residuals.FEWEST", 2)
+    monkeypatch.setattr("go_rl.predictors.residuals.FEWEST", 2)
     priced.learn(dict.fromkeys(default, 2e-6) | {"of another fusion": 5.0})
     assert priced.order(BOTH).tolist() == pytest.approx([4e-6, 12e-6])
     priced.learn(dict.fromkeys(default, 2e-6) | dict.fromkeys(none, float("inf")))

@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from go_rl.cost.collect_config import CollectConfig
-from go_rl.cost.pace_file import FolderPace, pace_path, write_pace
-from go_rl.readers.jax_stages import jax_program
+from go_rl.measure.config import CollectConfig
+from go_rl.measure.core_speed_file import FolderPace, pace_path, write_pace
+from go_rl.readers.jax.stages import jax_program
 from go_rl.tuning.kernel_timer import WorkerSource
 
 

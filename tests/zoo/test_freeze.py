@@ -12,9 +12,9 @@ from go_rl.core import GoRLError, MissingDependencyError, ZooError
 from go_rl.readers import load_graph
 from go_rl.zoo import freeze, zoo_entry, zoo_names
 from go_rl.zoo.index import INDEX, graph_path, read_index
-from go_rl.zoo.models import keras_applications
 from go_rl.zoo.models.building import flax_model, floats
 from go_rl.zoo.models.inventory import ZOO_MODELS
+from go_rl.zoo.models.vision import keras_applications
 from go_rl.zoo.models.zoo_model import ZooModel
 
 RECIPES = {model.name: model for model in ZOO_MODELS}

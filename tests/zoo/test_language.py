@@ -9,13 +9,13 @@ from flax import linen as nn
 from parameters import random_variables
 from rounding import assert_rounded_alike
 
-from go_rl.readers.jax_reader import trace_jax
-from go_rl.zoo.models.attention import TokenTable, causal_bias
+from go_rl.readers.jax.reader import trace_jax
 from go_rl.zoo.models.building import flax_model, integers
-from go_rl.zoo.models.language import ENTRIES
-from go_rl.zoo.models.recurrent import GNMT, RNNLM, LSTMCell, Seq2Seq
-from go_rl.zoo.models.transformer_xl import shift
-from go_rl.zoo.models.transformers import GPT, T5, MixtureOfExperts, position_buckets
+from go_rl.zoo.models.language.attention import TokenTable, causal_bias
+from go_rl.zoo.models.language.language import ENTRIES
+from go_rl.zoo.models.language.recurrent import GNMT, RNNLM, LSTMCell, Seq2Seq
+from go_rl.zoo.models.language.transformer_xl import shift
+from go_rl.zoo.models.language.transformers import GPT, T5, MixtureOfExperts, position_buckets
 
 BY_NAME = {entry.name: entry for entry in ENTRIES}
 

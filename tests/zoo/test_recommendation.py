@@ -8,11 +8,11 @@ import pytest
 from parameters import random_variables
 from rounding import assert_rounded_alike
 
-from go_rl.readers.jax_reader import trace_jax
+from go_rl.readers.jax.reader import trace_jax
 from go_rl.zoo.models.building import flax_model, integers
-from go_rl.zoo.models.graph_networks import GAT, GCN, GIN
-from go_rl.zoo.models.recommendation import ENTRIES
-from go_rl.zoo.models.recommenders import DLRM, NeuMF
+from go_rl.zoo.models.tabular.graph_networks import GAT, GCN, GIN
+from go_rl.zoo.models.tabular.recommendation import ENTRIES
+from go_rl.zoo.models.tabular.recommenders import DLRM, NeuMF
 
 BY_NAME = {entry.name: entry for entry in ENTRIES}
 SENDERS, RECEIVERS = np.array([0, 1, 1, 2]), np.array([1, 0, 2, 1])

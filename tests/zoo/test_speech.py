@@ -6,10 +6,10 @@ import jax
 import numpy as np
 import pytest
 
-from go_rl.readers.jax_reader import trace_jax
-from go_rl.zoo.models.audio import WaveNet, WaveRNN
+from go_rl.readers.jax.reader import trace_jax
+from go_rl.zoo.models.audio.networks import WaveNet, WaveRNN
+from go_rl.zoo.models.audio.speech import ENTRIES
 from go_rl.zoo.models.building import flax_model, floats
-from go_rl.zoo.models.speech import ENTRIES
 
 BY_NAME = {entry.name: entry for entry in ENTRIES}
 

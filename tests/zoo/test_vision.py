@@ -9,11 +9,11 @@ import pytest
 from parameters import random_variables
 
 from go_rl.zoo import zoo_entry
-from go_rl.zoo.models.amoebanet import AmoebaNetD, FactorizedReduction
 from go_rl.zoo.models.building import floats, key
-from go_rl.zoo.models.convdraw import ConvDRAW
-from go_rl.zoo.models.dense_prediction import SSD, UNet
-from go_rl.zoo.models.vision_transformers import _shift_mask
+from go_rl.zoo.models.vision.amoebanet import AmoebaNetD, FactorizedReduction
+from go_rl.zoo.models.vision.convdraw import ConvDRAW
+from go_rl.zoo.models.vision.dense_prediction import SSD, UNet
+from go_rl.zoo.models.vision.vision_transformers import _shift_mask
 
 
 @pytest.mark.parametrize(

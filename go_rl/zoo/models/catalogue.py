@@ -8,12 +8,14 @@ from dataclasses import dataclass
 import flax.linen as nn
 
 from go_rl.zoo.bert import bert_base, bert_base_training
-from go_rl.zoo.models import relational, sequence, vision
-from go_rl.zoo.models.audio import WaveNet, WaveRNN
+from go_rl.zoo.models.audio.networks import WaveNet, WaveRNN
 from go_rl.zoo.models.building import Built, flax_model, floats, integers, key, training
-from go_rl.zoo.models.recommenders import DLRM
-from go_rl.zoo.models.transformer_xl import TransformerXL
-from go_rl.zoo.models.transformers import GPT, T5, MixtureOfExperts
+from go_rl.zoo.models.language import sequence
+from go_rl.zoo.models.language.transformer_xl import TransformerXL
+from go_rl.zoo.models.language.transformers import GPT, T5, MixtureOfExperts
+from go_rl.zoo.models.tabular import relational
+from go_rl.zoo.models.tabular.recommenders import DLRM
+from go_rl.zoo.models.vision import networks as vision
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,13 @@ from go_rl.core.errors import nearest
 from go_rl.zoo.models.training_forms import training_forms
 from go_rl.zoo.models.zoo_model import ZooModel
 
-MODULES = ("keras_applications", "vision_entries", "language", "speech", "recommendation")
+MODULES = (
+    "vision.keras_applications",
+    "vision.entries",
+    "language.language",
+    "audio.speech",
+    "tabular.recommendation",
+)
 """Files of this folder that export ``ENTRIES``."""
 
 

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from reference.naive_judge import improves_only
 
-from go_rl.core import Budget, Objective, Plan, Problem, check_plan
-from go_rl.portfolio import METHODS, STEP_METHODS, compile_kernels, run
+from go_rl.core import Budget, Objective, Plan, Problem
+from go_rl.portfolio.portfolio import METHODS, STEP_METHODS, compile_kernels, run
+from go_rl.verify.check_plan import check_plan
 
 from ..random_problems import TOPOLOGIES, problem_on, random_graph
 from ..suite import Suite

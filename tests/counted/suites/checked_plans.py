@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from reference.naive_judge import broken_rules, improves_only, value_of
 
-from go_rl.core import Plan, Problem, Status, check_plan
+from go_rl.core import Plan, Problem, Status
+from go_rl.verify.check_plan import check_plan
 
 from ..product_plans import quick_plan
 from ..random_problems import TOPOLOGIES, problem_on, random_graph

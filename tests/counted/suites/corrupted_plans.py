@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 from reference.naive_judge import broken_rules, value_of
 
-from go_rl.core import Plan, PlanError, Problem, check_plan
+from go_rl.core import Plan, PlanError, Problem
+from go_rl.verify.check_plan import check_plan
 
 from ..corruptions import CORRUPTIONS, Corruption, corrupted
 from ..product_plans import quick_plan

@@ -16,11 +16,12 @@ from reference.ring_rules import copied_by, partitions
 from reference.step_problems import random_step
 
 import go_rl.envs
-from go_rl.core import TASKS, Problem, Status, legal
-from go_rl.core.kernel_rules import legal_kernels
-from go_rl.core.makespan_value import replayed
-from go_rl.core.plan_value import plan_value
-from go_rl.search.ring_workspace import ring_workspace
+from go_rl.core import TASKS, Problem, Status
+from go_rl.objectives.ring.workspace import ring_workspace
+from go_rl.verify.kernel_rules import legal_kernels
+from go_rl.verify.makespan_value import replayed
+from go_rl.verify.rules import legal
+from go_rl.verify.value import plan_value
 
 from ..suite import Suite
 

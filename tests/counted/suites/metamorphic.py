@@ -13,19 +13,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from go_rl.core import (
-    GraphBuilder,
-    Node,
-    Objective,
-    OpGraph,
-    OpKind,
-    Plan,
-    Problem,
-    legal,
-)
-from go_rl.core.kernel_rules import legal_kernels
-from go_rl.core.makespan_value import replayed
-from go_rl.core.plan_value import plan_value
+from go_rl.core import Objective, OpGraph, OpKind, Plan, Problem
+from go_rl.readers.graph_builder import GraphBuilder, Node
+from go_rl.verify.kernel_rules import legal_kernels
+from go_rl.verify.makespan_value import replayed
+from go_rl.verify.rules import legal
+from go_rl.verify.value import plan_value
 
 from ..product_plans import quick_plan
 from ..random_problems import TOPOLOGIES, FewerLaunches, problem_on, random_graph

@@ -15,23 +15,22 @@ from go_rl.core import (
     RULE_SETS,
     Budget,
     Chip,
-    GraphBuilder,
     Links,
-    Node,
     Objective,
     OpKind,
     Package,
     Plan,
     Problem,
     Topology,
-    check_plan,
-    legal,
 )
-from go_rl.core.kernel_rules import legal_kernels
-from go_rl.core.makespan_value import replayed
-from go_rl.core.plan_value import plan_value
-from go_rl.portfolio import run
+from go_rl.portfolio.portfolio import run
+from go_rl.readers.graph_builder import GraphBuilder, Node
 from go_rl.solvers import RingSolver
+from go_rl.verify.check_plan import check_plan
+from go_rl.verify.kernel_rules import legal_kernels
+from go_rl.verify.makespan_value import replayed
+from go_rl.verify.rules import legal
+from go_rl.verify.value import plan_value
 
 from ..product_plans import QUICK, plan_by
 from ..suite import Suite

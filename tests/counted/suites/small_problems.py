@@ -17,23 +17,14 @@ from reference.ring_rules import copied_by, partitions
 from reference.step_optimum import best_of_all, weak_orders
 from reference.step_problems import random_step
 
-from go_rl.core import (
-    RULE_SETS,
-    TASKS,
-    Budget,
-    Objective,
-    Package,
-    Plan,
-    Problem,
-    Status,
-    check_plan,
-)
-from go_rl.portfolio import METHODS, STEP_METHODS, run
-from go_rl.search import improve_bound, ring_bound
-from go_rl.search.latency_bounds import latency_bound
-from go_rl.search.max_load_bounds import max_load_bound
-from go_rl.search.step_workspace import StepWorkspace
+from go_rl.core import RULE_SETS, TASKS, Budget, Objective, Package, Plan, Problem, Status
+from go_rl.objectives.host.latency_bounds import latency_bound
+from go_rl.objectives.host.max_load_bounds import max_load_bound
+from go_rl.objectives.makespan.workspace import StepWorkspace
+from go_rl.objectives.ring.bounds import improve_bound, ring_bound
+from go_rl.portfolio.portfolio import METHODS, STEP_METHODS, run
 from go_rl.solvers import RingSolver
+from go_rl.verify.check_plan import check_plan
 
 from ..product_plans import QUICK
 from ..suite import Suite

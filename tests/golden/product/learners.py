@@ -13,16 +13,16 @@ import jax
 import numpy as np
 
 from go_rl.core import TASKS, Budget
+from go_rl.objectives.makespan.workspace import step_workspace
 from go_rl.policy.agent import new_agent
 from go_rl.policy.config import PolicyConfig
 from go_rl.policy.step_agent import StepAgent, new_step_agent
 from go_rl.policy.step_decisions import StepDecoder
 from go_rl.policy.step_weights import load_step_weights
 from go_rl.policy.weights import load_weights
-from go_rl.search.hdp import HDP, Actors, HDPConfig, draw
-from go_rl.search.hdp import new_learner as new_hdp_learner
-from go_rl.search.hdp import update as update_hdp
-from go_rl.search.step_workspace import step_workspace
+from go_rl.search.makespan.hdp.hdp import HDP, Actors, HDPConfig, draw
+from go_rl.search.makespan.hdp.hdp import new_learner as new_hdp_learner
+from go_rl.search.makespan.hdp.hdp import update as update_hdp
 from go_rl.train.baseline import RunningBaseline
 from go_rl.train.collect import Case, collect
 from go_rl.train.config import (

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from go_rl import portfolio
-from go_rl.core import Budget, Optimizer, Plan, Problem, check_plan
+from go_rl.core import Budget, Optimizer, Plan, Problem
+from go_rl.portfolio import portfolio
+from go_rl.verify.check_plan import check_plan
 
 from ..fingerprint import Facts, digest, moments, short
 from .problems import Setting, problem

@@ -10,27 +10,27 @@ from typing import get_args
 
 import numpy as np
 
-from go_rl.cost.kernel_data import KernelData, load_kernel_data
-from go_rl.cost.kernel_settings import LAYOUTS
-from go_rl.cost.learned.boosted import BoostedConfig, summed_features, train_boosted
-from go_rl.cost.learned.kernel_features import kernel_features
-from go_rl.cost.learned.kernel_fit import fit_kernel_weights, plain_seconds
-from go_rl.cost.learned.kernel_network import KernelNetworkConfig
-from go_rl.cost.learned.kernel_training import KernelTrainConfig
-from go_rl.cost.learned.kernel_weights import SHIPPED as KERNEL_MODELS
-from go_rl.cost.learned.kernel_weights import load_kernel_weights
-from go_rl.cost.learned.learned import KernelPredictions, predict_kernels, predict_layouts
-from go_rl.cost.learned.opcodes import vocabulary_of
-from go_rl.cost.learned.rank import FlagRanks, rank_tiles
-from go_rl.cost.learned.rank_fit import fit_rank_weights
-from go_rl.cost.learned.rank_network import RankNetworkConfig
-from go_rl.cost.learned.rank_training import RankLoss, RankTrainConfig
-from go_rl.cost.learned.rank_weights import SHIPPED as RANKS
-from go_rl.cost.learned.rank_weights import load_rank_weights
-from go_rl.cost.learned.residuals import compared_features, learn_residuals
-from go_rl.cost.tile_data import load_tile_data
-from go_rl.cost.tiles import TiledProgram, TileProgram, estimate_tiles, tile_configurations
+from go_rl.cost.learned import KernelPredictions, predict_kernels, predict_layouts
 from go_rl.kernels import Fuser, KernelSet, cut_kernels, join_kernels
+from go_rl.measure.kernels.data import KernelData, load_kernel_data
+from go_rl.measure.kernels.settings import LAYOUTS
+from go_rl.measure.tiles.data import load_tile_data
+from go_rl.predictors.boosted import BoostedConfig, summed_features, train_boosted
+from go_rl.predictors.kernels.features import kernel_features
+from go_rl.predictors.kernels.fit import fit_kernel_weights, plain_seconds
+from go_rl.predictors.kernels.network import KernelNetworkConfig
+from go_rl.predictors.kernels.opcodes import vocabulary_of
+from go_rl.predictors.kernels.training import KernelTrainConfig
+from go_rl.predictors.kernels.weights import SHIPPED as KERNEL_MODELS
+from go_rl.predictors.kernels.weights import load_kernel_weights
+from go_rl.predictors.ranks.fit import fit_rank_weights
+from go_rl.predictors.ranks.network import RankNetworkConfig
+from go_rl.predictors.ranks.predictor import FlagRanks, rank_tiles
+from go_rl.predictors.ranks.training import RankLoss, RankTrainConfig
+from go_rl.predictors.ranks.weights import SHIPPED as RANKS
+from go_rl.predictors.ranks.weights import load_rank_weights
+from go_rl.predictors.residuals import compared_features, learn_residuals
+from go_rl.programs.tiles import TiledProgram, TileProgram, estimate_tiles, tile_configurations
 
 from ..fingerprint import Facts, digest, moments, short
 from .learners import _weights

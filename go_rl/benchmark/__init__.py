@@ -1,0 +1,1 @@
+"""Methods compared at equal samples and seconds."""

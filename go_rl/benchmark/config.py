@@ -1,0 +1,55 @@
+"""`EvaluateConfig`: everything that decides what a comparison of methods runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from go_rl.core import Budget, TrainingError
+from go_rl.cost.registry import check_cost
+
+
+@dataclass(frozen=True)
+class EvaluateConfig:
+    """What is compared: every method on every graph, package and rule set, with every seed."""
+
+    graphs: tuple[str, ...]
+    """``zoo:NAME``, a whole split of the zoo such as ``zoo:test``, or files that go_rl reads."""
+    packages: tuple[str, ...] = ("ring36",)
+    """Presets or JSON files, with ring links."""
+    rules: tuple[str, ...] = ("strict",)
+    """Rule sets."""
+    cost: str = "auto"
+    """Who prices operators: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
+    (docs/costs.md)."""
+    memory: bool | None = None
+    """Must weights and live tensors fit? None: unless a profile is on foreign hardware."""
+    methods: tuple[str, ...] = ("greedy", "random", "annealing")
+    """Names of the portfolio's and of the learned methods."""
+    weights: str | None = None
+    """Weights of the methods that start from pretrained ones; None: those that ship."""
+    samples: int | None = 200
+    """Priced plans of each run; None: no limit."""
+    seconds: float | None = None
+    """Seconds of each run; None: no limit."""
+    seeds: int = 3
+    """Runs of each method on each problem, with seeds 0, 1, ..."""
+    once: tuple[str, ...] = ("greedy", "exact")
+    """Methods that do not depend on the seed and run with the first one only."""
+    bound_seconds: float = 0.0
+    """CP-SAT's time to raise each problem's proven bound, beside the methods; 0: not run."""
+
+    def __post_init__(self) -> None:
+        for name in ("graphs", "packages", "rules"):
+            if not getattr(self, name):
+                raise TrainingError(f"evaluate: {name} needs at least one entry")
+        check_cost(self.cost)
+        if self.seeds < 1:
+            raise TrainingError(f"evaluate: seeds must be >= 1, not {self.seeds}")
+        if not 0 <= self.bound_seconds < float("inf"):
+            raise TrainingError(f"evaluate: bound_seconds must be >= 0, not {self.bound_seconds}")
+        self.budget  # noqa: B018 - a budget checks itself
+
+    @property
+    def budget(self) -> Budget:
+        """The limits of a run."""
+        return Budget(self.samples, self.seconds)

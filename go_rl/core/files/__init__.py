@@ -1,0 +1,1 @@
+"""Files written whole, and JSON read strictly."""

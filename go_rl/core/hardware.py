@@ -1,0 +1,332 @@
+"""`Package`: chips and the links between them, as data."""
+
+from __future__ import annotations
+
+import enum
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields, replace
+from math import inf, isfinite
+from pathlib import Path
+from typing import Any
+
+from go_rl.core.errors import PackageError, nearest
+from go_rl.core.files.strict_json import parse_json, shown
+from go_rl.core.op_kind import OpKind
+
+MAX_DEVICES = 64
+"""Chips a package may have: the solver keeps a node's domain in one 64-bit word."""
+MAX_ENGINES = 62
+"""Engines of one sort on a chip: the simulator keeps the idle ones in one word."""
+
+
+class Topology(enum.StrEnum):
+    """How chips are joined."""
+
+    RING = "ring"
+    """Chip i sends to chip i + 1; data for a farther chip passes through those between."""
+    FULL = "full"
+    """Every pair of chips has a link of its own."""
+    TREE = "tree"
+    """A complete binary tree in heap order: chip i > 0 hangs under chip (i - 1) // 2."""
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Units of a chip, such as streams or matrix cores; each runs one operator at a time."""
+
+    name: str
+    count: int = 1
+    """Engines of this sort."""
+    kinds: tuple[str, ...] = ()
+    """`OpKind` names of the operators that run here; empty: those that no other engine names."""
+    split: bool = False
+    """Whether an operator is cut into `count` equal parts that run on any of the engines."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.count <= MAX_ENGINES:
+            raise PackageError(
+                f"engine {self.name!r}: count must be 1 to {MAX_ENGINES}, not {self.count}"
+            )
+        known = [kind.name.lower() for kind in OpKind]
+        for kind in self.kinds:
+            if kind not in known:
+                raise PackageError(
+                    f"engine {self.name!r}: unknown kind {kind!r}{nearest(kind, known)} "
+                    f"Use {', '.join(known)}"
+                )
+
+
+ONE_STREAM = (Engine("stream"),)
+"""What a chip has when nothing is said about its engines."""
+
+
+@dataclass(frozen=True)
+class Chip:
+    """One device. SI units: FLOP/s, bytes, bytes/s, seconds."""
+
+    kind: str
+    """Device kind, the key of profiles and cost-model parameters, such as ``hermosa``."""
+    peak_flops: float
+    """Peak arithmetic rate in the package's number format, FLOP/s."""
+    memory_bytes: float
+    """Memory for weights and live tensors, bytes."""
+    memory_bandwidth: float
+    """Rate at which operators read and write that memory, bytes/s."""
+    launch_seconds: float = 0.0
+    """Fixed cost of starting one operator, seconds."""
+    host_bandwidth: float = 16e9
+    """Rate at which weights can be streamed from the host, bytes/s."""
+    is_cpu: bool = False
+    """A host processor: communication with host memory is free for it."""
+    engines: tuple[Engine, ...] = ()
+    """What runs its operators; empty: one stream for all. For the makespan objective."""
+
+    @property
+    def engine_list(self) -> tuple[Engine, ...]:
+        """The engines, at least one."""
+        return self.engines or ONE_STREAM
+
+    def engine_of(self, kind: OpKind) -> int:
+        """Return the place in `engine_list` of the engine that runs operators of a kind."""
+        name, engines = kind.name.lower(), self.engine_list
+        named = (i for i, engine in enumerate(engines) if name in engine.kinds)
+        return next(named, next((i for i, e in enumerate(engines) if not e.kinds), 0))
+
+    def __post_init__(self) -> None:
+        for name in ("peak_flops", "memory_bytes", "memory_bandwidth", "host_bandwidth"):
+            if not 0 < getattr(self, name) < inf:
+                raise PackageError(f"chip {self.kind!r}: {name} must be a finite number > 0")
+        if not 0 <= self.launch_seconds < inf:
+            raise PackageError(f"chip {self.kind!r}: launch_seconds must be a finite number >= 0")
+        _check_engines(self)
+
+
+@dataclass(frozen=True)
+class Links:
+    """The wires between chips."""
+
+    topology: Topology
+    bandwidth: float
+    """Bytes/s of one link in one direction."""
+    latency_seconds: float = 0.0
+    """Seconds from the first byte sent to the first byte received."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.bandwidth < inf:
+            raise PackageError("links: bandwidth must be a finite number > 0 (bytes/s)")
+        if not 0 <= self.latency_seconds < inf:
+            raise PackageError("links: latency_seconds must be a finite number >= 0")
+
+
+@dataclass(frozen=True)
+class Package:
+    """Chips (accelerators first, then CPUs) and their links."""
+
+    name: str
+    chips: tuple[Chip, ...]
+    links: Links
+    element_bytes: float | None = None
+    """Bytes of one element of any tensor on this hardware; None: the model's own width."""
+    description: str = ""
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.chips) <= MAX_DEVICES:
+            raise PackageError(
+                f"package {self.name!r}: chips must number 1 to {MAX_DEVICES}, "
+                f"not {len(self.chips)}"
+            )
+        if [c.is_cpu for c in self.chips] != sorted(c.is_cpu for c in self.chips):
+            raise PackageError(f"package {self.name!r}: list accelerators before CPUs")
+        if self.element_bytes is not None and not 0 < self.element_bytes < inf:
+            raise PackageError(f"package {self.name!r}: element_bytes must be a finite number > 0")
+        _check_kinds(self.name, self.chips)
+
+    @property
+    def num_chips(self) -> int:
+        """All devices, CPUs included."""
+        return len(self.chips)
+
+    @property
+    def num_accelerators(self) -> int:
+        """Devices that are not CPUs."""
+        return sum(not c.is_cpu for c in self.chips)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The distinct device kinds in order of first appearance."""
+        return tuple(dict.fromkeys(c.kind for c in self.chips))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON document that `from_json` reads back; equal chips are one entry."""
+        groups: list[dict[str, Any]] = []
+        for chip in self.chips:
+            entry = asdict(chip)
+            if not chip.engines:
+                del entry["engines"]
+            else:
+                entry["engines"] = [{**asdict(e), "kinds": list(e.kinds)} for e in chip.engines]
+            if groups and {k: v for k, v in groups[-1].items() if k != "count"} == entry:
+                groups[-1]["count"] += 1
+            else:
+                groups.append({**entry, "count": 1})
+        links = {**asdict(self.links), "topology": str(self.links.topology)}
+        return {
+            "name": self.name,
+            "description": self.description,
+            "element_bytes": self.element_bytes,
+            "chips": groups,
+            "links": links,
+        }
+
+    @classmethod
+    def from_json(cls, document: Any, where: str = "package") -> Package:
+        """Read a package description; a `PackageError` names the field that is wrong."""
+        if not isinstance(document, Mapping):
+            raise PackageError(f"{where}: a package is a JSON object with chips and links")
+        _known(document, {"name", "description", "element_bytes", "chips", "links"}, where)
+        groups = document.get("chips")
+        if not isinstance(groups, list) or not groups:
+            raise PackageError(f"{where}: field 'chips' must list at least one chip")
+        if not isinstance(document.get("links"), Mapping):
+            raise PackageError(
+                f"{where}: field 'links' is missing; give topology (ring, full, tree) and bandwidth"
+            )
+        chips: list[Chip] = []
+        for i, group in enumerate(groups):
+            chips += _chips(group, f"{where}: chips[{i}]")
+        element = document.get("element_bytes")
+        if element is not None:
+            element = _number(element, f"{where}: element_bytes")
+        links = _links(document["links"], f"{where}: links")
+        with _located(where):
+            return cls(
+                name=str(document.get("name", where)),
+                chips=tuple(chips),
+                links=Links(**links),
+                element_bytes=element,
+                description=str(document.get("description", "")),
+            )
+
+    @classmethod
+    def load(cls, path: str | Path) -> Package:
+        """Read a package from a JSON file."""
+        try:
+            document = parse_json(Path(path).read_bytes())
+        except OSError as error:
+            raise PackageError(f"{path}: cannot be read ({error.strerror})") from error
+        except ValueError as error:
+            raise PackageError(f"{path}: not JSON ({error})") from error
+        return cls.from_json(document, str(path))
+
+
+@contextmanager
+def _located(where: str) -> Iterator[None]:
+    """Put the file and field before what is wrong with the values found there."""
+    try:
+        yield
+    except PackageError as error:
+        raise PackageError(f"{where}: {error}") from error
+
+
+def _check_engines(chip: Chip) -> None:
+    if not chip.engines:
+        return
+    named = [kind for engine in chip.engines for kind in engine.kinds]
+    names = [engine.name for engine in chip.engines]
+    if twice := [x for x in (*named, *names) if (*named, *names).count(x) > 1]:
+        raise PackageError(f"chip {chip.kind!r}: {twice[0]!r} appears twice among its engines")
+    if sum(not engine.kinds for engine in chip.engines) != 1:
+        raise PackageError(
+            f"chip {chip.kind!r}: exactly one engine must list no kinds; it runs all the others"
+        )
+
+
+def _engines(document: Any, where: str) -> tuple[Engine, ...]:
+    if not isinstance(document, list):
+        raise PackageError(f"{where} must be a list")
+    found = []
+    for i, entry in enumerate(document):
+        here = f"{where}[{i}]"
+        if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
+            raise PackageError(f"{here} must be an object with a name")
+        _known(entry, {f.name for f in fields(Engine)}, here)
+        count, kinds = entry.get("count", 1), entry.get("kinds", ())
+        if isinstance(count, bool) or not isinstance(count, int):
+            raise PackageError(f"{here}: count must be an integer, not {shown(count)}")
+        if not isinstance(kinds, list | tuple) or not all(isinstance(k, str) for k in kinds):
+            raise PackageError(f"{here}: kinds must list names of operator kinds")
+        if not isinstance(entry.get("split", False), bool):
+            raise PackageError(f"{here}: split must be true or false")
+        with _located(here):
+            found.append(Engine(entry["name"], count, tuple(kinds), entry.get("split", False)))
+    return tuple(found)
+
+
+def _check_kinds(package: str, chips: tuple[Chip, ...]) -> None:
+    """Operators are priced once for each kind: chips of one kind may differ in memory only."""
+    first: dict[str, Chip] = {}
+    for chip in chips:
+        kin = first.setdefault(chip.kind, chip)
+        if replace(chip, memory_bytes=kin.memory_bytes) != kin:
+            raise PackageError(
+                f"package {package!r}: chips of kind {chip.kind!r} differ; give each its own kind"
+            )
+
+
+def _known(document: Mapping[str, Any], allowed: set[str], where: str) -> None:
+    for key in document:
+        if key not in allowed:
+            raise PackageError(f"{where}: unknown field {key!r}{nearest(key, allowed)}")
+
+
+def _number(value: Any, where: str) -> float:
+    """The value as a float; ints too large for one are as unusable as infinities."""
+    number = not isinstance(value, bool) and isinstance(value, (int, float))
+    if not number or abs(value) > sys.float_info.max or not isfinite(value):
+        raise PackageError(f"{where} must be a finite number, not {str(value)[:40]!r}")
+    return float(value)
+
+
+def _chips(group: Any, where: str) -> list[Chip]:
+    if not isinstance(group, Mapping):
+        raise PackageError(f"{where} must be an object")
+    allowed = {f.name for f in fields(Chip)}
+    _known(group, allowed | {"count"}, where)
+    for name in ("kind", "peak_flops", "memory_bytes", "memory_bandwidth"):
+        if name not in group:
+            raise PackageError(f"{where}: field {name!r} is missing")
+    count = group.get("count", 1)
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise PackageError(f"{where}: count must be an integer >= 1, not {shown(count)}")
+    values: dict[str, Any] = {
+        k: _number(v, f"{where}: {k}")
+        for k, v in group.items()
+        if k not in ("kind", "is_cpu", "count", "engines")
+    }
+    if not isinstance(group["kind"], str) or not isinstance(group.get("is_cpu", False), bool):
+        raise PackageError(f"{where}: kind must be a string and is_cpu true or false")
+    if count > MAX_DEVICES:
+        raise PackageError(f"{where}: count must be at most {MAX_DEVICES}, not {count}")
+    values["engines"] = _engines(group.get("engines", []), f"{where}: engines")
+    with _located(where):
+        chip = Chip(kind=group["kind"], is_cpu=group.get("is_cpu", False), **values)
+    return [chip] * count
+
+
+def _links(document: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """The fields of `Links`, which checks their ranges and names itself."""
+    _known(document, {"topology", "bandwidth", "latency_seconds"}, where)
+    topology = str(document.get("topology", ""))
+    if topology not in list(Topology):
+        raise PackageError(f"{where}: topology must be ring, full or tree, not {topology!r}")
+    if "bandwidth" not in document:
+        raise PackageError(f"{where}: field 'bandwidth' is missing (bytes/s)")
+    return {
+        "topology": Topology(topology),
+        "bandwidth": _number(document["bandwidth"], f"{where}: bandwidth"),
+        "latency_seconds": _number(
+            document.get("latency_seconds", 0.0), f"{where}: latency_seconds"
+        ),
+    }

@@ -1,0 +1,1 @@
+"""A plan as JSON: its document and the checks of its fields."""

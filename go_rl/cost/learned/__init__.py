@@ -1,1 +1,0 @@
-"""The learned kernel cost model: features, network, training, and the `CostModel` it makes."""

@@ -1,0 +1,185 @@
+"""Cost models by the name that users give and plans carry: ``--cost``."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from go_rl.core import CheckpointError, Package, PackageError, ProblemError, RecordError
+from go_rl.core.errors import nearest
+from go_rl.cost.analytical import Analytical
+from go_rl.cost.cost_model import CostModel
+from go_rl.cost.profiled import Profiled
+
+if TYPE_CHECKING:
+    from go_rl.cost.learned import Learned
+
+AUTO, LEARNED, MEASURED = "auto", "learned", "measured"
+PLAIN: dict[str, type[Analytical] | type[Profiled]] = {
+    "analytical": Analytical,
+    "profiled": Profiled,
+}
+WORDS = (AUTO, *PLAIN, LEARNED, MEASURED)
+"""What a name begins with."""
+FORMS = (AUTO, *PLAIN, LEARNED, "learned:NAME", "learned:FILE.npz", "measured:DIR")
+KEPT = 8
+"""Files whose weights or records, with the prices of their kernels, stay in memory."""
+
+
+class _File(NamedTuple):
+    """A file as it was when it was looked at."""
+
+    path: str
+    modified: int
+    size: int
+
+
+def is_cost(name: str) -> bool:
+    """Whether a text has one of `FORMS`; what it names may still be missing."""
+    word, colon, source = name.partition(":")
+    if word == LEARNED:
+        return bool(source) == bool(colon)
+    return bool(source) if word == MEASURED else name in (AUTO, *PLAIN)
+
+
+def check_cost(cost: object) -> None:
+    """Raise a `ProblemError` for a text that has none of `FORMS`, or what is neither text nor cost
+    model; nothing is read yet."""
+    if not isinstance(cost, str | CostModel) or isinstance(cost, type):
+        raise ProblemError(
+            f"cost must be one of {', '.join(FORMS)}, or an object with a name and a method "
+            f"seconds(kernels, chip), not {cost!r}"
+        )
+    if isinstance(cost, str) and not is_cost(cost):
+        word = cost.partition(":")[0]
+        near = "." if word in WORDS else nearest(word, WORDS)
+        raise ProblemError(f"unknown cost {cost!r}{near} Use {', '.join(FORMS)} (docs/costs.md)")
+
+
+def named_cost(cost: str | CostModel, package: Package) -> CostModel | None:
+    """Return the cost model of a name, which its own ``name`` repeats; None for ``auto``: as
+    `make_problem` chooses.
+
+    Weights and records are read once while their files stay as they are, so that all problems of a
+    process share the prices of kernels.
+
+    Args:
+        cost: one of `FORMS`; or a cost model, which is returned.
+        package: where kernels run: ``learned`` takes the weights that ship for its kind of chip,
+            ``measured`` the records of it.
+
+    Raises:
+        ProblemError: no such form (the nearest is named).
+        PackageError: nothing was learned or measured on chips of that kind.
+        CheckpointError: no such weights, or they cannot be read.
+        RecordError: no such records, or they cannot be read.
+    """
+    check_cost(cost)
+    if not isinstance(cost, str):
+        return cost
+    word, _, source = cost.partition(":")
+    if word == LEARNED:
+        model = _learned(*_weights(source, package))
+        _check_format(model.name, model.weights.target, package)
+        return model
+    if word == MEASURED:
+        target = package.kinds[0]
+        model = _measured(_records(source), target)
+        _check_format(model.name, target, package)
+        return model
+    return PLAIN[word]() if word in PLAIN else None
+
+
+def cost_identity(cost: str, package: Package) -> str:
+    """Return what tells prices from other prices: the name of the model and, of a learned one, the
+    first digits of its file's SHA-256. It raises what `named_cost` does."""
+    model = named_cost(cost, package)
+    word, _, source = cost.partition(":")
+    if model is None or word != LEARNED:
+        return AUTO if model is None else model.name
+    file, name = _weights(source, package)
+    return f"{name} {hashlib.sha256(Path(file.path).read_bytes()).hexdigest()[:12]}"
+
+
+def _check_format(model: str, target: str, package: Package) -> None:
+    if target in package.kinds and package.element_bytes is not None:
+        raise PackageError(
+            f"cost model {model} knows kernels in the number format of the user's model; package "
+            f"{package.name!r} has elements of {package.element_bytes:g} bytes: leave out its "
+            "element_bytes, or take --cost analytical"
+        )
+
+
+def _weights(source: str, package: Package) -> tuple[_File, str]:
+    """The file of a learned model, and its name."""
+    from go_rl.predictors.kernels.weights import SHIPPED
+
+    shipped = {path.stem: path for path in sorted(SHIPPED.glob("kernels-*.npz"))}
+    name = source or _for_chips_of(package, tuple(shipped))
+    if name in shipped:
+        return _seen(shipped[name]), f"{LEARNED}:{name}"
+    path = Path(name).absolute()
+    if not path.is_file():
+        what = "no such file" if path.suffix == ".npz" else "no such weights ship"
+        near = "." if path.suffix == ".npz" else nearest(name, shipped)
+        raise CheckpointError(
+            f"--cost {LEARNED}:{name}: {what}{near} Shipped: {', '.join(shipped) or 'none'}; "
+            "go-rl train-cost makes others"
+        )
+    return _seen(path), f"{LEARNED}:{path}"
+
+
+def _for_chips_of(package: Package, shipped: tuple[str, ...]) -> str:
+    for kind in package.kinds:
+        if f"kernels-{kind}" in shipped:
+            return f"kernels-{kind}"
+    raise PackageError(
+        f"--cost {LEARNED}: no learned cost model ships for chips of kind "
+        f"{', '.join(map(repr, package.kinds))} (package {package.name!r}); shipped: "
+        f"{', '.join(shipped) or 'none'}. Take --package cpu-1, cpu-1xN or cpu-1-ringN, "
+        "--cost analytical, or learn one from kernels measured there (go-rl measure, train-cost)"
+    )
+
+
+def _records(source: str) -> _File:
+    from go_rl.measure.kernels.collect import RECORDS
+
+    path = Path(source).absolute()
+    file = path / RECORDS if path.is_dir() else path
+    if not file.is_file():
+        raise RecordError(
+            f"--cost {MEASURED}:{source}: no records there; name a folder that go-rl measure "
+            f"kernels wrote, or its {RECORDS}"
+        )
+    return _seen(file)
+
+
+def _seen(path: Path) -> _File:
+    stat = path.stat()
+    return _File(str(path), stat.st_mtime_ns, stat.st_size)
+
+
+@lru_cache(KEPT)
+def _learned(file: _File, name: str) -> Learned:
+    from go_rl.cost.learned import Learned
+    from go_rl.predictors.kernels.weights import load_kernel_weights
+
+    return Learned(load_kernel_weights(file.path), name)
+
+
+@lru_cache(KEPT)
+def _measured(file: _File, target: str) -> CostModel:
+    from go_rl.cost.measured import Measured
+    from go_rl.records import RecordStore
+
+    with RecordStore(file.path) as store:
+        targets = store.targets()
+    if target not in targets:
+        known = ", ".join(targets) or "none"
+        raise PackageError(
+            f"--cost {MEASURED}:{file.path}: no records of chips of kind {target!r} (targets: "
+            f"{known}); take a package of such chips, or --cost analytical"
+        )
+    return Measured(file.path, target, f"{MEASURED}:{file.path}")

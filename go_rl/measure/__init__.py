@@ -1,0 +1,1 @@
+"""Real seconds of kernels and tensor programs: the timing rule, workers, data sets."""

@@ -1,0 +1,112 @@
+"""What is measured, and how: configurations only, so that a command line reads them quickly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from go_rl.core import TrainingError
+from go_rl.core.processor import own_target
+
+Task = Literal["fusion", "flags", "layouts", "tiles"]
+
+
+@dataclass(frozen=True)
+class SamplingConfig:
+    """Which kernels of a model are measured."""
+
+    kernels: int = 64
+    """At most, those of other models left out."""
+    fusions: tuple[float, ...] = (0.0, 0.4, 0.8, 1.0)
+    """Share of the producers that may join their consumers, in random order; one fusion each."""
+    most_flops: float = 4e9
+    """Kernels with more are left out: they take seconds."""
+    most_bytes: float = 5e8
+    """Kernels that read and write more are left out."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.kernels < 1:
+            raise TrainingError(f"measure: kernels must be >= 1, not {self.kernels}")
+        if not self.fusions or not all(0 <= share <= 1 for share in self.fusions):
+            raise TrainingError(f"measure: fusions must be shares in [0, 1], not {self.fusions}")
+        if not (self.most_flops > 0 and self.most_bytes > 0):
+            raise TrainingError("measure: most_flops and most_bytes must be above 0")
+
+
+@dataclass(frozen=True)
+class TimingConfig:
+    """When a measurement is good enough; see `go_rl.measure.timing`."""
+
+    seconds: float = 8e-3
+    """To be spent in the calls of a visit."""
+    least_calls: int = 3
+    """However slow, at each visit."""
+    most_calls: int = 60
+    """However fast, at each visit."""
+    visits: int = 16
+    """``go-rl measure kernels`` comes back to each kernel so often, some seconds later; what is
+    measured by itself is visited once."""
+    patience: float = 0.3
+    """Seconds of calls, each as quick as the quickest, behind which there is no further visit."""
+    together: int = 200
+    """Kernels, at most, that are visited in turn."""
+    pace_seconds: float = 10.0
+    """Spent on finding the core's full pace, once for each folder and target."""
+
+    def __post_init__(self) -> None:
+        if not self.pace_seconds > 0:
+            raise TrainingError(f"measure: pace_seconds must be above 0, not {self.pace_seconds}")
+        if self.visits < 1 or self.together < 1 or not self.patience > 0:
+            raise TrainingError("measure: visits and together must be >= 1, patience above 0")
+        if not (self.seconds > 0 and 1 <= self.least_calls <= self.most_calls):
+            raise TrainingError(
+                "measure: seconds must be above 0, least_calls >= 1 and most_calls no fewer, not "
+                f"{self.seconds}, {self.least_calls} and {self.most_calls}"
+            )
+
+
+FEW_VISITS = TimingConfig(visits=8)
+"""For kernels measured while tuning, in turn."""
+
+
+@dataclass(frozen=True)
+class CollectConfig:
+    """How kernels are measured."""
+
+    task: Task = "fusion"
+    """``fusion``: kernels as they come; ``flags``, ``layouts``: some of these, under several
+    settings each; ``tiles``: other programs, see `go_rl.measure.tiles.collect`."""
+    target: str = field(default_factory=own_target)
+    """Name of this machine, with one core, in the records; by default its processor's."""
+    core: int | None = None
+    """Core of the worker; None: see `worker_core`."""
+    platform: str = "cpu"
+    """JAX's name of the kind of device."""
+    round: int = 0
+    """Repetitions of the whole measurement are rounds; from 1 on nothing new is sampled."""
+    share: float = 1.0
+    """Share of the kernels of each model that is measured, the first ones by hash."""
+    least_seconds: float = 2e-5
+    """Kernels faster than this are not measured under settings: calling them takes longer."""
+    most_seconds: float = 2e-2
+    """Nor are slower ones."""
+    timeout: float = 30.0
+    """Seconds that a kernel may take, compilation included."""
+    sampling: SamplingConfig = field(default_factory=SamplingConfig)
+    timing: TimingConfig = field(default_factory=TimingConfig)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.share <= 1:
+            raise TrainingError(f"measure: share must lie in (0, 1], not {self.share}")
+        if self.round < 0 or (self.core is not None and self.core < 0):
+            raise TrainingError("measure: round and core must be >= 0")
+        if not self.timeout > 0:
+            raise TrainingError(f"measure: timeout must be above 0, not {self.timeout}")
+        if self.platform != "cpu" and self.target == own_target():
+            raise TrainingError(
+                f"measure: {self.target!r} is this machine's processor, which platform "
+                f"{self.platform!r} is not; name what measures, such as --target gpu-1"
+            )
+        if not self.target.strip():
+            raise TrainingError("measure: target must name this machine, such as cpu-1")

@@ -1,0 +1,1 @@
+"""Measuring kernels, each compiled alone by XLA."""

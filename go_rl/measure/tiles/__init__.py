@@ -1,0 +1,1 @@
+"""Measuring tilings of tensor programs through TVM."""

@@ -1,0 +1,1 @@
+"""What methods need of a problem: workspaces, reductions, proven bounds, reference plans."""

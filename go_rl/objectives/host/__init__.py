@@ -1,0 +1,1 @@
+"""Max-load and latency: blocks, bounds and reference plans."""

@@ -1,0 +1,52 @@
+"""Proven lower bounds on max-load."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from go_rl.core import Problem
+from go_rl.objectives.host.hypergraph import Contraction, contract_problem
+from go_rl.objectives.host.max_load_cut_bound import cut_bound, fractional_refutes, seconds_by_side
+
+ROUNDING = 1e-9
+"""Bounds are lowered by this share, so that rounding never lifts one above a real plan."""
+STEPS = 60
+"""Halvings of the interval that holds the fractional bound."""
+
+
+def max_load_bound(problem: Problem, high: float = np.inf, seconds: float = 0.0) -> float:
+    """Return a lower bound in seconds on the largest load of any legal plan.
+
+    Args:
+        problem: any mix of devices; memory limits and transfers may be ignored, never added.
+        high: the value of a plan in hand; no bound above it can exist.
+        seconds: time for the cut bound, which costs many minimum cuts; 0: work alone.
+    """
+    return contraction_bound(contract_problem(problem), high, seconds)
+
+
+def contraction_bound(contraction: Contraction, high: float, seconds: float) -> float:
+    """Return `max_load_bound` of a problem that is already a hypergraph."""
+    low = fractional_bound(contraction)
+    if seconds > 0 and np.isfinite(high) and high > low:
+        low = max(low, cut_bound(contraction, low, high, seconds))
+    return low * (1.0 - ROUNDING)
+
+
+def fractional_bound(contraction: Contraction) -> float:
+    """Return the least T that work alone does not refute: largest block, and all work over all
+    devices with CPUs taking what is cheapest for them."""
+    on_cpu, on_tile = seconds_by_side(contraction, contraction.hypergraph)
+    fastest = np.minimum(on_cpu, on_tile)
+    low, high = float(fastest.max()), float(fastest.sum())
+    if not np.isfinite(high):
+        return 0.0
+    if not fractional_refutes(contraction, contraction.hypergraph, low):
+        return low
+    for _ in range(STEPS):
+        middle = 0.5 * (low + high)
+        if fractional_refutes(contraction, contraction.hypergraph, middle):
+            low = middle
+        else:
+            high = middle
+    return low

@@ -1,0 +1,1 @@
+"""The makespan: workspace, choices, units and bounds."""

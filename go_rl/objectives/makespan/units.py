@@ -1,0 +1,188 @@
+"""A makespan problem as units: what would be fused anyway is placed and ordered together.
+
+``U`` units in topological order. Inputs and constants belong to none: they are free everywhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int32, Int64
+
+from go_rl.core import FREE, Problem
+from go_rl.core.fusion import heavy_nodes
+from go_rl.kernels import Fuser
+from go_rl.kernels.layers import layers
+from go_rl.objectives.makespan.choices import NOWHERE
+from go_rl.objectives.makespan.infer_devices import inherited
+from go_rl.objectives.makespan.workspace import StepWorkspace
+from go_rl.objectives.ring.units import DROPPED, RingUnits, assemble_units
+from go_rl.solvers.graphs.condensation import topological_numbers
+
+
+@dataclass(frozen=True, eq=False)
+class StepUnits:
+    """Units and what they cost."""
+
+    unit_of: Int32[np.ndarray, "N"]
+    """[N] unit of each node, or `DROPPED`."""
+    units: RingUnits
+    """The units as work (seconds on the fastest kind that can run them) and tensors."""
+    seconds: Float64[np.ndarray, "D U"]
+    """[D, U] seconds of each unit on each device; inf: it cannot run there, or is pinned away."""
+    traffic: Float64[np.ndarray, "Y"]
+    """[Y] seconds that an edge of ``units.succ`` keeps a link busy, latency included."""
+    layer: Float64[np.ndarray, "U"]
+    """[U] mean layer of the unit's nodes, in (0, 1); a backward node's is its forward layer."""
+    main_layer: Int64[np.ndarray, "U"]
+    """[U] layer of the unit's dearest node; see `_anchored_layers`."""
+    backward: Float64[np.ndarray, "U"]
+    """[U] share of backward nodes."""
+    weight: Float64[np.ndarray, "U"]
+    """[U] bytes of weights; a tied group counts at its first unit."""
+
+    @property
+    def num_units(self) -> int:
+        """U."""
+        return self.units.num_units
+
+    @cached_property
+    def incoming(self) -> Float64[np.ndarray, "Y"]:
+        """[Y] as `traffic`, by edge of ``units.pred``."""
+        source = np.repeat(np.arange(self.num_units), np.diff(self.units.succ_ptr))
+        return self.traffic[np.lexsort((source, self.units.succ))]
+
+    def nodes_of(self, rows: np.ndarray, other: int = 0) -> np.ndarray:
+        """Spread [..., U] rows over [..., N] nodes; nodes without a unit get ``other``."""
+        held = self.unit_of >= 0
+        spread = np.full((*rows.shape[:-1], len(self.unit_of)), other, rows.dtype)
+        spread[..., held] = rows[..., self.unit_of[held]]
+        return spread
+
+
+def step_units(workspace: StepWorkspace) -> StepUnits:
+    """Merge what greedy fusion would merge within a layer; nodes pinned to different devices stay
+    apart."""
+    problem, graph, count = workspace.problem, workspace.problem.graph, workspace.num_nodes
+    fed = workspace.pricer.arrays.fed
+    layer_of = _anchored_layers(workspace)
+    leader = Fuser(graph, within=layer_of).leaders(
+        np.ones((1, count), np.int64), (workspace.pinned + 1)[None].astype(np.int64)
+    )[0]
+    unit_of, members = _numbered(workspace, leader, fed)
+    total = int(unit_of.max(initial=-1)) + 1
+    held = unit_of >= 0
+    table = _prices(problem, leader)
+    seconds = np.zeros((problem.package.num_chips, total))
+    for device in range(problem.package.num_chips):
+        allowed = workspace.able[device] & np.isin(workspace.pinned, (FREE, device))
+        cost = np.where(allowed, table[problem.device_kind[device]], np.inf)
+        np.add.at(seconds[device], unit_of[held], cost[held])
+    weight = _weights(workspace, unit_of, total)
+    source, sink = unit_of[graph.senders], unit_of[graph.receivers]
+    crossing = (source >= 0) & (sink >= 0) & (source != sink)
+    tensor = np.stack([graph.senders[crossing], graph.edge_output[crossing]], axis=1)
+    links = problem.package.links
+    busy = problem.edge_bytes[crossing] / links.bandwidth
+    fastest = seconds.min(axis=0, initial=np.inf)
+    units = assemble_units(
+        np.where(np.isfinite(fastest), fastest, 0.0),
+        weight,
+        unit_of,
+        (tensor, source[crossing], sink[crossing], busy),
+        links.latency_seconds,
+    )
+    size = np.maximum(members, 1)
+    scope = layers(graph)
+    depth = scope / max(int(scope.max(initial=0)), 1)
+    return StepUnits(
+        unit_of=unit_of,
+        units=units,
+        seconds=seconds,
+        traffic=_traffic(units, source[crossing], sink[crossing], busy),
+        layer=np.bincount(unit_of[held], depth[held], total) / size,
+        main_layer=_main_layer(workspace, unit_of, layer_of, total),
+        backward=np.bincount(unit_of[held], graph.is_backward[held], total) / size,
+        weight=weight,
+    )
+
+
+def _prices(problem: Problem, leader: Int64[np.ndarray, "N"]) -> Float64[np.ndarray, "K N"]:
+    """[K, N] seconds of each node; where units are to be fused, those of a unit at its leader."""
+    if "fusion" not in problem.tasks or problem.kernels is None:
+        return problem.seconds
+    alone = leader == np.arange(len(leader))
+    return np.where(alone, problem.kernels.seconds(leader), 0.0)
+
+
+def _numbered(
+    workspace: StepWorkspace, leader: Int64[np.ndarray, "N"], fed: Bool[np.ndarray, "N"]
+) -> tuple[Int32[np.ndarray, "N"], Float64[np.ndarray, "U"]]:
+    """[N] unit of each node in topological order of units, and [U] nodes of each."""
+    graph = workspace.problem.graph
+    unit_of = np.full(len(leader), DROPPED, np.int32)
+    if fed.all():
+        return unit_of, np.zeros(0)
+    _, component = np.unique(leader[~fed], return_inverse=True)
+    inner = np.cumsum(~fed) - 1
+    real = ~fed[graph.senders] & ~fed[graph.receivers]
+    place = topological_numbers(inner[graph.senders[real]], inner[graph.receivers[real]], component)
+    unit_of[~fed] = place[component]
+    return unit_of, np.bincount(unit_of[~fed]).astype(np.float64)
+
+
+def _main_layer(
+    workspace: StepWorkspace,
+    unit_of: Int32[np.ndarray, "N"],
+    layer_of: Int64[np.ndarray, "N"],
+    total: int,
+) -> Int64[np.ndarray, "U"]:
+    by_work = np.argsort(workspace.problem.seconds.min(axis=0), kind="stable")
+    held = by_work[unit_of[by_work] >= 0]
+    main = np.zeros(total, np.int64)
+    main[unit_of[held]] = layer_of[held]
+    return main
+
+
+def _anchored_layers(workspace: StepWorkspace) -> Int64[np.ndarray, "N"]:
+    """[N] layer of each node, where a layer is a scope with a matrix product or convolution.
+
+    Glue between layers and the update of weights belong to the layers that they touch.
+    """
+    graph = workspace.problem.graph
+    layer = layers(graph)
+    anchors = np.unique(layer[heavy_nodes(graph)])
+    if not anchors.size:
+        return layer
+    known = np.where(np.isin(layer, anchors), layer, NOWHERE)
+    return inherited(graph, graph.is_fed, known).astype(np.int64)
+
+
+def _weights(
+    workspace: StepWorkspace, unit_of: Int32[np.ndarray, "N"], total: int
+) -> Float64[np.ndarray, "U"]:
+    graph, size = workspace.problem.graph, workspace.problem.weight_bytes
+    weight, held = np.zeros(total), unit_of >= 0
+    own = held & (graph.weight_group == FREE)
+    np.add.at(weight, unit_of[own], size[own])
+    tied = np.flatnonzero(held & (graph.weight_group != FREE))
+    _, first = np.unique(graph.weight_group[tied], return_index=True)
+    np.add.at(weight, unit_of[tied[first]], size[tied[first]])
+    return weight
+
+
+def _traffic(
+    units: RingUnits, source: np.ndarray, sink: np.ndarray, busy: np.ndarray
+) -> Float64[np.ndarray, "Y"]:
+    """[Y] link seconds of all tensors between two units, by edge of ``units.succ``."""
+    count = max(units.num_units, 1)
+    from_unit = np.repeat(np.arange(units.num_units), np.diff(units.succ_ptr))
+    edge = from_unit.astype(np.int64) * count + units.succ
+    order = np.argsort(edge)
+    found = np.zeros(len(edge))
+    if len(busy):
+        which = order[np.searchsorted(edge[order], source.astype(np.int64) * count + sink)]
+        np.add.at(found, which, busy)
+    return found + units.latency

@@ -1,0 +1,299 @@
+"""What every makespan optimizer needs of a problem: pricer, fuser, the default plan, a bound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int, Int8, Int16, Int64
+
+from go_rl.core import FREE, Plan, Problem, Progress, Status, plan_for
+from go_rl.core.evaluation import STATUS_CODES, Evaluation, failed
+from go_rl.core.largest import name_largest
+from go_rl.kernels import Fuser
+from go_rl.kernels.layers import layers
+from go_rl.objectives.makespan.bound import step_bound
+from go_rl.objectives.makespan.choices import Choices, softly_placed
+from go_rl.simulate.makespan.pricing import Decisions, MakespanPricer
+
+LEAST = 1e-300
+"""Seconds below which logarithms are not taken."""
+
+
+@dataclass(frozen=True, eq=False)
+class PricedSteps:
+    """``B`` plans with what they cost."""
+
+    plans: Decisions
+    seconds: Float64[np.ndarray, "B"]
+    """[B] a step; inf for a failure."""
+    status: Int8[np.ndarray, "B"]
+    """[B] indices into `STATUS_CODES`."""
+
+
+class StepWorkspace:
+    """Pricer, fuser and default plan of one makespan problem; parts are built when first used."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+
+    @cached_property
+    def pricer(self) -> MakespanPricer:
+        """Seconds of plans."""
+        return MakespanPricer(self.problem)
+
+    @cached_property
+    def fuser(self) -> Fuser:
+        """Kernels from fusion priorities."""
+        return Fuser(self.problem.graph)
+
+    @property
+    def num_nodes(self) -> int:
+        """N."""
+        return self.problem.graph.num_nodes
+
+    @property
+    def num_devices(self) -> int:
+        """D."""
+        return self.problem.package.num_chips
+
+    @cached_property
+    def able(self) -> Bool[np.ndarray, "D N"]:
+        """[D, N] whether a device can run a node."""
+        return np.isfinite(self.problem.seconds)[self.problem.device_kind]
+
+    @cached_property
+    def pinned(self) -> Int16[np.ndarray, "N"]:
+        """[N] device that a node must have, or `FREE`."""
+        pinned = np.full(self.num_nodes, FREE, np.int16)
+        pinned[list(self.problem.fixed)] = list(self.problem.fixed.values())
+        colocation = self.problem.graph.colocation
+        for node in np.flatnonzero((pinned != FREE) & (colocation != FREE)):
+            pinned[colocation == colocation[node]] = pinned[node]
+        return pinned
+
+    @cached_property
+    def class_leader(self) -> Int64[np.ndarray, "N"]:
+        """[N] node that decides for each node's colocation class: the lowest, inputs and constants
+        last, for nobody places these. Of a free node, itself."""
+        graph, leader = self.problem.graph, np.arange(self.num_nodes)
+        colocation, held = graph.colocation, np.flatnonzero(graph.colocation != FREE)
+        held = held[np.argsort(graph.is_fed[held], kind="stable")]
+        _, first, which = np.unique(colocation[held], return_index=True, return_inverse=True)
+        leader[held] = held[first][which]
+        return leader
+
+    @cached_property
+    def fed(self) -> Bool[np.ndarray, "N"]:
+        """[N] inputs and constants: their results are on every device from the start."""
+        return self.pricer.arrays.fed
+
+    @cached_property
+    def choices(self) -> Choices:
+        """What each node may have, its colocation class and pins included."""
+        leader, pinned = self.class_leader, self.pinned
+        unable = np.zeros(self.able.shape, np.bool_)
+        for row, able in zip(unable, self.able, strict=True):
+            row[leader[~able]] = True
+        devices = np.arange(self.num_devices)[:, None]
+        allowed = ~unable[:, leader] & ((pinned == FREE) | (pinned == devices))
+        return Choices(leader, allowed, self.fed)
+
+    def decisions(
+        self,
+        device: Int[np.ndarray, "B N"],
+        priority: Int[np.ndarray, "B N"] | None = None,
+        fusion: Int[np.ndarray, "B N"] | None = None,
+    ) -> Decisions:
+        """Make proposals legal: pins and colocation hold, tasks that nobody asked for are left out,
+        fusion priorities become kernels.
+
+        Args:
+            device: [B, N].
+            priority: [B, N] scheduling priorities, larger first.
+            fusion: [B, N] fusion priorities; see `Fuser.leaders`.
+        """
+        tasks = self.problem.tasks
+        placed = device[:, self.class_leader].astype(np.int16)
+        placed = np.where(self.pinned != FREE, self.pinned, placed)
+        leader = None
+        if fusion is not None and "fusion" in tasks:
+            leader = self.fuser.leaders(fusion, placed)
+        ranked = None
+        if priority is not None and "schedule" in tasks:
+            ranked = priority.astype(np.int64)
+        return Decisions(placed, ranked, leader)
+
+    def price(self, plans: Decisions) -> PricedSteps:
+        """Replay plans."""
+        seconds, codes = self.pricer.price(plans)
+        return PricedSteps(plans, seconds, codes)
+
+    @cached_property
+    def default(self) -> Decisions:
+        """The framework's own plan: one device if memory allows, else layers round-robin, softly
+        placed; in topological order, nothing fused."""
+        first = np.zeros((1, self.num_nodes), np.int64)
+        alone = self.decisions(softly_placed(self.choices, first))
+        if self.num_devices == 1 or ok(self.price(alone))[0]:
+            return alone
+        by_layer = layers(self.problem.graph) % self.num_devices
+        return self.decisions(softly_placed(self.choices, by_layer[None]))
+
+    @cached_property
+    def default_seconds(self) -> float:
+        """What `default` takes; where it fails, all work one after the other."""
+        seconds = float(self.price(self.default).seconds[0])
+        work = self.problem.seconds.min(axis=0)
+        serial = float(work[np.isfinite(work)].sum())
+        return max(seconds if np.isfinite(seconds) else serial, LEAST)
+
+    @cached_property
+    def bound(self) -> float:
+        """A proven lower bound on the makespan of any plan; see `step_bound`."""
+        return step_bound(self.problem, self.pricer.arrays, self.pinned)
+
+    @cached_property
+    def impossible(self) -> Evaluation | None:
+        """Why no placement exists, if that is easily proved; it names the node or the tensors."""
+        problem, graph = self.problem, self.problem.graph
+        if (parted := self._parted_class()) is not None:
+            return self._failed(Status.INFEASIBLE, parted)
+        nowhere = np.flatnonzero(~self.able.any(axis=0) & ~graph.is_fed)
+        if nowhere.size:
+            name = graph.names[int(nowhere[0])]
+            return self._failed(Status.UNSUPPORTED, f"no device can run node {name!r}")
+        if not problem.memory:
+            return None
+        room = np.array([chip.memory_bytes for chip in problem.package.chips])
+        reads = np.bincount(graph.receivers, problem.edge_bytes, self.num_nodes)
+        need = problem.weight_bytes.copy()
+        if "fusion" not in problem.tasks:  # else operands and results may never be written
+            need += np.where(graph.is_fed, 0.0, problem.output_bytes + reads)
+        worst = int(np.argmax(need)) if len(need) else 0
+        if len(need) and need[worst] > room.max():
+            return self._failed(
+                Status.INFEASIBLE,
+                f"node {graph.names[worst]!r} alone needs {need[worst]:.6g} bytes (weights "
+                f"{problem.weight_bytes[worst]:.6g}, results {problem.output_bytes[worst]:.6g}, "
+                f"operands {reads[worst]:.6g}); the largest device has {room.max():.6g}",
+            )
+        weights = self._weights
+        if (total := sum(size for _, size in weights)) > room.sum():
+            return self._failed(
+                Status.INFEASIBLE,
+                f"the weights of {graph.name!r} take {total:.6g} bytes; all devices together have "
+                f"{room.sum():.6g}; the largest: {name_largest(weights)}",
+            )
+        return None
+
+    @property
+    def _weights(self) -> list[tuple[str, float]]:
+        """Nodes with the bytes of their weights, tied ones once, by the first of the largest."""
+        graph, size = self.problem.graph, self.problem.weight_bytes
+        heaviest = np.lexsort((np.arange(self.num_nodes), -size))
+        tied = heaviest[graph.weight_group[heaviest] != FREE]
+        _, first = np.unique(graph.weight_group[tied], return_index=True)
+        own = np.flatnonzero((graph.weight_group == FREE) & (size > 0))
+        counted = np.sort(np.concatenate([own, tied[first]]))
+        return [(repr(graph.names[n]), float(size[n])) for n in counted.tolist()]
+
+    def _parted_class(self) -> str | None:
+        """Say which pins contradict each other, if any do."""
+        graph, seen = self.problem.graph, {}
+        for node, device in sorted(self.problem.fixed.items()):
+            label = int(graph.colocation[node])
+            if label == FREE:
+                continue
+            first = seen.setdefault(label, node)
+            if self.problem.fixed[first] != device:
+                return (
+                    f"nodes {graph.names[first]!r} and {graph.names[node]!r} must share a device "
+                    f"(colocation class {label}) but are pinned to "
+                    f"{self.problem.fixed[first]} and {device}"
+                )
+        return None
+
+    def _failed(self, status: Status, detail: str) -> Evaluation:
+        return failed(status, self.num_devices, detail)
+
+    def plan(
+        self, incumbent: StepIncumbent, name: str, seed: int, progress: Progress, bound: float = 0.0
+    ) -> Plan:
+        """Return the finished plan."""
+        best, evaluation = incumbent.plans, incumbent.evaluation
+        return plan_for(
+            self.problem,
+            device=best.device[0],
+            replicas={},
+            evaluation=evaluation,
+            bound=min(max(bound, self.bound), evaluation.seconds_per_step),
+            optimizer=name,
+            seed=seed,
+            samples=progress.samples,
+            wall_seconds=progress.wall_seconds,
+            curve=tuple(progress.curve),
+            priority=None if best.priority is None else best.priority[0],
+            fusion_group=None if best.leader is None else best.leader[0],
+        )
+
+
+class StepIncumbent:
+    """The best plan so far; before any, the default placement with the failure it is."""
+
+    def __init__(self, workspace: StepWorkspace, progress: Progress) -> None:
+        self._workspace, self._progress = workspace, progress
+        progress.raise_bound(workspace.bound)
+        zeros = np.zeros((1, workspace.num_nodes), np.int16)
+        self.plans = workspace.decisions(zeros)
+        reason = Status.GAVE_UP.sentence
+        self.evaluation = workspace.impossible or failed(
+            Status.GAVE_UP, workspace.num_devices, reason
+        )
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether no plan can exist."""
+        return self._workspace.impossible is not None
+
+    @property
+    def seconds(self) -> float:
+        """Of the best plan; inf while there is none."""
+        return self.evaluation.seconds_per_step
+
+    def offer(self, priced: PricedSteps, count: int | None = None) -> None:
+        """Count the first ``count`` of some priced plans one by one, so that the curve is exact."""
+        self.offer_rows(priced, range(len(priced.seconds) if count is None else count))
+
+    def offer_rows(self, priced: PricedSteps, rows: Iterable[int]) -> None:
+        """Count these rows of some priced plans one by one."""
+        for i in rows:
+            value = float(priced.seconds[i])
+            improved = self._progress.record(value)
+            first_failure = self.evaluation.status is Status.GAVE_UP and np.isinf(value)
+            if improved or first_failure:
+                self.plans = one_of(priced.plans, i)
+                self.evaluation = self._workspace.pricer.evaluate(self.plans)
+
+
+def one_of(plans: Decisions, row: int) -> Decisions:
+    """Return one plan of a batch, as a batch of one."""
+    return replace(
+        plans,
+        device=plans.device[row : row + 1],
+        priority=None if plans.priority is None else plans.priority[row : row + 1],
+        leader=None if plans.leader is None else plans.leader[row : row + 1],
+    )
+
+
+def ok(priced: PricedSteps) -> Bool[np.ndarray, "B"]:
+    """[B] plans that are legal and fit."""
+    return priced.status == STATUS_CODES.index(Status.OK)
+
+
+@lru_cache(maxsize=4)
+def step_workspace(problem: Problem) -> StepWorkspace:
+    """Return the workspace of a problem, shared by all optimizers that work on it."""
+    return StepWorkspace(problem)

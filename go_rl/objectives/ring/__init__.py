@@ -1,0 +1,1 @@
+"""The ring: workspace, units, bounds and the reference plan."""

@@ -1,0 +1,181 @@
+"""The first run on a machine: the ring's kernels are compiled in two processes side by side.
+
+Numba compiles a kernel when it is first called and keeps the machine code on disk. The process
+that the user waits for compiles the solver; a second one compiles the other parts in the order in
+which a run needs them. Where everything is on disk no process is started.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from go_rl.core import Objective, OpKind, Problem, package, rule_set
+from go_rl.core.optimizer import Milestone
+from go_rl.cost import ProblemOptions, make_problem
+from go_rl.objectives.ring.bounds import ring_bound
+from go_rl.objectives.ring.ideal_dp import Limits, stages_within
+from go_rl.objectives.ring.ideal_states import grow_layers, read_stages
+from go_rl.objectives.ring.linear_cuts import LinearCuts, kernels_of_cuts
+from go_rl.objectives.ring.orders import depth_first, list_order
+from go_rl.objectives.ring.units import ring_units
+from go_rl.readers.graph_builder import GraphBuilder, Node
+from go_rl.runtime.warm_worker import WarmWorker, WorkerError
+from go_rl.simulate import RingPricer
+from go_rl.simulate.ring.pricing import kernels_of_pricing
+from go_rl.solvers.network import Network, new_state
+from go_rl.solvers.propagation import fill
+from go_rl.solvers.ring_instance import ring_instance
+from go_rl.solvers.ring_solver import search_uniform, to_nodes
+from go_rl.solvers.tree_search import search
+
+LONGEST = 600.0
+"""Seconds that the second process gets for one part."""
+
+
+def tiny_problem(strict: bool, objective: Objective = Objective.RING) -> Problem:
+    """Return a diamond of four operators on two devices: every kernel has something to do."""
+    builder = GraphBuilder("warm-up")
+    for i in range(4):
+        node = Node(i, "warm-up", OpKind.MATMUL, flops=1e6, output_bytes=8.0, weight_bytes=8.0)
+        builder.add_node(node)
+    for u, v in ((0, 1), (0, 2), (1, 3), (2, 3)):
+        builder.add_edge(u, v, 8.0)
+    rules = rule_set("strict" if strict else "default")
+    hardware = package("ring2" if objective is Objective.RING else "p100x2")
+    return make_problem(builder.build(), hardware, ProblemOptions(objective=objective, rules=rules))
+
+
+def _solver(strict: bool) -> None:
+    """The tree search, on a single block."""
+    none, one, rows = np.zeros(0, np.int64), np.ones(1, np.int64), np.zeros(2, np.int64)
+    net = Network(
+        chips=1, pred_ptr=rows, pred=none, succ_ptr=rows, succ=none,
+        triple=np.zeros((0, 3), np.int64), triple_ptr=rows, triple_of=none,
+        weight=one, heavy=none, group_ptr=rows, group=none, group_bytes=none, capacity=one,
+        start=one, after=one, triangle=strict, all_chips=False, memory=True, spare=0,
+    )  # fmt: skip
+    state = new_state(net)
+    fill(net, state)
+    search_uniform(net, state, 0)
+
+
+def _pricing(strict: bool) -> None:
+    """The reduction to blocks, the quick bound, and the simulator."""
+    problem = tiny_problem(strict)
+    instance, nodes = ring_instance(problem), problem.graph.num_nodes
+    ring_units(instance)
+    ring_bound(instance)
+    pricer, device = RingPricer(problem), np.zeros((1, nodes), np.int16)
+    pricer.price(device)
+    pricer.evaluate(device[0])
+    offsets, edges = problem.graph.successors
+    blocks = np.zeros(instance.num_blocks)
+    to_nodes(
+        instance.block_of, instance.replicated, instance.leader, offsets,
+        problem.graph.receivers[edges], blocks.astype(np.int16), blocks.astype(np.int64),
+        np.zeros(nodes, np.int16), np.zeros(nodes, np.int64),
+    )  # fmt: skip
+
+
+def _cuts(strict: bool) -> None:
+    """Topological orders and their best cuts."""
+    units = ring_units(ring_instance(tiny_problem(strict)))
+    score = np.zeros(units.num_units)
+    for order in (list_order(units, score), depth_first(units, score)):
+        LinearCuts(units, order, strict).best(0.0, units.serial_seconds, 2, np.inf)
+
+
+def _ideals(strict: bool) -> None:
+    """Dynamic programming over ideals."""
+    units = ring_units(ring_instance(tiny_problem(strict)))
+    stages_within(units, Limits(units.serial_seconds, 2, np.inf, strict, 4))
+
+
+PARTS: dict[str, tuple[Callable[[bool], None], tuple[Any, ...]]] = {
+    "solver": (_solver, (search,)),
+    "pricing": (_pricing, (*kernels_of_pricing(), to_nodes)),
+    "cuts": (_cuts, kernels_of_cuts()),
+    "ideals": (_ideals, (grow_layers, read_stages)),
+}
+"""What is compiled together, and the kernels that tell whether it was, in the order of need."""
+
+
+def compile_part(request: tuple[str, bool]) -> str:
+    """Compile one part, or load it from disk; what the second process does."""
+    part, strict = request
+    PARTS[part][0](strict)
+    return part
+
+
+def is_compiled(kernel: Any) -> bool:
+    """Whether this process, or Numba's cache, has machine code of a kernel as its source is now.
+
+    Without a compiler (``NUMBA_DISABLE_JIT``) there is nothing to compile.
+    """
+    if not hasattr(kernel, "signatures"):
+        return True
+    # Only Numba knows how it marks what it keeps; its index is empty for another source.
+    return bool(kernel.signatures or kernel._cache._cache_file._load_index())
+
+
+class RingCompilation:
+    """Context in which a ring problem is solved; `need` waits until a part is compiled."""
+
+    def __init__(self, problem: Problem, tell: Callable[[str], None]) -> None:
+        self._strict, self._tell = problem.rules.triangle, tell
+        self._missing = [
+            name for name, (_, heads) in PARTS.items() if not all(map(is_compiled, heads))
+        ]
+        self.first_run = bool(self._missing)
+        self._worker: WarmWorker | None = None
+        self._pool = ThreadPoolExecutor(1)
+        self._waiting: dict[str, Future[Any]] = {}
+
+    def __enter__(self) -> RingCompilation:
+        beside = [name for name in self._missing if name != "solver"]
+        if self.first_run:
+            self._tell(Milestone("compiling kernels, once on this machine"))
+        if beside:
+            self._worker = WarmWorker("go_rl.objectives.ring.compilation:compile_part")
+            for part in beside:
+                request = part, self._strict
+                self._waiting[part] = self._pool.submit(self._worker.call, request, LONGEST)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for waiting in self._waiting.values():
+            waiting.cancel()
+        if self._worker is not None:
+            self._pool.submit(self._worker.close)  # after the call that is cut short: it is reaped
+            self._worker.stop()
+        self._pool.shutdown(wait=False)
+
+    def need(self, *parts: str) -> float:
+        """Have parts compiled; return the seconds that took, which no budget pays.
+
+        A second process that fails costs time only: the kernels are then compiled here.
+        """
+        started = time.perf_counter()
+        for part in parts:
+            if part not in self._missing:
+                continue
+            done = len(PARTS) - len(self._missing)
+            self._tell(f"compiling kernels, once on this machine: {done} of {len(PARTS)} parts")
+            if (waiting := self._waiting.get(part)) is not None:
+                with suppress(WorkerError):
+                    waiting.result()
+            compile_part((part, self._strict))
+            self._missing.remove(part)
+        return time.perf_counter() - started

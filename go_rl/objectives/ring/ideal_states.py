@@ -1,0 +1,461 @@
+"""The states of dynamic programming over ideals, layer by layer: see `ideal_dp`.
+
+Compiled; the arrays are described at `IdealProblem` (read) and `Frontier` (written).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import no_type_check
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int8, Int32, Int64
+
+from go_rl.runtime.kernel_struct import KernelStruct, kernel
+from go_rl.simulate.bitset import lowest
+
+NO_STATE, DONE, GROW, PAUSE = -1, -2, -3, -4
+"""How `grow_layers` ends, if not with the number of the best last state: no state is left, or none
+of the last layer is complete; `Frontier.candidate` is full; enough candidates for one call."""
+TIE = 1e-3
+"""Weight of a state's cut beside its waste when states must be dropped."""
+EXTEND, OPEN_ONE, OPEN_TWO = 0, 1, 2
+"""A unit joins the open stage, or opens a stage of one chip or of two side by side."""
+PARENT, UNIT, MOVE, KEY, CHIPS, SIDE, TWO = range(7)
+"""Columns of a candidate's integers."""
+LOAD, HELD, CUT, WASTE, LOAD_B, HELD_B = range(6)
+"""Columns of a state's seconds and bytes; LOAD_B < 0: no unit on the second chip yet."""
+INSIDE, READY, NEED, TOUCHED, SIDE_A, SIDE_B = range(6)
+"""Bit sets of a state: the ideal; units that may come next; units that must come before the next
+cut; units behind the ideal's edges; units on each chip of the open stage."""
+LAYER, STATES, TRUNCATED = range(3)
+"""Places in `Frontier.cursor`: the layer to grow, its states, whether any state was dropped."""
+CANDIDATES = 1024
+"""Room for candidates to begin with."""
+CANDIDATES_A_CALL = 100_000
+"""A call of `grow_layers` pauses behind so many: some hundredths of a second."""
+
+
+@dataclass(frozen=True, eq=False)
+class IdealProblem(KernelStruct):
+    """Units to be cut into stages; read-only. ``U`` units, ``t`` tensors."""
+
+    work: Float64[np.ndarray, "U"]
+    weight: Float64[np.ndarray, "U"]
+    pred_ptr: Int64[np.ndarray, "rows"]
+    pred: Int32[np.ndarray, "edges"]
+    succ_ptr: Int64[np.ndarray, "rows"]
+    succ: Int32[np.ndarray, "edges"]
+    tensor_seconds: Float64[np.ndarray, "t"]
+    use_ptr: Int64[np.ndarray, "tensors"]
+    """[t + 1] rows of `user`."""
+    user: Int32[np.ndarray, "uses"]
+    made_ptr: Int64[np.ndarray, "rows"]
+    made: Int32[np.ndarray, "t"]
+    """[t] tensors by the unit that makes them."""
+    used_ptr: Int64[np.ndarray, "rows"]
+    used: Int32[np.ndarray, "uses"]
+    """Tensors by the units that use them."""
+    seconds: float
+    """T: the largest stage."""
+    link: float
+    """Largest sum of tensors at a cut, seconds."""
+    weight_limit: float
+    stages: int
+    triangle: bool
+    width: int
+    """States kept a layer."""
+    room: float
+    """Seconds of k stages of T that need not be filled."""
+
+
+@dataclass(frozen=True, eq=False)
+class Frontier(KernelStruct):
+    """States of the current and of the next layer, and how each came to be.
+
+    ``w`` width, ``W`` words of a bit set, ``C`` candidates.
+    """
+
+    sets: Int64[np.ndarray, "2 kinds w W"]
+    """Bit sets of the states, by parity of the layer."""
+    value: Float64[np.ndarray, "w 6"]
+    count: Int64[np.ndarray, "w"]
+    """Stages so far."""
+    key: Int64[np.ndarray, "w"]
+    """Hash of the ideal."""
+    two: Bool[np.ndarray, "w"]
+    """The open stage is two chips."""
+    history: Int32[np.ndarray, "layers w 2"]
+    """Parent state and unit."""
+    marks: Int8[np.ndarray, "layers w 3"]
+    """Move, side, two chips."""
+    candidate: Int64[np.ndarray, "C 7"]
+    candidate_value: Float64[np.ndarray, "C 6"]
+    alive: Bool[np.ndarray, "C"]
+    order: Int64[np.ndarray, "C"]
+    """Candidates sorted; in the end those kept."""
+    buffer: Int64[np.ndarray, "C"]
+    sort_key: Int64[np.ndarray, "C"]
+    worth: Float64[np.ndarray, "C"]
+    """The same memory as `sort_key`: floats >= 0 sort like their bits."""
+    cursor: Int64[np.ndarray, "3"]
+
+
+def new_frontier(units: int, width: int, triangle: bool) -> Frontier:
+    """Allocate a frontier that holds the empty ideal."""
+    words, kinds = (units + 63) // 64, 6 if triangle else 2
+    return Frontier(
+        sets=np.zeros((2, kinds, width, words), np.int64),
+        value=np.zeros((width, 6)),
+        count=np.zeros(width, np.int64),
+        key=np.zeros(width, np.int64),
+        two=np.zeros(width, np.bool_),
+        history=np.zeros((units + 1, width, 2), np.int32),
+        marks=np.zeros((units + 1, width, 3), np.int8),
+        cursor=np.array([0, 1, 0], np.int64),
+        **_candidates(CANDIDATES),
+    )
+
+
+def with_more_candidates(frontier: Frontier) -> Frontier:
+    """Return the same states with room for twice the candidates."""
+    return replace(frontier, **_candidates(2 * len(frontier.order)))
+
+
+def _candidates(count: int) -> dict[str, np.ndarray]:
+    sort_key = np.zeros(count, np.int64)
+    return {
+        "candidate": np.zeros((count, 7), np.int64),
+        "candidate_value": np.zeros((count, 6)),
+        "alive": np.zeros(count, np.bool_),
+        "order": np.zeros(count, np.int64),
+        "buffer": np.zeros(count, np.int64),
+        "sort_key": sort_key,
+        "worth": sort_key.view(np.float64),
+    }
+
+
+@kernel
+@no_type_check
+def grow_layers(u: IdealProblem, f: Frontier) -> int:
+    """Grow the states unit by unit to whole partitions; return the best last state, `NO_STATE`,
+    `DONE`, `GROW` or `PAUSE`. After the last two the search goes on where it stopped."""
+    cursor, units, grown = f.cursor, len(u.work), 0
+    if cursor[LAYER] == 0:
+        for v in range(units):
+            if u.pred_ptr[v + 1] == u.pred_ptr[v]:
+                _insert(f.sets[0, READY, 0], v)
+    while cursor[LAYER] < units:
+        if grown > CANDIDATES_A_CALL:
+            return PAUSE
+        found = _expand(u, f)
+        if found < 0:
+            return GROW
+        if found == 0:
+            return NO_STATE
+        grown += found
+        _advance(u, f, _select(f, found, u.width))
+    best = NO_STATE
+    for n in range(cursor[STATES]):
+        if f.two[n] and f.value[n, LOAD_B] < 0:
+            continue
+        if best < 0 or f.count[n] < f.count[best]:
+            best = np.int64(n)
+    return best if best >= 0 else DONE
+
+
+@kernel
+@no_type_check
+def read_stages(u: IdealProblem, f: Frontier, last: int, order, stage) -> None:
+    """Follow a last state back; write [U] the order of the units and [U] their stages."""
+    m, s = f.count[last], last
+    for layer in range(len(order), 0, -1):
+        v, mark = f.history[layer, s, 1], f.marks[layer, s]
+        order[layer - 1] = v
+        stage[v] = m - 1 if mark[2] == 0 or mark[1] == 1 else m - 2
+        if mark[0] != EXTEND:
+            m -= mark[0]
+        s = np.int64(f.history[layer, s, 0])
+
+
+@kernel
+@no_type_check
+def _expand(u: IdealProblem, f: Frontier) -> int:
+    """Write the candidates of the next layer; return how many, or -1 where there is no room."""
+    ci, cf, layer = f.candidate, f.candidate_value, f.cursor[LAYER]
+    sets = f.sets[layer & 1]
+    found = np.int64(0)
+    for s in range(f.cursor[STATES]):
+        here = sets[INSIDE, s]
+        may_open = layer == 0 or f.value[s, CUT] <= u.link
+        if u.triangle and may_open and layer > 0:
+            may_open = not _any(sets[NEED, s]) and not (f.two[s] and f.value[s, LOAD_B] < 0)
+        for word in range(len(here)):
+            bits = sets[READY, s, word]
+            while bits:
+                v = word * 64 + lowest(bits)
+                bits &= bits - 1
+                if found + 4 > len(ci):
+                    return -1
+                first = found
+                found = _moves(u, f, s, v, may_open, first)
+                if found == first:
+                    continue
+                label = f.key[s] ^ _hash_of(v)
+                cut = _cut_after(u, here, v, f.value[s, CUT])
+                kept_to = first
+                for c in range(first, found):
+                    # What is left must fit: lost room + all work <= k T.
+                    if cf[c, WASTE] > u.room:
+                        continue
+                    for i in range(7):
+                        ci[kept_to, i] = ci[c, i]
+                    for i in range(6):
+                        cf[kept_to, i] = cf[c, i]
+                    ci[kept_to, PARENT], ci[kept_to, UNIT] = s, v
+                    ci[kept_to, KEY], cf[kept_to, CUT] = label, cut
+                    kept_to += 1
+                found = kept_to
+    return found
+
+
+@kernel
+@no_type_check
+def _moves(u: IdealProblem, f: Frontier, s: int, v: int, may_open: bool, found: int) -> int:
+    """Write the candidates that add unit ``v`` to state ``s``; return the new number of them."""
+    ci, cf, value = f.candidate, f.candidate_value, f.value[s]
+    sets, layer, two = f.sets[f.cursor[LAYER] & 1], f.cursor[LAYER], f.two[s]
+    work, weight = u.work[v], u.weight[v]
+    on_a, on_b = True, u.triangle and two
+    if on_b:
+        for i in range(u.pred_ptr[v], u.pred_ptr[v + 1]):
+            on_a = on_a and not _has(sets[SIDE_B, s], u.pred[i])
+            on_b = on_b and not _has(sets[SIDE_A, s], u.pred[i])
+    if layer > 0 and on_a:
+        load, held = value[LOAD] + work, value[HELD] + weight
+        if load <= u.seconds and held <= u.weight_limit:
+            _extend(ci[found], cf[found], value, f.count[s], 0, two)
+            cf[found, LOAD], cf[found, HELD] = load, held
+            found += 1
+    if on_b:
+        load, held = max(value[LOAD_B], 0.0) + work, value[HELD_B] + weight
+        if load <= u.seconds and held <= u.weight_limit:
+            _extend(ci[found], cf[found], value, f.count[s], 1, True)
+            cf[found, LOAD_B], cf[found, HELD_B] = load, held
+            found += 1
+    if may_open and weight <= u.weight_limit:
+        lost = value[WASTE]
+        if layer > 0:
+            lost += u.seconds - value[LOAD]
+            if two:
+                lost += u.seconds - value[LOAD_B]
+        for chips in range(1, 3 if u.triangle else 2):
+            if chips > u.stages - f.count[s]:
+                break
+            ci[found, MOVE] = OPEN_ONE if chips == 1 else OPEN_TWO
+            ci[found, CHIPS] = f.count[s] + chips
+            ci[found, SIDE], ci[found, TWO] = 0, chips == 2
+            cf[found, LOAD], cf[found, HELD] = work, weight
+            cf[found, LOAD_B] = -1.0 if chips == 2 else 0.0
+            cf[found, HELD_B], cf[found, WASTE] = 0.0, lost
+            found += 1
+    return found
+
+
+@kernel
+@no_type_check
+def _extend(numbers, values, parent, count: int, side: int, two: bool) -> None:
+    numbers[MOVE], numbers[CHIPS] = EXTEND, count
+    numbers[SIDE], numbers[TWO] = side, two
+    for i in range(6):
+        values[i] = parent[i]
+
+
+@kernel
+@no_type_check
+def _cut_after(u: IdealProblem, here, v: int, cut: float) -> float:
+    """Link seconds of the ideal ``here`` + v, from those of ``here``."""
+    for i in range(u.made_ptr[v], u.made_ptr[v + 1]):
+        cut += u.tensor_seconds[u.made[i]]
+    for i in range(u.used_ptr[v], u.used_ptr[v + 1]):
+        t = u.used[i]
+        last = True
+        for j in range(u.use_ptr[t], u.use_ptr[t + 1]):
+            w = u.user[j]
+            if w != v and not _has(here, w):
+                last = False
+                break
+        if last:
+            cut -= u.tensor_seconds[t]
+    return cut
+
+
+@kernel
+@no_type_check
+def _select(f: Frontier, found: int, width: int) -> int:
+    """Drop candidates that another with the same ideal beats; keep the ``width`` least wasteful.
+
+    Returns how many are kept, in the front of ``order``.
+    """
+    ci, order, alive, sort_key = f.candidate, f.order, f.alive, f.sort_key
+    for c in range(found):
+        sort_key[c], order[c], alive[c] = ci[c, KEY], c, True
+    _sort(sort_key, order, f.buffer, found)
+    begin = 0
+    while begin < found:
+        end = begin + 1
+        while end < found and sort_key[order[end]] == sort_key[order[begin]]:
+            end += 1
+        for i in range(begin, end):
+            if not alive[order[i]]:
+                continue
+            for j in range(begin, end):
+                if i != j and alive[order[j]] and _beats(f, order[i], order[j]):
+                    alive[order[j]] = False
+        begin = end
+    kept = np.int64(0)
+    for c in range(found):
+        if alive[c]:
+            order[kept] = c
+            f.worth[c] = max(f.candidate_value[c, WASTE] + TIE * f.candidate_value[c, CUT], 0.0)
+            kept += 1
+    if kept > width:
+        _sort(sort_key, order, f.buffer, kept)
+        f.cursor[TRUNCATED] = 1
+        kept = width
+    elif kept == width and found > width:
+        f.cursor[TRUNCATED] = 1
+    return kept
+
+
+@kernel
+@no_type_check
+def _beats(f: Frontier, a: int, b: int) -> bool:
+    ci, x, y = f.candidate, f.candidate_value[a], f.candidate_value[b]
+    if ci[a, CHIPS] > ci[b, CHIPS] or ci[a, TWO] != ci[b, TWO]:
+        return False
+    if x[LOAD] > y[LOAD] or x[HELD] > y[HELD]:
+        return False
+    return x[LOAD_B] <= y[LOAD_B] and x[HELD_B] <= y[HELD_B]
+
+
+@kernel
+@no_type_check
+def _sort(keys, order, buffer, count: int) -> None:
+    """Sort the first ``count`` of ``order`` by ``keys[order]``: merge sort from the bottom up,
+    stable."""
+    width = 1
+    while width < count:
+        for begin in range(0, count, 2 * width):
+            middle, end = min(begin + width, count), min(begin + 2 * width, count)
+            left, right = begin, middle
+            for at in range(begin, end):
+                take_left = right >= end or (
+                    left < middle and keys[order[left]] <= keys[order[right]]
+                )
+                buffer[at] = order[left] if take_left else order[right]
+                if take_left:
+                    left += 1
+                else:
+                    right += 1
+        for at in range(count):
+            order[at] = buffer[at]
+        width *= 2
+
+
+@kernel
+@no_type_check
+def _advance(u: IdealProblem, f: Frontier, kept: int) -> None:
+    """Make the first ``kept`` candidates in ``order`` the states of the next layer."""
+    ci, layer = f.candidate, f.cursor[LAYER]
+    for n in range(kept):
+        c = f.order[n]
+        history, marks = f.history[layer + 1, n], f.marks[layer + 1, n]
+        history[0], history[1] = ci[c, PARENT], ci[c, UNIT]
+        marks[0], marks[1], marks[2] = ci[c, MOVE], ci[c, SIDE], ci[c, TWO]
+        _fill_sets(u, f.sets[layer & 1], f.sets[1 - layer & 1], ci[c], n)
+    for n in range(kept):
+        c = f.order[n]
+        f.key[n], f.count[n], f.two[n] = ci[c, KEY], ci[c, CHIPS], ci[c, TWO] == 1
+        for i in range(6):
+            f.value[n, i] = f.candidate_value[c, i]
+    f.cursor[LAYER], f.cursor[STATES] = layer + 1, kept
+
+
+@kernel
+@no_type_check
+def _fill_sets(u: IdealProblem, sets, next_sets, candidate, n: int) -> None:
+    """Write the bit sets of state ``n`` of the next layer."""
+    s, v = candidate[PARENT], candidate[UNIT]
+    inside, ready = next_sets[INSIDE, n], next_sets[READY, n]
+    _copy(sets[INSIDE, s], inside)
+    _copy(sets[READY, s], ready)
+    _insert(inside, v)
+    _erase(ready, v)
+    for i in range(u.succ_ptr[v], u.succ_ptr[v + 1]):
+        w = u.succ[i]
+        whole = True
+        for j in range(u.pred_ptr[w], u.pred_ptr[w + 1]):
+            if not _has(inside, u.pred[j]):
+                whole = False
+                break
+        if whole:
+            _insert(ready, w)
+    if not u.triangle:
+        return
+    opens, need, touched = candidate[MOVE] != EXTEND, next_sets[NEED, n], next_sets[TOUCHED, n]
+    _copy(sets[TOUCHED, s] if opens else sets[NEED, s], need)
+    _copy(sets[TOUCHED, s], touched)
+    for i in range(u.succ_ptr[v], u.succ_ptr[v + 1]):
+        _insert(touched, u.succ[i])
+    _erase(need, v)
+    _erase(touched, v)
+    for kind in range(SIDE_A, SIDE_B + 1):
+        _copy(sets[kind, s], next_sets[kind, n])
+        if opens:
+            for word in range(len(need)):
+                next_sets[kind, n, word] = 0
+    _insert(next_sets[SIDE_B if candidate[SIDE] else SIDE_A, n], v)
+
+
+@kernel
+@no_type_check
+def _hash_of(v: int) -> int:
+    z = np.uint64(v + 1) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.int64(z ^ (z >> np.uint64(31)))
+
+
+@kernel
+@no_type_check
+def _has(bits, v: int) -> bool:
+    return (bits[v >> 6] >> np.int64(v & 63)) & 1 == 1
+
+
+@kernel
+@no_type_check
+def _any(bits) -> bool:
+    for word in range(len(bits)):
+        if bits[word] != 0:
+            return True
+    return False
+
+
+@kernel
+@no_type_check
+def _insert(bits, v: int) -> None:
+    bits[v >> 6] |= np.int64(1) << np.int64(v & 63)
+
+
+@kernel
+@no_type_check
+def _erase(bits, v: int) -> None:
+    bits[v >> 6] &= ~(np.int64(1) << np.int64(v & 63))
+
+
+@kernel
+@no_type_check
+def _copy(source, target) -> None:
+    for i in range(len(target)):
+        target[i] = source[i]

@@ -1,0 +1,189 @@
+"""Dynamic programming over the cuts of one linear order.
+
+A stage is a contiguous piece of the order. Position i may be cut when the tensors that cross it
+keep the link busy for at most T; with the triangle rule, a tensor that crosses one cut must be
+consumed before the next. For a given T the fewest stages follow in one sweep; the smallest T is
+found by bisection.
+"""
+
+from __future__ import annotations
+
+from typing import Any, no_type_check
+
+import numpy as np
+from jaxtyping import Float64, Int32
+
+from go_rl.objectives.ring.units import RingUnits
+from go_rl.runtime.kernel_struct import kernel
+
+NO_STAGE = np.int64(1 << 20)
+"""More stages than any package has chips: not reachable."""
+
+
+@kernel
+@no_type_check
+def _profile(order, tensors, succ_ptr, succ, triangle, place, delta, following) -> None:
+    """Write [U + 2] what each position adds to the seconds on the link, and [U + 1] the first
+    position of the next cut; [U] ``place`` is scratch, ``delta`` holds zeros."""
+    tensor_seconds, source, use_ptr, user = tensors
+    units = len(order)
+    for i in range(units):
+        place[order[i]] = i
+    for t in range(len(tensor_seconds)):
+        last = place[source[t]]
+        first = last
+        for j in range(use_ptr[t], use_ptr[t + 1]):
+            last = max(last, place[user[j]])
+        delta[first + 1] += tensor_seconds[t]
+        delta[last + 1] -= tensor_seconds[t]
+    reach = 0
+    for i in range(units + 1):
+        following[i] = max(i + 1, reach + 1) if triangle and reach >= i and i > 0 else i + 1
+        if i < units:
+            for j in range(succ_ptr[order[i]], succ_ptr[order[i] + 1]):
+                reach = max(reach, place[succ[j]])
+
+
+@kernel
+@no_type_check
+def _earliest(load, held, seconds, weight_limit, first) -> None:
+    """Write [U + 1] the first position from which a stage may reach each; from prefix sums."""
+    i = 0
+    for j in range(len(load)):
+        while i < j and (load[j] - load[i] > seconds or held[j] - held[i] > weight_limit):
+            i += 1
+        first[j] = i
+
+
+@kernel
+@no_type_check
+def _fewest(first, crossing, following, seconds, fewest, come_from, queue) -> None:
+    """Write [U + 1] the fewest stages that end before each position, and the previous cut.
+
+    The cuts before a position form a window that only moves forward: its minimum is kept in a
+    queue, the earliest cut among equals in front.
+    """
+    units = len(first) - 1
+    fewest[0] = 0
+    head, tail, entered = 0, 0, 0
+    for j in range(1, units + 1):
+        fewest[j] = NO_STAGE
+        while entered < j and (following[entered] <= j or j == units):
+            if fewest[entered] < NO_STAGE:
+                while tail > head and fewest[queue[tail - 1]] > fewest[entered]:
+                    tail -= 1
+                queue[tail] = entered
+                tail += 1
+            entered += 1
+        while head < tail and queue[head] < first[j]:
+            head += 1
+        if head < tail and (j == units or crossing[j] <= seconds):
+            fewest[j] = fewest[queue[head]] + 1
+            come_from[j] = queue[head]
+
+
+@kernel
+@no_type_check
+def _exactly(first, crossing, following, seconds, back) -> None:
+    """Write [stages + 1, U + 1] the previous cut of a way to end stage s at each position; what
+    cannot be had keeps -1."""
+    units = len(first) - 1
+    back[0, 0] = 0
+    for s in range(len(back) - 1):
+        i = 0
+        for j in range(1, units + 1):
+            if j < units and crossing[j] > seconds:
+                continue
+            i = max(i, first[j])
+            while i < j and back[s, i] < 0:
+                i += 1
+            if i < j and (j == units or following[i] <= j):
+                back[s + 1, j] = i
+
+
+def kernels_of_cuts() -> tuple[Any, ...]:
+    """Return the kernels that every cut order calls."""
+    return _profile, _earliest, _fewest
+
+
+class LinearCuts:
+    """The cuts of one order of a ring problem's units."""
+
+    def __init__(self, units: RingUnits, order: Int32[np.ndarray, "U"], triangle: bool) -> None:
+        self.units = units
+        self.order = order
+        tensors = (units.tensor_seconds, units.tensor_source, units.use_ptr, units.user)
+        count = len(order)
+        delta, self._following = np.zeros(count + 2), np.empty(count + 1, np.int64)
+        place = np.empty(count, np.int64)
+        _profile(order, tensors, units.succ_ptr, units.succ, triangle, place, delta,
+                 self._following)  # fmt: skip
+        crossing = np.cumsum(delta)[: count + 1]
+        # What is left of a sum after everything was taken away is rounding, not traffic.
+        carries = crossing > 1e-12 * crossing.max()
+        self._crossing = np.where(carries, crossing + units.latency, 0.0)
+        self._load = np.concatenate([[0.0], np.cumsum(units.work[order])])
+        self._held = np.concatenate([[0.0], np.cumsum(units.weight[order])])
+
+    def stages(
+        self, seconds: float, chips: int, weight: float, exactly: bool = False
+    ) -> Int32[np.ndarray, "U"] | None:
+        """Return [U] the stage of each unit with largest stage and link ``seconds``, or None.
+
+        ``exactly``: use every chip.
+        """
+        limit, units = seconds * (1 + 1e-12), len(self.order)
+        first = np.zeros(units + 1, np.int64)
+        _earliest(self._load, self._held, limit, weight, first)
+        if exactly:
+            back = np.full((chips + 1, units + 1), -1, np.int32)
+            _exactly(first, self._crossing, self._following, limit, back)
+            if back[chips, units] < 0:
+                return None
+            cuts, at = [units], units
+            for s in range(chips, 0, -1):
+                at = int(back[s, at])
+                cuts.append(at)
+        else:
+            fewest, come_from, queue = np.zeros((3, units + 1), np.int64)
+            _fewest(first, self._crossing, self._following, limit, fewest, come_from, queue)
+            if fewest[units] > chips:
+                return None
+            cuts, at = [units], units
+            while at > 0:
+                at = int(come_from[at])
+                cuts.append(at)
+        cuts.reverse()
+        stage = np.zeros(units, np.int32)
+        stage[self.order] = np.repeat(np.arange(len(cuts) - 1), np.diff(cuts))
+        return stage
+
+    def best(
+        self,
+        low: float,
+        high: float,
+        chips: int,
+        weight: float,
+        exactly: bool = False,
+        tolerance: float = 1e-4,
+    ) -> tuple[float, Int32[np.ndarray, "U"] | None]:
+        """Return the smallest T in (low, high] (within ``tolerance``) and its [U] stages; None when
+        even ``high`` cannot be had."""
+        found = self.stages(high, chips, weight, exactly)
+        if found is None:
+            return high, None
+        high = min(high, self.value(found))
+        while high > low * (1 + tolerance):
+            middle = 0.5 * (low + high)
+            stage = self.stages(middle, chips, weight, exactly)
+            if stage is None:
+                low = middle
+            else:
+                found, high = stage, min(middle, self.value(stage))
+        return high, found
+
+    def value(self, stage: Int32[np.ndarray, "U"]) -> float:
+        """Return the largest stage or link of [U] stages, seconds."""
+        loads: Float64[np.ndarray, "chips"] = np.bincount(stage, self.units.work)
+        cuts = np.flatnonzero(np.diff(stage[self.order])) + 1
+        return float(max(loads.max(), self._crossing[cuts].max(initial=0.0)))

@@ -1,0 +1,83 @@
+"""Kernels compiled before a method's budget begins, and only those that the run needs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from types import TracebackType
+
+from go_rl.core import Budget, Objective, Optimizer, Plan, Problem
+from go_rl.core.optimizer import Milestone
+from go_rl.objectives.ring.compilation import RingCompilation, tiny_problem
+
+NOTHING_TO_WARM = ("exact", "policy", "policy-placement", "hdp")
+"""Methods without kernels of their own; the policy is compiled for the size of a graph, later."""
+RING_PARTS = {
+    "greedy": ("solver", "pricing"),
+    "policy": ("cuts",),
+    "linear-dp": ("cuts",),
+    "ideal-dp": ("ideals", "cuts"),
+}
+"""Parts of `RingCompilation` by the first method that needs them; the heuristic always runs."""
+
+_COMPILED: set[tuple[Objective, bool, str]] = set()
+
+
+class Compilation:
+    """Context of one run: `prepare` compiles a method, or loads it from disk."""
+
+    def __init__(
+        self, problem: Problem, tell: Callable[[str], None], method: Callable[[str], Optimizer]
+    ) -> None:
+        self.tell = tell
+        self._problem, self._method = problem, method
+        self._ring = RingCompilation(problem, tell) if problem.objective is Objective.RING else None
+        self._started = time.perf_counter()
+
+    def __enter__(self) -> Compilation:
+        if self._ring is not None:
+            self._ring.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._ring is not None:
+            self._ring.__exit__(kind, error, trace)
+
+    def prepare(self, name: str) -> float:
+        """Compile what the method needs; return the seconds that took, which no budget pays."""
+        started = time.perf_counter()
+        if self._ring is not None:
+            self._ring.need(*RING_PARTS.get(name, ()))
+        objective, strict = self._problem.objective, self._problem.rules.triangle
+        if (objective, strict, name) not in _COMPILED:
+            self.tell(f"kernels of {name} (compiled on the first run)")
+            compile_method(objective, strict, name, self._method)
+        return time.perf_counter() - started
+
+    def announce(self, plan: Plan) -> None:
+        """Say what the first plan is worth, where the user waited for the compiler."""
+        if self._ring is None or not self._ring.first_run or not plan.evaluation.status.ok:
+            return
+        seconds = time.perf_counter() - self._started
+        self.tell(
+            Milestone(
+                f"first legal plan after {seconds:.1f} s: {plan.value * 1e6:.4g} µs an iteration "
+                f"({plan.optimizer})"
+            )
+        )
+
+
+def compile_method(
+    objective: Objective, strict: bool, name: str, method: Callable[[str], Optimizer]
+) -> None:
+    """Run a method on a tiny problem, once in a process."""
+    _COMPILED.add((objective, strict, name))
+    if name in NOTHING_TO_WARM:
+        return
+    problem = tiny_problem(strict, objective)
+    method(name).optimize(problem, Budget(samples=3, seconds=30.0), 0)

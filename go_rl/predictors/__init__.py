@@ -1,0 +1,1 @@
+"""Everything that learns seconds or ranks from examples."""

@@ -1,0 +1,1 @@
+"""GraphSAGE over the operators of a kernel."""

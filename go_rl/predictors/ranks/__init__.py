@@ -1,0 +1,1 @@
+"""Ranks of the tilings of one tensor program."""

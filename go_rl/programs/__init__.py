@@ -1,0 +1,1 @@
+"""Tensor programs: operators with a configuration of their loops."""

@@ -1,0 +1,292 @@
+"""FLOP and bytes of HLO, counted as XLA's `HloCostAnalysis` counts them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from go_rl.core import ReadError, UnknownOperatorError
+from go_rl.core.errors import nearest
+from go_rl.readers.hlo.loops import trip_count
+from go_rl.readers.hlo.opcodes import (
+    ARITHMETIC,
+    KNOWN,
+    KNOWN_CUSTOM_CALLS,
+    STRUCTURE,
+    TRANSCENDENTAL,
+)
+from go_rl.readers.hlo.shape import Shape
+from go_rl.readers.hlo.text import Computation, Instruction, Module
+from go_rl.readers.hlo.window import convolution_flops, window_elements
+
+CALLERS = (
+    "to_apply", "calls", "body", "condition", "branch_computations", "true_computation",
+    "false_computation", "select", "scatter", "called_computations",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Work of an instruction or of a whole computation."""
+
+    flops: float = 0.0
+    num_bytes: float = 0.0
+    instructions: int = 0
+    """Instructions that become nodes when the computation is inlined."""
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(
+            self.flops + other.flops,
+            self.num_bytes + other.num_bytes,
+            self.instructions + other.instructions,
+        )
+
+    def times(self, count: int) -> Cost:
+        """The cost of ``count`` repetitions."""
+        return Cost(self.flops * count, self.num_bytes * count, self.instructions * count)
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Costs of the computations of one module, and how to treat what is not known."""
+
+    module: Module
+    unknown: str
+    computations: dict[str, Cost]
+    trip_count: int | None = None
+    """Trips of every loop whose count the program does not tell."""
+
+    @staticmethod
+    def of(module: Module, unknown: str, trip_count: int | None = None) -> Costs:
+        """Cost every computation, callees first.
+
+        Raises:
+            UnknownOperatorError: an unknown opcode or loop length, and ``unknown`` is "error".
+            ReadError: recursion, or a call of an absent computation.
+        """
+        costs = Costs(module, unknown, {}, trip_count)
+        for name in _callees_first(module):
+            computation = module.computations[name]
+            named = computation.by_name()
+            total = Cost()
+            for instruction in computation.instructions:
+                total += costs.of_instruction(instruction, named)
+            costs.computations[name] = total
+        return costs
+
+    def of_instruction(self, instruction: Instruction, named: Mapping[str, Instruction]) -> Cost:
+        """Cost of one instruction whose operands ``named`` holds."""
+        opcode = instruction.opcode
+        if opcode == "call":
+            return self._sum(instruction.callees("to_apply"))
+        if opcode == "conditional":
+            return self.computations[self.dearest_branch(instruction)]
+        if opcode == "while":
+            trips = self.trips(instruction, named)
+            return self._sum(instruction.callees("body", "condition")).times(trips)
+        if opcode in STRUCTURE or passes_through(instruction):
+            return Cost()
+        operands = operand_shapes(instruction, named)
+        num_bytes = _bytes(instruction, operands)
+        if opcode == "fusion":
+            inside = self._sum(instruction.callees("calls"))
+            return Cost(inside.flops, num_bytes, 1)
+        self._refuse_unknown(instruction)
+        return Cost(self._flops(instruction, operands), num_bytes, 1)
+
+    def dearest_branch(self, instruction: Instruction) -> str:
+        """The branch of a conditional that costs most FLOP, then most bytes."""
+        branches = instruction.callees(
+            "branch_computations", "true_computation", "false_computation"
+        )
+        if not branches:
+            raise ReadError(f"conditional {instruction.name!r} has no branches")
+        cost = self.computations
+        return max(branches, key=lambda name: (cost[name].flops, cost[name].num_bytes))
+
+    def trips(self, loop: Instruction, named: Mapping[str, Instruction]) -> int:
+        """Trip count of a loop; when it is unknown, the user's, or 1 if ``unknown`` is "bytes"."""
+        count = trip_count(self.module, loop, named)
+        count = self.trip_count if count is None else count
+        if count is None and self.unknown == "error":
+            raise UnknownOperatorError(
+                f"loop {loop.source}: its trip count is not known from the program; give "
+                "trip_count=N (--trip-count N), or count one pass through its body with "
+                "unknown='bytes' (--unknown bytes)"
+            )
+        return 1 if count is None else count
+
+    def _sum(self, names: Iterable[str]) -> Cost:
+        total = Cost()
+        for name in names:
+            total += self.computations[name]
+        return total
+
+    def _refuse_unknown(self, instruction: Instruction) -> None:
+        if self.unknown == "bytes":
+            return
+        opcode = instruction.opcode
+        if opcode not in KNOWN:
+            raise UnknownOperatorError(
+                f"instruction {instruction.source}: unknown HLO opcode {opcode!r}"
+                f"{nearest(opcode, KNOWN)} With unknown='bytes' only its bytes are counted"
+            )
+        if opcode == "custom-call":
+            raise UnknownOperatorError(
+                f"instruction {instruction.source}: custom call {_target(instruction)!r} has no "
+                "known cost; unknown='bytes' counts its bytes only"
+            )
+
+    def _flops(self, instruction: Instruction, operands: Sequence[Shape]) -> float:
+        opcode = instruction.opcode
+        if opcode in TRANSCENDENTAL:
+            return 0.0
+        if opcode in ARITHMETIC:
+            return float(instruction.shape.elements)
+        if opcode in _APPLIED:
+            inside = self._sum(instruction.callees("to_apply")).flops
+            return inside * float(_APPLIED[opcode](instruction, operands))
+        if opcode == "select-and-scatter":
+            select, scatter = (
+                self._sum(instruction.callees(a)).flops for a in ("select", "scatter")
+            )
+            windows = window_elements(instruction) - 1
+            return operands[1].elements * (windows * select + scatter)
+        if opcode in _DIRECT:
+            return float(_DIRECT[opcode](instruction, operands))
+        return 0.0
+
+
+def passes_through(instruction: Instruction) -> bool:
+    """True for a custom call that only annotates its operand."""
+    return instruction.opcode == "custom-call" and _target(instruction) in KNOWN_CUSTOM_CALLS
+
+
+def _target(instruction: Instruction) -> str:
+    return instruction.attributes.get("custom_call_target", "").strip('"')
+
+
+def operand_shapes(instruction: Instruction, named: Mapping[str, Instruction]) -> list[Shape]:
+    """Shapes of the operands; a `ReadError` names an operand that does not exist."""
+    shapes = []
+    for operand in instruction.operands:
+        if operand not in named:
+            raise ReadError(
+                f"instruction {instruction.name!r} reads {operand!r}, which is absent"
+                f"{nearest(operand, named)}"
+            )
+        shapes.append(named[operand].shape)
+    return shapes
+
+
+def _callees_first(module: Module) -> list[str]:
+    """Computation names so that callees precede callers; iterative, refuses recursion."""
+    order: list[str] = []
+    state: dict[str, int] = {}
+    stack = [(name, False) for name in reversed(list(module.computations))]
+    while stack:
+        name, done = stack.pop()
+        if done:
+            state[name] = 2
+            order.append(name)
+        elif state.get(name) == 1:
+            raise ReadError(f"computation {name!r} calls itself; HLO does not recurse")
+        elif name not in state:
+            state[name] = 1
+            stack.append((name, True))
+            called = _called(module, module.computations[name])
+            stack.extend((callee, False) for callee in called if state.get(callee) != 2)
+    return order
+
+
+def _called(module: Module, computation: Computation) -> list[str]:
+    called = []
+    for instruction in computation.instructions:
+        for name in instruction.callees(*CALLERS):
+            if name not in module.computations:
+                raise ReadError(
+                    f"instruction {instruction.name!r} calls {name!r}, which is absent"
+                    f"{nearest(name, module.computations)}"
+                )
+            called.append(name)
+    return called
+
+
+def _bytes(instruction: Instruction, operands: Sequence[Shape]) -> float:
+    output = instruction.shape.num_bytes
+    if instruction.opcode == "transpose" and _is_relabelling(instruction, operands[0]):
+        return 0.0
+    if instruction.opcode in _SPECIAL_BYTES and operands:
+        return _SPECIAL_BYTES[instruction.opcode](output, operands)
+    return output + sum(shape.num_bytes for shape in operands)
+
+
+def _is_relabelling(transpose: Instruction, operand: Shape) -> bool:
+    """True when the layouts make the transpose free: no element changes its place in memory."""
+    dims, order = transpose.numbers("dimensions"), transpose.shape.layout
+    if len(dims) != len(order):
+        return False
+    moved = [dims[d] for d in order if transpose.shape.dims[d] != 1]
+    return moved == [d for d in operand.layout if operand.dims[d] != 1]
+
+
+def _scatter_bytes(output: float, operands: Sequence[Shape]) -> float:
+    # 3 N update shapes (input, output and updates) and the indices.
+    count = len(operands) // 2
+    updates = sum(shape.num_bytes for shape in operands[count + 1 :])
+    return 3 * updates + operands[count].num_bytes
+
+
+_SPECIAL_BYTES: dict[str, Callable[[float, Sequence[Shape]], float]] = {
+    "slice": lambda out, ops: 2 * out,
+    "dynamic-slice": lambda out, ops: 2 * out + sum(s.num_bytes for s in ops[1:2]),
+    "dynamic-update-slice": lambda out, ops: (
+        2 * ops[1].num_bytes + sum(s.num_bytes for s in ops[2:3])
+    ),
+    "gather": lambda out, ops: 2 * out + ops[1].num_bytes,
+    "scatter": _scatter_bytes,
+    "triangular-solve": lambda out, ops: out + ops[0].num_bytes / 2 + ops[1].num_bytes,
+    "cholesky": lambda out, ops: out / 2 + ops[0].num_bytes / 2,
+}
+
+
+def _first_output(instruction: Instruction) -> Shape:
+    shape = instruction.shape
+    return shape.parts[0] if shape.is_tuple and shape.parts else shape
+
+
+_APPLIED: dict[str, Callable[[Instruction, Sequence[Shape]], float | int]] = {
+    "reduce": lambda i, ops: ops[0].elements - _first_output(i).elements,
+    "reduce-window": lambda i, ops: (window_elements(i) - 1) * _first_output(i).elements,
+    "scatter": lambda i, ops: ops[-1].elements,
+    "map": lambda i, ops: i.shape.elements,
+}
+"""How often the applied computation runs."""
+
+
+def _dot_flops(instruction: Instruction, operands: Sequence[Shape]) -> float:
+    contracted = (operands[0].dims[d] for d in instruction.numbers("lhs_contracting_dims"))
+    return 2.0 * instruction.shape.elements * math.prod(contracted)
+
+
+def _sort_flops(instruction: Instruction, operands: Sequence[Shape]) -> float:
+    elements = operands[0].elements
+    return float(elements * math.ceil(math.log2(elements))) if elements > 1 else 0.0
+
+
+def _fft_flops(instruction: Instruction, operands: Sequence[Shape]) -> float:
+    logs = math.prod(max(n.bit_length() - 1, 0) for n in instruction.numbers("fft_length"))
+    return 8.0 * logs * instruction.shape.elements
+
+
+_DIRECT: dict[str, Callable[[Instruction, Sequence[Shape]], float | int]] = {
+    "dot": _dot_flops,
+    "convolution": lambda i, ops: convolution_flops(i, ops[0], ops[1]),
+    "sort": _sort_flops,
+    "fft": _fft_flops,
+    "cholesky": lambda i, ops: ops[0].elements * ops[0].dims[-1] / 3,
+    "triangular-solve": lambda i, ops: 2.0 * ops[1].elements * ops[0].dims[-1],
+    "all-reduce": lambda i, ops: sum(leaf.elements for leaf in i.shape.leaves()),
+    "reduce-scatter": lambda i, ops: sum(leaf.elements for leaf in i.shape.leaves()),
+}

@@ -1,0 +1,71 @@
+"""HLO text, as XLA prints it (``lowered.as_text("hlo")``, ``compiled.as_text()``), as a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+from go_rl.core import GoRLError, OpGraph, ReadError, UnknownOperatorError
+from go_rl.readers.freeze import freeze
+from go_rl.readers.graph_builder import GraphBuilder
+from go_rl.readers.hlo.cost import Costs
+from go_rl.readers.hlo.graph import HloWalk
+from go_rl.readers.hlo.text import parse_hlo
+from go_rl.readers.model_options import with_trips
+
+FORMAT = "hlo"
+
+
+def read_hlo(
+    path: str | Path,
+    unknown: str = "error",
+    weights: Collection[int] = (),
+    trip_count: int | None = None,
+) -> OpGraph:
+    """Read an HLO text file.
+
+    FLOP and bytes are those of XLA's cost analysis, loops times their trip count; a fusion costs
+    its body's FLOP and its own operands' and result's bytes.
+
+    Args:
+        path: the file.
+        unknown: ``"error"`` refuses unknown opcodes, custom calls and loops of unknown length;
+            ``"bytes"`` counts their bytes (of a loop, one pass).
+        weights: numbers of the entry parameters that stay on the chip between steps; all others
+            are inputs. Constant arrays are always weights of the nodes that read them.
+        trip_count: trips of every loop whose count the text does not tell.
+
+    Raises:
+        ReadError: the text is not HLO, is cut short, or contradicts itself.
+        UnknownOperatorError: see ``unknown``.
+    """
+    path = Path(path)
+    try:
+        text = path.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ReadError(f"{path}: cannot be read as text ({error})") from error
+    return graph_of_hlo(text, path, FORMAT, (unknown, trip_count), weights)
+
+
+def graph_of_hlo(
+    text: str,
+    path: str | Path,
+    form: str,
+    allowed: tuple[str, int | None] = ("error", None),
+    weights: Collection[int] = (),
+) -> OpGraph:
+    """Return the graph of an HLO module; ``path`` and ``form`` go into messages and `meta`.
+
+    ``allowed`` are ``unknown`` and ``trip_count`` of `read_hlo`.
+    """
+    unknown, trip_count = allowed
+    dims = with_trips({}, trip_count)
+    try:
+        module = parse_hlo(text)
+        builder = GraphBuilder(module.name, {"format": form, "dims": dims, "notes": []})
+        HloWalk(Costs.of(module, unknown, trip_count), builder, weights).run()
+    except UnknownOperatorError as error:
+        raise UnknownOperatorError(f"{path}: {error}") from error
+    except (ArithmeticError, GoRLError, LookupError, TypeError, ValueError) as error:
+        raise ReadError(f"{path}: malformed HLO: {error}") from error
+    return freeze(builder, path)

@@ -1,0 +1,38 @@
+"""XLA's translation of StableHLO to HLO, in a guarded subprocess (`guarded`).
+
+Run as ``python -m go_rl.readers.hlo.stablehlo_worker FOLDER``: reads ``in.mlir``; writes
+``out.hlo``, or XLA's complaint to ``complaint.txt``.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from go_rl.readers.guarded import limit_memory
+
+
+def main(folder: Path) -> None:
+    """Translate the text in ``folder``."""
+    # jax exports no public way from MLIR text to HLO.
+    from jaxlib import _hlo, _jax  # pyright: ignore[reportAttributeAccessIssue]
+
+    text = (folder / "in.mlir").read_text("utf-8")
+    try:
+        computation = _jax.mlir.mlir_module_to_xla_computation(
+            text, use_tuple_args=False, return_tuple=False
+        )
+    # jaxlib raises several unrelated classes, RuntimeError among them.
+    except Exception as error:
+        complaint = (str(error).strip().splitlines() or ["no reason given"])[0]
+        (folder / "complaint.txt").write_text(complaint, "utf-8")
+        return
+    options = _hlo.HloPrintOptions()
+    options.print_metadata = True
+    options.print_large_constants = False
+    (folder / "out.hlo").write_text(computation.get_hlo_module().to_string(options), "utf-8")
+
+
+if __name__ == "__main__":
+    limit_memory((Path(sys.argv[1]) / "in.mlir").stat().st_size)
+    main(Path(sys.argv[1]))

@@ -1,0 +1,1 @@
+"""FLOP and bytes of ONNX operators."""

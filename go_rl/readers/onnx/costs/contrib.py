@@ -1,0 +1,295 @@
+"""Costs of ONNX Runtime's own operators beyond those in `onnx_costs`, by their decomposition.
+
+Quantised ones count 3 FLOP an element to dequantise and 5 to quantise, as `DequantizeLinear` and
+`QuantizeLinear`; dynamically quantised operands 7, as `DynamicQuantizeLinear`. Blocked (NCHWC)
+operators compute on padded channels, which is counted: it is done.
+
+Source: ``docs/ContribOperators.md`` of ONNX Runtime.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from go_rl.core.op_kind import OpKind
+from go_rl.readers.onnx.call import Call, Formula, Rule, Tensor, default_bytes
+from go_rl.readers.onnx.costs import dense, fused
+from go_rl.readers.onnx.costs import reductions as red
+from go_rl.readers.onnx.standins import NCHWC
+
+ACTIVATION_FLOPS = {
+    "Clip": 1,
+    "Elu": 4,
+    "Gelu": 4,
+    "HardSigmoid": 4,
+    "HardSwish": 5,
+    "LeakyRelu": 3,
+    "Relu": 1,
+    "Sigmoid": 3,
+    "Softplus": 6,
+    "Tanh": 0,
+}
+"""FLOP a result element of the activation fused into an operator."""
+
+
+def _each(count: float | int) -> Formula:
+    return lambda call: float(count * call.result.size)
+
+
+def activated(flops: Formula, added: int | None = None) -> Formula:
+    """``flops``, the sum with operand ``added`` where it is given, and the fused activation."""
+
+    def total(call: Call) -> float:
+        extra = ACTIVATION_FLOPS.get(call.get("activation", ""), 0)
+        extra += added is not None and call.has(added)
+        return flops(call) + float(extra * call.result.size)
+
+    return total
+
+
+def channels_first(flops: Formula, always: bool = True) -> Formula:
+    """``flops`` of the operator with channels before the image (``channels_last`` or always)."""
+
+    def moved(tensor: Tensor | None) -> Tensor | None:
+        if tensor is None or len(tensor.shape) < 3:
+            return tensor
+        shape = tensor.shape
+        return replace(tensor, shape=(shape[0], shape[-1], *shape[1:-1]))
+
+    def total(call: Call) -> float:
+        if not always and not call.get("channels_last", 0):
+            return flops(call)
+        image, *others = call.inputs
+        results = tuple(moved(t) for t in call.outputs)
+        return flops(replace(call, inputs=(moved(image), *others), outputs=results))
+
+    return total
+
+
+def dynamic_quantize_matmul(call: Call) -> float:
+    """Quantise the left operand, multiply integers, scale (2), and the bias."""
+    product = 2.0 * call.result.size * call.operand(0).shape[-1]
+    zero_points = call.operand(1).size * call.has(3)
+    return 7.0 * call.operand(0).size + product + zero_points + _scaled(call, bias=4)
+
+
+def matmul_integer_to_float(call: Call) -> float:
+    """Integer product, the zero points that are given, scale (2), and the bias."""
+    product = 2.0 * call.result.size * call.operand(0).shape[-1]
+    zero_points = call.operand(0).size * call.has(4) + call.operand(1).size * call.has(5)
+    return product + zero_points + _scaled(call, bias=6)
+
+
+def _scaled(call: Call, bias: int) -> float:
+    return (2.0 + call.has(bias)) * call.result.size
+
+
+def qgemm(call: Call) -> float:
+    """``2MNK``, the bias, and 5 FLOP an element to requantise."""
+    a, out = call.operand(0), call.result
+    inner = a.shape[0] if call.get("transA", 0) else a.shape[1]
+    return (2.0 * inner + 5.0 + call.has(6)) * out.size
+
+
+def gemm_gelu(call: Call) -> float:
+    """A product and the tanh form of GELU, with its bias."""
+    return dense.matmul(call) + (8.0 + call.has(2)) * call.result.size
+
+
+def dynamic_quantize_lstm(call: Call) -> float:
+    """An LSTM whose inputs and states are quantised at every step; weights are transposed."""
+    steps, batch, features = call.operand(0).shape
+    directions, hidden, gates = call.operand(2).shape
+    products = 2.0 * gates * (features + hidden) + 2 * gates * call.has(3)
+    quantised = 7.0 * (features + hidden) + 2 * gates
+    return steps * batch * directions * (products + quantised + 17 * hidden)
+
+
+def distances(call: Call) -> float:
+    """Difference, square and sum for each pair of rows and feature."""
+    return 3.0 * call.result.size * call.operand(0).shape[-1]
+
+
+def experts(call: Call) -> float:
+    """Every token goes through ``k`` of the experts: 2 FLOP a weight of theirs.
+
+    Weights have the experts first. `MoE` has pairs of weights and bias, `QMoE` triples of packed
+    weights, scales and bias.
+    """
+    tokens = call.operand(0).size // call.operand(0).shape[-1]
+    quantised = call.op.endswith("QMoE")
+    each, packing = (3, 8 // call.get("expert_weight_bits", 4)) if quantised else (2, 1)
+    weights = [call.operand(p) for p in range(2, 2 + 3 * each, each) if call.has(p)]
+    per_expert = sum(w.size / w.shape[0] for w in weights)
+    return 2.0 * tokens * call.get("k", 1) * per_expert * packing
+
+
+def packed_attention(call: Call) -> float:
+    """Sequences without padding: at most every token of the (B, S) offsets attends to S others."""
+    tokens, width = call.operand(0).shape
+    batch, length = call.operand(3).shape
+    total, depth_value = call.operand(1).shape[-1], call.result.shape[-1]
+    padded = replace(
+        call,
+        inputs=(Tensor((batch, length, width), 4.0), *call.inputs[1:3]),
+        outputs=(Tensor((batch, length, depth_value), 4.0),),
+    )
+    projection = 2.0 * (batch * length - tokens) * total * width
+    return fused.packed_attention(padded) - projection
+
+
+def longformer(call: Call) -> float:
+    """Two sets of projections, and attention to ``window`` tokens on either side."""
+    batch, length, width = call.operand(0).shape
+    heads, window = call.get("num_heads", 1), call.get("window", length)
+    projections = 2 * 2.0 * batch * length * width * call.operand(1).shape[-1]
+    keys = min(length, 2 * window)
+    scores = batch * heads * length * keys
+    return projections + scores * (4.0 * width / heads + 5.0)
+
+
+def gather_dequantized(call: Call) -> float:
+    """Dequantise what is gathered."""
+    return 3.0 * call.result.size
+
+
+def gather_dequantized_bytes(call: Call) -> float:
+    """The rows gathered in their stored format, the result, and the indices."""
+    stored = call.operand(0)
+    packing = call.result.shape[-1] / max(1, stored.shape[-1])
+    rows = call.result.size / max(1.0, packing) * stored.itemsize
+    return rows + call.result.nbytes + call.operand(1).nbytes
+
+
+def inverse(call: Call) -> float:
+    """``2 n^3`` for each matrix, by LU decomposition and substitution."""
+    return 2.0 * call.operand(0).size * call.operand(0).shape[-1]
+
+
+def real_fourier(call: Call) -> float:
+    """XLA's FFT count on the real side: ``8 n floor(log2 n)``."""
+    real = call.result if call.op.endswith("Irfft") else call.operand(0)
+    return 8.0 * real.size * max(1, real.shape[-1].bit_length() - 1)
+
+
+def average_pool(call: Call) -> float:
+    """Window sums and division, and quantisation of the result."""
+    return red.average_pool(call) + 8.0 * call.result.size
+
+
+def quantized_mean(call: Call) -> float:
+    """Dequantise, sum, divide, quantise."""
+    return 4.0 * call.operand(0).size + 5.0 * call.result.size
+
+
+def skip_group_norm(call: Call) -> float:
+    """Add the residual (and the bias), then group normalisation, then SiLU where asked for."""
+    extra = 1 + call.has(4) + 4 * call.get("activation", 0)
+    return red.group_norm(call) + float(extra * call.operand(0).size)
+
+
+def _sum_of_results(count: float | int) -> Formula:
+    return lambda call: float(sum(count * t.size for t in call.outputs if t is not None))
+
+
+_MICROSOFT: dict[OpKind, dict[str, Formula]] = {
+    OpKind.ELEMENTWISE: {
+        "BiasDropout": lambda call: float((1 + call.has(2)) * call.result.size),
+        "BiasSplitGelu": _each(7),
+        "BitmaskBiasDropout": lambda call: float((1 + call.has(2)) * call.result.size),
+        "BitmaskDropout": _each(0),
+        "ComplexMul": _each(3),
+        "ComplexMulConj": _each(3),
+        "DequantizeLinear": _each(3),
+        "GemmaRotaryEmbedding": _sum_of_results(3),
+        "MulInteger": _each(3),
+        "MurmurHash3": _each(12),
+        "QLinearWhere": _each(9),
+        "QuantizeLinear": _each(5),
+        "SwiGLU": _each(6),
+        "Trilu": _each(2),
+    },
+    OpKind.REDUCTION: {
+        "IsAllFinite": lambda call: 2.0 * call.operand(0).size,
+        "MaxpoolWithMask": red.max_pool,
+        "NhwcMaxPool": red.max_pool,
+        "QEmbedLayerNormalization": red.embed_layer_norm,
+        "QLinearAveragePool": average_pool,
+        "QLinearReduceMean": quantized_mean,
+        "ReduceSumInteger": red.reduction(),
+        "RMSNormalization": red.rms_norm,
+        "SkipGroupNorm": skip_group_norm,
+        "Unique": red.sort,
+    },
+    OpKind.MATMUL: {
+        "CDist": distances,
+        "DecoderMaskedMultiHeadAttention": fused.multi_head_attention,
+        "DynamicQuantizeLSTM": dynamic_quantize_lstm,
+        "DynamicQuantizeMatMul": dynamic_quantize_matmul,
+        "FusedGemm": activated(dense.gemm),
+        "FusedMatMulActivation": activated(dense.fused_matmul),
+        "GemmFastGelu": gemm_gelu,
+        "GemmFloat8": activated(dense.gemm),
+        "Inverse": inverse,
+        "Irfft": real_fourier,
+        "LongformerAttention": longformer,
+        "MatMulBnb4": dense.matmul_n_bits,
+        "MatMulInteger16": dense.matmul,
+        "MatMulIntegerToFloat": matmul_integer_to_float,
+        "MoE": experts,
+        "PackedAttention": packed_attention,
+        "QGemm": qgemm,
+        "QMoE": experts,
+        "Rfft": real_fourier,
+        "SparseAttention": fused.group_query_attention,
+        "SparseToDenseMatMul": dense.matmul,
+    },
+    OpKind.CONVOLUTION: {
+        "FusedConv": activated(dense.convolution, added=3),
+        "NhwcConv": channels_first(dense.convolution),
+        "NhwcFusedConv": channels_first(activated(dense.convolution, added=3)),
+        "QLinearConv": channels_first(dense.qlinear_conv, always=False),
+    },
+    OpKind.GATHER: {
+        "GatherND": _each(0),
+        "GridSample": fused.grid_sample,
+        "NGramRepeatBlock": _each(0),
+        "TorchEmbedding": _each(0),
+    },
+    OpKind.MOVEMENT: {"Range": _each(0), "UnfoldTensor": _each(0)},
+}
+
+_NCHWC: dict[OpKind, dict[str, Formula]] = {
+    OpKind.CONVOLUTION: {"Conv": activated(dense.convolution, added=3)},
+    OpKind.REDUCTION: {
+        "AveragePool": red.average_pool,
+        "GlobalAveragePool": red.global_average_pool,
+        "GlobalMaxPool": red.reduction(),
+        "MaxPool": red.max_pool,
+    },
+    OpKind.MOVEMENT: {"ReorderInput": _each(0), "ReorderOutput": _each(0)},
+    OpKind.ELEMENTWISE: {"Upsample": fused.resize},
+}
+
+
+def _table() -> dict[str, Rule]:
+    rules: dict[str, Rule] = {}
+    domains: Sequence[tuple[str, dict[OpKind, dict[str, Formula]]]] = (
+        ("com.microsoft", _MICROSOFT),
+        (NCHWC, _NCHWC),
+    )
+    for domain, kinds in domains:
+        for kind, formulas in kinds.items():
+            rules |= {f"{domain}.{op}": Rule(kind, f, default_bytes) for op, f in formulas.items()}
+    gathered = {"GatherND": fused.gather_bytes, "TorchEmbedding": fused.gather_bytes}
+    for op, num_bytes in gathered.items():
+        rules[f"com.microsoft.{op}"] = Rule(OpKind.GATHER, _each(0), num_bytes)
+    rules["com.microsoft.GatherBlockQuantized"] = Rule(
+        OpKind.GATHER, gather_dequantized, gather_dequantized_bytes
+    )
+    return rules
+
+
+CONTRIB_RULES: dict[str, Rule] = _table()
+"""The rule of each operator, by operator type with its domain in front."""

@@ -1,0 +1,187 @@
+"""FLOP of contractions and convolutions in ONNX: 2 per multiply-add that is really done."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from go_rl.core.errors import ReadError
+from go_rl.readers.lattice_points import valid_pairs
+from go_rl.readers.onnx.call import Call
+
+
+def matmul(call: Call) -> float:
+    """``2 * batch * M * N * K`` of `MatMul`, of `FusedMatMul` with its transposed operands."""
+    axis = -2 if call.get("transA", 0) and len(call.operand(0).shape) > 1 else -1
+    inner = call.operand(0).shape[axis]
+    return 2.0 * call.result.size * inner
+
+
+def fused_matmul(call: Call) -> float:
+    """`matmul` and the scaling by ``alpha``."""
+    scaled = call.result.size if call.get("alpha", 1.0) != 1.0 else 0
+    return matmul(call) + scaled
+
+
+def gemm(call: Call) -> float:
+    """``2MNK``, one add an element for the bias, one multiply for each of alpha and beta."""
+    a, out = call.operand(0), call.result
+    inner = a.shape[0] if call.get("transA", 0) else a.shape[1]
+    extra = call.has(2) + (call.get("alpha", 1.0) != 1.0)
+    bias = call.operand(2).size if call.has(2) and call.get("beta", 1.0) != 1.0 else 0
+    return 2.0 * out.size * inner + extra * out.size + bias
+
+
+def matmul_integer(call: Call) -> float:
+    """`matmul` and the subtraction of the zero points that are given."""
+    zero_points = sum(call.operand(i - 2).size for i in (2, 3) if call.has(i))
+    return matmul(call) + zero_points
+
+
+def qlinear_matmul(call: Call) -> float:
+    """Integer `matmul`, zero points, and 5 FLOP an element to requantise."""
+    a, b = call.operand(0), call.operand(3)
+    return 2.0 * call.result.size * a.shape[-1] + a.size + b.size + 5.0 * call.result.size
+
+
+def matmul_n_bits(call: Call) -> float:
+    """`matmul` by a block-quantised weight; 2 FLOP a weight to dequantise."""
+    k, n = int(call.get("K", 0)), int(call.get("N", 0))
+    return 2.0 * call.result.size * k + 2.0 * k * n
+
+
+def einsum(call: Call) -> float:
+    """Pairwise contractions from left to right, each ``2 *`` the product of its letters."""
+    equation = call.get("equation", "").replace(" ", "")
+    left, _, right = equation.partition("->")
+    terms = left.split(",")
+    sizes: dict[str, int] = {}
+    named: list[set[str]] = []
+    for i, term in enumerate(terms):
+        letters = _letters(term, len(call.operand(i).shape))
+        for letter, size in zip(letters, call.operand(i).shape, strict=True):
+            sizes[letter] = max(size, sizes.get(letter, 1))
+        named.append(set(letters))
+    if "->" in equation:
+        out = set(_letters(right, len(call.result.shape)))
+    else:
+        joined = "".join(terms)
+        out = {x for letters in named for x in letters if len(x) > 1 or joined.count(x) == 1}
+    return _contract(named, out, sizes)
+
+
+def _letters(term: str, rank: int) -> list[str]:
+    head, dots, tail = term.partition("...")
+    spread = rank - len(head) - len(tail) if dots else 0
+    return [*head, *(f"...{spread - i}" for i in range(spread)), *tail]
+
+
+def _contract(named: list[set[str]], out: set[str], sizes: dict[str, int]) -> float:
+    def volume(letters: set[str]) -> float:
+        return float(math.prod(sizes[x] for x in letters))
+
+    total, current = 0.0, named[0]
+    if len(named) == 1:
+        return volume(current) - volume(current & out)
+    for i, other in enumerate(named[1:], start=1):
+        needed = out.union(*named[i + 1 :]) if i + 1 < len(named) else out
+        joint = current | other
+        contracted = (current & other) - needed
+        total += (2.0 if contracted else 1.0) * volume(joint)
+        current = joint & needed
+    return total
+
+
+def convolution(call: Call) -> float:
+    """2 per multiply-add on real inputs (padding is not counted), and the bias."""
+    return _convolution(call, weight=1, bias=2)
+
+
+def conv_integer(call: Call) -> float:
+    """`convolution` on integers, with the zero points that are given."""
+    zero_points = sum(call.operand(i - 2).size for i in (2, 3) if call.has(i))
+    return _convolution(call, weight=1, bias=99) + zero_points
+
+
+def qlinear_conv(call: Call) -> float:
+    """`convolution` on integers, zero points, bias, and 5 FLOP an element to requantise."""
+    extra = call.operand(0).size + call.operand(3).size + 5.0 * call.result.size
+    return _convolution(call, weight=3, bias=8) + extra
+
+
+def _convolution(call: Call, weight: int, bias: int) -> float:
+    x, w, out = call.operand(0), call.operand(weight), call.result
+    kernel = w.shape[2:]
+    if not 2 < len(x.shape) == len(w.shape) == len(out.shape):
+        raise ReadError(f"{call.where}: operands {x.shape} and {w.shape} are of unequal rank")
+    strides = _spatial(call, "strides", 1, len(kernel))
+    dilations = _spatial(call, "dilations", 1, len(kernel))
+    begin = pads_begin(call, x.shape[2:], out.shape[2:], kernel)
+    pairs = 1
+    for i, taps in enumerate(kernel):
+        pairs *= valid_pairs(
+            out.shape[2 + i], taps, x.shape[2 + i], strides[i], dilations[i], begin[i]
+        )
+    return 2.0 * out.shape[0] * out.shape[1] * w.shape[1] * pairs + _bias(call, bias)
+
+
+def _bias(call: Call, position: int) -> int:
+    return call.result.size if call.has(position) else 0
+
+
+def convolution_transpose(call: Call) -> float:
+    """2 per multiply-add whose result lies inside the cropped output, and the bias."""
+    x, w, out = call.operand(0), call.operand(1), call.result
+    kernel = w.shape[2:]
+    if not 2 < len(x.shape) == len(w.shape) == len(out.shape):
+        raise ReadError(f"{call.where}: operands {x.shape} and {w.shape} are of unequal rank")
+    strides = _spatial(call, "strides", 1, len(kernel))
+    dilations = _spatial(call, "dilations", 1, len(kernel))
+    begin = pads_begin(call, x.shape[2:], out.shape[2:], kernel)
+    pairs = 1
+    for i, taps in enumerate(kernel):
+        # Input i and tap k write output i * stride + k * dilation - pad: the roles of input and
+        # output of a convolution change places.
+        pairs *= valid_pairs(
+            x.shape[2 + i], taps, out.shape[2 + i], strides[i], dilations[i], begin[i]
+        )
+    return 2.0 * x.shape[0] * x.shape[1] * w.shape[1] * pairs + _bias(call, 2)
+
+
+def deformable_convolution(call: Call) -> float:
+    """A convolution without padding, 11 FLOP for each bilinear sample, and the mask."""
+    x, w, out = call.operand(0), call.operand(1), call.result
+    taps = math.prod(w.shape[2:]) * out.shape[0] * math.prod(out.shape[2:])
+    products = 2.0 * out.shape[1] * w.shape[1] * taps
+    samples = float(taps * x.shape[1])
+    return products + 11.0 * samples + samples * call.has(4) + _bias(call, 3)
+
+
+def pads_begin(
+    call: Call, inputs: Sequence[int], outputs: Sequence[int], kernel: Sequence[int]
+) -> list[int]:
+    """Return the padding before each spatial axis, from ``pads`` or ``auto_pad``."""
+    rank = len(kernel)
+    mode = call.get("auto_pad", "NOTSET")
+    if mode in ("NOTSET", ""):
+        return list(call.get("pads", [0] * 2 * rank))[:rank]
+    if mode == "VALID":
+        return [0] * rank
+    strides = _spatial(call, "strides", 1, rank)
+    dilations = _spatial(call, "dilations", 1, rank)
+    small, large = (inputs, outputs) if call.op == "ConvTranspose" else (outputs, inputs)
+    pads = []
+    for i in range(rank):
+        reach = (small[i] - 1) * strides[i] + (kernel[i] - 1) * dilations[i] + 1
+        total = max(0, reach - large[i])
+        pads.append(total - total // 2 if mode == "SAME_LOWER" else total // 2)
+    return pads
+
+
+def _spatial(call: Call, attribute: str, default: int, rank: int) -> list[int]:
+    sizes = list(call.get(attribute, [default] * rank))
+    if len(sizes) != rank:
+        raise ReadError(
+            f"{call.where}: attribute {attribute!r} has {len(sizes)} entries; {rank} are wanted"
+        )
+    return sizes

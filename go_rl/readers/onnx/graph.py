@@ -1,0 +1,383 @@
+"""From a completed ONNX model (`onnx_shapes`) to the nodes and edges of an `OpGraph`.
+
+Rules stated once:
+
+- A weight is an initializer, or a pure layout or precision change of one (`LAYOUT_OF_WEIGHTS`),
+  which is folded into the operators that read it; they count the stored bytes.
+- Operators that read exactly the same weight arrays form a weight group. Arrays up to 1 KiB are
+  ignored in that comparison unless an operator has no larger ones.
+- An `If` becomes the nodes of the branch taken, or of the branch with more FLOP when its
+  condition depends on data. A `Loop` or `Scan` is one node of kind ``CONTROL`` with the work of
+  its body times its trip count; weights that its body reads whole are read once, as those of an
+  `LSTM` are, for they stay where they are between the trips.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap, Counter
+from collections.abc import Mapping, MutableMapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import onnx
+
+from go_rl.core.errors import ReadError
+from go_rl.core.geometry import Geometry
+from go_rl.core.op_graph import OpGraph
+from go_rl.core.op_kind import OpKind
+from go_rl.readers.graph_builder import GraphBuilder, Node
+from go_rl.readers.onnx.call import Call, Tensor, default_bytes, itemsize
+from go_rl.readers.onnx.costs.ml import attribute_arrays
+from go_rl.readers.onnx.costs.operators import BYTES_ONLY, CONSTANTS, RULES
+from go_rl.readers.onnx.geometry import onnx_geometry
+from go_rl.readers.onnx.order import captured_names
+from go_rl.readers.onnx.shapes.guesses import GUESSED
+from go_rl.readers.onnx.shapes.ml import ML_DOMAIN
+from go_rl.readers.onnx.shapes.propagation import BRANCH, TRIPS
+from go_rl.readers.onnx.structure import DEFAULT_DOMAINS, check_size, fitting
+from go_rl.readers.onnx.types import element_type, static_shape
+
+_LAYOUT = (
+    "Cast CastLike DequantizeLinear Flatten Identity QuantizeLinear Reshape Squeeze Transpose"
+    " Unsqueeze"
+)
+LAYOUT_OF_WEIGHTS = frozenset(_LAYOUT.split())
+"""Operators that leave a weight a weight."""
+TIE_BYTES = 1024.0
+"""Arrays up to this size do not tell weight groups apart."""
+
+
+@dataclass(frozen=True)
+class Value:
+    """A tensor during the walk: where it comes from and which weights it is made of."""
+
+    tensor: Tensor
+    producer: int | None = None
+    """Number of the producing node; None: a weight, or a value from outside a loop's body."""
+    output: int = 0
+    weights: Mapping[str, Tensor] = field(default_factory=dict)
+    """Stored arrays by name, when the value is a weight."""
+
+
+@dataclass
+class Walk:
+    """One walk over a graph and the subgraphs that are inlined into it."""
+
+    builder: GraphBuilder
+    opsets: Mapping[str, int]
+    notes: list[str]
+    names: Counter[str] = field(default_factory=Counter)
+    """How often each node name occurs in the file."""
+    copies: Counter[str] = field(default_factory=Counter)
+    """How many nodes of a name the graph has, where a name had to be told apart."""
+    held: dict[str, float] = field(default_factory=dict)
+    """Bytes of each weight that some operator reads whole, by operand."""
+    held_reads: float = 0.0
+    """Bytes of those weights, counted as often as they are read."""
+
+
+Values = MutableMapping[str, Value]
+
+
+def operator_name(node: onnx.NodeProto) -> str:
+    """Return the operator type, prefixed by its domain unless that is ONNX's own."""
+    return node.op_type if node.domain in DEFAULT_DOMAINS else f"{node.domain}.{node.op_type}"
+
+
+def build_graph(
+    model: onnx.ModelProto, name: str, meta: dict[str, Any], notes: list[str]
+) -> OpGraph:
+    """Return the `OpGraph` of a completed ``model``.
+
+    Raises:
+        ReadError: an operator lacks an operand or attribute that its cost needs.
+        GraphError: the graph cannot be built.
+    """
+    opsets = {_domain(o.domain): o.version for o in model.opset_import}
+    walk = Walk(GraphBuilder(name, meta), opsets, notes)
+    walk.names.update(n.name for n in model.graph.node if n.name)
+    values: Values = ChainMap()
+    _add_inputs(walk, model.graph, values)
+    _walk_graph(walk, model.graph, values, prefix="")
+    for output in model.graph.output:
+        value = values.get(output.name)
+        if value is not None and value.producer is not None:
+            node = walk.builder.node(value.producer)
+            walk.builder.replace_node(value.producer, replace(node, is_output=True))
+    return walk.builder.build()
+
+
+def _domain(domain: str) -> str:
+    return "" if domain in DEFAULT_DOMAINS else domain
+
+
+def _tensor(kind: onnx.TypeProto, name: str) -> Tensor:
+    shape = static_shape(kind) or ()
+    check_size(shape, f"tensor {name!r}")
+    return Tensor(shape, itemsize(element_type(kind)))
+
+
+def _weight(name: str, element: int, dims: Any) -> Value:
+    tensor = Tensor(tuple(dims), itemsize(element))
+    return Value(tensor, weights={name: tensor})
+
+
+def _define_weights(graph: onnx.GraphProto, values: Values, prefix: str) -> None:
+    for tensor in graph.initializer:
+        values[tensor.name] = _weight(prefix + tensor.name, tensor.data_type, tensor.dims)
+    for sparse in graph.sparse_initializer:
+        data = sparse.values
+        kept = Tensor(tuple(data.dims), itemsize(data.data_type) + 8.0)  # a value and its index
+        dense = Tensor(tuple(sparse.dims), itemsize(data.data_type))
+        values[data.name] = Value(dense, weights={prefix + data.name: kept})
+
+
+def _add_inputs(walk: Walk, graph: onnx.GraphProto, values: Values) -> None:
+    initial = {t.name for t in graph.initializer}
+    for i, value in enumerate(graph.input):
+        if value.name in initial:
+            continue
+        tensor = _tensor(value.type, value.name)
+        number = walk.builder.add_node(
+            Node(
+                name=value.name,
+                op_type="Input",
+                kind=OpKind.INPUT,
+                output_bytes=tensor.nbytes,
+                output_itemsize=tensor.itemsize,
+                output_shape=tensor.shape,
+                source=f"Input({value.name}) at graph.input[{i}]",
+            )
+        )
+        values[value.name] = Value(tensor, number)
+
+
+def _walk_graph(walk: Walk, graph: onnx.GraphProto, values: Values, prefix: str) -> None:
+    _define_weights(graph, values, prefix)
+    types = {v.name: v.type for v in graph.value_info}
+    for node in graph.node:
+        with fitting(node):
+            _walk_node(walk, node, values, types, prefix)
+
+
+def _walk_node(
+    walk: Walk,
+    node: onnx.NodeProto,
+    values: Values,
+    types: Mapping[str, onnx.TypeProto],
+    prefix: str,
+) -> None:
+    default = node.domain in DEFAULT_DOMAINS
+    if default and node.op_type == "Constant":
+        held = node.attribute[0].t
+        values[node.output[0]] = _weight(prefix + node.output[0], held.data_type, held.dims)
+    elif default and node.op_type == "If":
+        _inline_branch(walk, node, values, prefix)
+    elif not _fold_weight(node, values, types):
+        _add_operator(walk, node, values, types, prefix)
+
+
+def _fold_weight(node: onnx.NodeProto, values: Values, types: Mapping[str, onnx.TypeProto]) -> bool:
+    if node.op_type not in LAYOUT_OF_WEIGHTS or node.domain not in DEFAULT_DOMAINS:
+        return False
+    operands = [values[i] for i in node.input if i]
+    if not operands or any(not v.weights for v in operands):
+        return False
+    settings = RULES[node.op_type].settings
+    stored = [values[i] for p, i in enumerate(node.input) if i and p not in settings]
+    weights = {name: t for v in stored for name, t in v.weights.items()}
+    result = node.output[0]
+    values[result] = Value(_tensor(types[result], result), weights=weights)
+    return True
+
+
+def _inline_branch(walk: Walk, node: onnx.NodeProto, values: Values, prefix: str) -> None:
+    attributes = {a.name: a for a in node.attribute}
+    name = node.name or next(o for o in node.output if o)
+    if BRANCH in attributes:
+        chosen = attributes[BRANCH].s.decode()
+    else:
+        branches = ("then_branch", "else_branch")
+        work = {b: _body_work(walk, attributes[b].g, values).flops for b in branches}
+        chosen = max(branches, key=lambda b: work[b])
+        # Branches inside branches would otherwise be weighed again for every one around them.
+        node.attribute.append(onnx.helper.make_attribute(BRANCH, chosen))
+        walk.notes.append(
+            f"If {name!r}: its condition depends on data; the branch with more FLOP, {chosen}, "
+            "is counted"
+        )
+    branch = attributes[chosen].g
+    inner = _child(values)
+    _walk_graph(walk, branch, inner, f"{prefix}{name}/")
+    for output, result in zip(node.output, branch.output, strict=True):
+        if output:
+            values[output] = inner[result.name]
+
+
+def _child(values: Values) -> ChainMap[str, Value]:
+    maps = values.maps if isinstance(values, ChainMap) else [values]
+    return ChainMap({}, *maps)
+
+
+@dataclass(frozen=True)
+class _Work:
+    flops: float
+    num_bytes: float
+    """Bytes read and written, without those of `held`."""
+    weights: Mapping[str, Tensor]
+    held: Mapping[str, float]
+    """Bytes of each weight that is read whole, by operand."""
+
+
+def _body_work(walk: Walk, body: onnx.GraphProto, values: Values) -> _Work:
+    """Return the work of one run of ``body`` and the stored arrays that it reads."""
+    inner = _child(values)
+    for value in body.input:
+        inner[value.name] = Value(_tensor(_type_of(body, value), value.name))
+    counting = Walk(GraphBuilder("body"), walk.opsets, walk.notes)
+    # Values from outside the body have no producer inside it, so that no edge is drawn to them.
+    for name in {i for n in body.node for i in (*n.input, *captured_names(n)) if i}:
+        if name in inner and inner[name].producer is not None:
+            inner[name] = replace(inner[name], producer=None)
+    weights: dict[str, Tensor] = {}
+    _walk_graph(counting, body, inner, "")
+    nodes = [counting.builder.node(i) for i in range(len(counting.builder))]
+    for name in {i for n in body.node for i in (*n.input, *captured_names(n)) if i}:
+        if name in inner:
+            weights.update(inner[name].weights)
+    flops, num_bytes = sum(n.flops for n in nodes), sum(n.bytes_accessed for n in nodes)
+    return _Work(flops, max(0.0, num_bytes - counting.held_reads), weights, counting.held)
+
+
+def _type_of(graph: onnx.GraphProto, value: onnx.ValueInfoProto) -> onnx.TypeProto:
+    for known in graph.value_info:
+        if known.name == value.name:
+            return known.type
+    return value.type
+
+
+def _call(
+    walk: Walk, node: onnx.NodeProto, values: Values, types: Mapping[str, onnx.TypeProto]
+) -> Call:
+    return Call(
+        op=operator_name(node),
+        version=walk.opsets.get(_domain(node.domain), 1),
+        where=f"{node.op_type} {node.name or node.output[0]!r} ({node.doc_string})",
+        attributes={
+            a.name: onnx.helper.get_attribute_value(a)
+            for a in node.attribute
+            if a.type not in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.TENSOR)
+        },
+        inputs=tuple(values[i].tensor if i else None for i in node.input),
+        outputs=tuple(_tensor(types[o], o) if o else None for o in node.output),
+        parameters=attribute_arrays(node) if node.domain == ML_DOMAIN else None,
+    )
+
+
+def _add_operator(
+    walk: Walk,
+    node: onnx.NodeProto,
+    values: Values,
+    types: Mapping[str, onnx.TypeProto],
+    prefix: str,
+) -> None:
+    call = _call(walk, node, values, types)
+    rule = RULES.get(call.op, BYTES_ONLY)
+    operands = {i: p for p, i in reversed(list(enumerate(node.input))) if i}
+    weights: dict[str, Tensor] = {}
+    for operand, position in operands.items():
+        if position not in rule.settings:
+            weights.update(values[operand].weights)
+    if call.parameters is not None:
+        weights[f"{prefix}{node.output[0]} (attributes)"] = call.parameters
+    trips = next((a.i for a in node.attribute if a.name == TRIPS), None)
+    read = set(operands)
+    if trips is not None:
+        body = next(a.g for a in node.attribute if a.name == "body")
+        work = _body_work(walk, body, values)
+        weights.update(work.weights)
+        read |= {n for n in captured_names(node) if n in values}
+        kind, flops = OpKind.CONTROL, trips * work.flops
+        num_bytes = trips * work.num_bytes + (sum(work.held.values()) if trips else 0.0)
+        _hold(walk, work.held)
+    else:
+        kind, flops, num_bytes = _price(call, rule)
+        if call.op in CONSTANTS.split() and all(values[i].producer is None for i in operands):
+            kind, flops = OpKind.CONSTANT, 0.0
+        if rule.num_bytes is default_bytes:
+            reads = ((i, values[i]) for i in node.input if i)
+            _hold(walk, {i: value.tensor.nbytes for i, value in reads if value.weights})
+    number = walk.builder.add_node(
+        _node(walk, node, call, prefix, (kind, flops, num_bytes), weights)
+    )
+    _connect(walk, number, [values[i] for i in sorted(read)])
+    for i, output in enumerate(node.output):
+        if output:
+            values[output] = Value(call.outputs[i] or call.result, number, i)
+
+
+def _hold(walk: Walk, held: Mapping[str, float]) -> None:
+    """Note weights that one operator reads whole."""
+    walk.held.update(held)
+    walk.held_reads += sum(held.values())
+
+
+def _price(call: Call, rule: Any) -> tuple[OpKind, float, float]:
+    try:
+        return rule.kind, float(rule.flops(call)), float(rule.num_bytes(call))
+    except (ArithmeticError, IndexError, ValueError, TypeError, KeyError, ReadError) as error:
+        if GUESSED in call.attributes:  # sizes that are guessed need not fit
+            return rule.kind, 0.0, BYTES_ONLY.num_bytes(call)
+        if isinstance(error, ReadError):
+            raise
+        shapes = [t.shape if t is not None else None for t in call.inputs]
+        raise ReadError(
+            f"{call.where}: operand shapes {shapes} do not fit the operator ({error})"
+        ) from error
+
+
+def _node(
+    walk: Walk,
+    node: onnx.NodeProto,
+    call: Call,
+    prefix: str,
+    cost: tuple[OpKind, float, float],
+    weights: Mapping[str, Tensor],
+) -> Node:
+    name = _unique_name(walk, node, prefix)
+    large = frozenset(w for w, t in weights.items() if t.nbytes > TIE_BYTES)
+    stored = sum(t.nbytes for t in weights.values())
+    elements = sum(t.size for t in weights.values())
+    return Node(
+        name=name,
+        op_type=call.op,
+        kind=cost[0],
+        flops=cost[1],
+        bytes_accessed=cost[2],
+        output_bytes=float(sum(t.nbytes for t in call.outputs if t is not None)),
+        weight_bytes=float(stored),
+        output_itemsize=call.result.itemsize,
+        weight_itemsize=stored / elements if elements else 0.0,
+        weight_key=(large or frozenset(weights)) or None,
+        output_shape=call.result.shape,
+        source=f"{call.op}({node.name or name}) at {node.doc_string}",
+        geometry=Geometry() if GUESSED in call.attributes else onnx_geometry(call),
+    )
+
+
+def _unique_name(walk: Walk, node: onnx.NodeProto, prefix: str) -> str:
+    if node.name and (prefix or walk.names[node.name] == 1):
+        first = prefix + node.name
+    else:
+        first = prefix + next(o for o in node.output if o)
+    name = first
+    while name in walk.builder:
+        walk.copies[first] += 1
+        name = f"{first}#{walk.copies[first] + 1}"
+    return name
+
+
+def _connect(walk: Walk, number: int, read: list[Value]) -> None:
+    for value in read:
+        if value.producer is not None:
+            walk.builder.add_edge(value.producer, number, value.tensor.nbytes, value.output)

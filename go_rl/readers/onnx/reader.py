@@ -1,0 +1,130 @@
+"""ONNX models as `OpGraph`: any opset, symbolic dimensions bound, functions inlined."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+from go_rl.core.errors import ReadError, UnknownOperatorError
+from go_rl.core.op_graph import OpGraph
+from go_rl.readers.model_options import TRIP_COUNT, Inputs, Unknown, with_trips
+from go_rl.readers.onnx.costs.operators import RULES
+from go_rl.readers.onnx.graph import build_graph, operator_name
+from go_rl.readers.onnx.load import bind_dims, dims_of_inputs, light_copy, load_header
+from go_rl.readers.onnx.scope import Completion, MissingShapeError
+from go_rl.readers.onnx.shapes.propagation import complete
+from go_rl.readers.onnx.worker import complete_in_subprocess
+
+
+def read_onnx(
+    path: str | Path,
+    dims: Mapping[str, int] | None = None,
+    unknown: Unknown = "error",
+    inputs: Inputs | None = None,
+    trip_count: int | None = None,
+) -> OpGraph:
+    """Read the ONNX file at ``path``; external weight files need not exist.
+
+    Args:
+        path: an ONNX protobuf file.
+        dims: sizes of the inputs' symbolic dimensions by name (``<input>_<axis>`` for one without
+            a name), trip counts of data-dependent loops as ``<loop>.trips``, and how many words
+            text is split into at most as ``<node>.tokens``.
+        inputs: shapes of inputs by name, which give their symbolic dimensions.
+        trip_count: trips of every data-dependent loop that ``dims`` do not name.
+        unknown: what to do about operators without a cost rule: ``error``, or ``bytes`` to count
+            the bytes they read and write and no FLOP, their sizes guessed where need be.
+
+    Raises:
+        ReadError: unreadable file, dimension without a size or unknown, shape that cannot be
+            inferred.
+        UnknownOperatorError: operators without a cost rule, named with their counts.
+        GraphError: the graph breaks an invariant.
+    """
+    model = load_header(path)
+    sizes = dims_of_inputs(model, inputs or {}, dims or {}, str(path))
+    return _read(model, Path(path).stem, with_trips(sizes, trip_count), unknown, str(path))
+
+
+def read_onnx_model(
+    model: onnx.ModelProto,
+    name: str,
+    dims: Mapping[str, int] | None = None,
+    unknown: Unknown = "error",
+) -> OpGraph:
+    """Read a model in memory, which stays as it is; arguments and errors as in `read_onnx`.
+
+    ``dims`` may hold a ``trip_count``.
+    """
+    return _read(light_copy(model, name), name, dict(dims or {}), unknown, name)
+
+
+def _read(
+    model: onnx.ModelProto, name: str, dims: dict[str, int], unknown: Unknown, where: str
+) -> OpGraph:
+    if model.functions:
+        model, _ = complete_in_subprocess(model, {"task": "inline"}, where)
+    notes = _check_operators(model, unknown, where)
+    sizes = {name: size for name, size in dims.items() if name != TRIP_COUNT}
+    trips = bind_dims(model, sizes, where)
+    opsets = {o.domain if o.domain != "ai.onnx" else "": o.version for o in model.opset_import}
+    run = Completion(
+        opsets, trips, False, unknown_as_bytes=unknown == "bytes", trip_count=dims.get(TRIP_COUNT)
+    )
+    model, found = _complete(model, run, where)
+    meta: dict[str, Any] = {
+        "format": "onnx",
+        "opset": opsets.get("", max(opsets.values())),
+        "dims": dims,
+        "notes": notes,
+    }
+    notes += found
+    try:
+        return build_graph(model, name, meta, notes)
+    except ReadError as error:
+        raise ReadError(f"{where}: {error}") from error
+
+
+def _complete(
+    model: onnx.ModelProto, run: Completion, where: str
+) -> tuple[onnx.ModelProto, list[str]]:
+    """Complete in this process when every shape is in the file, else in a subprocess."""
+    attempt = onnx.ModelProto()
+    attempt.CopyFrom(model)
+    try:
+        complete(attempt, run)
+    except MissingShapeError:
+        settings = {
+            k: v
+            for k, v in asdict(run).items()
+            if k not in ("infer", "notes", "guessed", "uncertain")
+        }
+        return complete_in_subprocess(model, {"task": "complete", **settings}, where)
+    except ReadError as error:
+        raise ReadError(f"{where}: {error}") from error
+    return attempt, run.notes
+
+
+def _check_operators(model: onnx.ModelProto, unknown: Unknown, where: str) -> list[str]:
+    counts: Counter[str] = Counter()
+    stack = [model.graph]
+    while stack:
+        for node in stack.pop().node:
+            name = operator_name(node)
+            if name not in RULES:
+                counts[name] += 1
+            stack.extend(a.g for a in node.attribute if a.HasField("g"))
+    if not counts:
+        return []
+    listed = ", ".join(f"{op} ({count})" for op, count in counts.most_common())
+    if unknown == "error":
+        raise UnknownOperatorError(
+            f"{where}: operators without a known cost: {listed}; count them by their bytes only "
+            "with --unknown bytes"
+        )
+    return [f"operators counted by bytes only: {listed}"]

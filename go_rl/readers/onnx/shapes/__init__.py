@@ -1,0 +1,1 @@
+"""Shapes of ONNX operators, where the file does not tell them."""

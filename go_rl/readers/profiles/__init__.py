@@ -1,0 +1,1 @@
+"""Profiles that others publish: dnn-partitioning and PipeDream."""

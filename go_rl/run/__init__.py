@@ -1,0 +1,17 @@
+"""A plan put to work: the user's JAX function on the devices that the plan names, and timed."""
+
+from go_rl.run.devices import Chosen, choose_devices
+from go_rl.run.execute import Executed, execute, place_function
+from go_rl.run.placed_program import PlacedProgram
+from go_rl.run.segments import Segments, cut_segments
+
+__all__ = [
+    "Chosen",
+    "Executed",
+    "PlacedProgram",
+    "Segments",
+    "choose_devices",
+    "cut_segments",
+    "execute",
+    "place_function",
+]

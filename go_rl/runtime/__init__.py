@@ -1,0 +1,1 @@
+"""Worker processes, prefetching, threads, compiled kernels, and files of parameters."""

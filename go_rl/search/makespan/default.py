@@ -1,0 +1,23 @@
+"""The framework's own placement: one device if the model fits, else layers round-robin."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from go_rl.core import Budget, Plan, Problem, Progress
+from go_rl.objectives.makespan.workspace import StepIncumbent, step_workspace
+
+
+@dataclass(frozen=True)
+class StepDefault:
+    """`Optimizer`: the default placement, in topological order, nothing fused."""
+
+    name: str = "default"
+
+    def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
+        """Return the default plan; see `go_rl.core.Optimizer`."""
+        workspace, progress = step_workspace(problem), Progress(budget)
+        incumbent = StepIncumbent(workspace, progress)
+        if not incumbent.hopeless:
+            incumbent.offer(workspace.price(workspace.default))
+        return workspace.plan(incumbent, self.name, seed, progress)

@@ -1,0 +1,1 @@
+"""Hierarchical device placement (Mirhoseini et al., ICLR 2018)."""

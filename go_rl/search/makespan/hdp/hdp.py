@@ -1,0 +1,274 @@
+"""HDP, the learned rival in device placement: "A hierarchical model for device placement"
+(Mirhoseini, Goldie, Pham, Steiner, Le, Dean, ICLR 2018).
+
+A grouper assigns operators to groups, a placer assigns groups to devices; both learn by REINFORCE
+from scratch on the one graph that is to be placed. The reward of a step that takes t seconds is
+-sqrt(t), less a moving average of rewards.
+
+Dimension letters: ``N`` operators, ``G`` groups, ``X`` numbers of a group, ``M`` groupings and
+``B`` samples of an update.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple, cast
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Bool, Float, Float32, Float64, Int
+
+from go_rl.core import (
+    FREE,
+    OPEN_SAMPLES,
+    Budget,
+    OpGraph,
+    Plan,
+    Problem,
+    Progress,
+    TrainingError,
+)
+from go_rl.objectives.makespan.workspace import (
+    PricedSteps,
+    StepIncumbent,
+    StepWorkspace,
+    ok,
+    step_workspace,
+)
+from go_rl.search.makespan.hdp.config import HDPConfig
+from go_rl.search.makespan.hdp.features import OpFeatures, group_features, op_features
+from go_rl.search.makespan.hdp.grouper import (
+    Grouper,
+    Params,
+    draw_groups,
+    grouper_gradient,
+    new_grouper,
+)
+from go_rl.search.makespan.hdp.placer import Placer, draw_devices, new_placer, placer_gradient
+
+
+@dataclass(frozen=True)
+class HDP:
+    """`Optimizer`: the default placement, then samples of a policy that learns from them.
+
+    Every sample is one grouping and one placement of its groups; priorities and fusion are left as
+    the framework has them.
+    """
+
+    config: HDPConfig = field(default_factory=HDPConfig)
+    name: str = "hdp"
+
+    def prepare(self, problem: Problem) -> None:
+        """Compile the networks for the sizes of a problem, so that no budget pays for it."""
+        workspace = step_workspace(problem)
+        if not _decides(workspace):
+            return
+        actors, key = Actors(self.config, workspace), jax.random.key(0)
+        learner = new_learner(actors, key)
+        drawn = draw(actors, learner, key, self.config.noise)
+        update(actors, learner, drawn, np.zeros(len(drawn.device)))
+
+    def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
+        """Return the best placement drawn; see `go_rl.core.Optimizer`.
+
+        Raises:
+            TrainingError: a gradient is not finite.
+        """
+        workspace, progress = step_workspace(problem), Progress(budget, OPEN_SAMPLES)
+        incumbent = StepIncumbent(workspace, progress)
+        if not incumbent.hopeless:
+            incumbent.offer(workspace.price(workspace.default))
+            if _decides(workspace):
+                _learn(self.config, workspace, incumbent, progress, seed)
+        return workspace.plan(incumbent, self.name, seed, progress)
+
+
+def _decides(workspace: StepWorkspace) -> bool:
+    """Whether any node may go to more than one device."""
+    return workspace.num_devices > 1 and bool((workspace.pinned == FREE).any())
+
+
+def _learn(
+    config: HDPConfig,
+    workspace: StepWorkspace,
+    incumbent: StepIncumbent,
+    progress: Progress,
+    seed: int,
+) -> None:
+    """Draw, price and learn until the budget is spent, or what is left of it is too short for a
+    round like the last; the last samples teach nothing."""
+    actors, key = Actors(config, workspace), jax.random.key(seed % 2**32)
+    learner, baseline = new_learner(actors, key), Baseline(config.baseline_decay)
+    updates, began, round_seconds = 0, progress.wall_seconds, 0.0
+    while not progress.spent and round_seconds <= progress.remaining_seconds:
+        noise = config.noise if updates < config.noise_updates else 0.0
+        drawn = draw(actors, learner, jax.random.fold_in(key, updates + 1), noise)
+        rows = int(min(len(drawn.device), progress.remaining_samples))
+        priced = workspace.price(workspace.decisions(drawn.device[:rows]))
+        incumbent.offer(priced)
+        updates += 1
+        if not progress.spent:
+            fits = ok(priced)
+            counts = fits | (updates <= config.ignore_failures_from)
+            advantage = baseline.advantage(rewards(config, priced, fits), counts)
+            learner = update(actors, learner, drawn, advantage)
+        round_seconds, began = progress.wall_seconds - began, progress.wall_seconds
+
+
+@dataclass
+class Baseline:
+    """Moving average of rewards; the mean of the first update starts it."""
+
+    decay: float
+    mean: float | None = None
+
+    def advantage(
+        self, reward: Float64[np.ndarray, "B"], counts: Bool[np.ndarray, "B"]
+    ) -> Float64[np.ndarray, "B"]:
+        """Return [B] rewards less the average before this update, 0 where one does not count."""
+        if not counts.any():
+            return np.zeros(len(reward))
+        fresh = float(reward[counts].mean())
+        known = fresh if self.mean is None else self.mean
+        self.mean = self.decay * known + (1 - self.decay) * fresh
+        return np.where(counts, reward - known, 0.0)
+
+
+def rewards(
+    config: HDPConfig, priced: PricedSteps, fits: Bool[np.ndarray, "B"]
+) -> Float64[np.ndarray, "B"]:
+    """Return [B] minus the root of the seconds a step."""
+    return -np.sqrt(np.where(fits, priced.seconds, config.failing_seconds))
+
+
+class Actors:
+    """The networks, without parameters, and what they read of a graph."""
+
+    def __init__(self, config: HDPConfig, workspace: StepWorkspace) -> None:
+        self.config = config
+        self.graph: OpGraph = workspace.problem.graph
+        self.ops: OpFeatures = op_features(self.graph, config.adjacency)
+        groups = min(config.groups, workspace.num_nodes)
+        self.grouper = Grouper(groups, config.grouper_hidden)
+        self.placer = Placer(
+            workspace.num_devices, config.hidden, config.temperature, config.tanh_constant
+        )
+
+
+class Learner(NamedTuple):
+    """What learning changes."""
+
+    params: dict[str, Params]
+    """Of ``grouper`` and ``placer``."""
+    optimizer: Any
+    """State of Adam."""
+
+
+class Drawn(NamedTuple):
+    """The samples of an update and how they came about."""
+
+    keys: tuple[Array, Array]
+    """Of the grouper and of the placer."""
+    noise: Float[Array, ""]
+    group: Int[np.ndarray, "M N"]
+    """[M, N] group of each operator."""
+    features: Float32[np.ndarray, "M G X"]
+    """[M, G, X] what the placer read."""
+    chosen: Int[np.ndarray, "B G"]
+    """[B, G] device of each group, B / M rows for each grouping."""
+
+    @property
+    def device(self) -> Int[np.ndarray, "B N"]:
+        """[B, N] device of each operator."""
+        group = np.repeat(self.group, len(self.chosen) // len(self.group), axis=0)
+        return np.take_along_axis(self.chosen, group, axis=1)
+
+
+def new_learner(actors: Actors, key: Array) -> Learner:
+    """Return untrained networks."""
+    one, two = jax.random.split(key)
+    params = {
+        "grouper": new_grouper(actors.grouper, actors.config.adjacency, one),
+        "placer": new_placer(actors.placer, actors.grouper.groups, two),
+    }
+    return Learner(params, transformation(actors.config).init(params))
+
+
+def draw(actors: Actors, learner: Learner, key: Array, noise: float) -> Drawn:
+    """Draw the samples of an update."""
+    config, doubt = actors.config, jnp.float32(noise)
+    one, two = jax.random.split(key)
+    group = np.asarray(
+        draw_groups(
+            actors.grouper, learner.params["grouper"], actors.ops, one, doubt, config.groupings
+        )
+    )
+    features = group_features(actors.graph, actors.ops, group, actors.grouper.groups)
+    chosen = draw_devices(
+        actors.placer, learner.params["placer"], features, two, doubt, config.placements
+    )
+    return Drawn((one, two), doubt, group, features, np.asarray(chosen))
+
+
+def update(
+    actors: Actors, learner: Learner, drawn: Drawn, advantage: Float64[np.ndarray, "B"]
+) -> Learner:
+    """Return the learner after one step along the policy gradient (equations 4 and 6).
+
+    Raises:
+        TrainingError: the gradient is not finite.
+    """
+    gain = advantage.astype(np.float32)
+    grouping = gain.reshape(len(drawn.group), -1).mean(axis=1)
+    gradient = {
+        "grouper": grouper_gradient(
+            actors.grouper,
+            learner.params["grouper"],
+            actors.ops,
+            drawn.keys[0],
+            drawn.noise,
+            drawn.group,
+            grouping,
+        ),
+        "placer": placer_gradient(
+            actors.placer,
+            learner.params["placer"],
+            drawn.features,
+            drawn.keys[1],
+            drawn.noise,
+            drawn.chosen,
+            gain,
+        ),
+    }
+    learner, norm = descend(actors.config, learner, gradient)
+    if not np.isfinite(norm):
+        raise TrainingError(
+            f"hdp: an update on {actors.graph.name!r} gave a gradient of norm {float(norm)}; lower "
+            f"learning_rate ({actors.config.learning_rate}), or look for extreme costs"
+        )
+    return learner
+
+
+def transformation(config: HDPConfig) -> optax.GradientTransformation:
+    """Return the rule of descent: Adam on gradients of bounded norm."""
+    rate = optax.exponential_decay(
+        config.learning_rate,
+        config.decay_updates,
+        config.decay,
+        transition_begin=config.decay_start,
+        staircase=True,
+    )
+    return optax.chain(optax.clip_by_global_norm(config.gradient_norm), optax.adam(rate))
+
+
+@partial(jax.jit, static_argnums=0)
+def descend(
+    config: HDPConfig, learner: Learner, gradient: dict[str, Params]
+) -> tuple[Learner, Float[Array, ""]]:
+    """Return the learner after one step, and the gradient's norm."""
+    steps, optimizer = transformation(config).update(gradient, learner.optimizer, learner.params)
+    params = cast("dict[str, Params]", optax.apply_updates(learner.params, steps))
+    return Learner(params, optimizer), optax.tree.norm(gradient)

@@ -1,0 +1,47 @@
+"""Random search for the makespan objective: uniform devices and priorities, the best of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress
+from go_rl.objectives.makespan.choices import LEVELS, Choices
+from go_rl.objectives.makespan.workspace import StepIncumbent, StepWorkspace, step_workspace
+from go_rl.simulate.makespan.pricing import Decisions
+
+BATCH = 16
+"""Plans drawn and priced at a time."""
+
+
+@dataclass(frozen=True)
+class StepRandom:
+    """`Optimizer`: every node on a device drawn from those that can run it, with a scheduling and a
+    fusion priority in 0 to 19."""
+
+    name: str = "random"
+
+    def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
+        """Return the best of the samples; see `go_rl.core.Optimizer`."""
+        workspace, progress = step_workspace(problem), Progress(budget, OPEN_SAMPLES)
+        incumbent = StepIncumbent(workspace, progress)
+        if not incumbent.hopeless:
+            options, rng = workspace.choices, np.random.default_rng(seed)
+            while not progress.spent:
+                size = int(min(BATCH, progress.remaining_samples))
+                incumbent.offer(workspace.price(_drawn(workspace, options, rng, size)))
+        return workspace.plan(incumbent, self.name, seed, progress)
+
+
+def _drawn(
+    workspace: StepWorkspace, options: Choices, rng: np.random.Generator, size: int
+) -> Decisions:
+    """Return ``size`` random plans."""
+    shape = (size, workspace.num_nodes)
+    count = np.maximum(options.allowed.sum(axis=0), 1)
+    order = np.argsort(~options.allowed, axis=0, kind="stable")  # allowed devices first
+    which = np.minimum((rng.random(shape) * count).astype(np.int64), count - 1)
+    device = order[which, np.arange(workspace.num_nodes)].astype(np.int16)
+    priority = rng.integers(0, LEVELS, shape)
+    return workspace.decisions(device, priority, rng.integers(0, LEVELS, shape))

@@ -1,0 +1,89 @@
+"""Scores to plans: list-schedule the units by score, cut the order best, make it legal, price it.
+
+This is how a policy that gives an order and a dynamic program that gives the cuts share the work.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int8, Int16
+
+from go_rl.core.evaluation import STATUS_CODES
+from go_rl.objectives.ring.linear_cuts import LinearCuts
+from go_rl.objectives.ring.orders import list_order
+from go_rl.objectives.ring.workspace import RingWorkspace
+from go_rl.runtime.threads import on_threads
+from go_rl.solvers import Samples
+
+TOLERANCE = 1e-4
+"""Relative step at which the bisection over T stops."""
+
+
+@dataclass(frozen=True, eq=False)
+class Priced:
+    """``B`` plans."""
+
+    device: Int16[np.ndarray, "B N"]
+    """[B, N] chip of each node; zeros where the status is not OK."""
+    seconds: Float64[np.ndarray, "B"]
+    """[B] T_max; inf where the status is not OK."""
+    status: Int8[np.ndarray, "B"]
+    """[B] index into `STATUS_CODES`."""
+
+    @property
+    def ok(self) -> Bool[np.ndarray, "B"]:
+        """[B] plans that are legal and fit."""
+        return np.isfinite(self.seconds)
+
+    def best(self) -> int:
+        """Return the index of the fastest plan."""
+        return int(np.argmin(self.seconds))
+
+
+def price_scores(
+    workspace: RingWorkspace,
+    scores: Float64[np.ndarray, "B U"],
+    seed: int = 0,
+    threads: int | None = None,
+    squeeze: float = 1.0,
+) -> Priced:
+    """Return the plans of [B, U] scores (low first), the same for any number of threads.
+
+    ``squeeze`` scales the bytes of weights that a chip may hold: live tensors need room too.
+    """
+    stages = np.zeros((len(scores), workspace.units.num_units), np.int32)
+    _ = workspace.bound, workspace.weight_limit  # built once, before threads ask for them
+
+    def share(rows: range) -> None:
+        for i in rows:
+            stage = _cut(workspace, scores[i], squeeze)
+            if stage is not None:
+                stages[i] = stage
+
+    on_threads(share, len(scores), threads)
+    unit_of = workspace.units.unit_of
+    # A row without a cut proposes everything on the first chip.
+    proposals = np.stack([workspace.nodes_of(stage[unit_of]) for stage in stages])
+    fixed = workspace.solver.fix(proposals, workspace.near(proposals), seed)
+    return price_samples(workspace, fixed)
+
+
+def _cut(
+    workspace: RingWorkspace, score: Float64[np.ndarray, "U"], squeeze: float
+) -> np.ndarray | None:
+    units, problem = workspace.units, workspace.problem
+    cuts = LinearCuts(units, list_order(units, score), problem.rules.triangle)
+    limit, chips = workspace.weight_limit * squeeze, workspace.chips
+    return cuts.best(
+        workspace.bound, units.serial_seconds, chips, limit, problem.all_chips, TOLERANCE
+    )[1]
+
+
+def price_samples(workspace: RingWorkspace, samples: Samples) -> Priced:
+    """Return what the solver's samples cost; a failed one keeps the solver's status."""
+    seconds, codes = workspace.pricer.price(samples.device)
+    status = np.where(samples.ok, codes, samples.status).astype(np.int8)
+    good = np.array([STATUS_CODES[int(code)].ok for code in status])
+    return Priced(samples.device, np.where(good, seconds, np.inf), status)

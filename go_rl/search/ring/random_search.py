@@ -1,0 +1,37 @@
+"""Random search: the solver's SAMPLE under uniform probabilities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress
+from go_rl.core.evaluation import STATUS_CODES, failed
+from go_rl.objectives.ring.workspace import Incumbent, ring_workspace
+from go_rl.search.ring.cut_scores import price_samples
+
+BATCH = 16
+"""Samples drawn and priced at a time."""
+
+
+@dataclass(frozen=True)
+class RandomSearch:
+    """`Optimizer`: uniform legal partitions, the best of them."""
+
+    name: str = "random"
+
+    def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
+        """Return the best of the samples; see `go_rl.core.Optimizer`."""
+        workspace, progress = ring_workspace(problem), Progress(budget, OPEN_SAMPLES)
+        incumbent = Incumbent(workspace, progress)
+        rounds = 0
+        while not progress.spent:
+            size = int(min(BATCH, progress.remaining_samples))
+            drawn = workspace.solver.sample(batch=size, seed=seed * 1_000_003 + rounds)
+            rounds += 1
+            if not drawn.ok.any():
+                status = STATUS_CODES[int(drawn.status[0])]
+                reason = drawn.detail or status.sentence
+                incumbent.offer(None, failed(status, workspace.chips, reason), size)
+                break
+            incumbent.offer_all(drawn.device, price_samples(workspace, drawn).seconds)
+        return workspace.plan(incumbent.best, self.name, seed, progress)

@@ -1,0 +1,1 @@
+"""Offsets of buffers in memory."""

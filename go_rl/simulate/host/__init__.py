@@ -1,0 +1,1 @@
+"""Devices that exchange tensors through host memory: max-load and latency."""

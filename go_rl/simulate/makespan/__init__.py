@@ -1,0 +1,1 @@
+"""One iteration on connected devices."""

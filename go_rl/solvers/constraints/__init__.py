@@ -1,0 +1,1 @@
+"""Constraints of the user: domains, and samples that keep them."""

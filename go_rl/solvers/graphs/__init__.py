@@ -1,0 +1,1 @@
+"""Algorithms on graphs that the solver needs."""

@@ -1,0 +1,1 @@
+"""The same problems for CP-SAT and python-constraint."""

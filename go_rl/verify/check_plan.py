@@ -1,0 +1,174 @@
+"""`check_plan`: the independent judge of a plan.
+
+It shares no code with solvers, environments or simulators: what they propose and claim is read
+from the plan alone, held against the rules in `plan_rules`, and priced again in `plan_value`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from go_rl.core.errors import PackageError, PlanError
+from go_rl.core.evaluation import Status
+from go_rl.core.files.strict_json import shown
+from go_rl.core.hardware import Package
+from go_rl.core.largest import name_largest
+from go_rl.core.op_graph import OpGraph
+from go_rl.core.optimality import OPTIMAL_GAP, proved_optimal
+from go_rl.core.plan import Plan
+from go_rl.core.problem import Objective, Problem
+from go_rl.verify.figures import false_figures, plan_figures
+from go_rl.verify.kernel_rules import legal_kernels
+from go_rl.verify.makespan_value import held_at_peak, replayed
+from go_rl.verify.rules import ROUNDING, Violation, legal
+from go_rl.verify.value import plan_value
+
+VALUE_TOLERANCE = 1e-6
+"""Relative difference allowed between the plan's value and the judge's own."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the judge says of a plan."""
+
+    status: Status
+    """``ok``; the status of the first violation; or the plan's own when it admits a failure."""
+    violations: tuple[Violation, ...]
+    """Every broken rule; empty when the status is ``ok`` or the plan's own."""
+    value: float = float("inf")
+    """The objective as the judge computes it, seconds a step; inf when it was not computed."""
+
+    @property
+    def ok(self) -> bool:
+        """True for a legal plan whose value and bound hold."""
+        return self.status.ok
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in words, every violation named."""
+        return " ".join(
+            [self.status.sentence, *(f"{v.rule}: {v.message}." for v in self.violations)]
+        )
+
+
+def check_plan(plan: Plan, problem: Problem) -> Verdict:
+    """Judge a plan: does it keep every rule of the problem, and is its value what it says?
+
+    A plan whose own status is a failure gets that status; nothing else is asked of it.
+
+    Raises:
+        PlanError: the plan belongs to another graph, package, objective or rule set.
+    """
+    check_belongs(plan, problem)
+    if not plan.evaluation.status.ok:
+        return Verdict(plan.evaluation.status, ())
+    if broken := legal(problem, plan.device, plan.replicas):
+        return Verdict(broken[0].status, broken)
+    if problem.objective is Objective.MAKESPAN:
+        if broken := legal_kernels(problem, plan.device, plan.priority, plan.fusion_group):
+            return Verdict(broken[0].status, broken)
+        step = replayed(problem, plan.device, plan.priority, plan.fusion_group)
+        if broken := _too_full(plan, problem, step.peak_bytes):
+            return Verdict(broken[0].status, broken)
+        value = step.seconds
+    else:
+        step, value = None, plan_value(problem, plan.device, plan.replicas)
+    figures = plan_figures(problem, plan.device, plan.replicas, step)
+    false = false_figures(plan.evaluation, figures, problem)
+    claims = [*_false_claims(plan, value), *(("evaluation", what) for what in false)]
+    wrong = tuple(Violation(*claim) for claim in claims)
+    return Verdict(Status.ILLEGAL if wrong else Status.OK, wrong, value)
+
+
+def _too_full(plan: Plan, problem: Problem, peak: list[float]) -> tuple[Violation, ...]:
+    full = [
+        d
+        for d, chip in enumerate(problem.package.chips)
+        if problem.memory and peak[d] > chip.memory_bytes * (1 + ROUNDING)
+    ]
+    return tuple(_out_of_memory(plan, problem, d, peak[d]) for d in full)
+
+
+def _out_of_memory(plan: Plan, problem: Problem, device: int, peak: float) -> Violation:
+    room = problem.package.chips[device].memory_bytes
+    held = held_at_peak(problem, plan.device, plan.priority, plan.fusion_group, device)
+    return Violation(
+        "memory",
+        f"device {device} needs {peak:.6g} bytes at once; its memory is {room:.6g}; the largest "
+        f"there at that moment: {name_largest(held)}",
+        Status.OUT_OF_MEMORY,
+    )
+
+
+def _false_claims(plan: Plan, value: float) -> list[tuple[str, str]]:
+    claims = []
+    if not abs(plan.value - value) <= VALUE_TOLERANCE * value:
+        claims.append(("value", f"the plan says {plan.value:.9g} s; it is {value:.9g} s"))
+    if not 0 <= plan.bound <= value * (1 + ROUNDING):
+        claims.append(
+            ("bound", f"a lower bound of {plan.bound:.9g} s does not fit a plan of {value:.9g} s")
+        )
+    if plan.optimal and not proved_optimal(value, plan.bound):
+        claims.append(
+            (
+                "optimal",
+                f"the plan says that it is optimal; its bound of {plan.bound:.9g} s leaves a gap "
+                f"below {value:.9g} s, and at most {OPTIMAL_GAP:g} of the bound is allowed",
+            )
+        )
+    return claims
+
+
+def check_belongs(plan: Plan, problem: Problem) -> None:
+    """Raise a `PlanError` naming the first difference when the plan is for another problem."""
+    check_same_graph(plan, problem.graph)
+    _check_package(plan, problem)
+    for name, mine in (
+        ("objective", str(problem.objective)),
+        ("rules", problem.rules.name),
+        ("memory", problem.memory),
+        ("all_chips", problem.all_chips),
+        ("fixed", dict(problem.fixed)),
+        ("cost_model", problem.cost_model),
+        ("element_bytes", problem.package.element_bytes),
+    ):
+        if getattr(plan, name) != mine:
+            raise PlanError(
+                f"the plan is for another problem: its {name} is {shown(getattr(plan, name))}, "
+                f"the problem's {shown(mine)}"
+            )
+
+
+def check_same_graph(plan: Plan, graph: OpGraph) -> None:
+    """Raise a `PlanError` naming the first difference when the plan is for another graph."""
+    for i, (theirs, mine) in enumerate(zip(plan.nodes, graph.names, strict=False)):
+        if theirs != mine:
+            raise PlanError(
+                f"the plan is for another graph: its node {i} is {shown(theirs)}, that of "
+                f"{graph.name!r} is {shown(mine)}"
+            )
+    for field, length in (("nodes", len(plan.nodes)), ("device", len(plan.device))):
+        if length != graph.num_nodes:
+            raise PlanError(
+                f"the plan is for another graph: {field} has {length} entries, "
+                f"{graph.name!r} has {graph.num_nodes} nodes"
+            )
+    if plan.graph_hash != graph.digest:
+        raise PlanError(
+            f"the plan is for another graph: graph_hash {plan.graph_hash[:12]}…, but "
+            f"{graph.name!r} has {graph.digest[:12]}… (same nodes, other costs or edges)"
+        )
+
+
+def _check_package(plan: Plan, problem: Problem) -> None:
+    try:
+        theirs = Package.from_json(plan.package, "the plan's package")
+    except PackageError as error:
+        raise PlanError(str(error)) from error
+    for field in fields(Package):
+        name, mine = field.name, getattr(problem.package, field.name)
+        if name != "description" and getattr(theirs, name) != mine:
+            raise PlanError(
+                f"the plan is for another package: {name} of {shown(theirs.name)} differs from "
+                f"that of {problem.package.name!r}"
+            )

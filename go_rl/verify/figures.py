@@ -1,0 +1,117 @@
+"""`plan_figures`: what an evaluation has to say of a legal plan, device by device and link by link.
+
+For the judge alone: shares no code with solvers, environments or simulators. Dimension letters:
+``D`` devices, ``L`` links (`go_rl.core.Evaluation` says which).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+
+from jaxtyping import Int
+from numpy import ndarray
+
+from go_rl.core.evaluation import Evaluation
+from go_rl.core.problem import Objective, Problem
+from go_rl.verify.layout import Layout, read_layout
+from go_rl.verify.makespan_value import Replayed
+from go_rl.verify.value import Replicas, device_loads, link_bytes, link_seconds, ring_compute
+
+TOLERANCE = 1e-6
+"""Relative difference allowed between a figure of the plan and the judge's own."""
+ROUNDING = 1e-9
+"""Share of the largest figure that a small one may be off, where sums grew and shrank."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The judge's own figures, under the names that `Evaluation` has for them."""
+
+    device_seconds: Sequence[float]
+    """[D] seconds a step."""
+    link_seconds: Sequence[float]
+    """[L] seconds a step."""
+    link_bytes: Sequence[float]
+    """[L] bytes a step."""
+    weight_bytes: Sequence[float]
+    """[D] bytes that stay."""
+    streamed_bytes: Sequence[float]
+    """[D] bytes a step."""
+    peak_bytes: Sequence[float] | None = None
+    """[D] bytes at once; None: live tensors are the simulator's (all objectives but makespan)."""
+
+
+def plan_figures(
+    problem: Problem, device: Int[ndarray, "N"], replicas: Replicas, replayed: Replayed | None
+) -> Figures:
+    """Return the figures of a plan that `legal` accepts.
+
+    Args:
+        device: [N] home of each node.
+        replicas: further devices that hold a copy, by node index.
+        replayed: its replay, for makespan.
+    """
+    layout = read_layout(problem, device, replicas)
+    held = _held(layout)
+    if replayed is not None:
+        busy = [size / problem.package.links.bandwidth for size in replayed.link_bytes]
+        return Figures(
+            replayed.device_seconds, busy, replayed.link_bytes, *held, replayed.peak_bytes
+        )
+    home = layout.home.tolist()
+    if problem.objective is not Objective.RING:
+        return Figures(device_loads(problem, home), [], [], *held)
+    on = [{chip, *replicas.get(n, ())} for n, chip in enumerate(home)]
+    traffic = link_bytes(problem, home, on)
+    return Figures(ring_compute(problem, on), link_seconds(problem, traffic), traffic, *held)
+
+
+def false_figures(evaluation: Evaluation, mine: Figures, problem: Problem) -> Iterator[str]:
+    """Yield a sentence for each field of an evaluation that is not as the judge has it."""
+    for field in fields(Figures):
+        name, right = field.name, getattr(mine, field.name)
+        if right is not None:
+            yield from _differences(name, getattr(evaluation, name).tolist(), right)
+    if mine.peak_bytes is None:
+        yield from _impossible_peaks(evaluation.peak_bytes.tolist(), mine.weight_bytes, problem)
+
+
+def _held(layout: Layout) -> tuple[list[float], list[float]]:
+    """[D] bytes of weights that stay and [D] that are streamed, copies included."""
+    problem, devices = layout.problem, range(layout.problem.package.num_chips)
+    streamed = [0.0 for _ in devices]
+    for node, chip in zip(layout.node.tolist(), layout.chip.tolist(), strict=True):
+        streamed[chip] += float(problem.streamed_bytes[node])
+    return [layout.resident_weights(d) for d in devices], streamed
+
+
+def _differences(name: str, theirs: list[float], mine: Sequence[float]) -> Iterator[str]:
+    """The first entry that is wrong; a sentence for each of 64 would only hide it."""
+    if len(theirs) != len(mine):
+        yield f"{name} has {len(theirs)} entries; it must have {len(mine)}"
+        return
+    slack = ROUNDING * max(mine, default=0.0)
+    for i, (said, right) in enumerate(zip(theirs, mine, strict=True)):
+        if not abs(said - right) <= TOLERANCE * abs(right) + slack:
+            yield f"{name}[{i}] is {said:.9g}; it must be {right:.9g}"
+            return
+
+
+def _impossible_peaks(
+    peaks: list[float], weights: Sequence[float], problem: Problem
+) -> Iterator[str]:
+    """Live tensors are not counted again, but they come on top of the weights, and must fit."""
+    chips, ring = problem.package.chips, problem.objective is Objective.RING
+    if len(peaks) != len(chips):
+        yield f"peak_bytes has {len(peaks)} entries; it must have {len(chips)}"
+        return
+    for i, (peak, least, chip) in enumerate(zip(peaks, weights, chips, strict=True)):
+        limited = problem.memory and (ring or not chip.is_cpu)
+        most = chip.memory_bytes if limited else float("inf")
+        if not least * (1 - TOLERANCE) <= peak <= most * (1 + TOLERANCE):
+            yield (
+                f"peak_bytes[{i}] is {peak:.9g}; it must be at least the weights of {least:.9g} "
+                f"and at most {most:.9g}"
+            )
+            return

@@ -1,0 +1,1 @@
+"""Audio models of the zoo."""

@@ -1,0 +1,1 @@
+"""Recommenders and graph networks of the zoo."""

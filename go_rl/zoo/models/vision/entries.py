@@ -1,0 +1,79 @@
+"""The zoo's vision networks written in flax; Keras applications are beside this file."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+from go_rl.zoo.models.building import Built, flax_model, floats, integers, key
+from go_rl.zoo.models.vision.amoebanet import AmoebaNetD
+from go_rl.zoo.models.vision.convdraw import ConvDRAW
+from go_rl.zoo.models.vision.dense_prediction import SSD, UNet
+from go_rl.zoo.models.vision.networks import ResNet
+from go_rl.zoo.models.vision.vision_transformers import MLPMixer, Swin, VisionTransformer
+from go_rl.zoo.models.zoo_model import ZooModel
+
+
+def _images(module: nn.Module, size: int = 224, batch: int = 1) -> Built:
+    return flax_model(module, floats(batch, size, size, 3))
+
+
+def _entry(name: str, family: str, module: nn.Module, size: int = 224, batch: int = 1) -> ZooModel:
+    return ZooModel(name, family, partial(_images, module, size, batch))
+
+
+def _classifier_training(module: nn.Module, size: int, batch: int) -> Built:
+    """One step of gradient descent on the cross-entropy, batch statistics updated."""
+    images, labels = floats(batch, size, size, 3), integers(batch)
+    variables = jax.eval_shape(module.init, key(), images)
+
+    def loss(params: Any, statistics: Any, images: Any, labels: Any) -> Any:
+        held = {"params": params, "batch_stats": statistics}
+        logits, updated = module.apply(held, images, mutable=["batch_stats"])
+        shares = jax.nn.log_softmax(logits)
+        chosen = jnp.take_along_axis(shares, labels[:, None], axis=1, mode="clip")
+        return -chosen.mean(), updated["batch_stats"]
+
+    def step(params: Any, statistics: Any, images: Any, labels: Any) -> Any:
+        gradient = jax.value_and_grad(loss, has_aux=True)
+        (value, statistics), slopes = gradient(params, statistics, images, labels)
+        return value, jax.tree.map(lambda p, g: p - 0.01 * g, params, slopes), statistics
+
+    return step, (variables["params"], variables["batch_stats"], images, labels), (0, 1)
+
+
+def _training(name: str, family: str, module: nn.Module, size: int, batch: int) -> ZooModel:
+    build = partial(_classifier_training, module, size, batch)
+    return ZooModel(name, family, build, training=True)
+
+
+ENTRIES: tuple[ZooModel, ...] = (
+    _entry("resnet18", "resnet", ResNet()),
+    _entry("resnet18-b32", "resnet", ResNet(), 160, 32),
+    _entry("resnet34", "resnet", ResNet((3, 4, 6, 3))),
+    _entry("amoebanet-d-3-128", "amoebanet", AmoebaNetD(3, 128)),
+    _entry("amoebanet-d-6-192", "amoebanet", AmoebaNetD(6, 192)),
+    _entry("amoebanet-d-18-256", "amoebanet", AmoebaNetD(18, 256)),
+    _entry("amoebanet-d-36-160-b4", "amoebanet", AmoebaNetD(36, 160), 224, 4),
+    _entry("unet", "unet", UNet((32, 64, 128, 256, 512)), 256),
+    _entry("unet-wide", "unet", UNet(), 128),
+    _entry("unet-deep", "unet", UNet((32, 64, 128, 256, 256), 3, residual=True, classes=3), 128),
+    _entry("ssd-vgg16", "ssd", SSD(), 300),
+    _entry("ssd-mobilenet", "ssd", SSD(lite=True), 300),
+    _entry("vit-tiny", "vit", VisionTransformer(12, 192, 3)),
+    _entry("vit-small-b8", "vit", VisionTransformer(12, 384, 6), 224, 8),
+    _entry("vit-base", "vit", VisionTransformer()),
+    _entry("vit-base-r384", "vit", VisionTransformer(), 384, 1),
+    _entry("vit-large", "vit", VisionTransformer(24, 1024, 16)),
+    _entry("swin-tiny", "swin", Swin()),
+    _entry("swin-base-b4", "swin", Swin((2, 2, 18, 2), 128), 224, 4),
+    _entry("mixer-s16", "mixer", MLPMixer()),
+    _entry("mixer-b16-b8", "mixer", MLPMixer(12, 768, 16, 384, 3072), 224, 8),
+    _entry("convdraw", "convdraw", ConvDRAW(8), 32, 4),
+    _entry("convdraw-long", "convdraw", ConvDRAW(32), 64),
+    _training("amoebanet-d-6-192-training", "amoebanet", AmoebaNetD(6, 192, train=True), 224, 2),
+)

@@ -1,0 +1,228 @@
+"""The Python twin of the command line."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from predictors.kernels import weights
+
+import go_rl
+from go_rl.api.joint import step_problem
+from go_rl.api.options import PartitionOptions, options_from
+from go_rl.api.partition import fixed_nodes, problem_for
+from go_rl.core import (
+    CheckpointError,
+    GoRLError,
+    OpGraph,
+    OpKind,
+    PackageError,
+    PlanError,
+    ProblemError,
+    SearchError,
+    package,
+)
+from go_rl.cost import ProblemOptions, make_problem
+from go_rl.predictors.kernels.weights import save_kernel_weights
+from go_rl.readers import save_graph
+from go_rl.readers.graph_builder import GraphBuilder, Node
+from go_rl.verify.check_plan import check_plan as judge
+
+QUICK = {"method": "greedy", "samples": 10}
+
+
+@pytest.fixture
+def graph() -> OpGraph:
+    """Four equal multiplications in a row, with small tensors between them."""
+    builder = GraphBuilder("chain")
+    for i in range(4):
+        node = Node(f"m{i}", "MatMul", OpKind.MATMUL, flops=1e9, output_bytes=8.0)
+        builder.add_node(replace(node, is_output=i == 3))
+        if i:
+            builder.add_edge(i - 1, i, 8.0)
+    return builder.build()
+
+
+def test_importing_the_package_imports_nothing_heavy():
+    heavy = "{'jax', 'numba', 'numpy', 'onnx', 'ortools', 'matplotlib', 'tyro'}"
+    program = f"import sys, go_rl; print(sorted({heavy} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.stdout.strip(), done.stderr) == ("[]", "")
+
+
+def test_the_command_line_is_parsed_without_jax():
+    program = "import sys, go_rl.cli.main as m; m.main(['--version']); print('jax' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "False", done.stderr
+
+
+def test_names_of_the_package():
+    assert set(go_rl.__all__) <= set(dir(go_rl))
+    with pytest.raises(AttributeError, match="has no attribute 'partitoin'"):
+        _ = go_rl.partitoin
+
+
+def test_partition_a_graph_and_check_the_plan(graph, tmp_path):
+    said = []
+    result = go_rl.partition(graph, "ring2", report=said.append, **QUICK)
+    assert result.best.device.tolist() == [0, 0, 1, 1]
+    assert said
+    assert go_rl.check(result.best, graph).ok
+    assert go_rl.check(result.best, result.problem).ok
+    result.best.save(tmp_path / "plan.json")
+    save_graph(graph, tmp_path / "chain.npz")
+    assert go_rl.check(tmp_path / "plan.json", tmp_path / "chain.npz").ok
+
+
+def test_fixed_nodes_stay_where_they_are(graph):
+    result = go_rl.partition(graph, "ring3", fixed={"m0": 0, "m1": 1, "m2": 1, "m3": 1}, **QUICK)
+    assert result.best.device.tolist() == [0, 1, 1, 1]
+    with pytest.raises(ProblemError, match="no node 'm9'"):
+        go_rl.partition(graph, fixed={"m9": 0}, **QUICK)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"samples": "5"}, "partition: samples must be a whole number or None, not '5'"),
+        ({"seconds": "5"}, "partition: seconds must be a number or None, not '5'"),
+        ({"seed": "a"}, "partition: seed must be a whole number, not 'a'"),
+        ({"seed": True}, "partition: seed must be a whole number, not True"),
+        ({"all_chips": 1}, "partition: all_chips must be True or False, not 1"),
+        ({"rules": 5}, "partition: rules must be a text, not 5"),
+        ({"cost": len}, "cost must be one of auto, .* not <built-in function len>"),
+        ({"cost": None}, "cost must be one of auto, .* not None"),
+    ],
+)
+def test_options_of_another_type_are_refused(given, message):
+    with pytest.raises(GoRLError, match=message):
+        options_from(PartitionOptions, given, "partition")
+
+
+@pytest.mark.parametrize(
+    ("fixed", "message"),
+    [
+        ({"m0": "1"}, "the device of 'm0' must be an index >= 0, not '1'"),
+        ({"m0": -1}, "the device of 'm0' must be an index >= 0, not -1"),
+        ({"m0": True}, "the device of 'm0' must be an index >= 0, not True"),
+        (["m0"], "fixed must be devices by node name"),
+        ({("m0",): 1}, r"has no node \('m0',\)"),
+    ],
+)
+def test_pins_of_another_type_are_refused(graph, fixed, message):
+    with pytest.raises(ProblemError, match=message):
+        inspect.unwrap(fixed_nodes)(graph, fixed)
+
+
+def test_hardware_by_value_and_by_default(graph):
+    own = replace(package("ring2"), name="mine")
+    assert go_rl.partition(graph, own, **QUICK).problem.package == own
+    assert problem_for(graph).package.name == "ring36"
+    with pytest.raises(PackageError, match="brings no hardware"):
+        problem_for(graph, "file")
+
+
+def test_the_problem_of_a_plan_is_the_problem_it_was_made_for(graph):
+    options = PartitionOptions(rules="strict", all_chips=True, method="greedy", samples=10)
+    problem = problem_for(graph, "ring4", options, memory=False)
+    plan = go_rl.partition(
+        graph, "ring4", memory=False, rules="strict", all_chips=True, **QUICK
+    ).best
+    again = go_rl.problem_of(plan, graph)
+    assert (again.rules, again.memory, again.all_chips) == (problem.rules, False, True)
+    assert again.package == problem.package
+    np.testing.assert_array_equal(again.seconds, problem.seconds)
+
+
+def test_a_plan_made_without_colocation_is_checked_without(graph):
+    coloured = replace(graph, colocation=np.zeros(4, np.int32))
+    made = go_rl.partition(graph, "ring2", **QUICK).best
+    free = make_problem(coloured, package("ring2"), ProblemOptions(colocation=False))
+    plan = replace(made, graph_hash=free.graph.digest)
+    assert judge(plan, free).ok
+    assert go_rl.check(plan, coloured).ok
+
+
+def test_a_plan_with_unknown_costs_is_refused(graph):
+    plan = replace(go_rl.partition(graph, "ring2", **QUICK).best, cost_model="analytic")
+    with pytest.raises(PlanError, match=r"cost_model is 'analytic'; did you mean 'analytical'\?"):
+        go_rl.problem_of(plan, graph)
+
+
+def test_plans_by_a_learned_model_are_checked_by_the_same(tmp_path):
+    path = tmp_path / "w.npz"
+    save_kernel_weights(weights(), path)
+    graph = go_rl.trace(lambda x, w: (x @ w) @ w, *np.ones((2, 8, 8), np.float32))
+    best = go_rl.partition(graph, "cpu-1-ring2", cost=f"learned:{path}", **QUICK).best
+    assert best.cost_model == f"learned:{path}"
+    assert go_rl.check(best, graph).ok
+    assert any("predicted by" in note for note in best.notes)
+    path.unlink()
+    with pytest.raises(CheckpointError, match="no such file"):
+        go_rl.check(best, graph)
+
+
+def test_trace_a_function():
+    def net(x):
+        return (x @ x).sum()
+
+    graph = go_rl.trace(net, np.ones((4, 4), np.float32))
+    assert graph.name == "net"
+    assert "dot_general" in graph.op_type
+    result = go_rl.partition(graph, "ring2", **QUICK)
+    assert go_rl.check(result.best, graph).ok
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"objectiv": "ring"}, SearchError, "no option 'objectiv'; did you mean 'objective'"),
+        ({"objective": "rings"}, ProblemError, "unknown objective 'rings'; did you mean 'ring'"),
+        ({"rules": "stric"}, ProblemError, "did you mean 'strict'"),
+        ({"method": "anneal"}, SearchError, "did you mean 'annealing'"),
+        ({"samples": 0}, SearchError, "samples must be >= 1"),
+        ({"seed": -1}, SearchError, "seed must be >= 0"),
+    ],
+)
+def test_bad_options(graph, options, error, message):
+    with pytest.raises(error, match=message):
+        go_rl.partition(graph, "ring2", **options)
+
+
+def test_the_default_budget_is_seconds():
+    assert PartitionOptions().budget.seconds == 20.0
+    assert PartitionOptions(samples=5).budget.seconds is None
+
+
+@pytest.mark.parametrize(
+    "tasks", ["placement, fusion", ("placement", "fusion"), ["placement", "fusion"]]
+)
+def test_tasks_are_named_in_any_form(graph, tasks):
+    problem = step_problem(graph, "p100x2", tasks)
+    assert problem.tasks == ("placement", "fusion")
+
+
+@pytest.mark.parametrize(
+    ("tasks", "message"),
+    [
+        ("placement,fusoin", r"unknown task 'fusoin'; did you mean 'fusion'\?"),
+        (("schedul",), r"unknown task 'schedul'; did you mean 'schedule'\?"),
+        (" , ", "name some of placement, schedule, fusion"),
+        ((), "name some of placement, schedule, fusion"),
+        ("fusion,fusion", "named twice"),
+    ],
+)
+def test_bad_tasks(graph, tasks, message):
+    with pytest.raises(ProblemError, match=message):
+        go_rl.optimize(graph, "p100x2", tasks, method="default", samples=1)
+
+
+def test_unknown_options_of_optimize(graph):
+    with pytest.raises(
+        SearchError, match=r"optimize has no option 'secnds'; did you mean 'seconds"
+    ):
+        go_rl.optimize(graph, "p100x2", secnds=1)

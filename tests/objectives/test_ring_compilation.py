@@ -1,0 +1,127 @@
+"""The first run: which parts are compiled, where, and what the user is told."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from go_rl.core.optimizer import Milestone
+from go_rl.objectives.ring import compilation as ring_compilation
+from go_rl.objectives.ring.compilation import (
+    PARTS,
+    RingCompilation,
+    compile_part,
+    is_compiled,
+    tiny_problem,
+)
+from go_rl.runtime.warm_worker import WarmWorker
+
+
+@pytest.fixture
+def nothing_on_disk(monkeypatch):
+    """No kernel has been kept, and no process is started; returns the parts compiled here."""
+    compiled = []
+    monkeypatch.setattr(ring_compilation, "is_compiled", lambda kernel: False)
+    monkeypatch.setattr(ring_compilation, "compile_part", lambda request: compiled.append(request))
+    return compiled
+
+
+class Absent:
+    """A second process that cannot be had."""
+
+    def __init__(self, function: str) -> None:
+        self.stopped = False
+
+    def call(self, payload: object, timeout: float) -> None:
+        raise ring_compilation.WorkerError("no process")
+
+    def stop(self) -> None:
+        self.stopped = True
+
+    def close(self) -> None:
+        assert self.stopped
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("strict", [False, True])
+def test_each_part_compiles_on_its_own(part, strict):
+    assert compile_part((part, strict)) == part
+
+
+def test_where_all_is_on_disk_nothing_is_said_and_no_process_started(monkeypatch):
+    monkeypatch.setattr(ring_compilation, "is_compiled", lambda kernel: True)
+    monkeypatch.setattr(ring_compilation, "WarmWorker", None)
+    told = []
+    with RingCompilation(tiny_problem(False), told.append) as compilation:
+        assert compilation.need(*PARTS) < 0.1
+    assert not told
+    assert not compilation.first_run
+
+
+def test_a_kernel_counts_as_compiled_whatever_the_times_of_its_files():
+    """Of a copied tree all caches are older than the sources."""
+    compile_part(("cuts", True))
+    heads = PARTS["cuts"][1]
+    assert all(map(is_compiled, heads))
+    fresh = [type(head)(head.py_func) for head in heads]
+    for kernel in fresh:
+        kernel.enable_caching()
+    assert all(map(is_compiled, fresh))
+    now = time.time() + 10.0
+    source = Path(heads[0].py_func.__code__.co_filename)
+    before = source.stat()
+    os.utime(source, (now, now))
+    try:
+        assert all(map(is_compiled, fresh))
+    finally:
+        os.utime(source, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def test_without_a_compiler_nothing_is_missing():
+    assert is_compiled(lambda: None)
+
+
+def test_a_second_process_that_fails_costs_time_only(nothing_on_disk, monkeypatch):
+    monkeypatch.setattr(ring_compilation, "WarmWorker", Absent)
+    told = []
+    with RingCompilation(tiny_problem(True), told.append) as compilation:
+        compilation.need("solver", "pricing")
+        compilation.need("pricing", "cuts")
+    assert nothing_on_disk == [("solver", True), ("pricing", True), ("cuts", True)]
+    assert [text for text in told if isinstance(text, Milestone)] == told[:1]
+    assert told[1:] == [
+        f"compiling kernels, once on this machine: {done} of 4 parts" for done in range(3)
+    ]
+
+
+def test_an_idle_process_is_ended_and_waited_for(monkeypatch):
+    """Popen warns when it is dropped unreaped, which fails whatever test runs then."""
+    monkeypatch.setattr(ring_compilation, "is_compiled", lambda kernel: True)
+    with RingCompilation(tiny_problem(False), lambda sentence: None) as compilation:
+        worker = compilation._worker = WarmWorker("runtime.worker_functions:reverse")
+        assert worker.call(b"ab", 60.0) == b"ba"
+        process = worker._process
+        assert process is not None
+    compilation._pool.shutdown(wait=True)
+    assert process.popen.returncode is not None
+
+
+@pytest.mark.slow
+def test_the_first_run_announces_its_plan_and_the_second_has_nothing_to_compile(tmp_path):
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kernels")}
+    command = [sys.executable, "-m", "go_rl", "partition", "zoo:bert-base", "--seconds", "1"]
+    said = [
+        subprocess.run(
+            [*command, "--out", str(tmp_path / "plan")],
+            env=environment, capture_output=True, text=True, check=True,
+        ).stderr
+        for _ in range(2)
+    ]  # fmt: skip
+    assert re.search(r"compiling kernels, once.*\n.*first legal plan after .* \(greedy\)", said[0])
+    assert "compiling" not in said[1]

@@ -1,0 +1,94 @@
+"""`KernelStruct`: what kernels read and write through one pointer, and what is refused."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from jaxtyping import Bool, Float64, Int32, Int64, config
+
+from go_rl.runtime.kernel_struct import KernelStruct, kernel
+
+
+@dataclass(frozen=True, eq=False)
+class Sample(KernelStruct):
+    """One field of each kind."""
+
+    count: int
+    scale: float
+    on: bool
+    words: Int64[np.ndarray, "n"]
+    small: Int32[np.ndarray, "m"]
+    table: Float64[np.ndarray, "a b"]
+    cube: Float64[np.ndarray, "a b c"]
+    flags: Bool[np.ndarray, "n"]
+
+
+def sample(**changed) -> Sample:
+    fields = {
+        "count": -3, "scale": 0.5, "on": True, "words": np.array([5, 6, 7]),
+        "small": np.array([1, -2], np.int32), "table": np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]),
+        "cube": np.arange(24.0).reshape(2, 3, 4), "flags": np.array([True, False, True]),
+    }  # fmt: skip
+    return Sample(**{**fields, **changed})
+
+
+@kernel
+def _digest(s: Sample) -> float:
+    total = s.count * 1000 + s.scale + (100.0 if s.on else 0.0)
+    for i in range(len(s.words)):
+        if s.flags[i]:
+            total += s.words[i]
+    for i in range(len(s.small)):
+        total += s.small[i]
+    return total + s.table[1, 2] + s.cube[1, 2, 3] + s.cube.shape[1] * 1e-3
+
+
+@kernel
+def _write(s: Sample) -> None:
+    s.words[1] = -1
+    s.table[0, 1] = 9.0
+    s.flags[1] = True
+
+
+def test_a_kernel_reads_every_kind_of_field():
+    # -3000 + 0.5 + 100 + (5 + 7) + (1 - 2) + 6 + 23 + 0.003
+    assert _digest(sample()) == pytest.approx(-2859.497, abs=1e-9)
+    assert _digest(sample(on=False, count=0)) == pytest.approx(40.503, abs=1e-9)
+
+
+def test_what_a_kernel_writes_reaches_the_callers_arrays():
+    words = np.array([5, 6, 7])
+    s = sample(words=words)
+    _write(s)
+    assert words.tolist() == [5, -1, 7]
+    assert s.table[0].tolist() == [1.0, 9.0, 3.0]
+    assert s.flags.all()
+
+
+def test_other_layouts_are_copied_into_the_declared_one():
+    s = sample(words=np.array([5, 0, 6, 0, 7], np.int64)[::2], table=np.ones((3, 2)).T)
+    assert s.words.flags.c_contiguous
+    assert _digest(s) == pytest.approx(-2859.497 - 5.0, abs=1e-9)
+
+
+def test_a_copy_has_a_table_of_its_own():
+    s = sample()
+    other = replace(s, words=np.array([0, 0, 0]))
+    again = pickle.loads(pickle.dumps(s))
+    assert _digest(again) == _digest(s) == pytest.approx(_digest(other) + 12.0)
+    assert again._address != s._address
+
+
+def test_another_number_of_dimensions_is_refused(monkeypatch):
+    monkeypatch.setattr(config, "jaxtyping_disable", True)
+    with pytest.raises(ValueError, match=r"Sample\.words has 2 dimensions, not 1"):
+        sample(words=np.zeros((2, 2), np.int64))
+
+
+def test_a_kernel_is_compiled_once_for_all_sizes():
+    for n in (1, 2, 50):
+        _digest(sample(words=np.arange(n), flags=np.ones(n, np.bool_)))
+    assert len(_digest.signatures) == 1

@@ -1,0 +1,134 @@
+"""Small problems written by hand, for the tests of the nouns and of the judge."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from go_rl.core import (
+    Chip,
+    Evaluation,
+    Links,
+    Objective,
+    OpKind,
+    Package,
+    Plan,
+    Problem,
+    Status,
+    Topology,
+    plan_for,
+    rule_set,
+)
+from go_rl.readers.graph_builder import GraphBuilder, Node
+from go_rl.verify.figures import plan_figures
+from go_rl.verify.rules import legal
+
+ACCELERATOR = Chip("tile", 1e12, 100.0, 1e12)
+CPU = Chip("cpu", 1e11, 10.0, 1e11, is_cpu=True)
+Edge = tuple[str, str] | tuple[str, str, float] | tuple[str, str, float, int]
+
+
+def ring_of(chips: int, bandwidth: float = 100.0, latency: float = 0.0) -> Package:
+    links = Links(Topology.RING, bandwidth, latency)
+    return Package(f"small-ring{chips}", (ACCELERATOR,) * chips, links)
+
+
+def boxes(accelerators: int, cpus: int) -> Package:
+    chips = (ACCELERATOR,) * accelerators + (CPU,) * cpus
+    return Package("boxes", chips, Links(Topology.FULL, 100.0))
+
+
+def build_problem(
+    nodes: str,
+    edges: Sequence[Edge],
+    package: Package,
+    rules: str = "strict",
+    per_node: Mapping[str, Any] | None = None,
+    **fields: Any,
+) -> Problem:
+    """Nodes are single letters; ``per_node`` maps a field to a dict from letter to value."""
+    given = dict(per_node or {})
+    builder = GraphBuilder("small")
+    for name in nodes:
+        features = {k: given[k][name] for k in ("colocation",) if name in given.get(k, {})}
+        builder.add_node(Node(name, "Op", OpKind.OTHER, output_bytes=1.0, **features))
+    for u, v, *rest in edges:
+        size, output = [*rest, *(10.0, 0)[len(rest) :]]
+        builder.add_edge(builder.number_of(u), builder.number_of(v), size, int(output))
+    graph = builder.build()
+    column = {k: np.array([v.get(n, 0) for n in graph.names]) for k, v in given.items()}
+    graph = replace(
+        graph, weight_group=column.get("tied", np.zeros(len(nodes)) - 1).astype(np.int32)
+    )
+    one = dict.fromkeys(nodes, 1.0)
+    seconds = [{**one, **given.get("seconds", {})}, {**one, **given.get("cpu_seconds", {})}]
+    table = np.array([[kind[n] for n in graph.names] for kind in seconds], np.float64)
+    none = np.zeros(graph.num_nodes)
+    settings: dict[str, Any] = {
+        "objective": Objective.RING,
+        "rules": rule_set(rules),
+        "cost_model": "profiled",
+        "output_bytes": graph.output_bytes,
+        "weight_bytes": column.get("weights", none).astype(np.float64),
+        "streamed_bytes": none,
+        "edge_bytes": graph.edge_bytes,
+        "transfer_seconds": column.get("transfers", none).astype(np.float64),
+    }
+    return Problem(graph, package, seconds=table[: len(package.kinds)], **{**settings, **fields})
+
+
+def build_plan(
+    problem: Problem,
+    device: Sequence[int],
+    replicas: Mapping[int, tuple[int, ...]] | None = None,
+    value: float = 1.0,
+    **fields: Any,
+) -> Plan:
+    settings: dict[str, Any] = {
+        "evaluation": _evaluation(problem, np.array(device), dict(replicas or {}), value),
+        "bound": 0.5 * value,
+        "optimizer": "by-hand",
+        "seed": 0,
+        "samples": 1,
+        "wall_seconds": 0.0,
+    }
+    return plan_for(
+        problem,
+        device=np.array(device, np.int16),
+        replicas=dict(replicas or {}),
+        **{**settings, **fields},
+    )
+
+
+def _evaluation(problem: Problem, device: Any, replicas: Any, value: float) -> Evaluation:
+    """The judge's own figures beside any value; zeros for what breaks a rule."""
+    zeros = np.zeros(problem.package.num_chips)
+    if problem.objective is Objective.MAKESPAN or legal(problem, device, replicas):
+        return Evaluation(Status.OK, value, *[zeros] * 6)
+    found = vars(plan_figures(problem, device, replicas, None)).items()
+    figures = {
+        name: np.array(numbers, np.float64) for name, numbers in found if numbers is not None
+    }
+    return Evaluation(Status.OK, value, **figures, peak_bytes=figures["weight_bytes"])
+
+
+@pytest.fixture(scope="session")
+def problem_of() -> Callable[..., Problem]:
+    return build_problem
+
+
+@pytest.fixture(scope="session")
+def plan_of() -> Callable[..., Plan]:
+    return build_plan
+
+
+@pytest.fixture(scope="session")
+def small_ring() -> Callable[..., Package]:
+    return ring_of
+
+
+@pytest.fixture(scope="session")
+def small_boxes() -> Callable[..., Package]:
+    return boxes

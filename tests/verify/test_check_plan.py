@@ -1,0 +1,228 @@
+"""The judge as a whole: belonging, verdicts, and a naive judge it must agree with."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from go_rl.core import OPTIMAL_GAP, RULE_SETS, Objective, Plan, PlanError, Status, rule_set
+from go_rl.core.evaluation import failed
+from go_rl.verify.check_plan import check_plan
+from go_rl.verify.rules import legal
+from go_rl.verify.value import plan_value
+
+CHAIN = [("a", "b"), ("b", "c")]
+
+
+@pytest.fixture
+def chain(problem_of, small_ring):
+    return problem_of("abc", CHAIN, small_ring(3))
+
+
+def test_an_honest_plan_is_accepted(chain, plan_of):
+    verdict = check_plan(plan_of(chain, [0, 0, 1], value=2.0, bound=2.0), chain)
+    assert verdict.ok
+    assert verdict.violations == ()
+    assert verdict.value == 2.0
+    assert verdict.sentence == Status.OK.sentence
+
+
+def test_a_plan_from_its_file_is_accepted(chain, plan_of, tmp_path):
+    plan_of(chain, [0, 0, 1], value=2.0).save(tmp_path / "plan.json")
+    assert check_plan(Plan.load(tmp_path / "plan.json"), chain).ok
+
+
+@pytest.mark.parametrize("value", [1.9999, 2.0001, 0.0, float("inf"), float("nan"), -2.0])
+def test_a_false_value_is_found(value, chain, plan_of):
+    plan = replace(plan_of(chain, [0, 0, 1], value=value, bound=0.0), optimal=False)
+    verdict = check_plan(plan, chain)
+    assert [v.rule for v in verdict.violations] == ["value"]
+    assert "it is 2 s" in verdict.violations[0].message
+    assert verdict.status is Status.ILLEGAL
+
+
+def test_rounding_is_forgiven(chain, plan_of):
+    assert check_plan(plan_of(chain, [0, 0, 1], value=2.0 + 1e-6), chain).ok
+
+
+@pytest.mark.parametrize("bound", [2.001, float("inf"), float("nan"), -1.0])
+def test_a_bound_above_the_value_is_found(bound, chain, plan_of):
+    verdict = check_plan(plan_of(chain, [0, 0, 1], value=2.0, bound=bound), chain)
+    assert [v.rule for v in verdict.violations] == ["bound"]
+
+
+@pytest.mark.parametrize("bound", [1.9, 0.0])
+def test_optimal_with_an_open_gap_is_found(bound, chain, plan_of):
+    verdict = check_plan(plan_of(chain, [0, 0, 1], value=2.0, bound=bound, optimal=True), chain)
+    assert [v.rule for v in verdict.violations] == ["optimal"]
+
+
+def test_optimal_up_to_the_one_tolerance_is_accepted(chain, plan_of):
+    bound = 2.0 / (1 + 0.9 * OPTIMAL_GAP)
+    assert check_plan(plan_of(chain, [0, 0, 1], value=2.0, bound=bound, optimal=True), chain).ok
+
+
+def test_the_verdict_carries_the_kind_of_failure(problem_of, small_ring, plan_of):
+    problem = problem_of("ab", [("a", "b")], small_ring(2), per_node={"weights": {"a": 101}})
+    verdict = check_plan(plan_of(problem, [0, 1]), problem)
+    assert verdict.status is Status.OUT_OF_MEMORY
+    assert "weights: chip 0 holds 101 bytes" in verdict.sentence
+    assert verdict.value == float("inf")
+
+
+@pytest.mark.parametrize("status", [s for s in Status if not s.ok])
+def test_an_admitted_failure_keeps_its_status(status, chain, plan_of):
+    plan = plan_of(chain, [2, 1, 0], evaluation=failed(status, 3, "gave up"), bound=0.0)
+    verdict = check_plan(plan, chain)
+    assert verdict.status is status
+    assert verdict.violations == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"nodes": ("a", "x", "c")}, "its node 1 is 'x', that of 'small' is 'b'"),
+        ({"nodes": ("a", "b")}, "nodes has 2 entries, 'small' has 3 nodes"),
+        ({"nodes": ("a", "b", "c", "d")}, "nodes has 4 entries, 'small' has 3 nodes"),
+        ({"device": np.array([0, 1], np.int16)}, "device has 2 entries"),
+        ({"graph_hash": "0123456789abcdef"}, "graph_hash 0123456789ab…"),
+        ({"rules": "relay"}, "its rules is 'relay', the problem's 'strict'"),
+        ({"objective": "max-load"}, "its objective is 'max-load'"),
+        ({"memory": False}, "its memory is False"),
+        ({"all_chips": True}, "its all_chips is True"),
+        ({"cost_model": "learned"}, "its cost_model is 'learned'"),
+        ({"package": {"chips": []}}, "the plan's package: field 'chips'"),
+    ],
+)
+@pytest.mark.parametrize("status", [Status.OK, Status.GAVE_UP])
+def test_a_plan_for_another_problem_is_refused(status, change, words, chain, plan_of):
+    plan = plan_of(chain, [0, 0, 1], value=2.0)
+    plan = replace(plan, evaluation=replace(plan.evaluation, status=status), **change)
+    with pytest.raises(PlanError) as error:
+        check_plan(plan, chain)
+    assert words in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("package", "words"),
+    [((4, 100.0), "name"), ((3, 99.0), "links of 'small-ring3' differs")],
+)
+def test_a_plan_for_another_package_is_refused(package, words, chain, small_ring, plan_of):
+    plan = plan_of(replace(chain, package=small_ring(*package)), [0, 0, 1])
+    with pytest.raises(PlanError, match="another package") as error:
+        check_plan(plan, chain)
+    assert words in str(error.value)
+
+
+# The naive judge: rules 1 to 5 word by word over sets and simple paths.
+
+
+def naive_broken(problem, home, replicas):
+    graph, rules = problem.graph, problem.rules
+    edges = list(zip(graph.senders.tolist(), graph.receivers.tolist(), strict=True))
+    on = [{h, *replicas.get(n, ())} for n, h in enumerate(home)]
+    broken = set()
+    for u, v in edges:
+        for c in on[v] - on[u]:
+            if home[u] > c:
+                broken.add("acyclic" if c == home[v] else "copy-inputs")
+    if set(home) != set(range(max(home) + 1)):
+        broken.add("no-skip")
+    q = {(home[u], c) for u, v in edges for c in on[v] - on[u] if home[u] < c}
+    longer, front = set(), [[a, c] for a, c in q]
+    while front:
+        path = front.pop()
+        steps = [[*path, c] for a, c in q if a == path[-1]]
+        longer |= {(s[0], s[-1]) for s in steps}
+        front += steps
+    if rules.triangle and q & longer:
+        broken.add("triangle")
+    copied = [n for n, chips in replicas.items() if chips]
+    if copied and not rules.replicate:
+        return broken - {"copy-inputs"} | {"no-copies"}
+    if any(cone_seconds(problem, n) > 1e-3 * problem.work.sum() for n in copied):
+        broken.add("copy-cost")
+    return broken
+
+
+def cone_seconds(problem, node):
+    cone, edges = {node}, (problem.graph.senders.tolist(), problem.graph.receivers.tolist())
+    for _ in range(problem.graph.num_nodes):
+        cone |= {u for u, v in zip(*edges, strict=True) if v in cone}
+    return sum(float(problem.work[n]) for n in cone)
+
+
+@st.composite
+def small_plans(draw, chips=4):
+    """A random graph of letters, a device each, and a few copies."""
+    size = draw(st.integers(2, 7))
+    letters = "abcdefg"[:size]
+    pairs = [(u, v) for i, v in enumerate(letters) for u in letters[:i]]
+    edges = draw(st.lists(st.sampled_from(pairs), unique=True, max_size=10))
+    device = draw(st.lists(st.integers(0, chips - 1), min_size=size, max_size=size))
+    if draw(st.booleans()):
+        device = sorted(device)
+    copies = draw(st.dictionaries(st.integers(0, size - 1), st.integers(0, chips - 1), max_size=3))
+    replicas = {n: (c,) for n, c in copies.items() if c != device[n]}
+    cheap = draw(st.sets(st.sampled_from(letters)))
+    rules = draw(st.sampled_from(sorted(RULE_SETS)))
+    return letters, edges, device, replicas, {"seconds": dict.fromkeys(cheap, 1e-5)}, rules
+
+
+@settings(max_examples=400, deadline=None)
+@given(case=small_plans())
+def test_the_rules_agree_with_a_naive_judge(case, problem_of, small_ring):
+    letters, edges, device, replicas, per_node, rules = case
+    problem = problem_of(letters, edges, small_ring(4), rules, per_node=per_node)
+    # Letters are in topological order already, so nodes keep their places.
+    assert "".join(map(str, problem.graph.names)) == letters
+    found = {v.rule for v in legal(problem, np.array(device), replicas)}
+    assert found == naive_broken(problem, device, replicas)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    cuts=st.lists(st.integers(0, 9), min_size=3, max_size=3).map(sorted),
+    node=st.integers(0, 9),
+    chip=st.integers(0, 3),
+)
+def test_mutated_plans(cuts, node, chip, problem_of, small_ring, plan_of):
+    letters = "abcdefghij"
+    edges = [*pairwise(letters), ("a", "e"), ("c", "h"), ("d", "j")]
+    problem = problem_of(letters, edges, small_ring(4), "relay")
+    used = sorted({0, *cuts})
+    device = np.searchsorted(used, np.arange(10), side="right") - 1
+    value = plan_value(problem, device, {})
+    plan = plan_of(problem, device, value=value)
+    assert check_plan(plan, problem).ok
+    mutated = device.copy()
+    mutated[node] = chip
+    verdict = check_plan(plan_of(problem, mutated, value=value), problem)
+    if naive_broken(problem, mutated.tolist(), {}):
+        assert verdict.status is Status.ILLEGAL
+        assert verdict.value == float("inf")
+    else:
+        # The plan as it was, with one node moved, still tells the figures of before.
+        moved = check_plan(replace(plan, device=mutated.astype(np.int16)), problem)
+        assert moved.ok == (mutated.tolist() == device.tolist())
+        honest = abs(plan_value(problem, mutated, {}) - value) <= 1e-6 * value
+        assert verdict.ok == (honest and plan.bound <= verdict.value)
+
+
+@pytest.mark.parametrize("name", sorted(RULE_SETS))
+def test_what_strict_accepts_every_rule_set_accepts(name, problem_of, small_ring):
+    problem = problem_of("abcd", [*CHAIN, ("a", "d")], small_ring(3))
+    looser = replace(problem, rules=rule_set(name))
+    for device in np.ndindex(3, 3, 3, 3):
+        if not legal(problem, np.array(device), {}):
+            assert not legal(looser, np.array(device), {})
+
+
+def test_max_load_has_no_order(problem_of, small_boxes, plan_of):
+    problem = problem_of("abc", CHAIN, small_boxes(2, 0), objective=Objective.MAX_LOAD)
+    for device in np.ndindex(2, 2, 2):
+        value = plan_value(problem, np.array(device), {})
+        assert check_plan(plan_of(problem, list(device), value=value), problem).ok

@@ -1,0 +1,167 @@
+"""The judge's rules of schedules and kernels, each broken by hand, with words of its message."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from reference.step_problems import step_problem
+
+from go_rl.core import OpKind, PlanError, Problem, Status
+from go_rl.core.fusion import FUSIBLE, HEAVY, LOOP, MAX_BOUNDARY
+from go_rl.verify.kernel_rules import RULES, legal_kernels
+from go_rl.verify.rules import MAX_MESSAGES
+
+KIND = {"e": OpKind.ELEMENTWISE, "v": OpKind.MOVEMENT, "g": OpKind.GATHER, "m": OpKind.MATMUL,
+        "c": OpKind.CONVOLUTION, "r": OpKind.REDUCTION, "o": OpKind.OTHER}  # fmt: skip
+ROW = [(0, 1), (1, 2)]
+
+
+def problem_of(kinds: str, edges, devices: int = 2) -> Problem:
+    sized = [(u, v, 1.0, *rest) for u, v, *rest in edges]
+    names = [f"n{i}" for i in range(len(kinds))]
+    return step_problem(
+        [1.0] * len(kinds), sized, devices, kinds=[KIND[k] for k in kinds], names=names
+    )
+
+
+def broken(kinds: str, edges, group, device=None):
+    problem = problem_of(kinds, edges)
+    place = np.zeros(len(kinds), np.int16) if device is None else np.array(device, np.int16)
+    return legal_kernels(problem, place, None, np.array(group))
+
+
+@dataclass(frozen=True)
+class Case:
+    """A fusion, and the rule that it breaks with words of the message."""
+
+    what: str
+    rule: str | None
+    words: tuple[str, ...]
+    kinds: str
+    edges: list[Any]
+    group: list[int]
+    device: list[int] | None = field(default=None)
+
+
+CASES = [
+    Case("nothing is fused", None, (), "emr", ROW, [0, 1, 2]),
+    Case("a row is fused", None, (), "mee", ROW, [0, 0, 0]),
+    Case("siblings hang together by their producer", None, (), "eee", [(0, 1), (0, 2)], [0, 0, 0]),
+    Case("siblings hang together by their consumer", None, (), "eee", [(0, 2), (1, 2)], [0, 0, 0]),
+    Case("a kernel is called by a higher node", "kernel-name",
+         ("the kernel of 'n0' (elementwise) is called 1, not 0",), "eee", ROW, [1, 1, 2]),
+    Case("a kernel is called by no node", "kernel-name", ("called 7, not 0",), "ee", [(0, 1)],
+         [7, 7]),
+    Case("a name is taken by another kernel", "kernel-name", ("'n1'", "called -1, not 1"), "ee",
+         [(0, 1)], [0, -1]),
+    Case("two devices", "kernel-device",
+         ("'n0' (elementwise) on device 0 and 'n1' (elementwise) on device 1 share a kernel",),
+         "eee", ROW, [0, 0, 0], [0, 1, 0]),
+    Case("a reduction as producer", "kernel-kinds",
+         ("'n1' (elementwise) cannot share a kernel with its producer 'n0' (reduction)",),
+         "re", [(0, 1)], [0, 0]),
+    Case("a reduction after a product", "kernel-kinds", ("'n1' (reduction)", "'n0' (matmul)"),
+         "mr", [(0, 1)], [0, 0]),
+    Case("a product as consumer", "kernel-kinds", ("'n1' (matmul)", "'n0' (elementwise)"),
+         "em", [(0, 1)], [0, 0]),
+    Case("something else", "kernel-kinds", ("'n1' (other)",), "eo", [(0, 1)], [0, 0]),
+    Case("one inner edge of three is wrong", "kernel-kinds", ("'n2' (elementwise)",
+         "'n1' (reduction)"), "ere", [(0, 1), (0, 2), (1, 2)], [0, 0, 0]),
+    Case("a product and a convolution", "kernel-heavy",
+         ("'n0' (matmul) and 'n1' (convolution) share a kernel",), "mce", [(0, 2), (1, 2)],
+         [0, 0, 0]),
+    Case("nothing joins two nodes", "kernel-joined",
+         ("'n1' (elementwise) shares a kernel with 'n0' (elementwise) but no path inside joins",),
+         "ee", [], [0, 0]),
+    Case("the only path leaves the kernel", "kernel-joined", ("'n2'", "'n0'"), "eoe", ROW,
+         [0, 1, 0]),
+    Case("64 nodes", None, (), "e" * 64, [(n, n + 1) for n in range(63)], [0] * 64),
+    Case("65 nodes", "kernel-size", ("the kernel of 'n0' (elementwise) has 65 nodes of 64",),
+         "e" * 65, [(n, n + 1) for n in range(64)], [0] * 65),
+    Case("kernels that wait for each other", "kernel-acyclic",
+         ("kernels wait for each other: those of", "'n0' (elementwise)", "'n1' (other)", " -> "),
+         "eoe", [*ROW, (0, 2)], [0, 1, 0]),
+    Case("two kernels that wait for each other", "kernel-acyclic", ("'n0' (matmul)",
+         "'n1' (elementwise)"), "megv", [(0, 2), (0, 3), (1, 2), (1, 3)], [0, 1, 1, 0]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.what)
+def test_rules(case):
+    found = broken(case.kinds, case.edges, case.group, case.device)
+    assert {v.rule for v in found} == ({case.rule} - {None})
+    for word in case.words:
+        assert word in found[0].message
+    assert all(v.status is Status.ILLEGAL for v in found)
+
+
+def fan(others: int):
+    """A joiner fused with its producer reads ``others`` results of one more node, and is read."""
+    edges = [(0, 2), *((1, 2, k) for k in range(others)), (2, 3)]
+    return broken("eovo", edges, [0, 1, 0, 3])
+
+
+def test_a_kernel_reads_and_writes_at_most_96_tensors():
+    assert fan(MAX_BOUNDARY - 1) == ()
+    (found,) = fan(MAX_BOUNDARY)
+    assert found.rule == "kernel-boundary"
+    assert "the kernel of 'n0' (elementwise) reads and writes 97 tensors of 96" in found.message
+
+
+def test_a_single_node_may_read_more():
+    edges = [(0, 1, k) for k in range(200)]
+    assert broken("oo", edges, [0, 1]) == ()
+
+
+def test_a_tensor_with_several_readers_is_one():
+    """The kernel writes one tensor, which 120 others read."""
+    edges = [(0, 1), *((1, 2 + k) for k in range(120))]
+    assert broken("ee" + "o" * 120, edges, [0, 0, *range(2, 122)]) == ()
+
+
+def test_every_rule_is_broken_by_some_case_and_has_english():
+    names = [rule.name for rule in RULES]
+    assert {case.rule for case in CASES} - {None} | {"kernel-boundary"} == set(names)
+    assert len(set(names)) == len(names)
+    assert all(rule.english for rule in RULES)
+
+
+def test_only_the_first_broken_rule_is_reported_at_most_20_times():
+    found = broken("r" * 60, [(n, n + 1) for n in range(59)], [0] * 60)
+    assert [v.rule for v in found] == ["kernel-kinds"] * MAX_MESSAGES
+
+
+def test_the_table_of_kinds():
+    light = {OpKind.ELEMENTWISE, OpKind.MOVEMENT, OpKind.GATHER}
+    heavy = {OpKind.MATMUL, OpKind.CONVOLUTION}
+    assert (light, heavy) == (LOOP, HEAVY)
+    assert set(FUSIBLE) == light | heavy
+    assert all(FUSIBLE[kind] == light | {OpKind.REDUCTION} for kind in light)
+    assert all(FUSIBLE[kind] == light - {OpKind.GATHER} for kind in heavy)
+
+
+def test_no_fusion_and_any_priority_are_legal():
+    problem = problem_of("ee", [(0, 1)])
+    device = np.array([0, 1], np.int16)
+    assert legal_kernels(problem, device, None, None) == ()
+    assert legal_kernels(problem, device, np.array([-(2**40), 2**40]), None) == ()
+
+
+@pytest.mark.parametrize(
+    ("priority", "group", "words"),
+    [
+        ([1], None, "priority has 1 entries; 'steps' has 2 nodes"),
+        ([1, 2, 3], [0, 1], "priority has 3 entries"),
+        (None, [0, 1, 2], "fusion_group has 3 entries; 'steps' has 2 nodes"),
+        ([1, 2], [], "fusion_group has 0 entries"),
+    ],
+)
+def test_another_length_than_the_graph_is_refused(priority, group, words):
+    problem = problem_of("ee", [(0, 1)])
+    arrays = [None if x is None else np.array(x, np.int64) for x in (priority, group)]
+    with pytest.raises(PlanError) as error:
+        legal_kernels(problem, np.zeros(2, np.int16), *arrays)
+    assert words in str(error.value)
