@@ -34,7 +34,6 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
 # Else the folder's name is part of every key, and a copied checkout compiles all anew.
 os.environ.setdefault("JAX_PERSISTENT_CACHE_ENABLE_XLA_CACHES", "none")
 PACKAGE = ROOT / "go_rl"
-pytest_plugins = ["small_problems"]
 FIRST = ("simulate", "solvers", "objectives", "search", "envs")
 LAST = ("readers", "zoo", "measure", "predictors", "cost", "experiments", "policy", "train",
         "benchmark", "cli", "test_names.py")  # fmt: skip
@@ -80,3 +79,9 @@ def data_dir() -> Path:
     if not folder.is_dir():
         pytest.skip(f"the data sets are not here ({folder}); set GO_RL_DATA to their folder")
     return folder
+
+
+@pytest.fixture
+def endless(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Searches go on at a proved optimum: what the policy learns is tested, not what it finds."""
+    monkeypatch.setattr("go_rl.core.Progress.proved", property(lambda progress: False))

@@ -1,4 +1,4 @@
-"""Small problems written by hand, for the tests of the nouns and of the judge."""
+"""Small problems written by hand, for the tests of the nouns and of the checker."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

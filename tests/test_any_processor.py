@@ -18,12 +18,12 @@ from processor_settings import least_processor
 
 TESTS = Path(__file__).parent
 COMPUTING = (
-    "cost", "counted", "envs", "experiments", "golden", "kernels", "policy", "readers", "search",
+    "api", "benchmark", "cost", "counted", "envs", "experiments", "golden", "kernels", "measure",
+    "objectives", "policy", "portfolio", "predictors", "programs", "readers", "run", "search",
     "simulate", "solvers", "train", "tuning", "zoo",
-    "test_api.py", "test_execute.py", "test_portfolio.py",
 )  # fmt: skip
 """Where JAX, Numba or NumPy compute numbers."""
-REST = {"cli", "core", "mutation", "records", "reference", "report"}
+REST = {"cli", "core", "mutation", "records", "reference", "report", "runtime", "verify"}
 
 
 def computed(environment: dict[str, str]) -> dict:
@@ -38,7 +38,7 @@ def computed(environment: dict[str, str]) -> dict:
 
 def test_every_folder_is_counted_as_computing_or_not():
     folders = {path.name for path in TESTS.iterdir() if any(path.glob("*.py"))}
-    assert folders == {name for name in COMPUTING if not name.endswith(".py")} | REST
+    assert folders == {*COMPUTING} | REST
 
 
 @pytest.mark.slow

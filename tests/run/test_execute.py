@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 from unittest.mock import Mock
 
 import jax
@@ -294,7 +295,7 @@ def test_two_devices_of_the_host_give_the_function_s_numbers():
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
         env=os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu",
-                          "PYTHONPATH": os.path.dirname(__file__)},
+                          "PYTHONPATH": str(Path(__file__).parents[1])},
         capture_output=True,
         text=True,
     )  # fmt: skip
