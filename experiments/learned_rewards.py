@@ -50,7 +50,7 @@ from go_rl.report.figures import save_figure
 from go_rl.search import Greedy
 from go_rl.simulate import RingPricer
 from go_rl.tuning import TuningError
-from go_rl.tuning.budget import Budget as TuningBudget
+from go_rl.tuning.budget import TuningBudget
 from go_rl.tuning.compilable import load_program
 from go_rl.tuning.fusions import Fusion, FusionSpace
 from go_rl.tuning.kernel_timer import KernelTimer, Source, WorkerSource

@@ -12,7 +12,7 @@ from go_rl.core.op_kind import FREE_KINDS
 from go_rl.cost import Kernels
 from go_rl.kernels import cut_kernels
 from go_rl.records import AS_IT_COMES
-from go_rl.tuning.budget import Budget
+from go_rl.tuning.budget import TuningBudget
 from go_rl.tuning.fusions import Part
 from go_rl.tuning.kernel_timer import KernelTimer
 
@@ -26,7 +26,7 @@ class Measuring:
     """
 
     timer: KernelTimer
-    budget: Budget
+    budget: TuningBudget
     """Once it is over, nothing more is measured."""
     name: str = "measuring"
     _known: dict[tuple[int, ...], float] = field(default_factory=dict, repr=False)

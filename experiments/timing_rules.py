@@ -28,7 +28,7 @@ from go_rl.measure.kernels.collect import KERNELS, NODES, RECORDS, first_by_hash
 from go_rl.measure.kernels.exported import part_task, zoo_program
 from go_rl.measure.kernels.worker import KernelTask
 from go_rl.measure.measuring_run import Hold, Visit
-from go_rl.measure.timing import Samples, joined, timing_of
+from go_rl.measure.timing import TimingSamples, joined, timing_of
 from go_rl.measure.worker import (
     START_SECONDS,
     WORKER,
@@ -46,12 +46,12 @@ QUICK = 0.2
 """Share of the calls, those at the quickest pace."""
 
 
-def _quick(calls: Samples) -> float:
+def _quick(calls: TimingSamples) -> float:
     quick = calls.slowed <= np.quantile(calls.slowed, QUICK)
     return float(np.quantile(calls.seconds[quick] / calls.slowed[quick], 0.25))
 
 
-RULES: dict[str, Callable[[Samples], float]] = {
+RULES: dict[str, Callable[[TimingSamples], float]] = {
     "low": lambda calls: timing_of(calls).seconds,
     "paced, median": lambda calls: float(np.median(calls.seconds / calls.slowed)),
     "paced, least": lambda calls: float((calls.seconds / calls.slowed).min()),
@@ -134,10 +134,10 @@ def timed_kernels(
 
 def visits_of(
     tasks: Sequence[KernelTask], options: Options, config: CollectConfig
-) -> list[list[Samples]]:
+) -> list[list[TimingSamples]]:
     """Return the visits of each kernel in a fresh process."""
     timing = TimingConfig(seconds=options.visit_seconds, least_calls=1, visits=1)
-    found: list[list[Samples]] = [[] for _ in tasks]
+    found: list[list[TimingSamples]] = [[] for _ in tasks]
     with WarmWorker(WORKER, worker_core(config), worker_environment(config)) as worker:
         for task in tasks:
             worker.call(Hold(task), START_SECONDS)
@@ -149,7 +149,9 @@ def visits_of(
 
 
 def compare(
-    first: Sequence[Sequence[Samples]], second: Sequence[Sequence[Samples]], known: Sequence[float]
+    first: Sequence[Sequence[TimingSamples]],
+    second: Sequence[Sequence[TimingSamples]],
+    known: Sequence[float],
 ) -> list[Row]:
     """Return how far the rules' times of two processes are apart.
 
@@ -177,7 +179,9 @@ def compare(
     return rows
 
 
-def successive(visits: Sequence[Samples], count: int, rng: np.random.Generator) -> Samples:
+def successive(
+    visits: Sequence[TimingSamples], count: int, rng: np.random.Generator
+) -> TimingSamples:
     """Return the calls of successive visits, drawn at random."""
     start = int(rng.integers(max(len(visits) - count, 0) + 1))
     return joined(visits[start : start + count])

@@ -14,7 +14,7 @@ Trained = TypeVar("Trained", covariant=True)
 
 
 @runtime_checkable
-class Learner(Protocol[Trained]):
+class FineTuner(Protocol[Trained]):
     """An optimizer that keeps what it learned."""
 
     @property
@@ -29,7 +29,7 @@ class Learner(Protocol[Trained]):
 
 def learn(
     problem: Problem,
-    learner: Learner[Trained],
+    learner: FineTuner[Trained],
     samples: int,
     seed: int,
     report: Callable[[str], None] | None = None,

@@ -13,7 +13,7 @@ import numpy as np
 from go_rl.benchmark.config import EvaluateConfig
 from go_rl.benchmark.inputs import (
     BOUND,
-    Graph,
+    BenchmarkGraph,
     Methods,
     check_setting,
     find_graphs,
@@ -128,7 +128,7 @@ def best_bounds(runs: list[Run]) -> dict[ProblemName, float]:
     return {name: min(bound, values.get(name, bound)) for name, bound in bounds.items()}
 
 
-def _name(config: EvaluateConfig, graph: Graph, package: str, rules: str) -> ProblemName:
+def _name(config: EvaluateConfig, graph: BenchmarkGraph, package: str, rules: str) -> ProblemName:
     memory = {None: "auto", True: "on", False: "off"}[config.memory]
     return ProblemName(graph.name, package, rules, memory, priced_by(package, config.cost))
 
@@ -146,7 +146,7 @@ class _Bench:
         self.config, self.store, self.methods, self.report = config, store, methods, report
         self.wanted, self.done = _wanted(config, methods), 0
 
-    def runs(self, graph: Graph, name: ProblemName) -> Iterator[Run]:
+    def runs(self, graph: BenchmarkGraph, name: ProblemName) -> Iterator[Run]:
         """Yield all runs of one problem, bound first."""
         keys = [
             (*name, graph.digest, method, seed, *budget_key(budget), self._weights(method))
@@ -163,7 +163,7 @@ class _Bench:
             yield run
 
     def _complete(
-        self, graph: Graph, name: ProblemName, missing: list[tuple[str, int, Budget]]
+        self, graph: BenchmarkGraph, name: ProblemName, missing: list[tuple[str, int, Budget]]
     ) -> None:
         from go_rl.portfolio.portfolio import compile_kernels
 

@@ -53,7 +53,7 @@ class Methods:
 
 
 @dataclass(frozen=True)
-class Graph:
+class BenchmarkGraph:
     """A graph of the comparison; one of the zoo is read when it is first used."""
 
     name: str
@@ -66,7 +66,7 @@ class Graph:
         return load_model(ZOO_PREFIX + self.name if self.file is None else self.file)
 
 
-def find_graphs(names: Sequence[str]) -> list[Graph]:
+def find_graphs(names: Sequence[str]) -> list[BenchmarkGraph]:
     """Return the graphs in the order given, each once, splits smallest graph first.
 
     Raises:
@@ -74,7 +74,7 @@ def find_graphs(names: Sequence[str]) -> list[Graph]:
         ReadError: a file cannot be read.
         TrainingError: two files hold graphs of one name.
     """
-    graphs: dict[str, Graph] = {}
+    graphs: dict[str, BenchmarkGraph] = {}
     for name in names:
         for graph in _find(name):
             known = graphs.setdefault(graph.name, graph)
@@ -85,17 +85,17 @@ def find_graphs(names: Sequence[str]) -> list[Graph]:
     return list(graphs.values())
 
 
-def _find(name: str) -> list[Graph]:
+def _find(name: str) -> list[BenchmarkGraph]:
     if not name.startswith(ZOO_PREFIX) or Path(name).exists():
         path = Path(name)
         graph = load_model(path)
-        return [Graph(path.stem, graph.digest, path)]
+        return [BenchmarkGraph(path.stem, graph.digest, path)]
     word = name.removeprefix(ZOO_PREFIX)
     if word not in SPLITS and word not in zoo_names(training=True):
         near = nearest(word, (*SPLITS, *zoo_names(training=True)))
         raise ZooError(f"{name}: the zoo has no such graph or split (go-rl zoo list){near}")
     chosen = zoo_names(word) if word in SPLITS else (word,)
-    return [Graph(graph, zoo_entry(graph).digest) for graph in chosen]
+    return [BenchmarkGraph(graph, zoo_entry(graph).digest) for graph in chosen]
 
 
 def check_setting(hardware: str, rules: str, cost: str) -> None:
@@ -121,7 +121,7 @@ def priced_by(hardware: str, cost: str) -> str:
 
 
 def named_problem(
-    graph: Graph, hardware: str, rules: str, memory: bool | None, cost: str
+    graph: BenchmarkGraph, hardware: str, rules: str, memory: bool | None, cost: str
 ) -> Problem:
     """Return the ring problem of these names."""
     chips = package(hardware)

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 from go_rl.api.partition import OWN_PACKAGE, problem_of
-from go_rl.cli.configuration import Check, Model
+from go_rl.cli.configuration import CheckOptions, ModelOptions
 from go_rl.cli.console import console, print_json, print_line, working
 from go_rl.cli.exit_codes import OK, REJECTED
 from go_rl.cli.next_command import model_words, say_next
@@ -16,7 +16,7 @@ from go_rl.core.evaluation import finite
 from go_rl.verify.check_plan import Verdict, check_plan
 
 
-def run_check(config: Check) -> int:
+def run_check(config: CheckOptions) -> int:
     """Run the command; returns the exit code."""
     plan = Plan.load(config.plan)
     source = config.source
@@ -55,7 +55,7 @@ def _print(verdict: Verdict, plan: Plan) -> None:
         print_line(out, f"{verdict.value:.6g} s a step, {bound}")
 
 
-def _after(verdict: Verdict, plan: Plan, source: Model) -> list[str]:
+def _after(verdict: Verdict, plan: Plan, source: ModelOptions) -> list[str]:
     """The command that makes the plan anew, or, if it is a good one, compares all methods."""
     command = "optimize" if plan.objective == Objective.MAKESPAN else "partition"
     words = [command, *model_words(source)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from go_rl.cli.configuration import Graph
+from go_rl.cli.configuration import GraphOptions
 from go_rl.cli.console import console, print_json, print_line, print_table, working
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.folders import check_file
@@ -16,7 +16,7 @@ from go_rl.report.graph_summary import facts, histogram
 from go_rl.report.notes import note_lines
 
 
-def run_graph(config: Graph) -> int:
+def run_graph(config: GraphOptions) -> int:
     """Run the command; returns the exit code."""
     if config.save is not None:
         check_file(Path(config.save), "--save")

@@ -17,11 +17,11 @@ from tyro.constructors import (
 )
 
 from go_rl.cli.configuration import (
-    Check,
+    CheckOptions,
     Evaluate,
     FineTune,
     FineTuneStep,
-    Graph,
+    GraphOptions,
     Measure,
     Optimize,
     PackageList,
@@ -53,8 +53,8 @@ Command = (
     | Annotated[Train, Subcommand("train"), Plain]
     | Annotated[TrainStep, Subcommand("train-step")]
     | Annotated[Evaluate, Subcommand("evaluate"), Plain]
-    | Annotated[Check, Subcommand("check"), Plain]
-    | Annotated[Graph, Subcommand("graph"), Plain]
+    | Annotated[CheckOptions, Subcommand("check"), Plain]
+    | Annotated[GraphOptions, Subcommand("graph"), Plain]
     | Annotated[Measure, Subcommand("measure"), Plain]
     | Annotated[TrainCost, Subcommand("train-cost")]
     | Annotated[TrainRanks, Subcommand("train-ranks")]
@@ -149,11 +149,11 @@ def _run(command: object) -> int:
         from go_rl.cli.evaluate import run_evaluate
 
         return run_evaluate(command)
-    if isinstance(command, Check):
+    if isinstance(command, CheckOptions):
         from go_rl.cli.check import run_check
 
         return run_check(command)
-    if isinstance(command, Graph):
+    if isinstance(command, GraphOptions):
         from go_rl.cli.graph import run_graph
 
         return run_graph(command)

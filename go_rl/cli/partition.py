@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from go_rl.api.partition import load, partition
-from go_rl.cli.configuration import Model, Optimize, Partition, to_json
+from go_rl.cli.configuration import ModelOptions, Optimize, Partition, to_json
 from go_rl.cli.console import console, print_json, print_line, print_table, working
 from go_rl.cli.exit_codes import FAILED_SEARCH, OK
 from go_rl.cli.folders import check_folder, own_folder
@@ -67,14 +67,14 @@ def finish(
     return say
 
 
-def _after(result: Result, folder: Path | None, source: Model) -> list[str]:
+def _after(result: Result, folder: Path | None, source: ModelOptions) -> list[str]:
     """The command that checks the plan; without one, that lists other hardware."""
     if folder is None or not result.best.evaluation.status.ok:
         return ["package", "list"]
     return ["check", str(folder / PLAN_FILE), *model_words(source)]
 
 
-def read(source: Model) -> OpGraph:
+def read(source: ModelOptions) -> OpGraph:
     """Read the model that the user named."""
     return load(
         source.model,

@@ -16,7 +16,7 @@ from go_rl.core import OpKind, Problem
 from go_rl.simulate.ring.replication import replicated_nodes
 
 NO_NODE = -1
-"""`Progress.current`: no node waits for a decision."""
+"""`EpisodeProgress.current`: no node waits for a decision."""
 
 NODE_FEATURES = (
     "log_flops",
@@ -61,7 +61,7 @@ class GraphFeatures:
 
 
 @dataclass(frozen=True, eq=False)
-class Progress:
+class EpisodeProgress:
     """The part of an observation that changes."""
 
     chip: Int16[np.ndarray, "N"]
@@ -144,7 +144,7 @@ class Observer:
             }
         )
 
-    def observe(self, features: GraphFeatures, progress: Progress, chips: int) -> Any:
+    def observe(self, features: GraphFeatures, progress: EpisodeProgress, chips: int) -> Any:
         """Return a fresh observation of a problem with ``chips`` chips."""
         nodes = features.nodes.copy()
         scale = max(chips - 1, 1)

@@ -30,7 +30,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, eq=False)
-class Result:
+class CaseResult:
     """How an episode ended, priced."""
 
     status: Status
@@ -83,7 +83,7 @@ class PartitionCase:
             self._solvers.append(RingSolver(self.problem, SolverOptions(threads=1)))
         return self._solvers[thread]
 
-    def price(self, outcomes: Sequence[Outcome]) -> list[Result]:
+    def price(self, outcomes: Sequence[Outcome]) -> list[CaseResult]:
         """Price finished episodes of this problem, all partitions at once."""
         legal = [i for i, outcome in enumerate(outcomes) if outcome.status.ok]
         seconds = np.full(len(outcomes), np.inf)
@@ -98,11 +98,13 @@ class PartitionCase:
             for i in range(len(outcomes))
         ]
 
-    def _result(self, status: Status, seconds: float, detail: str) -> Result:
+    def _result(self, status: Status, seconds: float, detail: str) -> CaseResult:
         if status is Status.INFEASIBLE:
-            return Result(status, self.failure_reward, np.inf, self.one_chip_seconds, detail)
+            return CaseResult(status, self.failure_reward, np.inf, self.one_chip_seconds, detail)
         baseline = self.baseline_seconds
         if not status.ok:
             why = detail or status.sentence
-            return Result(status, self.failure_reward, np.inf, baseline, why)
-        return Result(status, baseline / seconds if seconds > 0 else 1.0, seconds, baseline, detail)
+            return CaseResult(status, self.failure_reward, np.inf, baseline, why)
+        return CaseResult(
+            status, baseline / seconds if seconds > 0 else 1.0, seconds, baseline, detail
+        )

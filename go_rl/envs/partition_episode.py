@@ -11,8 +11,8 @@ from jaxtyping import Bool, Int8
 from go_rl.core import EnvironmentUseError, Status
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.envs.episode import Episode, with_a_choice
-from go_rl.envs.observation import NO_NODE, Observer, Progress
-from go_rl.envs.partition_case import Outcome, PartitionCase, Result
+from go_rl.envs.observation import NO_NODE, EpisodeProgress, Observer
+from go_rl.envs.partition_case import CaseResult, Outcome, PartitionCase
 from go_rl.solvers import DomainStore, RingSolver
 
 MAX_LOG_PROB = 20.0
@@ -60,21 +60,21 @@ class PartitionEpisode(Episode):
         """[chips] 1 where the current node can go as far as propagation sees."""
         return with_a_choice(self._mask)
 
-    def progress(self) -> Progress:
+    def progress(self) -> EpisodeProgress:
         """The part of the observation that changes."""
         decided = np.full(len(self.device), self.over and self.form != "node")
         chip = self.device
         if self.form == "node":
             decided[self._order[: self._turn]] = True
             chip = self.device if self.over else self.store.placement()
-        return Progress(chip.copy(), decided, self.current)
+        return EpisodeProgress(chip.copy(), decided, self.current)
 
     def observe(self, observer: Observer) -> Any:
         """Return what the agent sees now."""
         chips = self.case.problem.package.num_chips
         return observer.observe(self.case.features, self.progress(), chips)
 
-    def plan(self, result: Result) -> dict[str, np.ndarray]:
+    def plan(self, result: CaseResult) -> dict[str, np.ndarray]:
         """Return the chips."""
         return {"device": self.device}
 

@@ -11,7 +11,7 @@ from jaxtyping import Bool
 
 from go_rl.core import EnvironmentUseError, Status
 from go_rl.envs.episode import Episode, Mask, with_a_choice
-from go_rl.envs.observation import NO_NODE, Progress
+from go_rl.envs.observation import NO_NODE, EpisodeProgress
 from go_rl.envs.step_case import StepCase, StepOutcome, StepResult
 from go_rl.envs.step_observation import UNDECIDED, StepObserver
 from go_rl.objectives.makespan.choices import LEVELS
@@ -78,12 +78,12 @@ class StepEpisode(Episode):
         ]
         return tuple(parts) if len(parts) > 1 else parts[0]
 
-    def progress(self) -> Progress:
+    def progress(self) -> EpisodeProgress:
         """The part of the observation that changes, but for the priorities."""
         decided = np.zeros(len(self.device), np.bool_)
         whole = self.form == "all" and self.over
         decided[self.case.order[: None if whole else self._turn]] = True
-        return Progress(self.device.copy(), decided, self.current)
+        return EpisodeProgress(self.device.copy(), decided, self.current)
 
     def observe(self, observer: StepObserver) -> Any:
         """Return what the agent sees now."""

@@ -13,9 +13,9 @@ from go_rl.core import Problem
 from go_rl.envs.observation import (
     COLUMN,
     NODE_FEATURES,
+    EpisodeProgress,
     GraphFeatures,
     Observer,
-    Progress,
     graph_features,
 )
 from go_rl.objectives.makespan.choices import LEVELS
@@ -62,7 +62,7 @@ class StepObserver:
     def observe(
         self,
         features: GraphFeatures,
-        progress: Progress,
+        progress: EpisodeProgress,
         levels: Int64[np.ndarray, "N 2"],
         devices: int,
     ) -> Any:

@@ -1,4 +1,4 @@
-"""`Pace`: how fast this core runs just now, told by a piece of fixed work.
+"""`CoreSpeed`: how fast this core runs just now, told by a piece of fixed work.
 
 A virtual core shares its execution units, its clock and its time with strangers. While these are
 busy everything takes up to twice as long, for milliseconds or for hours; no count of repeats
@@ -24,7 +24,7 @@ def fixed_work() -> None:
     sum(repeat(1, ADDITIONS))
 
 
-class Pace:
+class CoreSpeed:
     """Times a piece of fixed work.
 
     Args:
@@ -47,7 +47,7 @@ class Pace:
 
 def full_pace(seconds: float) -> float:
     """Return the seconds of the fixed work at this core's full pace, having tried for so long."""
-    seen, pace, end = [], Pace(1.0), time.perf_counter() + seconds
+    seen, pace, end = [], CoreSpeed(1.0), time.perf_counter() + seconds
     while not seen or time.perf_counter() < end:
         seen.append(pace())
     return float(np.quantile(seen, FULL_SHARE))

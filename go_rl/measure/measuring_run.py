@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from go_rl.measure.config import TimingConfig
-from go_rl.measure.timing import Samples, timing_of
+from go_rl.measure.timing import TimingSamples, timing_of
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Release:
     """Keep no program any longer."""
 
 
-Timed = Callable[[TimingConfig], Samples]
+Timed = Callable[[TimingConfig], TimingSamples]
 """Visits a compiled program."""
 Compile = Callable[[Any], tuple[Timed, dict[str, Any]]]
 """Compiles a task; returns the program, and what is known of it."""
@@ -52,10 +52,10 @@ class Holder:
         """Do as asked.
 
         Returns:
-            For `Hold`: what is known of the program. For `Visit`: `Samples`. For any other, which
-            is a task with its ``timing``, compiled, timed in one visit and not kept: ``seconds``,
-            ``spread``, ``calls``, ``slowed``, ``away`` (`go_rl.measure.timing.Timing`), and
-            what is known.
+            For `Hold`: what is known of the program. For `Visit`: `TimingSamples`. For any other,
+            which is a task with its ``timing``, compiled, timed in one visit and not kept:
+            ``seconds``, ``spread``, ``calls``, ``slowed``, ``away``
+            (`go_rl.measure.timing.Timing`), and what is known.
         """
         match request:
             case Hold(task):

@@ -20,7 +20,7 @@ from jaxtyping import Float64
 from scipy.stats import binom
 
 from go_rl.measure.config import TimingConfig
-from go_rl.measure.core_speed import Pace
+from go_rl.measure.core_speed import CoreSpeed
 
 LOW = 0.15
 """The quantile of all calls that counts: lower ones are known less well, and in higher ones are
@@ -52,7 +52,7 @@ class Timing:
 
 
 @dataclass(frozen=True, eq=False)
-class Samples:
+class TimingSamples:
     """Timed calls."""
 
     seconds: Float64[np.ndarray, "n"]
@@ -101,8 +101,8 @@ def split_seconds(sample: Callable[[], float], own: bool) -> tuple[float, float]
 
 
 def visit(
-    sample: Callable[[], float], config: TimingConfig, pace: Pace, own: bool = False
-) -> Samples:
+    sample: Callable[[], float], config: TimingConfig, pace: CoreSpeed, own: bool = False
+) -> TimingSamples:
     """Call until there are ``most_calls``, or ``least_calls`` that took ``seconds`` in all; some
     times before, which does not count: `WARM_CALLS`, or less once `WARM_SECONDS` are over.
 
@@ -130,19 +130,19 @@ def visit(
         away.append(others)
         paces.append(pace())
     slowed = np.full(len(seconds), np.median(paces))
-    return Samples(np.array(seconds), slowed, np.array(away))
+    return TimingSamples(np.array(seconds), slowed, np.array(away))
 
 
-def joined(visits: Sequence[Samples]) -> Samples:
+def joined(visits: Sequence[TimingSamples]) -> TimingSamples:
     """Return the calls of several visits together."""
-    return Samples(
+    return TimingSamples(
         np.concatenate([each.seconds for each in visits]),
         np.concatenate([each.slowed for each in visits]),
         np.concatenate([each.away for each in visits]),
     )
 
 
-def timing_of(samples: Samples) -> Timing:
+def timing_of(samples: TimingSamples) -> Timing:
     """Return what timed calls, at least one, tell of the call."""
     own, away = samples.seconds, samples.away
     paced = own / samples.slowed

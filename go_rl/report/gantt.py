@@ -50,7 +50,7 @@ PASS_COLOURS = {"forward": BLUE, "backward": ORANGE, TRANSFER: RED}
 
 
 @dataclass(frozen=True)
-class Row:
+class GanttRow:
     """A line of the picture."""
 
     label: str
@@ -108,12 +108,12 @@ def gantt_figure(timeline: Timeline, colour: Literal["kind", "pass"] = "kind") -
     return figure
 
 
-def gantt_rows(timeline: Timeline) -> list[Row]:
+def gantt_rows(timeline: Timeline) -> list[GanttRow]:
     """Return the rows: engines, device by device, then links with traffic, shared when many."""
     engines = {i: t for i, t in enumerate(timeline.tracks) if t.to is None}
     links = {i: t for i, t in enumerate(timeline.tracks) if t.to is not None}
-    single = [Row(f"device {t.device} {t.name}", (i,)) for i, t in engines.items()]
-    wires = [Row(f"link {t.name}", (i,)) for i, t in links.items()]
+    single = [GanttRow(f"device {t.device} {t.name}", (i,)) for i, t in engines.items()]
+    wires = [GanttRow(f"link {t.name}", (i,)) for i, t in links.items()]
     if len(single) + len(wires) > MOST_ROWS:
         wires = _shared(links, "device {} sends")
     if len(single) + len(wires) > MOST_ROWS:
@@ -121,10 +121,11 @@ def gantt_rows(timeline: Timeline) -> list[Row]:
     return single + wires
 
 
-def _shared(tracks: dict, label: str) -> list[Row]:
+def _shared(tracks: dict, label: str) -> list[GanttRow]:
     devices = dict.fromkeys(t.device for t in tracks.values())
     return [
-        Row(label.format(d), tuple(i for i, t in tracks.items() if t.device == d)) for d in devices
+        GanttRow(label.format(d), tuple(i for i, t in tracks.items() if t.device == d))
+        for d in devices
     ]
 
 
@@ -135,7 +136,7 @@ def _colour_of(piece: Slice, colour: str) -> str:
 
 
 def _boxes(
-    timeline: Timeline, rows: Sequence[Row], names: Sequence[str], colours: Sequence[str]
+    timeline: Timeline, rows: Sequence[GanttRow], names: Sequence[str], colours: Sequence[str]
 ) -> list[Boxes]:
     number = {name: i for i, name in enumerate(colours)}
     track = np.array([s.track for s in timeline.slices], np.int64)

@@ -1,4 +1,4 @@
-"""`Budget`: the seconds that tuning may take, of which replayed measurements are a part."""
+"""`TuningBudget`: the seconds that tuning may take, of which replayed measurements are a part."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Clock = Callable[[], float]
 """Returns seconds, from any start."""
 
 
-class Budget:
+class TuningBudget:
     """Counts from when it is made."""
 
     def __init__(self, seconds: float, clock: Clock = time.perf_counter) -> None:

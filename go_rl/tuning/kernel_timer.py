@@ -35,7 +35,7 @@ from go_rl.measure.worker import (
 from go_rl.readers.jax.stages import JaxProgram
 from go_rl.records import Record, RecordStore
 from go_rl.runtime.warm_worker import WarmWorker
-from go_rl.tuning.budget import Budget, Clock
+from go_rl.tuning.budget import Clock, TuningBudget
 from go_rl.tuning.fusions import Part
 
 SPENT, CHECK = "spent", "check"
@@ -88,7 +88,7 @@ class KernelTimer:
         source: Source,
         config: CollectConfig,
         model: str,
-        budget: Budget,
+        budget: TuningBudget,
         clock: Clock = time.perf_counter,
     ) -> None:
         self.made = 0

@@ -20,7 +20,7 @@ import numpy as np
 
 from go_rl.measure.kernels.settings import flag_settings
 from go_rl.records import AS_IT_COMES
-from go_rl.tuning.budget import Budget
+from go_rl.tuning.budget import TuningBudget
 from go_rl.tuning.config import TuneConfig, TuningError
 from go_rl.tuning.fusions import Fusion, FusionSpace, Part
 from go_rl.tuning.guides import Guide
@@ -109,7 +109,7 @@ class KernelTuner:
     space: FusionSpace
     guide: Guide
     timer: KernelTimer
-    budget: Budget
+    budget: TuningBudget
     config: TuneConfig
     report: Callable[[str], None] = lambda _: None
 

@@ -11,7 +11,7 @@ from go_rl.measure.kernels.settings import FLAGS
 from go_rl.readers.jax.stages import JaxProgram
 from go_rl.records import RecordStore
 from go_rl.tuning.alternate_check import check_alternately
-from go_rl.tuning.budget import Budget
+from go_rl.tuning.budget import TuningBudget
 from go_rl.tuning.config import TuneConfig
 from go_rl.tuning.fusions import FusionSpace
 from go_rl.tuning.guides import Guide, guide_of
@@ -53,7 +53,7 @@ def tune_kernels(
         RecordStore(records / RECORDS) as store,
         WorkerSource(program, measuring, records) as source,
     ):
-        budget = Budget(60.0 * config.minutes)
+        budget = TuningBudget(60.0 * config.minutes)
         timer = KernelTimer(store, source, measuring, program.graph.name, budget)
         space = FusionSpace(program.graph)
         tuned = tune_with(KernelTuner(space, guide, timer, budget, config, report))

@@ -24,7 +24,7 @@ from go_rl.verify.rules import MAX_MESSAGES, Violation
 
 
 @dataclass(frozen=True, eq=False)
-class Kernels:
+class PlanKernels:
     """A plan's kernels as the rules read them."""
 
     problem: Problem
@@ -61,7 +61,7 @@ class KernelRule:
 
     name: str
     english: str
-    broken: Callable[[Kernels], Iterator[str]]
+    broken: Callable[[PlanKernels], Iterator[str]]
 
 
 def legal_kernels(
@@ -90,7 +90,7 @@ def legal_kernels(
             return (Violation("task", message),)
     if group is None:
         return ()
-    kernels = Kernels(problem, device.astype(np.int64), group.astype(np.int64))
+    kernels = PlanKernels(problem, device.astype(np.int64), group.astype(np.int64))
     for rule in RULES:
         found = tuple(
             Violation(rule.name, message) for message in islice(rule.broken(kernels), MAX_MESSAGES)
@@ -100,14 +100,14 @@ def legal_kernels(
     return ()
 
 
-def _misnamed(kernels: Kernels) -> Iterator[str]:
+def _misnamed(kernels: PlanKernels) -> Iterator[str]:
     lowest: dict[int, int] = {}
     for node, group in enumerate(kernels.group.tolist()):
         if lowest.setdefault(group, node) != group:
             yield f"the kernel of {kernels.named(node)} is called {group}, not {lowest[group]}"
 
 
-def _spread(kernels: Kernels) -> Iterator[str]:
+def _spread(kernels: PlanKernels) -> Iterator[str]:
     for nodes in kernels.members.values():
         for node in nodes:
             if kernels.device[node] != kernels.device[nodes[0]]:
@@ -117,20 +117,20 @@ def _spread(kernels: Kernels) -> Iterator[str]:
                 )
 
 
-def _unfusible(kernels: Kernels) -> Iterator[str]:
+def _unfusible(kernels: PlanKernels) -> Iterator[str]:
     for u, v in kernels.inner_edges:
         if kernels.kind(v) not in FUSIBLE.get(kernels.kind(u), ()):
             yield f"{kernels.named(v)} cannot share a kernel with its producer {kernels.named(u)}"
 
 
-def _two_heavy(kernels: Kernels) -> Iterator[str]:
+def _two_heavy(kernels: PlanKernels) -> Iterator[str]:
     for nodes in kernels.members.values():
         heavy = [node for node in nodes if kernels.kind(node) in HEAVY]
         if len(heavy) > 1:
             yield f"{kernels.named(heavy[0])} and {kernels.named(heavy[1])} share a kernel"
 
 
-def _apart(kernels: Kernels) -> Iterator[str]:
+def _apart(kernels: PlanKernels) -> Iterator[str]:
     beside: dict[int, set[int]] = defaultdict(set)
     for u, v in kernels.inner_edges:
         beside[u].add(v)
@@ -149,13 +149,13 @@ def _apart(kernels: Kernels) -> Iterator[str]:
                 )
 
 
-def _too_large(kernels: Kernels) -> Iterator[str]:
+def _too_large(kernels: PlanKernels) -> Iterator[str]:
     for nodes in kernels.members.values():
         if len(nodes) > MAX_FUSED:
             yield f"the kernel of {kernels.named(nodes[0])} has {len(nodes)} nodes of {MAX_FUSED}"
 
 
-def _too_many_tensors(kernels: Kernels) -> Iterator[str]:
+def _too_many_tensors(kernels: PlanKernels) -> Iterator[str]:
     graph, group = kernels.problem.graph, kernels.group
     crossing: dict[int, set[tuple[int, int]]] = defaultdict(set)
     edges = zip(
@@ -173,7 +173,7 @@ def _too_many_tensors(kernels: Kernels) -> Iterator[str]:
             )
 
 
-def _waiting(kernels: Kernels) -> Iterator[str]:
+def _waiting(kernels: PlanKernels) -> Iterator[str]:
     graph, group = kernels.problem.graph, kernels.group
     before: dict[int, set[int]] = defaultdict(set)
     for u, v in zip(group[graph.senders].tolist(), group[graph.receivers].tolist(), strict=True):

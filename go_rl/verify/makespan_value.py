@@ -71,7 +71,7 @@ def replayed(
 ) -> Replayed:
     """Replay a legal plan: [N] devices, [N] priorities (None: all equal), [N] fusion groups named
     by their lowest node (None: nothing is fused)."""
-    return _Step(problem, device, priority, group).run()
+    return _Replay(problem, device, priority, group).run()
 
 
 def held_at_peak(
@@ -84,7 +84,7 @@ def held_at_peak(
     """Return what lies on device ``where`` when it is fullest, with bytes; the plan as for
     `replayed`, which runs again."""
     last = replayed(problem, device, priority, group).peak_round[where]
-    step = _Step(problem, device, priority, group)
+    step = _Replay(problem, device, priority, group)
     step.run(last)
     names = problem.graph.names
     results = ((f"result of {names[c.node]!r}", c.size) for c in step.there if c.device == where)
@@ -92,7 +92,7 @@ def held_at_peak(
     return [*weights, *results]
 
 
-class _Step:
+class _Replay:
     def __init__(
         self,
         problem: Problem,

@@ -12,7 +12,7 @@ import pytest
 from profile_documents import chain_document
 from rich.console import Console
 
-from go_rl.cli.configuration import Model
+from go_rl.cli.configuration import ModelOptions
 from go_rl.cli.next_command import model_words, planner_for, planner_words, say_next
 from go_rl.core import OpKind, package
 from go_rl.readers.archive import save_graph
@@ -61,8 +61,8 @@ def test_what_comes_next_can_be_run(command, tmp_path):
 
 
 def test_a_model_keeps_the_options_that_it_was_read_with():
-    assert model_words(Model("m.onnx")) == ["m.onnx"]
-    named = Model("m.onnx", dim=("batch=8", "seq=4"), unknown="bytes", training=True)
+    assert model_words(ModelOptions("m.onnx")) == ["m.onnx"]
+    named = ModelOptions("m.onnx", dim=("batch=8", "seq=4"), unknown="bytes", training=True)
     assert model_words(named) == [
         "m.onnx", "--dim", "batch=8", "--dim", "seq=4", "--unknown", "bytes", "--training"
     ]  # fmt: skip

@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 from profile_documents import chain_document, node_document
 
-from go_rl.cli.configuration import Check, Graph, Model, Partition, from_json, to_json
+from go_rl.cli.configuration import (
+    CheckOptions,
+    GraphOptions,
+    ModelOptions,
+    Partition,
+    from_json,
+    to_json,
+)
 from go_rl.core import GoRLError, Package, ReadError, package
 from go_rl.train.config import SampleConfig, StepTrainConfig, TrainConfig
 
@@ -148,9 +155,9 @@ def test_help_names_every_flag(command):
 @pytest.mark.parametrize(
     "config",
     [
-        Partition(Model("m.onnx", ("batch=8",)), package="ring6", memory="off", json=True),
-        Check("plan.json", Model("m.onnx")),
-        Graph(Model("m.onnx", unknown="bytes"), save="x.npz"),
+        Partition(ModelOptions("m.onnx", ("batch=8",)), package="ring6", memory="off", json=True),
+        CheckOptions("plan.json", ModelOptions("m.onnx")),
+        GraphOptions(ModelOptions("m.onnx", unknown="bytes"), save="x.npz"),
     ],
 )
 def test_configurations_survive_json(config):
@@ -159,7 +166,7 @@ def test_configurations_survive_json(config):
 
 def test_a_configuration_with_an_unknown_field_is_refused():
     with pytest.raises(GoRLError, match=r"source: unknown field 'modle'; did you mean 'model'\?"):
-        from_json(Graph, {"source": {"modle": "m.onnx"}})
+        from_json(GraphOptions, {"source": {"modle": "m.onnx"}})
 
 
 @pytest.mark.parametrize(
@@ -190,27 +197,27 @@ def test_training_configurations_survive_json():
 
 
 def test_sizes_of_dimensions():
-    assert Model("m", ("batch=8,seq=4", "loop.trips=3")).dims == {
+    assert ModelOptions("m", ("batch=8,seq=4", "loop.trips=3")).dims == {
         "batch": 8, "seq": 4, "loop.trips": 3,
     }  # fmt: skip
     for wrong in ("batch", "=8", "batch=0", "batch=-1", "batch=1.5"):
         with pytest.raises(ReadError, match="NAME=SIZE"):
-            Model("m", (wrong,))
+            ModelOptions("m", (wrong,))
 
 
 def test_shapes_of_inputs_and_positions_of_weights():
-    told = Model("m", input=("x=1x224x224x3", "tokens:0=4"), weight_args="0,2")
+    told = ModelOptions("m", input=("x=1x224x224x3", "tokens:0=4"), weight_args="0,2")
     assert told.inputs == {"x": (1, 224, 224, 3), "tokens:0": (4,)}
     assert told.weights == (0, 2)
-    assert Model("m", input=("s=",)).inputs == {"s": ()}
-    assert Model("m", weight_args="none").weights == ()
-    assert (Model("m").inputs, Model("m").weights) == (None, None)
+    assert ModelOptions("m", input=("s=",)).inputs == {"s": ()}
+    assert ModelOptions("m", weight_args="none").weights == ()
+    assert (ModelOptions("m").inputs, ModelOptions("m").weights) == (None, None)
     for wrong in ("x", "=2", "x=2x", "x=2x0", "x=axb", "x=-1"):
         with pytest.raises(ReadError, match="NAME=SIZExSIZE"):
-            Model("m", input=(wrong,))
+            ModelOptions("m", input=(wrong,))
     for wrong in ("a", "0,", "-1", "0;1"):
         with pytest.raises(ReadError, match=r"--weight-args .* must be positions"):
-            Model("m", weight_args=wrong)
+            ModelOptions("m", weight_args=wrong)
 
 
 SCALED = """\

@@ -15,7 +15,7 @@ from go_rl.cost import Analytical, Kernels
 from go_rl.measure.config import CollectConfig
 from go_rl.records import RecordStore
 from go_rl.search import Greedy, StepGreedyFusion
-from go_rl.tuning.budget import Budget as TuningBudget
+from go_rl.tuning.budget import TuningBudget
 from go_rl.tuning.kernel_timer import KernelTimer
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))

@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from go_rl.measure.timing import Samples
+from go_rl.measure.timing import TimingSamples
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
 
 from timing_rules import VISITS, Options, compare, page, successive
 
 
-def visits(seconds: float, slowed: float, count: int = 30) -> list[Samples]:
+def visits(seconds: float, slowed: float, count: int = 30) -> list[TimingSamples]:
     """Of calls that take so many seconds at full pace, and are slowed as the fixed work is."""
-    return [Samples(np.full(5, seconds * slowed), np.full(5, slowed), np.zeros(5))] * count
+    return [TimingSamples(np.full(5, seconds * slowed), np.full(5, slowed), np.zeros(5))] * count
 
 
 def test_a_slowed_process_matters_to_raw_times_only(tmp_path):
@@ -35,7 +35,7 @@ def test_a_slowed_process_matters_to_raw_times_only(tmp_path):
 
 
 def test_successive_visits_follow_each_other():
-    each = [Samples(np.array([float(i)]), np.array([1.0]), np.zeros(1)) for i in range(10)]
+    each = [TimingSamples(np.array([float(i)]), np.array([1.0]), np.zeros(1)) for i in range(10)]
     drawn = successive(each, 4, np.random.default_rng(0)).seconds
     assert np.diff(drawn).tolist() == [1.0, 1.0, 1.0]
     assert len(successive(each, 24, np.random.default_rng(0)).seconds) == 10

@@ -13,7 +13,7 @@ from go_rl.measure.kernels.collect import ModelEnd, Wanted
 from go_rl.measure.kernels.rounds import GROUP, PARTIAL, Outcome, batches, measure_together
 from go_rl.measure.kernels.worker import KernelTask
 from go_rl.measure.measuring_run import Hold, Release, Visit
-from go_rl.measure.timing import Samples
+from go_rl.measure.timing import TimingSamples
 from go_rl.runtime.warm_worker import WarmWorker, WorkerDied, WorkerFailed, WorkerTimeout
 
 CONFIG = CollectConfig(timing=TimingConfig(visits=3))
@@ -50,7 +50,7 @@ class Machine(WarmWorker):
                 self._fail(name)
                 self.visits.append(name)
                 assert timing == self.config.timing
-                return Samples(
+                return TimingSamples(
                     np.array([1e-3 * self.visits.count(name)]), np.array([1.0]), np.zeros(1)
                 )
             case Release():

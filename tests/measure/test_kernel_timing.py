@@ -10,10 +10,10 @@ from go_rl.core import TrainingError
 from go_rl.measure import core_speed as pace
 from go_rl.measure import timing as kernel_timing
 from go_rl.measure.config import TimingConfig
-from go_rl.measure.core_speed import Pace, full_pace
+from go_rl.measure.core_speed import CoreSpeed, full_pace
 from go_rl.measure.timing import (
-    Samples,
     Timing,
+    TimingSamples,
     clocked,
     interval_ranks,
     joined,
@@ -34,7 +34,7 @@ class Clock:
     def __init__(self, monkeypatch, seconds, slowed=(1.0,)):
         self.now, self.left, self.slowed = 0.0, list(seconds), list(slowed)
         monkeypatch.setattr(kernel_timing.time, "perf_counter", lambda: self.now)
-        self.pace = Pace(WORK, self.work)
+        self.pace = CoreSpeed(WORK, self.work)
 
     def call(self):
         if len(self.slowed) > 1:
@@ -85,10 +85,10 @@ def test_a_slowed_core_does_not_change_the_time(monkeypatch):
 def test_a_low_quantile_of_the_paced_times_counts():
     """Of seven the first: rank 0.15 * 6 = 0.9, rounded down."""
     seconds, slowed = np.arange(2.0, 16.0, 2.0), np.full(7, 2.0)
-    timing = timing_of(Samples(seconds, slowed, np.array([14.0, *[0.0] * 6])))
+    timing = timing_of(TimingSamples(seconds, slowed, np.array([14.0, *[0.0] * 6])))
     assert (timing.seconds, timing.median, timing.calls) == (1.0, 4.0, 7)
     assert timing.away == pytest.approx(14 / 70)
-    half = Samples(seconds[:3], slowed[:3], np.zeros(3))
+    half = TimingSamples(seconds[:3], slowed[:3], np.zeros(3))
     assert timing_of(joined([half, half])).calls == 6
 
 
@@ -115,7 +115,7 @@ def test_a_visit_lasts_until_the_process_has_had_its_time(monkeypatch):
 
 def test_the_work_is_done_once_before_it_is_timed():
     done = []
-    Pace(1.0, lambda: done.append(0))()
+    CoreSpeed(1.0, lambda: done.append(0))()
     assert len(done) == 2
 
 

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 from go_rl.readers.jax.stages import JaxProgram, jax_program
 from go_rl.records import RecordStore
-from go_rl.tuning.budget import Budget
+from go_rl.tuning.budget import TuningBudget
 from go_rl.tuning.config import TuneConfig
 from go_rl.tuning.fusions import FusionSpace
 from go_rl.tuning.guides import Guide, guide_of
@@ -90,7 +90,7 @@ def tune(
 ) -> Tuned:
     """Tune the small network on a made-up machine."""
     with RecordStore(folder / "records.sqlite") as store:
-        budget = Budget(60.0 * config.minutes, machine.clock)
+        budget = TuningBudget(60.0 * config.minutes, machine.clock)
         timer = KernelTimer(store, machine, config.measuring, "mlp", budget, machine.clock)
         guide = guide or guide_of(config)
         return tune_with(KernelTuner(space(), guide, timer, budget, config, report))

@@ -11,7 +11,7 @@ import pytest
 from tuning.fakes import MEASURING, READING, Machine, space
 
 from go_rl.records import AS_IT_COMES, RecordStore
-from go_rl.tuning.budget import Budget
+from go_rl.tuning.budget import TuningBudget
 from go_rl.tuning.config import TuneConfig
 from go_rl.tuning.kernel_timer import AGAIN, KernelTimer
 
@@ -31,7 +31,7 @@ class Counting(Machine):
 def timer_of(folder: Path, machine: Machine) -> Iterator[KernelTimer]:
     config = TuneConfig(target="cpu-1").measuring
     with RecordStore(folder / "records.sqlite") as store:
-        budget = Budget(600.0, machine.clock)
+        budget = TuningBudget(600.0, machine.clock)
         yield KernelTimer(store, machine, config, "mlp", budget, machine.clock)
 
 

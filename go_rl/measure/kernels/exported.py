@@ -51,7 +51,7 @@ def kernel_task(
         weights: of the first tuple.
         inputs: of the second.
         config: platform and timing.
-        full_pace: see `go_rl.measure.core_speed.Pace`.
+        full_pace: see `go_rl.measure.core_speed.CoreSpeed`.
 
     Raises:
         ValueError: an operand is no plain array, such as a random key; or there is no such

@@ -14,7 +14,7 @@ import numpy as np
 
 from go_rl.measure.config import CollectConfig
 from go_rl.measure.measuring_run import Hold, Release, Visit
-from go_rl.measure.timing import Samples, joined, timing_of
+from go_rl.measure.timing import TimingSamples, joined, timing_of
 from go_rl.measure.worker import reason_of
 from go_rl.runtime.warm_worker import WarmWorker, WorkerDied, WorkerFailed, WorkerTimeout
 
@@ -99,7 +99,7 @@ def measure_together(
             return [outcomes[i] for i in range(len(taken))]
 
 
-def spent(visits: Sequence[Samples]) -> float:
+def spent(visits: Sequence[TimingSamples]) -> float:
     """Return the seconds of so many calls as were made, had each been as quick as the quickest:
     what disturbs one may last longer than it."""
     calls = np.concatenate([each.seconds for each in visits])
@@ -124,7 +124,7 @@ class _Together:
         self._worker, self._config, self._keep = worker, config, keep
         self._failed: dict[int, Outcome] = {}
         self._about: dict[int, dict[str, Any]] = {}
-        self._seen: dict[int, list[Samples]] = {}
+        self._seen: dict[int, list[TimingSamples]] = {}
 
     def measure(self, tasks: Iterator[tuple[int, Any]]) -> dict[int, Outcome]:
         """Return the outcome of each task, by its number.

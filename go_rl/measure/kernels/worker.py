@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from go_rl.measure.config import TimingConfig
-from go_rl.measure.core_speed import Pace
+from go_rl.measure.core_speed import CoreSpeed
 from go_rl.measure.measuring_run import Holder, Timed
 from go_rl.measure.timing import clocked, has_a_core, visit
 
@@ -46,7 +46,7 @@ class KernelTask:
     weights: tuple[Operand, ...]
     inputs: tuple[Operand, ...]
     full_pace: float
-    """See `go_rl.measure.core_speed.Pace`."""
+    """See `go_rl.measure.core_speed.CoreSpeed`."""
     flags: Mapping[str, Any] = field(default_factory=dict)
     """XLA options of this compilation alone."""
     layouts: tuple[tuple[int, ...] | None, ...] = ()
@@ -79,7 +79,7 @@ def compile_kernel(task: KernelTask) -> tuple[Timed, dict[str, Any]]:
     compiled = jitted.lower(*operands).compile()
     spent = time.perf_counter() - began
     sample = clocked(lambda: jax.block_until_ready(compiled(*operands)))
-    pace = Pace(task.full_pace)
+    pace = CoreSpeed(task.full_pace)
     said: Mapping[str, float] = compiled.cost_analysis() or {}
     known = {name: float(said[name]) for name in XLA_COSTS if name in said}
     about = {"compile_seconds": spent, "xla": known}

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float32
 
 from go_rl.measure.config import TimingConfig
-from go_rl.measure.core_speed import Pace
+from go_rl.measure.core_speed import CoreSpeed
 from go_rl.measure.measuring_run import Holder, Timed
 from go_rl.measure.timing import has_a_core, visit
 from go_rl.programs.tiles.program import TileProgram
@@ -38,7 +38,7 @@ class TileTask:
     tiles: str
     """JSON (``Tiles.setting``)."""
     full_pace: float
-    """See `go_rl.measure.core_speed.Pace`."""
+    """See `go_rl.measure.core_speed.CoreSpeed`."""
     timing: TimingConfig
 
 
@@ -62,7 +62,7 @@ def compile_tiles(task: TileTask) -> tuple[Timed, dict[str, Any]]:
     sample_of = _sampler(kernel, program)
     first = sample_of(1)()  # behind a run of TVM's own, which does not count
     sample = sample_of(max(1, ceil(SAMPLE_SECONDS / max(first, 1e-9))))
-    pace, own = Pace(task.full_pace), has_a_core()
+    pace, own = CoreSpeed(task.full_pace), has_a_core()
     return lambda timing: visit(sample, timing, pace, own), {"compile_seconds": spent}
 
 

@@ -27,7 +27,7 @@ CALLERS = (
 
 
 @dataclass(frozen=True)
-class Cost:
+class HloCost:
     """Work of an instruction or of a whole computation."""
 
     flops: float = 0.0
@@ -35,16 +35,16 @@ class Cost:
     instructions: int = 0
     """Instructions that become nodes when the computation is inlined."""
 
-    def __add__(self, other: Cost) -> Cost:
-        return Cost(
+    def __add__(self, other: HloCost) -> HloCost:
+        return HloCost(
             self.flops + other.flops,
             self.num_bytes + other.num_bytes,
             self.instructions + other.instructions,
         )
 
-    def times(self, count: int) -> Cost:
+    def times(self, count: int) -> HloCost:
         """The cost of ``count`` repetitions."""
-        return Cost(self.flops * count, self.num_bytes * count, self.instructions * count)
+        return HloCost(self.flops * count, self.num_bytes * count, self.instructions * count)
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Costs:
 
     module: Module
     unknown: str
-    computations: dict[str, Cost]
+    computations: dict[str, HloCost]
     trip_count: int | None = None
     """Trips of every loop whose count the program does not tell."""
 
@@ -69,13 +69,13 @@ class Costs:
         for name in _callees_first(module):
             computation = module.computations[name]
             named = computation.by_name()
-            total = Cost()
+            total = HloCost()
             for instruction in computation.instructions:
                 total += costs.of_instruction(instruction, named)
             costs.computations[name] = total
         return costs
 
-    def of_instruction(self, instruction: Instruction, named: Mapping[str, Instruction]) -> Cost:
+    def of_instruction(self, instruction: Instruction, named: Mapping[str, Instruction]) -> HloCost:
         """Cost of one instruction whose operands ``named`` holds."""
         opcode = instruction.opcode
         if opcode == "call":
@@ -86,14 +86,14 @@ class Costs:
             trips = self.trips(instruction, named)
             return self._sum(instruction.callees("body", "condition")).times(trips)
         if opcode in STRUCTURE or passes_through(instruction):
-            return Cost()
+            return HloCost()
         operands = operand_shapes(instruction, named)
         num_bytes = _bytes(instruction, operands)
         if opcode == "fusion":
             inside = self._sum(instruction.callees("calls"))
-            return Cost(inside.flops, num_bytes, 1)
+            return HloCost(inside.flops, num_bytes, 1)
         self._refuse_unknown(instruction)
-        return Cost(self._flops(instruction, operands), num_bytes, 1)
+        return HloCost(self._flops(instruction, operands), num_bytes, 1)
 
     def dearest_branch(self, instruction: Instruction) -> str:
         """The branch of a conditional that costs most FLOP, then most bytes."""
@@ -117,8 +117,8 @@ class Costs:
             )
         return 1 if count is None else count
 
-    def _sum(self, names: Iterable[str]) -> Cost:
-        total = Cost()
+    def _sum(self, names: Iterable[str]) -> HloCost:
+        total = HloCost()
         for name in names:
             total += self.computations[name]
         return total

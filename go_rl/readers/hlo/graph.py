@@ -37,7 +37,7 @@ _KIND_ORDER = (
 
 
 @dataclass(frozen=True)
-class Tensor:
+class HloTensor:
     """One array: a result of a node, a weight, or (neither) a literal scalar."""
 
     shape: Shape
@@ -46,7 +46,7 @@ class Tensor:
     weight: str | None = None
 
 
-Value: TypeAlias = Tensor | tuple[Any, ...]
+Value: TypeAlias = HloTensor | tuple[Any, ...]
 """An array, or a tuple of values."""
 
 
@@ -161,7 +161,7 @@ class HloWalk:
         if opcode == "constant":
             weight = f"{frame.computation.name}/{instruction.name}"
             kept = instruction.shape.elements > 1 or bool(instruction.shape.dims)
-            return Tensor(instruction.shape, weight=weight if kept else None)
+            return HloTensor(instruction.shape, weight=weight if kept else None)
         if opcode in STRUCTURE or passes_through(instruction):
             return _grouping(instruction, _operands(instruction, frame))
         if opcode == "while":
@@ -240,12 +240,12 @@ class HloWalk:
         return next((kind for kind in _KIND_ORDER if kind in inside), OpKind.OTHER)
 
 
-def leaves(value: Value) -> Iterator[Tensor]:
+def leaves(value: Value) -> Iterator[HloTensor]:
     """Yield the arrays of a value, depth first."""
     stack = [value]
     while stack:
         top = stack.pop()
-        if isinstance(top, Tensor):
+        if isinstance(top, HloTensor):
             yield top
         else:
             stack.extend(reversed(top))
@@ -270,15 +270,15 @@ def _grouping(instruction: Instruction, operands: list[Value]) -> Value:
     first = operands[0]
     if instruction.opcode == "get-tuple-element":
         index = instruction.numbers("index")
-        if isinstance(first, Tensor) or not index or index[0] >= len(first):
+        if isinstance(first, HloTensor) or not index or index[0] >= len(first):
             raise ReadError(f"instruction {instruction.name!r} takes an absent element of a tuple")
         return first[index[0]]
-    if instruction.opcode == "bitcast" and isinstance(first, Tensor):
+    if instruction.opcode == "bitcast" and isinstance(first, HloTensor):
         return dataclasses.replace(first, shape=instruction.shape)
     if instruction.opcode.endswith("-barrier") and len(operands) > 1:
         return tuple(operands)
     # The results of a finished asynchronous operation follow its operands.
-    if not instruction.shape.is_tuple and not isinstance(first, Tensor) and first:
+    if not instruction.shape.is_tuple and not isinstance(first, HloTensor) and first:
         return first[0]
     return first
 
@@ -292,7 +292,7 @@ def _results(shape: Shape, sender: int | None, weight: str | None) -> Value:
             return tuple(build(inner) for inner in part.parts)
         output = next(count)
         key = None if weight is None else f"{weight}/{output}"
-        return Tensor(part, sender, 0 if sender is None else output, key)
+        return HloTensor(part, sender, 0 if sender is None else output, key)
 
     return build(shape)
 

@@ -18,7 +18,7 @@ TRIP_LIMIT = 10_000_000
 
 
 @dataclass(frozen=True)
-class Loop:
+class JaxLoop:
     """One loop: its body reads constants, then the carry, then one row of each sequence."""
 
     body: ClosedJaxpr
@@ -28,16 +28,16 @@ class Loop:
     sequences: Sequence[Value] = ()
 
 
-def scan_loop(eqn: Any, inputs: Sequence[Value]) -> Loop:
+def scan_loop(eqn: Any, inputs: Sequence[Value]) -> JaxLoop:
     """Describe a ``scan``."""
     params = eqn.params
     first, last = params["num_consts"], params["num_consts"] + params["num_carry"]
-    return Loop(
+    return JaxLoop(
         params["jaxpr"], params["length"], inputs[:first], inputs[first:last], inputs[last:]
     )
 
 
-def while_loop(eqn: Any, inputs: Sequence[Value], given: int | None, line: str) -> Loop:
+def while_loop(eqn: Any, inputs: Sequence[Value], given: int | None, line: str) -> JaxLoop:
     """Describe a ``while``; its trips are derived, else ``given``.
 
     Raises:
@@ -55,7 +55,7 @@ def while_loop(eqn: Any, inputs: Sequence[Value], given: int | None, line: str) 
             f"while loop ({where}): its trip count depends on the inputs; give trip_count=N "
             "(--trip-count N), or write it with jax.lax.scan or fixed fori_loop bounds"
         )
-    return Loop(params["body_jaxpr"], trips, constants, carry)
+    return JaxLoop(params["body_jaxpr"], trips, constants, carry)
 
 
 def _derived_trips(

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from go_rl.core.op_kind import OpKind
-from go_rl.readers.jax.loops import Loop, body_size, scan_loop, while_loop
+from go_rl.readers.jax.loops import JaxLoop, body_size, scan_loop, while_loop
 from go_rl.readers.jax.source import join_scopes
 from go_rl.readers.jax.values import Cost, Equation, LoopPart, Value
 
@@ -47,12 +47,12 @@ def read_loop(
         bind(_fold(inliner, eqn, loop, context))
 
 
-def _unrolled_size(loop: Loop, deep: bool) -> int:
+def _unrolled_size(loop: JaxLoop, deep: bool) -> int:
     """Count the equations and slices that unrolling adds; ``deep``: inner scans unrolled too."""
     return loop.trips * max(1, body_size(loop.body, deep) + len(loop.sequences))
 
 
-def _fold(inliner: Inliner, eqn: Any, loop: Loop, context: Context) -> list[Value]:
+def _fold(inliner: Inliner, eqn: Any, loop: JaxLoop, context: Context) -> list[Value]:
     """One CONTROL node whose cost is the body's times the trip count."""
     rows = [Value(v.shape[1:], v.dtype) for v in loop.sequences]
     fixed = [Value(v.shape, v.dtype, known=v.known) for v in loop.constants]
@@ -75,7 +75,7 @@ def _fold(inliner: Inliner, eqn: Any, loop: Loop, context: Context) -> list[Valu
     return outputs
 
 
-def _unroll(inliner: Inliner, eqn: Any, loop: Loop, bind: Finish, context: Context) -> None:
+def _unroll(inliner: Inliner, eqn: Any, loop: JaxLoop, bind: Finish, context: Context) -> None:
     """Walk the body once a trip; each trip's end starts the next, so the stack stays flat."""
     carried, backwards = len(loop.carry), bool(eqn.params.get("reverse"))
     columns: list[list[Value]] = [[] for _ in eqn.outvars[carried:]]

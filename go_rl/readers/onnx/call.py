@@ -112,7 +112,7 @@ def default_bytes(call: Call) -> float:
 
 
 @dataclass(frozen=True)
-class Rule:
+class CostRule:
     """How one operator is counted."""
 
     kind: OpKind

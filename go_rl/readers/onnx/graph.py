@@ -48,7 +48,7 @@ TIE_BYTES = 1024.0
 
 
 @dataclass(frozen=True)
-class Value:
+class OnnxValue:
     """A tensor during the walk: where it comes from and which weights it is made of."""
 
     tensor: Tensor
@@ -76,7 +76,7 @@ class Walk:
     """Bytes of those weights, counted as often as they are read."""
 
 
-Values = MutableMapping[str, Value]
+Values = MutableMapping[str, OnnxValue]
 
 
 def operator_name(node: onnx.NodeProto) -> str:
@@ -117,9 +117,9 @@ def _tensor(kind: onnx.TypeProto, name: str) -> Tensor:
     return Tensor(shape, itemsize(element_type(kind)))
 
 
-def _weight(name: str, element: int, dims: Any) -> Value:
+def _weight(name: str, element: int, dims: Any) -> OnnxValue:
     tensor = Tensor(tuple(dims), itemsize(element))
-    return Value(tensor, weights={name: tensor})
+    return OnnxValue(tensor, weights={name: tensor})
 
 
 def _define_weights(graph: onnx.GraphProto, values: Values, prefix: str) -> None:
@@ -129,7 +129,7 @@ def _define_weights(graph: onnx.GraphProto, values: Values, prefix: str) -> None
         data = sparse.values
         kept = Tensor(tuple(data.dims), itemsize(data.data_type) + 8.0)  # a value and its index
         dense = Tensor(tuple(sparse.dims), itemsize(data.data_type))
-        values[data.name] = Value(dense, weights={prefix + data.name: kept})
+        values[data.name] = OnnxValue(dense, weights={prefix + data.name: kept})
 
 
 def _add_inputs(walk: Walk, graph: onnx.GraphProto, values: Values) -> None:
@@ -149,7 +149,7 @@ def _add_inputs(walk: Walk, graph: onnx.GraphProto, values: Values) -> None:
                 source=f"Input({value.name}) at graph.input[{i}]",
             )
         )
-        values[value.name] = Value(tensor, number)
+        values[value.name] = OnnxValue(tensor, number)
 
 
 def _walk_graph(walk: Walk, graph: onnx.GraphProto, values: Values, prefix: str) -> None:
@@ -187,7 +187,7 @@ def _fold_weight(node: onnx.NodeProto, values: Values, types: Mapping[str, onnx.
     stored = [values[i] for p, i in enumerate(node.input) if i and p not in settings]
     weights = {name: t for v in stored for name, t in v.weights.items()}
     result = node.output[0]
-    values[result] = Value(_tensor(types[result], result), weights=weights)
+    values[result] = OnnxValue(_tensor(types[result], result), weights=weights)
     return True
 
 
@@ -214,7 +214,7 @@ def _inline_branch(walk: Walk, node: onnx.NodeProto, values: Values, prefix: str
             values[output] = inner[result.name]
 
 
-def _child(values: Values) -> ChainMap[str, Value]:
+def _child(values: Values) -> ChainMap[str, OnnxValue]:
     maps = values.maps if isinstance(values, ChainMap) else [values]
     return ChainMap({}, *maps)
 
@@ -233,7 +233,7 @@ def _body_work(walk: Walk, body: onnx.GraphProto, values: Values) -> _Work:
     """Return the work of one run of ``body`` and the stored arrays that it reads."""
     inner = _child(values)
     for value in body.input:
-        inner[value.name] = Value(_tensor(_type_of(body, value), value.name))
+        inner[value.name] = OnnxValue(_tensor(_type_of(body, value), value.name))
     counting = Walk(GraphBuilder("body"), walk.opsets, walk.notes)
     # Values from outside the body have no producer inside it, so that no edge is drawn to them.
     for name in {i for n in body.node for i in (*n.input, *captured_names(n)) if i}:
@@ -313,7 +313,7 @@ def _add_operator(
     _connect(walk, number, [values[i] for i in sorted(read)])
     for i, output in enumerate(node.output):
         if output:
-            values[output] = Value(call.outputs[i] or call.result, number, i)
+            values[output] = OnnxValue(call.outputs[i] or call.result, number, i)
 
 
 def _hold(walk: Walk, held: Mapping[str, float]) -> None:
@@ -377,7 +377,7 @@ def _unique_name(walk: Walk, node: onnx.NodeProto, prefix: str) -> str:
     return name
 
 
-def _connect(walk: Walk, number: int, read: list[Value]) -> None:
+def _connect(walk: Walk, number: int, read: list[OnnxValue]) -> None:
     for value in read:
         if value.producer is not None:
             walk.builder.add_edge(value.producer, number, value.tensor.nbytes, value.output)

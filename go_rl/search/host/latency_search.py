@@ -19,7 +19,7 @@ from go_rl.search.host.coarsening import carry_up, coarsen
 from go_rl.search.host.latency_anneal import Members, anneal_latency
 from go_rl.search.host.latency_dp import split_for_latency
 from go_rl.search.host.max_load_anneal import Schedule
-from go_rl.search.host.walkers import SETUP_SECONDS_A_PIN, STALE, Pace, Rounds, walk
+from go_rl.search.host.walkers import SETUP_SECONDS_A_PIN, STALE, Rounds, WalkerPace, walk
 from go_rl.search.host.warm_up import warm_up
 from go_rl.simulate.host.device_rules import OK, placement
 from go_rl.simulate.host.latency import consumers, latency_batch
@@ -67,7 +67,7 @@ class LatencySearch:
         progress.raise_bound(latency_bound(problem))
         starts = _starts(problem, blocks, seed, self.orders, progress)
         walkers = [
-            _Walker(
+            _LatencyWalker(
                 self, problem, blocks, starts[i % len(starts)], np.random.default_rng([seed, i])
             )
             for i in range(self.walkers)
@@ -90,7 +90,7 @@ def _compile(problem: Problem) -> None:
 
 
 @dataclass
-class _Walker:
+class _LatencyWalker:
     """One search: where it is, the best it saw, and how fast it moves."""
 
     settings: LatencySearch
@@ -101,12 +101,12 @@ class _Walker:
     device: Int16[np.ndarray, "B"] = field(init=False)
     best: Int16[np.ndarray, "B"] = field(init=False)
     least: float = field(init=False)
-    pace: Pace = field(init=False)
+    pace: WalkerPace = field(init=False)
     stale: int = 0
 
     def __post_init__(self) -> None:
         pins = len(self.blocks.contraction.hypergraph.pins)
-        self.pace = Pace(2e4, SETUP_SECONDS_A_PIN * pins)
+        self.pace = WalkerPace(2e4, SETUP_SECONDS_A_PIN * pins)
         self.least, self.device = self.start
         self.best = self.device.copy()
 

@@ -35,7 +35,7 @@ class Schedule(NamedTuple):
     """Last temperature."""
 
 
-class State(NamedTuple):
+class AnnealingState(NamedTuple):
     """An assignment and what keeps its price up to date; every array is changed in place."""
 
     device: Int16[np.ndarray, "B"]
@@ -116,7 +116,7 @@ def initial_state(hypergraph, devices, device):
     held = np.zeros(chips)
     for b in range(device.shape[0]):
         held[device[b]] += hypergraph.size[b]
-    return State(device, count, span, device_loads(hypergraph, devices, device), held)
+    return AnnealingState(device, count, span, device_loads(hypergraph, devices, device), held)
 
 
 @njit(cache=True, nogil=True)

@@ -17,7 +17,7 @@ LARGEST_MODEL = 60_000
 
 
 @dataclass(frozen=True, eq=False)
-class Exact:
+class MaxLoadExact:
     """What CP-SAT found."""
 
     bound: float
@@ -32,13 +32,13 @@ def solve_exactly(
     known: tuple[float, Int16[np.ndarray, "B"]],
     seconds: float,
     workers: int,
-) -> Exact:
+) -> MaxLoadExact:
     """Minimise the largest load, starting from a known assignment and a proven bound ``low``."""
     high, device = known
     graph, devices = contraction.hypergraph, contraction.devices
     pairs = len(devices.kind) * (len(graph.pins) + graph.size.shape[0])
     if pairs > LARGEST_MODEL or seconds <= 0 or not 0 < high < np.inf:
-        return Exact(low, None)
+        return MaxLoadExact(low, None)
     model, x, top = _model(contraction, high, low)
     for b, row in enumerate(x):
         for d, literal in enumerate(row):
@@ -50,9 +50,9 @@ def solve_exactly(
     unit = high / UNITS
     bound = min(high, max(low, solver.best_objective_bound * unit))
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE) or solver.value(top) >= UNITS:
-        return Exact(bound, None)
+        return MaxLoadExact(bound, None)
     chosen = [[solver.boolean_value(literal) for literal in row] for row in x]
-    return Exact(bound, np.array(chosen).argmax(axis=1).astype(np.int16))
+    return MaxLoadExact(bound, np.array(chosen).argmax(axis=1).astype(np.int16))
 
 
 def _model(

@@ -26,8 +26,8 @@ from go_rl.search.host.walkers import (
     SAFETY,
     SETUP_SECONDS_A_PIN,
     STALE,
-    Pace,
     Rounds,
+    WalkerPace,
     walk,
 )
 from go_rl.search.host.warm_up import warm_up
@@ -145,12 +145,12 @@ class _Walker:
     rng: np.random.Generator
     best: Devices16 = field(init=False)
     least: float = field(init=False)
-    pace: Pace = field(init=False)
+    pace: WalkerPace = field(init=False)
     stale: int = 0
 
     def __post_init__(self) -> None:
         pins = len(self.contraction.hypergraph.pins)
-        self.pace = Pace(1e6, SETUP_SECONDS_A_PIN * pins)
+        self.pace = WalkerPace(1e6, SETUP_SECONDS_A_PIN * pins)
         self.best, self.least = self.device.copy(), assignment_value(self.contraction, self.device)
 
     def cycle(self, moves: int, depth: float) -> int:

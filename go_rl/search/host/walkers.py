@@ -30,7 +30,7 @@ SETUP_SECONDS_A_PIN = 4e-6
 
 
 @dataclass
-class Pace:
+class WalkerPace:
     """How fast a walker is, measured in its last cycle."""
 
     rate: float
@@ -51,7 +51,7 @@ class Walker(Protocol):
     device: Int16[np.ndarray, "B"]
     best: Int16[np.ndarray, "B"]
     least: float
-    pace: Pace
+    pace: WalkerPace
 
     def cycle(self, moves: int, depth: float) -> int:
         """Coarsen to ``depth`` (0: not at all, 1: fully), anneal; returns the moves made."""

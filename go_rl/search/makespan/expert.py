@@ -43,7 +43,7 @@ class StepExpert:
 
 
 @dataclass(frozen=True)
-class Stage:
+class ExpertStage:
     """Scopes that make up one part of a network."""
 
     pattern: str
@@ -60,33 +60,33 @@ class Stage:
 
 FIRST, LAST = "first", "last"
 
-FAMILIES: dict[str, tuple[Stage, ...]] = {
+FAMILIES: dict[str, tuple[ExpertStage, ...]] = {
     r"^RNNLM": (
-        Stage(r"Embed_", FIRST),
-        Stage(r"LSTMCell_(\d+)", "layers"),
-        Stage(r"Dense_", LAST),
+        ExpertStage(r"Embed_", FIRST),
+        ExpertStage(r"LSTMCell_(\d+)", "layers"),
+        ExpertStage(r"Dense_", LAST),
     ),
     r"^GNMT": (
-        Stage(r"Embed_", FIRST),
-        Stage(r"_encoded.*LSTMCell_(\d+)", "encoder", skip=1),  # 0 and 1: the two directions
-        Stage(r"_decoded.*LSTMCell_(\d+)", "decoder"),
-        Stage(r"_bottom", "decoder"),
-        Stage(r"Dense_", LAST),
+        ExpertStage(r"Embed_", FIRST),
+        ExpertStage(r"_encoded.*LSTMCell_(\d+)", "encoder", skip=1),  # 0 and 1: the two directions
+        ExpertStage(r"_decoded.*LSTMCell_(\d+)", "decoder"),
+        ExpertStage(r"_bottom", "decoder"),
+        ExpertStage(r"Dense_", LAST),
     ),
     r"^TransformerXL": (
-        Stage(r"attend$", LAST),
-        Stage(r"Embed_", FIRST),
-        Stage(r"(?:RelativeAttention|FeedForward)_(\d+)", "layers"),
-        Stage(r"LayerNorm_(\d+)", "layers", each=2),
+        ExpertStage(r"attend$", LAST),
+        ExpertStage(r"Embed_", FIRST),
+        ExpertStage(r"(?:RelativeAttention|FeedForward)_(\d+)", "layers"),
+        ExpertStage(r"LayerNorm_(\d+)", "layers", each=2),
     ),
     r"^WaveNet": (
-        Stage(r"/Conv_0$", FIRST),
-        Stage(r"Conv_(\d+)", "layers", skip=1, each=3, spare=2),
+        ExpertStage(r"/Conv_0$", FIRST),
+        ExpertStage(r"Conv_(\d+)", "layers", skip=1, each=3, spare=2),
     ),
     r"^AmoebaNet": (
-        Stage(r"/Cell_(\d+)", "cells"),
-        Stage(r"Dense_", LAST),
-        Stage(r"(?:Conv|BatchNorm)_0$", FIRST),
+        ExpertStage(r"/Cell_(\d+)", "cells"),
+        ExpertStage(r"Dense_", LAST),
+        ExpertStage(r"(?:Conv|BatchNorm)_0$", FIRST),
     ),
 }
 """Parts of a network by the scope that gives its family away; the first pattern found counts."""
@@ -109,9 +109,9 @@ def expert_devices(workspace: StepWorkspace) -> Int16[np.ndarray, "N"]:
     return inherited(graph, workspace.pricer.arrays.fed, device)
 
 
-def _staged(scopes: list[str], stages: tuple[Stage, ...], devices: int) -> dict[str, int]:
+def _staged(scopes: list[str], stages: tuple[ExpertStage, ...], devices: int) -> dict[str, int]:
     """Device of each scope that a stage knows: layer i of n on device i D // n."""
-    matches: dict[str, tuple[Stage, int]] = {}
+    matches: dict[str, tuple[ExpertStage, int]] = {}
     for scope in scopes:
         for stage in stages:
             if found := re.search(stage.pattern, scope):

@@ -98,11 +98,11 @@ def timeline_of(problem: Problem, plans: Decisions) -> Timeline:
     status, makespan, trace = pricer.trace(plans)
     if status not in (Status.OK, Status.OUT_OF_MEMORY):
         raise PlanError(f"{problem.graph.name}: the plan cannot be replayed. {status.sentence}")
-    step = _Step(problem, plans, pricer.arrays, pricer.jobs(plans), trace)
+    step = _Iteration(problem, plans, pricer.arrays, pricer.jobs(plans), trace)
     return step.timeline(status, makespan)
 
 
-class _Step:
+class _Iteration:
     """A replayed plan; the methods read it."""
 
     def __init__(

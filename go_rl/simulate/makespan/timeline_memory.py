@@ -26,7 +26,7 @@ class MemoryUse:
     """[S]."""
 
 
-class Copies(NamedTuple):
+class TensorCopies(NamedTuple):
     """The copies of tensors of one plan, numbered as in its `Jobs`."""
 
     node: Int64[np.ndarray, "C"]
@@ -48,7 +48,7 @@ class Copies(NamedTuple):
     """[U] who reads what."""
 
 
-def read_copies(a: ReplayArrays, jobs: Jobs) -> Copies:
+def read_copies(a: ReplayArrays, jobs: Jobs) -> TensorCopies:
     """List the copies of a plan from its jobs as laid out, before they ran."""
     count = jobs.copies
     task, home = jobs.copy_task[:count], jobs.copy_home[:count]
@@ -63,7 +63,7 @@ def read_copies(a: ReplayArrays, jobs: Jobs) -> Copies:
     uses = int(jobs.readers_head.max(initial=NOBODY)) + 1
     holders = np.bincount(jobs.use_copy[:uses], minlength=count)
     holders += np.bincount(home[arrives], minlength=count)
-    return Copies(
+    return TensorCopies(
         node=node,
         device=jobs.copy_device[:count],
         bytes=jobs.copy_bytes[:count],
@@ -88,7 +88,7 @@ def job_times(
 
 
 def memory_use(
-    a: ReplayArrays, device: Int64[np.ndarray, "N"], jobs: Jobs, copies: Copies, trace: Trace
+    a: ReplayArrays, device: Int64[np.ndarray, "N"], jobs: Jobs, copies: TensorCopies, trace: Trace
 ) -> tuple[MemoryUse, ...]:
     """Return [D] memory over time of the plan with these [N] devices, from a trace of it."""
     spans = memory_spans(a, device, jobs, copies, trace)
@@ -110,7 +110,7 @@ class Spans(NamedTuple):
 
 
 def memory_spans(
-    a: ReplayArrays, device: Int64[np.ndarray, "N"], jobs: Jobs, copies: Copies, trace: Trace
+    a: ReplayArrays, device: Int64[np.ndarray, "N"], jobs: Jobs, copies: TensorCopies, trace: Trace
 ) -> Spans:
     """Return when each copy of a tensor, and each result that no node reads, takes memory.
 

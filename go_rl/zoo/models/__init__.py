@@ -1,5 +1,5 @@
 """Networks in JAX and flax, with abstract arguments, for comparing our costs with XLA's."""
 
-from go_rl.zoo.models.catalogue import MODELS, Model
+from go_rl.zoo.models.catalogue import MODELS, CatalogueModel
 
-__all__ = ["MODELS", "Model"]
+__all__ = ["MODELS", "CatalogueModel"]

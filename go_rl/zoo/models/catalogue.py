@@ -19,7 +19,7 @@ from go_rl.zoo.models.vision import networks as vision
 
 
 @dataclass(frozen=True)
-class Model:
+class CatalogueModel:
     """One network."""
 
     name: str
@@ -28,8 +28,8 @@ class Model:
     has_loop: bool = False
 
 
-def _fixed(name: str, build: Callable[[], Built]) -> Model:
-    return Model(name, lambda unrolled: build())
+def _fixed(name: str, build: Callable[[], Built]) -> CatalogueModel:
+    return CatalogueModel(name, lambda unrolled: build())
 
 
 def _recurrent(cell: type[nn.Module], unrolled: bool) -> Built:
@@ -40,7 +40,7 @@ def _image(size: int, batch: int = 1) -> object:
     return floats(batch, size, size, 3)
 
 
-MODELS: tuple[Model, ...] = (
+MODELS: tuple[CatalogueModel, ...] = (
     _fixed("mlp", lambda: flax_model(vision.MLP(), floats(32, 784))),
     _fixed("mlp-training", lambda: training(flax_model(vision.MLP(), floats(32, 784)))),
     _fixed("lenet", lambda: flax_model(vision.LeNet(), floats(8, 28, 28, 1))),
@@ -86,19 +86,19 @@ MODELS: tuple[Model, ...] = (
     ),
     _fixed("vae", lambda: flax_model(relational.VAE(), floats(32, 784), key())),
     _fixed("dropout-mlp", lambda: flax_model(relational.DropoutMLP(), floats(32, 256), key())),
-    Model("lstm", lambda unrolled: _recurrent(nn.OptimizedLSTMCell, unrolled), True),
-    Model(
+    CatalogueModel("lstm", lambda unrolled: _recurrent(nn.OptimizedLSTMCell, unrolled), True),
+    CatalogueModel(
         "lstm-training",
         lambda unrolled: training(_recurrent(nn.OptimizedLSTMCell, unrolled)),
         True,
     ),
-    Model("gru", lambda unrolled: _recurrent(nn.GRUCell, unrolled), True),
-    Model(
+    CatalogueModel("gru", lambda unrolled: _recurrent(nn.GRUCell, unrolled), True),
+    CatalogueModel(
         "wavernn",
         lambda unrolled: flax_model(WaveRNN(256, unrolled), floats(16, 4, 80)),
         True,
     ),
-    Model(
+    CatalogueModel(
         "neural-ode",
         lambda unrolled: flax_model(relational.NeuralODE(8, unrolled), floats(32, 64)),
         True,

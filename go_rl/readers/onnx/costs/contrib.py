@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from go_rl.core.op_kind import OpKind
-from go_rl.readers.onnx.call import Call, Formula, Rule, Tensor, default_bytes
+from go_rl.readers.onnx.call import Call, CostRule, Formula, Tensor, default_bytes
 from go_rl.readers.onnx.costs import dense, fused
 from go_rl.readers.onnx.costs import reductions as red
 from go_rl.readers.onnx.standins import NCHWC
@@ -273,23 +273,25 @@ _NCHWC: dict[OpKind, dict[str, Formula]] = {
 }
 
 
-def _table() -> dict[str, Rule]:
-    rules: dict[str, Rule] = {}
+def _table() -> dict[str, CostRule]:
+    rules: dict[str, CostRule] = {}
     domains: Sequence[tuple[str, dict[OpKind, dict[str, Formula]]]] = (
         ("com.microsoft", _MICROSOFT),
         (NCHWC, _NCHWC),
     )
     for domain, kinds in domains:
         for kind, formulas in kinds.items():
-            rules |= {f"{domain}.{op}": Rule(kind, f, default_bytes) for op, f in formulas.items()}
+            rules |= {
+                f"{domain}.{op}": CostRule(kind, f, default_bytes) for op, f in formulas.items()
+            }
     gathered = {"GatherND": fused.gather_bytes, "TorchEmbedding": fused.gather_bytes}
     for op, num_bytes in gathered.items():
-        rules[f"com.microsoft.{op}"] = Rule(OpKind.GATHER, _each(0), num_bytes)
-    rules["com.microsoft.GatherBlockQuantized"] = Rule(
+        rules[f"com.microsoft.{op}"] = CostRule(OpKind.GATHER, _each(0), num_bytes)
+    rules["com.microsoft.GatherBlockQuantized"] = CostRule(
         OpKind.GATHER, gather_dequantized, gather_dequantized_bytes
     )
     return rules
 
 
-CONTRIB_RULES: dict[str, Rule] = _table()
+CONTRIB_RULES: dict[str, CostRule] = _table()
 """The rule of each operator, by operator type with its domain in front."""

@@ -17,7 +17,7 @@ import onnx
 
 from go_rl.core.errors import ReadError
 from go_rl.core.op_kind import OpKind
-from go_rl.readers.onnx.call import Call, Formula, Rule, Tensor, default_bytes, itemsize
+from go_rl.readers.onnx.call import Call, CostRule, Formula, Tensor, default_bytes, itemsize
 from go_rl.readers.onnx.costs.trees import tree_depths
 from go_rl.readers.onnx.shapes.ml import ML_DOMAIN, rows
 
@@ -156,5 +156,5 @@ _ROWS: dict[str, tuple[OpKind, Formula, Formula]] = {
     "ZipMap": (OpKind.MOVEMENT, _each(0), default_bytes),
 }
 
-ML_RULES = {f"{ML_DOMAIN}.{op}": Rule(*row) for op, row in _ROWS.items()}
+ML_RULES = {f"{ML_DOMAIN}.{op}": CostRule(*row) for op, row in _ROWS.items()}
 """The rule of each ``ai.onnx.ml`` operator."""

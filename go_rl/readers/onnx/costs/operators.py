@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from go_rl.core.op_kind import OpKind
-from go_rl.readers.onnx.call import Call, Formula, Rule, default_bytes
+from go_rl.readers.onnx.call import Call, CostRule, Formula, default_bytes
 from go_rl.readers.onnx.costs import dense, fused
 from go_rl.readers.onnx.costs import reductions as red
 from go_rl.readers.onnx.costs.contrib import CONTRIB_RULES
@@ -259,7 +259,7 @@ _ELEMENTWISE: dict[str, Formula] = {
 }
 
 
-def _table() -> dict[str, Rule]:
+def _table() -> dict[str, CostRule]:
     rules: dict[str, tuple[OpKind, Formula, Formula]] = {}
 
     def enter(kind: OpKind, flops: dict[str, Formula]) -> None:
@@ -282,12 +282,12 @@ def _table() -> dict[str, Rule]:
     }
     for op, num_bytes in special.items():
         rules[op] = (*rules[op][:2], num_bytes)
-    own = {op: Rule(*rule, frozenset(SETTINGS.get(op, ()))) for op, rule in rules.items()}
+    own = {op: CostRule(*rule, frozenset(SETTINGS.get(op, ()))) for op, rule in rules.items()}
     return {**own, **CONTRIB_RULES, **ML_RULES}
 
 
-RULES: dict[str, Rule] = _table()
+RULES: dict[str, CostRule] = _table()
 """The rule of every operator that is counted, by operator type with its domain in front."""
 
-BYTES_ONLY = Rule(OpKind.OTHER, no_flops)
+BYTES_ONLY = CostRule(OpKind.OTHER, no_flops)
 """An operator nobody knows, counted by bytes at the user's wish."""

@@ -158,7 +158,7 @@ class Actors:
         )
 
 
-class Learner(NamedTuple):
+class HdpLearner(NamedTuple):
     """What learning changes."""
 
     params: dict[str, Params]
@@ -187,17 +187,17 @@ class Drawn(NamedTuple):
         return np.take_along_axis(self.chosen, group, axis=1)
 
 
-def new_learner(actors: Actors, key: Array) -> Learner:
+def new_learner(actors: Actors, key: Array) -> HdpLearner:
     """Return untrained networks."""
     one, two = jax.random.split(key)
     params = {
         "grouper": new_grouper(actors.grouper, actors.config.adjacency, one),
         "placer": new_placer(actors.placer, actors.grouper.groups, two),
     }
-    return Learner(params, transformation(actors.config).init(params))
+    return HdpLearner(params, transformation(actors.config).init(params))
 
 
-def draw(actors: Actors, learner: Learner, key: Array, noise: float) -> Drawn:
+def draw(actors: Actors, learner: HdpLearner, key: Array, noise: float) -> Drawn:
     """Draw the samples of an update."""
     config, doubt = actors.config, jnp.float32(noise)
     one, two = jax.random.split(key)
@@ -214,8 +214,8 @@ def draw(actors: Actors, learner: Learner, key: Array, noise: float) -> Drawn:
 
 
 def update(
-    actors: Actors, learner: Learner, drawn: Drawn, advantage: Float64[np.ndarray, "B"]
-) -> Learner:
+    actors: Actors, learner: HdpLearner, drawn: Drawn, advantage: Float64[np.ndarray, "B"]
+) -> HdpLearner:
     """Return the learner after one step along the policy gradient (equations 4 and 6).
 
     Raises:
@@ -266,9 +266,9 @@ def transformation(config: HDPConfig) -> optax.GradientTransformation:
 
 @partial(jax.jit, static_argnums=0)
 def descend(
-    config: HDPConfig, learner: Learner, gradient: dict[str, Params]
-) -> tuple[Learner, Float[Array, ""]]:
+    config: HDPConfig, learner: HdpLearner, gradient: dict[str, Params]
+) -> tuple[HdpLearner, Float[Array, ""]]:
     """Return the learner after one step, and the gradient's norm."""
     steps, optimizer = transformation(config).update(gradient, learner.optimizer, learner.params)
     params = cast("dict[str, Params]", optax.apply_updates(learner.params, steps))
-    return Learner(params, optimizer), optax.tree.norm(gradient)
+    return HdpLearner(params, optimizer), optax.tree.norm(gradient)

@@ -23,7 +23,7 @@ FORGET_BIAS = 1.0
 """Added to the forget gates, so that an untrained LSTM remembers."""
 
 
-class Encoded(NamedTuple):
+class EncodedGroups(NamedTuple):
     """What the decoder starts from and looks at."""
 
     cell: Float[Array, "M H"]
@@ -66,7 +66,7 @@ class Placer(nn.Module):
         """Return [M, G] devices drawn without noise, and [M] their log-probabilities."""
         return self.decode(self.encode(groups), key, jnp.float32(0.0), None)
 
-    def encode(self, groups: Float[Array, "M G X"]) -> Encoded:
+    def encode(self, groups: Float[Array, "M G X"]) -> EncodedGroups:
         """Read the groups."""
         rows, count, _ = groups.shape
         gates = self.encoder_input(groups).reshape(rows, count, 2, -1)
@@ -81,11 +81,11 @@ class Placer(nn.Module):
         last, hidden = jax.lax.scan(step, (empty, empty), jnp.moveaxis(both, 2, 0))
         states = jnp.concatenate([hidden[:, 0], hidden[::-1, 1]], axis=-1)
         cell, hidden = (jnp.concatenate([x[0], x[1]], axis=-1) for x in last)
-        return Encoded(cell, hidden, self.keys(jnp.swapaxes(states, 0, 1)))
+        return EncodedGroups(cell, hidden, self.keys(jnp.swapaxes(states, 0, 1)))
 
     def decode(
         self,
-        encoded: Encoded,
+        encoded: EncodedGroups,
         key: Array,
         noise: Float[Array, ""],
         given: Int[Array, "B G"] | None,
@@ -191,7 +191,7 @@ def _decoded(
     placements: int,
     given: Int[Array, "B G"] | None,
 ) -> tuple[Int[Array, "B G"], Float[Array, "B"]]:
-    encoded = cast(Encoded, placer.apply(params, groups, method=Placer.encode))
+    encoded = cast(EncodedGroups, placer.apply(params, groups, method=Placer.encode))
     repeated = jax.tree.map(lambda x: jnp.repeat(x, placements, axis=0), encoded)
     drawn = placer.apply(params, repeated, key, noise, given, method=Placer.decode)
     return cast("tuple[Array, Array]", drawn)
