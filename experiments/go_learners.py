@@ -15,16 +15,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from go_rl.core import TASKS, Budget, Plan, Problem, Progress
-from go_rl.envs.step_rewards import step_rewards
+from go_rl.envs.makespan.rewards import step_rewards
 from go_rl.objectives.makespan.workspace import PricedSteps, StepIncumbent, step_workspace
-from go_rl.policy.step_agent import StepActions, StepAgent
-from go_rl.policy.step_decisions import StepDecoder, step_decoder
+from go_rl.policy.makespan.agent import StepActions, StepAgent
+from go_rl.policy.makespan.decisions import StepDecoder, step_decoder
 from go_rl.simulate.makespan.pricing import Decisions
 from go_rl.train.config import TOP, StepFineTuneConfig
-from go_rl.train.memory import Memory
+from go_rl.train.makespan.learning import StepFineTuned, top_advantage
+from go_rl.train.makespan.memory import Memory
+from go_rl.train.makespan.ppo import StepBatch, update_step
 from go_rl.train.ppo import new_learner
-from go_rl.train.step_learning import StepFineTuned, top_advantage
-from go_rl.train.step_ppo import StepBatch, update_step
 
 ONE = StepFineTuneConfig(first=1)
 """How an untrained policy learns on a graph."""

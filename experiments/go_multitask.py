@@ -33,13 +33,13 @@ from go_rl.core import TASKS, Budget, Plan, Problem
 from go_rl.core.plan import write_text
 from go_rl.objectives.makespan.workspace import step_workspace
 from go_rl.policy.config import PolicyConfig
+from go_rl.policy.makespan.agent import StepAgent, new_step_agent
+from go_rl.policy.makespan.weights import load_step_weights
 from go_rl.policy.names import DEFAULT_STEP_WEIGHTS
-from go_rl.policy.step_agent import StepAgent, new_step_agent
-from go_rl.policy.step_weights import load_step_weights
 from go_rl.portfolio.portfolio import compile_kernels, run
 from go_rl.report.figures import save_figure
 from go_rl.search import StepAnnealing, StepComposed, StepDefault
-from go_rl.train.step_learning import StepFineTuned
+from go_rl.train.makespan.learning import StepFineTuned
 from go_rl.verify.check_plan import check_plan
 from go_rl.zoo import zoo_graph
 

@@ -29,8 +29,8 @@ from go_rl.api.joint import step_problem
 from go_rl.core import Budget, Optimizer, Problem
 from go_rl.core.plan import write_text
 from go_rl.policy.config import PolicyConfig
-from go_rl.policy.step_agent import new_step_agent
-from go_rl.policy.step_search import StepPolicySearch
+from go_rl.policy.makespan.agent import new_step_agent
+from go_rl.policy.makespan.search import StepPolicySearch
 from go_rl.search import (
     StepAnnealing,
     StepDefault,
@@ -41,7 +41,7 @@ from go_rl.search import (
 )
 from go_rl.search.makespan.hdp.hdp import HDP
 from go_rl.train.config import StepFineTuneConfig
-from go_rl.train.step_learning import StepFineTuned
+from go_rl.train.makespan.learning import StepFineTuned
 from go_rl.verify.check_plan import check_plan
 from go_rl.zoo import zoo_graph
 

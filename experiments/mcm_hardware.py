@@ -49,7 +49,7 @@ from stage_measurements import (
 
 from go_rl.core import Budget, Problem, plan_for, rule_set
 from go_rl.cost import ProblemOptions, make_problem
-from go_rl.envs.partition_rollouts import PartitionRollouts
+from go_rl.envs.ring.rollouts import PartitionRollouts
 from go_rl.objectives.ring.workspace import RingWorkspace
 from go_rl.policy.agent import Agent, new_agent, padded_graph
 from go_rl.policy.config import PolicyConfig

@@ -35,17 +35,17 @@ from go_rl.api.joint import step_problem
 from go_rl.core import Objective, OpGraph
 from go_rl.core.plan import write_text
 from go_rl.objectives.makespan.workspace import PricedSteps, StepWorkspace, step_workspace
-from go_rl.policy.step_agent import StepActions, StepAgent
-from go_rl.policy.step_decisions import StepDecoder, step_decoder
-from go_rl.policy.step_search import BATCH, draw_actions, draw_steps
-from go_rl.policy.step_weights import DEFAULT_STEP_WEIGHTS, load_step_weights
+from go_rl.policy.makespan.agent import StepActions, StepAgent
+from go_rl.policy.makespan.decisions import StepDecoder, step_decoder
+from go_rl.policy.makespan.search import BATCH, draw_actions, draw_steps
+from go_rl.policy.makespan.weights import DEFAULT_STEP_WEIGHTS, load_step_weights
 from go_rl.portfolio.portfolio import compile_kernels
 from go_rl.readers.archive import load_graph, save_graph
 from go_rl.report.figures import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, new_figure, save_figure
 from go_rl.train.config import StepFineTuneConfig
+from go_rl.train.makespan.learning import collect_steps
+from go_rl.train.makespan.ppo import update_step
 from go_rl.train.ppo import new_learner
-from go_rl.train.step_learning import collect_steps
-from go_rl.train.step_ppo import update_step
 from go_rl.zoo.freeze import trace_entry
 from go_rl.zoo.models.building import Built, flax_model, integers, training
 from go_rl.zoo.models.language.recurrent import GNMT

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from go_rl.core import Budget, Plan, Problem
-from go_rl.policy.step_weights import StepWeights
+from go_rl.policy.makespan.weights import StepWeights
 from go_rl.policy.weights import Weights
 from go_rl.portfolio import portfolio
 

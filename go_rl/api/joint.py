@@ -27,8 +27,8 @@ from go_rl.train.config import StepFineTuneConfig
 
 if TYPE_CHECKING:
     from go_rl.cost import CostModel
-    from go_rl.policy.step_agent import StepAgent
-    from go_rl.policy.step_weights import StepWeights
+    from go_rl.policy.makespan.agent import StepAgent
+    from go_rl.policy.makespan.weights import StepWeights
     from go_rl.portfolio.portfolio import Result
     from go_rl.readers.model_options import Inputs
 
@@ -74,7 +74,7 @@ def optimize(
     agent = _agent(chosen)
     extra: tuple[Optimizer, ...] = ()
     if chosen.finetune:
-        from go_rl.train.step_learning import StepFineTuned
+        from go_rl.train.makespan.learning import StepFineTuned
 
         extra = (StepFineTuned(agent, samples=chosen.finetune),)
     return portfolio.run(problem, chosen.method, chosen.budget, chosen.seed, report, extra, agent)
@@ -106,8 +106,8 @@ def fine_tune_step(
         GoRLError: bad input. A problem without a solution is a plan whose status says so.
     """
     from go_rl.api.fine_tuning import learn, tuned_card
-    from go_rl.policy.step_weights import StepWeights, load_step_weights
-    from go_rl.train.step_learning import StepFineTuned
+    from go_rl.policy.makespan.weights import StepWeights, load_step_weights
+    from go_rl.train.makespan.learning import StepFineTuned
 
     allowed = ("cost", "weights", "seed")
     chosen = options_from(OptimizeOptions, options, "fine_tune_step", allowed)
@@ -171,6 +171,6 @@ def _agent(options: OptimizeOptions) -> StepAgent | None:
     """The policy that the user chose; None: the one that ships."""
     if options.weights == DEFAULT_STEP_WEIGHTS:
         return None
-    from go_rl.policy.step_weights import load_step_weights
+    from go_rl.policy.makespan.weights import load_step_weights
 
     return load_step_weights(options.weights).agent

@@ -16,7 +16,9 @@ from tyro.constructors import (
     PrimitiveTypeInfo,
 )
 
-from go_rl.cli.configuration import (
+from go_rl.cli.exit_codes import EXIT_CODES, OK
+from go_rl.cli.guard import guarded
+from go_rl.cli.options.configuration import (
     CheckOptions,
     Evaluate,
     FineTune,
@@ -32,11 +34,9 @@ from go_rl.cli.configuration import (
     ZooList,
     ZooShow,
 )
-from go_rl.cli.exit_codes import EXIT_CODES, OK
-from go_rl.cli.guard import guarded
+from go_rl.cli.options.train_cost_configuration import TrainCost, TrainRanks
+from go_rl.cli.options.tune_configuration import Tune
 from go_rl.cli.streams import prepare_streams
-from go_rl.cli.train_cost_configuration import TrainCost, TrainRanks
-from go_rl.cli.tune_configuration import Tune
 from go_rl.cost import CostModel
 
 Subcommand = tyro.conf.subcommand
@@ -122,62 +122,62 @@ def _constructors() -> ConstructorRegistry:
 
 def _run(command: object) -> int:
     if isinstance(command, Partition):
-        from go_rl.cli.partition import run_partition
+        from go_rl.cli.commands.partition import run_partition
 
         return run_partition(command)
     if isinstance(command, Optimize):
-        from go_rl.cli.optimize import run_optimize
+        from go_rl.cli.commands.optimize import run_optimize
 
         return run_optimize(command)
     if isinstance(command, TrainStep):
-        from go_rl.cli.train import run_train_step
+        from go_rl.cli.commands.train import run_train_step
 
         return run_train_step(command)
     if isinstance(command, FineTune):
-        from go_rl.cli.finetune import run_finetune
+        from go_rl.cli.commands.finetune import run_finetune
 
         return run_finetune(command)
     if isinstance(command, FineTuneStep):
-        from go_rl.cli.finetune import run_finetune_step
+        from go_rl.cli.commands.finetune import run_finetune_step
 
         return run_finetune_step(command)
     if isinstance(command, Train):
-        from go_rl.cli.train import run_train
+        from go_rl.cli.commands.train import run_train
 
         return run_train(command)
     if isinstance(command, Evaluate):
-        from go_rl.cli.evaluate import run_evaluate
+        from go_rl.cli.commands.evaluate import run_evaluate
 
         return run_evaluate(command)
     if isinstance(command, CheckOptions):
-        from go_rl.cli.check import run_check
+        from go_rl.cli.commands.check import run_check
 
         return run_check(command)
     if isinstance(command, GraphOptions):
-        from go_rl.cli.graph import run_graph
+        from go_rl.cli.commands.graph import run_graph
 
         return run_graph(command)
     if isinstance(command, ZooList | ZooShow):
-        from go_rl.cli.zoo import run_zoo
+        from go_rl.cli.commands.zoo import run_zoo
 
         return run_zoo(command)
     if isinstance(command, Measure):
-        from go_rl.cli.measure import run_measure
+        from go_rl.cli.commands.measure import run_measure
 
         return run_measure(command)
     if isinstance(command, TrainCost):
-        from go_rl.cli.train_cost import run_train_cost
+        from go_rl.cli.commands.train_cost import run_train_cost
 
         return run_train_cost(command)
     if isinstance(command, TrainRanks):
-        from go_rl.cli.train_ranks import run_train_ranks
+        from go_rl.cli.commands.train_ranks import run_train_ranks
 
         return run_train_ranks(command)
     if isinstance(command, Tune):
-        from go_rl.cli.tune import run_tune
+        from go_rl.cli.commands.tune import run_tune
 
         return run_tune(command)
-    from go_rl.cli.package import run_package
+    from go_rl.cli.commands.package import run_package
 
     assert isinstance(command, PackageList | PackageShow)
     return run_package(command)

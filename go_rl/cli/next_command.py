@@ -9,8 +9,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from go_rl.cli.configuration import ModelOptions
 from go_rl.cli.console import print_line
+from go_rl.cli.options.configuration import ModelOptions
 from go_rl.core import Objective, OpGraph, Package, Topology
 
 EXAMPLE_MODEL = "zoo:resnet50"

@@ -9,14 +9,14 @@ the makespan on connected devices, such as ``package="p100x4"``.
 
 import gymnasium
 
+from go_rl.envs.makespan.config import StepConfig
+from go_rl.envs.makespan.env import StepEnv
+from go_rl.envs.makespan.observation import STEP_NODE_FEATURES
+from go_rl.envs.makespan.vector import StepVectorEnv
 from go_rl.envs.observation import EDGE_FEATURES, NODE_FEATURES
-from go_rl.envs.partition import PartitionEnv
-from go_rl.envs.partition_config import PartitionConfig
-from go_rl.envs.partition_vector import PartitionVectorEnv
-from go_rl.envs.step import StepEnv
-from go_rl.envs.step_config import StepConfig
-from go_rl.envs.step_observation import STEP_NODE_FEATURES
-from go_rl.envs.step_vector import StepVectorEnv
+from go_rl.envs.ring.config import PartitionConfig
+from go_rl.envs.ring.env import PartitionEnv
+from go_rl.envs.ring.vector import PartitionVectorEnv
 
 __all__ = [
     "EDGE_FEATURES",
@@ -32,8 +32,8 @@ __all__ = [
 
 gymnasium.register(
     id="go_rl/Partition-v0",
-    entry_point="go_rl.envs.partition:PartitionEnv",
-    vector_entry_point="go_rl.envs.partition_vector:PartitionVectorEnv",
+    entry_point="go_rl.envs.ring.env:PartitionEnv",
+    vector_entry_point="go_rl.envs.ring.vector:PartitionVectorEnv",
 )
 
 for _name, _tasks in {
@@ -44,7 +44,7 @@ for _name, _tasks in {
 }.items():
     gymnasium.register(
         id=f"go_rl/{_name}-v0",
-        entry_point="go_rl.envs.step:StepEnv",
-        vector_entry_point="go_rl.envs.step_vector:StepVectorEnv",
+        entry_point="go_rl.envs.makespan.env:StepEnv",
+        vector_entry_point="go_rl.envs.makespan.vector:StepVectorEnv",
         kwargs={"tasks": _tasks},
     )

@@ -15,6 +15,7 @@ from jaxtyping import Float32, Int32
 from go_rl.objectives.ring.workspace import RingWorkspace
 from go_rl.policy.buckets import Padded, pad
 from go_rl.policy.config import PolicyConfig
+from go_rl.policy.decoders.order_decoder import OrderActions
 from go_rl.policy.network import Encoded, Params, Policy
 from go_rl.policy.observation import (
     NUM_FEATURES,
@@ -23,7 +24,6 @@ from go_rl.policy.observation import (
     observe,
     tiny_graph,
 )
-from go_rl.policy.order_decoder import OrderActions
 
 SMALLEST = 64
 """Nodes of the graph with which parameters are initialised."""

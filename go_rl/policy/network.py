@@ -11,10 +11,10 @@ import jraph
 from jaxtyping import Array, Bool, Float, Int
 
 from go_rl.policy.config import PolicyConfig
+from go_rl.policy.decoders.order_decoder import OrderActions, OrderDecoder, OrderLogProbs
+from go_rl.policy.decoders.placement_decoder import PlacementDecoder, PlacementLogProbs, work_before
 from go_rl.policy.encoder import Encoder
 from go_rl.policy.graph_arrays import node_array
-from go_rl.policy.order_decoder import OrderActions, OrderDecoder, OrderLogProbs
-from go_rl.policy.placement_decoder import PlacementDecoder, PlacementLogProbs, work_before
 from go_rl.policy.task_head import TaskHeads
 
 Params = Any

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Float32
 
 from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress
-from go_rl.envs.partition_rollouts import PartitionRollouts, Rollouts
+from go_rl.envs.ring.rollouts import PartitionRollouts, Rollouts
 from go_rl.objectives.ring.workspace import Incumbent, ring_workspace
 from go_rl.policy.agent import Agent, padded_graph
 from go_rl.policy.buckets import Padded

@@ -25,9 +25,9 @@ from go_rl.core.errors import nearest
 from go_rl.objectives.ring.compilation import tiny_problem
 from go_rl.objectives.ring.workspace import ring_workspace
 from go_rl.policy.agent import Agent
+from go_rl.policy.makespan.agent import StepAgent
+from go_rl.policy.makespan.search import StepPolicySearch
 from go_rl.policy.policy_search import PolicySearch
-from go_rl.policy.step_agent import StepAgent
-from go_rl.policy.step_search import StepPolicySearch
 from go_rl.portfolio.compilation import Compilation, compile_method
 from go_rl.search import (
     Annealing,

@@ -11,12 +11,12 @@ import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int32
 
 from go_rl.core import Problem, TrainingError
-from go_rl.envs.partition_rollouts import PartitionRollouts, Rollouts
+from go_rl.envs.ring.rollouts import PartitionRollouts, Rollouts
 from go_rl.objectives.ring.workspace import RingWorkspace
 from go_rl.policy.agent import Agent, Placements, padded_graph
 from go_rl.policy.buckets import Padded
 from go_rl.policy.config import MAX_CHIPS
-from go_rl.policy.order_decoder import OrderActions
+from go_rl.policy.decoders.order_decoder import OrderActions
 from go_rl.train.baseline import RunningBaseline
 from go_rl.train.config import SampleConfig
 from go_rl.train.ppo import Batch, OrderBatch, PlacementBatch

@@ -211,7 +211,7 @@ def _check_top(top: float | None, where: str) -> None:
 
 @dataclass(frozen=True)
 class SearchConfig:
-    """The searches that a step policy's critic learns from; see `go_rl.train.searches`."""
+    """The searches that a step policy's critic learns from; see `go_rl.train.makespan.searches`."""
 
     samples: int = 256
     """Decisions drawn on each problem, in whole batches, at least one; 0: none, and no critic."""
@@ -228,7 +228,8 @@ class SearchConfig:
 
 @dataclass(frozen=True)
 class CriticConfig:
-    """How the critic of a step policy learns from searches; see `go_rl.train.critic_learning`."""
+    """How the critic of a step policy learns from searches; see
+    `go_rl.train.makespan.critic_learning`."""
 
     steps: int = 800
     """Updates."""

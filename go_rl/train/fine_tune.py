@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress, SearchError
-from go_rl.envs.partition_rollouts import PartitionRollouts, Rollouts
+from go_rl.envs.ring.rollouts import PartitionRollouts, Rollouts
 from go_rl.objectives.ring.workspace import Incumbent, RingWorkspace, ring_workspace
 from go_rl.policy.agent import Agent, widened
 from go_rl.policy.names import DEFAULT_WEIGHTS

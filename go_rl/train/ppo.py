@@ -18,9 +18,9 @@ import optax
 from jaxtyping import Array, Bool, Float, Int
 
 from go_rl.core import TrainingError
+from go_rl.policy.decoders.order_decoder import OrderActions, OrderLogProbs
+from go_rl.policy.decoders.placement_decoder import PlacementLogProbs
 from go_rl.policy.network import Params, Policy
-from go_rl.policy.order_decoder import OrderActions, OrderLogProbs
-from go_rl.policy.placement_decoder import PlacementLogProbs
 from go_rl.train.config import PPOConfig
 
 B = TypeVar("B")

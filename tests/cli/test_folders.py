@@ -30,7 +30,7 @@ def plan_alone(folder, result, config):
 
 
 def test_models_of_one_file_name_have_folders_of_their_own(command, tmp_path, monkeypatch):
-    monkeypatch.setattr("go_rl.cli.partition.write_plan_folder", plan_alone)
+    monkeypatch.setattr("go_rl.cli.commands.partition.write_plan_folder", plan_alone)
     for place, length in (("a", 6), ("b", 4)):
         (tmp_path / place).mkdir()
         (tmp_path / place / "model.json").write_text(json.dumps(chain_document(length)))

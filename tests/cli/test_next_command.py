@@ -12,8 +12,8 @@ import pytest
 from profile_documents import chain_document
 from rich.console import Console
 
-from go_rl.cli.configuration import ModelOptions
 from go_rl.cli.next_command import model_words, planner_for, planner_words, say_next
+from go_rl.cli.options.configuration import ModelOptions
 from go_rl.core import OpKind, package
 from go_rl.readers.archive import save_graph
 from go_rl.readers.graph_builder import GraphBuilder, Node

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from profile_documents import chain_document, node_document
 
-from go_rl.cli.configuration import (
+from go_rl.cli.options.configuration import (
     CheckOptions,
     GraphOptions,
     ModelOptions,

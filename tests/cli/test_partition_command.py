@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from go_rl.cli.configuration import Partition, from_json
+from go_rl.cli.options.configuration import Partition, from_json
 from go_rl.core import Plan, package
 from go_rl.report.plan_folder import FILES
 

@@ -12,8 +12,8 @@ import pytest
 from policy.tiny import TINY, tiny_agent
 from train.toys import CONFIG, toy_zoo
 
-from go_rl.cli.step_configuration import StepLearner, StepTraining, plain
-from go_rl.policy.step_agent import new_step_agent
+from go_rl.cli.options.step_configuration import StepLearner, StepTraining, plain
+from go_rl.policy.makespan.agent import new_step_agent
 from go_rl.train.baseline import RunningBaseline
 from go_rl.train.checkpoints import Checkpoints, TrainState
 from go_rl.train.config import StepFineTuneConfig, StepTrainConfig
@@ -99,7 +99,7 @@ def begun(monkeypatch):
         seen.append(config)
         return SimpleNamespace(card={"validation": []})
 
-    monkeypatch.setattr("go_rl.train.step_pretrain.pretrain_step", pretrain_step)
+    monkeypatch.setattr("go_rl.train.makespan.pretrain.pretrain_step", pretrain_step)
     return seen
 
 
@@ -158,7 +158,7 @@ def test_a_new_run_is_described_before_it_starts(command, tmp_path, monkeypatch)
         assert json.loads((folder / "config.json").read_text())["seed"] == 7
         return SimpleNamespace(card={"validation": [[2, np.float64(-0.5)]]})
 
-    monkeypatch.setattr("go_rl.train.step_pretrain.pretrain_step", pretrain_step)
+    monkeypatch.setattr("go_rl.train.makespan.pretrain.pretrain_step", pretrain_step)
     found = command("train-step", "new", "--seed", 7)
     assert (found.code, found.err) == (0, "")
     assert "next: go-rl optimize zoo:resnet50 --weights new/weights.npz" in found.out

@@ -10,9 +10,9 @@ import pytest
 from predictors.kernels import few_kernels
 from predictors.ranks import flag_data
 
+from go_rl.cli.commands.train_cost import _announce, _only_target, steps_for
 from go_rl.cli.main import main
-from go_rl.cli.train_cost import _announce, _only_target, steps_for
-from go_rl.cli.train_cost_configuration import TrainCost
+from go_rl.cli.options.train_cost_configuration import TrainCost
 from go_rl.core import TrainingError
 from go_rl.core.processor import own_target
 from go_rl.measure.kernels.collect import RECORDS

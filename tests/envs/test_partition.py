@@ -11,7 +11,8 @@ from gymnasium.utils.env_checker import check_env, data_equivalence
 from reference.small_rings import legal_plans, random_ring, ring_problem
 
 from go_rl.core import EnvironmentUseError, Problem, Status
-from go_rl.envs import PartitionEnv, partition_case
+from go_rl.envs import PartitionEnv
+from go_rl.envs.ring import case as partition_case
 
 CHAIN = [(0, 1), (1, 2), (2, 3)]
 FORMS = ("node", "fix", "sample")

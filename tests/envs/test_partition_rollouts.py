@@ -9,7 +9,7 @@ import pytest
 from reference.small_rings import ring_problem
 
 from go_rl.core import EnvironmentUseError, Problem
-from go_rl.envs.partition_rollouts import FAILURE_REWARD, PartitionRollouts
+from go_rl.envs.ring.rollouts import FAILURE_REWARD, PartitionRollouts
 from go_rl.objectives.ring.workspace import RingWorkspace
 from go_rl.verify.rules import legal
 

@@ -13,10 +13,10 @@ from policy.tiny import TINY
 from reference.step_problems import step_problem
 
 from go_rl.core import TASKS, Budget, OpKind, Problem, Progress
-from go_rl.policy.step_agent import new_step_agent
+from go_rl.policy.makespan.agent import new_step_agent
 from go_rl.search import StepComposed
 from go_rl.train.config import StepFineTuneConfig
-from go_rl.train.step_learning import StepFineTuned
+from go_rl.train.makespan.learning import StepFineTuned
 from go_rl.verify.check_plan import check_plan
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))

@@ -19,12 +19,12 @@ from go_rl.core.problem import TASKS
 from go_rl.objectives.makespan.choices import LEVELS
 from go_rl.objectives.makespan.workspace import StepIncumbent, StepWorkspace, one_of
 from go_rl.policy.config import PolicyConfig
-from go_rl.policy.node_decoder import NodeActions
-from go_rl.policy.node_logits import DeviceLogits
-from go_rl.policy.step_agent import StepAgent, new_step_agent
-from go_rl.policy.step_decisions import StepDecoder
-from go_rl.policy.step_network import StepPolicy
-from go_rl.policy.step_search import draw_actions
+from go_rl.policy.decoders.node_decoder import NodeActions
+from go_rl.policy.decoders.node_logits import DeviceLogits
+from go_rl.policy.makespan.agent import StepAgent, new_step_agent
+from go_rl.policy.makespan.decisions import StepDecoder
+from go_rl.policy.makespan.network import StepPolicy
+from go_rl.policy.makespan.search import draw_actions
 from go_rl.verify.check_plan import check_plan
 
 NODES = replace(TINY, step_form="nodes", attention_layers=0)

@@ -12,9 +12,9 @@ from rounding import assert_rounded_alike
 from scipy.stats import norm
 
 from go_rl.policy.agent import draw_orders
+from go_rl.policy.decoders.order_decoder import OrderActions, OrderDecoder, surroundings
 from go_rl.policy.network import Policy
 from go_rl.policy.observation import REFERENCE_ORDERS
-from go_rl.policy.order_decoder import OrderActions, OrderDecoder, surroundings
 
 KEY = jax.random.key(7)
 UNITS = 24

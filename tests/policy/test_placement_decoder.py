@@ -10,12 +10,12 @@ import pytest
 from policy.tiny import TINY, lattice, lively_agent, small_padded
 from rounding import assert_rounded_alike
 
-from go_rl.envs.partition_rollouts import PartitionRollouts
+from go_rl.envs.ring.rollouts import PartitionRollouts
 from go_rl.objectives.ring.workspace import RingWorkspace
 from go_rl.policy.agent import padded_graph
 from go_rl.policy.config import MAX_CHIPS
+from go_rl.policy.decoders.placement_decoder import loads_around, work_before
 from go_rl.policy.network import Policy
-from go_rl.policy.placement_decoder import loads_around, work_before
 
 KEY = jax.random.key(7)
 UNITS, CHIPS, BATCH = 24, 3, 4

@@ -11,8 +11,9 @@ import pytest
 from policy.tiny import TINY, lively_agent
 
 from go_rl.core import CheckpointError
-from go_rl.policy import step_weights, weights
+from go_rl.policy import weights
 from go_rl.policy.config import PolicyConfig
+from go_rl.policy.makespan import weights as step_weights
 from go_rl.policy.weights import DEFAULT_WEIGHTS, Weights, load_weights, save_weights
 from go_rl.policy.weights_file import SHIPPED, shipped_weights
 from go_rl.runtime.parameter_file import MANIFEST, check_parameters, digest_of, read_parameters

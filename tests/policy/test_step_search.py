@@ -11,9 +11,9 @@ from reference.step_networks import operators, priced
 
 from go_rl.core import Budget, Plan, Problem, Progress
 from go_rl.objectives.makespan.workspace import StepWorkspace
-from go_rl.policy import step_search
-from go_rl.policy.step_decisions import StepDecoder
-from go_rl.policy.step_search import BATCH, DOUBT, StepPolicySearch, draw_steps
+from go_rl.policy.makespan import search as step_search
+from go_rl.policy.makespan.decisions import StepDecoder
+from go_rl.policy.makespan.search import BATCH, DOUBT, StepPolicySearch, draw_steps
 
 
 @cache

@@ -16,9 +16,9 @@ from go_rl.objectives.makespan.workspace import StepWorkspace
 from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.buckets import Padded, pad
 from go_rl.policy.config import PolicyConfig
+from go_rl.policy.makespan.agent import StepAgent, new_step_agent
+from go_rl.policy.makespan.decisions import StepDecoder
 from go_rl.policy.observation import NUM_FEATURES, PACKAGE_FEATURES, REFERENCE_ORDERS, PolicyGraph
-from go_rl.policy.step_agent import StepAgent, new_step_agent
-from go_rl.policy.step_decisions import StepDecoder
 from go_rl.train.config import StepFineTuneConfig
 
 TINY = PolicyConfig(

@@ -13,8 +13,6 @@ from reference.step_problems import step_problem
 from go_rl.core import FREE, Budget, OpKind, Problem, Status
 from go_rl.objectives.makespan.workspace import ok, step_workspace
 from go_rl.search import StepAnnealing, StepDefault, StepGreedyFusion, StepHeft, StepRandom
-from go_rl.objectives.makespan.workspace import ok, step_workspace
-from go_rl.search import StepAnnealing, StepDefault, StepGreedyFusion, StepHeft, StepRandom
 from go_rl.search.makespan.moves import WIDEST, StepMoves, StepState, _narrowed
 
 

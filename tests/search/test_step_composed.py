@@ -12,7 +12,7 @@ from reference.step_problems import random_step, step_problem
 
 from go_rl.core import Budget, OpKind, Problem, Progress
 from go_rl.objectives.makespan.workspace import StepIncumbent, StepWorkspace, step_workspace
-from go_rl.policy.step_agent import new_step_agent
+from go_rl.policy.makespan.agent import new_step_agent
 from go_rl.portfolio.portfolio import run
 from go_rl.search import StepComposed, StepDefault, StepExpert, StepGreedyFusion, StepHeft
 from go_rl.search.makespan.composed import Order, composition, compositions, expert_placement

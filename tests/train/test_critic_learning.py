@@ -12,11 +12,11 @@ from policy.tiny import tiny_step_agent, two_chains
 from rounding import assert_rounded_alike
 
 from go_rl.policy.critic import decision_features
-from go_rl.policy.step_agent import StepAgent
-from go_rl.policy.step_network import StepPolicy
+from go_rl.policy.makespan.agent import StepAgent
+from go_rl.policy.makespan.network import StepPolicy
 from go_rl.train.config import CriticConfig
-from go_rl.train.critic_learning import Experience, experience, with_critic
-from go_rl.train.searches import Search
+from go_rl.train.makespan.critic_learning import Experience, experience, with_critic
+from go_rl.train.makespan.searches import Search
 
 LEARN = CriticConfig(steps=200, problems=4, decisions=32)
 JUDGED = 20

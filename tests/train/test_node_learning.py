@@ -15,16 +15,16 @@ from reference.step_problems import step_problem
 
 from go_rl.core import Budget, OpKind, Problem, TrainingError
 from go_rl.objectives.makespan.workspace import step_workspace
-from go_rl.policy.step_agent import StepAgent, new_step_agent
-from go_rl.policy.step_decisions import step_decoder
-from go_rl.policy.step_search import draw_steps
-from go_rl.policy.step_weights import StepWeights, load_step_weights, save_step_weights
+from go_rl.policy.makespan.agent import StepAgent, new_step_agent
+from go_rl.policy.makespan.decisions import step_decoder
+from go_rl.policy.makespan.search import draw_steps
+from go_rl.policy.makespan.weights import StepWeights, load_step_weights, save_step_weights
 from go_rl.runtime.parameter_file import MANIFEST
 from go_rl.train.config import PPOConfig, StepFineTuneConfig, StepTrainConfig
+from go_rl.train.makespan.learning import StepFineTuned, collect_steps, top_advantage
+from go_rl.train.makespan.ppo import judge_step, step_gradient, update_step
+from go_rl.train.makespan.pretrain import pretrain_step
 from go_rl.train.ppo import new_learner
-from go_rl.train.step_learning import StepFineTuned, collect_steps, top_advantage
-from go_rl.train.step_ppo import judge_step, step_gradient, update_step
-from go_rl.train.step_pretrain import pretrain_step
 from go_rl.verify.check_plan import check_plan
 
 NODES = replace(TINY, step_form="nodes", attention_layers=0)

@@ -12,20 +12,20 @@ from reference.step_problems import step_problem
 from search.conformance import OptimizerConformance
 
 from go_rl.core import Budget, CheckpointError, Objective, OpKind, Optimizer, Problem
-from go_rl.envs.step_rewards import INVALID_REWARD, step_rewards
+from go_rl.envs.makespan.rewards import INVALID_REWARD, step_rewards
 from go_rl.objectives.makespan.workspace import StepWorkspace
-from go_rl.policy.step_decisions import StepDecoder
-from go_rl.policy.step_search import StepPolicySearch, draw_steps
-from go_rl.policy.step_weights import (
+from go_rl.policy.makespan.decisions import StepDecoder
+from go_rl.policy.makespan.search import StepPolicySearch, draw_steps
+from go_rl.policy.makespan.weights import (
     StepWeights,
     load_step_weights,
     save_step_weights,
 )
 from go_rl.train.config import PPOConfig, SearchConfig, StepTrainConfig
+from go_rl.train.makespan.learning import StepFineTuned, collect_steps, top_advantage
+from go_rl.train.makespan.ppo import judge_step, step_gradient, update_step
+from go_rl.train.makespan.pretrain import pretrain_step
 from go_rl.train.ppo import new_learner
-from go_rl.train.step_learning import StepFineTuned, collect_steps, top_advantage
-from go_rl.train.step_ppo import judge_step, step_gradient, update_step
-from go_rl.train.step_pretrain import pretrain_step
 from go_rl.verify.check_plan import check_plan
 
 

@@ -11,10 +11,10 @@ from policy.tiny import TINY, tiny_step_agent, two_chains
 
 from go_rl.core import CheckpointError, TrainingError
 from go_rl.train.config import CriticConfig, PPOConfig, SearchConfig, StepTrainConfig
-from go_rl.train.searches import Search, search
-from go_rl.train.step_pretrain import pretrain_step
-from go_rl.train.step_problems import StepProblems
-from go_rl.train.teaching import searched
+from go_rl.train.makespan.pretrain import pretrain_step
+from go_rl.train.makespan.problems import StepProblems
+from go_rl.train.makespan.searches import Search, search
+from go_rl.train.makespan.teaching import searched
 
 SMALL = SearchConfig(samples=48, batch=8)
 RUN = StepTrainConfig(

@@ -16,9 +16,9 @@ from go_rl.core import TASKS, Budget
 from go_rl.objectives.makespan.workspace import step_workspace
 from go_rl.policy.agent import new_agent
 from go_rl.policy.config import PolicyConfig
-from go_rl.policy.step_agent import StepAgent, new_step_agent
-from go_rl.policy.step_decisions import StepDecoder
-from go_rl.policy.step_weights import load_step_weights
+from go_rl.policy.makespan.agent import StepAgent, new_step_agent
+from go_rl.policy.makespan.decisions import StepDecoder
+from go_rl.policy.makespan.weights import load_step_weights
 from go_rl.policy.weights import load_weights
 from go_rl.search.makespan.hdp.hdp import HDP, Actors, HDPConfig, draw
 from go_rl.search.makespan.hdp.hdp import new_learner as new_hdp_learner
@@ -36,12 +36,12 @@ from go_rl.train.config import (
     TrainConfig,
 )
 from go_rl.train.fine_tune import FineTuned
+from go_rl.train.makespan.learning import StepFineTuned, collect_steps
+from go_rl.train.makespan.ppo import update_step
+from go_rl.train.makespan.pretrain import pretrain_step
 from go_rl.train.ppo import new_learner, update
 from go_rl.train.pretrain import pretrain
 from go_rl.train.run_log import FILE
-from go_rl.train.step_learning import StepFineTuned, collect_steps
-from go_rl.train.step_ppo import update_step
-from go_rl.train.step_pretrain import pretrain_step
 
 from ..fingerprint import Facts, digest, moments, short
 from .plans import SEED, facts_of

@@ -11,9 +11,9 @@ import numpy as np
 from go_rl.objectives.makespan.workspace import step_workspace
 from go_rl.objectives.ring.workspace import ring_workspace
 from go_rl.policy.agent import padded_graph
-from go_rl.policy.step_decisions import StepDecoder
-from go_rl.policy.step_network import StepPolicy
-from go_rl.policy.step_weights import load_step_weights
+from go_rl.policy.makespan.decisions import StepDecoder
+from go_rl.policy.makespan.network import StepPolicy
+from go_rl.policy.makespan.weights import load_step_weights
 from go_rl.policy.weights import load_weights, shipped_weights
 
 from ..fingerprint import Facts, moments

@@ -1,0 +1,76 @@
+"""``go-rl check``: the independent judge's verdict on a plan."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from go_rl.api.partition import OWN_PACKAGE, problem_of
+from go_rl.cli.commands.partition import read
+from go_rl.cli.console import console, print_json, print_line, working
+from go_rl.cli.exit_codes import OK, REJECTED
+from go_rl.cli.next_command import model_words, say_next
+from go_rl.cli.options.configuration import CheckOptions, ModelOptions
+from go_rl.core import Objective, PackageError, Plan, package
+from go_rl.core.evaluation import finite
+from go_rl.verify.check_plan import Verdict, check_plan
+
+
+def run_check(config: CheckOptions) -> int:
+    """Run the command; returns the exit code."""
+    plan = Plan.load(config.plan)
+    source = config.source
+    if not source.dim and not source.input:
+        source = replace(source, dim=tuple(f"{name}={size}" for name, size in plan.dims.items()))
+    with working(f"reading {source.model}"):
+        verdict = check_plan(plan, problem_of(plan, read(source)))
+    if config.json:
+        print_json(_document(verdict))
+    else:
+        _print(verdict, plan)
+        say_next(console(), *_after(verdict, plan, source))
+    return OK if verdict.ok else REJECTED
+
+
+def _document(verdict: Verdict) -> dict[str, object]:
+    violations = [{"rule": v.rule, "message": v.message} for v in verdict.violations]
+    return {
+        "accepted": verdict.ok,
+        "status": str(verdict.status),
+        "value": finite(verdict.value),
+        "violations": violations,
+    }
+
+
+def _print(verdict: Verdict, plan: Plan) -> None:
+    out = console()
+    word = "accepted" if verdict.ok else "rejected"
+    print_line(out, f"{word}: {verdict.status.sentence}")
+    for violation in verdict.violations:
+        print_line(out, f"{violation.rule}: {violation.message}")
+    if verdict.ok:
+        bound = "no bound was proved"
+        if math.isfinite(plan.gap):
+            bound = f"proven bound {plan.bound:.6g} s, gap {100 * plan.gap:.2f} %"
+        print_line(out, f"{verdict.value:.6g} s a step, {bound}")
+
+
+def _after(verdict: Verdict, plan: Plan, source: ModelOptions) -> list[str]:
+    """The command that makes the plan anew, or, if it is a good one, compares all methods."""
+    command = "optimize" if plan.objective == Objective.MAKESPAN else "partition"
+    words = [command, *model_words(source)]
+    if plan.objective == Objective.RING:
+        words += ["--rules", plan.rules]
+    elif command == "partition":
+        words += ["--objective", plan.objective]
+    words += ["--package", _hardware(plan)]
+    return [*words, "--method", "all"] if verdict.ok else words
+
+
+def _hardware(plan: Plan) -> str:
+    """What `--package` takes: a preset, ``file``, or a guess where the user's own file is."""
+    name = str(plan.package["name"])
+    try:
+        return name if name == OWN_PACKAGE else package(name).name
+    except PackageError:
+        return f"{name}.json"

@@ -1,0 +1,83 @@
+"""``go-rl evaluate``: methods on graphs in; tables and curves out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from go_rl.benchmark.config import EvaluateConfig
+from go_rl.cli.console import console, counting, print_line, print_table
+from go_rl.cli.exit_codes import OK
+from go_rl.cli.folders import check_folder
+from go_rl.cli.next_command import say_next
+from go_rl.cli.options.configuration import Evaluate
+from go_rl.core import TrainingError
+from go_rl.report.comparison import FILES, write_comparison
+from go_rl.report.comparison_tables import samples_cells
+from go_rl.report.text_table import TextTable
+from go_rl.zoo.load_model import ZOO_PREFIX
+from go_rl.zoo.split import SPLITS
+
+if TYPE_CHECKING:
+    from go_rl.benchmark.evaluate import Comparison
+    from go_rl.benchmark.summary import Summary
+
+DEFAULT_SAMPLES = 200
+"""Budget when the user gives neither samples nor seconds."""
+
+
+def run_evaluate(config: Evaluate) -> int:
+    """Run the command; returns the exit code."""
+    chosen, folder = _chosen(config), Path(config.out)
+    check_folder(folder)
+    from go_rl.benchmark.evaluate import evaluate, number_of_runs
+    from go_rl.benchmark.summary import settings, summarise
+
+    with counting("comparing", number_of_runs(chosen)) as advance:
+        comparison = evaluate(chosen, folder, advance)
+        summary = summarise(comparison, config.thresholds)
+        write_comparison(comparison, folder, summary)
+    out = console()
+    for setting in settings(comparison):
+        rows = [row for row in summary.rows if row.setting == setting]
+        what = "throughput over the compiler heuristic's, at the end and after so many samples"
+        title = f"{setting.package}, rules {setting.rules}: {what}"
+        print_table(out, TextTable(title, *samples_cells(rows, summary)))
+    print_line(out, f"written to {folder}: {', '.join(FILES)}")
+    say_next(out, *_after(config, comparison, summary))
+    return OK
+
+
+def _after(config: Evaluate, comparison: Comparison, summary: Summary) -> list[str]:
+    """The command that plans the first graph by the method that did best in the first setting."""
+    from go_rl.portfolio.portfolio import METHODS
+
+    first, names = config.graphs[0], [run.problem.graph for run in comparison.runs]
+    if first.removeprefix(ZOO_PREFIX) in SPLITS:
+        first = f"{ZOO_PREFIX}{names[0]}"
+    rows = [row for row in summary.rows if row.setting == summary.rows[0].setting]
+    best = max(rows, key=lambda row: np.nan_to_num(row.improvement[0]))
+    words = ["partition", first, "--package", config.package[0], "--rules", config.rules[0]]
+    return [*words, "--method", best.method if best.method in METHODS else "auto"]
+
+
+def _chosen(config: Evaluate) -> EvaluateConfig:
+    for threshold in config.thresholds:
+        if not threshold > 0:
+            raise TrainingError(f"evaluate: thresholds must be > 0, not {threshold}")
+    unlimited = config.samples is None and config.seconds is None
+    return EvaluateConfig(
+        graphs=config.graphs,
+        packages=config.package,
+        rules=config.rules,
+        cost=config.cost,
+        memory={"auto": None, "on": True, "off": False}[config.memory],
+        methods=config.methods,
+        weights=config.weights,
+        samples=DEFAULT_SAMPLES if unlimited else config.samples,
+        seconds=config.seconds,
+        seeds=config.seeds,
+        bound_seconds=config.bound_seconds,
+    )

@@ -1,0 +1,49 @@
+"""``go-rl graph``: what a model looks like as an operator graph."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from go_rl.cli.commands.partition import read
+from go_rl.cli.console import console, print_json, print_line, print_table, working
+from go_rl.cli.exit_codes import OK
+from go_rl.cli.folders import check_file
+from go_rl.cli.next_command import model_words, planner_words, say_next
+from go_rl.cli.options.configuration import GraphOptions
+from go_rl.core import OpGraph, ReadError
+from go_rl.report.graph_document import graph_document
+from go_rl.report.graph_summary import facts, histogram
+from go_rl.report.notes import note_lines
+
+
+def run_graph(config: GraphOptions) -> int:
+    """Run the command; returns the exit code."""
+    if config.save is not None:
+        check_file(Path(config.save), "--save")
+    with working(f"reading {config.source.model}"):
+        graph = read(config.source)
+        if config.save is not None:
+            _save(graph, Path(config.save))
+    if config.json:
+        print_json(graph_document(graph))
+        return OK
+    out = console()
+    out.print(facts(graph))
+    print_table(out, histogram(graph))
+    for line in note_lines(graph.meta.get("notes", ())):
+        print_line(out, line)
+    if config.save is not None:
+        print_line(out, f"written to {config.save}")
+    command, options = planner_words(graph)
+    model = model_words(config.source) if config.save is None else [config.save]
+    say_next(out, command, *model, *options)
+    return OK
+
+
+def _save(graph: OpGraph, path: Path) -> None:
+    from go_rl.readers import save_graph
+
+    try:
+        save_graph(graph, path)
+    except OSError as error:
+        raise ReadError(f"{path}: cannot be written ({error.strerror})") from error

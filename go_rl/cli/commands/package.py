@@ -1,0 +1,53 @@
+"""``go-rl package``: the hardware presets, and what is in one."""
+
+from __future__ import annotations
+
+from go_rl.cli.console import console, print_json, print_line, print_table
+from go_rl.cli.exit_codes import OK
+from go_rl.cli.next_command import planner_for, say_next
+from go_rl.cli.options.configuration import PackageList, PackageShow
+from go_rl.core import Package, package
+from go_rl.core.presets import EXAMPLES
+from go_rl.report.text_table import TextTable
+
+
+def run_package(config: PackageList | PackageShow) -> int:
+    """Run the command; returns the exit code."""
+    if isinstance(config, PackageShow):
+        return _show(package(config.package), config)
+    presets = [package(name) for name in EXAMPLES]
+    if config.json:
+        print_json([preset.to_json() for preset in presets])
+        return OK
+    cells = [(p.name, str(p.links.topology), p.description) for p in presets]
+    title = "Presets; any number of chips from 1 to 64"
+    table = TextTable(title, ("package", "links", "what"), cells, words=("links",), prose=("what",))
+    print_table(console(), table)
+    say_next(console(), "package", "show", presets[0].name)
+    return OK
+
+
+def _show(shown: Package, config: PackageShow) -> int:
+    if config.json:
+        print_json(shown.to_json())
+        return OK
+    heads = ("kind", "chips", "peak TFLOP/s", "memory MB", "memory GB/s", "launch µs", "host GB/s")
+    cells: list[tuple[str, ...]] = []
+    for group in shown.to_json()["chips"]:
+        rates = (group["peak_flops"] / 1e12, group["memory_bytes"] / 1e6,
+                 group["memory_bandwidth"] / 1e9, group["launch_seconds"] * 1e6,
+                 group["host_bandwidth"] / 1e9)  # fmt: skip
+        kind = f"{group['kind']} (CPU)" if group["is_cpu"] else group["kind"]
+        cells.append((kind, str(group["count"]), *(f"{rate:,.4g}" for rate in rates)))
+    out = console()
+    print_table(out, TextTable(f"{shown.name}: {shown.description}", heads, cells))
+    links = shown.links
+    print_line(
+        out,
+        f"links: {links.topology}, {links.bandwidth / 1e9:g} GB/s one way, "
+        f"{links.latency_seconds * 1e6:g} µs",
+    )
+    width = shown.element_bytes
+    print_line(out, f"bytes an element: {f'{width:g}' if width else 'as in the model'}")
+    say_next(out, *planner_for(shown), "--package", config.package)
+    return OK

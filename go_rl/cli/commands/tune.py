@@ -1,0 +1,73 @@
+"""``go-rl tune kernels``: the fastest fusion and flags of a model that measuring finds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from go_rl.cli.console import console, print_line, print_table, working
+from go_rl.cli.exit_codes import OK
+from go_rl.cli.folders import check_folder, make_folder
+from go_rl.cli.next_command import say_next
+from go_rl.cli.options.tune_configuration import Tune
+
+if TYPE_CHECKING:
+    from go_rl.tuning.outcome import Tuned
+
+
+def run_tune(config: Tune) -> int:
+    """Run the command; returns the exit code."""
+    folder = Path(config.out or Path("out") / f"tune-{_file_name(config.model)}")
+    check_folder(folder)
+    if config.records:
+        check_folder(Path(config.records), "--records")
+    from go_rl.report.tuning_curve import save_tuning_curve
+    from go_rl.tuning.compilable import load_program
+    from go_rl.tuning.guides import guide_of
+    from go_rl.tuning.tune_kernels import tune_kernels
+
+    with working("reading the model") as say:
+        guide = guide_of(config.tune)
+        program = load_program(config.model)
+        make_folder(folder)
+        records = Path(config.records) if config.records else None
+        tuned = tune_kernels(program, folder, config.tune, guide, say, records)
+        save_tuning_curve(tuned, folder / "curve")
+    _print(tuned)
+    print_line(console(), f"written to {folder}")
+    longer = f"{2 * config.tune.minutes:g}"
+    say_next(console(), "tune", "kernels", config.model, "--minutes", longer, "--out", folder)
+    return OK
+
+
+def _file_name(model: str) -> str:
+    return "".join(c if c.isalnum() or c in "-_." else "-" for c in model.removeprefix("zoo:"))
+
+
+def _print(tuned: Tuned) -> None:
+    from go_rl.report.tables import unit_for
+    from go_rl.report.text_table import TextTable
+
+    scale, unit = unit_for(tuned.kept_seconds)
+    title = f"{tuned.model} on {tuned.target}, guide {tuned.guide}"
+    flagged = sum(part.hash in tuned.settings for part in tuned.fusion.parts)
+    heads = ("", f"sum of kernels [{unit}]", "speed-up", "kernels", "with flags")
+    cells = [
+        ("XLA's default", f"{scale * tuned.baseline_seconds:.4g}", "1.000", "", ""),
+        (
+            f"kept: {tuned.kept}",
+            f"{scale * tuned.kept_seconds:.4g}",
+            f"{tuned.speedup:.3f}",
+            f"{len(tuned.fusion.parts):,}",
+            f"{flagged:,}",
+        ),
+    ]
+    out = console()
+    print_table(out, TextTable(title, heads, cells))
+    for note in tuned.notes:
+        print_line(out, f"{note}.")
+    print_line(
+        out,
+        f"{tuned.candidates:,} fusions in {tuned.minutes:.2f} minutes; {tuned.measured:,} kernels "
+        f"measured, {tuned.replayed:,} known from before",
+    )

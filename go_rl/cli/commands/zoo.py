@@ -1,0 +1,53 @@
+"""``go-rl zoo``: the frozen graphs of real networks, and one of them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from go_rl.cli.console import console, print_json, print_line, print_table
+from go_rl.cli.exit_codes import OK
+from go_rl.cli.next_command import planner_words, say_next
+from go_rl.cli.options.configuration import ZooList, ZooShow
+from go_rl.report.text_table import TextTable
+from go_rl.zoo import ZOO_VERSION, ZooEntry, zoo_entry, zoo_graph, zoo_names
+from go_rl.zoo.load_model import ZOO_PREFIX
+
+
+def run_zoo(config: ZooList | ZooShow) -> int:
+    """Run the command; returns the exit code."""
+    if isinstance(config, ZooShow):
+        return _show(config)
+    entries = [zoo_entry(name) for name in zoo_names(config.split, training=True)]
+    if config.json:
+        print_json({"version": ZOO_VERSION, "graphs": [asdict(entry) for entry in entries]})
+        return OK
+    heads = ("graph", "family", "split", "nodes", "edges", "GFLOP", "weights MB")
+    cells = [(entry.name, entry.family, entry.split, *_sizes(entry)) for entry in entries]
+    title = f"{ZOO_VERSION}: {len(entries)} graphs"
+    print_table(console(), TextTable(title, heads, cells, words=("family", "split")))
+    say_next(console(), "zoo", "show", entries[0].name)
+    return OK
+
+
+def _sizes(entry: ZooEntry) -> tuple[str, ...]:
+    gigaflops, megabytes = entry.flops / 1e9, entry.weight_bytes / 1e6
+    return f"{entry.nodes:,}", f"{entry.edges:,}", f"{gigaflops:,.2f}", f"{megabytes:,.1f}"
+
+
+def _show(config: ZooShow) -> int:
+    entry = zoo_entry(config.name)
+    graph = zoo_graph(config.name)
+    if config.json:
+        print_json(asdict(entry) | {"version": ZOO_VERSION, "notes": graph.meta.get("notes", [])})
+        return OK
+    from go_rl.report.graph_summary import facts, histogram
+
+    out = console()
+    what = "training step" if entry.training else "inference"
+    print_line(out, f"{ZOO_VERSION}, family {entry.family}, split {entry.split}, {what}")
+    out.print(facts(graph))
+    print_table(out, histogram(graph))
+    print_line(out, f"digest {entry.digest}")
+    command, options = planner_words(graph)
+    say_next(out, command, f"{ZOO_PREFIX}{entry.name}", *options)
+    return OK

@@ -1,0 +1,1 @@
+"""Environments of the makespan: placement, schedule, fusion, and all together."""

@@ -1,0 +1,45 @@
+"""GO's node decisions as plans: what was chosen for a unit holds for its nodes, nothing else is
+decided. No scheduler moves anything, and no reference order is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from jaxtyping import Int64
+
+from go_rl.objectives.makespan.choices import softly_placed
+from go_rl.objectives.makespan.units import StepUnits
+from go_rl.objectives.makespan.workspace import StepWorkspace
+from go_rl.policy.decoders.node_decoder import NodeActions
+from go_rl.simulate.makespan.pricing import Decisions
+
+
+def node_decisions(
+    workspace: StepWorkspace, units: StepUnits, actions: Mapping[str, NodeActions]
+) -> Decisions:
+    """Return the plans of [B] decisions; a task without any keeps its default.
+
+    A node that cannot run where its unit was put goes to the next device that can run it.
+    """
+    rows = {task: _nodes(units, drawn) for task, drawn in actions.items()}
+    count = len(next(iter(rows.values())))
+    device = np.repeat(workspace.default.device, count, axis=0)
+    if "placement" in rows:
+        led = rows["placement"][:, _deciders(workspace, units)]
+        device = softly_placed(workspace.choices, led)
+    return workspace.decisions(device, rows.get("schedule"), rows.get("fusion"))
+
+
+def _nodes(units: StepUnits, drawn: NodeActions) -> Int64[np.ndarray, "B N"]:
+    last = np.asarray(drawn.chosen)[:, -1, : units.num_units].astype(np.int64)
+    return units.nodes_of(last)
+
+
+def _deciders(workspace: StepWorkspace, units: StepUnits) -> Int64[np.ndarray, "N"]:
+    """[N] node whose unit places each node: the lowest of its colocation class that has a unit."""
+    count, held = workspace.num_nodes, np.flatnonzero(units.unit_of >= 0)
+    first = np.full(count, count)
+    np.minimum.at(first, workspace.class_leader[held], held)
+    decider = first[workspace.class_leader]
+    return np.where(decider < count, decider, np.arange(count))
