@@ -16,7 +16,7 @@ import numpy as np
 from gymnasium.wrappers import FlattenObservation
 
 import go_rl.envs  # noqa: F401  (registers the environment)
-from go_rl.core import MissingDependencyError, OpKind, package
+from go_rl.core import MissingDependencyError, OpKind, load_hardware
 from go_rl.cost import make_problem
 from go_rl.readers.graph_builder import GraphBuilder, Node
 
@@ -44,14 +44,14 @@ def residual_network(blocks: int = 8) -> Any:
         builder.add_edge(last, join, 1e4)
         builder.add_edge(begin, join, 1e4)
         last = join
-    return make_problem(builder.build(), package("ring4"))
+    return make_problem(builder.build(), load_hardware("ring4"))
 
 
 def main() -> None:
     """Train, and compare with chips drawn at random."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--graph", help="model file; default: a small residual network")
-    parser.add_argument("--package", default="ring4")
+    parser.add_argument("--hardware", default="ring4")
     parser.add_argument("--steps", type=int, default=40_000)
     args = parser.parse_args()
     try:
@@ -65,7 +65,7 @@ def main() -> None:
     torch.set_num_threads(1)  # a network this small gains nothing from more
     model = {"problem": residual_network()}
     if args.graph:
-        model = {"graph": args.graph, "package": args.package}
+        model = {"graph": args.graph, "package": args.hardware}
     env = NearestLegalChip(FlattenObservation(gymnasium.make("go_rl/Partition-v0", **model)))
     agent = PPO("MlpPolicy", env, device="cpu", n_steps=1024, gamma=1.0, ent_coef=0.01, seed=0)
     for label, steps in (("untrained", 0), ("trained", args.steps)):

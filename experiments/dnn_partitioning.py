@@ -20,7 +20,7 @@ from typing import Literal
 import tyro
 
 from go_rl.core import Budget, Objective, Problem
-from go_rl.cost import ProblemOptions, file_package, make_problem
+from go_rl.cost import ProblemOptions, file_hardware, make_problem
 from go_rl.readers import load
 from go_rl.search.host.local_search import LocalSearch
 from go_rl.verify.check_plan import check_plan
@@ -121,7 +121,7 @@ def _row(
     return Row(
         graph=reference.graph,
         nodes=problem.graph.num_nodes,
-        accelerators=problem.package.num_accelerators,
+        accelerators=problem.hardware.num_accelerators,
         memory="on" if memory else "off",
         reference_ms=reference.milliseconds,
         reference_by=reference.source,
@@ -139,10 +139,10 @@ def _problem(path: Path, objective: Objective) -> Problem:
     if not path.exists():
         raise SystemExit(f"{path} is absent; --data names a folder with throughput/ and latency/")
     graph = load(path)
-    package = file_package(graph)
-    if package is None:
+    hardware = file_hardware(graph)
+    if hardware is None:
         raise SystemExit(f"{path} does not name its hardware (maxFPGAs, maxCPUs)")
-    return make_problem(graph, package, ProblemOptions(objective=objective))
+    return make_problem(graph, hardware, ProblemOptions(objective=objective))
 
 
 def _write(rows: list[Row], objective: Objective, limit: float) -> None:

@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 import tyro
 
-from go_rl.core import Chip, package
+from go_rl.core import Chip, load_hardware
 from go_rl.core.plan import write_text
 from go_rl.cost.analytical import Analytical, Efficiency, calibrate
 from go_rl.cost.cost_model import Kernels
@@ -49,7 +49,7 @@ from go_rl.zoo import zoo_entry
 
 RESULTS = Path(__file__).parent / "results"
 NAME = "kernel_cost_model"
-CHIP = package("cpu-1").chips[0]
+CHIP = load_hardware("cpu-1").chips[0]
 """One core of the machine that measured, by its data sheet."""
 SHEET = Efficiency(1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
 CALLS = (8e-6, 9e-6, 1e-5, 1.2e-5, 1.6e-5)

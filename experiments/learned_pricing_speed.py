@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import tyro
 
-from go_rl.core import OpGraph, package
+from go_rl.core import OpGraph, load_hardware
 from go_rl.core.plan import write_text
 from go_rl.cost.analytical import Analytical
 from go_rl.cost.cost_model import Kernels
@@ -35,7 +35,7 @@ from go_rl.zoo import zoo_graph
 
 RESULTS = Path(__file__).parent / "results"
 NAME = "learned_pricing_speed"
-CHIP = package("cpu-1").chips[0]
+CHIP = load_hardware("cpu-1").chips[0]
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from learned_rewards_page import Key, Row, TaskName, figure, page
 from learned_rewards_search import PACKAGES, endless, problem_of, search, settled, warm_up
 from measuring_cost import Measuring
 
-from go_rl.core import Budget, GoRLError, OpGraph, Plan, PlanError, package
+from go_rl.core import Budget, GoRLError, OpGraph, Plan, PlanError, load_hardware
 from go_rl.core.plan import write_text
 from go_rl.core.presets import CORE
 from go_rl.cost import Analytical, CostModel, named_cost
@@ -146,7 +146,7 @@ class Bench:
         alone = FusionSpace(self.graph).none.parts
         self.judge.measure_together([(part, AS_IT_COMES) for part in alone])
         problem_of("partition", self.graph, Measuring(self.judge, endless()))  # what is left
-        model = named_cost(f"measured:{self.folder}", package(PACKAGES["partition"]))
+        model = named_cost(f"measured:{self.folder}", load_hardware(PACKAGES["partition"]))
         problem = problem_of("partition", self.graph, model)
         pricer = RingPricer(problem)
         judged = replace(
@@ -262,7 +262,7 @@ def _prices(
 ) -> Iterator[CostModel]:
     """Within it, the prices of a method can be asked for; those measured begin with no records."""
     if method != "measured":
-        hardware = package(PACKAGES["fusion"])
+        hardware = load_hardware(PACKAGES["fusion"])
         model = named_cost("analytical" if method == "analytical" else options.cost, hardware)
         assert model is not None
         yield model

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Int64
 from learned_rewards_page import TaskName
 
-from go_rl.core import Budget, Objective, OpGraph, Optimizer, Plan, Problem, package, rule_set
+from go_rl.core import Budget, Objective, OpGraph, Optimizer, Plan, Problem, load_hardware, rule_set
 from go_rl.cost import Analytical, CostModel, ProblemOptions, make_problem
 from go_rl.cost.fused import FusedPrices
 from go_rl.search import Annealing, Greedy, StepGreedyFusion
@@ -31,7 +31,7 @@ def problem_of(task: TaskName, graph: OpGraph, model: CostModel | None) -> Probl
         options = ProblemOptions(Objective.MAKESPAN, tasks=("fusion",), cost_model=model)
     else:
         options = ProblemOptions(rules=rule_set("relay"), cost_model=model)
-    return make_problem(graph, package(PACKAGES[task]), options)
+    return make_problem(graph, load_hardware(PACKAGES[task]), options)
 
 
 def search(

@@ -72,14 +72,14 @@ class Options:
     """Command line of this experiment."""
 
     chips: tuple[int, ...] = (6, 16)
-    """Chips of each package whose random plans are measured."""
+    """Chips of each hardware whose random plans are measured."""
     failure_chips: tuple[int, ...] = (6, 9)
-    """Chips of each package whose policies are asked about failures. Nine was picked because there
+    """Chips of each hardware whose policies are asked about failures. Nine was picked because there
     some placements of provisional weights, neither all nor none, were above 128 MB."""
     tasks: tuple[str, ...] = TASKS
     """Which of the policy's tasks are asked."""
     plans: int = 2_000
-    """Random legal plans of each package that are priced."""
+    """Random legal plans of each hardware that are priced."""
     measured: int = 200
     """How many of them are compiled and run."""
     seconds: float = 1e9

@@ -171,7 +171,7 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _draw(plans: Sequence[Measured], stem: Path) -> None:
-    """Scatter plots, a panel for each package; the line is measured = analytical."""
+    """Scatter plots, a panel for each hardware; the line is measured = analytical."""
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 

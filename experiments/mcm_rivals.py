@@ -120,7 +120,7 @@ def _report(comparison: Comparison, exact: tuple[Run, ...], options: Options) ->
     for hardware in comparison.config.packages:
         for method in comparison.methods:
             runs = [r for r in comparison.runs
-                    if r.problem.package == hardware and r.method == method]  # fmt: skip
+                    if r.problem.hardware == hardware and r.method == method]  # fmt: skip
             out.write(_line(hardware, method, runs, comparison))
     if exact:
         out.write(

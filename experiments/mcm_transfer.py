@@ -60,7 +60,7 @@ class Options:
 
     graphs: tuple[str, ...] = ("zoo:test",)
     """Graphs, or splits of the zoo."""
-    package: str = "ring36"
+    hardware: str = "ring36"
     """Hardware."""
     samples: int = 200
     """Plans of each run."""
@@ -110,7 +110,7 @@ def main(options: Options) -> None:
     """Make the missing runs, then all tables and figures."""
     config = EvaluateConfig(
         graphs=options.graphs,
-        packages=(options.package,),
+        packages=(options.hardware,),
         rules=("strict",),
         memory=False,
         methods=("greedy",),

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import tyro
 
-from go_rl.core import Budget, Objective, OpGraph, OpKind, package, rule_set
+from go_rl.core import Budget, Objective, OpGraph, OpKind, load_hardware, rule_set
 from go_rl.cost import ProblemOptions, make_problem
 from go_rl.objectives.ring.workspace import ring_workspace
 from go_rl.policy.policy_search import PolicySearch
@@ -72,7 +72,7 @@ def measure(name: str, rules: str) -> Row:
     graph = large_graph() if name == GRAPHS[-1] else zoo_graph(name)
     started = time.perf_counter()
     options = ProblemOptions(rules=rule_set(rules), memory=False)
-    problem = make_problem(graph, package("ring36"), options)
+    problem = make_problem(graph, load_hardware("ring36"), options)
     workspace = ring_workspace(problem)
     units, _ = workspace.units.num_units, workspace.bound
     prepared = time.perf_counter() - started

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import tyro
 
-from go_rl.core import Problem, package, rule_set
+from go_rl.core import Problem, load_hardware, rule_set
 from go_rl.cost import ProblemOptions, make_problem
 from go_rl.readers import load
 from go_rl.simulate import RingPricer
@@ -102,7 +102,7 @@ def _problem(data: Path | None) -> Problem:
             raise SystemExit(f"{places[0]} is absent; --data names a folder with throughput/")
         graph = load(found[0])
     options = ProblemOptions(rules=rule_set("relay"), colocation=False, allow_training=True)
-    return make_problem(graph, package(f"ring{CHIPS}"), options)
+    return make_problem(graph, load_hardware(f"ring{CHIPS}"), options)
 
 
 def _splits(problem: Problem, plans: int, seed: int) -> np.ndarray:

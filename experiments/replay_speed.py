@@ -39,7 +39,7 @@ class Options:
         "gnmt-8-layers-training",
     )
     """Graphs of the zoo."""
-    package: str = "p100x4"
+    hardware: str = "p100x4"
     """Hardware."""
     repeats: int = 20
     """Of the compiled kernel; the plain twin runs once."""
@@ -63,7 +63,7 @@ def main(options: Options) -> None:
 
 def _rows(name: str, options: Options) -> list[str]:
     graph = zoo_graph(name)
-    problem = step_problem(graph, options.package, ("placement", "schedule"))
+    problem = step_problem(graph, options.hardware, ("placement", "schedule"))
     workspace, rng = step_workspace(problem), np.random.default_rng(0)
     heft = StepHeft().optimize(problem, Budget(samples=1), 0)
     devices = workspace.num_devices

@@ -26,7 +26,7 @@ import matplotlib as mpl
 import numpy as np
 import tyro
 
-from go_rl.core import Budget, OpGraph, Plan, Problem, package, plan_for, rule_set
+from go_rl.core import Budget, OpGraph, Plan, Problem, load_hardware, plan_for, rule_set
 from go_rl.cost import ProblemOptions, make_problem
 from go_rl.portfolio.portfolio import compile_kernels, run
 from go_rl.readers import load
@@ -208,7 +208,7 @@ def _bert() -> OpGraph:
 
 
 def _problem(graph: OpGraph, chips: int, rules: str) -> Problem:
-    return make_problem(graph, package(f"ring{chips}"), ProblemOptions(rules=rule_set(rules)))
+    return make_problem(graph, load_hardware(f"ring{chips}"), ProblemOptions(rules=rule_set(rules)))
 
 
 def _quality_row(problem: Problem, name: str, chips: int, method: str, options: Options) -> Quality:
@@ -360,7 +360,7 @@ def _markdown(header: list[str], rows: list[list[str]]) -> list[str]:
 
 
 def _draw(means: list[list[str]], stem: Path) -> None:
-    """Mean distance from the bound: a panel for each rule set, a group for each package."""
+    """Mean distance from the bound: a panel for each rule set, a group for each hardware."""
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 

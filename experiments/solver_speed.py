@@ -18,7 +18,7 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 
-from go_rl.core import OpGraph, OpKind, Problem, package, rule_set
+from go_rl.core import OpGraph, OpKind, Problem, load_hardware, rule_set
 from go_rl.cost import ProblemOptions, make_problem
 from go_rl.readers import load
 from go_rl.readers.graph_builder import GraphBuilder, Node
@@ -104,7 +104,7 @@ def layered_graph(nodes: int, seed: int = 0) -> OpGraph:
 def problem_for(graph: OpGraph, chips: int, rules: str) -> Problem:
     """The graph on a ring, colour classes off, training allowed."""
     options = ProblemOptions(rules=rule_set(rules), colocation=False, allow_training=True)
-    return make_problem(graph, package(f"ring{chips}"), options)
+    return make_problem(graph, load_hardware(f"ring{chips}"), options)
 
 
 def measure(problem: Problem, name: str, settings: Settings, rival: float) -> list[Row]:
@@ -121,7 +121,7 @@ def measure(problem: Problem, name: str, settings: Settings, rival: float) -> li
                 graph=name,
                 nodes=problem.graph.num_nodes,
                 edges=problem.graph.num_edges,
-                chips=problem.package.num_chips,
+                chips=problem.hardware.num_chips,
                 rules=problem.rules.name,
                 probabilities=kind,
                 build_ms=1e3 * build,
@@ -141,7 +141,7 @@ def measure(problem: Problem, name: str, settings: Settings, rival: float) -> li
 def _draw(solver: RingSolver, sharpness: float, settings: Settings) -> tuple[np.ndarray, int, int]:
     """Seconds of each sample, how many are legal, and what the judge says of the first ones."""
     problem = solver.problem
-    shape = (problem.graph.num_nodes, problem.package.num_chips)
+    shape = (problem.graph.num_nodes, problem.hardware.num_chips)
     seconds, legal_ones, broken = np.zeros(settings.samples), 0, 0
     solver.sample(np.zeros(shape), seed=0)
     for i in range(settings.samples):

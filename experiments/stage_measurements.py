@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float64, Int8, Int16, Int64
 
-from go_rl.core import Chip, Evaluation, Links, Package, Problem, Status, Topology
+from go_rl.core import Chip, Evaluation, Hardware, Links, Problem, Status, Topology
 from go_rl.core.evaluation import STATUS_CODES, failed
 from go_rl.readers.jax.stages import JaxProgram, Stage, compiled_bytes
 from go_rl.simulate import RingPricer
@@ -74,11 +74,11 @@ def measure_rates() -> CpuRates:
     return CpuRates(flops, 2.0 * long.nbytes / median_seconds(lambda: np.copyto(copy, long))[1])
 
 
-def cpu_ring(chips: int, rates: CpuRates, memory_bytes: float) -> Package:
+def cpu_ring(chips: int, rates: CpuRates, memory_bytes: float) -> Hardware:
     """Return a ring whose chips are all this CPU, with the efficiencies shipped for ``cpu``."""
     chip = Chip("cpu", rates.flops, memory_bytes, rates.bandwidth, 0.0, rates.bandwidth)
     links = Links(Topology.RING, FAST_LINK, 0.0)
-    return Package(f"cpu-ring{chips}", (chip,) * chips, links, None, "one CPU thread, many times")
+    return Hardware(f"cpu-ring{chips}", (chip,) * chips, links, None, "one CPU thread, many times")
 
 
 @dataclass(frozen=True)
@@ -235,7 +235,7 @@ class CompiledPricer:
         if self.punish and largest > self.limit:
             return failed(
                 Status.OUT_OF_MEMORY,
-                self.problem.package.num_chips,
+                self.problem.hardware.num_chips,
                 f"a compiled stage needs {largest / 1e6:.1f} MB",
             )
         return self._analytical.evaluate(device)

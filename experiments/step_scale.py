@@ -1,12 +1,12 @@
 """Seconds and memory of planning a training step, from 1,000 to 80,000 nodes.
 
-Run: ``python experiments/step_scale.py [--sizes 1000 10000 ...] [--package p100x8]``. GNMT training
-graphs: two layers up to 10,000 nodes, eight layers above, with the number of time steps that gives
-the size; the model of the zoo's ``gnmt-N-layers-training``, traced in a process of its own. Each is
-then read and planned in a fresh process, all three tasks open: units and observation, a batch of
-zero-shot plans (cold, with compilation, and warm), PPO updates on a batch of as many plans as
-`StepFineTuneConfig` has (cold and warm), and the replay of the warm plans. Peak memory is the
-process's, after the plans and after the updates. A size that fails is a row with the reason.
+Run: ``python experiments/step_scale.py [--sizes 1000 10000 ...] [--hardware p100x8]``. GNMT
+training graphs: two layers up to 10,000 nodes, eight layers above, with the number of time steps
+that gives the size; the model of the zoo's ``gnmt-N-layers-training``, traced in a process of its
+own. Each is then read and planned in a fresh process, all three tasks open: units and observation,
+a batch of zero-shot plans (cold, with compilation, and warm), PPO updates on a batch of as many
+plans as `StepFineTuneConfig` has (cold and warm), and the replay of the warm plans. Peak memory is
+the process's, after the plans and after the updates. A size that fails is a row with the reason.
 
 Published: GO handles graphs of 80,000 nodes; its 8-layer GNMT has over 50,000.
 """
@@ -69,7 +69,7 @@ class Options:
 
     sizes: tuple[int, ...] = (1_000, 10_000, 20_000, 50_000, 80_000)
     """Nodes, about."""
-    package: str = "p100x8"
+    hardware: str = "p100x8"
     """Hardware."""
     folder: Path = Path(tempfile.gettempdir()) / NAME
     """Where traced graphs are kept between runs."""
@@ -124,7 +124,9 @@ def main(options: Options) -> None:
         save_graph(traced(options.trace), _file(options, options.trace))
     elif options.measure is not None:
         graph = load_graph(_file(options, options.measure))
-        print(json.dumps(asdict(measured(graph, _file(options, options.measure), options.package))))
+        print(
+            json.dumps(asdict(measured(graph, _file(options, options.measure), options.hardware)))
+        )
     else:
         rows = [_in_own_process(size, options) for size in options.sizes]
         _write(rows, options)
@@ -147,10 +149,10 @@ def traced(size: int) -> OpGraph:
     return trace_entry(ZooModel(f"gnmt-{layers}-layers-{steps}-steps", "gnmt", build, True))
 
 
-def measured(graph: OpGraph, file: Path, package: str) -> Row:
+def measured(graph: OpGraph, file: Path, hardware: str) -> Row:
     """Plan one graph in this process."""
     compile_kernels(Objective.MAKESPAN)
-    read, problem = _timed(lambda: step_problem(load_graph(file), package))
+    read, problem = _timed(lambda: step_problem(load_graph(file), hardware))
     workspace = step_workspace(problem)
     prepare, decoder = _timed(lambda: _prepared(workspace))
     noise = np.ones(BATCH, np.float32)
@@ -226,7 +228,7 @@ def _in_own_process(size: int, options: Options) -> Row:
     for step in ("--trace", "--measure"):
         if step == "--trace" and _file(options, size).exists():
             continue
-        command = [sys.executable, __file__, step, str(size), "--package", options.package]
+        command = [sys.executable, __file__, step, str(size), "--hardware", options.hardware]
         command += ["--folder", str(options.folder)]
         answer = subprocess.run(command, capture_output=True, text=True)
         if answer.returncode:
@@ -263,7 +265,7 @@ def _page(rows: list[Row], options: Options) -> str:
     )  # fmt: skip
     out = io.StringIO()
     out.write(
-        f"# Planning a training step by size of the graph\n\n{options.package}, all three tasks, "
+        f"# Planning a training step by size of the graph\n\n{options.hardware}, all three tasks, "
         f"two shared cores, each graph in its own process. Cold and warm: {BATCH} zero-shot plans, "
         f"with compilation and without; MiB: peak memory by then. Update: PPO on {learned.batch} "
         f"plans, {learned.ppo.epochs} epochs. Replay: in a batch of {BATCH} on all cores.\n\n"

@@ -14,7 +14,7 @@ import numpy as np
 from numpy._core import _multiarray_umath as loops
 
 ISA = "SSE4_2"
-"""What NumPy is built for at least; older processors run nothing of the package."""
+"""What NumPy is built for at least; older processors run nothing of the hardware."""
 
 
 def least_processor(folder: Path) -> dict[str, str]:

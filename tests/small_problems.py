@@ -10,10 +10,10 @@ import pytest
 from go_rl.core import (
     Chip,
     Evaluation,
+    Hardware,
     Links,
     Objective,
     OpKind,
-    Package,
     Plan,
     Problem,
     Status,
@@ -30,20 +30,20 @@ CPU = Chip("cpu", 1e11, 10.0, 1e11, is_cpu=True)
 Edge = tuple[str, str] | tuple[str, str, float] | tuple[str, str, float, int]
 
 
-def ring_of(chips: int, bandwidth: float = 100.0, latency: float = 0.0) -> Package:
+def ring_of(chips: int, bandwidth: float = 100.0, latency: float = 0.0) -> Hardware:
     links = Links(Topology.RING, bandwidth, latency)
-    return Package(f"small-ring{chips}", (ACCELERATOR,) * chips, links)
+    return Hardware(f"small-ring{chips}", (ACCELERATOR,) * chips, links)
 
 
-def boxes(accelerators: int, cpus: int) -> Package:
+def boxes(accelerators: int, cpus: int) -> Hardware:
     chips = (ACCELERATOR,) * accelerators + (CPU,) * cpus
-    return Package("boxes", chips, Links(Topology.FULL, 100.0))
+    return Hardware("boxes", chips, Links(Topology.FULL, 100.0))
 
 
 def build_problem(
     nodes: str,
     edges: Sequence[Edge],
-    package: Package,
+    hardware: Hardware,
     rules: str = "strict",
     per_node: Mapping[str, Any] | None = None,
     **fields: Any,
@@ -76,7 +76,7 @@ def build_problem(
         "edge_bytes": graph.edge_bytes,
         "transfer_seconds": column.get("transfers", none).astype(np.float64),
     }
-    return Problem(graph, package, seconds=table[: len(package.kinds)], **{**settings, **fields})
+    return Problem(graph, hardware, seconds=table[: len(hardware.kinds)], **{**settings, **fields})
 
 
 def build_plan(
@@ -104,7 +104,7 @@ def build_plan(
 
 def _evaluation(problem: Problem, device: Any, replicas: Any, value: float) -> Evaluation:
     """The judge's own figures beside any value; zeros for what breaks a rule."""
-    zeros = np.zeros(problem.package.num_chips)
+    zeros = np.zeros(problem.hardware.num_chips)
     if problem.objective is Objective.MAKESPAN or legal(problem, device, replicas):
         return Evaluation(Status.OK, value, *[zeros] * 6)
     found = vars(plan_figures(problem, device, replicas, None)).items()
@@ -125,10 +125,10 @@ def plan_of() -> Callable[..., Plan]:
 
 
 @pytest.fixture(scope="session")
-def small_ring() -> Callable[..., Package]:
+def small_ring() -> Callable[..., Hardware]:
     return ring_of
 
 
 @pytest.fixture(scope="session")
-def small_boxes() -> Callable[..., Package]:
+def small_boxes() -> Callable[..., Hardware]:
     return boxes

@@ -53,5 +53,5 @@ def tuned_card(before: Weights | StepWeights, problem: Problem, samples: int) ->
     """Return the model card of weights that learned on one problem: from which, where, how long."""
     graph = problem.graph
     return {"fine-tuned from": before.name, "graph": graph.name, "digest": graph.digest,
-            "package": problem.package.name, "cost": problem.cost_model, "samples": samples,
+            "package": problem.hardware.name, "cost": problem.cost_model, "samples": samples,
             "before": dict(before.card)}  # fmt: skip

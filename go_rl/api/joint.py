@@ -11,16 +11,16 @@ from go_rl.api.options import OptimizeOptions, check_type, options_from
 from go_rl.api.partition import fixed_nodes, load
 from go_rl.core import (
     TASKS,
+    Hardware,
     NodeId,
     Objective,
     OpGraph,
     Optimizer,
-    Package,
     Problem,
     ProblemError,
     task_names,
 )
-from go_rl.core import package as named_package
+from go_rl.core import load_hardware as load_hardware
 from go_rl.core.errors import nearest
 from go_rl.policy.names import DEFAULT_STEP_WEIGHTS
 from go_rl.train.config import StepFineTuneConfig
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from go_rl.portfolio.portfolio import Result
     from go_rl.readers.model_options import Inputs
 
-DEFAULT_STEP_PACKAGE = "p100x4"
+DEFAULT_STEP_HARDWARE = "p100x4"
 """Hardware when the user names none."""
 
 
 def optimize(
     model: OpGraph | str | Path,
-    package: str | Path | Package | None = None,
+    hardware: str | Path | Hardware | None = None,
     tasks: str | Sequence[str] | None = None,
     *,
     memory: bool = True,
@@ -52,7 +52,7 @@ def optimize(
 
     Args:
         model: a graph, or what `go_rl.load` reads; training graphs are welcome.
-        package: a preset's name, a JSON file or a `Package` with fully connected devices; by
+        hardware: a preset's name, a JSON file or a `Hardware` with fully connected devices; by
             default ``p100x4``.
         tasks: some of ``placement``, ``schedule``, ``fusion``, as names or with commas between;
             by default all that make sense.
@@ -70,7 +70,7 @@ def optimize(
 
     chosen = options_from(OptimizeOptions, options, "optimize")
     graph = model if isinstance(model, OpGraph) else load(model, dims, inputs=inputs)
-    problem = step_problem(graph, package, tasks, memory, fixed, chosen.cost)
+    problem = step_problem(graph, hardware, tasks, memory, fixed, chosen.cost)
     agent = _agent(chosen)
     extra: tuple[Optimizer, ...] = ()
     if chosen.finetune:
@@ -82,7 +82,7 @@ def optimize(
 
 def fine_tune_step(
     model: OpGraph | str | Path,
-    package: str | Path | Package | None = None,
+    hardware: str | Path | Hardware | None = None,
     tasks: str | Sequence[str] | None = None,
     *,
     memory: bool = True,
@@ -97,7 +97,7 @@ def fine_tune_step(
     """Go on training a step policy on one model; return the plans and the trained weights.
 
     Args:
-        model, package, tasks, memory, fixed, dims, inputs, report: as for `optimize`.
+        model, hardware, tasks, memory, fixed, dims, inputs, report: as for `optimize`.
         samples: plans to learn from.
         config: how it learns.
         options: fields of `OptimizeOptions`: ``cost``, ``weights``, ``seed``.
@@ -112,7 +112,7 @@ def fine_tune_step(
     allowed = ("cost", "weights", "seed")
     chosen = options_from(OptimizeOptions, options, "fine_tune_step", allowed)
     graph = model if isinstance(model, OpGraph) else load(model, dims, inputs=inputs)
-    problem = step_problem(graph, package, tasks, memory, fixed, chosen.cost)
+    problem = step_problem(graph, hardware, tasks, memory, fixed, chosen.cost)
     before = load_step_weights(chosen.weights)
     learner = StepFineTuned(before.agent, config or StepFineTuneConfig())
     result, agent = learn(problem, learner, samples, chosen.seed, report)
@@ -122,7 +122,7 @@ def fine_tune_step(
 
 def step_problem(
     graph: OpGraph,
-    package: str | Path | Package | None = None,
+    hardware: str | Path | Hardware | None = None,
     tasks: str | Sequence[str] | None = None,
     memory: bool = True,
     fixed: Mapping[NodeId, int] | None = None,
@@ -132,8 +132,8 @@ def step_problem(
     from go_rl.cost import ProblemOptions, make_problem, named_cost
 
     check_type(memory, bool, "memory")
-    hardware = DEFAULT_STEP_PACKAGE if package is None else package
-    named = hardware if isinstance(hardware, Package) else named_package(hardware)
+    hardware = DEFAULT_STEP_HARDWARE if hardware is None else hardware
+    named = hardware if isinstance(hardware, Hardware) else load_hardware(hardware)
     chosen = ProblemOptions(
         objective=Objective.MAKESPAN,
         memory=memory,

@@ -14,17 +14,17 @@ import numpy as np
 from go_rl.api.options import PartitionOptions, check_type, options_from
 from go_rl.core import (
     FREE,
+    Hardware,
+    HardwareError,
     NodeId,
     Objective,
     OpGraph,
     Optimizer,
-    Package,
-    PackageError,
     Plan,
     PlanError,
     Problem,
     ProblemError,
-    package,
+    load_hardware,
     rule_set,
 )
 from go_rl.core.errors import nearest
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from go_rl.readers.model_options import Inputs, Unknown
     from go_rl.run import Executed
 
-DEFAULT_PACKAGE = "ring36"
+DEFAULT_HARDWARE = "ring36"
 """Hardware when the user names none and the model brings none."""
-OWN_PACKAGE = "file"
+OWN_HARDWARE = "file"
 """The hardware that a dnn-partitioning file brings with it."""
 
 
@@ -98,7 +98,7 @@ def trace(
 
 def partition(
     model: OpGraph | str | Path,
-    package: str | Path | Package | None = None,
+    hardware: str | Path | Hardware | None = None,
     *,
     memory: bool | None = None,
     fixed: Mapping[NodeId, int] | None = None,
@@ -111,7 +111,7 @@ def partition(
 
     Args:
         model: a graph, or what `load` reads.
-        package: a preset's name, a JSON file, a `Package`, or ``"file"``; by default the hardware
+        hardware: a preset's name, a JSON file, a `Hardware`, or ``"file"``; by default the hardware
             that the model file brings along, and else ``ring36``.
         memory: whether weights and live tensors must fit; None: unless a profile is used on
             another machine than its own.
@@ -126,7 +126,7 @@ def partition(
     """
     chosen = options_from(PartitionOptions, options, "partition")
     graph = model if isinstance(model, OpGraph) else load(model, dims, inputs=inputs)
-    problem = problem_for(graph, package, chosen, memory, fixed)
+    problem = problem_for(graph, hardware, chosen, memory, fixed)
     from go_rl.portfolio import portfolio
 
     extra = () if chosen.expert is None else (_expert(chosen.expert, problem),)
@@ -149,7 +149,7 @@ def _agent(options: PartitionOptions) -> Agent | None:
 
 def fine_tune(
     model: OpGraph | str | Path,
-    package: str | Path | Package | None = None,
+    hardware: str | Path | Hardware | None = None,
     *,
     memory: bool | None = None,
     samples: int = 200,
@@ -164,7 +164,7 @@ def fine_tune(
     """Go on training a policy on one model; return the plans and the trained weights.
 
     Args:
-        model, package, memory, fixed, dims, inputs, report: as for `partition`.
+        model, hardware, memory, fixed, dims, inputs, report: as for `partition`.
         samples: plans to learn from.
         task: ``order`` (scores, cut by dynamic programming) or ``placement`` (chips).
         config: how it learns.
@@ -180,7 +180,7 @@ def fine_tune(
     allowed = ("rules", "cost", "weights", "seed")
     chosen = options_from(PartitionOptions, options, "fine_tune", allowed)
     graph = model if isinstance(model, OpGraph) else load(model, dims, inputs=inputs)
-    problem = problem_for(graph, package, chosen, memory, fixed)
+    problem = problem_for(graph, hardware, chosen, memory, fixed)
     before = load_weights(chosen.weights)
     learner = FineTuned(before.agent, task, config or FineTuneConfig())
     result, agent = learn(problem, learner, samples, chosen.seed, report)
@@ -196,7 +196,7 @@ def _expert(path: str, problem: Problem) -> Optimizer:
 
 def problem_for(
     graph: OpGraph,
-    package: str | Path | Package | None = None,
+    hardware: str | Path | Hardware | None = None,
     options: PartitionOptions | None = None,
     memory: bool | None = None,
     fixed: Mapping[NodeId, int] | None = None,
@@ -206,7 +206,7 @@ def problem_for(
 
     check_type(memory, bool | None, "memory")
     options = options or PartitionOptions()
-    hardware = _package_for(graph, package, Objective(options.objective))
+    hardware = _hardware_for(graph, hardware, Objective(options.objective))
     chosen = ProblemOptions(
         objective=Objective(options.objective),
         rules=rule_set(options.rules),
@@ -271,7 +271,7 @@ def problem_of(plan: Plan, graph: OpGraph) -> Problem:
     """Return the problem that a plan says it solves, rebuilt on ``graph``.
 
     Raises:
-        PlanError: the plan's package, objective or cost model is malformed.
+        PlanError: the plan's hardware, objective or cost model is malformed.
         CheckpointError, RecordError: what its cost model learned or measured is not here.
     """
     from go_rl.cost import ProblemOptions, make_problem, named_cost
@@ -285,7 +285,7 @@ def problem_of(plan: Plan, graph: OpGraph) -> Problem:
     if plan.objective not in list(Objective):
         raise PlanError(f"the plan's objective {plan.objective!r} is unknown")
     try:
-        hardware = Package.from_json(plan.package, "the plan's package")
+        hardware = Hardware.from_json(plan.hardware, "the plan's hardware")
         options = ProblemOptions(
             objective=Objective(plan.objective),
             rules=rule_set(plan.rules),
@@ -296,7 +296,7 @@ def problem_of(plan: Plan, graph: OpGraph) -> Problem:
             colocation=not _without_colocation(plan, graph),
             allow_training=True,
         )
-    except (PackageError, ProblemError) as error:
+    except (HardwareError, ProblemError) as error:
         raise PlanError(str(error)) from error
     return make_problem(graph, hardware, options)
 
@@ -309,24 +309,24 @@ def _without_colocation(plan: Plan, graph: OpGraph) -> bool:
     return plan.graph_hash == free.digest
 
 
-def _package_for(
-    graph: OpGraph, chosen: str | Path | Package | None, objective: Objective
-) -> Package:
-    from go_rl.cost import file_package
+def _hardware_for(
+    graph: OpGraph, chosen: str | Path | Hardware | None, objective: Objective
+) -> Hardware:
+    from go_rl.cost import file_hardware
 
-    if isinstance(chosen, Package):
+    if isinstance(chosen, Hardware):
         return chosen
-    own = file_package(graph)
+    own = file_hardware(graph)
     if chosen is None and own is not None and objective is not Objective.RING:
         return own
-    if chosen == OWN_PACKAGE:
+    if chosen == OWN_HARDWARE:
         if own is None:
-            raise PackageError(
-                f"--package {OWN_PACKAGE}: {graph.name!r} brings no hardware of its own; only "
-                f"dnn-partitioning JSON does. Name a preset such as {DEFAULT_PACKAGE!r}"
+            raise HardwareError(
+                f"--hardware {OWN_HARDWARE}: {graph.name!r} brings no hardware of its own; only "
+                f"dnn-partitioning JSON does. Name a preset such as {DEFAULT_HARDWARE!r}"
             )
         return own
-    return package(chosen or DEFAULT_PACKAGE)
+    return load_hardware(chosen or DEFAULT_HARDWARE)
 
 
 def fixed_nodes(graph: OpGraph, fixed: Mapping[NodeId, int]) -> dict[int, int]:

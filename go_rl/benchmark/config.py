@@ -10,7 +10,7 @@ from go_rl.cost.registry import check_cost
 
 @dataclass(frozen=True)
 class EvaluateConfig:
-    """What is compared: every method on every graph, package and rule set, with every seed."""
+    """What is compared: every method on every graph, hardware and rule set, with every seed."""
 
     graphs: tuple[str, ...]
     """``zoo:NAME``, a whole split of the zoo such as ``zoo:test``, or files that go_rl reads."""

@@ -78,17 +78,17 @@ def evaluate(
         methods: further optimizers, beside those of the configuration.
 
     Raises:
-        GoRLError: an unknown graph, package, rule set or method; a folder that cannot be written.
+        GoRLError: an unknown graph, hardware, rule set or method; a folder that cannot be written.
             A method that raises one on a problem becomes a run with its sentence.
     """
     graphs, chosen = find_graphs(config.graphs), _checked(config, methods)
     bench = _Bench(config, RunStore(folder), chosen, report or (lambda done, sentence: None))
     runs = [
         run
-        for package in config.packages
+        for hardware in config.packages
         for rules in config.rules
         for graph in graphs
-        for run in bench.runs(graph, _name(config, graph, package, rules))
+        for run in bench.runs(graph, _name(config, graph, hardware, rules))
     ]
     kept = tuple(run for run in runs if run.method != BOUND)
     return Comparison(config, tuple(chosen.make), kept, best_bounds(runs))
@@ -101,9 +101,9 @@ def number_of_runs(config: EvaluateConfig, methods: Factories | None = None) -> 
 
 
 def _checked(config: EvaluateConfig, methods: Factories | None) -> Methods:
-    for package in config.packages:
+    for hardware in config.packages:
         for rules in config.rules:
-            check_setting(package, rules, config.cost)
+            check_setting(hardware, rules, config.cost)
     return find_methods(config.methods, methods or {}, config.weights)
 
 
@@ -128,9 +128,9 @@ def best_bounds(runs: list[Run]) -> dict[ProblemName, float]:
     return {name: min(bound, values.get(name, bound)) for name, bound in bounds.items()}
 
 
-def _name(config: EvaluateConfig, graph: BenchmarkGraph, package: str, rules: str) -> ProblemName:
+def _name(config: EvaluateConfig, graph: BenchmarkGraph, hardware: str, rules: str) -> ProblemName:
     memory = {None: "auto", True: "on", False: "off"}[config.memory]
-    return ProblemName(graph.name, package, rules, memory, priced_by(package, config.cost))
+    return ProblemName(graph.name, hardware, rules, memory, priced_by(hardware, config.cost))
 
 
 class _Bench:
@@ -170,7 +170,7 @@ class _Bench:
         self._say(name, "compiling kernels (first time only)")
         compile_kernels(Objective.RING)
         config = self.config
-        problem = named_problem(graph, name.package, name.rules, config.memory, config.cost)
+        problem = named_problem(graph, name.hardware, name.rules, config.memory, config.cost)
         heuristic = _heuristic(problem)
         cold: dict[str, float | None] = {}
         for method, seed, budget in missing:
@@ -192,7 +192,7 @@ class _Bench:
         return "" if method == BOUND else self.methods.weights[method]
 
     def _say(self, name: ProblemName, what: str) -> None:
-        self.report(self.done, f"{name.graph} on {name.package}, rules {name.rules}: {what}")
+        self.report(self.done, f"{name.graph} on {name.hardware}, rules {name.rules}: {what}")
 
     def _optimizer(self, method: str, heuristic: Plan) -> Optimizer:
         optimizer = Exact() if method == BOUND else self.methods.make[method]()

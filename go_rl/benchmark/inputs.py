@@ -21,7 +21,7 @@ from go_rl.core import (
     Topology,
     TrainingError,
     ZooError,
-    package,
+    load_hardware,
     rule_set,
 )
 from go_rl.core.errors import nearest
@@ -99,32 +99,32 @@ def _find(name: str) -> list[BenchmarkGraph]:
 
 
 def check_setting(hardware: str, rules: str, cost: str) -> None:
-    """Check the names of a package, a rule set and who prices.
+    """Check the names of hardware, a rule set and who prices.
 
     Raises:
-        PackageError, ProblemError: unknown, or a package without a ring.
+        HardwareError, ProblemError: unknown, or hardware without a ring.
         CheckpointError, RecordError: what the cost model learned or measured is not there.
     """
     rule_set(rules)
-    topology = package(hardware).links.topology
+    topology = load_hardware(hardware).links.topology
     if topology is not Topology.RING:
         raise ProblemError(
-            f"evaluate: package {hardware!r} has {topology} links; methods are compared on rings, "
+            f"evaluate: hardware {hardware!r} has {topology} links; methods are compared on rings, "
             "such as ring36"
         )
     priced_by(hardware, cost)
 
 
 def priced_by(hardware: str, cost: str) -> str:
-    """Return `cost_identity` on a package; it raises what that does."""
-    return cost_identity(cost, package(hardware))
+    """Return `cost_identity` on hardware; it raises what that does."""
+    return cost_identity(cost, load_hardware(hardware))
 
 
 def named_problem(
     graph: BenchmarkGraph, hardware: str, rules: str, memory: bool | None, cost: str
 ) -> Problem:
     """Return the ring problem of these names."""
-    chips = package(hardware)
+    chips = load_hardware(hardware)
     model = named_cost(cost, chips)
     options = ProblemOptions(Objective.RING, rule_set(rules), memory, cost_model=model)
     return make_problem(graph.graph, chips, options)

@@ -23,7 +23,7 @@ OK = "ok"
 class Setting(NamedTuple):
     """What graphs are placed on; means are taken over the graphs of one setting."""
 
-    package: str
+    hardware: str
     rules: str
 
 
@@ -31,7 +31,7 @@ class ProblemName(NamedTuple):
     """A problem of a comparison."""
 
     graph: str
-    package: str
+    hardware: str
     rules: str
     memory: str
     """``on``, ``off`` or ``auto``, as the user asked."""
@@ -75,7 +75,7 @@ class Run:
     @property
     def setting(self) -> Setting:
         """Package and rules."""
-        return Setting(self.problem.package, self.problem.rules)
+        return Setting(self.problem.hardware, self.problem.rules)
 
     @property
     def key(self) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""One line of a comparison's summary for each package, rule set and method."""
+"""One line of a comparison's summary for each hardware, rule set and method."""
 
 from __future__ import annotations
 

@@ -24,10 +24,10 @@ from go_rl.cli.options.configuration import (
     FineTune,
     FineTuneStep,
     GraphOptions,
+    HardwareList,
+    HardwareShow,
     Measure,
     Optimize,
-    PackageList,
-    PackageShow,
     Partition,
     Train,
     TrainStep,
@@ -36,13 +36,14 @@ from go_rl.cli.options.configuration import (
 )
 from go_rl.cli.options.train_cost_configuration import TrainCost, TrainRanks
 from go_rl.cli.options.tune_configuration import Tune
+from go_rl.cli.renamed import check_renamed
 from go_rl.cli.streams import prepare_streams
 from go_rl.cost import CostModel
 
 Subcommand = tyro.conf.subcommand
 Plain = tyro.conf.OmitArgPrefixes
-PackageCommand = (
-    Annotated[PackageList, Subcommand("list")] | Annotated[PackageShow, Subcommand("show")]
+HardwareCommand = (
+    Annotated[HardwareList, Subcommand("list")] | Annotated[HardwareShow, Subcommand("show")]
 )
 ZooCommand = Annotated[ZooList, Subcommand("list")] | Annotated[ZooShow, Subcommand("show")]
 Command = (
@@ -59,7 +60,7 @@ Command = (
     | Annotated[TrainCost, Subcommand("train-cost")]
     | Annotated[TrainRanks, Subcommand("train-ranks")]
     | Annotated[Tune, Subcommand("tune"), Plain]
-    | Annotated[PackageCommand, Subcommand("package", description="Hardware presets.")]
+    | Annotated[HardwareCommand, Subcommand("hardware", description="Hardware presets.")]
     | Annotated[ZooCommand, Subcommand("zoo", description="Frozen graphs of real networks.")]
 )
 DESCRIPTION = (
@@ -79,6 +80,7 @@ def _command(argv: list[str]) -> int:
     if argv == ["--version"]:
         sys.stdout.write(f"go-rl {version('go_rl')}\n")
         return OK
+    check_renamed(argv)
     _keep_compiled_programs()
     return _run(_parse(argv))
 
@@ -177,7 +179,7 @@ def _run(command: object) -> int:
         from go_rl.cli.commands.tune import run_tune
 
         return run_tune(command)
-    from go_rl.cli.commands.package import run_package
+    from go_rl.cli.commands.hardware import run_hardware
 
-    assert isinstance(command, PackageList | PackageShow)
-    return run_package(command)
+    assert isinstance(command, HardwareList | HardwareShow)
+    return run_hardware(command)

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from go_rl.cli.console import print_line
 from go_rl.cli.options.configuration import ModelOptions
-from go_rl.core import Objective, OpGraph, Package, Topology
+from go_rl.core import Hardware, Objective, OpGraph, Topology
 
 EXAMPLE_MODEL = "zoo:resnet50"
 """What a next command plans where the user has named no model."""
@@ -49,9 +49,9 @@ def planner_words(graph: OpGraph) -> tuple[str, list[str]]:
     return ("optimize" if graph.is_backward.any() else "partition"), []
 
 
-def planner_for(package: Package) -> list[str]:
-    """Return the command that plans `EXAMPLE_MODEL` for a package's links."""
-    if package.links.topology is Topology.TREE:
+def planner_for(hardware: Hardware) -> list[str]:
+    """Return the command that plans `EXAMPLE_MODEL` for hardware's links."""
+    if hardware.links.topology is Topology.TREE:
         return ["partition", EXAMPLE_MODEL, "--objective", Objective.MAX_LOAD]
-    ring = package.links.topology is Topology.RING
+    ring = hardware.links.topology is Topology.RING
     return ["partition" if ring else "optimize", EXAMPLE_MODEL]

@@ -7,8 +7,8 @@ from go_rl.core.errors import (
     ExecutionError,
     GoRLError,
     GraphError,
+    HardwareError,
     MissingDependencyError,
-    PackageError,
     PlanError,
     PolicyError,
     ProblemError,
@@ -22,13 +22,13 @@ from go_rl.core.errors import (
 )
 from go_rl.core.evaluation import Evaluation, Status
 from go_rl.core.geometry import GEOMETRY, Geometry
-from go_rl.core.hardware import MAX_DEVICES, Chip, Engine, Links, Package, Topology
+from go_rl.core.hardware import MAX_DEVICES, Chip, Engine, Hardware, Links, Topology
 from go_rl.core.op_graph import FREE, NO_DIM, NodeId, OpGraph
 from go_rl.core.op_kind import OpKind
 from go_rl.core.optimality import OPTIMAL_GAP, proved_optimal
 from go_rl.core.optimizer import OPEN_SAMPLES, Budget, Optimizer, Progress
 from go_rl.core.plan import CurvePoint, Plan, plan_for, with_bound
-from go_rl.core.presets import package
+from go_rl.core.presets import load_hardware
 from go_rl.core.problem import (
     RULE_SETS,
     TASKS,
@@ -60,6 +60,8 @@ __all__ = [
     "Geometry",
     "GoRLError",
     "GraphError",
+    "Hardware",
+    "HardwareError",
     "KernelPrices",
     "Links",
     "MissingDependencyError",
@@ -68,8 +70,6 @@ __all__ = [
     "OpGraph",
     "OpKind",
     "Optimizer",
-    "Package",
-    "PackageError",
     "Plan",
     "PlanError",
     "PolicyError",
@@ -87,7 +87,7 @@ __all__ = [
     "UnknownOperatorError",
     "ZooError",
     "check_graph",
-    "package",
+    "load_hardware",
     "plan_for",
     "proved_optimal",
     "rule_set",

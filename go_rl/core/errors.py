@@ -23,12 +23,12 @@ class UnknownOperatorError(ReadError):
     """A model uses operators whose cost go_rl does not know."""
 
 
-class PackageError(GoRLError):
-    """A hardware package is unknown or described wrongly."""
+class HardwareError(GoRLError):
+    """Hardware is unknown or described wrongly."""
 
 
 class ProblemError(GoRLError):
-    """Graph, package, objective and rules do not fit together."""
+    """Graph, hardware, objective and rules do not fit together."""
 
 
 class PlanError(GoRLError):

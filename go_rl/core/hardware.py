@@ -1,4 +1,4 @@
-"""`Package`: chips and the links between them, as data."""
+"""`Hardware`: chips and the links between them, as data."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
-from go_rl.core.errors import PackageError, nearest
+from go_rl.core.errors import HardwareError, nearest
 from go_rl.core.files.strict_json import parse_json, shown
 from go_rl.core.op_kind import OpKind
 
 MAX_DEVICES = 64
-"""Chips a package may have: the solver keeps a node's domain in one 64-bit word."""
+"""Chips hardware may have: the solver keeps a node's domain in one 64-bit word."""
 MAX_ENGINES = 62
 """Engines of one sort on a chip: the simulator keeps the idle ones in one word."""
 
@@ -46,13 +46,13 @@ class Engine:
 
     def __post_init__(self) -> None:
         if not 1 <= self.count <= MAX_ENGINES:
-            raise PackageError(
+            raise HardwareError(
                 f"engine {self.name!r}: count must be 1 to {MAX_ENGINES}, not {self.count}"
             )
         known = [kind.name.lower() for kind in OpKind]
         for kind in self.kinds:
             if kind not in known:
-                raise PackageError(
+                raise HardwareError(
                     f"engine {self.name!r}: unknown kind {kind!r}{nearest(kind, known)} "
                     f"Use {', '.join(known)}"
                 )
@@ -69,7 +69,7 @@ class Chip:
     kind: str
     """Device kind, the key of profiles and cost-model parameters, such as ``hermosa``."""
     peak_flops: float
-    """Peak arithmetic rate in the package's number format, FLOP/s."""
+    """Peak arithmetic rate in the hardware's number format, FLOP/s."""
     memory_bytes: float
     """Memory for weights and live tensors, bytes."""
     memory_bandwidth: float
@@ -97,9 +97,9 @@ class Chip:
     def __post_init__(self) -> None:
         for name in ("peak_flops", "memory_bytes", "memory_bandwidth", "host_bandwidth"):
             if not 0 < getattr(self, name) < inf:
-                raise PackageError(f"chip {self.kind!r}: {name} must be a finite number > 0")
+                raise HardwareError(f"chip {self.kind!r}: {name} must be a finite number > 0")
         if not 0 <= self.launch_seconds < inf:
-            raise PackageError(f"chip {self.kind!r}: launch_seconds must be a finite number >= 0")
+            raise HardwareError(f"chip {self.kind!r}: launch_seconds must be a finite number >= 0")
         _check_engines(self)
 
 
@@ -115,13 +115,13 @@ class Links:
 
     def __post_init__(self) -> None:
         if not 0 < self.bandwidth < inf:
-            raise PackageError("links: bandwidth must be a finite number > 0 (bytes/s)")
+            raise HardwareError("links: bandwidth must be a finite number > 0 (bytes/s)")
         if not 0 <= self.latency_seconds < inf:
-            raise PackageError("links: latency_seconds must be a finite number >= 0")
+            raise HardwareError("links: latency_seconds must be a finite number >= 0")
 
 
 @dataclass(frozen=True)
-class Package:
+class Hardware:
     """Chips (accelerators first, then CPUs) and their links."""
 
     name: str
@@ -133,14 +133,16 @@ class Package:
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.chips) <= MAX_DEVICES:
-            raise PackageError(
-                f"package {self.name!r}: chips must number 1 to {MAX_DEVICES}, "
+            raise HardwareError(
+                f"hardware {self.name!r}: chips must number 1 to {MAX_DEVICES}, "
                 f"not {len(self.chips)}"
             )
         if [c.is_cpu for c in self.chips] != sorted(c.is_cpu for c in self.chips):
-            raise PackageError(f"package {self.name!r}: list accelerators before CPUs")
+            raise HardwareError(f"hardware {self.name!r}: list accelerators before CPUs")
         if self.element_bytes is not None and not 0 < self.element_bytes < inf:
-            raise PackageError(f"package {self.name!r}: element_bytes must be a finite number > 0")
+            raise HardwareError(
+                f"hardware {self.name!r}: element_bytes must be a finite number > 0"
+            )
         _check_kinds(self.name, self.chips)
 
     @property
@@ -181,16 +183,16 @@ class Package:
         }
 
     @classmethod
-    def from_json(cls, document: Any, where: str = "package") -> Package:
-        """Read a package description; a `PackageError` names the field that is wrong."""
+    def from_json(cls, document: Any, where: str = "hardware") -> Hardware:
+        """Read hardware description; a `HardwareError` names the field that is wrong."""
         if not isinstance(document, Mapping):
-            raise PackageError(f"{where}: a package is a JSON object with chips and links")
+            raise HardwareError(f"{where}: hardware is a JSON object with chips and links")
         _known(document, {"name", "description", "element_bytes", "chips", "links"}, where)
         groups = document.get("chips")
         if not isinstance(groups, list) or not groups:
-            raise PackageError(f"{where}: field 'chips' must list at least one chip")
+            raise HardwareError(f"{where}: field 'chips' must list at least one chip")
         if not isinstance(document.get("links"), Mapping):
-            raise PackageError(
+            raise HardwareError(
                 f"{where}: field 'links' is missing; give topology (ring, full, tree) and bandwidth"
             )
         chips: list[Chip] = []
@@ -210,14 +212,14 @@ class Package:
             )
 
     @classmethod
-    def load(cls, path: str | Path) -> Package:
-        """Read a package from a JSON file."""
+    def load(cls, path: str | Path) -> Hardware:
+        """Read hardware from a JSON file."""
         try:
             document = parse_json(Path(path).read_bytes())
         except OSError as error:
-            raise PackageError(f"{path}: cannot be read ({error.strerror})") from error
+            raise HardwareError(f"{path}: cannot be read ({error.strerror})") from error
         except ValueError as error:
-            raise PackageError(f"{path}: not JSON ({error})") from error
+            raise HardwareError(f"{path}: not JSON ({error})") from error
         return cls.from_json(document, str(path))
 
 
@@ -226,8 +228,8 @@ def _located(where: str) -> Iterator[None]:
     """Put the file and field before what is wrong with the values found there."""
     try:
         yield
-    except PackageError as error:
-        raise PackageError(f"{where}: {error}") from error
+    except HardwareError as error:
+        raise HardwareError(f"{where}: {error}") from error
 
 
 def _check_engines(chip: Chip) -> None:
@@ -236,79 +238,79 @@ def _check_engines(chip: Chip) -> None:
     named = [kind for engine in chip.engines for kind in engine.kinds]
     names = [engine.name for engine in chip.engines]
     if twice := [x for x in (*named, *names) if (*named, *names).count(x) > 1]:
-        raise PackageError(f"chip {chip.kind!r}: {twice[0]!r} appears twice among its engines")
+        raise HardwareError(f"chip {chip.kind!r}: {twice[0]!r} appears twice among its engines")
     if sum(not engine.kinds for engine in chip.engines) != 1:
-        raise PackageError(
+        raise HardwareError(
             f"chip {chip.kind!r}: exactly one engine must list no kinds; it runs all the others"
         )
 
 
 def _engines(document: Any, where: str) -> tuple[Engine, ...]:
     if not isinstance(document, list):
-        raise PackageError(f"{where} must be a list")
+        raise HardwareError(f"{where} must be a list")
     found = []
     for i, entry in enumerate(document):
         here = f"{where}[{i}]"
         if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
-            raise PackageError(f"{here} must be an object with a name")
+            raise HardwareError(f"{here} must be an object with a name")
         _known(entry, {f.name for f in fields(Engine)}, here)
         count, kinds = entry.get("count", 1), entry.get("kinds", ())
         if isinstance(count, bool) or not isinstance(count, int):
-            raise PackageError(f"{here}: count must be an integer, not {shown(count)}")
+            raise HardwareError(f"{here}: count must be an integer, not {shown(count)}")
         if not isinstance(kinds, list | tuple) or not all(isinstance(k, str) for k in kinds):
-            raise PackageError(f"{here}: kinds must list names of operator kinds")
+            raise HardwareError(f"{here}: kinds must list names of operator kinds")
         if not isinstance(entry.get("split", False), bool):
-            raise PackageError(f"{here}: split must be true or false")
+            raise HardwareError(f"{here}: split must be true or false")
         with _located(here):
             found.append(Engine(entry["name"], count, tuple(kinds), entry.get("split", False)))
     return tuple(found)
 
 
-def _check_kinds(package: str, chips: tuple[Chip, ...]) -> None:
+def _check_kinds(hardware: str, chips: tuple[Chip, ...]) -> None:
     """Operators are priced once for each kind: chips of one kind may differ in memory only."""
     first: dict[str, Chip] = {}
     for chip in chips:
         kin = first.setdefault(chip.kind, chip)
         if replace(chip, memory_bytes=kin.memory_bytes) != kin:
-            raise PackageError(
-                f"package {package!r}: chips of kind {chip.kind!r} differ; give each its own kind"
+            raise HardwareError(
+                f"hardware {hardware!r}: chips of kind {chip.kind!r} differ; give each its own kind"
             )
 
 
 def _known(document: Mapping[str, Any], allowed: set[str], where: str) -> None:
     for key in document:
         if key not in allowed:
-            raise PackageError(f"{where}: unknown field {key!r}{nearest(key, allowed)}")
+            raise HardwareError(f"{where}: unknown field {key!r}{nearest(key, allowed)}")
 
 
 def _number(value: Any, where: str) -> float:
     """The value as a float; ints too large for one are as unusable as infinities."""
     number = not isinstance(value, bool) and isinstance(value, (int, float))
     if not number or abs(value) > sys.float_info.max or not isfinite(value):
-        raise PackageError(f"{where} must be a finite number, not {str(value)[:40]!r}")
+        raise HardwareError(f"{where} must be a finite number, not {str(value)[:40]!r}")
     return float(value)
 
 
 def _chips(group: Any, where: str) -> list[Chip]:
     if not isinstance(group, Mapping):
-        raise PackageError(f"{where} must be an object")
+        raise HardwareError(f"{where} must be an object")
     allowed = {f.name for f in fields(Chip)}
     _known(group, allowed | {"count"}, where)
     for name in ("kind", "peak_flops", "memory_bytes", "memory_bandwidth"):
         if name not in group:
-            raise PackageError(f"{where}: field {name!r} is missing")
+            raise HardwareError(f"{where}: field {name!r} is missing")
     count = group.get("count", 1)
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-        raise PackageError(f"{where}: count must be an integer >= 1, not {shown(count)}")
+        raise HardwareError(f"{where}: count must be an integer >= 1, not {shown(count)}")
     values: dict[str, Any] = {
         k: _number(v, f"{where}: {k}")
         for k, v in group.items()
         if k not in ("kind", "is_cpu", "count", "engines")
     }
     if not isinstance(group["kind"], str) or not isinstance(group.get("is_cpu", False), bool):
-        raise PackageError(f"{where}: kind must be a string and is_cpu true or false")
+        raise HardwareError(f"{where}: kind must be a string and is_cpu true or false")
     if count > MAX_DEVICES:
-        raise PackageError(f"{where}: count must be at most {MAX_DEVICES}, not {count}")
+        raise HardwareError(f"{where}: count must be at most {MAX_DEVICES}, not {count}")
     values["engines"] = _engines(group.get("engines", []), f"{where}: engines")
     with _located(where):
         chip = Chip(kind=group["kind"], is_cpu=group.get("is_cpu", False), **values)
@@ -320,9 +322,9 @@ def _links(document: Mapping[str, Any], where: str) -> dict[str, Any]:
     _known(document, {"topology", "bandwidth", "latency_seconds"}, where)
     topology = str(document.get("topology", ""))
     if topology not in list(Topology):
-        raise PackageError(f"{where}: topology must be ring, full or tree, not {topology!r}")
+        raise HardwareError(f"{where}: topology must be ring, full or tree, not {topology!r}")
     if "bandwidth" not in document:
-        raise PackageError(f"{where}: field 'bandwidth' is missing (bytes/s)")
+        raise HardwareError(f"{where}: field 'bandwidth' is missing (bytes/s)")
     return {
         "topology": Topology(topology),
         "bandwidth": _number(document["bandwidth"], f"{where}: bandwidth"),

@@ -33,7 +33,7 @@ class OpGraph:
     """A neural network as operators (nodes) and the tensors between them (edges).
 
     Nodes are in topological order: every edge goes from a lower to a higher index. Sizes are in
-    bytes of the model's own number format; a `Package` with its own element width rescales them.
+    bytes of the model's own number format; a `Hardware` with its own element width rescales them.
     Build one with `GraphBuilder`, which sorts and checks.
     """
 

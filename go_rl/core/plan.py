@@ -52,8 +52,8 @@ class Plan:
     """Complete plans priced to find this one."""
     wall_seconds: float
     graph_hash: str
-    package: Mapping[str, Any]
-    """The package as `Package.to_json` writes it."""
+    hardware: Mapping[str, Any]
+    """The package as `Hardware.to_json` writes it."""
     rules: str
     objective: str
     memory: bool = True
@@ -75,7 +75,7 @@ class Plan:
 
     def __repr__(self) -> str:
         return (
-            f"<Plan by {self.optimizer!r}, {self.objective} on {self.package.get('name')!r}: "
+            f"<Plan by {self.optimizer!r}, {self.objective} on {self.hardware.get('name')!r}: "
             f"{len(self.nodes)} nodes on {len(np.unique(self.device))} devices, "
             f"{self.value:.6g} s a step, gap {100 * self.gap:.3g} %, "
             f"{self.evaluation.status}>"
@@ -105,7 +105,7 @@ class Plan:
                 str(self.nodes[n]): [int(d) for d in devices]
                 for n, devices in sorted(self.replicas.items())
             },
-            "package": dict(self.package),
+            "package": dict(self.hardware),
             "rules": self.rules,
             "objective": self.objective,
             "memory": self.memory,
@@ -172,7 +172,7 @@ def plan_for(problem: Problem, *, evaluation: Evaluation, bound: float, **fields
     return Plan(
         nodes=problem.graph.names,
         graph_hash=problem.graph.digest,
-        package=problem.package.to_json(),
+        hardware=problem.hardware.to_json(),
         rules=problem.rules.name,
         objective=str(problem.objective),
         memory=problem.memory,
@@ -180,7 +180,7 @@ def plan_for(problem: Problem, *, evaluation: Evaluation, bound: float, **fields
         fixed=dict(problem.fixed),
         cost_model=problem.cost_model,
         dims=problem.dims,
-        element_bytes=problem.package.element_bytes,
+        element_bytes=problem.hardware.element_bytes,
         notes=problem.notes,
         evaluation=evaluation,
         bound=bound,

@@ -7,8 +7,8 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from go_rl.core.errors import PackageError, nearest
-from go_rl.core.hardware import MAX_DEVICES, Chip, Links, Package, Topology
+from go_rl.core.errors import HardwareError, nearest
+from go_rl.core.hardware import MAX_DEVICES, Chip, Hardware, Links, Topology
 from go_rl.core.processor import own_target
 
 HERMOSA = Chip(
@@ -51,9 +51,9 @@ SHARED_MEMORY = 10e9, 1e-6
 """Bytes/s and seconds from one core to another through shared memory: our assumptions."""
 
 
-def ring(chips: int) -> Package:
+def ring(chips: int) -> Hardware:
     """Return the multi-chip module with ``chips`` dies on a one-dimensional ring, int8."""
-    return Package(
+    return Hardware(
         name=f"ring{chips}",
         chips=(HERMOSA,) * chips,
         links=Links(Topology.RING, 16e9, 0.0),
@@ -62,9 +62,9 @@ def ring(chips: int) -> Package:
     )
 
 
-def gpu(flavour: str, count: int) -> Package:
+def gpu(flavour: str, count: int) -> Hardware:
     """Return ``count`` fully connected GPUs of a flavour in `GPU_CHIPS`."""
-    return Package(
+    return Hardware(
         name=f"{flavour}x{count}",
         chips=(GPU_CHIPS[flavour],) * count,
         links=GPU_LINKS[flavour],
@@ -72,16 +72,16 @@ def gpu(flavour: str, count: int) -> Package:
     )
 
 
-def host() -> Package:
+def host() -> Hardware:
     """Return the machine's own processor as the only device."""
-    return Package("host", (HOST,), Links(Topology.FULL, 2e10, 0.0), None, "one CPU")
+    return Hardware("host", (HOST,), Links(Topology.FULL, 2e10, 0.0), None, "one CPU")
 
 
-def cores(count: int, topology: Topology = Topology.FULL, kind: str = CORE.kind) -> Package:
+def cores(count: int, topology: Topology = Topology.FULL, kind: str = CORE.kind) -> Hardware:
     """Return ``count`` cores of a kind, joined by shared memory; see `core`."""
     joined = "on a ring" if topology is Topology.RING else "fully connected"
     name = {Topology.RING: f"{kind}-ring{count}"}.get(topology, f"{kind}x{count}")
-    return Package(
+    return Hardware(
         name=name,
         chips=(replace(CORE, kind=kind),) * count,
         links=Links(topology, *SHARED_MEMORY),
@@ -89,7 +89,7 @@ def cores(count: int, topology: Topology = Topology.FULL, kind: str = CORE.kind)
     )
 
 
-def core(kind: str = CORE.kind) -> Package:
+def core(kind: str = CORE.kind) -> Hardware:
     """Return one core as the only device.
 
     Args:
@@ -99,7 +99,7 @@ def core(kind: str = CORE.kind) -> Package:
     """
     links = Links(Topology.FULL, *SHARED_MEMORY)
     chips = (replace(CORE, kind=kind),)
-    return Package(kind, chips, links, None, "one core of a server CPU, float32")
+    return Hardware(kind, chips, links, None, "one core of a server CPU, float32")
 
 
 EXAMPLES = ("ring6", "ring16", "ring36", "p100x4", "v100x4", "a100x8", "h100x8", "host",
@@ -107,14 +107,14 @@ EXAMPLES = ("ring6", "ring16", "ring36", "p100x4", "v100x4", "a100x8", "h100x8",
 """One instance of each family of presets, for lists and messages."""
 
 
-def package(name: str | Path) -> Package:
-    """Return the preset called ``name``, or the package in the JSON file at that path.
+def load_hardware(name: str | Path) -> Hardware:
+    """Return the preset called ``name``, or the hardware in the JSON file at that path.
 
     Raises:
-        PackageError: neither a preset (the nearest one is named) nor a readable file.
+        HardwareError: neither a preset (the nearest one is named) nor a readable file.
     """
     if not isinstance(name, str | Path):
-        raise PackageError(f"a package is named by a preset or a JSON file, not {name!r}")
+        raise HardwareError(f"hardware is named by a preset or a JSON file, not {name!r}")
     text = str(name)
     if match := re.fullmatch(r"ring(\d+)", text):
         return ring(_count(text, int(match[1])))
@@ -129,9 +129,9 @@ def package(name: str | Path) -> Package:
     if text == "host":
         return host()
     if Path(text).suffix == ".json" or Path(text).is_file():
-        return Package.load(text)
-    raise PackageError(
-        f"unknown package {text!r}{nearest(text, EXAMPLES)} Presets: ringN (ring36), "
+        return Hardware.load(text)
+    raise HardwareError(
+        f"unknown hardware {text!r}{nearest(text, EXAMPLES)} Presets: ringN (ring36), "
         "p100xN, v100xN, a100xN, h100xN, gpuN, host, cpu-1, cpu-1xN, cpu-1-ringN "
         f"(or this machine's {own_target()} for cpu-1); or the path of a JSON file"
     )
@@ -139,5 +139,5 @@ def package(name: str | Path) -> Package:
 
 def _count(name: str, count: int) -> int:
     if not 1 <= count <= MAX_DEVICES:
-        raise PackageError(f"package {name!r}: chips must number 1 to {MAX_DEVICES}")
+        raise HardwareError(f"hardware {name!r}: chips must number 1 to {MAX_DEVICES}")
     return count

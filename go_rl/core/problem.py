@@ -1,4 +1,4 @@
-"""`Problem`: a graph on a package with an objective and constraints; what every optimizer takes."""
+"""`Problem`: a graph on hardware with an objective and constraints; what every optimizer takes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float64, Int16, Int64
 
 from go_rl.core.errors import ProblemError, nearest
-from go_rl.core.hardware import Package, Topology
+from go_rl.core.hardware import Hardware, Topology
 from go_rl.core.op_graph import FREE, OpGraph
 
 REPLICATE_SHARE = 1e-3
@@ -96,11 +96,11 @@ def rule_set(name: str) -> Rules:
 class Problem:
     """What to optimise. Build one with `go_rl.cost.make_problem`, which prices the operators.
 
-    ``K`` device kinds, ``N`` nodes, ``D`` devices. All sizes are in the package's number format.
+    ``K`` device kinds, ``N`` nodes, ``D`` devices. All sizes are in the hardware's number format.
     """
 
     graph: OpGraph
-    package: Package
+    hardware: Hardware
     objective: Objective
     rules: Rules
     seconds: Float64[np.ndarray, "K N"]
@@ -137,17 +137,17 @@ class Problem:
     (makespan only); None: none."""
 
     def __post_init__(self) -> None:
-        chips = self.package.num_chips
-        if self.objective is Objective.RING and self.package.links.topology is not Topology.RING:
+        chips = self.hardware.num_chips
+        if self.objective is Objective.RING and self.hardware.links.topology is not Topology.RING:
             raise ProblemError(
-                f"objective ring needs a package with ring links; {self.package.name!r} has "
-                f"{self.package.links.topology} links: choose ringN or --objective max-load"
+                f"objective ring needs hardware with ring links; {self.hardware.name!r} has "
+                f"{self.hardware.links.topology} links: choose ringN or --objective max-load"
             )
         makespan = self.objective is Objective.MAKESPAN
-        if makespan and self.package.links.topology is not Topology.FULL:
+        if makespan and self.hardware.links.topology is not Topology.FULL:
             raise ProblemError(
-                f"objective makespan needs fully connected devices; {self.package.name!r} has "
-                f"{self.package.links.topology} links: choose p100x4, a100x8 or another xN package"
+                f"objective makespan needs fully connected devices; {self.hardware.name!r} has "
+                f"{self.hardware.links.topology} links: choose p100x4, a100x8 or another xN"
             )
         if unknown := [task for task in self.tasks if task not in TASKS]:
             raise ProblemError(
@@ -157,8 +157,8 @@ class Problem:
             raise ProblemError(f"name at least one task of {', '.join(TASKS)}")
         if self.all_chips and chips > self.graph.num_nodes:
             raise ProblemError(
-                f"--all-chips: package {self.package.name!r} has {chips} chips and the graph only "
-                f"{self.graph.num_nodes} nodes; use at most {self.graph.num_nodes} chips"
+                f"--all-chips: hardware {self.hardware.name!r} has {chips} chips and the graph "
+                f"only {self.graph.num_nodes} nodes; use at most {self.graph.num_nodes} chips"
             )
         for node, device in self.fixed.items():
             if not 0 <= node < self.graph.num_nodes:
@@ -173,14 +173,14 @@ class Problem:
         ring = f", rules {self.rules.name}" if self.objective is Objective.RING else ""
         return (
             f"<Problem {self.graph.name!r} ({self.graph.num_nodes} nodes) on "
-            f"{self.package.name!r}: objective {self.objective}{ring}, cost {self.cost_model}>"
+            f"{self.hardware.name!r}: objective {self.objective}{ring}, cost {self.cost_model}>"
         )
 
     @cached_property
     def device_kind(self) -> Int16[np.ndarray, "D"]:
         """[D] row of `seconds` for each device."""
-        kinds = {kind: i for i, kind in enumerate(self.package.kinds)}
-        return np.array([kinds[c.kind] for c in self.package.chips], np.int16)
+        kinds = {kind: i for i, kind in enumerate(self.hardware.kinds)}
+        return np.array([kinds[c.kind] for c in self.hardware.chips], np.int16)
 
     @cached_property
     def work(self) -> Float64[np.ndarray, "N"]:

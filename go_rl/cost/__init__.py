@@ -2,7 +2,7 @@
 
 from go_rl.cost.analytical import Analytical, Efficiency, calibrate, shipped_parameters
 from go_rl.cost.cost_model import CostModel, Kernels
-from go_rl.cost.make_problem import ProblemOptions, file_package, make_problem
+from go_rl.cost.make_problem import ProblemOptions, file_hardware, make_problem
 from go_rl.cost.profiled import Profiled
 from go_rl.cost.registry import named_cost
 
@@ -14,7 +14,7 @@ __all__ = [
     "ProblemOptions",
     "Profiled",
     "calibrate",
-    "file_package",
+    "file_hardware",
     "make_problem",
     "named_cost",
     "shipped_parameters",

@@ -16,7 +16,7 @@ from importlib.resources import files
 import numpy as np
 from jaxtyping import Float64
 
-from go_rl.core import Chip, OpKind, PackageError, ProblemError
+from go_rl.core import Chip, HardwareError, OpKind, ProblemError
 from go_rl.core.op_kind import FREE_KINDS
 from go_rl.cost.cost_model import Kernels
 
@@ -36,7 +36,7 @@ class Efficiency:
     def __post_init__(self) -> None:
         for name, share in asdict(self).items():
             if not 0 < share <= 1:
-                raise PackageError(f"efficiency {name} must lie in (0, 1], not {share}")
+                raise HardwareError(f"efficiency {name} must lie in (0, 1], not {share}")
 
     def of_kind(self) -> Float64[np.ndarray, "kinds"]:
         """Return the arithmetic efficiency by `OpKind` value."""
@@ -96,12 +96,12 @@ def calibrate(
         rounds: sweeps over the parameters, each on a grid twice as fine.
 
     Raises:
-        PackageError: a time is not a number > 0, or the lengths differ.
+        HardwareError: a time is not a number > 0, or the lengths differ.
     """
     if measured.shape != kernels.flops.shape:
-        raise PackageError(f"calibrate: {len(measured)} times for {len(kernels.flops)} kernels")
+        raise HardwareError(f"calibrate: {len(measured)} times for {len(kernels.flops)} kernels")
     if not (np.isfinite(measured) & (measured > 0)).all():
-        raise PackageError("calibrate: every measured time must be a number > 0")
+        raise HardwareError("calibrate: every measured time must be a number > 0")
     best = Efficiency()
     step = 2.0
     for _ in range(rounds):

@@ -13,7 +13,7 @@ from go_rl.core import Chip, OpGraph
 
 @dataclass(frozen=True, eq=False)
 class Kernels:
-    """A batch of ``K`` kernels in one package's number format."""
+    """A batch of ``K`` kernels in one hardware's number format."""
 
     graph: OpGraph
     """The graph that the kernels were cut from."""

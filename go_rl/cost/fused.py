@@ -26,7 +26,7 @@ class FusedPrices:
     base: Float64[np.ndarray, "K N"]
     """[K, N] their seconds on each device kind."""
     edge_bytes: Float64[np.ndarray, "E"]
-    """[E] bytes that travel on each edge, in the package's number format."""
+    """[E] bytes that travel on each edge, in the hardware's number format."""
     model: CostModel
     chips: tuple[Chip, ...]
     """One of each device kind."""

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from jaxtyping import Float64, Int64, UInt64
 
-from go_rl.core import NO_DIM, Chip, OpGraph, PackageError, ProblemError
+from go_rl.core import NO_DIM, Chip, HardwareError, OpGraph, ProblemError
 from go_rl.core.op_kind import FREE_KINDS
 from go_rl.cost.cost_model import Kernels
 from go_rl.kernels import KernelSet, cut_kernels
@@ -94,11 +94,11 @@ def with_streaming(
 
 
 def check_target(model: str, target: str, chip: Chip) -> None:
-    """Raise a `PackageError` for a chip on which a model's kernels were not measured."""
+    """Raise a `HardwareError` for a chip on which a model's kernels were not measured."""
     if chip.kind != target:
-        raise PackageError(
+        raise HardwareError(
             f"the {model} cost model knows chips of kind {target!r}, where its kernels were "
-            f"measured, not {chip.kind!r}; take the package {target}, or --cost analytical"
+            f"measured, not {chip.kind!r}; take the hardware {target}, or --cost analytical"
         )
 
 

@@ -107,7 +107,7 @@ class Learned:
         """Return [K] predicted seconds.
 
         Raises:
-            PackageError: the chip is of another kind than the kernels that were measured.
+            HardwareError: the chip is of another kind than the kernels that were measured.
             ProblemError: the graph's operators have no shapes.
         """
         check_target(self.name, self.weights.target, chip)

@@ -1,4 +1,4 @@
-"""`make_problem`: a graph on a package, priced, in the package's number format."""
+"""`make_problem`: a graph on hardware, priced, in the hardware's number format."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from go_rl.core import (
     MAX_DEVICES,
     TASKS,
     Chip,
+    Hardware,
+    HardwareError,
     Links,
     Objective,
     OpGraph,
-    Package,
-    PackageError,
     Problem,
     ProblemError,
     Rules,
@@ -33,7 +33,7 @@ from go_rl.cost.profiled import Profiled, profile_for
 
 @dataclass(frozen=True)
 class ProblemOptions:
-    """What a user may choose beside graph and package."""
+    """What a user may choose beside graph and hardware."""
 
     objective: Objective = Objective.RING
     rules: Rules = field(default_factory=lambda: rule_set("default"))
@@ -55,12 +55,12 @@ class ProblemOptions:
 
 
 def make_problem(
-    graph: OpGraph, package: Package, options: ProblemOptions | None = None
+    graph: OpGraph, hardware: Hardware, options: ProblemOptions | None = None
 ) -> Problem:
     """Return the priced problem.
 
     Raises:
-        ProblemError: a training graph on a ring, package and objective do not fit, or the cost
+        ProblemError: a training graph on a ring, hardware and objective do not fit, or the cost
             model gives no seconds, negative ones or NaN.
     """
     options = options or ProblemOptions()
@@ -71,30 +71,30 @@ def make_problem(
     profiled = bool(graph.seconds) and not graph.has_flops
     model = options.cost_model or (Profiled() if profiled else Analytical())
     memory = options.memory
-    foreign = model.name == "profiled" and not _is_own_package(graph, package)
+    foreign = model.name == "profiled" and not _is_own_hardware(graph, hardware)
     if memory is None:
         memory = not foreign
-    weights = _rescaled(graph.weight_bytes, graph.weight_itemsize, package)
-    streamed = _streamed(weights, package, options.objective, memory)
+    weights = _rescaled(graph.weight_bytes, graph.weight_itemsize, hardware)
+    streamed = _streamed(weights, hardware, options.objective, memory)
     kernels = Kernels(
         graph=graph,
         kind=graph.kind,
         flops=graph.flops,
-        bytes_accessed=_rescaled(graph.bytes_accessed, graph.output_itemsize, package),
+        bytes_accessed=_rescaled(graph.bytes_accessed, graph.output_itemsize, hardware),
         streamed_bytes=streamed,
     )
-    chips = {chip.kind: chip for chip in package.chips}
-    output_bytes = _rescaled(graph.output_bytes, graph.output_itemsize, package)
-    edge_bytes = _rescaled(graph.edge_bytes, graph.output_itemsize[graph.senders], package)
-    kinds = tuple(chips[kind] for kind in package.kinds)
+    chips = {chip.kind: chip for chip in hardware.chips}
+    output_bytes = _rescaled(graph.output_bytes, graph.output_itemsize, hardware)
+    edge_bytes = _rescaled(graph.edge_bytes, graph.output_itemsize[graph.senders], hardware)
+    kinds = tuple(chips[kind] for kind in hardware.kinds)
     seconds = np.stack([_priced(model, kernels, chip) for chip in kinds])
     said = _said(model, kernels, kinds)
     makespan = options.objective is Objective.MAKESPAN
     asked = None if options.tasks is None else task_names(options.tasks)
-    tasks = _tasks(asked, package) if makespan else TASKS
+    tasks = _tasks(asked, hardware) if makespan else TASKS
     return Problem(
         graph=graph,
-        package=package,
+        hardware=hardware,
         objective=options.objective,
         rules=options.rules,
         seconds=seconds,
@@ -103,12 +103,12 @@ def make_problem(
         weight_bytes=np.where(streamed > 0, 0.0, weights),
         streamed_bytes=streamed,
         edge_bytes=edge_bytes,
-        transfer_seconds=_transfers(graph, package, output_bytes),
+        transfer_seconds=_transfers(graph, hardware, output_bytes),
         memory=memory,
         all_chips=options.all_chips,
         fixed=_fixed(graph, options, tasks),
         tasks=tasks,
-        notes=(*_notes(graph, package, model, memory, streamed), *said),
+        notes=(*_notes(graph, hardware, model, memory, streamed), *said),
         dims=dict(graph.meta.get("dims", {})),
         kernels=FusedPrices(kernels, seconds, edge_bytes, model, kinds) if makespan else None,
         gap_seconds=options.gap_seconds,
@@ -137,14 +137,14 @@ def _priced(model: CostModel, kernels: Kernels, chip: Chip) -> Float64[np.ndarra
     return seconds
 
 
-def _tasks(asked: tuple[str, ...] | None, package: Package) -> tuple[str, ...]:
-    one = package.num_chips == 1
+def _tasks(asked: tuple[str, ...] | None, hardware: Hardware) -> tuple[str, ...]:
+    one = hardware.num_chips == 1
     if asked is None:
         return TASKS[1:] if one else TASKS
     if one and "placement" in asked:
         raise ProblemError(
-            f"task placement needs two devices or more; {package.name!r} has one: leave it out, "
-            "or choose a larger package such as p100x4"
+            f"task placement needs two devices or more; {hardware.name!r} has one: leave it out, "
+            "or choose a larger hardware such as p100x4"
         )
     if len(set(asked)) != len(asked):
         raise ProblemError(f"a task is named twice: {', '.join(asked)}")
@@ -164,21 +164,21 @@ def _fixed(graph: OpGraph, options: ProblemOptions, tasks: tuple[str, ...]) -> d
     return {node: options.fixed.get(node, mate) for node, mate in enumerate(mates)}
 
 
-def file_package(graph: OpGraph) -> Package | None:
+def file_hardware(graph: OpGraph) -> Hardware | None:
     """Return the hardware that a dnn-partitioning file brings with it, or None."""
     meta = graph.meta
     if "accelerators" not in meta:
         return None
     accelerators, cpus = int(meta["accelerators"]), int(meta.get("cpus", 0))
     if not 1 <= accelerators + cpus <= MAX_DEVICES or min(accelerators, cpus) < 0:
-        raise PackageError(
-            f"{graph.name!r} brings {accelerators} accelerators and {cpus} CPUs; a package has 1 "
+        raise HardwareError(
+            f"{graph.name!r} brings {accelerators} accelerators and {cpus} CPUs; hardware has 1 "
             f"to {MAX_DEVICES} devices: name another one"
         )
     limit = float(meta.get("memory_bytes") or 1e18)
     accelerator = Chip("accelerator", 1e12, limit, 1e12)
     cpu = Chip("cpu", 1e11, 1e18, 1e11, is_cpu=True)
-    return Package(
+    return Hardware(
         name="file",
         chips=(accelerator,) * accelerators + (cpu,) * cpus,
         links=Links(Topology.FULL, 1e10, 0.0),
@@ -196,37 +196,37 @@ def _refuse_training(graph: OpGraph, options: ProblemOptions) -> None:
         )
 
 
-def _is_own_package(graph: OpGraph, package: Package) -> bool:
-    own = file_package(graph)
-    return own is not None and own.to_json()["chips"] == package.to_json()["chips"]
+def _is_own_hardware(graph: OpGraph, hardware: Hardware) -> bool:
+    own = file_hardware(graph)
+    return own is not None and own.to_json()["chips"] == hardware.to_json()["chips"]
 
 
 def _rescaled(
-    size: Float64[np.ndarray, "X"], itemsize: Float64[np.ndarray, "X"], package: Package
+    size: Float64[np.ndarray, "X"], itemsize: Float64[np.ndarray, "X"], hardware: Hardware
 ) -> Float64[np.ndarray, "X"]:
-    if package.element_bytes is None:
+    if hardware.element_bytes is None:
         return np.array(size)
     known = itemsize > 0
-    return np.where(known, size / np.where(known, itemsize, 1.0) * package.element_bytes, size)
+    return np.where(known, size / np.where(known, itemsize, 1.0) * hardware.element_bytes, size)
 
 
 def _streamed(
-    weights: Float64[np.ndarray, "N"], package: Package, objective: Objective, memory: bool
+    weights: Float64[np.ndarray, "N"], hardware: Hardware, objective: Objective, memory: bool
 ) -> Float64[np.ndarray, "N"]:
     """An operator whose weights alone exceed a chip's memory streams them from the host."""
     if not memory or objective is not Objective.RING:
         return np.zeros_like(weights)
-    smallest = min(chip.memory_bytes for chip in package.chips)
+    smallest = min(chip.memory_bytes for chip in hardware.chips)
     return np.where(weights > smallest, weights, 0.0)
 
 
 def _transfers(
-    graph: OpGraph, package: Package, output_bytes: Float64[np.ndarray, "N"]
+    graph: OpGraph, hardware: Hardware, output_bytes: Float64[np.ndarray, "N"]
 ) -> Float64[np.ndarray, "N"]:
     if graph.transfer_seconds is not None:
         return np.array(graph.transfer_seconds)
-    seconds = output_bytes / package.links.bandwidth
-    return np.where(output_bytes > 0, seconds + package.links.latency_seconds, 0.0)
+    seconds = output_bytes / hardware.links.bandwidth
+    return np.where(output_bytes > 0, seconds + hardware.links.latency_seconds, 0.0)
 
 
 def _said(model: CostModel, kernels: Kernels, chips: tuple[Chip, ...]) -> tuple[str, ...]:
@@ -236,11 +236,11 @@ def _said(model: CostModel, kernels: Kernels, chips: tuple[Chip, ...]) -> tuple[
 
 
 def _notes(
-    graph: OpGraph, package: Package, model: CostModel, memory: bool, streamed: np.ndarray
+    graph: OpGraph, hardware: Hardware, model: CostModel, memory: bool, streamed: np.ndarray
 ) -> tuple[str, ...]:
     notes = [str(note) for note in graph.meta.get("notes", ())]
     if model.name == "profiled":
-        used = sorted({profile_for(chip, tuple(graph.seconds)) for chip in package.chips})
+        used = sorted({profile_for(chip, tuple(graph.seconds)) for chip in hardware.chips})
         notes.append(f"Operator times are the graph's own profile ({', '.join(used)}).")
         if not graph.edge_bytes.any():
             notes.append("The profile has no tensor sizes: traffic on ring links is not priced.")

@@ -30,7 +30,7 @@ class Measured:
         """Return [K] recorded seconds, of the first round.
 
         Raises:
-            PackageError: the chip is of another kind.
+            HardwareError: the chip is of another kind.
             ProblemError: a kernel has not been measured, or could not be.
             RecordError: the records cannot be read.
         """

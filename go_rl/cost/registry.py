@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from go_rl.core import CheckpointError, Package, PackageError, ProblemError, RecordError
+from go_rl.core import CheckpointError, Hardware, HardwareError, ProblemError, RecordError
 from go_rl.core.errors import nearest
 from go_rl.cost.analytical import Analytical
 from go_rl.cost.cost_model import CostModel
@@ -58,7 +58,7 @@ def check_cost(cost: object) -> None:
         raise ProblemError(f"unknown cost {cost!r}{near} Use {', '.join(FORMS)} (docs/costs.md)")
 
 
-def named_cost(cost: str | CostModel, package: Package) -> CostModel | None:
+def named_cost(cost: str | CostModel, hardware: Hardware) -> CostModel | None:
     """Return the cost model of a name, which its own ``name`` repeats; None for ``auto``: as
     `make_problem` chooses.
 
@@ -67,12 +67,12 @@ def named_cost(cost: str | CostModel, package: Package) -> CostModel | None:
 
     Args:
         cost: one of `FORMS`; or a cost model, which is returned.
-        package: where kernels run: ``learned`` takes the weights that ship for its kind of chip,
+        hardware: where kernels run: ``learned`` takes the weights that ship for its kind of chip,
             ``measured`` the records of it.
 
     Raises:
         ProblemError: no such form (the nearest is named).
-        PackageError: nothing was learned or measured on chips of that kind.
+        HardwareError: nothing was learned or measured on chips of that kind.
         CheckpointError: no such weights, or they cannot be read.
         RecordError: no such records, or they cannot be read.
     """
@@ -81,43 +81,43 @@ def named_cost(cost: str | CostModel, package: Package) -> CostModel | None:
         return cost
     word, _, source = cost.partition(":")
     if word == LEARNED:
-        model = _learned(*_weights(source, package))
-        _check_format(model.name, model.weights.target, package)
+        model = _learned(*_weights(source, hardware))
+        _check_format(model.name, model.weights.target, hardware)
         return model
     if word == MEASURED:
-        target = package.kinds[0]
+        target = hardware.kinds[0]
         model = _measured(_records(source), target)
-        _check_format(model.name, target, package)
+        _check_format(model.name, target, hardware)
         return model
     return PLAIN[word]() if word in PLAIN else None
 
 
-def cost_identity(cost: str, package: Package) -> str:
+def cost_identity(cost: str, hardware: Hardware) -> str:
     """Return what tells prices from other prices: the name of the model and, of a learned one, the
     first digits of its file's SHA-256. It raises what `named_cost` does."""
-    model = named_cost(cost, package)
+    model = named_cost(cost, hardware)
     word, _, source = cost.partition(":")
     if model is None or word != LEARNED:
         return AUTO if model is None else model.name
-    file, name = _weights(source, package)
+    file, name = _weights(source, hardware)
     return f"{name} {hashlib.sha256(Path(file.path).read_bytes()).hexdigest()[:12]}"
 
 
-def _check_format(model: str, target: str, package: Package) -> None:
-    if target in package.kinds and package.element_bytes is not None:
-        raise PackageError(
-            f"cost model {model} knows kernels in the number format of the user's model; package "
-            f"{package.name!r} has elements of {package.element_bytes:g} bytes: leave out its "
+def _check_format(model: str, target: str, hardware: Hardware) -> None:
+    if target in hardware.kinds and hardware.element_bytes is not None:
+        raise HardwareError(
+            f"cost model {model} knows kernels in the number format of the user's model; hardware "
+            f"{hardware.name!r} has elements of {hardware.element_bytes:g} bytes: leave out its "
             "element_bytes, or take --cost analytical"
         )
 
 
-def _weights(source: str, package: Package) -> tuple[_File, str]:
+def _weights(source: str, hardware: Hardware) -> tuple[_File, str]:
     """The file of a learned model, and its name."""
     from go_rl.predictors.kernels.weights import SHIPPED
 
     shipped = {path.stem: path for path in sorted(SHIPPED.glob("kernels-*.npz"))}
-    name = source or _for_chips_of(package, tuple(shipped))
+    name = source or _for_chips_of(hardware, tuple(shipped))
     if name in shipped:
         return _seen(shipped[name]), f"{LEARNED}:{name}"
     path = Path(name).absolute()
@@ -131,14 +131,14 @@ def _weights(source: str, package: Package) -> tuple[_File, str]:
     return _seen(path), f"{LEARNED}:{path}"
 
 
-def _for_chips_of(package: Package, shipped: tuple[str, ...]) -> str:
-    for kind in package.kinds:
+def _for_chips_of(hardware: Hardware, shipped: tuple[str, ...]) -> str:
+    for kind in hardware.kinds:
         if f"kernels-{kind}" in shipped:
             return f"kernels-{kind}"
-    raise PackageError(
+    raise HardwareError(
         f"--cost {LEARNED}: no learned cost model ships for chips of kind "
-        f"{', '.join(map(repr, package.kinds))} (package {package.name!r}); shipped: "
-        f"{', '.join(shipped) or 'none'}. Take --package cpu-1, cpu-1xN or cpu-1-ringN, "
+        f"{', '.join(map(repr, hardware.kinds))} (hardware {hardware.name!r}); shipped: "
+        f"{', '.join(shipped) or 'none'}. Take --hardware cpu-1, cpu-1xN or cpu-1-ringN, "
         "--cost analytical, or learn one from kernels measured there (go-rl measure, train-cost)"
     )
 
@@ -178,8 +178,8 @@ def _measured(file: _File, target: str) -> CostModel:
         targets = store.targets()
     if target not in targets:
         known = ", ".join(targets) or "none"
-        raise PackageError(
+        raise HardwareError(
             f"--cost {MEASURED}:{file.path}: no records of chips of kind {target!r} (targets: "
-            f"{known}); take a package of such chips, or --cost analytical"
+            f"{known}); take hardware of such chips, or --cost analytical"
         )
     return Measured(file.path, target, f"{MEASURED}:{file.path}")

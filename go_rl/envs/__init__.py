@@ -1,10 +1,10 @@
 """Gymnasium environments, one for each task; importing this registers them.
 
 ``gymnasium.make("go_rl/Partition-v0", problem=problem)`` or ``graph="model.onnx",
-package="ring6", rules="strict"``, where ``graph`` may also be ``"zoo:NAME"`` or a graph;
+hardware="ring6", rules="strict"``, where ``graph`` may also be ``"zoo:NAME"`` or a graph;
 ``gymnasium.make_vec`` gives the form that prices a batch.
 ``go_rl/Placement-v0``, ``go_rl/Schedule-v0``, ``go_rl/Fusion-v0`` and ``go_rl/Joint-v0`` shorten
-the makespan on connected devices, such as ``package="p100x4"``.
+the makespan on connected devices, such as ``hardware="p100x4"``.
 """
 
 import gymnasium

@@ -31,13 +31,13 @@ class EnvironmentConfig(ABC):
     actions: ClassVar[tuple[str, ...]]
     """Forms of an action."""
     devices: ClassVar[str]
-    """What messages call the devices of a package."""
+    """What messages call the devices of hardware."""
 
     problem: Problem | Sequence[Problem] | None = None
     """The problem to solve, or several of them to draw from."""
     graph: GraphSource | Sequence[GraphSource] | None = None
     """A model file, ``module:function``, ``zoo:NAME`` or a graph, or several; priced on the
-    package."""
+    hardware."""
     action: str = "node"
     """Form of the actions, one of `actions`."""
     observation: str = "dict"
@@ -83,7 +83,7 @@ class EnvironmentConfig(ABC):
 
         Raises:
             EnvironmentUseError: they do not fit the environment.
-            ReadError, ZooError, ProblemError: a model cannot be read or does not fit the package.
+            ReadError, ZooError, ProblemError: a model cannot be read or does not fit the hardware.
         """
         if self.graph is None:
             return several(self.problem)
@@ -105,11 +105,11 @@ class EnvironmentConfig(ABC):
         first = problems[0]
         for problem in problems:
             self.check_problem(problem, first)
-            name, count = problem.graph.name, problem.package.num_chips
-            if count != first.package.num_chips:
+            name, count = problem.graph.name, problem.hardware.num_chips
+            if count != first.hardware.num_chips:
                 raise EnvironmentUseError(
                     f"graph {name!r} has {count} {self.devices} and {first.graph.name!r} "
-                    f"{first.package.num_chips}; all problems of one environment need equally many"
+                    f"{first.hardware.num_chips}; all problems of one environment need equally many"
                 )
             self._check_size(name, "max_nodes", problem.graph.num_nodes)
             self._check_size(name, "max_edges", problem.graph.num_edges)

@@ -74,9 +74,9 @@ class EpisodeProgress:
 
 def graph_features(problem: Problem) -> GraphFeatures:
     """Return the features that a problem fixes."""
-    graph, package = problem.graph, problem.package
-    mean_load = problem.work.sum() / package.num_chips
-    memory = min(chip.memory_bytes for chip in package.chips)
+    graph, hardware = problem.graph, problem.hardware
+    mean_load = problem.work.sum() / hardware.num_chips
+    memory = min(chip.memory_bytes for chip in hardware.chips)
     columns = {
         "log_flops": _log(graph.flops),
         "log_output_bytes": _log(problem.output_bytes),

@@ -18,8 +18,8 @@ from go_rl.policy.config import PolicyConfig
 from go_rl.policy.decoders.order_decoder import OrderActions
 from go_rl.policy.network import Encoded, Params, Policy
 from go_rl.policy.observation import (
+    HARDWARE_FEATURES,
     NUM_FEATURES,
-    PACKAGE_FEATURES,
     REFERENCE_ORDERS,
     observe,
     tiny_graph,
@@ -95,7 +95,7 @@ def widened(agent: Agent, factor: float) -> Agent:
 def new_agent(config: PolicyConfig, seed: int) -> Agent:
     """Return an untrained agent."""
     key = jax.random.key(seed)
-    padded = pad(tiny_graph(NUM_FEATURES, len(REFERENCE_ORDERS), len(PACKAGE_FEATURES)))
+    padded = pad(tiny_graph(NUM_FEATURES, len(REFERENCE_ORDERS), len(HARDWARE_FEATURES)))
     graph, real = jax.tree.map(jnp.asarray, (padded.graph, padded.real))
     return Agent(config, _first_params(Policy(config), key, graph, real))
 

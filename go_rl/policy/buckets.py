@@ -64,7 +64,7 @@ def pad(graph: PolicyGraph) -> Padded:
         "edges": np.zeros((len(graph.senders), 0), np.float32),
         "senders": graph.senders,
         "receivers": graph.receivers,
-        "globals": graph.package[None],
+        "globals": graph.hardware[None],
         "n_node": np.array([graph.num_units], np.int32),
         "n_edge": np.array([len(graph.senders)], np.int32),
     }

@@ -8,7 +8,7 @@ from go_rl.core import PolicyError
 from go_rl.core.errors import nearest
 
 MAX_CHIPS = 64
-"""Most chips of a package, hence columns of a placement distribution."""
+"""Most chips of hardware, hence columns of a placement distribution."""
 SEGMENT_UNIT = 128
 """Divides the nodes of every padded graph; segments divide it."""
 STEP_FORMS = ("orders", "nodes")

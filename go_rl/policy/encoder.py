@@ -8,7 +8,7 @@ import jraph
 from jaxtyping import Array, Float
 
 from go_rl.policy.config import PolicyConfig
-from go_rl.policy.graph_arrays import edges, node_array, package_features
+from go_rl.policy.graph_arrays import edges, hardware_features, node_array
 from go_rl.policy.graphsage import GraphSage
 from go_rl.policy.segmented_attention import SegmentedAttention
 
@@ -24,7 +24,7 @@ class Encoder(nn.Module):
     ) -> tuple[Float[Array, "U D"], Float[Array, "D"]]:
         """Return [U, D] embeddings of the nodes and [D] of the graph."""
         width = self.config.hidden
-        x = features_with_package(graph)
+        x = features_with_hardware(graph)
         h = nn.Dense(width, name="embed")(x)
         for i in range(self.config.sage_layers):
             h = GraphSage(width, name=f"sage_{i}")(h, *edges(graph))
@@ -58,8 +58,8 @@ class AttentionLayer(nn.Module):
         return nn.LayerNorm()(h + nn.Dense(width, name="narrow")(inner))
 
 
-def features_with_package(graph: jraph.GraphsTuple) -> Float[Array, "U F"]:
-    """Return [U, F] node features with the package's features beside each."""
-    features, package = node_array(graph, "features"), package_features(graph)
-    package = jnp.broadcast_to(package, (features.shape[0], package.shape[-1]))
-    return jnp.concatenate([features, package], axis=-1)
+def features_with_hardware(graph: jraph.GraphsTuple) -> Float[Array, "U F"]:
+    """Return [U, F] node features with the hardware's features beside each."""
+    features, hardware = node_array(graph, "features"), hardware_features(graph)
+    hardware = jnp.broadcast_to(hardware, (features.shape[0], hardware.shape[-1]))
+    return jnp.concatenate([features, hardware], axis=-1)

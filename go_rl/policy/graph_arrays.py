@@ -18,6 +18,6 @@ def edges(graph: jraph.GraphsTuple) -> tuple[Int[Array, "E"], Int[Array, "E"]]:
     return cast("tuple[Array, Array]", (graph.senders, graph.receivers))
 
 
-def package_features(graph: jraph.GraphsTuple) -> Float[Array, "P"]:
-    """Return [P] features of the package."""
+def hardware_features(graph: jraph.GraphsTuple) -> Float[Array, "P"]:
+    """Return [P] features of the hardware."""
     return cast("Array", graph.globals)[0]

@@ -42,7 +42,7 @@ REFERENCE_ORDERS = (
 """Topological orders that the policy mixes. Every convex combination of places in topological
 orders is again consistent with the edges."""
 
-PACKAGE_FEATURES = ("log_chips", "triangle", "memory", "largest_unit", "traffic", "weights")
+HARDWARE_FEATURES = ("log_chips", "triangle", "memory", "largest_unit", "traffic", "weights")
 """log2 chips / 6; rules; largest unit, whole traffic and whole weights against one chip's share,
 as log2(1 + x) / 6."""
 
@@ -64,8 +64,8 @@ class PolicyGraph:
     """[U] share of the work."""
     senders: Int32[np.ndarray, "E"]
     receivers: Int32[np.ndarray, "E"]
-    package: Float32[np.ndarray, "P"]
-    """[P] `PACKAGE_FEATURES`."""
+    hardware: Float32[np.ndarray, "P"]
+    """[P] `HARDWARE_FEATURES`."""
     chips: int
 
     @property
@@ -78,7 +78,7 @@ NUM_FEATURES = len(SCALARS) + len(OpKind) + len(REFERENCE_ORDERS)
 """F."""
 
 
-def tiny_graph(features: int, orders: int, package: int) -> PolicyGraph:
+def tiny_graph(features: int, orders: int, hardware: int) -> PolicyGraph:
     """Return two units and an edge: parameters follow from these numbers of columns alone."""
     return PolicyGraph(
         features=np.zeros((2, features), np.float32),
@@ -86,7 +86,7 @@ def tiny_graph(features: int, orders: int, package: int) -> PolicyGraph:
         share=np.full(2, 0.5, np.float32),
         senders=np.zeros(1, np.int32),
         receivers=np.ones(1, np.int32),
-        package=np.zeros(package, np.float32),
+        hardware=np.zeros(hardware, np.float32),
         chips=2,
     )
 
@@ -106,7 +106,7 @@ def observe(workspace: RingWorkspace) -> PolicyGraph:
         share=share.astype(np.float32),
         senders=senders,
         receivers=units.succ,
-        package=_package(workspace),
+        hardware=_hardware_of(workspace),
         chips=workspace.chips,
     )
 
@@ -144,7 +144,7 @@ def _scalars(workspace: RingWorkspace, places: np.ndarray) -> Float64[np.ndarray
     count, chips = units.num_units, workspace.chips
     tensor = np.zeros(count)
     np.add.at(tensor, units.tensor_source, units.tensor_seconds)
-    memory = min(chip.memory_bytes for chip in workspace.problem.package.chips)
+    memory = min(chip.memory_bytes for chip in workspace.problem.hardware.chips)
     mean = max(units.work.sum() / chips, 1e-30)
     columns = [
         log_ratio(units.work, mean),
@@ -184,10 +184,10 @@ def _kinds(workspace: RingWorkspace) -> Float64[np.ndarray, "U K"]:
     return kinds
 
 
-def _package(workspace: RingWorkspace) -> Float32[np.ndarray, "P"]:
+def _hardware_of(workspace: RingWorkspace) -> Float32[np.ndarray, "P"]:
     units, problem, chips = workspace.units, workspace.problem, workspace.chips
     mean = max(units.work.sum() / chips, 1e-30)
-    memory = max(min(chip.memory_bytes for chip in problem.package.chips), 1)
+    memory = max(min(chip.memory_bytes for chip in problem.hardware.chips), 1)
     ratios = np.array(
         [
             units.work.max(initial=0.0) / mean,

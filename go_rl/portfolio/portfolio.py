@@ -325,7 +325,7 @@ def _fallback(
 
 def _small_enough(problem: Problem) -> bool:
     """Whether CP-SAT's model of the problem is worth building."""
-    return problem.graph.num_nodes * problem.package.num_chips <= EXACT_CELLS
+    return problem.graph.num_nodes * problem.hardware.num_chips <= EXACT_CELLS
 
 
 def _portion(progress: Progress, share: float) -> Budget:
@@ -377,7 +377,7 @@ def _confirmed(problem: Problem, plans: list[Plan]) -> list[Plan]:
             )
             plans[i] = with_bound(replace(plan, evaluation=failure), plan.bound)
             continue
-        limits = np.array([chip.memory_bytes for chip in problem.package.chips])
+        limits = np.array([chip.memory_bytes for chip in problem.hardware.chips])
         share = float((used / limits).max())
         sentence = (
             f"Memory offsets were found on every chip; the fullest uses {share:.1%} of its memory."

@@ -51,7 +51,7 @@ def chrome_trace(timeline: Timeline) -> dict[str, Any]:
         "displayTimeUnit": "ms",
         "otherData": {
             "model": timeline.model,
-            "package": timeline.package,
+            "hardware": timeline.hardware,
             "makespan_seconds": timeline.makespan,
             "status": str(timeline.status),
         },

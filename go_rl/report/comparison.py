@@ -75,14 +75,14 @@ def comparison_figure(comparison: Comparison, axis: Axis) -> Figure:
     from go_rl.benchmark.summary import by_method, settings
 
     shown = settings(comparison)
-    columns = min(len(shown), max(len({s.package for s in shown}), 1))
+    columns = min(len(shown), max(len({s.hardware for s in shown}), 1))
     rows = -(-len(shown) // columns)
     figure = new_figure(PANEL[0] * columns + 2.2, PANEL[1] * rows + 0.4)
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
     grid = _grid(comparison.runs, axis)
     for panel, setting in zip(panels, _by_rules(shown), strict=False):
         _draw(panel, by_method(comparison, setting), comparison, grid, axis)
-        panel.set_title(f"{setting.package}, rules {setting.rules}", fontsize=10, loc="left")
+        panel.set_title(f"{setting.hardware}, rules {setting.rules}", fontsize=10, loc="left")
         panel.set_xlabel(LABELS[axis])
     for panel in panels[len(shown) :]:
         panel.set_visible(False)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from go_rl.core import Objective, Package, Plan
+from go_rl.core import Hardware, Objective, Plan
 from go_rl.core.files.whole_file import whole_file
 from go_rl.report.tables import VALUE_NAMES, Unit, unit_for
 
@@ -141,11 +141,11 @@ def _byte_unit(size: float) -> tuple[float, str]:
 
 
 def _capacity(plan: Plan) -> np.ndarray:
-    return np.array([chip.memory_bytes for chip in Package.from_json(plan.package).chips])
+    return np.array([chip.memory_bytes for chip in Hardware.from_json(plan.hardware).chips])
 
 
 def _has_cpus(plan: Plan) -> bool:
-    return any(group.get("is_cpu") for group in plan.package["chips"])
+    return any(group.get("is_cpu") for group in plan.hardware["chips"])
 
 
 def _draw_curve(panels: tuple[Axes, Axes], plan: Plan, unit: Unit, i: int, width: float) -> None:
@@ -168,7 +168,7 @@ def _draw_curve(panels: tuple[Axes, Axes], plan: Plan, unit: Unit, i: int, width
 
 def _title(figure: Figure, words: str, plan: Plan) -> None:
     rules = f", rules {plan.rules}" if plan.objective == Objective.RING else ""
-    text = f"{words} · {plan.package['name']}, {plan.objective}{rules}"
+    text = f"{words} · {plan.hardware['name']}, {plan.objective}{rules}"
     figure.suptitle(text, x=0.01, ha="left", fontsize=11)
 
 

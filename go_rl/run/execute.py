@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from go_rl.core import ExecutionError, OpGraph, Package, PackageError, Plan, PlanError
+from go_rl.core import ExecutionError, Hardware, HardwareError, OpGraph, Plan, PlanError
 from go_rl.core.op_kind import FREE_KINDS
 from go_rl.readers.jax.inline import JaxOptions
 from go_rl.readers.jax.stages import jax_program
@@ -101,7 +101,7 @@ def place_function(
         raise PlanError(f"the plan is a failure, not one to follow: {plan.evaluation.status}")
     traced = jax_program(function, args, kwargs, weights=weights, options=options)
     _check_is_for(plan, traced.graph)
-    hardware = _package(plan)
+    hardware = _hardware_of(plan)
     runs = ~np.isin(traced.graph.kind, [int(kind) for kind in FREE_KINDS])
     segments = cut_segments(traced.graph, plan.device, plan.fusion_group)
     used = {*plan.device[runs].tolist(), *segments.device.tolist()}
@@ -126,8 +126,8 @@ def _check_is_for(plan: Plan, graph: OpGraph) -> None:
         )
 
 
-def _package(plan: Plan) -> Package:
+def _hardware_of(plan: Plan) -> Hardware:
     try:
-        return Package.from_json(plan.package, "the plan's package")
-    except PackageError as error:
+        return Hardware.from_json(plan.hardware, "the plan's hardware")
+    except HardwareError as error:
         raise PlanError(str(error)) from error

@@ -59,7 +59,7 @@ def is_small(problem: Problem) -> bool:
     """Whether all assignments of devices can be tried."""
     if problem.objective is Objective.RING:
         instance = ring_workspace(problem).solver.instance
-        count = float(problem.package.num_chips) ** instance.num_blocks
+        count = float(problem.hardware.num_chips) ** instance.num_blocks
     elif problem.objective is Objective.MAKESPAN:
         count = step_assignments(step_workspace(problem))
     else:
@@ -178,7 +178,7 @@ def _makespan(problem: Problem, name: str, seed: int, progress: Progress) -> Pla
 
 def _gave_up(problem: Problem, tried: int) -> Evaluation:
     detail = f"none of the {tried} assignments tried keeps the rules and fits the memory"
-    return failed(Status.GAVE_UP, problem.package.num_chips, detail)
+    return failed(Status.GAVE_UP, problem.hardware.num_chips, detail)
 
 
 def _proved(problem: Problem, tried: int, name: str, seed: int, progress: Progress) -> Plan:
@@ -187,7 +187,7 @@ def _proved(problem: Problem, tried: int, name: str, seed: int, progress: Progre
         problem,
         device=np.zeros(problem.graph.num_nodes, np.int16),
         replicas={},
-        evaluation=failed(Status.INFEASIBLE, problem.package.num_chips, detail),
+        evaluation=failed(Status.INFEASIBLE, problem.hardware.num_chips, detail),
         bound=0.0,
         optimizer=name,
         seed=seed,

@@ -32,10 +32,10 @@ class Expert:
             if node not in self.split:
                 raise SearchError(f"expert split: node {node!r} has no device")
             chip = self.split[node]
-            if not 0 <= chip < problem.package.num_chips:
+            if not 0 <= chip < problem.hardware.num_chips:
                 raise SearchError(
                     f"expert split: node {node!r} is on device {chip}; "
-                    f"devices are 0..{problem.package.num_chips - 1}"
+                    f"devices are 0..{problem.hardware.num_chips - 1}"
                 )
             device[i] = chip
         if problem.objective is Objective.RING:
@@ -72,17 +72,17 @@ def read_split(path: str | Path, problem: Problem) -> dict[NodeId, int]:
         raise SearchError(f"{path}: not a readable JSON split ({error})") from error
     if not isinstance(document, dict):
         raise SearchError(f"{path}: a split is a JSON object of device by node name")
-    pairs = _pairs(document, problem.package.num_accelerators, path)
+    pairs = _pairs(document, problem.hardware.num_accelerators, path)
     by_text = {str(name): name for name in problem.graph.names}
     split: dict[NodeId, int] = {}
     for name, chip in pairs:
         if str(name) not in by_text:
             near = nearest(str(name), by_text)
             raise SearchError(f"{path}: node {shown(name)} is not in the graph{near}")
-        if type(chip) is not int or not 0 <= chip < problem.package.num_chips:
+        if type(chip) is not int or not 0 <= chip < problem.hardware.num_chips:
             raise SearchError(
                 f"{path}: the device of node {shown(name)} must be an index from 0 to "
-                f"{problem.package.num_chips - 1}, not {shown(chip)}"
+                f"{problem.hardware.num_chips - 1}, not {shown(chip)}"
             )
         split[by_text[str(name)]] = chip
     return split

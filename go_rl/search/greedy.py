@@ -34,7 +34,7 @@ class Greedy:
             evaluation = pricer(problem).evaluate(device)
         except SearchError as error:
             device = np.zeros(problem.graph.num_nodes, np.int16)
-            evaluation = failed(Status.GAVE_UP, problem.package.num_chips, str(error))
+            evaluation = failed(Status.GAVE_UP, problem.hardware.num_chips, str(error))
         progress.record(evaluation.seconds_per_step)
         bound = (latency_bound if latency else max_load_bound)(problem)
         return plan_for(

@@ -68,14 +68,14 @@ def ring_instance(
     graph = problem.graph
     replicated = replicated_nodes(problem) if replicated is None else replicated
     block_of, leader = _blocks(problem, replicated)
-    blocks, chips = len(leader), problem.package.num_chips
+    blocks, chips = len(leader), problem.hardware.num_chips
     ends = np.stack([block_of[graph.senders], block_of[graph.receivers]])
     ends = ends[:, (ends[0] != ends[1]) & (ends >= 0).all(axis=0)]
     ends = np.unique(ends, axis=1)
     pred_ptr, pred = sorted_rows(ends[1], ends[0], blocks)
     succ_ptr, succ = sorted_rows(ends[0], ends[1], blocks)
     weight, group_ptr, group, group_bytes = _weights(problem, replicated, block_of, blocks)
-    capacity = np.array([min(c.memory_bytes, 2**62) for c in problem.package.chips], np.int64)
+    capacity = np.array([min(c.memory_bytes, 2**62) for c in problem.hardware.chips], np.int64)
     rows = (pred_ptr, pred), (succ_ptr, succ)
     start, conflict = _start(problem, block_of, leader, *rows, weight, no_skip=True)
     if problem.all_chips and blocks < chips and not replicated.any():
@@ -247,7 +247,7 @@ def _start(
 ) -> tuple[Int64[np.ndarray, "M"], str]:
     """Initial domains from pins, from no-skip and, with memory, from the weights before and after
     each block."""
-    chips = problem.package.num_chips
+    chips = problem.hardware.num_chips
     everywhere = ALL if chips == 64 else (np.int64(1) << np.int64(chips)) - np.int64(1)
     start = np.full(len(leader), everywhere, np.int64)
     conflict = ""
@@ -279,7 +279,7 @@ def _start(
         name = problem.graph.names[int(leader[start == 0][0])]
         conflict = f"rule no-skip: too few nodes can fill the chips before and after node {name!r}"
     if problem.memory and weight.any():
-        room = np.array([c.memory_bytes for c in problem.package.chips])
+        room = np.array([c.memory_bytes for c in problem.hardware.chips])
         before = sums_before(*preds, weight.astype(np.float64))
         after = sums_after(*succs, weight.astype(np.float64))
         for c in range(chips):
@@ -292,11 +292,11 @@ def _start(
 
 
 def _no_room(problem: Problem, weight: np.ndarray, block: int, node: int) -> str:
-    name, total = problem.graph.names[node], sum(c.memory_bytes for c in problem.package.chips)
+    name, total = problem.graph.names[node], sum(c.memory_bytes for c in problem.hardware.chips)
     if weight.sum() > total:
         return (
             f"rule memory: all weights together are {weight.sum() / 1e6:.1f} MB, the chips of "
-            f"{problem.package.name!r} hold {total / 1e6:.1f} MB"
+            f"{problem.hardware.name!r} hold {total / 1e6:.1f} MB"
         )
     return (
         f"rule memory: no chip can take node {name!r} with {weight[block] / 1e6:.1f} MB of weights "
@@ -313,7 +313,7 @@ def _squeezed(
     weight: np.ndarray,
 ) -> str:
     """An edge whose ends and all between them have more weights than two chips hold, in words."""
-    room = 2 * max(c.memory_bytes for c in problem.package.chips)
+    room = 2 * max(c.memory_bytes for c in problem.hardware.chips)
     ends = np.repeat(np.arange(len(leader)), np.diff(succs[0]))
     if weight.sum() <= room or not ends.size:
         return ""
@@ -337,6 +337,6 @@ def _too_few(problem: Problem, block_of: np.ndarray, leader: np.ndarray) -> str:
     names = [repr(problem.graph.names[n]) for n in np.flatnonzero(block_of == largest)[:3]]
     return (
         f"rule no-skip: colocation and acyclicity leave {len(leader)} blocks for "
-        f"{problem.package.num_chips} chips; the largest ties {sizes[largest]} nodes together "
+        f"{problem.hardware.num_chips} chips; the largest ties {sizes[largest]} nodes together "
         f"({', '.join(names)}, ...)"
     )

@@ -146,7 +146,7 @@ class RingSolver:
             SolverError: shapes do not fit, or a proposed chip does not exist.
         """
         proposals = np.atleast_2d(np.asarray(assignment))
-        nodes, chips = self.problem.graph.num_nodes, self.problem.package.num_chips
+        nodes, chips = self.problem.graph.num_nodes, self.problem.hardware.num_chips
         if proposals.shape[1] != nodes:
             raise SolverError(f"fix: assignment has {proposals.shape[1]} nodes, the graph {nodes}")
         if proposals.min(initial=0) < -1 or proposals.max(initial=0) >= chips:
@@ -282,7 +282,7 @@ class RingSolver:
         group, size = self.problem.graph.weight_group, self.problem.weight_bytes
         tied = np.zeros(int(group.max(initial=FREE)) + 1)
         np.maximum.at(tied, group[group != FREE], size[group != FREE])
-        room = sum(chip.memory_bytes for chip in self.problem.package.chips)
+        room = sum(chip.memory_bytes for chip in self.problem.hardware.chips)
         return bool(size[group == FREE].sum() + tied.sum() > room)
 
 
@@ -312,7 +312,7 @@ def log_prob_rows(
     Raises:
         SolverError: the shape does not fit the problem, NaN or +inf, or ``batch`` is below 1.
     """
-    nodes, chips = problem.graph.num_nodes, problem.package.num_chips
+    nodes, chips = problem.graph.num_nodes, problem.hardware.num_chips
     if batch < 1:
         raise SolverError(f"batch must be >= 1, not {batch}")
     if log_probs is None:

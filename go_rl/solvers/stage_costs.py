@@ -82,7 +82,7 @@ def stage_costs(instance: RingInstance) -> StageCosts:
     seconds = np.zeros((len(problem.seconds), blocks))
     for kind, row in enumerate(problem.seconds):
         np.add.at(seconds[kind], instance.block_of[home], row[home])
-    links = problem.package.links
+    links = problem.hardware.links
     return StageCosts(
         seconds=seconds[problem.device_kind],
         copies=_copies(instance),
@@ -102,7 +102,7 @@ def holds_with_fewer_copies(instance: RingInstance) -> bool:
     problem = instance.problem
     if not problem.rules.replicate:
         return True
-    alike = len(set(problem.package.chips)) == 1
+    alike = len(set(problem.hardware.chips)) == 1
     mended = problem.rules.triangle and bool(other_copies(instance).any())
     return alike and not problem.fixed and not problem.all_chips and not mended
 

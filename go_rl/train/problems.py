@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from go_rl.core import OpGraph, TrainingError, package, rule_set
+from go_rl.core import OpGraph, TrainingError, load_hardware, rule_set
 from go_rl.cost import ProblemOptions, make_problem, named_cost
 from go_rl.train.baseline import RunningBaseline
 from go_rl.train.collect import Case
@@ -69,7 +69,7 @@ def _small(split: str, max_nodes: int) -> list[str]:
 
 def _case(name: str, hardware: str, rules: str, cost: str) -> Case:
     graph: OpGraph = zoo_graph(name)
-    chips = package(hardware)
+    chips = load_hardware(hardware)
     options = ProblemOptions(
         rules=rule_set(rules), memory=False, cost_model=named_cost(cost, chips)
     )

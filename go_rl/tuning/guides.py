@@ -14,8 +14,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float, Float32, Float64
 
-from go_rl.core import CheckpointError, Chip, PackageError
-from go_rl.core.presets import HOST, package
+from go_rl.core import CheckpointError, Chip, HardwareError
+from go_rl.core.presets import HOST, load_hardware
 from go_rl.core.processor import own_target, processor_name
 from go_rl.cost.analytical import Analytical
 from go_rl.cost.kernel_work import kernel_work
@@ -229,8 +229,8 @@ def _analytical(target: str) -> Guide:
 
 def _chip(target: str) -> tuple[Chip, tuple[str, ...]]:
     try:
-        return package(target).chips[0], ()
-    except PackageError:
+        return load_hardware(target).chips[0], ()
+    except HardwareError:
         note = f"No package is called {target!r}: the analytical model takes the chip of 'host'"
         return replace(HOST, kind=target), (note,)
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from go_rl.core.errors import PackageError, PlanError
+from go_rl.core.errors import HardwareError, PlanError
 from go_rl.core.evaluation import Status
 from go_rl.core.files.strict_json import shown
-from go_rl.core.hardware import Package
+from go_rl.core.hardware import Hardware
 from go_rl.core.largest import name_largest
 from go_rl.core.op_graph import OpGraph
 from go_rl.core.optimality import OPTIMAL_GAP, proved_optimal
@@ -57,7 +57,7 @@ def check_plan(plan: Plan, problem: Problem) -> Verdict:
     A plan whose own status is a failure gets that status; nothing else is asked of it.
 
     Raises:
-        PlanError: the plan belongs to another graph, package, objective or rule set.
+        PlanError: the plan belongs to another graph, hardware, objective or rule set.
     """
     check_belongs(plan, problem)
     if not plan.evaluation.status.ok:
@@ -83,14 +83,14 @@ def check_plan(plan: Plan, problem: Problem) -> Verdict:
 def _too_full(plan: Plan, problem: Problem, peak: list[float]) -> tuple[Violation, ...]:
     full = [
         d
-        for d, chip in enumerate(problem.package.chips)
+        for d, chip in enumerate(problem.hardware.chips)
         if problem.memory and peak[d] > chip.memory_bytes * (1 + ROUNDING)
     ]
     return tuple(_out_of_memory(plan, problem, d, peak[d]) for d in full)
 
 
 def _out_of_memory(plan: Plan, problem: Problem, device: int, peak: float) -> Violation:
-    room = problem.package.chips[device].memory_bytes
+    room = problem.hardware.chips[device].memory_bytes
     held = held_at_peak(problem, plan.device, plan.priority, plan.fusion_group, device)
     return Violation(
         "memory",
@@ -122,7 +122,7 @@ def _false_claims(plan: Plan, value: float) -> list[tuple[str, str]]:
 def check_belongs(plan: Plan, problem: Problem) -> None:
     """Raise a `PlanError` naming the first difference when the plan is for another problem."""
     check_same_graph(plan, problem.graph)
-    _check_package(plan, problem)
+    _check_hardware(plan, problem)
     for name, mine in (
         ("objective", str(problem.objective)),
         ("rules", problem.rules.name),
@@ -130,7 +130,7 @@ def check_belongs(plan: Plan, problem: Problem) -> None:
         ("all_chips", problem.all_chips),
         ("fixed", dict(problem.fixed)),
         ("cost_model", problem.cost_model),
-        ("element_bytes", problem.package.element_bytes),
+        ("element_bytes", problem.hardware.element_bytes),
     ):
         if getattr(plan, name) != mine:
             raise PlanError(
@@ -160,15 +160,15 @@ def check_same_graph(plan: Plan, graph: OpGraph) -> None:
         )
 
 
-def _check_package(plan: Plan, problem: Problem) -> None:
+def _check_hardware(plan: Plan, problem: Problem) -> None:
     try:
-        theirs = Package.from_json(plan.package, "the plan's package")
-    except PackageError as error:
+        theirs = Hardware.from_json(plan.hardware, "the plan's hardware")
+    except HardwareError as error:
         raise PlanError(str(error)) from error
-    for field in fields(Package):
-        name, mine = field.name, getattr(problem.package, field.name)
+    for field in fields(Hardware):
+        name, mine = field.name, getattr(problem.hardware, field.name)
         if name != "description" and getattr(theirs, name) != mine:
             raise PlanError(
-                f"the plan is for another package: {name} of {shown(theirs.name)} differs from "
-                f"that of {problem.package.name!r}"
+                f"the plan is for other hardware: {name} of {shown(theirs.name)} differs from "
+                f"that of {problem.hardware.name!r}"
             )

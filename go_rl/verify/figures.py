@@ -55,7 +55,7 @@ def plan_figures(
     layout = read_layout(problem, device, replicas)
     held = _held(layout)
     if replayed is not None:
-        busy = [size / problem.package.links.bandwidth for size in replayed.link_bytes]
+        busy = [size / problem.hardware.links.bandwidth for size in replayed.link_bytes]
         return Figures(
             replayed.device_seconds, busy, replayed.link_bytes, *held, replayed.peak_bytes
         )
@@ -79,7 +79,7 @@ def false_figures(evaluation: Evaluation, mine: Figures, problem: Problem) -> It
 
 def _held(layout: Layout) -> tuple[list[float], list[float]]:
     """[D] bytes of weights that stay and [D] that are streamed, copies included."""
-    problem, devices = layout.problem, range(layout.problem.package.num_chips)
+    problem, devices = layout.problem, range(layout.problem.hardware.num_chips)
     streamed = [0.0 for _ in devices]
     for node, chip in zip(layout.node.tolist(), layout.chip.tolist(), strict=True):
         streamed[chip] += float(problem.streamed_bytes[node])
@@ -102,7 +102,7 @@ def _impossible_peaks(
     peaks: list[float], weights: Sequence[float], problem: Problem
 ) -> Iterator[str]:
     """Live tensors are not counted again, but they come on top of the weights, and must fit."""
-    chips, ring = problem.package.chips, problem.objective is Objective.RING
+    chips, ring = problem.hardware.chips, problem.objective is Objective.RING
     if len(peaks) != len(chips):
         yield f"peak_bytes has {len(peaks)} entries; it must have {len(chips)}"
         return

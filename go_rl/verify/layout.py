@@ -42,7 +42,7 @@ class Layout:
     @cached_property
     def present(self) -> Bool[np.ndarray, "N D"]:
         """[N, D] whether the device holds the node, home or copy."""
-        present = np.zeros((len(self.home), self.problem.package.num_chips), np.bool_)
+        present = np.zeros((len(self.home), self.problem.hardware.num_chips), np.bool_)
         present[self.node, self.chip] = True
         return present
 
@@ -68,7 +68,7 @@ class Layout:
     @cached_property
     def direct(self) -> Bool[np.ndarray, "D D"]:
         """[D, D] whether a tensor goes from the home chip a to a consumer's chip c > a."""
-        chips = self.problem.package.num_chips
+        chips = self.problem.hardware.num_chips
         edges, c = self.needs
         a = self.home[self.problem.graph.senders[edges]]
         direct = np.zeros((chips, chips), np.bool_)
@@ -78,9 +78,9 @@ class Layout:
     @cached_property
     def piece(self) -> Int64[np.ndarray, "N"]:
         """[N] what runs as one: all nodes of an accelerator (its index), or a CPU node (D + n)."""
-        package = self.problem.package
-        cpu = np.array([c.is_cpu for c in package.chips])
-        alone = np.arange(len(self.home)) + package.num_chips
+        hardware = self.problem.hardware
+        cpu = np.array([c.is_cpu for c in hardware.chips])
+        alone = np.arange(len(self.home)) + hardware.num_chips
         return np.where(cpu[self.home], alone, self.home)
 
     def weights_on(self, device: int) -> list[tuple[str, float]]:

@@ -105,14 +105,14 @@ class _Replay:
         self.device = [int(d) for d in device]
         self.leader = list(range(count)) if group is None else [int(g) for g in group]
         self.fed = problem.graph.is_fed.tolist()
-        self.live = [0.0] * problem.package.num_chips
+        self.live = [0.0] * problem.hardware.num_chips
         self.there: dict[_Copy, None] = {}
         """Copies that take memory now, in the order in which they came."""
         self.weights: list[tuple[int, int, float]] = []
         """(node, device, bytes), a weight group once a device."""
         urgency = [0] * count if priority is None else [int(p) for p in priority]
-        self.device_seconds = [0.0] * problem.package.num_chips
-        self.link_bytes = [0.0] * problem.package.num_chips**2
+        self.device_seconds = [0.0] * problem.hardware.num_chips
+        self.link_bytes = [0.0] * problem.hardware.num_chips**2
         self.tasks: dict[int, _Task] = {}
         self.links: list[_Task] = []
         self.tensors = self._tensors()
@@ -136,7 +136,7 @@ class _Replay:
             where = self.device[leader]
             kinds = [OpKind(int(problem.graph.kind[n])) for n in nodes]
             kind = next((k for k in reversed(kinds) if k in HEAVY), kinds[0])
-            chip = problem.package.chips[where]
+            chip = problem.hardware.chips[where]
             place = chip.engine_of(kind)
             engine = chip.engine_list[place]
             task = _Task((0, leader, 0), ("engine", where, place))
@@ -199,8 +199,8 @@ class _Replay:
             self.links.append(transfer)
             self.link_bytes[home * len(self.live) + where] += size
             transfer.priority = max(task.priority for task in tasks)
-            transfer.seconds = size / self.problem.package.links.bandwidth
-            transfer.delay = self.problem.package.links.latency_seconds
+            transfer.seconds = size / self.problem.hardware.links.bandwidth
+            transfer.delay = self.problem.hardware.links.latency_seconds
             copy = _Copy(where, node, size)
             transfer.takes.append(copy)
             self._share(kept, [transfer], producer)
@@ -287,4 +287,4 @@ class _Replay:
         sort, where, place = pool
         if sort == "link":
             return 1
-        return self.problem.package.chips[where].engine_list[place].count
+        return self.problem.hardware.chips[where].engine_list[place].count

@@ -75,12 +75,12 @@ def _violations(rules: Sequence[Rule], layout: Layout) -> tuple[Violation, ...]:
 
 
 def _out_of_range(layout: Layout) -> Iterator[str]:
-    devices = layout.problem.package.num_chips
+    devices = layout.problem.hardware.num_chips
     outside = (layout.chip < 0) | (layout.chip >= devices)
     for i in np.flatnonzero(outside).tolist():
         name = layout.problem.graph.names[layout.node[i]]
         where = layout.device(int(layout.chip[i]))
-        yield f"node {name!r} is on {where}; the package has 0..{devices - 1}"
+        yield f"node {name!r} is on {where}; the hardware has 0..{devices - 1}"
 
 
 def _repeated_copies(layout: Layout) -> Iterator[str]:
@@ -119,13 +119,13 @@ def _unsupported(layout: Layout) -> Iterator[str]:
         unable &= ~problem.graph.is_fed[layout.node]
     for i in np.flatnonzero(unable).tolist():
         name, chip = problem.graph.names[layout.node[i]], int(layout.chip[i])
-        kind = problem.package.chips[chip].kind
+        kind = problem.hardware.chips[chip].kind
         yield f"node {name!r} is on {layout.device(chip)}; a {kind} cannot run it"
 
 
 def _too_heavy(layout: Layout) -> Iterator[str]:
     ring = layout.problem.objective is Objective.RING
-    for device, chip in enumerate(layout.problem.package.chips):
+    for device, chip in enumerate(layout.problem.hardware.chips):
         if chip.is_cpu and not ring:
             continue
         resident = layout.resident_weights(device)
@@ -157,7 +157,7 @@ def _starved_copies(layout: Layout) -> Iterator[str]:
 def _skipped_chips(layout: Layout) -> Iterator[str]:
     used = np.unique(layout.home)
     every = layout.problem.all_chips
-    last = layout.problem.package.num_chips - 1 if every else int(used[-1])
+    last = layout.problem.hardware.num_chips - 1 if every else int(used[-1])
     for chip in np.setdiff1d(np.arange(last + 1), used).tolist():
         why = "every chip must be used" if every else f"chip {used[-1]} is used"
         yield f"chip {chip} is nobody's home, yet {why}"
@@ -266,7 +266,7 @@ def _copying(problem: Problem) -> bool:
 
 
 FORM_RULES: tuple[Rule, ...] = (
-    Rule("device-range", "every node and copy sits on a device of the package",
+    Rule("device-range", "every node and copy sits on a device of the hardware",
          _always, _out_of_range),
     Rule("copy-repeats", "a copy sits where the node is not yet",
          _always, _repeated_copies),

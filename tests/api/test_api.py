@@ -18,13 +18,13 @@ from go_rl.api.partition import fixed_nodes, problem_for
 from go_rl.core import (
     CheckpointError,
     GoRLError,
+    HardwareError,
     OpGraph,
     OpKind,
-    PackageError,
     PlanError,
     ProblemError,
     SearchError,
-    package,
+    load_hardware,
 )
 from go_rl.cost import ProblemOptions, make_problem
 from go_rl.predictors.kernels.weights import save_kernel_weights
@@ -119,10 +119,10 @@ def test_pins_of_another_type_are_refused(graph, fixed, message):
 
 
 def test_hardware_by_value_and_by_default(graph):
-    own = replace(package("ring2"), name="mine")
-    assert go_rl.partition(graph, own, **QUICK).problem.package == own
-    assert problem_for(graph).package.name == "ring36"
-    with pytest.raises(PackageError, match="brings no hardware"):
+    own = replace(load_hardware("ring2"), name="mine")
+    assert go_rl.partition(graph, own, **QUICK).problem.hardware == own
+    assert problem_for(graph).hardware.name == "ring36"
+    with pytest.raises(HardwareError, match="brings no hardware"):
         problem_for(graph, "file")
 
 
@@ -134,14 +134,14 @@ def test_the_problem_of_a_plan_is_the_problem_it_was_made_for(graph):
     ).best
     again = go_rl.problem_of(plan, graph)
     assert (again.rules, again.memory, again.all_chips) == (problem.rules, False, True)
-    assert again.package == problem.package
+    assert again.hardware == problem.hardware
     np.testing.assert_array_equal(again.seconds, problem.seconds)
 
 
 def test_a_plan_made_without_colocation_is_checked_without(graph):
     coloured = replace(graph, colocation=np.zeros(4, np.int32))
     made = go_rl.partition(graph, "ring2", **QUICK).best
-    free = make_problem(coloured, package("ring2"), ProblemOptions(colocation=False))
+    free = make_problem(coloured, load_hardware("ring2"), ProblemOptions(colocation=False))
     plan = replace(made, graph_hash=free.graph.digest)
     assert judge(plan, free).ok
     assert go_rl.check(plan, coloured).ok

@@ -59,11 +59,11 @@ FILES = {
     "no nodes": (profile(nodes=[], edges=[]), [], "no nodes"),
     "training graph on a ring": (TRAINING, [], "training graph"),
     "more chips than nodes": (profile(), ["--all-chips"], "36 chips and the graph only 6 nodes"),
-    "unknown package": (profile(), ["--package", "ringg36"], "did you mean"),
-    "package without links": (profile(), ["--package", "no_links.json"], "'links' is missing"),
-    "no package file": (profile(), ["--package", "none.json"], "cannot be read"),
-    "no hardware in the file": (onnx_bytes("Relu"), ["--package", "file"], "no hardware"),
-    "ring on other links": (profile(), ["--package", "a100x4"], "needs a package with ring links"),
+    "unknown package": (profile(), ["--hardware", "ringg36"], "did you mean"),
+    "hardware without links": (profile(), ["--hardware", "no_links.json"], "'links' is missing"),
+    "no hardware file": (profile(), ["--hardware", "none.json"], "cannot be read"),
+    "no hardware in the file": (onnx_bytes("Relu"), ["--hardware", "file"], "no hardware"),
+    "ring on other links": (profile(), ["--hardware", "a100x4"], "needs hardware with ring links"),
     "unknown method": (profile(), ["--method", "gredy"], "did you mean 'greedy'?"),
     "no samples": (profile(), ["--samples", "0"], "samples must be >= 1"),
     "no time": (profile(), ["--seconds", "-1"], "seconds must be > 0"),
@@ -117,7 +117,7 @@ def test_the_folder_for_results_is_a_file(command, chain, tmp_path):
 def test_the_cost_reaches_every_command(command, chain, name, monkeypatch):
     """The chain is a profile, which the analytical model cannot price."""
     monkeypatch.setattr("go_rl.portfolio.portfolio.compile_kernels", lambda objective: None)
-    ring = () if "step" in name or name == "optimize" else ("--package", "ring2")
+    ring = () if "step" in name or name == "optimize" else ("--hardware", "ring2")
     found = command(name, chain, *ring, "--cost", "analytical")
     assert (found.code, found.out) == (2, "")
     last = found.err.splitlines()[-1]

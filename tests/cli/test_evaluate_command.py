@@ -9,7 +9,18 @@ import pytest
 
 from go_rl.report.comparison import FILES
 
-FLAGS = ("--package", "ring2", "--rules", "strict", "--samples", 12, "--seeds", 2, "--out", "found")
+FLAGS = (
+    "--hardware",
+    "ring2",
+    "--rules",
+    "strict",
+    "--samples",
+    12,
+    "--seeds",
+    2,
+    "--out",
+    "found",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -56,7 +67,7 @@ def test_a_second_run_only_adds_what_is_missing(command, chain):
 
 BAD = {
     "unknown method": (["--methods", "gredy"], "did you mean 'greedy'?"),
-    "unknown package": (["--package", "ringg2"], "unknown package 'ringg2'"),
+    "unknown package": (["--hardware", "ringg2"], "unknown hardware 'ringg2'"),
     "unknown rules": (["--rules", "strickt"], "did you mean 'strict'?"),
     "no seeds": (["--seeds", "0"], "seeds must be >= 1"),
     "no samples": (["--samples", "0"], "samples must be >= 1"),

@@ -35,14 +35,14 @@ class Kind:
 KINDS = (
     Kind(
         "finetune",
-        ("--package", "ring4", "--rules", "strict"),
+        ("--hardware", "ring4", "--rules", "strict"),
         {"package": "ring4", "rules": "strict"},
         "partition",
         Greedy,
     ),
     Kind(
         "finetune-step",
-        ("--package", "p100x2", "--tasks", "placement,fusion"),
+        ("--hardware", "p100x2", "--tasks", "placement,fusion"),
         {"package": "p100x2", "tasks": ["placement", "fusion"]},
         "optimize",
         StepDefault,
@@ -118,7 +118,7 @@ def test_learning_moves_the_weights(command, kind):
         (("finetune-step", "--seed", "-1"), "seed must be >= 0"),
         (("finetune-step", "--batch", "1"), "batch must be >= 2"),
         (("finetune-step", "--tasks", "placment"), "did you mean 'placement'"),
-        (("finetune-step", "--package", "ring4"), "needs fully connected devices"),
+        (("finetune-step", "--hardware", "ring4"), "needs fully connected devices"),
     ],
 )
 def test_bad_input_is_one_clear_error(command, tmp_path, arguments, message):

@@ -14,7 +14,7 @@ from go_rl.api.partition import load
 from go_rl.cli.folders import check_file, check_folder, make_folder, own_folder
 from go_rl.core import Plan, PlanError
 
-QUICK = ("--method", "greedy", "--package", "ring2", "--samples", 1)
+QUICK = ("--method", "greedy", "--hardware", "ring2", "--samples", 1)
 
 
 @pytest.fixture

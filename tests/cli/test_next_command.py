@@ -14,7 +14,7 @@ from rich.console import Console
 
 from go_rl.cli.next_command import model_words, planner_for, planner_words, say_next
 from go_rl.cli.options.configuration import ModelOptions
-from go_rl.core import OpKind, package
+from go_rl.core import OpKind, load_hardware
 from go_rl.readers.archive import save_graph
 from go_rl.readers.graph_builder import GraphBuilder, Node
 
@@ -26,9 +26,9 @@ def last(text: str) -> str:
 @pytest.mark.parametrize(
     ("words", "following"),
     [
-        ("package list", "package show ring6"),
-        ("package show p100x2", "optimize zoo:resnet50 --package p100x2"),
-        ("package show ring4", "partition zoo:resnet50 --package ring4"),
+        ("hardware list", "hardware show ring6"),
+        ("hardware show p100x2", "optimize zoo:resnet50 --hardware p100x2"),
+        ("hardware show ring4", "partition zoo:resnet50 --hardware ring4"),
         ("zoo list --split test", "zoo show unet"),
         ("zoo show vgg16", "partition zoo:vgg16"),
         ("graph zoo:bert-tiny", "partition zoo:bert-tiny"),
@@ -72,8 +72,8 @@ def test_who_plans_what():
     builder = GraphBuilder("training")
     builder.add_node(Node("a", "Op", OpKind.OTHER, flops=1.0, is_backward=True))
     assert planner_words(builder.build()) == ("optimize", [])
-    assert planner_for(package("ring4")) == ["partition", "zoo:resnet50"]
-    assert planner_for(package("p100x4")) == ["optimize", "zoo:resnet50"]
+    assert planner_for(load_hardware("ring4")) == ["partition", "zoo:resnet50"]
+    assert planner_for(load_hardware("p100x4")) == ["optimize", "zoo:resnet50"]
 
 
 def test_the_line_is_one_line_however_narrow_the_screen():

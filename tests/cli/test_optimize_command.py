@@ -6,14 +6,14 @@ import json
 
 import pytest
 
-from go_rl.core import Plan, package
+from go_rl.core import Plan, load_hardware
 
 MODEL = "zoo:transformer-xl-2-layers-training"
 QUICK = ("--samples", 2, "--method")
 
 
 def test_the_folder_holds_plan_timeline_and_figures(command, tmp_path):
-    found = command("optimize", MODEL, "--package", "p100x2", *QUICK, "expert", "--out", "here")
+    found = command("optimize", MODEL, "--hardware", "p100x2", *QUICK, "expert", "--out", "here")
     assert found.code == 0, found.err
     folder = tmp_path / "here"
     trace = json.loads((folder / "trace.json").read_text())
@@ -28,7 +28,7 @@ def test_the_folder_holds_plan_timeline_and_figures(command, tmp_path):
 
 
 def test_one_json_document_with_improvements_over_the_default(command):
-    found = command("optimize", MODEL, "--package", "p100x2", *QUICK, "fusion-greedy", "--json")
+    found = command("optimize", MODEL, "--hardware", "p100x2", *QUICK, "fusion-greedy", "--json")
     assert found.code == 0, found.err
     table, plan = found.document["table"], found.document["plan"]
     assert [row["method"] for row in table] == ["default", "fusion-greedy"]
@@ -39,7 +39,7 @@ def test_one_json_document_with_improvements_over_the_default(command):
 
 
 def test_only_the_tasks_named_are_decided(command):
-    found = command("optimize", MODEL, "--package", "p100x2", "--tasks", "schedule", *QUICK,
+    found = command("optimize", MODEL, "--hardware", "p100x2", "--tasks", "schedule", *QUICK,
                     "heft", "--json")  # fmt: skip
     assert found.code == 0, found.err
     assert set(found.document["plan"]["device"]) == {0}
@@ -49,11 +49,11 @@ def test_only_the_tasks_named_are_decided(command):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--package", "p100x1", "--tasks", "placement"), "placement needs two devices"),
+        (("--hardware", "p100x1", "--tasks", "placement"), "placement needs two devices"),
         (("--tasks", "placment"), "did you mean 'placement'"),
         (("--tasks", ","), "name some of placement"),
         (("--tasks", "fusion,fusion"), "named twice"),
-        (("--package", "ring4"), "needs fully connected devices"),
+        (("--hardware", "ring4"), "needs fully connected devices"),
         (("--method", "linear-dp"), "cannot work on objective makespan"),
         (("--seed", "-1"), "seed must be >= 0"),
         (("--weights", "graph-9.9", "--method", "policy"), "no weights 'graph-9.9'"),
@@ -75,10 +75,10 @@ def test_a_file_in_the_way_is_found_before_the_search(command, tmp_path, monkeyp
 
 
 def test_memory_that_no_placement_can_satisfy_names_the_tensors(command, tmp_path):
-    document = package("p100x2").to_json()
+    document = load_hardware("p100x2").to_json()
     document["chips"][0]["memory_bytes"] = 1e6
     (tmp_path / "tiny.json").write_text(json.dumps(document))
-    found = command("optimize", MODEL, "--package", "tiny.json", "--tasks", "placement", *QUICK,
+    found = command("optimize", MODEL, "--hardware", "tiny.json", "--tasks", "placement", *QUICK,
                     "expert", "--json")  # fmt: skip
     assert found.code == 3
     plan = found.document["plan"]

@@ -17,13 +17,13 @@ from go_rl.cli.options.configuration import (
     from_json,
     to_json,
 )
-from go_rl.core import GoRLError, Package, ReadError, package
+from go_rl.core import GoRLError, Hardware, ReadError, load_hardware
 from go_rl.train.config import SampleConfig, StepTrainConfig, TrainConfig
 
 
 @pytest.fixture
 def plan(command, chain) -> Path:
-    flags = ("--package", "ring3", "--method", "greedy", "--samples", 5, "--out", "planned")
+    flags = ("--hardware", "ring3", "--method", "greedy", "--samples", 5, "--out", "planned")
     assert command("partition", chain, *flags).code == 0
     return Path("planned/plan.json")
 
@@ -65,7 +65,7 @@ def test_check_refuses_a_plan_for_another_graph(command, plan, tmp_path):
     ("change", "message"),
     [
         ({"device": None}, "device"),
-        ({"package": {"chips": []}}, "the plan's package"),
+        ({"package": {"chips": []}}, "the plan's hardware"),
         ({"cost_model": "guess"}, "cost_model"),
         ({"rules": "loose"}, "unknown rules"),
         ({"objective": "speed"}, "objective"),
@@ -114,17 +114,17 @@ def test_graph_of_a_real_profile(command, data_dir):
 
 
 def test_package_list_names_the_presets(command):
-    assert "ring36" in command("package", "list").out
-    listed = command("package", "list", "--json").document
-    assert [Package.from_json(d).name for d in listed][:3] == ["ring6", "ring16", "ring36"]
+    assert "ring36" in command("hardware", "list").out
+    listed = command("hardware", "list", "--json").document
+    assert [Hardware.from_json(d).name for d in listed][:3] == ["ring6", "ring16", "ring36"]
 
 
 def test_package_show_prints_what_a_package_file_holds(command, tmp_path):
-    shown = command("package", "show", "ring4", "--json").document
+    shown = command("hardware", "show", "ring4", "--json").document
     (tmp_path / "mine.json").write_text(json.dumps(shown))
-    assert package(tmp_path / "mine.json") == package("ring4")
-    assert "16 GB/s" in command("package", "show", "mine.json").out
-    wrong = command("package", "show", "rnig4")
+    assert load_hardware(tmp_path / "mine.json") == load_hardware("ring4")
+    assert "16 GB/s" in command("hardware", "show", "mine.json").out
+    wrong = command("hardware", "show", "rnig4")
     assert (wrong.code, wrong.err.count("\n")) == (2, 1)
 
 
@@ -135,7 +135,7 @@ def test_version(command):
 @pytest.mark.parametrize(
     "name",
     ["partition", "optimize", "finetune", "finetune-step", "train", "train-step", "evaluate",
-     "check", "graph", "package list", "package show", "zoo list", "zoo show"],
+     "check", "graph", "hardware list", "hardware show", "zoo list", "zoo show"],
 )  # fmt: skip
 def test_every_command_explains_itself(command, name):
     found = command(*name.split(), "--help")
@@ -146,7 +146,7 @@ def test_every_command_explains_itself(command, name):
 def test_help_names_every_flag(command):
     found = command("partition", "--help")
     assert found.code == 0
-    for flag in ("--package", "--objective", "--rules", "--all-chips", "--memory", "--method",
+    for flag in ("--hardware", "--objective", "--rules", "--all-chips", "--memory", "--method",
                  "--samples", "--seconds", "--seed", "--dim", "--unknown", "--out",
                  "--json"):  # fmt: skip
         assert flag in found.out
@@ -155,7 +155,7 @@ def test_help_names_every_flag(command):
 @pytest.mark.parametrize(
     "config",
     [
-        Partition(ModelOptions("m.onnx", ("batch=8",)), package="ring6", memory="off", json=True),
+        Partition(ModelOptions("m.onnx", ("batch=8",)), hardware="ring6", memory="off", json=True),
         CheckOptions("plan.json", ModelOptions("m.onnx")),
         GraphOptions(ModelOptions("m.onnx", unknown="bytes"), save="x.npz"),
     ],
@@ -266,3 +266,17 @@ def test_measure_names_what_is_wrong_and_writes_nothing(command, tmp_path):
     assert unknown.code == 2
     assert "did you mean 'bert-tiny'?" in unknown.err
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        (("package", "list"), "go-rl package is called go-rl hardware now"),
+        (("partition", "m.onnx", "--package", "ring4"), "--package is called --hardware now"),
+        (("partition", "m.onnx", "--package=ring4"), "--package is called --hardware now"),
+    ],
+)
+def test_old_words_are_answered_with_the_new_ones(command, words, answer):
+    found = command(*words)
+    assert found.code == 2
+    assert answer in found.err

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from go_rl.cli.options.configuration import Partition, from_json
-from go_rl.core import Plan, package
+from go_rl.core import Plan, load_hardware
 from go_rl.report.plan_folder import FILES
 
 COLUMNS = {
@@ -21,7 +21,7 @@ QUICK = ("--samples", 20, "--seconds", 20)
 
 
 def test_json_is_one_document_with_table_and_plan(command, chain):
-    found = command("partition", chain, "--package", "ring3", "--json", *QUICK)
+    found = command("partition", chain, "--hardware", "ring3", "--json", *QUICK)
     assert found.code == 0, found.err
     table, plan = found.document["table"], found.document["plan"]
     assert {*found.document} == {"table", "plan"}
@@ -40,7 +40,7 @@ def test_json_is_one_document_with_table_and_plan(command, chain):
 
 
 def test_improvement_is_the_ratio_of_throughputs(command, chain):
-    found = command("partition", chain, "--package", "ring4", "--method", "all", "--json", *QUICK)
+    found = command("partition", chain, "--hardware", "ring4", "--method", "all", "--json", *QUICK)
     assert found.code == 0, found.err
     heuristic = found.document["table"][0]
     for row in found.document["table"]:
@@ -56,7 +56,7 @@ def test_json_writes_no_files_unasked(command, chain, tmp_path):
 
 
 def test_the_folder_holds_plan_tables_and_figures(command, chain, tmp_path):
-    found = command("partition", chain, "--package", "ring3", "--method", "greedy", *QUICK)
+    found = command("partition", chain, "--hardware", "ring3", "--method", "greedy", *QUICK)
     assert found.code == 0, found.err
     folder = tmp_path / "out" / "chain"
     timeline = {"trace.json", "gantt.svg", "gantt.png"}  # of go-rl optimize
@@ -99,17 +99,17 @@ def test_a_profile_runs_on_its_own_hardware(command, chain, objective):
     assert plan["package"]["name"] == "file"
     assert plan["objective"] == objective
     assert max(plan["device"]) <= 2
-    assert command("partition", chain, "--package", "file", *flags).document["plan"]["value"] == (
+    assert command("partition", chain, "--hardware", "file", *flags).document["plan"]["value"] == (
         pytest.approx(plan["value"])
     )
 
 
 def test_no_plan_is_told_and_has_exit_code_3(command, chain):
     # Six operators of 10 bytes, and one chip of 20.
-    hardware = package("ring1").to_json()
+    hardware = load_hardware("ring1").to_json()
     hardware["chips"][0]["memory_bytes"] = 20.0
     Path("tight.json").write_text(json.dumps(hardware))
-    flags = ("--package", "tight.json", "--memory", "on", *QUICK)
+    flags = ("--hardware", "tight.json", "--memory", "on", *QUICK)
     found = command("partition", chain, "--json", *flags)
     assert found.code == 3, found.err
     plan, row = found.document["plan"], found.document["table"][0]
@@ -129,7 +129,7 @@ def test_what_a_model_prints_stays_out_of_the_document(command, tmp_path):
         "net.example_args = (jax.ShapeDtypeStruct((4, 4), 'float32'),)\n"
     )
     found = command(
-        "partition", "noisy_model.py:net", "--package", "ring2", "--method", "greedy", "--json",
+        "partition", "noisy_model.py:net", "--hardware", "ring2", "--method", "greedy", "--json",
         *QUICK,
     )  # fmt: skip
     assert found.code == 0, found.err

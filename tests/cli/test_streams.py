@@ -37,12 +37,12 @@ def test_characters_that_an_encoding_lacks_get_plain_ones(monkeypatch):
     ("close", "printed"), [("<&-", True), (">&-", False), ("2>&-", True), (">&- 2>&- <&-", False)]
 )
 def test_closed_streams(close, printed):
-    found = go_rl("package", "show", "ring4", "--json", close=close)
+    found = go_rl("hardware", "show", "ring4", "--json", close=close)
     assert (found.returncode, found.stderr) == (0, b"")
     assert (json.loads(found.stdout)["name"] == "ring4") if printed else found.stdout == b""
 
 
 def test_a_table_in_ascii():
-    found = go_rl("package", "show", "ring4", encoding="ascii")
+    found = go_rl("hardware", "show", "ring4", encoding="ascii")
     assert (found.returncode, found.stderr) == (0, b"")
     assert b"launch us" in found.stdout

@@ -37,7 +37,7 @@ def test_wrong_names_are_answered_in_one_line(command):
 def test_other_commands_take_a_graph_of_the_zoo(command):
     document = command("graph", "zoo:vgg16", "--json").document
     assert len(document["nodes"]) == zoo_entry("vgg16").nodes
-    flags = ("--package", "ring3", "--method", "greedy", "--samples", 2)
+    flags = ("--hardware", "ring3", "--method", "greedy", "--samples", 2)
     run = command("partition", "zoo:vgg16", *flags, "--out", "p", "--rules", "strict")
     assert run.code == 0, run.err
     assert command("check", "p/plan.json", "zoo:vgg16").code == 0

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from go_rl.core import RULE_SETS, Package, Topology, package
+from go_rl.core import RULE_SETS, Hardware, Topology, load_hardware
 from go_rl.core.hardware import Chip
 from go_rl.core.presets import EXAMPLES
 from go_rl.verify.rules import FORM_RULES, RULES, legal
@@ -30,7 +30,7 @@ def rows(document: str) -> str:
 
 
 def test_the_package_example_is_a_package():
-    example = Package.from_json(json.loads(block("package.md", "json")))
+    example = Hardware.from_json(json.loads(block("hardware.md", "json")))
     assert (example.num_chips, example.links.topology) == (8, Topology.RING)
 
 
@@ -43,8 +43,8 @@ def test_every_field_of_a_plan_is_documented(problem_of, small_ring, plan_of):
 
 
 def test_every_field_of_a_package_is_documented():
-    listed = rows("package.md")
-    names = [*package("ring2").to_json(), *package("ring2").to_json()["chips"][0]]
+    listed = rows("hardware.md")
+    names = [*load_hardware("ring2").to_json(), *load_hardware("ring2").to_json()["chips"][0]]
     for name in set(names) - {"links"}:
         assert f"`{name}`" in listed
 
@@ -57,8 +57,8 @@ def test_every_rule_is_documented():
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_the_table_of_presets_is_true(name):
-    chip: Chip = package(name).chips[0]
-    text = (DOCS / "package.md").read_text(encoding="utf-8")
+    chip: Chip = load_hardware(name).chips[0]
+    text = (DOCS / "hardware.md").read_text(encoding="utf-8")
     row = next(line for line in text.splitlines() if line.split("|")[2:3] == [f" {chip.kind} "])
     flops, memory = row.split("|")[3].split()[0], row.split("|")[4].split()
     assert float(flops) == chip.peak_flops
@@ -68,7 +68,7 @@ def test_the_table_of_presets_is_true(name):
     assert float(host) * 1e9 == chip.host_bandwidth
     link = re.search(r"(\d+) GB/s", row.split("|")[8])
     assert link is not None
-    assert float(link[1]) * 1e9 == package(name).links.bandwidth
+    assert float(link[1]) * 1e9 == load_hardware(name).links.bandwidth
 
 
 @pytest.mark.parametrize(

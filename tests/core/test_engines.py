@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from go_rl.core import Chip, Engine, Links, OpKind, Package, PackageError, Topology
+from go_rl.core import Chip, Engine, Hardware, HardwareError, Links, OpKind, Topology
 from go_rl.core.hardware import MAX_ENGINES, ONE_STREAM
 
 LINKS = Links(Topology.FULL, 1.0)
@@ -33,7 +33,7 @@ def test_a_kind_runs_where_it_is_named_else_where_none_is():
 
 @pytest.mark.parametrize("count", [0, -1, MAX_ENGINES + 1])
 def test_counts_have_limits(count):
-    with pytest.raises(PackageError, match=rf"engine 'x': count must be 1 to 62, not {count}"):
+    with pytest.raises(HardwareError, match=rf"engine 'x': count must be 1 to 62, not {count}"):
         Engine("x", count)
 
 
@@ -42,7 +42,9 @@ def test_the_largest_count_is_allowed():
 
 
 def test_a_misspelt_kind_is_named_with_the_nearest():
-    with pytest.raises(PackageError, match=r"unknown kind 'matmull'; did you mean 'matmul'\?") as e:
+    with pytest.raises(
+        HardwareError, match=r"unknown kind 'matmull'; did you mean 'matmul'\?"
+    ) as e:
         Engine("x", kinds=("matmull",))
     assert "elementwise" in str(e.value)
 
@@ -58,14 +60,14 @@ def test_a_misspelt_kind_is_named_with_the_nearest():
     ],
 )
 def test_engines_that_leave_it_open_who_runs_what(engines, words):
-    with pytest.raises(PackageError, match=words) as error:
+    with pytest.raises(HardwareError, match=words) as error:
         chip(*engines)
     assert "chip 'tile'" in str(error.value)
 
 
 def test_json_keeps_engines_and_leaves_out_none():
-    package = Package("p", (chip(REST, MATRIX, VECTOR),) * 2 + (chip(kind="plain"),), LINKS)
-    document = package.to_json()
+    hardware = Hardware("p", (chip(REST, MATRIX, VECTOR),) * 2 + (chip(kind="plain"),), LINKS)
+    document = hardware.to_json()
     assert document["chips"][0]["engines"] == [
         {"name": "rest", "count": 3, "kinds": [], "split": False},
         {"name": "matrix", "count": 2, "kinds": ["matmul", "convolution"], "split": False},
@@ -73,13 +75,13 @@ def test_json_keeps_engines_and_leaves_out_none():
     ]
     assert [group["count"] for group in document["chips"]] == [2, 1]
     assert "engines" not in document["chips"][1]
-    assert Package.from_json(document) == package
+    assert Hardware.from_json(document) == hardware
 
 
 def test_an_engine_in_json_needs_only_a_name():
-    document = Package("p", (chip(),), LINKS).to_json()
+    document = Hardware("p", (chip(),), LINKS).to_json()
     document["chips"][0]["engines"] = [{"name": "stream"}]
-    assert Package.from_json(document).chips[0].engines == (Engine("stream"),)
+    assert Hardware.from_json(document).chips[0].engines == (Engine("stream"),)
 
 
 @pytest.mark.parametrize(
@@ -100,12 +102,12 @@ def test_an_engine_in_json_needs_only_a_name():
     ],
 )
 def test_bad_json_is_refused_by_name(engines, words):
-    document = Package("p", (chip(),), LINKS).to_json()
+    document = Hardware("p", (chip(),), LINKS).to_json()
     document["chips"][0]["engines"] = engines
-    with pytest.raises(PackageError, match=words):
-        Package.from_json(document, "file.json")
+    with pytest.raises(HardwareError, match=words):
+        Hardware.from_json(document, "file.json")
 
 
 def test_chips_of_one_kind_have_the_same_engines():
-    with pytest.raises(PackageError, match="chips of kind 'tile' differ"):
-        Package("p", (chip(), chip(Engine("stream", 2))), LINKS)
+    with pytest.raises(HardwareError, match="chips of kind 'tile' differ"):
+        Hardware("p", (chip(), chip(Engine("stream", 2))), LINKS)

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import go_rl
-from go_rl.core import PackageError, ProblemError, package, rule_set
+from go_rl.core import HardwareError, ProblemError, load_hardware, rule_set
 from go_rl.core.errors import nearest
 
-WHOLE_PACKAGE = sorted(Path(go_rl.__file__).parent.rglob("*.py"))
+WHOLE_HARDWARE = sorted(Path(go_rl.__file__).parent.rglob("*.py"))
 
 
 def test_the_nearest_choice_is_asked_for_and_without_one_the_sentence_ends():
@@ -25,8 +25,8 @@ def test_messages_read_as_sentences():
         rule_set("zzz")
     with pytest.raises(ProblemError, match=r"^unknown rules 'strikt'; did you mean 'strict'\? Use"):
         rule_set("strikt")
-    with pytest.raises(PackageError, match=r"^unknown package '\?\?\?'\. Presets: ringN"):
-        package("???")
+    with pytest.raises(HardwareError, match=r"^unknown hardware '\?\?\?'\. Presets: ringN"):
+        load_hardware("???")
 
 
 def texts_after_nearest(path: Path) -> list[str]:
@@ -55,7 +55,7 @@ def is_nearest(node: object) -> bool:
 
 
 def test_after_it_comes_a_new_sentence_everywhere():
-    texts = [(path, text) for path in WHOLE_PACKAGE for text in texts_after_nearest(path)]
+    texts = [(path, text) for path in WHOLE_HARDWARE for text in texts_after_nearest(path)]
     assert len(texts) > 25
     for path, text in texts:
         assert not text or (text[0] == " " and text[1].isupper()), f"{path}: {text!r}"

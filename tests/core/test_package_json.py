@@ -1,4 +1,4 @@
-"""`Package`: JSON round trip, presets, and the messages of what is refused."""
+"""`Hardware`: JSON round trip, presets, and the messages of what is refused."""
 
 import json
 from dataclasses import replace
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from go_rl.core import MAX_DEVICES, Chip, Links, Package, PackageError, Topology, package
+from go_rl.core import MAX_DEVICES, Chip, Hardware, HardwareError, Links, Topology, load_hardware
 from go_rl.core.presets import EXAMPLES
 
 CHIP = {"kind": "tile", "peak_flops": 1e12, "memory_bytes": 1e6, "memory_bandwidth": 1e11}
@@ -19,36 +19,38 @@ def document(**changes: Any) -> dict[str, Any]:
 
 
 def test_a_short_description_gets_the_defaults():
-    read = Package.from_json(document())
-    assert read == Package("p", (TILE, TILE), Links(Topology.RING, 1e9, 0.0))
+    read = Hardware.from_json(document())
+    assert read == Hardware("p", (TILE, TILE), Links(Topology.RING, 1e9, 0.0))
     assert read.chips[0].host_bandwidth == 16e9
     assert read.element_bytes is None
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_presets_survive_json(name):
-    preset = package(name)
-    assert Package.from_json(json.loads(json.dumps(preset.to_json()))) == preset
+    preset = load_hardware(name)
+    assert Hardware.from_json(json.loads(json.dumps(preset.to_json()))) == preset
     assert preset.description
 
 
 def test_mixed_chips_keep_their_order():
     cpu = Chip("cpu", 1e11, 1e9, 1e10, is_cpu=True)
-    mixed = Package("m", (TILE, replace(TILE, memory_bytes=2e6), TILE, cpu), package("host").links)
+    mixed = Hardware(
+        "m", (TILE, replace(TILE, memory_bytes=2e6), TILE, cpu), load_hardware("host").links
+    )
     assert [g["count"] for g in mixed.to_json()["chips"]] == [1, 1, 1, 1]
-    assert Package.from_json(mixed.to_json()) == mixed
+    assert Hardware.from_json(mixed.to_json()) == mixed
     assert (mixed.num_chips, mixed.num_accelerators, mixed.kinds) == (4, 3, ("tile", "cpu"))
 
 
 def test_a_file_is_read_by_name(tmp_path):
     path = tmp_path / "mine.json"
     path.write_text(json.dumps(document()))
-    assert package(path) == Package.load(path) == Package.from_json(document())
+    assert load_hardware(path) == Hardware.load(path) == Hardware.from_json(document())
 
 
 CPU_FIRST = [{**CHIP, "kind": "cpu", "is_cpu": True}, CHIP]
 BAD = [
-    ([], "where: a package is a JSON object"),
+    ([], "where: hardware is a JSON object"),
     (document(chips=[]), "where: field 'chips' must list at least one chip"),
     (document(chips="tile"), "field 'chips' must list"),
     (document(chips=[3]), "where: chips[0] must be an object"),
@@ -87,8 +89,8 @@ BAD = [
 
 @pytest.mark.parametrize(("bad", "words"), BAD, ids=[f"{i}-{w}" for i, (_, w) in enumerate(BAD)])
 def test_bad_descriptions_are_refused(bad, words):
-    with pytest.raises(PackageError) as error:
-        Package.from_json(bad, "where")
+    with pytest.raises(HardwareError) as error:
+        Hardware.from_json(bad, "where")
     assert str(error.value).startswith("where: ")
     assert words in str(error.value)
 
@@ -101,13 +103,13 @@ def test_bad_files_are_refused(content, words, tmp_path):
     path = tmp_path / "p.json"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(PackageError, match=words) as error:
-        package(path)
+    with pytest.raises(HardwareError, match=words) as error:
+        load_hardware(path)
     assert str(path) in str(error.value)
 
 
 def test_the_multi_chip_module_is_the_papers():
-    ring = package("ring36")
+    ring = load_hardware("ring36")
     assert ring.num_chips == 36
     assert ring.links == Links(Topology.RING, 16e9, 0.0)
     assert ring.element_bytes == 1.0
@@ -127,12 +129,12 @@ def test_the_multi_chip_module_is_the_papers():
     ],
 )
 def test_presets_by_name(name, called, chips, topology):
-    preset = package(name)
+    preset = load_hardware(name)
     assert (preset.name, preset.num_chips, preset.links.topology) == (called, chips, topology)
 
 
 def test_only_hosts_and_cores_are_cpus():
-    assert [package(name).num_accelerators == 0 for name in EXAMPLES] == [
+    assert [load_hardware(name).num_accelerators == 0 for name in EXAMPLES] == [
         name == "host" or name.startswith("cpu-1") for name in EXAMPLES
     ]
 
@@ -140,16 +142,16 @@ def test_only_hosts_and_cores_are_cpus():
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("rng36", "unknown package 'rng36'; did you mean 'ring36'?"),
+        ("rng36", "unknown hardware 'rng36'; did you mean 'ring36'?"),
         ("ring", "did you mean 'ring"),
         ("zzz", "Presets: ringN"),
         ("ring0", "chips must number 1 to 64"),
         ("ring65", "chips must number 1 to 64"),
-        ("a100x999", "package 'a100x999': chips must number"),
+        ("a100x999", "hardware 'a100x999': chips must number"),
         ("nowhere.json", "nowhere.json: cannot be read"),
     ],
 )
 def test_unknown_presets_are_refused(name, words):
-    with pytest.raises(PackageError) as error:
-        package(name)
+    with pytest.raises(HardwareError) as error:
+        load_hardware(name)
     assert words in str(error.value)

@@ -13,7 +13,7 @@ from go_rl.core import (
     Progress,
     Rules,
     SearchError,
-    package,
+    load_hardware,
     rule_set,
 )
 
@@ -38,8 +38,11 @@ def test_an_unknown_rule_set_names_the_nearest():
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"package": package("p100x4")}, "objective ring needs a package with ring links"),
-        ({"package": package("ring4"), "all_chips": True}, "has 4 chips and the graph only 3"),
+        ({"hardware": load_hardware("p100x4")}, "objective ring needs hardware with ring links"),
+        (
+            {"hardware": load_hardware("ring4"), "all_chips": True},
+            "has 4 chips and the graph only 3",
+        ),
         ({"fixed": {3: 0}}, "fixed node 3 is not a node of 'small'"),
         ({"fixed": {-1: 0}}, "fixed node -1 is not"),
         ({"fixed": {1: 3}}, "node 'b' is fixed to chip 3; chips are 0..2"),

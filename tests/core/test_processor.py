@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 
-from go_rl.core import package
+from go_rl.core import load_hardware
 from go_rl.core.processor import own_target, processor_name
 
 TWO_CORES = """\
@@ -48,7 +48,7 @@ def test_records_are_filed_under_the_processor(tmp_path):
 def test_this_machine_is_a_package_too():
     name = own_target()
     for text, chips in ((name, 1), (f"{name}x2", 2), (f"{name}-ring3", 3)):
-        found = package(text)
+        found = load_hardware(text)
         assert (found.name, found.kinds, found.num_chips) == (text, (name,), chips)
 
 

@@ -9,8 +9,8 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from go_rl.core import Chip, OpKind, PackageError
-from go_rl.core.presets import EXAMPLES, package
+from go_rl.core import Chip, HardwareError, OpKind
+from go_rl.core.presets import EXAMPLES, load_hardware
 from go_rl.cost import Analytical, CostModel, Efficiency, Kernels, calibrate, shipped_parameters
 from go_rl.readers.graph_builder import GraphBuilder, Node
 
@@ -63,14 +63,14 @@ def test_shipped_parameters_are_valid_and_cover_the_presets():
     text = files("go_rl.cost").joinpath("parameters.json").read_text()
     shipped = shipped_parameters()
     assert set(shipped) == set(json.loads(text))
-    assert {c.kind for name in EXAMPLES for c in package(name).chips} <= set(shipped)
+    assert {c.kind for name in EXAMPLES for c in load_hardware(name).chips} <= set(shipped)
     assert isinstance(Analytical(), CostModel)
     assert Analytical().name == "analytical"
 
 
 @pytest.mark.parametrize("share", [0.0, -0.1, 1.5, float("nan")])
 def test_a_share_outside_zero_to_one_is_refused(share):
-    with pytest.raises(PackageError, match=r"efficiency matmul must lie in \(0, 1\]"):
+    with pytest.raises(HardwareError, match=r"efficiency matmul must lie in \(0, 1\]"):
         Efficiency(matmul=share)
 
 
@@ -96,5 +96,5 @@ def test_calibration_recovers_known_shares():
 )  # fmt: skip
 def test_calibration_refuses_bad_times(measured, message):
     work = kernels([OpKind.MATMUL] * 2, 1e9, 0.0)
-    with pytest.raises(PackageError, match=message):
+    with pytest.raises(HardwareError, match=message):
         calibrate(work, CHIP, np.array(measured))

@@ -13,16 +13,16 @@ from reference.step_problems import random_edges, random_kinds
 from go_rl.core import (
     TASKS,
     Chip,
+    Hardware,
     KernelPrices,
     Links,
     Objective,
     OpGraph,
     OpKind,
-    Package,
     Problem,
     ProblemError,
     Topology,
-    package,
+    load_hardware,
 )
 from go_rl.cost import Analytical, ProblemOptions, make_problem
 from go_rl.cost.analytical import Efficiency
@@ -36,8 +36,8 @@ EVEN = Analytical({"tile": Efficiency(1.0, 1.0, 1.0, 1.0, 1.0, 1.0)})
 TILE = Chip("tile", 1.0, 1e9, 1.0, launch_seconds=0.5)
 
 
-def boxes(devices: int = 1, *, chip: Chip = TILE, element_bytes: float | None = None) -> Package:
-    return Package("boxes", (chip,) * devices, Links(Topology.FULL, 1.0), element_bytes)
+def boxes(devices: int = 1, *, chip: Chip = TILE, element_bytes: float | None = None) -> Hardware:
+    return Hardware("boxes", (chip,) * devices, Links(Topology.FULL, 1.0), element_bytes)
 
 
 def graph(kinds, edges, accessed, flops=None, **columns) -> OpGraph:
@@ -52,7 +52,7 @@ def graph(kinds, edges, accessed, flops=None, **columns) -> OpGraph:
     return builder.build()
 
 
-def makespan(made: OpGraph, hardware: Package | None = None, **options) -> Problem:
+def makespan(made: OpGraph, hardware: Hardware | None = None, **options) -> Problem:
     hardware = hardware or boxes()
     options = {"cost_model": EVEN, **options}
     return make_problem(made, hardware, ProblemOptions(objective=Objective.MAKESPAN, **options))
@@ -146,7 +146,7 @@ def test_work_adds_up_and_the_kind_with_most_of_it_sets_the_pace():
 
 def test_each_device_kind_has_its_price_and_none_where_a_member_cannot_run():
     slow = Chip("slow", 0.5, 1e9, 0.5)
-    mixed = Package("mixed", (TILE, slow), Links(Topology.FULL, 1.0))
+    mixed = Hardware("mixed", (TILE, slow), Links(Topology.FULL, 1.0))
     model = Analytical(
         {kind: Efficiency(1.0, 1.0, 1.0, 1.0, 1.0, 1.0) for kind in ("tile", "slow")}
     )
@@ -285,7 +285,7 @@ def test_without_placement_everything_sits_on_the_first_device_or_where_it_is_pi
 
 def test_a_ring_is_refused():
     with pytest.raises(ProblemError, match="needs fully connected devices; 'ring4' has ring links"):
-        makespan(CHAIN, package("ring4"))
+        makespan(CHAIN, load_hardware("ring4"))
 
 
 def test_training_graphs_gaps_and_little_memory_are_welcome():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from reference.step_problems import graph_of
 
-from go_rl.core import Chip, Objective, OpKind, PackageError, ProblemError, package
+from go_rl.core import Chip, HardwareError, Objective, OpKind, ProblemError, load_hardware
 from go_rl.cost import ProblemOptions, make_problem
 from go_rl.cost.cost_model import Kernels
 from go_rl.cost.kernel_cache import KernelCache
@@ -124,5 +124,5 @@ def test_other_chips_are_refused(tmp_path):
     options = ProblemOptions(
         objective=Objective.MAKESPAN, cost_model=Measured(tmp_path / "records.sqlite", "cpu-1")
     )
-    with pytest.raises(PackageError, match=r"knows chips of kind 'cpu-1', .* not 'p100'"):
-        make_problem(chain(), package("p100x2"), options)
+    with pytest.raises(HardwareError, match=r"knows chips of kind 'cpu-1', .* not 'p100'"):
+        make_problem(chain(), load_hardware("p100x2"), options)

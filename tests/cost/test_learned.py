@@ -9,7 +9,7 @@ import pytest
 from predictors.kernels import few_features, few_kernels, weights
 from rounding import assert_rounded_alike
 
-from go_rl.core import CheckpointError, Chip, PackageError, ProblemError, RecordError
+from go_rl.core import CheckpointError, Chip, HardwareError, ProblemError, RecordError
 from go_rl.cost.cost_model import Kernels
 from go_rl.cost.learned import Learned, predict_kernels, predict_layouts
 from go_rl.predictors.kernels.weights import load_kernel_weights, save_kernel_weights
@@ -81,7 +81,7 @@ def test_it_prices_fused_kernels_on_its_own_target_only():
     assert seconds.shape == (graph.num_nodes,)
     assert (seconds[graph.is_fed] == 0).all()
     assert (seconds[~graph.is_fed] > 0).all()
-    with pytest.raises(PackageError, match="the learned cost model knows chips of kind 'cpu-1'"):
+    with pytest.raises(HardwareError, match="the learned cost model knows chips of kind 'cpu-1'"):
         model.seconds(asked, replace(CPU, kind="p100"))
 
 

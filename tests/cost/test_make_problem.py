@@ -10,17 +10,17 @@ import pytest
 from go_rl.core import (
     FREE,
     Chip,
+    Hardware,
     Links,
     Objective,
     OpGraph,
     OpKind,
-    Package,
     ProblemError,
     Topology,
-    package,
+    load_hardware,
     rule_set,
 )
-from go_rl.cost import Analytical, ProblemOptions, Profiled, file_package, make_problem
+from go_rl.cost import Analytical, ProblemOptions, Profiled, file_hardware, make_problem
 from go_rl.readers.graph_builder import GraphBuilder, Node
 
 MAX_LOAD = ProblemOptions(objective=Objective.MAX_LOAD)
@@ -55,7 +55,7 @@ def graph(profile: bool = False, backward: bool = False, **meta) -> OpGraph:
 
 
 def test_int8_hardware_quarters_fp32_sizes():
-    problem = make_problem(graph(), package("ring4"))
+    problem = make_problem(graph(), load_hardware("ring4"))
     assert problem.output_bytes.tolist() == [1e3, 2e3, 1e3]
     assert problem.edge_bytes.tolist() == [1e3, 2e3]
     assert problem.weight_bytes.tolist() == [0.0, 0.0, 5e5]
@@ -63,14 +63,14 @@ def test_int8_hardware_quarters_fp32_sizes():
 
 
 def test_other_hardware_keeps_the_models_own_format():
-    problem = make_problem(graph(), package("p100x4"), MAX_LOAD)
+    problem = make_problem(graph(), load_hardware("p100x4"), MAX_LOAD)
     assert problem.weight_bytes.tolist() == [0.0, 160e6, 2e6]
     assert problem.edge_bytes.tolist() == [4e3, 8e3]
 
 
 def test_weights_over_the_memory_are_streamed_and_paid_for():
     """40 MB as int8 against 32 MB: 40 MB / 16 GB/s = 2.5 ms and the launch; a note names it."""
-    problem = make_problem(graph(), package("ring4"))
+    problem = make_problem(graph(), load_hardware("ring4"))
     assert problem.streamed_bytes.tolist() == [0.0, 40e6, 0.0]
     assert problem.seconds[0, 1] == pytest.approx(2.5e-3 + 1e-7)
     assert any("'b' streams 40.0 MB" in note for note in problem.notes)
@@ -81,13 +81,13 @@ def test_weights_over_the_memory_are_streamed_and_paid_for():
     [("ring4", ProblemOptions(memory=False)), ("p100x4", MAX_LOAD)],
 )
 def test_nothing_is_streamed_without_memory_or_off_the_ring(name, options):
-    problem = make_problem(graph(), package(name), options)
+    problem = make_problem(graph(), load_hardware(name), options)
     assert not problem.streamed_bytes.any()
     assert problem.weight_bytes[1] > 0
 
 
 def test_a_profile_is_used_where_there_are_no_flops():
-    problem = make_problem(graph(profile=True), package("ring4"))
+    problem = make_problem(graph(profile=True), load_hardware("ring4"))
     assert problem.cost_model == "profiled"
     assert problem.seconds.tolist() == [[1.0, 2.0, 3.0]]
     assert problem.transfer_seconds.tolist() == [0.0, 0.5, 1.0]
@@ -99,25 +99,25 @@ def test_a_profile_is_used_where_there_are_no_flops():
 def test_the_user_may_choose_the_model_and_the_memory():
     options = ProblemOptions(cost_model=Analytical(), memory=False)
     with pytest.raises(ProblemError, match="and no FLOP, which the analytical model needs"):
-        make_problem(graph(profile=True), package("ring4"), options)
+        make_problem(graph(profile=True), load_hardware("ring4"), options)
     both = replace(graph(profile=True), flops=np.ones(3))
-    problem = make_problem(both, package("ring4"), options)
+    problem = make_problem(both, load_hardware("ring4"), options)
     assert (problem.cost_model, problem.memory) == ("analytical", False)
     profiled = ProblemOptions(cost_model=Profiled())
-    assert make_problem(both, package("ring4"), profiled).cost_model == "profiled"
-    assert make_problem(graph(), package("ring4")).memory
-    checked = make_problem(graph(profile=True), package("ring4"), ProblemOptions(memory=True))
+    assert make_problem(both, load_hardware("ring4"), profiled).cost_model == "profiled"
+    assert make_problem(graph(), load_hardware("ring4")).memory
+    checked = make_problem(graph(profile=True), load_hardware("ring4"), ProblemOptions(memory=True))
     assert checked.memory
     assert not any("not checked" in note for note in checked.notes)
 
 
 def test_a_profile_without_sizes_says_that_links_are_free():
     bare = replace(graph(profile=True), edge_bytes=np.zeros(2))
-    assert any("traffic" in note for note in make_problem(bare, package("ring4")).notes)
+    assert any("traffic" in note for note in make_problem(bare, load_hardware("ring4")).notes)
 
 
 def test_cpus_take_the_cpu_profile():
-    mixed = Package(
+    mixed = Hardware(
         "mixed",
         (Chip("tile", 1e12, 1e9, 1e12), Chip("host", 1e11, 1e9, 1e11, is_cpu=True)),
         Links(Topology.FULL, 1e10),
@@ -128,27 +128,28 @@ def test_cpus_take_the_cpu_profile():
 
 def test_the_files_own_hardware():
     profiled = graph(profile=True, accelerators=2, cpus=1, memory_bytes=5e6)
-    own = file_package(profiled)
+    own = file_hardware(profiled)
     assert own is not None
     assert [c.is_cpu for c in own.chips] == [False, False, True]
     assert own.chips[0].memory_bytes == 5e6
     assert make_problem(profiled, own, MAX_LOAD).memory
-    assert not make_problem(profiled, package("p100x2"), MAX_LOAD).memory
-    assert file_package(graph()) is None
+    assert not make_problem(profiled, load_hardware("p100x2"), MAX_LOAD).memory
+    assert file_hardware(graph()) is None
 
 
 def test_a_ring_refuses_a_training_graph_in_one_sentence():
     with pytest.raises(ProblemError, match="node 'c' belongs to the backward pass") as error:
-        make_problem(graph(backward=True), package("ring4"))
+        make_problem(graph(backward=True), load_hardware("ring4"))
     assert "--objective max-load" in str(error.value)
     assert "\n" not in str(error.value)
-    make_problem(graph(backward=True), package("p100x2"), MAX_LOAD)
-    make_problem(graph(backward=True), package("ring4"), ProblemOptions(allow_training=True))
+    make_problem(graph(backward=True), load_hardware("p100x2"), MAX_LOAD)
+    make_problem(graph(backward=True), load_hardware("ring4"), ProblemOptions(allow_training=True))
 
 
 def test_classes_may_be_ignored():
     kept, dropped = (
-        make_problem(graph(), package("ring4"), ProblemOptions(colocation=c)) for c in (True, False)
+        make_problem(graph(), load_hardware("ring4"), ProblemOptions(colocation=c))
+        for c in (True, False)
     )
     assert kept.has_colocation
     assert not dropped.has_colocation
@@ -156,19 +157,19 @@ def test_classes_may_be_ignored():
 
 def test_transfers_follow_from_links_where_no_profile_gives_them():
     """4 kB at 16 GB/s and 5 us."""
-    problem = make_problem(graph(), package("p100x2"), MAX_LOAD)
+    problem = make_problem(graph(), load_hardware("p100x2"), MAX_LOAD)
     assert problem.transfer_seconds[0] == pytest.approx(4e3 / 16e9 + 5e-6)
 
 
 def test_options_reach_the_problem():
     options = ProblemOptions(rules=rule_set("strict"), all_chips=True, fixed={0: 1})
-    problem = make_problem(graph(), package("ring3"), options)
+    problem = make_problem(graph(), load_hardware("ring3"), options)
     assert (problem.rules.name, problem.all_chips, problem.fixed) == ("strict", True, {0: 1})
 
 
 def test_measured_times_cannot_be_used_where_there_are_none():
     with pytest.raises(ProblemError, match="brings no measured seconds"):
-        make_problem(graph(), package("ring3"), ProblemOptions(cost_model=Profiled()))
+        make_problem(graph(), load_hardware("ring3"), ProblemOptions(cost_model=Profiled()))
 
 
 class OwnModel:
@@ -185,7 +186,7 @@ class OwnModel:
 
 def test_a_cost_model_of_ones_own_prices_the_nodes():
     options = ProblemOptions(cost_model=OwnModel([3, np.inf, 0.5]))
-    problem = make_problem(graph(), package("ring4"), options)
+    problem = make_problem(graph(), load_hardware("ring4"), options)
     assert (problem.seconds.tolist(), problem.cost_model) == ([[3.0, np.inf, 0.5]], "own")
 
 
@@ -203,4 +204,4 @@ def test_a_cost_model_of_ones_own_prices_the_nodes():
 def test_what_is_wrong_with_a_cost_model_is_said(given, sentence):
     options = ProblemOptions(cost_model=OwnModel(given))
     with pytest.raises(ProblemError, match=sentence):
-        make_problem(graph(), package("ring4"), options)
+        make_problem(graph(), load_hardware("ring4"), options)

@@ -1,4 +1,4 @@
-"""Cost models by name: what a name means on a package, what plans call it, and what is refused."""
+"""Cost models by name: what a name means on hardware, what plans call it, and what is refused."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from predictors.kernels import weights
 from go_rl.api.partition import trace
 from go_rl.core import (
     CheckpointError,
+    HardwareError,
     Objective,
     OpGraph,
-    PackageError,
     Problem,
     ProblemError,
     RecordError,
-    package,
+    load_hardware,
 )
 from go_rl.cost import Analytical, ProblemOptions, learned, make_problem, named_cost
 from go_rl.cost.registry import check_cost, cost_identity
@@ -26,7 +26,7 @@ from go_rl.kernels import cut_kernels
 from go_rl.predictors.kernels.weights import save_kernel_weights
 from go_rl.records import Record, RecordStore
 
-CORES = package("cpu-1x2")
+CORES = load_hardware("cpu-1x2")
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def file(tmp_path) -> Path:
 
 @pytest.fixture
 def shipped(tmp_path, monkeypatch) -> Path:
-    """Weights that ship for the chips of the package cpu-1."""
+    """Weights that ship for the chips of the hardware cpu-1."""
     folder = tmp_path / "pretrained"
     folder.mkdir()
     save_kernel_weights(weights(), folder / "kernels-cpu-1.npz")
@@ -54,8 +54,10 @@ def small(strange: bool = False) -> OpGraph:
 
 
 def priced(graph: OpGraph, cost: str, name: str = "cpu-1x2") -> Problem:
-    model = named_cost(cost, package(name))
-    return make_problem(graph, package(name), ProblemOptions(Objective.MAKESPAN, cost_model=model))
+    model = named_cost(cost, load_hardware(name))
+    return make_problem(
+        graph, load_hardware(name), ProblemOptions(Objective.MAKESPAN, cost_model=model)
+    )
 
 
 @pytest.mark.parametrize(
@@ -87,7 +89,7 @@ def test_a_file_is_read_once_and_its_name_finds_it_again(file, monkeypatch):
     model = named_cost("learned:w.npz", CORES)
     assert model is not None
     assert model.name == f"learned:{file}"
-    assert named_cost(model.name, package("cpu-1")) is model
+    assert named_cost(model.name, load_hardware("cpu-1")) is model
     before = cost_identity("learned:w.npz", CORES)
     assert before.startswith(f"{model.name} ")
     save_kernel_weights(replace(weights(), name="other"), file)
@@ -100,10 +102,10 @@ def test_learned_alone_is_what_ships_for_the_chips(shipped):
     model = named_cost("learned", CORES)
     assert model is not None
     assert model.name == "learned:kernels-cpu-1"
-    assert named_cost("learned:kernels-cpu-1", package("ring4")) is model
-    with pytest.raises(PackageError) as error:
-        named_cost("learned", package("ring36"))
-    for said in ("kind 'hermosa' (package 'ring36')", "shipped: kernels-cpu-1", "--package cpu-1",
+    assert named_cost("learned:kernels-cpu-1", load_hardware("ring4")) is model
+    with pytest.raises(HardwareError) as error:
+        named_cost("learned", load_hardware("ring36"))
+    for said in ("kind 'hermosa' (hardware 'ring36')", "shipped: kernels-cpu-1", "--hardware cpu-1",
                  "--cost analytical", "train-cost"):  # fmt: skip
         assert said in str(error.value)
     with pytest.raises(CheckpointError, match="weights ship; did you mean 'kernels-cpu-1'"):
@@ -111,9 +113,9 @@ def test_learned_alone_is_what_ships_for_the_chips(shipped):
 
 
 def test_other_chips_formats_and_files_are_refused(file, shipped):
-    with pytest.raises(PackageError, match=r"knows chips of kind 'cpu-1', .* not 'p100'"):
+    with pytest.raises(HardwareError, match=r"knows chips of kind 'cpu-1', .* not 'p100'"):
         priced(small(), f"learned:{file}", "p100x2")
-    with pytest.raises(PackageError, match="elements of 1 bytes: leave out its element_bytes"):
+    with pytest.raises(HardwareError, match="elements of 1 bytes: leave out its element_bytes"):
         named_cost("learned", replace(CORES, element_bytes=1.0))
     with pytest.raises(CheckpointError, match="no such file"):
         named_cost("learned:w2.npz", CORES)
@@ -161,5 +163,5 @@ def test_records_are_found_in_their_folder_for_their_chips_only(tmp_path):
     assert set(problem.seconds[0][~graph.is_fed]) == {2e-3}
     assert problem.cost_model == f"measured:{tmp_path / 'records.sqlite'}"
     assert "Operator times were measured on cpu-1 (records.sqlite)." in problem.notes
-    with pytest.raises(PackageError, match=r"kind 'p100' \(targets: cpu-1\)"):
-        named_cost(f"measured:{tmp_path}", package("p100x2"))
+    with pytest.raises(HardwareError, match=r"kind 'p100' \(targets: cpu-1\)"):
+        named_cost(f"measured:{tmp_path}", load_hardware("p100x2"))

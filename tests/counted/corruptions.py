@@ -160,7 +160,7 @@ def change_hash(rng: Rng, document: Document) -> None:
     document["graph_hash"] = document["graph_hash"][::-1]
 
 
-def change_package(rng: Rng, document: Document) -> None:
+def change_hardware(rng: Rng, document: Document) -> None:
     """Other hardware."""
     group = document["package"]["chips"][0]
     name = str(rng.choice(["memory_bytes", "peak_flops", "count", "kind"]))
@@ -256,7 +256,7 @@ CORRUPTIONS = (
     *(
         Corruption(apply, never=True)
         for apply in (claim_optimum, falsify_figure, rename_node, drop_node, change_hash,
-                      change_package, change_links, change_problem, change_pins, drop_field,
+                      change_hardware, change_links, change_problem, change_pins, drop_field,
                       misspell_field, strange_value, strange_entry, cut_text, repeat_field,
                       nest_deeply)
     ),

@@ -112,7 +112,7 @@ RUNS: dict[str, Run] = {
         contents("run/weights.npz", "run/log.jsonl"),
     ),
     "finetune": Run(
-        ("finetune", "zoo:vae-3-layers", "--package", "ring4", "--samples", "12", "--batch", "8",
+        ("finetune", "zoo:vae-3-layers", "--hardware", "ring4", "--samples", "12", "--batch", "8",
          "--first", "2", "--weights", "start.npz", "--out", "tuned"),
         {},
         contents("tuned/weights.npz"),

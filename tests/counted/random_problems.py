@@ -14,10 +14,10 @@ from go_rl.core import (
     RULE_SETS,
     TASKS,
     Chip,
+    Hardware,
     Links,
     Objective,
     OpGraph,
-    Package,
     Problem,
     Topology,
     rule_set,
@@ -87,9 +87,9 @@ def problem_on(topology: str, graph: OpGraph, seed: int) -> Problem:
     objective = {"ring": Objective.RING, "full": Objective.MAKESPAN}.get(topology)
     if objective is None:
         objective = Objective.MAX_LOAD if rng.random() < 0.5 else Objective.LATENCY
-    package = _package(rng, topology, float(graph.weight_bytes.sum()))
-    nodes, devices = graph.num_nodes, package.num_chips
-    seconds = _seconds(rng, graph, len(package.kinds))
+    hardware = _hardware_of(rng, topology, float(graph.weight_bytes.sum()))
+    nodes, devices = graph.num_nodes, hardware.num_chips
+    seconds = _seconds(rng, graph, len(hardware.kinds))
     chosen: dict[str, Any] = {"rules": rule_set("default")}
     if objective is Objective.RING:
         chosen["rules"] = RULE_SETS[str(rng.choice(sorted(RULE_SETS)))]
@@ -100,7 +100,7 @@ def problem_on(topology: str, graph: OpGraph, seed: int) -> Problem:
         chosen |= _step_options(rng, graph, seconds, devices)
     return Problem(
         graph=graph,
-        package=package,
+        hardware=hardware,
         objective=objective,
         seconds=seconds,
         cost_model="profiled",
@@ -119,7 +119,7 @@ def _size(rng: np.random.Generator) -> float:
     return float(rng.integers(0, 7)) if rng.random() < 0.7 else float(rng.uniform(0, 7))
 
 
-def _package(rng: np.random.Generator, topology: str, weights: float) -> Package:
+def _hardware_of(rng: np.random.Generator, topology: str, weights: float) -> Hardware:
     """One to six devices of one or two kinds; together they hold the weights, with some slack."""
     devices = int(rng.integers(1, 7))
     cpus = int(rng.integers(1, devices + 1)) if topology == "host" else 0
@@ -132,7 +132,7 @@ def _package(rng: np.random.Generator, topology: str, weights: float) -> Package
     chips = [two if mixed and rng.random() < 0.5 else one for _ in range(devices - cpus)]
     joined = {"ring": Topology.RING, "tree": Topology.TREE}.get(topology, Topology.FULL)
     links = Links(joined, float(rng.choice([0.5, 2.0, 3.0])), float(rng.choice([0.0, 0.25])))
-    return Package(f"small-{topology}", (*chips, *(cpu,) * cpus), links)
+    return Hardware(f"small-{topology}", (*chips, *(cpu,) * cpus), links)
 
 
 def _seconds(rng: np.random.Generator, graph: OpGraph, kinds: int) -> np.ndarray:

@@ -34,7 +34,7 @@ def problems(name: str, seed: int) -> list[Problem]:
         for s in range(1000 * seed, 1000 * (seed + 1))
     )
     first = next(made)
-    alike = (p for p in made if p.package.num_chips == first.package.num_chips)
+    alike = (p for p in made if p.hardware.num_chips == first.hardware.num_chips)
     return [first, next(alike)]
 
 

@@ -104,7 +104,7 @@ def test_mask_is_the_set_of_legal_chips(seed):
         return
     followed = plans[np.random.default_rng(seed).integers(len(plans))]
     for node, chip in enumerate(followed):
-        legal = np.bincount(plans[:, node], minlength=problem.package.num_chips) > 0
+        legal = np.bincount(plans[:, node], minlength=problem.hardware.num_chips) > 0
         assert info["action_mask"].astype(bool).tolist() == legal.tolist()
         plans = plans[plans[:, node] == chip]
         *_, info = env.step(chip)
@@ -185,8 +185,8 @@ def test_passes_gymnasiums_checker(form, seen):
 @pytest.mark.parametrize("form", FORMS)
 def test_two_copies_stay_equal_for_fifty_steps(form):
     problems = [random_ring(seed, "default") for seed in (1, 4, 6)]
-    chips = max(p.package.num_chips for p in problems)
-    problems = [p for p in problems if p.package.num_chips == chips]
+    chips = max(p.hardware.num_chips for p in problems)
+    problems = [p for p in problems if p.hardware.num_chips == chips]
     pair = [PartitionEnv(problem=problems, action=form) for _ in range(2)]
     results = [env.reset(seed=11) for env in pair]
     pair[0].action_space.seed(3)

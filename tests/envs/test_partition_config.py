@@ -22,9 +22,9 @@ SMALL = ring_problem(4, [(0, 1), (1, 2)], 2)
 def test_a_model_file_is_read_and_priced(tmp_path):
     path = str(tmp_path / "small.npz")
     save_graph(SMALL.graph, path)
-    env = gymnasium.make("go_rl/Partition-v0", graph=path, package="ring6", rules="strict")
+    env = gymnasium.make("go_rl/Partition-v0", graph=path, hardware="ring6", rules="strict")
     problem = env.unwrapped.cases[0].problem
-    assert (problem.graph.num_nodes, problem.package.name, problem.rules.name) == (
+    assert (problem.graph.num_nodes, problem.hardware.name, problem.rules.name) == (
         4,
         "ring6",
         "strict",
@@ -36,9 +36,9 @@ def test_graphs_may_come_from_the_zoo_a_path_or_memory(tmp_path):
     path = tmp_path / "small.npz"
     save_graph(SMALL.graph, path)
     graphs = ["zoo:vae-3-layers", path, SMALL.graph]
-    problems = PartitionConfig(graph=graphs, package="ring6").problems()
+    problems = PartitionConfig(graph=graphs, hardware="ring6").problems()
     assert [p.graph.name for p in problems] == ["vae-3-layers", "small", "small"]
-    env = gymnasium.make("go_rl/Partition-v0", graph="zoo:vae-3-layers", package="ring6")
+    env = gymnasium.make("go_rl/Partition-v0", graph="zoo:vae-3-layers", hardware="ring6")
     assert env.reset(seed=0)[1]["action_mask"].any()
     with pytest.raises(ZooError, match="did you mean 'vae-3-layers'"):
         gymnasium.make("go_rl/Partition-v0", graph="zoo:vae-3-layer")
@@ -48,7 +48,7 @@ def test_a_cost_model_prices_the_graphs():
     graph = trace_jax(lambda x, w: x @ w, *np.ones((2, 8, 8), np.float32))
     model = Learned(weights())
     cases = (PartitionConfig, "cpu-1-ring2"), (StepConfig, "cpu-1x2")
-    problems = [kind(graph=graph, package=p, cost=model).problems()[0] for kind, p in cases]
+    problems = [kind(graph=graph, hardware=p, cost=model).problems()[0] for kind, p in cases]
     assert [problem.cost_model for problem in problems] == ["learned", "learned"]
     np.testing.assert_array_equal(problems[0].seconds, problems[1].seconds)
     with pytest.raises(ProblemError, match="did you mean 'learned'"):

@@ -117,7 +117,7 @@ def test_nodes_of_a_class_are_one_unit():
         (lambda r: r.sample(np.zeros((2, 11, 3)), 0), "log_probs are for 11 units"),
         (
             lambda r: r.sample(np.zeros((2, 10, 4)), 0),
-            "log_probs are for 4 chips, the package has 3",
+            "log_probs are for 4 chips, the hardware has 3",
         ),
         (lambda r: r.sample(np.full((2, 10, 3), np.nan), 0), "log_probs contain NaN"),
         (

@@ -20,7 +20,7 @@ FORMS = ("node", "fix", "sample")
 
 def three_chip_problems():
     found = [random_ring(seed, "default") for seed in range(12)]
-    return [p for p in found if p.package.num_chips == 3][:3]
+    return [p for p in found if p.hardware.num_chips == 3][:3]
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -10,7 +10,7 @@ from reference.small_rings import ring_problem
 from reference.step_problems import random_step, step_problem
 
 from go_rl.core import TASKS, EnvironmentUseError, OpKind, Problem, Status, ZooError
-from go_rl.core import package as named_package
+from go_rl.core import load_hardware as load_hardware
 from go_rl.cost import ProblemOptions, make_problem
 from go_rl.envs import STEP_NODE_FEATURES, StepConfig, StepEnv, StepVectorEnv
 from go_rl.readers.archive import save_graph
@@ -86,7 +86,7 @@ def test_fusion_by_hand():
 def test_fusion_pays_where_the_prices_say_so():
     source = step_problem([0.0] * 3, [(0, 1, 4e9), (1, 2, 4e9)], kinds=[OpKind.ELEMENTWISE] * 3)
     options = ProblemOptions(objective=source.objective, tasks=("fusion",), memory=False)
-    env = StepEnv(problem=make_problem(source.graph, named_package("p100x4"), options))
+    env = StepEnv(problem=make_problem(source.graph, load_hardware("p100x4"), options))
     assert play(env, [0, 0, 0])[0] == pytest.approx(-1.0)
     reward, info = play(env, [1, 1, 0])
     assert info["fusion_group"].tolist() == [0, 0, 0]
@@ -254,7 +254,7 @@ def test_a_model_is_priced_for_the_tasks_of_the_id(name, tmp_path):
     path = str(tmp_path / "small.npz")
     save_graph(chains().graph, path)
     for graph in (path, [chains().graph]):
-        env = gymnasium.make(f"go_rl/{name}-v0", graph=graph, package="p100x4").unwrapped
+        env = gymnasium.make(f"go_rl/{name}-v0", graph=graph, hardware="p100x4").unwrapped
         assert isinstance(env, StepEnv)
         assert env.cases[0].tasks == IDS[name]
 
@@ -262,7 +262,7 @@ def test_a_model_is_priced_for_the_tasks_of_the_id(name, tmp_path):
 @pytest.mark.parametrize("name", IDS)
 def test_graphs_may_come_from_the_zoo(name):
     model = "zoo:vae-3-layers"
-    vector = gymnasium.make_vec(f"go_rl/{name}-v0", num_envs=2, graph=model, package="p100x2")
+    vector = gymnasium.make_vec(f"go_rl/{name}-v0", num_envs=2, graph=model, hardware="p100x2")
     assert vector.reset(seed=0)[1]["graph"].tolist() == [0, 0]
     with pytest.raises(ZooError, match="did you mean 'vae-3-layers'"):
         gymnasium.make(f"go_rl/{name}-v0", graph=model[:-1])

@@ -45,9 +45,9 @@ def bench(program, tmp_path):
 
 
 def problem_of(program, chips):
-    package = cpu_ring(chips, CpuRates(1e11, 1e10), 1e9)
+    hardware = cpu_ring(chips, CpuRates(1e11, 1e10), 1e9)
     return make_problem(
-        program.graph, package, ProblemOptions(rules=rule_set("strict"), memory=False)
+        program.graph, hardware, ProblemOptions(rules=rule_set("strict"), memory=False)
     )
 
 

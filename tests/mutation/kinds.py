@@ -88,15 +88,15 @@ def _profile() -> dict[str, Any]:
 
 
 def _hardware(rng: Rng) -> bytes:
-    from go_rl.core import package
+    from go_rl.core import load_hardware
 
-    return mutate_json(package(pick(rng, ("ring36", "a100x8", "p100x4"))).to_json(), rng)
+    return mutate_json(load_hardware(pick(rng, ("ring36", "a100x8", "p100x4"))).to_json(), rng)
 
 
 def _read_hardware(path: Path) -> Any:
-    from go_rl.core import package
+    from go_rl.core import load_hardware
 
-    return package(path)
+    return load_hardware(path)
 
 
 @functools.cache

@@ -12,7 +12,7 @@ from reference.random_rings import random_ring
 from reference.ring_optimum import copyable, optimum
 from reference.small_rings import ring_problem
 
-from go_rl.core import Budget, Links, Package, Problem, Topology
+from go_rl.core import Budget, Hardware, Links, Problem, Topology
 from go_rl.objectives.ring.bounds import improve_bound, ring_bound
 from go_rl.search import Exact, IdealDP
 from go_rl.solvers import ring_instance
@@ -34,10 +34,10 @@ def tiny(seed: int) -> Problem:
     if seed % 5 < 4:
         return problem
     rng = np.random.default_rng(seed)
-    chips = [replace(c, kind=f"tile{rng.integers(2)}") for c in problem.package.chips]
-    package = Package("mixed", tuple(chips), problem.package.links)
-    seconds = rng.integers(0, 9, (len(package.kinds), problem.graph.num_nodes)).astype(np.float64)
-    return replace(problem, package=package, seconds=seconds)
+    chips = [replace(c, kind=f"tile{rng.integers(2)}") for c in problem.hardware.chips]
+    hardware = Hardware("mixed", tuple(chips), problem.hardware.links)
+    seconds = rng.integers(0, 9, (len(hardware.kinds), problem.graph.num_nodes)).astype(np.float64)
+    return replace(problem, hardware=hardware, seconds=seconds)
 
 
 @pytest.mark.parametrize("chunk", range(5))
@@ -108,7 +108,7 @@ def test_a_tensor_too_dear_to_send_joins_its_ends():
     problem = replace(
         chain([3.0, 3.0, 3.0], 3),
         edge_bytes=np.array([100.0, 0.1]),
-        package=replace(chain([1.0], 3).package, links=Links(Topology.RING, 1.0)),
+        hardware=replace(chain([1.0], 3).hardware, links=Links(Topology.RING, 1.0)),
     )
     assert bound_of(problem) == pytest.approx(6.0, rel=1e-5)
 
@@ -119,7 +119,7 @@ def test_latency_is_counted_once_a_link_not_once_a_tensor():
     problem = replace(
         problem,
         graph=replace(problem.graph, edge_output=np.array([0, 1], np.int32)),
-        package=replace(problem.package, links=Links(Topology.RING, 1.0, 3.0)),
+        hardware=replace(problem.hardware, links=Links(Topology.RING, 1.0, 3.0)),
         edge_bytes=np.array([1.0, 1.0]),
     )
     assert optimum(problem) == 6.0

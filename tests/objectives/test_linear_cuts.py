@@ -62,7 +62,7 @@ def test_the_best_cuts_of_an_order_equal_brute_force(triangle, exactly):
     found, none = 0, 0
     for seed in range(70):
         problem = random_ring(seed, 8, 4)
-        units, chips = units_of(problem), problem.package.num_chips
+        units, chips = units_of(problem), problem.hardware.num_chips
         weight = float(units.weight.max(initial=0.0)) * (1.0 + seed % 3)
         for order, _ in zip(candidate_orders(units, seed), range(3), strict=False):
             truth = brute_force(units, order, triangle, chips, weight, exactly)
@@ -85,8 +85,8 @@ def chain(work: list[float], busy: list[float], latency: float = 0.0) -> RingUni
     edges = [(i, i + 1) for i in range(len(work) - 1)]
     problem = ring_problem(len(work), edges, 4, seconds=work, memory=False)
     links = Links(Topology.RING, 1.0, latency)
-    package = replace(problem.package, links=links)
-    return units_of(replace(problem, edge_bytes=np.array(busy), package=package))
+    hardware = replace(problem.hardware, links=links)
+    return units_of(replace(problem, edge_bytes=np.array(busy), hardware=hardware))
 
 
 def best_of(units: RingUnits, chips: int, exactly: bool = False) -> float:

@@ -47,7 +47,7 @@ def test_a_costly_cut_keeps_a_chain_on_one_device():
     """Each of two heavy nodes costs 5 to part from the other: 3 + 3 together beats 3 + 5."""
     from dataclasses import replace
 
-    from go_rl.core import Chip, Links, OpKind, Package, Topology
+    from go_rl.core import Chip, Hardware, Links, OpKind, Topology
     from go_rl.readers.graph_builder import GraphBuilder, Node
 
     builder = GraphBuilder("pair")
@@ -58,7 +58,7 @@ def test_a_costly_cut_keeps_a_chain_on_one_device():
     problem = replace(
         random_problem(0, Objective.MAX_LOAD, 2, 1),
         graph=builder.build(),
-        package=Package("two", (tile, tile), Links(Topology.FULL, 1.0)),
+        hardware=Hardware("two", (tile, tile), Links(Topology.FULL, 1.0)),
         seconds=np.array([[3.0, 3.0]]),
         transfer_seconds=np.array([5.0, 5.0]),
         edge_bytes=np.zeros(1),

@@ -30,7 +30,7 @@ def random_asked(seed: int) -> Problem:
     rng = np.random.default_rng(seed)
     tasks = [("placement", "schedule", "fusion"), ("placement", "fusion"), ("placement",)]
     problem = random_step(seed, 10, tasks=tasks[seed % 3])
-    nodes, devices = problem.graph.num_nodes, problem.package.num_chips
+    nodes, devices = problem.graph.num_nodes, problem.hardware.num_chips
     colour = rng.integers(-1, 2, nodes) if rng.random() < 0.4 else np.full(nodes, -1)
     free = np.flatnonzero(colour < 0)[:2]
     return replace(

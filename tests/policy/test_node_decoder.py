@@ -250,7 +250,7 @@ def test_plans_of_random_problems_are_legal():
         problem = random_step(seed, tasks=TASKS)
         decoder = StepDecoder(StepWorkspace(problem))
         workspace = decoder.workspace
-        if problem.package.num_chips < 3 or workspace.impossible or not decoder.units.num_units:
+        if problem.hardware.num_chips < 3 or workspace.impossible or not decoder.units.num_units:
             continue
         plans = decoder.decisions(draw_actions(lively(), decoder, NOISE, seed))
         for row in range(len(NOISE)):

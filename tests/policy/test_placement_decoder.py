@@ -44,7 +44,7 @@ def drawn():
 
 
 def everything(padded) -> jax.Array:
-    """Masks that allow every chip of the package."""
+    """Masks that allow every chip of the hardware."""
     shape = (BATCH, len(padded.real), MAX_CHIPS)
     return jnp.asarray(np.broadcast_to(np.arange(MAX_CHIPS) < padded.chips, shape))
 

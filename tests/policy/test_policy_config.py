@@ -65,4 +65,4 @@ def test_padding_keeps_the_graph_and_joins_padding_to_padding_only():
     assert np.asarray(padded.graph.senders)[:count].tolist() == graph.senders.tolist()
     rest = np.concatenate([padded.graph.senders[count:], padded.graph.receivers[count:]])
     assert rest.min() >= 30
-    assert padded.graph.globals[0].tolist() == graph.package.tolist()
+    assert padded.graph.globals[0].tolist() == graph.hardware.tolist()

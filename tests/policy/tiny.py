@@ -18,7 +18,7 @@ from go_rl.policy.buckets import Padded, pad
 from go_rl.policy.config import PolicyConfig
 from go_rl.policy.makespan.agent import StepAgent, new_step_agent
 from go_rl.policy.makespan.decisions import StepDecoder
-from go_rl.policy.observation import NUM_FEATURES, PACKAGE_FEATURES, REFERENCE_ORDERS, PolicyGraph
+from go_rl.policy.observation import HARDWARE_FEATURES, NUM_FEATURES, REFERENCE_ORDERS, PolicyGraph
 from go_rl.train.config import StepFineTuneConfig
 
 TINY = PolicyConfig(
@@ -83,7 +83,7 @@ def random_graph(seed: int, units: int, chips: int = 3) -> PolicyGraph:
         share=(share / share.sum()).astype(np.float32),
         senders=senders,
         receivers=receivers,
-        package=rng.random(len(PACKAGE_FEATURES)).astype(np.float32),
+        hardware=rng.random(len(HARDWARE_FEATURES)).astype(np.float32),
         chips=chips,
     )
 

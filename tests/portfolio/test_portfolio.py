@@ -55,7 +55,7 @@ def test_no_room_is_a_status_not_an_exception():
     chips = (Chip("small", 1e12, 10.0, 1e12),) * 2
     problem = replace(
         problem,
-        package=replace(problem.package, chips=chips),
+        hardware=replace(problem.hardware, chips=chips),
         seconds=np.ones((1, 6)),
         weight_bytes=np.full(6, 5.0),
         memory=True,

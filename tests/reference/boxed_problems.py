@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from go_rl.core import FREE, Chip, Links, Objective, OpKind, Package, Problem, Topology, rule_set
+from go_rl.core import FREE, Chip, Hardware, Links, Objective, OpKind, Problem, Topology, rule_set
 from go_rl.readers.graph_builder import GraphBuilder, Node
 
 
 def random_problem(seed: int, objective: Objective, nodes: int, devices: int) -> Problem:
     """A problem of ``nodes`` nodes; small whole numbers, so that sums are exact."""
     rng = np.random.default_rng(seed)
-    package = _package(rng, devices)
-    kinds = len(package.kinds)
+    hardware = _hardware_of(rng, devices)
+    kinds = len(hardware.kinds)
     seconds = rng.integers(1, 10, (kinds, nodes)).astype(float)
     if rng.random() < 0.4:
         seconds[rng.integers(kinds), rng.random(nodes) < 0.3] = np.inf
@@ -21,7 +21,7 @@ def random_problem(seed: int, objective: Objective, nodes: int, devices: int) ->
     fixed = {int(rng.integers(nodes)): int(rng.integers(devices))} if rng.random() < 0.15 else {}
     return Problem(
         graph=graph,
-        package=package,
+        hardware=hardware,
         objective=objective,
         rules=rule_set("default"),
         seconds=seconds,
@@ -36,13 +36,13 @@ def random_problem(seed: int, objective: Objective, nodes: int, devices: int) ->
     )
 
 
-def _package(rng: np.random.Generator, devices: int) -> Package:
+def _hardware_of(rng: np.random.Generator, devices: int) -> Hardware:
     cpus = int(rng.integers(0, devices + 1))
     small = Chip("small", 1e12, float(rng.integers(4, 14)), 1e12)
     large = Chip("large", 1e12, float(rng.integers(8, 20)), 1e12)
     cpu = Chip("cpu", 1e11, 1.0, 1e11, is_cpu=True)
     accelerators = [small if rng.random() < 0.6 else large for _ in range(devices - cpus)]
-    return Package("boxes", (*accelerators, *(cpu,) * cpus), Links(Topology.FULL, 1.0))
+    return Hardware("boxes", (*accelerators, *(cpu,) * cpus), Links(Topology.FULL, 1.0))
 
 
 def _graph(rng: np.random.Generator, nodes: int):
@@ -65,7 +65,7 @@ def _graph(rng: np.random.Generator, nodes: int):
 def random_devices(seed: int, problem: Problem, plans: int) -> np.ndarray:
     """[plans, N] random devices; most keep colocation classes and pins together."""
     rng = np.random.default_rng(seed)
-    nodes, chips = problem.graph.num_nodes, problem.package.num_chips
+    nodes, chips = problem.graph.num_nodes, problem.hardware.num_chips
     devices = rng.integers(0, chips, (plans, nodes))
     for row in devices:
         if rng.random() < 0.8:

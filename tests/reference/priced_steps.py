@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from reference.step_problems import STREAMS, random_edges, random_kinds
 
-from go_rl.core import Chip, Links, Objective, OpGraph, Package, Problem, Topology
+from go_rl.core import Chip, Hardware, Links, Objective, OpGraph, Problem, Topology
 from go_rl.cost import Analytical, ProblemOptions, make_problem
 from go_rl.cost.analytical import Efficiency
 from go_rl.readers.graph_builder import GraphBuilder, Node
@@ -31,7 +31,7 @@ def graph_of(kinds, edges, flops, accessed, is_output=()) -> OpGraph:
 
 
 def priced(graph: OpGraph, chips=(TILE,), shares: Efficiency = EVEN, **options) -> Problem:
-    hardware = Package("boxes", tuple(chips), Links(Topology.FULL, options.pop("bandwidth", 1.0)))
+    hardware = Hardware("boxes", tuple(chips), Links(Topology.FULL, options.pop("bandwidth", 1.0)))
     model = Analytical({"tile": shares, "other": EVEN})
     chosen = ProblemOptions(objective=Objective.MAKESPAN, cost_model=model, **options)
     return make_problem(graph, hardware, chosen)

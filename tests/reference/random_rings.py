@@ -11,11 +11,11 @@ from go_rl.core import (
     FREE,
     RULE_SETS,
     Chip,
+    Hardware,
     Links,
     Objective,
     OpGraph,
     OpKind,
-    Package,
     Problem,
     Topology,
 )
@@ -44,14 +44,14 @@ def random_ring(seed: int, most_nodes: int = 7, most_chips: int = 4) -> Problem:
     seconds[rng.random(nodes) < 0.3] = 0.0
     tight = rng.uniform(0.9, 2.5) * max(1, int(weights.sum())) / chips
     room = max(float(weights.max()), float(np.floor(tight)), 1.0)
-    package = Package(
+    hardware = Hardware(
         "small",
         tuple(Chip("tile", 1.0, room + float(rng.integers(0, UNIT)), 1.0) for _ in range(chips)),
         Links(Topology.RING, 4.0, float(rng.integers(0, 2))),
     )
     return Problem(
         graph=graph,
-        package=package,
+        hardware=hardware,
         objective=Objective.RING,
         rules=RULES[int(rng.integers(len(RULES)))],
         seconds=seconds[None],

@@ -36,7 +36,7 @@ class Tensor(NamedTuple):
 
 def price(problem: Problem, home: Sequence[int], present: Sequence[frozenset[int]]) -> Price:
     """Price the plan whose nodes are ``home`` on these chips and ``present`` on these sets."""
-    chips = range(problem.package.num_chips)
+    chips = range(problem.hardware.num_chips)
     found = tensors(problem)
     busy = [sum(_seconds(problem, c, n) for n in _on(present, c)) for c in chips]
     traffic = [0.0 for _ in chips]
@@ -75,7 +75,7 @@ def needed_on(tensor: Tensor, present: Sequence[frozenset[int]]) -> frozenset[in
 
 
 def link_seconds(problem: Problem, size: float) -> float:
-    links = problem.package.links
+    links = problem.hardware.links
     return size / links.bandwidth + links.latency_seconds if size > 0 else 0.0
 
 
@@ -134,7 +134,7 @@ def _status(
         return Status.UNSUPPORTED
     if any(c < home[t.source] for t in found for c in needed_on(t, present)):
         return Status.ILLEGAL
-    room = [chip.memory_bytes for chip in problem.package.chips]
+    room = [chip.memory_bytes for chip in problem.hardware.chips]
     if problem.memory and any(p > r for p, r in zip(peak, room, strict=True)):
         return Status.OUT_OF_MEMORY
     return Status.OK

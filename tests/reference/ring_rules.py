@@ -19,7 +19,7 @@ def partitions(problem: Problem, copied: frozenset[int] = frozenset()) -> Iterat
     """Yield the chip of every node for each legal partition."""
     graph = problem.graph
     edges = list(zip(graph.senders.tolist(), graph.receivers.tolist(), strict=True))
-    chips = range(problem.package.num_chips)
+    chips = range(problem.hardware.num_chips)
     placed: list[int] = []
 
     def extend() -> Iterator[Partition]:
@@ -77,7 +77,7 @@ def classes_together(problem: Problem, home: Partition) -> bool:
 
 
 def no_chip_skipped(problem: Problem, used: set[int]) -> bool:
-    last = problem.package.num_chips - 1 if problem.all_chips else max(used)
+    last = problem.hardware.num_chips - 1 if problem.all_chips else max(used)
     return used == set(range(last + 1))
 
 
@@ -93,7 +93,7 @@ def no_triangle(direct: set[tuple[int, int]]) -> bool:
 def weights_fit(problem: Problem, present: list[frozenset[int]]) -> bool:
     """Own weights of all present nodes, tied ones once a chip, fit."""
     groups, weights = problem.graph.weight_group.tolist(), problem.weight_bytes.tolist()
-    for chip, device in enumerate(problem.package.chips):
+    for chip, device in enumerate(problem.hardware.chips):
         held: dict[object, float] = {}
         for n in range(len(present)):
             if chip in present[n]:

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from go_rl.core import FREE, Chip, Links, Objective, OpKind, Package, Problem, Topology, rule_set
+from go_rl.core import FREE, Chip, Hardware, Links, Objective, OpKind, Problem, Topology, rule_set
 from go_rl.readers.graph_builder import GraphBuilder, Node
 from go_rl.verify.rules import legal
 
@@ -32,7 +32,7 @@ def ring_problem(
     chip = Chip("tiny", 1.0, memory_bytes, 1.0)
     return Problem(
         graph=graph,
-        package=Package("tiny-ring", (chip,) * chips, Links(Topology.RING, 1.0)),
+        hardware=Hardware("tiny-ring", (chip,) * chips, Links(Topology.RING, 1.0)),
         objective=Objective.RING,
         rules=rule_set(rules),
         seconds=np.array([options.pop("seconds", [1.0] * nodes)], np.float64),
@@ -68,6 +68,6 @@ def random_ring(seed: int, rules: str = "strict") -> Problem:
 
 def legal_plans(problem: Problem) -> np.ndarray:
     """[plans, N] every legal plan without copies, by the independent judge."""
-    chips, nodes = problem.package.num_chips, problem.graph.num_nodes
+    chips, nodes = problem.hardware.num_chips, problem.graph.num_nodes
     plans = np.array(list(itertools.product(range(chips), repeat=nodes)), np.int16)
     return plans[[not legal(problem, plan, {}) for plan in plans]]

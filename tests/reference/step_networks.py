@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from go_rl.core import Objective, OpGraph, OpKind, Plan, Problem, package
+from go_rl.core import Objective, OpGraph, OpKind, Plan, Problem, load_hardware
 from go_rl.cost import ProblemOptions, make_problem
 from go_rl.readers.graph_builder import GraphBuilder, Node
 from go_rl.verify.check_plan import check_plan
@@ -15,7 +15,7 @@ from go_rl.verify.check_plan import check_plan
 
 def priced(graph: OpGraph, devices: str = "p100x2", **options) -> Problem:
     return make_problem(
-        graph, package(devices), ProblemOptions(objective=Objective.MAKESPAN, **options)
+        graph, load_hardware(devices), ProblemOptions(objective=Objective.MAKESPAN, **options)
     )
 
 

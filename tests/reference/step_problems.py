@@ -12,11 +12,11 @@ from go_rl.core import (
     FREE,
     Chip,
     Engine,
+    Hardware,
     Links,
     Objective,
     OpGraph,
     OpKind,
-    Package,
     Problem,
     Topology,
     rule_set,
@@ -79,7 +79,7 @@ def step_problem(
     }
     return Problem(
         graph=graph,
-        package=Package("boxes", tuple(chips), links),
+        hardware=Hardware("boxes", tuple(chips), links),
         objective=Objective.MAKESPAN,
         rules=rule_set("default"),
         seconds=table,
@@ -178,7 +178,7 @@ def random_plans(
     """[plans, N] devices, priorities with many ties, and leaders of kernels that are legal."""
     rng = np.random.default_rng(seed)
     shape = (plans, problem.graph.num_nodes)
-    device = rng.integers(0, problem.package.num_chips, shape).astype(np.int16)
+    device = rng.integers(0, problem.hardware.num_chips, shape).astype(np.int16)
     priority = rng.integers(-2, 3, shape)
     wish = rng.integers(-1, 4, shape) * (rng.random((plans, 1)) < 0.7)
     return device, priority, Fuser(problem.graph).leaders(wish, device)

@@ -10,7 +10,7 @@ from math import floor
 import pytest
 from timelines import one_node, zoo_timeline
 
-from go_rl.core import PlanError, package
+from go_rl.core import PlanError, load_hardware
 from go_rl.report.chrome_trace import chrome_trace, save_chrome_trace
 from go_rl.simulate.makespan.timeline import TRANSFER
 
@@ -113,7 +113,7 @@ def test_arrows_start_and_end_inside_slices(trace, timeline):
 
 
 def test_one_node_on_one_device():
-    (piece,) = of(chrome_trace(one_node(package("p100x1"))), "X")
+    (piece,) = of(chrome_trace(one_node(load_hardware("p100x1"))), "X")
     assert (piece["name"], piece["pid"], piece["ts"]) == ("a", 0, 0.0)
 
 

@@ -11,12 +11,12 @@ import pytest
 from go_rl.core import (
     CurvePoint,
     Evaluation,
+    Hardware,
     Objective,
     OpKind,
-    Package,
     Plan,
     Status,
-    package,
+    load_hardware,
     plan_for,
 )
 from go_rl.cost import ProblemOptions, make_problem
@@ -24,7 +24,7 @@ from go_rl.readers.graph_builder import GraphBuilder, Node
 from go_rl.report.figures import curves_figure, loads_figure, save_curves, save_loads
 
 
-def plan_on(hardware: Package, optimizer: str = "dp", curve: tuple[CurvePoint, ...] = ()) -> Plan:
+def plan_on(hardware: Hardware, optimizer: str = "dp", curve: tuple[CurvePoint, ...] = ()) -> Plan:
     """A plan whose chip i computes for i + 1 ms and sends for half of that."""
     builder = GraphBuilder("one")
     builder.add_node(Node("a", "MatMul", OpKind.MATMUL, flops=1e6))
@@ -54,7 +54,7 @@ def heights(axes, label):
 
 @pytest.mark.parametrize("chips", [1, 64])
 def test_bars_and_lines_show_the_evaluation(chips):
-    seconds, memory = loads_figure(plan_on(package(f"ring{chips}")), "net").axes
+    seconds, memory = loads_figure(plan_on(load_hardware(f"ring{chips}")), "net").axes
     ramp = np.arange(1.0, chips + 1)
     assert heights(seconds, "compute") == pytest.approx(ramp)
     assert heights(seconds, "link to the next chip") == pytest.approx(ramp / 2)
@@ -66,7 +66,7 @@ def test_bars_and_lines_show_the_evaluation(chips):
 
 def test_no_text_lies_on_another():
     for chips in (1, 36, 64):
-        figure = loads_figure(plan_on(package(f"ring{chips}")), "net")
+        figure = loads_figure(plan_on(load_hardware(f"ring{chips}")), "net")
         figure.canvas.draw()
         for axes in figure.axes:
             labels = [t.get_window_extent() for t in axes.get_xticklabels() if t.get_text()]
@@ -78,7 +78,10 @@ def test_no_text_lies_on_another():
 
 def test_curves_end_at_the_best_value_and_the_budget():
     curve = (CurvePoint(1, 0.1, 4e-3), CurvePoint(10, 0.5, 2e-3))
-    plans = [plan_on(package("ring2"), "greedy"), plan_on(package("ring2"), "dp", curve)]
+    plans = [
+        plan_on(load_hardware("ring2"), "greedy"),
+        plan_on(load_hardware("ring2"), "dp", curve),
+    ]
     left, right = curves_figure(plans, 1e-3, "net").axes
     (samples,) = (line for line in left.lines if line.get_label() == "dp")
     assert list(samples.get_xdata()) == [1, 10, 100]
@@ -88,7 +91,7 @@ def test_curves_end_at_the_best_value_and_the_budget():
 
 
 def test_equal_plans_give_equal_files(tmp_path):
-    plan = plan_on(package("ring4"), curve=(CurvePoint(1, 0.1, 4e-3),))
+    plan = plan_on(load_hardware("ring4"), curve=(CurvePoint(1, 0.1, 4e-3),))
     for folder in ("first", "second"):
         save_loads(plan, "net", tmp_path / folder / "loads")
         save_curves([plan], 1e-3, "net", tmp_path / folder / "curves")
@@ -105,7 +108,7 @@ def test_no_curves_at_all_is_still_a_picture():
 @pytest.mark.parametrize("seconds", [0.0011, 0.0019, 3.0])
 def test_labels_of_the_curves_do_not_overlap(seconds):
     """A single sample, or seconds within less than a decade."""
-    shown = plan_on(package("ring2"), curve=(CurvePoint(1, 0.00105, 2e-3),))
+    shown = plan_on(load_hardware("ring2"), curve=(CurvePoint(1, 0.00105, 2e-3),))
     one = replace(shown, samples=1, wall_seconds=seconds)
     figure = curves_figure([one], 1e-3, "model")
     figure.draw_without_rendering()

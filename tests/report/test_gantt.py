@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from timelines import one_node, zoo_timeline
 
-from go_rl.core import Status, package
+from go_rl.core import Status, load_hardware
 from go_rl.report.gantt import COLUMNS, MOST_ROWS, gantt_figure, gantt_rows, save_gantt
 from go_rl.simulate.makespan.timeline import TRANSFER, MemoryUse, Slice, Timeline, Track
 
@@ -108,7 +108,7 @@ def test_many_engines_share_the_row_of_their_device():
 
 @pytest.mark.parametrize("hardware", ["p100x1", "p100x4"])
 def test_one_node(hardware):
-    figure = gantt_figure(one_node(package(hardware)))
+    figure = gantt_figure(one_node(load_hardware(hardware)))
     figure.canvas.draw()
     assert len(labels(figure)) == int(hardware[-1])
     ((left, right, _),) = boxes(figure)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from go_rl.core import Evaluation, Objective, OpKind, Plan, Status, package, plan_for
+from go_rl.core import Evaluation, Objective, OpKind, Plan, Status, load_hardware, plan_for
 from go_rl.core.evaluation import failed
 from go_rl.cost import ProblemOptions, make_problem
 from go_rl.readers.graph_builder import GraphBuilder, Node
@@ -18,7 +18,7 @@ from go_rl.report.tables import csv_text, json_rows, markdown, percent, rows, un
 def plan(optimizer: str, seconds: float, bound: float = 1e-3, **fields) -> Plan:
     builder = GraphBuilder("one")
     builder.add_node(Node("a", "MatMul", OpKind.MATMUL, flops=1e6))
-    problem = make_problem(builder.build(), package("ring2"), ProblemOptions(Objective.RING))
+    problem = make_problem(builder.build(), load_hardware("ring2"), ProblemOptions(Objective.RING))
     zeros = np.zeros(2)
     evaluation = Evaluation(Status.OK, seconds, zeros, zeros, zeros, zeros, zeros, zeros)
     if not math.isfinite(seconds):

@@ -46,7 +46,7 @@ def test_parts_are_about_equally_wide():
 
 
 def test_prose_wraps_and_a_name_wider_than_the_screen_is_folded():
-    heads, words = ("package", "what"), "many words " * 20
+    heads, words = ("hardware", "what"), "many words " * 20
     parts = shown(TextTable("t", heads, [("ring36", words)], prose=("what",)), 60)
     assert len(parts) == 1
     assert sum(line.count("many") for line in parts[0]) == 20

@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from go_rl.core import Objective, OpKind, Package, package
+from go_rl.core import Hardware, Objective, OpKind, load_hardware
 from go_rl.cost import ProblemOptions, make_problem
 from go_rl.kernels import Fuser
 from go_rl.readers.graph_builder import GraphBuilder, Node
@@ -19,16 +19,16 @@ from go_rl.zoo import zoo_graph
 def zoo_timeline(name: str, hardware: str, fused: bool = True) -> Timeline:
     """A random plan of a graph of the zoo."""
     graph = zoo_graph(name)
-    problem = make_problem(graph, package(hardware), ProblemOptions(Objective.MAKESPAN))
+    problem = make_problem(graph, load_hardware(hardware), ProblemOptions(Objective.MAKESPAN))
     rng = np.random.default_rng(0)
-    devices = problem.package.num_chips
+    devices = problem.hardware.num_chips
     device = rng.integers(0, devices, (1, graph.num_nodes)).astype(np.int16)
     ranks = rng.integers(0, 9, (1, graph.num_nodes))
     leader = Fuser(graph).leaders(ranks, device) if fused else None
     return timeline_of(problem, Decisions(device, ranks, leader))
 
 
-def one_node(hardware: Package) -> Timeline:
+def one_node(hardware: Hardware) -> Timeline:
     """A single product on device 0."""
     builder = GraphBuilder("one")
     builder.add_node(Node("a", "MatMul", OpKind.MATMUL, flops=1e9, output_bytes=8.0))

@@ -26,7 +26,7 @@ from go_rl.core import (
     PlanError,
     ReadError,
     Status,
-    package,
+    load_hardware,
     plan_for,
 )
 from go_rl.core.evaluation import failed
@@ -58,8 +58,8 @@ def train_step(params, x):
 
 def random_plan(graph: OpGraph, hardware: str = "p100x3", seed: int = 0, fused: bool = False):
     """Nodes in runs of random length on random devices."""
-    problem = make_problem(graph, package(hardware), ProblemOptions(Objective.MAKESPAN))
-    rng, devices = np.random.default_rng(seed), problem.package.num_chips
+    problem = make_problem(graph, load_hardware(hardware), ProblemOptions(Objective.MAKESPAN))
+    rng, devices = np.random.default_rng(seed), problem.hardware.num_chips
     runs = np.cumsum(rng.random(graph.num_nodes) < 0.4)
     device = rng.integers(0, devices, runs[-1] + 1)[runs][None].astype(np.int16)
     ranks = rng.integers(0, 3, (1, graph.num_nodes))
@@ -138,7 +138,7 @@ def test_plans_for_something_else_are_refused(plan):
     )
     refused(short, "nodes has 5 entries, 'mlp' has 6 nodes")
     refused(replace(plan, device=plan.device + 9), r"names device \d+; 'p100x3' has 0..2")
-    refused(replace(plan, package={}), "chips")
+    refused(replace(plan, hardware={}), "chips")
     lost = failed(Status.OUT_OF_MEMORY, 3, "too large")
     refused(replace(plan, evaluation=lost), "failure, not one to follow: out-of-memory")
     halves = replace(plan, device=np.array([0, 0, 0, 1, 1, 1], np.int16))
@@ -219,32 +219,32 @@ def fake_devices(monkeypatch, **counts):
 
 def test_real_accelerators_first(monkeypatch):
     shown = fake_devices(monkeypatch, gpu=(4, "NVIDIA A100-SXM4"), cpu=(1, "cpu"))
-    chosen = choose_devices(package("a100x4"), {1, 3})
+    chosen = choose_devices(load_hardware("a100x4"), {1, 3})
     assert chosen.devices == {1: shown["gpu"][1], 3: shown["gpu"][3]}
     assert chosen.note == ""
-    assert choose_devices(package("p100x4"), {0}).note == (
+    assert choose_devices(load_hardware("p100x4"), {0}).note == (
         "the plan is for p100, measured on NVIDIA A100-SXM4"
     )
 
 
 def test_fewer_accelerators_than_the_plan_has(monkeypatch):
     shown = fake_devices(monkeypatch, gpu=(2, "NVIDIA A100-SXM4"), cpu=(3, "cpu"))
-    far = choose_devices(package("a100x4"), {1, 3})
+    far = choose_devices(load_hardware("a100x4"), {1, 3})
     assert list(far.devices.values()) == shown["gpu"]
-    standing_in = choose_devices(package("a100x4"), {0, 1, 3})
+    standing_in = choose_devices(load_hardware("a100x4"), {0, 1, 3})
     assert list(standing_in.devices.values()) == shown["cpu"]
     assert standing_in.note.startswith("CPU devices of this host (3) stand in for a100")
-    shared = choose_devices(package("a100x4"), {0, 1, 3}, share=True)
+    shared = choose_devices(load_hardware("a100x4"), {0, 1, 3}, share=True)
     assert list(shared.devices.values()) == [*shown["gpu"], shown["gpu"][0]]
     assert shared.note.startswith("3 devices of the plan share 2 GPU devices")
     with pytest.raises(ExecutionError, match="uses 4 devices and JAX shows 3 CPU devices"):
-        choose_devices(package("a100x4"), range(4))
+        choose_devices(load_hardware("a100x4"), range(4))
 
 
 def test_the_host_itself_needs_no_note(monkeypatch):
     shown = fake_devices(monkeypatch, cpu=(1, "cpu"))
-    assert choose_devices(package("host"), {0}).devices == {0: shown["cpu"][0]}
-    assert choose_devices(package("host"), {0}).note == ""
+    assert choose_devices(load_hardware("host"), {0}).devices == {0: shown["cpu"][0]}
+    assert choose_devices(load_hardware("host"), {0}).note == ""
 
 
 PROGRAM = """

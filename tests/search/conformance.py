@@ -63,11 +63,11 @@ class OptimizerConformance:
 
     def _boxed(self, problem: Problem) -> Problem:
         """The same on chips that are joined all to all."""
-        links = replace(problem.package.links, topology=Topology.FULL)
+        links = replace(problem.hardware.links, topology=Topology.FULL)
         return replace(
             problem,
             objective=self.objective,
-            package=replace(problem.package, links=links),
+            hardware=replace(problem.hardware, links=links),
             rules=rule_set("default"),
             all_chips=False,
         )

@@ -1,4 +1,4 @@
-"""Every optimizer of the package under the one conformance suite."""
+"""Every optimizer of the hardware under the one conformance suite."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from go_rl.core import Objective, OpKind, Problem, SearchError, package
+from go_rl.core import Objective, OpKind, Problem, SearchError, load_hardware
 from go_rl.cost import ProblemOptions, make_problem
 from go_rl.readers.graph_builder import GraphBuilder, Node
 from go_rl.search import read_split
@@ -22,7 +22,7 @@ def problem() -> Problem:
         builder.add_node(Node(name, "Op", OpKind.ELEMENTWISE, flops=1.0, output_bytes=4.0))
     builder.add_edge(0, 1, 4.0)
     options = ProblemOptions(objective=Objective.MAX_LOAD)
-    return make_problem(builder.build(), package("p100x2"), options)
+    return make_problem(builder.build(), load_hardware("p100x2"), options)
 
 
 def written(path: Path, document: Any) -> Path:

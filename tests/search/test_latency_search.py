@@ -11,10 +11,10 @@ from reference.max_load import optimum
 from go_rl.core import (
     Budget,
     Chip,
+    Hardware,
     Links,
     Objective,
     OpKind,
-    Package,
     SearchError,
     Status,
     Topology,
@@ -71,7 +71,7 @@ def test_greedy_does_not_come_back_to_an_accelerator_that_holds_nodes_without_by
     problem = replace(
         random_problem(0, Objective.LATENCY, 3, 2),
         graph=builder.build(),
-        package=Package("pair", chips, Links(Topology.FULL, 1.0)),
+        hardware=Hardware("pair", chips, Links(Topology.FULL, 1.0)),
         seconds=np.array([[1.0, np.inf, 1.0], [9.0, 9.0, 9.0]]),
         weight_bytes=np.array([0.0, 1.0, 1.0]),
         edge_bytes=np.ones(2),

@@ -69,7 +69,7 @@ def test_dp_splits_a_chain_at_the_best_place():
 
 
 def chain(work, transfer):
-    from go_rl.core import Chip, Links, OpKind, Package, Topology
+    from go_rl.core import Chip, Hardware, Links, OpKind, Topology
     from go_rl.readers.graph_builder import GraphBuilder, Node
 
     builder = GraphBuilder("chain")
@@ -82,7 +82,7 @@ def chain(work, transfer):
     return replace(
         base,
         graph=builder.build(),
-        package=Package("two", (tile, tile), Links(Topology.FULL, 1.0)),
+        hardware=Hardware("two", (tile, tile), Links(Topology.FULL, 1.0)),
         seconds=np.array([work]),
         transfer_seconds=np.array(transfer),
         edge_bytes=np.zeros(len(work) - 1),
@@ -106,11 +106,11 @@ def test_one_sample_is_enough_for_a_plan():
 
 
 def test_the_ring_is_refused():
-    from go_rl.core import package
+    from go_rl.core import load_hardware
     from go_rl.search.host.latency_search import LatencySearch
 
     assert LatencySearch().name == LocalSearch().name == "local-search"
-    problem = replace(tiny(0), package=package("ring4"), objective=Objective.RING, fixed={})
+    problem = replace(tiny(0), hardware=load_hardware("ring4"), objective=Objective.RING, fixed={})
     with pytest.raises(SearchError, match="objective max-load or latency"):
         LocalSearch().optimize(problem, BUDGET, 0)
 

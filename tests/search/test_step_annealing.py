@@ -19,7 +19,7 @@ from go_rl.search.makespan.moves import WIDEST, StepMoves, StepState, _narrowed
 def optimum(problem: Problem, levels: int) -> float:
     """The best of all devices, with all priorities and fusion priorities below ``levels``."""
     workspace, nodes = step_workspace(problem), problem.graph.num_nodes
-    devices = range(problem.package.num_chips)
+    devices = range(problem.hardware.num_chips)
     levelled = {
         task: range(levels if task in problem.tasks else 1) for task in ("schedule", "fusion")
     }

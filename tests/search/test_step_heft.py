@@ -98,7 +98,7 @@ def test_heft_on_its_own_terms_is_a_schedule(seed):
         start = schedule.finish - lasting
         size = _tensor_bytes(problem)
         away = schedule.device[graph.senders] != schedule.device[graph.receivers]
-        links = problem.package.links
+        links = problem.hardware.links
         sent = np.where(away, size / links.bandwidth + links.latency_seconds, 0.0)
         real = ~fed[graph.senders]
         arrived = (schedule.finish[graph.senders] + sent)[real]

@@ -10,9 +10,9 @@ import pytest
 from reference.boxed_problems import random_devices, random_problem
 from reference.latency import latency
 
-from go_rl.core import Chip, Links, Objective, OpKind, Package, Problem, Status, Topology, rule_set
+from go_rl.core import Chip, Hardware, Links, Objective, OpKind, Problem, Status, Topology, rule_set
 from go_rl.core.evaluation import STATUS_CODES
-from go_rl.cost import ProblemOptions, file_package, make_problem
+from go_rl.cost import ProblemOptions, file_hardware, make_problem
 from go_rl.readers import load
 from go_rl.readers.graph_builder import GraphBuilder, Node
 from go_rl.simulate.host.latency import evaluate_latency, latency_batch
@@ -32,7 +32,7 @@ def fork() -> Problem:
         builder.add_edge(u, v, 1.0)
     return Problem(
         graph=builder.build(),
-        package=Package("two and a host", (TILE, TILE, CPU), Links(Topology.FULL, 1.0)),
+        hardware=Hardware("two and a host", (TILE, TILE, CPU), Links(Topology.FULL, 1.0)),
         objective=Objective.LATENCY,
         rules=rule_set("default"),
         seconds=np.array([[4.0, 5.0, 6.0, 7.0], [40.0, 50.0, 60.0, 70.0]]),
@@ -105,12 +105,12 @@ def test_the_expert_split_of_resnet_costs_what_the_authors_program_says():
     if not file.exists():
         pytest.skip(f"{file} is absent; set GO_RL_DATA to the folder with dnn-partitioning")
     graph = load(file)
-    package = file_package(graph)
-    assert package is not None
+    hardware = file_hardware(graph)
+    assert hardware is not None
     options = ProblemOptions(objective=Objective.LATENCY, memory=False)
-    problem = make_problem(graph, package, options)
+    problem = make_problem(graph, hardware, options)
     document = json.loads((GRAPHS / "human-experts/resnet50_inference_expert.json").read_text())
-    plan = np.full(graph.num_nodes, package.num_accelerators, np.int16)
+    plan = np.full(graph.num_nodes, hardware.num_accelerators, np.int16)
     for device, part in enumerate(document["fpgas"]):
         for name in part["nodes"]:
             plan[graph.index[name]] = device

@@ -13,10 +13,10 @@ from reference.max_load import max_load
 from go_rl.core import (
     FREE,
     Chip,
+    Hardware,
     Links,
     Objective,
     OpKind,
-    Package,
     Problem,
     ProblemError,
     Status,
@@ -24,7 +24,7 @@ from go_rl.core import (
     rule_set,
 )
 from go_rl.core.evaluation import STATUS_CODES
-from go_rl.cost import ProblemOptions, file_package, make_problem
+from go_rl.cost import ProblemOptions, file_hardware, make_problem
 from go_rl.readers import load
 from go_rl.readers.graph_builder import GraphBuilder, Node
 from go_rl.simulate.host.max_load import evaluate_max_load, max_load_batch
@@ -42,7 +42,7 @@ def diamond(**fields) -> Problem:
         builder.add_node(Node(name, "Op", OpKind.OTHER))
     for u, v in ((0, 1), (0, 2), (1, 3), (2, 3)):
         builder.add_edge(u, v, 1.0)
-    package = Package("two and a host", (TILE, TILE, CPU), Links(Topology.FULL, 1.0))
+    hardware = Hardware("two and a host", (TILE, TILE, CPU), Links(Topology.FULL, 1.0))
     values = {
         "seconds": np.array([[4.0, 5.0, 6.0, 7.0], [40.0, 50.0, 60.0, np.inf]]),
         "weight_bytes": np.array([4.0, 4.0, 4.0, 2.0]),
@@ -51,7 +51,7 @@ def diamond(**fields) -> Problem:
     }
     return Problem(
         graph=builder.build(),
-        package=package,
+        hardware=hardware,
         objective=Objective.MAX_LOAD,
         rules=rule_set("default"),
         cost_model="profiled",
@@ -170,9 +170,9 @@ def published(path: str) -> Problem:
     if not file.exists():
         pytest.skip(f"{file} is absent; set GO_RL_DATA to the folder with dnn-partitioning")
     graph = load(file)
-    package = file_package(graph)
-    assert package is not None
-    return make_problem(graph, package, ProblemOptions(objective=Objective.MAX_LOAD, memory=False))
+    hardware = file_hardware(graph)
+    assert hardware is not None
+    return make_problem(graph, hardware, ProblemOptions(objective=Objective.MAX_LOAD, memory=False))
 
 
 @pytest.mark.parametrize("path", ONE_DEVICE)
@@ -194,7 +194,7 @@ def expert_split(problem: Problem, model: str) -> np.ndarray:
     import json
 
     document = json.loads((GRAPHS / f"human-experts/{model}_inference_expert.json").read_text())
-    plan = np.full(problem.graph.num_nodes, problem.package.num_accelerators, np.int16)
+    plan = np.full(problem.graph.num_nodes, problem.hardware.num_accelerators, np.int16)
     for device, part in enumerate(document["fpgas"]):
         for name in part["nodes"]:
             plan[problem.graph.index[name]] = device

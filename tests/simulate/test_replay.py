@@ -18,7 +18,7 @@ def schedule(problem: Problem, device, priority=None, leader=None) -> dict:
     """(start, end) of the pieces of each kernel by its leader, of transfers by (from, to)."""
     plans, pricer = decided(device, priority, leader), MakespanPricer(problem)
     _, _, trace = pricer.trace(plans)
-    nodes, devices = problem.graph.num_nodes, problem.package.num_chips
+    nodes, devices = problem.graph.num_nodes, problem.hardware.num_chips
     whole = np.arange(nodes)
     jobs = lay_out(
         pricer.arrays,

@@ -131,7 +131,7 @@ def test_every_kernel_starts_after_its_inputs_arrived(seed):
     if schedule.status is Status.UNSUPPORTED:
         return
     problem, graph = schedule.problem, schedule.problem.graph
-    links = problem.package.links
+    links = problem.hardware.links
     for e in range(graph.num_edges):
         u, v = int(graph.senders[e]), int(graph.receivers[e])
         one, two = schedule.leader[u], schedule.leader[v]
@@ -162,14 +162,14 @@ def test_no_makespan_is_below_the_longest_path_or_the_work_of_an_engine(seed):
 
 def arrivals(schedule: Schedule) -> list[float]:
     nodes = schedule.problem.graph.num_nodes
-    latency = schedule.problem.package.links.latency_seconds
+    latency = schedule.problem.hardware.links.latency_seconds
     return [end + latency for job, end in schedule.end.items() if job >= nodes]
 
 
 def longest_path(schedule: Schedule) -> float:
     """Through kernels and their transfers, by relaxing the edges as often as there are nodes."""
     problem, graph = schedule.problem, schedule.problem.graph
-    links, takes = problem.package.links, {}
+    links, takes = problem.hardware.links, {}
     for job, start in schedule.start.items():
         takes[job] = schedule.end[job] - start
     ready = dict.fromkeys(takes, 0.0)

@@ -152,7 +152,7 @@ def held_by_both(seed: int, fused: bool) -> Iterator[tuple[list, list, float]]:
     plans = Decisions(device, priority, leader if fused else None)
     status, _, trace = pricer.trace(plans)
     own = leader[0] if fused else np.arange(len(leader[0]))
-    for where in range(problem.package.num_chips) if status.ok else ():
+    for where in range(problem.hardware.num_chips) if status.ok else ():
         plan = device[0].astype(np.int64), own
         mine = held_at_peak(problem.graph, pricer.arrays, plan, (pricer.jobs(plans), trace), where)
         theirs = makespan_value.held_at_peak(problem, device[0], priority[0], own, where)

@@ -13,7 +13,7 @@ from reference.random_rings import random_ring
 from reference.ring import price
 from reference.small_rings import ring_problem
 
-from go_rl.core import Chip, Links, Package, Problem, Status, Topology
+from go_rl.core import Chip, Hardware, Links, Problem, Status, Topology
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.simulate import RingPricer
 from go_rl.simulate.ring.replication import replicas_of
@@ -35,7 +35,7 @@ def problem_with(nodes: int, edges: list[tuple[int, int, float]], chips: int, **
     order = sorted(range(len(edges)), key=lambda e: edges[e][:2])
     return replace(
         base,
-        package=replace(base.package, links=Links(Topology.RING, LINK, latency)),
+        hardware=replace(base.hardware, links=Links(Topology.RING, LINK, latency)),
         graph=replace(
             base.graph,
             edge_output=np.array([outputs[e] for e in order], np.int32),
@@ -173,10 +173,10 @@ def test_backward_flow_is_illegal_and_says_so():
 
 def test_a_node_that_a_chip_cannot_run_is_unsupported():
     problem = problem_with(2, [(0, 1, 8.0)], 2)
-    other = replace(problem.package.chips[0], kind="other")
-    mixed = replace(problem.package, chips=(problem.package.chips[0], other))
+    other = replace(problem.hardware.chips[0], kind="other")
+    mixed = replace(problem.hardware, chips=(problem.hardware.chips[0], other))
     seconds = np.array([[1.0, 1.0], [np.inf, 3.0]])
-    mixed_problem = replace(problem, package=mixed, seconds=seconds)
+    mixed_problem = replace(problem, hardware=mixed, seconds=seconds)
     found = evaluate(mixed_problem, 1, 1)
     assert found.status is Status.UNSUPPORTED
     assert "chip 1" in found.detail
@@ -206,11 +206,11 @@ def richer(seed: int) -> Problem:
     chips = tuple(
         Chip("tile", 1.0, float(rng.integers(10, 400)), 1.0) if rng.random() < 0.2
         else Chip("tile", 1.0, room, 1.0)
-        for _ in problem.package.chips
+        for _ in problem.hardware.chips
     )  # fmt: skip
     return replace(
         problem,
-        package=Package("tight", chips, problem.package.links),
+        hardware=Hardware("tight", chips, problem.hardware.links),
         graph=replace(problem.graph, is_output=rng.random(nodes) < 0.2),
         output_bytes=rng.integers(0, 20, nodes).astype(np.float64),
         streamed_bytes=np.where(rng.random(nodes) < 0.1, 50.0, 0.0),
@@ -220,7 +220,7 @@ def richer(seed: int) -> Problem:
 def random_devices(seed: int, problem: Problem, plans: int) -> np.ndarray:
     """Mostly monotone assignments, which are seldom illegal."""
     rng = np.random.default_rng(seed)
-    devices = rng.integers(0, problem.package.num_chips, (plans, problem.graph.num_nodes))
+    devices = rng.integers(0, problem.hardware.num_chips, (plans, problem.graph.num_nodes))
     devices[1:] = np.sort(devices[1:], axis=1)
     return devices.astype(np.int16)
 
@@ -274,7 +274,7 @@ def test_any_set_of_copies_is_priced_as_the_twin_does(seed):
     problem = richer(seed)
     rng = np.random.default_rng(seed)
     home = random_devices(seed, problem, 2)[1]
-    extra = rng.integers(0, 1 << problem.package.num_chips, len(home))
+    extra = rng.integers(0, 1 << problem.hardware.num_chips, len(home))
     present = (1 << home.astype(np.int64)) | np.where(rng.random(len(home)) < 0.3, extra, 0)
     agrees(problem, home, present, RingPricer(problem).evaluate_placed(home, present))
 

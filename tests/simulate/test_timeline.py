@@ -11,16 +11,16 @@ import pytest
 from go_rl.core import (
     Chip,
     Engine,
+    Hardware,
     Links,
     Objective,
     OpGraph,
     OpKind,
-    Package,
     PlanError,
     Problem,
     Status,
     Topology,
-    package,
+    load_hardware,
     plan_for,
 )
 from go_rl.cost import ProblemOptions, make_problem
@@ -53,7 +53,7 @@ def small_graph() -> OpGraph:
 def small_problem(engines: tuple[Engine, ...] = (), room: float = 100.0) -> Problem:
     """Two devices, 1 B/s between them; a takes 2 s, b 1 s, c 1 s, d 3 s."""
     chip = Chip("toy", 1.0, room, 1.0, engines=engines)
-    hardware = Package("toys", (chip, chip), LINKS)
+    hardware = Hardware("toys", (chip, chip), LINKS)
     problem = make_problem(small_graph(), hardware, ProblemOptions(Objective.MAKESPAN))
     return replace(problem, seconds=np.array([[0.0, 2.0, 1.0, 1.0, 3.0]]), kernels=None)
 
@@ -130,7 +130,7 @@ def test_too_little_memory_is_shown_not_refused():
 @pytest.mark.parametrize("fused", [False, True])
 def test_what_holds_of_every_timeline(name, fused):
     graph = small_graph() if name == "small" else zoo_graph(name)
-    problem = make_problem(graph, package("p100x4"), ProblemOptions(Objective.MAKESPAN))
+    problem = make_problem(graph, load_hardware("p100x4"), ProblemOptions(Objective.MAKESPAN))
     rng = np.random.default_rng(len(name))
     device = rng.integers(0, 4, (1, graph.num_nodes)).astype(np.int16)
     ranks = rng.integers(0, 9, (1, graph.num_nodes))
@@ -167,6 +167,8 @@ def test_a_plan_and_its_decisions_have_one_timeline():
 
 
 def test_other_objectives_have_no_timeline():
-    problem = make_problem(small_graph(), package("p100x2"), ProblemOptions(Objective.MAX_LOAD))
+    problem = make_problem(
+        small_graph(), load_hardware("p100x2"), ProblemOptions(Objective.MAX_LOAD)
+    )
     with pytest.raises(PlanError, match="needs the objective makespan, not max-load"):
         timeline_of(problem, decisions([0] * 5))

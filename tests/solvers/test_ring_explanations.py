@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from reference.small_rings import ring_problem
 
-from go_rl.core import Objective, Problem, ProblemError, Status, package, rule_set
+from go_rl.core import Objective, Problem, ProblemError, Status, load_hardware, rule_set
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.cost import ProblemOptions, make_problem
 from go_rl.readers import load
@@ -38,7 +38,7 @@ def test_infeasible_problems_name_rule_and_node(problem: Problem, words: list[st
 
 def test_only_rings_are_solved():
     graph = ring_problem(3, CHAIN, 2).graph
-    problem = make_problem(graph, package("a100x8"), ProblemOptions(Objective.MAX_LOAD))
+    problem = make_problem(graph, load_hardware("a100x8"), ProblemOptions(Objective.MAX_LOAD))
     with pytest.raises(ProblemError, match="max-load"):
         ring_instance(problem)
 
@@ -47,7 +47,7 @@ def test_a_training_graph_with_colour_classes_collapses(data_dir):
     """Forward and backward nodes that share a device tie nearly everything together."""
     graph = load(data_dir / "dnn-partitioning/throughput/operators/bert_L-12_training.json")
     options = ProblemOptions(rules=rule_set("strict"), all_chips=True, allow_training=True)
-    problem = make_problem(graph, package("ring36"), options)
+    problem = make_problem(graph, load_hardware("ring36"), options)
     solver = RingSolver(problem)
     assert solver.instance.num_blocks == 13
     samples = solver.sample()

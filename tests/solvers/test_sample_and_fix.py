@@ -36,7 +36,7 @@ def broken(solver: RingSolver, device: np.ndarray) -> tuple:
 
 
 def random_log_probs(seed: int, problem: Problem, sharpness: float = 1.0) -> np.ndarray:
-    shape = (problem.graph.num_nodes, problem.package.num_chips)
+    shape = (problem.graph.num_nodes, problem.hardware.num_chips)
     scores = sharpness * np.random.default_rng(seed).standard_normal(shape)
     return scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
 
@@ -55,7 +55,7 @@ def test_masks_hold_the_drawn_chip_and_log_prob_is_theirs():
     for problem, _ in feasible(40, first=500):
         log_probs = random_log_probs(7, problem)
         samples = RingSolver(problem).sample(log_probs, batch=6, seed=5)
-        masks = samples.masks(problem.package.num_chips)
+        masks = samples.masks(problem.hardware.num_chips)
         for device, mask, claimed in zip(
             samples.device, masks, samples.log_prob(log_probs), strict=True
         ):
@@ -104,7 +104,7 @@ def test_fix_makes_any_proposal_legal():
     for problem, _ in feasible(60, first=2000):
         solver, rng = RingSolver(problem), np.random.default_rng(6)
         shape = (8, problem.graph.num_nodes)
-        proposals = rng.integers(-1, problem.package.num_chips, shape)
+        proposals = rng.integers(-1, problem.hardware.num_chips, shape)
         samples = solver.fix(proposals, seed=4)
         assert samples.ok.all()
         for device in samples.device:
@@ -170,7 +170,7 @@ def test_ten_thousand_samples_and_no_violation():
 NAN, INF = np.full((3, 2), np.nan), np.full((3, 2), np.inf)
 BAD = [
     ("log_probs of another graph", lambda s: s.sample(np.zeros((4, 2))), r"\[3, 2\].*not \[4, 2\]"),
-    ("log_probs of another package", lambda s: s.sample(np.zeros((3, 3))), r"not \[3, 3\]"),
+    ("log_probs of other hardware", lambda s: s.sample(np.zeros((3, 3))), r"not \[3, 3\]"),
     ("log_probs of four axes", lambda s: s.sample(np.zeros((1, 1, 3, 2))), "must be"),
     ("NaN", lambda s: s.sample(NAN), "NaN"),
     ("infinity", lambda s: s.sample(INF), "inf"),

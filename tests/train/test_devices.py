@@ -13,7 +13,7 @@ import pytest
 PROGRAM = """
 import json, sys
 import jax, numpy as np
-from go_rl.core import package, rule_set
+from go_rl.core import hardware, rule_set
 from go_rl.cost import ProblemOptions, make_problem
 from go_rl.policy.agent import new_agent
 from go_rl.policy.config import PolicyConfig

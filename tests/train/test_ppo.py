@@ -168,7 +168,7 @@ def test_fix_credits_the_proposal_with_every_chip_possible(setting):
     assert found.order is None
     assert found.rewards("order").size == 0
     possible = np.asarray(found.batch.placement.possible)
-    chips = setting.case.problem.package.num_chips
+    chips = setting.case.problem.hardware.num_chips
     assert possible[..., :chips].all()
     assert not possible[..., chips:].any()
     fixed, units = found.placement.chip, setting.case.padded.num_units
@@ -176,7 +176,7 @@ def test_fix_credits_the_proposal_with_every_chip_possible(setting):
 
 
 def test_sample_credits_what_the_solver_drew(setting):
-    units, chips = setting.case.padded.num_units, setting.case.problem.package.num_chips
+    units, chips = setting.case.padded.num_units, setting.case.problem.hardware.num_chips
     batch = setting.found.batch.placement
     assert np.array_equal(np.asarray(batch.chosen)[:, -1, :units], setting.found.placement.chip)
     possible = np.asarray(batch.possible)

@@ -7,7 +7,7 @@ from itertools import chain
 import numpy as np
 import pytest
 
-from go_rl.core import TrainingError, package, rule_set
+from go_rl.core import TrainingError, load_hardware, rule_set
 from go_rl.cost import ProblemOptions, make_problem
 from go_rl.policy.agent import new_agent
 from go_rl.policy.config import PolicyConfig
@@ -23,7 +23,7 @@ ray = pytest.importorskip("ray", reason="Ray is an optional extra: pip install '
 def _cases() -> list[Case]:
     options = ProblemOptions(rules=rule_set("strict"), memory=False)
     names = ("ncf", "vae-3-layers")
-    return [Case(n, make_problem(zoo_graph(n), package("ring6"), options)) for n in names]
+    return [Case(n, make_problem(zoo_graph(n), load_hardware("ring6"), options)) for n in names]
 
 
 @pytest.mark.slow

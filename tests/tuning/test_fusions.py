@@ -8,7 +8,7 @@ import numpy as np
 from tuning.fakes import program, space
 
 from go_rl.core import Objective
-from go_rl.core.presets import package
+from go_rl.core.presets import load_hardware
 from go_rl.cost.make_problem import ProblemOptions, make_problem
 from go_rl.readers.jax.reader import trace_jax
 from go_rl.tuning.fusions import Fusion, FusionSpace
@@ -23,7 +23,7 @@ def rng() -> np.random.Generator:
 
 def assert_legal_and_distinct(fusions: list[Fusion]) -> None:
     options = ProblemOptions(objective=Objective.MAKESPAN, tasks="fusion")
-    problem = make_problem(program().graph, package("host"), options)
+    problem = make_problem(program().graph, load_hardware("host"), options)
     device = np.zeros(program().graph.num_nodes, np.int64)
     assert len({fusion.key for fusion in fusions}) == len(fusions)
     for fusion in fusions:

@@ -45,7 +45,7 @@ def fork(**options: Any) -> Problem:
 
 def evaluation_of(problem: Problem, device, value: float, **fields: Any) -> Evaluation:
     """The judge's own figures beside any value; zeros for what breaks a rule."""
-    zeros, home = np.zeros(problem.package.num_chips), np.array(device, np.int16)
+    zeros, home = np.zeros(problem.hardware.num_chips), np.array(device, np.int16)
     priority, group = fields.get("priority"), fields.get("fusion_group")
     try:
         broken = legal(problem, home, {}) or legal_kernels(problem, home, priority, group)
@@ -198,7 +198,7 @@ def test_schedule_and_kernels_survive_json():
 
 def test_makespan_needs_every_pair_of_devices_linked(small_ring):
     with pytest.raises(ProblemError, match="objective makespan needs fully connected devices"):
-        replace(fork(), package=small_ring(2))
+        replace(fork(), hardware=small_ring(2))
 
 
 @pytest.mark.parametrize(

@@ -169,10 +169,10 @@ LATENCY_CASES = [
 ]  # fmt: skip
 
 
-def _violations(case, problem_of, package, **fields):
+def _violations(case, problem_of, hardware, **fields):
     settings = {**fields, **case.fields}
     problem = problem_of(
-        case.nodes, case.edges, package, case.rules, per_node=case.per_node, **settings
+        case.nodes, case.edges, hardware, case.rules, per_node=case.per_node, **settings
     )
     return legal(problem, np.array(case.device, np.int16), case.replicas)
 
@@ -220,8 +220,8 @@ def test_status_says_what_kind_of_failure_it_is(problem_of, small_ring):
 
 
 def test_on_a_ring_a_cpu_has_a_memory_too(problem_of, small_ring, small_boxes):
-    package = replace(small_boxes(1, 1), links=small_ring(2).links)
-    problem = problem_of("ab", [("a", "b")], package, per_node={"weights": {"b": 11}})
+    hardware = replace(small_boxes(1, 1), links=small_ring(2).links)
+    problem = problem_of("ab", [("a", "b")], hardware, per_node={"weights": {"b": 11}})
     found = legal(problem, np.array([0, 1]), {})
     assert [(v.rule, "chip 1 holds 11 bytes" in v.message) for v in found] == [("weights", True)]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from go_rl.core import Objective
-from go_rl.cost import ProblemOptions, file_package, make_problem
+from go_rl.cost import ProblemOptions, file_hardware, make_problem
 from go_rl.readers import load
 from go_rl.verify.value import plan_value
 
@@ -32,8 +32,8 @@ FORK_SECONDS = {"seconds": {"a": 1.0, "b": 1.5, "c": 0.25, "d": 1.0}}
     ],
 )
 def test_ring(what, device, replicas, latency, seconds, problem_of, small_ring):
-    package = small_ring(3, 100.0, latency)
-    problem = problem_of("abcd", FORK, package, "default", per_node=FORK_SECONDS)
+    hardware = small_ring(3, 100.0, latency)
+    problem = problem_of("abcd", FORK, hardware, "default", per_node=FORK_SECONDS)
     assert plan_value(problem, np.array(device), replicas) == pytest.approx(seconds, rel=1e-12)
 
 
@@ -123,11 +123,11 @@ def test_published_figures(figures, profiles):
     graph = load(profiles / folder / "layers" / f"{figures.graph}.json")
     split = json.loads((profiles / "human-experts" / f"{figures.graph}_expert.json").read_text())
     boxes = [box["nodes"] for box in split["fpgas"]]
-    package = file_package(graph)
-    assert package is not None
+    hardware = file_hardware(graph)
+    assert hardware is not None
     # The expert of BERT-24's latency has a box more than that file names.
-    package = replace(package, chips=package.chips[:1] * len(boxes) + package.chips[-1:])
-    problem = make_problem(graph, package, ProblemOptions(objective=figures.objective))
+    hardware = replace(hardware, chips=hardware.chips[:1] * len(boxes) + hardware.chips[-1:])
+    problem = make_problem(graph, hardware, ProblemOptions(objective=figures.objective))
     device = np.full(graph.num_nodes, len(boxes), np.int16)
     for i, nodes in enumerate(boxes):
         device[[graph.index[n] for n in nodes]] = i

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from go_rl.api.partition import OWN_PACKAGE, problem_of
+from go_rl.api.partition import OWN_HARDWARE, problem_of
 from go_rl.cli.commands.partition import read
 from go_rl.cli.console import console, print_json, print_line, working
 from go_rl.cli.exit_codes import OK, REJECTED
 from go_rl.cli.next_command import model_words, say_next
 from go_rl.cli.options.configuration import CheckOptions, ModelOptions
-from go_rl.core import Objective, PackageError, Plan, package
+from go_rl.core import HardwareError, Objective, Plan, load_hardware
 from go_rl.core.evaluation import finite
 from go_rl.verify.check_plan import Verdict, check_plan
 
@@ -63,14 +63,14 @@ def _after(verdict: Verdict, plan: Plan, source: ModelOptions) -> list[str]:
         words += ["--rules", plan.rules]
     elif command == "partition":
         words += ["--objective", plan.objective]
-    words += ["--package", _hardware(plan)]
+    words += ["--hardware", _hardware(plan)]
     return [*words, "--method", "all"] if verdict.ok else words
 
 
 def _hardware(plan: Plan) -> str:
-    """What `--package` takes: a preset, ``file``, or a guess where the user's own file is."""
-    name = str(plan.package["name"])
+    """What `--hardware` takes: a preset, ``file``, or a guess where the user's own file is."""
+    name = str(plan.hardware["name"])
     try:
-        return name if name == OWN_PACKAGE else package(name).name
-    except PackageError:
+        return name if name == OWN_HARDWARE else load_hardware(name).name
+    except HardwareError:
         return f"{name}.json"

@@ -43,7 +43,7 @@ def run_evaluate(config: Evaluate) -> int:
     for setting in settings(comparison):
         rows = [row for row in summary.rows if row.setting == setting]
         what = "throughput over the compiler heuristic's, at the end and after so many samples"
-        title = f"{setting.package}, rules {setting.rules}: {what}"
+        title = f"{setting.hardware}, rules {setting.rules}: {what}"
         print_table(out, TextTable(title, *samples_cells(rows, summary)))
     print_line(out, f"written to {folder}: {', '.join(FILES)}")
     say_next(out, *_after(config, comparison, summary))
@@ -59,7 +59,7 @@ def _after(config: Evaluate, comparison: Comparison, summary: Summary) -> list[s
         first = f"{ZOO_PREFIX}{names[0]}"
     rows = [row for row in summary.rows if row.setting == summary.rows[0].setting]
     best = max(rows, key=lambda row: np.nan_to_num(row.improvement[0]))
-    words = ["partition", first, "--package", config.package[0], "--rules", config.rules[0]]
+    words = ["partition", first, "--hardware", config.hardware[0], "--rules", config.rules[0]]
     return [*words, "--method", best.method if best.method in METHODS else "auto"]
 
 
@@ -70,7 +70,7 @@ def _chosen(config: Evaluate) -> EvaluateConfig:
     unlimited = config.samples is None and config.seconds is None
     return EvaluateConfig(
         graphs=config.graphs,
-        packages=config.package,
+        packages=config.hardware,
         rules=config.rules,
         cost=config.cost,
         memory={"auto": None, "on": True, "off": False}[config.memory],

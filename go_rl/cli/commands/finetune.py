@@ -31,7 +31,7 @@ def run_finetune(config: FineTune) -> int:
     def learn(graph: OpGraph, report: Callable[[str], None]) -> Any:
         return fine_tune(
             graph,
-            config.package,
+            config.hardware,
             memory={"auto": None, "on": True, "off": False}[config.memory],
             samples=config.samples,
             task=config.task,
@@ -54,7 +54,7 @@ def run_finetune_step(config: FineTuneStep) -> int:
     def learn(graph: OpGraph, report: Callable[[str], None]) -> Any:
         return fine_tune_step(
             graph,
-            config.package,
+            config.hardware,
             config.tasks,
             memory=config.memory == "on",
             samples=config.samples,

@@ -19,7 +19,7 @@ def run_optimize(config: Optimize) -> int:
         report(f"preparing {graph.num_nodes:,} operators")
         result = optimize(
             graph,
-            config.package,
+            config.hardware,
             config.tasks,
             memory=config.memory == "on",
             report=report,

@@ -70,7 +70,7 @@ def finish(
 def _after(result: Result, folder: Path | None, source: ModelOptions) -> list[str]:
     """The command that checks the plan; without one, that lists other hardware."""
     if folder is None or not result.best.evaluation.status.ok:
-        return ["package", "list"]
+        return ["hardware", "list"]
     return ["check", str(folder / PLAN_FILE), *model_words(source)]
 
 
@@ -91,7 +91,7 @@ def _search(config: Partition, graph: OpGraph, report: Callable[[str], None]) ->
     report(f"preparing {graph.num_nodes:,} operators")
     return partition(
         graph,
-        config.package,
+        config.hardware,
         memory=config.memory_choice,
         report=report,
         **asdict(config.search),
@@ -134,7 +134,7 @@ def output_folder(chosen: str | None, graph: OpGraph) -> Path:
 def print_result(out: Console, result: Result, table: list[Row]) -> None:
     """Print the table of methods and what is known about the best plan."""
     problem = result.problem
-    title = f"{problem.graph.name} on {problem.package.name}, objective {problem.objective}"
+    title = f"{problem.graph.name} on {problem.hardware.name}, objective {problem.objective}"
     if problem.objective == Objective.RING:
         title += f", rules {problem.rules.name}"
     print_table(out, text_table(table, result.best, title))

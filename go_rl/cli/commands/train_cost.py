@@ -171,6 +171,6 @@ def _print(
     print_line(screen, f"{sentence}. Weights: {out}")
     if data.target in (CORE.kind, own_target()):
         hardware, cost = f"{data.target}-ring4", f"learned:{out}"
-        say_next(screen, "partition", EXAMPLE_MODEL, "--package", hardware, "--cost", cost)
-    else:  # which needs a package file of one's own; a preset is a start for it
-        say_next(screen, "package", "show", f"{CORE.kind}-ring4", "--json")
+        say_next(screen, "partition", EXAMPLE_MODEL, "--hardware", hardware, "--cost", cost)
+    else:  # which needs a hardware file of one's own; a preset is a start for it
+        say_next(screen, "hardware", "show", f"{CORE.kind}-ring4", "--json")

@@ -93,8 +93,8 @@ class Partition:
     """Place every operator of a model on a chip."""
 
     source: ModelOptions
-    package: Annotated[str | None, tyro.conf.arg(metavar="NAME|FILE")] = None
-    """Hardware: a preset (go-rl package list), a JSON file, or "file" for the model file's own.
+    hardware: Annotated[str | None, tyro.conf.arg(metavar="NAME|FILE")] = None
+    """Hardware: a preset (go-rl hardware list), a JSON file, or "file" for the model file's own.
     Default: ring36; for max-load and latency the model file's own hardware, if it names any."""
     search: PartitionOptions = field(default_factory=PartitionOptions)
     memory: Literal["auto", "on", "off"] = "auto"
@@ -115,8 +115,8 @@ class Optimize:
     """Decide where, in which order and in which kernels a model runs on connected devices."""
 
     source: ModelOptions
-    package: Annotated[str | None, tyro.conf.arg(metavar="NAME|FILE")] = None
-    """Hardware with fully connected devices: a preset (go-rl package list) or a JSON file.
+    hardware: Annotated[str | None, tyro.conf.arg(metavar="NAME|FILE")] = None
+    """Hardware with fully connected devices: a preset (go-rl hardware list) or a JSON file.
     Default: p100x4."""
     tasks: Annotated[str | None, tyro.conf.arg(metavar="TASK,TASK")] = None
     """Some of placement,schedule,fusion. Default: all that make sense."""
@@ -158,8 +158,8 @@ class FineTune:
     """Go on training a policy on one model; keep the best plan and the weights."""
 
     source: ModelOptions
-    package: Annotated[str | None, tyro.conf.arg(metavar="NAME|FILE")] = None
-    """Hardware: a preset (go-rl package list) or a JSON file. Default: ring36."""
+    hardware: Annotated[str | None, tyro.conf.arg(metavar="NAME|FILE")] = None
+    """Hardware: a preset (go-rl hardware list) or a JSON file. Default: ring36."""
     rules: Literal["default", "strict", "replicate", "relay"] = "default"
     """Rule set of the ring; strict: the paper's own."""
     memory: Literal["auto", "on", "off"] = "auto"
@@ -185,8 +185,8 @@ class FineTuneStep:
     """Go on training a step policy on one model; keep the best plan and the weights."""
 
     source: ModelOptions
-    package: Annotated[str | None, tyro.conf.arg(metavar="NAME|FILE")] = None
-    """Hardware with fully connected devices: a preset (go-rl package list) or a JSON file.
+    hardware: Annotated[str | None, tyro.conf.arg(metavar="NAME|FILE")] = None
+    """Hardware with fully connected devices: a preset (go-rl hardware list) or a JSON file.
     Default: p100x4."""
     tasks: Annotated[str | None, tyro.conf.arg(metavar="TASK,TASK")] = None
     """Some of placement,schedule,fusion. Default: all that make sense."""
@@ -212,7 +212,7 @@ class Evaluate:
 
     graphs: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="GRAPHS")]
     """zoo:NAME, a split of the zoo such as zoo:test (go-rl zoo list), or model files."""
-    package: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME|FILE ...")] = ("ring36",)
+    hardware: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME|FILE ...")] = ("ring36",)
     """Hardware, one or more: presets with ring links, or JSON files."""
     rules: Annotated[tuple[str, ...], tyro.conf.arg(metavar="RULES ...")] = ("strict",)
     """Rule sets, one or more of default, strict, replicate, relay."""
@@ -264,7 +264,7 @@ class GraphOptions:
 
 
 @dataclass(frozen=True)
-class PackageList:
+class HardwareList:
     """List the hardware presets."""
 
     json: bool = False
@@ -272,13 +272,13 @@ class PackageList:
 
 
 @dataclass(frozen=True)
-class PackageShow:
-    """Show one package: its chips and links."""
+class HardwareShow:
+    """Show one hardware: its chips and links."""
 
-    package: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="NAME|FILE")]
+    hardware: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="NAME|FILE")]
     """A preset such as ring36 or a100x8, or a JSON file."""
     json: bool = False
-    """Print the JSON document that --package reads back, and nothing else."""
+    """Print the JSON document that --hardware reads back, and nothing else."""
 
 
 @dataclass(frozen=True)

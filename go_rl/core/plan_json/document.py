@@ -114,7 +114,7 @@ def _read(document: dict[str, Any], where: str) -> Plan:
         samples=_read_samples(document.get("samples", 0), where),
         wall_seconds=_read_wall_seconds(document.get("wall_seconds", 0.0), where),
         graph_hash=document["graph_hash"],
-        package=document["package"],
+        hardware=document["package"],
         rules=document["rules"],
         objective=document["objective"],
         memory=document["memory"],
@@ -248,7 +248,7 @@ def _read_wall_seconds(seconds: object, where: str) -> float:
 
 
 def _read_element_bytes(document: dict[str, Any], where: str) -> float | None:
-    """The width of the package's elements, where nothing is said."""
+    """The width of the hardware's elements, where nothing is said."""
     dtype = document.get("dtype", {})
     check_known(dtype, ("element_bytes",), f"{where}: dtype")
     size = dtype.get("element_bytes", document["package"].get("element_bytes"))

@@ -9,11 +9,11 @@ from typing import Any
 from go_rl.core import (
     TASKS,
     EnvironmentUseError,
+    Hardware,
     Objective,
     OpGraph,
-    Package,
     Problem,
-    package,
+    load_hardware,
     task_names,
 )
 from go_rl.cost import ProblemOptions, make_problem, named_cost
@@ -36,7 +36,7 @@ class StepConfig(EnvironmentConfig):
     actions = STEP_ACTIONS
     devices = "devices"
 
-    package: str | Package = "p100x4"
+    hardware: str | Hardware = "p100x4"
     """Package, or the name of one, for ``graph``."""
     memory: bool = True
     """Whether weights and live tensors must fit, for ``graph``."""
@@ -58,7 +58,9 @@ class StepConfig(EnvironmentConfig):
 
     def price(self, graph: OpGraph) -> Problem:
         """Return the makespan problem of one graph."""
-        devices = self.package if isinstance(self.package, Package) else package(self.package)
+        devices = (
+            self.hardware if isinstance(self.hardware, Hardware) else load_hardware(self.hardware)
+        )
         options = ProblemOptions(
             objective=Objective.MAKESPAN,
             memory=self.memory,

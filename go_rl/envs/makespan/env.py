@@ -58,6 +58,6 @@ def step_parts(
     problems = config.problems()
     cases = [StepCase(p, config.invalid_reward) for p in problems]
     observer = StepObserver(config.observer(problems))
-    devices = problems[0].package.num_chips
+    devices = problems[0].hardware.num_chips
     space = step_action_space(config.action, cases[0].tasks, observer.max_nodes, devices)
     return cases, observer, space

@@ -59,7 +59,7 @@ class StepEpisode(Episode):
     def possible(self) -> Bool[np.ndarray, "D"]:
         """[D] where the current node may go, given its class so far; nowhere at the end, or where
         no plan exists."""
-        devices = self.case.problem.package.num_chips
+        devices = self.case.problem.hardware.num_chips
         node, options = self.current, self.case.choices
         if node == NO_NODE or self.case.workspace.impossible is not None:
             return np.zeros(devices, np.bool_)
@@ -87,7 +87,7 @@ class StepEpisode(Episode):
 
     def observe(self, observer: StepObserver) -> Any:
         """Return what the agent sees now."""
-        devices = self.case.problem.package.num_chips
+        devices = self.case.problem.hardware.num_chips
         return observer.observe(self.case.features, self.progress(), self.levels, devices)
 
     def plan(self, result: StepResult) -> dict[str, np.ndarray]:
@@ -123,7 +123,7 @@ class StepEpisode(Episode):
             raise EnvironmentUseError(f"action must be whole numbers, not {array.dtype}")
         for column, task in enumerate(self.case.tasks):
             values = array.reshape(-1, len(self.case.tasks))[:, column]
-            count = self.case.problem.package.num_chips if task == "placement" else LEVELS
+            count = self.case.problem.hardware.num_chips if task == "placement" else LEVELS
             what = {"placement": "device", "schedule": "priority"}.get(task, "fusion priority")
             if (wrong := values[(values < 0) | (values >= count)]).size:
                 raise EnvironmentUseError(

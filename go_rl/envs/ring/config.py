@@ -6,7 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from go_rl.core import EnvironmentUseError, Objective, OpGraph, Package, Problem, package, rule_set
+from go_rl.core import (
+    EnvironmentUseError,
+    Hardware,
+    Objective,
+    OpGraph,
+    Problem,
+    load_hardware,
+    rule_set,
+)
 from go_rl.cost import ProblemOptions, make_problem, named_cost
 from go_rl.envs.environment_config import EnvironmentConfig, check_finite, from_arguments
 
@@ -22,7 +30,7 @@ class PartitionConfig(EnvironmentConfig):
     actions = ACTIONS
     devices = "chips"
 
-    package: str | Package = "ring36"
+    hardware: str | Hardware = "ring36"
     """Package, or the name of one, for ``graph``."""
     rules: str = "default"
     """Name of the rule set for ``graph``."""
@@ -35,7 +43,9 @@ class PartitionConfig(EnvironmentConfig):
 
     def price(self, graph: OpGraph) -> Problem:
         """Return the ring problem of one graph."""
-        chips = self.package if isinstance(self.package, Package) else package(self.package)
+        chips = (
+            self.hardware if isinstance(self.hardware, Hardware) else load_hardware(self.hardware)
+        )
         options = ProblemOptions(
             rules=rule_set(self.rules), cost_model=named_cost(self.cost, chips)
         )

@@ -48,5 +48,5 @@ def partition_parts(
     """Return a case for each problem, what builds observations, and the action space."""
     problems = config.problems()
     observer = config.observer(problems)
-    space = action_space(config.action, observer.max_nodes, problems[0].package.num_chips)
+    space = action_space(config.action, observer.max_nodes, problems[0].hardware.num_chips)
     return [PartitionCase(p, config.failure_reward) for p in problems], observer, space

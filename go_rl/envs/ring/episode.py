@@ -71,7 +71,7 @@ class PartitionEpisode(Episode):
 
     def observe(self, observer: Observer) -> Any:
         """Return what the agent sees now."""
-        chips = self.case.problem.package.num_chips
+        chips = self.case.problem.hardware.num_chips
         return observer.observe(self.case.features, self.progress(), chips)
 
     def plan(self, result: CaseResult) -> dict[str, np.ndarray]:
@@ -98,7 +98,7 @@ class PartitionEpisode(Episode):
         if outcome is not None:
             self.over = True
             self.device = outcome.device
-            self._mask = np.zeros(self.case.problem.package.num_chips, np.bool_)
+            self._mask = np.zeros(self.case.problem.hardware.num_chips, np.bool_)
         return outcome
 
     def _open_store(self, case: PartitionCase) -> None:
@@ -146,7 +146,7 @@ class PartitionEpisode(Episode):
             if not np.isfinite(array).all():
                 raise EnvironmentUseError("action: log-probabilities must be finite numbers")
             return array.astype(np.float64)
-        chips = self.case.problem.package.num_chips
+        chips = self.case.problem.hardware.num_chips
         if not np.issubdtype(array.dtype, np.integer):
             raise EnvironmentUseError(f"action must be whole chip numbers, not {array.dtype}")
         if array.min(initial=0) < 0 or array.max(initial=0) >= chips:

@@ -143,7 +143,7 @@ class PartitionRollouts:
         if log_probs.shape[2] != self.workspace.chips:
             raise EnvironmentUseError(
                 f"graph {self.problem.graph.name!r}: log_probs are for {log_probs.shape[2]} chips, "
-                f"the package has {self.workspace.chips}"
+                f"the hardware has {self.workspace.chips}"
             )
 
     def _check_units(self, values: np.ndarray, what: str) -> None:

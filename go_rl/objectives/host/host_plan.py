@@ -53,7 +53,7 @@ def failed_plan(
         problem,
         device=np.zeros(problem.graph.num_nodes, np.int16),
         replicas={},
-        evaluation=failed(status, problem.package.num_chips, detail),
+        evaluation=failed(status, problem.hardware.num_chips, detail),
         bound=0.0,
         optimizer=name,
         seed=seed,

@@ -22,7 +22,7 @@ def greedy_latency(problem: Problem) -> Int16[np.ndarray, "N"]:
     if device is None:
         raise SearchError(
             f"graph {problem.graph.name!r}: the topological fill finds no room for some nodes on "
-            f"package {problem.package.name!r}; give it more memory, or CPUs"
+            f"hardware {problem.hardware.name!r}; give it more memory, or CPUs"
         )
     return device[blocks.contraction.block]
 

@@ -23,7 +23,7 @@ def greedy_max_load(problem: Problem) -> Int16[np.ndarray, "N"]:
     if device is None:
         raise SearchError(
             f"graph {problem.graph.name!r}: the topological fill finds no room for some nodes on "
-            f"package {problem.package.name!r}; give it more memory or turn memory off"
+            f"hardware {problem.hardware.name!r}; give it more memory or turn memory off"
         )
     return device[contraction.block]
 

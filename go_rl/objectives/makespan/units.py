@@ -75,8 +75,8 @@ def step_units(workspace: StepWorkspace) -> StepUnits:
     total = int(unit_of.max(initial=-1)) + 1
     held = unit_of >= 0
     table = _prices(problem, leader)
-    seconds = np.zeros((problem.package.num_chips, total))
-    for device in range(problem.package.num_chips):
+    seconds = np.zeros((problem.hardware.num_chips, total))
+    for device in range(problem.hardware.num_chips):
         allowed = workspace.able[device] & np.isin(workspace.pinned, (FREE, device))
         cost = np.where(allowed, table[problem.device_kind[device]], np.inf)
         np.add.at(seconds[device], unit_of[held], cost[held])
@@ -84,7 +84,7 @@ def step_units(workspace: StepWorkspace) -> StepUnits:
     source, sink = unit_of[graph.senders], unit_of[graph.receivers]
     crossing = (source >= 0) & (sink >= 0) & (source != sink)
     tensor = np.stack([graph.senders[crossing], graph.edge_output[crossing]], axis=1)
-    links = problem.package.links
+    links = problem.hardware.links
     busy = problem.edge_bytes[crossing] / links.bandwidth
     fastest = seconds.min(axis=0, initial=np.inf)
     units = assemble_units(

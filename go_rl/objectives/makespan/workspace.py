@@ -57,7 +57,7 @@ class StepWorkspace:
     @property
     def num_devices(self) -> int:
         """D."""
-        return self.problem.package.num_chips
+        return self.problem.hardware.num_chips
 
     @cached_property
     def able(self) -> Bool[np.ndarray, "D N"]:
@@ -167,7 +167,7 @@ class StepWorkspace:
             return self._failed(Status.UNSUPPORTED, f"no device can run node {name!r}")
         if not problem.memory:
             return None
-        room = np.array([chip.memory_bytes for chip in problem.package.chips])
+        room = np.array([chip.memory_bytes for chip in problem.hardware.chips])
         reads = np.bincount(graph.receivers, problem.edge_bytes, self.num_nodes)
         need = problem.weight_bytes.copy()
         if "fusion" not in problem.tasks:  # else operands and results may never be written

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from go_rl.core import Objective, OpKind, Problem, package, rule_set
+from go_rl.core import Objective, OpKind, Problem, load_hardware, rule_set
 from go_rl.core.optimizer import Milestone
 from go_rl.cost import ProblemOptions, make_problem
 from go_rl.objectives.ring.bounds import ring_bound
@@ -48,7 +48,7 @@ def tiny_problem(strict: bool, objective: Objective = Objective.RING) -> Problem
     for u, v in ((0, 1), (0, 2), (1, 3), (2, 3)):
         builder.add_edge(u, v, 8.0)
     rules = rule_set("strict" if strict else "default")
-    hardware = package("ring2" if objective is Objective.RING else "p100x2")
+    hardware = load_hardware("ring2" if objective is Objective.RING else "p100x2")
     return make_problem(builder.build(), hardware, ProblemOptions(objective=objective, rules=rules))
 
 

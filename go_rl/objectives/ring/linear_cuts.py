@@ -17,7 +17,7 @@ from go_rl.objectives.ring.units import RingUnits
 from go_rl.runtime.kernel_struct import kernel
 
 NO_STAGE = np.int64(1 << 20)
-"""More stages than any package has chips: not reachable."""
+"""More stages than any hardware has chips: not reachable."""
 
 
 @kernel

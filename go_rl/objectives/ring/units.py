@@ -97,7 +97,7 @@ def _units(
     source, sink = node_unit[graph.senders], node_unit[graph.receivers]
     crossing = (source >= 0) & (sink >= 0) & (source != sink)
     tensor = np.stack([graph.senders[crossing], graph.edge_output[crossing]], axis=1)
-    links = problem.package.links
+    links = problem.hardware.links
     return assemble_units(
         work,
         weight,

@@ -71,7 +71,7 @@ class RingWorkspace:
     @property
     def chips(self) -> int:
         """k."""
-        return self.problem.package.num_chips
+        return self.problem.hardware.num_chips
 
     @property
     def weight_limit(self) -> float:

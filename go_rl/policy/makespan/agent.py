@@ -19,7 +19,7 @@ from go_rl.objectives.makespan.choices import LEVELS
 from go_rl.policy.buckets import Padded, pad
 from go_rl.policy.config import MAX_CHIPS, PolicyConfig
 from go_rl.policy.makespan.network import StepEncoded, StepPolicy
-from go_rl.policy.makespan.observation import STEP_FEATURES, STEP_ORDERS, STEP_PACKAGE
+from go_rl.policy.makespan.observation import STEP_FEATURES, STEP_HARDWARE, STEP_ORDERS
 from go_rl.policy.network import Params
 from go_rl.policy.observation import tiny_graph
 
@@ -80,7 +80,7 @@ def _checked(options: Options | None, tasks: tuple[str, ...]) -> Options:
 def new_step_agent(config: PolicyConfig, seed: int) -> StepAgent:
     """Return an untrained agent."""
     key = jax.random.key(seed)
-    padded = pad(tiny_graph(STEP_FEATURES, len(STEP_ORDERS), len(STEP_PACKAGE)))
+    padded = pad(tiny_graph(STEP_FEATURES, len(STEP_ORDERS), len(STEP_HARDWARE)))
     graph, real = jax.tree.map(jnp.asarray, (padded.graph, padded.real))
     options = {task: jnp.zeros((len(real), LEVELS)) for task in TASKS}
     return StepAgent(config, _first_params(StepPolicy(config), key, graph, real, options))

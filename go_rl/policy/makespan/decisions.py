@@ -105,7 +105,7 @@ class StepDecoder:
         order = weights @ places[: self.units.num_units].T
         mean = self.units.units.work.mean() if self.units.num_units else 0.0
         problem = self.workspace.problem
-        room = np.array([chip.memory_bytes for chip in problem.package.chips])
+        room = np.array([chip.memory_bytes for chip in problem.hardware.chips])
         chosen = place_in_order(
             self.units,
             order,

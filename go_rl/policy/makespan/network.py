@@ -23,7 +23,7 @@ from go_rl.policy.critic import Critic, decision_features
 from go_rl.policy.decoders.node_decoder import NodeActions, NodeDecoder, NodeLogProbs
 from go_rl.policy.decoders.order_decoder import OrderActions, OrderDecoder, OrderLogProbs
 from go_rl.policy.encoder import Encoder
-from go_rl.policy.graph_arrays import node_array, package_features
+from go_rl.policy.graph_arrays import hardware_features, node_array
 from go_rl.policy.makespan.observation import STEP_ORDERS
 from go_rl.policy.task_head import TaskHeads
 
@@ -49,16 +49,16 @@ class StepEncoded(NamedTuple):
 
     tasks: dict[str, Float[Array, "U D"]]
     pooled: Float[Array, "D"]
-    """What is known of the whole graph and the package; graph-level decisions follow from it."""
+    """What is known of the whole graph and the hardware; graph-level decisions follow from it."""
     known: Float[Array, "K"]
     """The same as the critic sees it; see `known_of`."""
 
 
 def known_of(graph: jraph.GraphsTuple, real: Float[Array, "U"]) -> Float[Array, "K"]:
-    """Return what a critic knows of a graph: features of the package, then means of the units'."""
+    """Return what a critic knows of a graph: features of the hardware, then means of the units'."""
     features = node_array(graph, "features") * real[:, None]
     means = features.sum(0) / jnp.maximum(real.sum(), 1.0)
-    return jnp.concatenate([package_features(graph), means])
+    return jnp.concatenate([hardware_features(graph), means])
 
 
 class StepPolicy(nn.Module):
@@ -86,7 +86,7 @@ class StepPolicy(nn.Module):
     def encode(self, graph: jraph.GraphsTuple, real: Float[Array, "U"]) -> StepEncoded:
         """Embed the units for every task."""
         h, pooled = self.encoder(graph, real)
-        known = jnp.concatenate([pooled, package_features(graph)])
+        known = jnp.concatenate([pooled, hardware_features(graph)])
         summary = self.summarise(nn.silu(self.widen(known)))
         return StepEncoded(self.heads(h, real), summary, known_of(graph, real))
 

@@ -26,12 +26,12 @@ STEP_ORDERS = (*REFERENCE_ORDERS, "layer", "upward rank")
 with every transfer paid for."""
 STEP_SCALARS = ("log_seconds", "load_share", "log_weight_bytes", "log_tensor_seconds", "in_degree",
                 "out_degree", "span_level", "backward", "layer", "tail")  # fmt: skip
-STEP_PACKAGE = ("devices", "placement", "schedule", "fusion", "traffic", "largest", "longest",
+STEP_HARDWARE = ("devices", "placement", "schedule", "fusion", "traffic", "largest", "longest",
                 "crowding", "layers", "latency", "units")  # fmt: skip
-"""The package and the whole graph. log2 devices / 6; the tasks asked; then logarithms to base 10 of
-the whole traffic, the largest unit and the longest path against the whole work; of the longest path
-against an equal share of the work (crowding: above 0, the path is longer); of layers against units;
-of a link's latency against the mean unit; and of the units / 4."""
+"""The hardware and the whole graph. log2 devices / 6; the tasks asked; then logarithms to base 10
+of the whole traffic, the largest unit and the longest path against the whole work; of the longest
+path against an equal share of the work (crowding: above 0, the path is longer); of layers against
+units; of a link's latency against the mean unit; and of the units / 4."""
 STEP_FEATURES = len(STEP_SCALARS) + len(OpKind) + len(STEP_ORDERS)
 """F."""
 
@@ -58,7 +58,7 @@ def observe_step(workspace: StepWorkspace, step: StepUnits) -> PolicyGraph:
         share=share.astype(np.float32),
         senders=senders,
         receivers=units.succ,
-        package=_package(workspace, step),
+        hardware=_hardware_of(workspace, step),
         chips=workspace.num_devices,
     )
 
@@ -104,7 +104,7 @@ def _kinds(workspace: StepWorkspace, step: StepUnits) -> Float64[np.ndarray, "U 
     return kinds / np.maximum(kinds.sum(axis=1, keepdims=True), 1.0)
 
 
-def _package(workspace: StepWorkspace, step: StepUnits) -> Float32[np.ndarray, "P"]:
+def _hardware_of(workspace: StepWorkspace, step: StepUnits) -> Float32[np.ndarray, "P"]:
     tasks, units, devices = workspace.problem.tasks, step.units, workspace.num_devices
     total, count = max(units.work.sum(), 1e-30), max(step.num_units, 1)
     longest = path_sums_after(units.succ_ptr, units.succ, units.work).max(initial=0.0)

@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from go_rl.core import Chip, Links, Objective, OpKind, Package, Problem, Topology, rule_set
+from go_rl.core import Chip, Hardware, Links, Objective, OpKind, Problem, Topology, rule_set
 from go_rl.readers.graph_builder import GraphBuilder, Node
 
 NODES = 12
@@ -31,7 +31,7 @@ def _chain(objective: Objective) -> Problem:
     ones = np.ones(NODES)
     return Problem(
         graph=builder.build(),
-        package=Package("warm-up", (tile, tile, cpu), Links(Topology.FULL, 1.0)),
+        hardware=Hardware("warm-up", (tile, tile, cpu), Links(Topology.FULL, 1.0)),
         objective=objective,
         rules=rule_set("default"),
         seconds=np.stack([ones, 9.0 * ones]),

@@ -46,7 +46,7 @@ class Placement(NamedTuple):
 
 def placement(problem: Problem) -> Placement:
     """Return the flat arrays of ``problem``."""
-    graph, chips = problem.graph, problem.package.chips
+    graph, chips = problem.graph, problem.hardware.chips
     cpu = np.array([c.is_cpu for c in chips])
     memory = np.array([c.memory_bytes for c in chips], np.float64)
     pin = np.full(graph.num_nodes, NO_PIN, np.int16)
@@ -84,7 +84,7 @@ def evaluation(
 ) -> Evaluation:
     """Return the `Evaluation` of a plan that a kernel priced as ``(value, status code)``."""
     value, code = priced
-    none, chips = np.zeros(0), problem.package.num_chips
+    none, chips = np.zeros(0), problem.hardware.num_chips
     held = np.zeros(chips)
     inside = (device >= 0) & (device < chips)
     np.add.at(held, device[inside], problem.weight_bytes[inside])
@@ -108,7 +108,7 @@ def _resident(
 ) -> Float64[np.ndarray, "D"]:
     """[D] bytes of weights on each device, a weight group once, as large as its largest there."""
     group, size = problem.graph.weight_group, problem.weight_bytes
-    resident = np.zeros(problem.package.num_chips)
+    resident = np.zeros(problem.hardware.num_chips)
     alone = inside & (group == FREE)
     np.add.at(resident, device[alone], size[alone])
     tied = inside & (group != FREE)

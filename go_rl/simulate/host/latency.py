@@ -43,7 +43,7 @@ def latency_batch(
 def evaluate_latency(problem: Problem, device: Int16[np.ndarray, "N"]) -> Evaluation:
     """Price one plan; `device_seconds` is each accelerator's load and each CPU's busy time."""
     check_shape(problem, device)
-    place, chips = placement(problem), problem.package.num_chips
+    place, chips = placement(problem), problem.hardware.num_chips
     loads = np.zeros(chips)
     value, code = _price(place, consumers(problem.graph), np.ascontiguousarray(device), loads)
     return evaluation(problem, device, (float(value), int(code)), loads)

@@ -33,7 +33,7 @@ def max_load_batch(
 def evaluate_max_load(problem: Problem, device: Int16[np.ndarray, "N"]) -> Evaluation:
     """Price one plan, with the load of each device."""
     check_shape(problem, device)
-    place, chips = placement(problem), problem.package.num_chips
+    place, chips = placement(problem), problem.hardware.num_chips
     loads = np.zeros(chips)
     code = _price(place, np.ascontiguousarray(device), loads, np.zeros(chips))
     value = float(loads.max()) if code == OK else np.inf

@@ -79,14 +79,14 @@ class MakespanPricer:
     def evaluate(self, plans: Decisions, row: int = 0) -> Evaluation:
         """Price one plan in full."""
         status, makespan, trace = self.trace(plans, row)
-        devices = self.problem.package.num_chips
+        devices = self.problem.hardware.num_chips
         leader = self._leader(plans, row)
         alone = leader == self._whole
         device = plans.device[row].astype(np.int64)
         seconds = np.where(alone, self._seconds(plans, row), 0.0)
         link, size = self._links(device, leader)
         moved = np.bincount(link, size, devices * devices).astype(np.float64)
-        links = self.problem.package.links
+        links = self.problem.hardware.links
         busy = moved / links.bandwidth
         return Evaluation(
             status=status,
@@ -103,7 +103,7 @@ class MakespanPricer:
     def _detail(self, status: Status, plans: Decisions, row: int, trace: Trace) -> str:
         if status is not Status.OUT_OF_MEMORY:
             return "" if status.ok else status.sentence
-        limit = np.array([chip.memory_bytes for chip in self.problem.package.chips])
+        limit = np.array([chip.memory_bytes for chip in self.problem.hardware.chips])
         worst = int(np.argmax(trace.peak / limit))
         plan = plans.device[row].astype(np.int64), self._leader(plans, row)
         replayed = self.jobs(plans, row), trace
@@ -118,7 +118,7 @@ class MakespanPricer:
         self, device: Int64[np.ndarray, "N"], leader: Int64[np.ndarray, "N"]
     ) -> tuple[Int64[np.ndarray, "X"], Float64[np.ndarray, "X"]]:
         """Link (producer's device times D plus reader's) and bytes of every transfer."""
-        a, devices = self.arrays, self.problem.package.num_chips
+        a, devices = self.arrays, self.problem.hardware.num_chips
         tensor = np.repeat(np.arange(len(a.tensor_bytes)), np.diff(a.use_ptr))
         producer = np.repeat(self._whole, np.diff(a.tensor_of))[tensor]
         there = device[leader[a.user]]

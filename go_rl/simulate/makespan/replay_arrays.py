@@ -58,7 +58,7 @@ class ReplayArrays(NamedTuple):
 
 def replay_arrays(problem: Problem) -> ReplayArrays:
     """Lay out a problem for the kernel."""
-    graph, chips = problem.graph, problem.package.chips
+    graph, chips = problem.graph, problem.hardware.chips
     tensors = tensor_rows(problem)
     pool, engines, split = _pools(problem)
     limit = np.array([c.memory_bytes for c in chips])
@@ -66,8 +66,8 @@ def replay_arrays(problem: Problem) -> ReplayArrays:
     return ReplayArrays(
         device_kind=problem.device_kind.astype(np.int64),
         capacity=limit if problem.memory else np.full(len(limit), np.inf),
-        bandwidth=problem.package.links.bandwidth,
-        latency=problem.package.links.latency_seconds,
+        bandwidth=problem.hardware.links.bandwidth,
+        latency=problem.hardware.links.latency_seconds,
         pool=pool,
         engines=engines,
         split=split,
@@ -90,10 +90,10 @@ def replay_arrays(problem: Problem) -> ReplayArrays:
 def _pools(
     problem: Problem,
 ) -> tuple[Int64[np.ndarray, "D kinds"], Int64[np.ndarray, "R"], np.ndarray]:
-    table = np.zeros((problem.package.num_chips, len(OpKind)), np.int64)
+    table = np.zeros((problem.hardware.num_chips, len(OpKind)), np.int64)
     engines: list[int] = []
     split: list[bool] = []
-    for device, chip in enumerate(problem.package.chips):
+    for device, chip in enumerate(problem.hardware.chips):
         for kind in OpKind:
             table[device, kind] = len(engines) + chip.engine_of(kind)
         engines += [e.count for e in chip.engine_list]

@@ -61,7 +61,7 @@ class Timeline:
 
     model: str
     """Name of the graph."""
-    package: str
+    hardware: str
     """Name of the hardware."""
     status: Status
     """``ok``, or ``out-of-memory``."""
@@ -128,10 +128,10 @@ class _Iteration:
         )  # fmt: skip
         return Timeline(
             model=self.problem.graph.name,
-            package=self.problem.package.name,
+            hardware=self.problem.hardware.name,
             status=status,
             makespan=makespan,
-            device_kinds=tuple(chip.kind for chip in self.problem.package.chips),
+            device_kinds=tuple(chip.kind for chip in self.problem.hardware.chips),
             tracks=tracks,
             slices=slices,
             flows=self._flows(),
@@ -141,7 +141,7 @@ class _Iteration:
 
     def _tracks(self) -> tuple[tuple[Track, ...], Int64[np.ndarray, "R"]]:
         """All tracks, and the first track of each engine pool and link."""
-        chips, engines = self.problem.package.chips, self.arrays.engines
+        chips, engines = self.problem.hardware.chips, self.arrays.engines
         devices = len(chips)
         first = np.zeros(len(engines) + devices * devices, np.int64)
         tracks: list[Track] = []

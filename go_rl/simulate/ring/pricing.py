@@ -131,8 +131,8 @@ def ring_arrays(problem: Problem) -> RingArrays:
     graph = problem.graph
     tensors = tensor_rows(problem)
     offsets, edges = graph.successors
-    links = problem.package.links
-    limit = np.array([c.memory_bytes for c in problem.package.chips])
+    links = problem.hardware.links
+    limit = np.array([c.memory_bytes for c in problem.hardware.chips])
     return RingArrays(
         seconds=np.ascontiguousarray(problem.seconds),
         kind=problem.device_kind.astype(np.int64),
@@ -372,7 +372,7 @@ class RingPricer:
         found = (scratch.busy, scratch.traffic, scratch.held, scratch.streamed, scratch.peak)
         busy, traffic, held, streamed, peak = (array.copy() for array in found)
         self._idle.append(scratch)
-        links = self.problem.package.links
+        links = self.problem.hardware.links
         link_seconds = np.where(traffic > 0, traffic / links.bandwidth + links.latency_seconds, 0)
         status = STATUS_CODES[code]
         return Evaluation(

@@ -33,12 +33,12 @@ def replicated_nodes(problem: Problem) -> Bool[np.ndarray, "N"]:
     if not problem.rules.replicate:
         return allowed
     limit = REPLICATE_SHARE * problem.work[np.isfinite(problem.work)].sum()
-    smallest = min(chip.memory_bytes for chip in problem.package.chips)
+    smallest = min(chip.memory_bytes for chip in problem.hardware.chips)
     allowed = (problem.work <= limit) & (problem.streamed_bytes == 0) & ~shares_device(graph)
     if problem.memory:
         allowed &= problem.weight_bytes <= LARGEST_COPY * smallest
     if problem.rules.relay:
-        allowed &= problem.work <= problem.output_bytes / problem.package.links.bandwidth
+        allowed &= problem.work <= problem.output_bytes / problem.hardware.links.bandwidth
     allowed[list(problem.fixed)] = False
     allowed &= np.bincount(graph.senders, minlength=graph.num_nodes) > 0
     offsets, edges = graph.predecessors

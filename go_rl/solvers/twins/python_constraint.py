@@ -39,7 +39,7 @@ def all_partitions(problem: Problem, limit: int = MANY) -> set[tuple[int, ...]]:
     model = constraint.Problem()
     for node in nodes:
         pin = problem.fixed.get(node)
-        model.addVariable(node, list(range(problem.package.num_chips)) if pin is None else [pin])
+        model.addVariable(node, list(range(problem.hardware.num_chips)) if pin is None else [pin])
     edges = _edges(problem, copied)
     for u, v in edges:
         model.addConstraint(operator.le, [u, v])
@@ -71,7 +71,7 @@ def _classmates(problem: Problem) -> list[tuple[int, int]]:
 
 def _no_skip(problem: Problem, used: set[int]) -> bool:
     """The used chips are 0..m; all of them with all_chips."""
-    count = problem.package.num_chips if problem.all_chips else max(used) + 1
+    count = problem.hardware.num_chips if problem.all_chips else max(used) + 1
     return len(used) == count
 
 
@@ -90,7 +90,7 @@ def _fits(
     """Weights fit each chip, copies included, tied weights once."""
     _, present = _homes(problem, copied, dict(zip(nodes, chips, strict=True)))
     group = problem.graph.weight_group
-    for c, chip in enumerate(problem.package.chips):
+    for c, chip in enumerate(problem.hardware.chips):
         held: dict[tuple[bool, int], float] = {}
         for n in np.flatnonzero((present >> c) & 1).tolist():
             tied = bool(group[n] != FREE)

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from go_rl.core import TASKS, Objective, TrainingError, package
+from go_rl.core import TASKS, Objective, TrainingError, load_hardware
 from go_rl.cost import ProblemOptions, make_problem, named_cost
 from go_rl.envs.makespan.rewards import step_rewards
 from go_rl.objectives.makespan.workspace import StepWorkspace
@@ -21,13 +21,13 @@ VALIDATION_SAMPLES = 16
 KEPT = 256
 """Problems whose units stay in memory."""
 SMALL, MEDIUM = 5_000, 13_000
-"""Nodes. Smaller graphs are taught placement alone and all tasks on every package; medium ones all
-tasks on one package only; larger ones placement on one package only."""
+"""Nodes. Smaller graphs are taught placement alone and all tasks on every hardware; medium ones all
+tasks on one hardware only; larger ones placement on one hardware only."""
 INFERENCE = 1_500
 """Nodes of the largest inference graph that is taught."""
 
 ProblemKey = tuple[str, str, tuple[str, ...]]
-"""Graph of the zoo, package and tasks."""
+"""Graph of the zoo, hardware and tasks."""
 
 
 class StepProblems:
@@ -98,7 +98,7 @@ def step_problem_decoder(
     name: str, hardware: str, tasks: tuple[str, ...], cost: str = "auto"
 ) -> StepDecoder:
     """Return a problem with its units."""
-    devices = package(hardware)
+    devices = load_hardware(hardware)
     model = named_cost(cost, devices)
     options = ProblemOptions(objective=Objective.MAKESPAN, tasks=tasks, cost_model=model)
     problem = make_problem(zoo_graph(name), devices, options)

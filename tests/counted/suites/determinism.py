@@ -69,20 +69,20 @@ def _resumable(name: str) -> Pipeline:
 
 PROFILE = {"model.json": TEXT}
 PIPELINES: tuple[Pipeline, ...] = (
-    Pipeline(("partition", "zoo:vae-3-layers", "--package", "ring4", *FEW)),
-    Pipeline(("partition", "zoo:gcn-3-layers", "--package", "ring6", "--rules", "strict",
+    Pipeline(("partition", "zoo:vae-3-layers", "--hardware", "ring4", *FEW)),
+    Pipeline(("partition", "zoo:gcn-3-layers", "--hardware", "ring6", "--rules", "strict",
               "--method", "annealing", *FEW)),
     Pipeline(("partition", "model.json", "--objective", "max-load", *FEW), files=PROFILE),
-    Pipeline(("partition", "zoo:ncf", "--objective", "latency", "--package", "p100x2", *FEW)),
-    Pipeline(("optimize", "zoo:vae-3-layers", "--package", "p100x4", *FEW)),
-    Pipeline(("optimize", "zoo:gcn-3-layers", "--package", "p100x2", "--method", "hdp", *FEW)),
+    Pipeline(("partition", "zoo:ncf", "--objective", "latency", "--hardware", "p100x2", *FEW)),
+    Pipeline(("optimize", "zoo:vae-3-layers", "--hardware", "p100x4", *FEW)),
+    Pipeline(("optimize", "zoo:gcn-3-layers", "--hardware", "p100x2", "--method", "hdp", *FEW)),
     Pipeline(("graph", "zoo:vae-3-layers", "--save", "graph.npz"), contents("graph.npz")),
     _resumable("train"),
     _resumable("train-step"),
     _resumable("finetune"),
     Pipeline(("train-cost", "kernels-cpu-1", "w.npz", "--steps", "2", "--members", "1"),
              contents("w.npz")),
-    Pipeline(("evaluate", "zoo:vae-3-layers", "--package", "ring4", "--methods", "greedy",
+    Pipeline(("evaluate", "zoo:vae-3-layers", "--hardware", "ring4", "--methods", "greedy",
               "random", "annealing", "--samples", "20", "--seeds", "2", "--out", "compared"), runs),
 )  # fmt: skip
 

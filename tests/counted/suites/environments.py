@@ -46,8 +46,8 @@ def trial(index: int) -> str | None:
     turn = index // len(TASKS_OF)
     forms = FORMS.get(name, ("node", "all"))
     problems = [problem_for(name, 2 * turn + i) for i in range(1 + turn % 2)]
-    chips = min(problem.package.num_chips for problem in problems)
-    problems = [p for p in problems if p.package.num_chips == chips]
+    chips = min(problem.hardware.num_chips for problem in problems)
+    problems = [p for p in problems if p.hardware.num_chips == chips]
     fields = {
         "problem": problems,
         "action": forms[turn % len(forms)],
@@ -67,7 +67,7 @@ def problem_for(name: str, seed: int) -> Problem:
         return replace(random_ring(seed, 7, 3), memory=False)
     tasks = TASKS_OF[name]
     problem = random_step(seed, 8, tasks=tasks, memory_bytes=None)
-    if problem.package.num_chips == 1 or "placement" in tasks:
+    if problem.hardware.num_chips == 1 or "placement" in tasks:
         return problem
     return replace(problem, fixed=dict.fromkeys(range(problem.graph.num_nodes), 0))
 

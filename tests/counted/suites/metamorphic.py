@@ -76,13 +76,13 @@ def relabelled(problem: Problem, plan: Plan, seed: int) -> Iterator[str]:
 
 def scaled(problem: Problem, plan: Plan, seed: int) -> Iterator[str]:
     """All times fourfold."""
-    links = problem.package.links
+    links = problem.hardware.links
     slower = replace(
         links, bandwidth=links.bandwidth / FACTOR, latency_seconds=links.latency_seconds * FACTOR
     )
     other = replace(
         problem,
-        package=replace(problem.package, links=slower),
+        hardware=replace(problem.hardware, links=slower),
         seconds=problem.seconds * FACTOR,
         transfer_seconds=problem.transfer_seconds * FACTOR,
         kernels=FewerLaunches(problem.seconds * FACTOR) if problem.kernels else None,
@@ -102,12 +102,12 @@ def one_more(problem: Problem, plan: Plan, seed: int) -> Iterator[str]:
     """A chip more at the end of the ring; elsewhere one more of the first kind, in front."""
     if problem.all_chips:
         return
-    chips, ring = problem.package.chips, problem.objective is Objective.RING
+    chips, ring = problem.hardware.chips, problem.objective is Objective.RING
     shift = 0 if ring else 1
     added = (*chips, chips[-1]) if ring else (chips[0], *chips)
     other = replace(
         problem,
-        package=replace(problem.package, chips=added),
+        hardware=replace(problem.hardware, chips=added),
         fixed={n: d + shift for n, d in problem.fixed.items()},
     )
     yield from no_worse(other, plan, seed, device=plan.device + np.int16(shift))
@@ -115,8 +115,8 @@ def one_more(problem: Problem, plan: Plan, seed: int) -> Iterator[str]:
 
 def relaxed(problem: Problem, plan: Plan, seed: int) -> Iterator[str]:
     """Twice the memory everywhere, or none of it checked."""
-    chips = tuple(replace(c, memory_bytes=2 * c.memory_bytes) for c in problem.package.chips)
-    roomy = replace(problem, package=replace(problem.package, chips=chips))
+    chips = tuple(replace(c, memory_bytes=2 * c.memory_bytes) for c in problem.hardware.chips)
+    roomy = replace(problem, hardware=replace(problem.hardware, chips=chips))
     for other in (roomy, replace(problem, memory=False)):
         yield from no_worse(other, plan, seed, device=plan.device)
 
@@ -148,7 +148,7 @@ def changes(problem: Problem, plan: Plan) -> str:
         if broken := legal_kernels(problem, *decided):
             return broken[0].rule
         step = replayed(problem, *decided)
-        room = [chip.memory_bytes * (1 + CLOSE) for chip in problem.package.chips]
+        room = [chip.memory_bytes * (1 + CLOSE) for chip in problem.hardware.chips]
         if problem.memory and any(p > r for p, r in zip(step.peak_bytes, room, strict=True)):
             return "memory"
         value = step.seconds

@@ -15,10 +15,10 @@ from go_rl.core import (
     RULE_SETS,
     Budget,
     Chip,
+    Hardware,
     Links,
     Objective,
     OpKind,
-    Package,
     Plan,
     Problem,
     Topology,
@@ -147,7 +147,7 @@ def problem_of(
     chip = Chip("tile", 1.0, 4.0 * (count + len(edges)), 1.0)
     return Problem(
         graph=graph,
-        package=Package("planted", (chip,) * devices, Links(topology, 1e6)),
+        hardware=Hardware("planted", (chip,) * devices, Links(topology, 1e6)),
         objective=objective,
         rules=RULE_SETS[rules],
         seconds=seconds[None],

@@ -17,7 +17,7 @@ from reference.ring_rules import copied_by, partitions
 from reference.step_optimum import best_of_all, weak_orders
 from reference.step_problems import random_step
 
-from go_rl.core import RULE_SETS, TASKS, Budget, Objective, Package, Plan, Problem, Status
+from go_rl.core import RULE_SETS, TASKS, Budget, Hardware, Objective, Plan, Problem, Status
 from go_rl.objectives.host.latency_bounds import latency_bound
 from go_rl.objectives.host.max_load_bounds import max_load_bound
 from go_rl.objectives.makespan.workspace import StepWorkspace
@@ -56,10 +56,10 @@ def ring_of(rules: str) -> Case:
         if seed % 5 < 4:
             return problem
         rng = np.random.default_rng(seed)
-        chips = [replace(c, kind=f"tile{rng.integers(2)}") for c in problem.package.chips]
-        package = Package("mixed", tuple(chips), problem.package.links)
-        shape = (len(package.kinds), problem.graph.num_nodes)
-        return replace(problem, package=package, seconds=rng.integers(0, 9, shape).astype(float))
+        chips = [replace(c, kind=f"tile{rng.integers(2)}") for c in problem.hardware.chips]
+        hardware = Hardware("mixed", tuple(chips), problem.hardware.links)
+        shape = (len(hardware.kinds), problem.graph.num_nodes)
+        return replace(problem, hardware=hardware, seconds=rng.integers(0, 9, shape).astype(float))
 
     return Case(draw, ring_optimum)
 
@@ -78,12 +78,12 @@ def steps_of(tasks: tuple[str, ...]) -> Case:
 
     def draw(seed: int) -> Problem:
         problem = random_step(seed, 4)
-        devices = problem.package.num_chips
+        devices = problem.hardware.num_chips
         if devices > 3:
             problem = replace(
-                problem, package=replace(problem.package, chips=problem.package.chips[:3])
+                problem, hardware=replace(problem.hardware, chips=problem.hardware.chips[:3])
             )
-            problem = replace(problem, seconds=problem.seconds[: len(problem.package.kinds)])
+            problem = replace(problem, seconds=problem.seconds[: len(problem.hardware.kinds)])
         fed, gap = problem.graph.is_fed, problem.gap_seconds
         problem = replace(problem, gap_seconds=None if gap is None else np.where(fed, 0.0, gap))
         if "placement" in tasks:
@@ -198,7 +198,7 @@ def solver_errors(problem: Problem) -> Iterator[str]:
     solver = RingSolver(problem)
     legal = set(partitions(problem, copied_by(solver.instance.replicated)))
     proposals = np.random.default_rng(len(legal)).integers(
-        -1, problem.package.num_chips, (4, problem.graph.num_nodes)
+        -1, problem.hardware.num_chips, (4, problem.graph.num_nodes)
     )
     for name, found in (("FIX", solver.fix(proposals, seed=4)), ("SAMPLE", solver.sample(batch=8))):
         drawn = {tuple(row) for row in found.device[found.ok].tolist()}

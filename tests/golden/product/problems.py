@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from go_rl.core import Objective, OpGraph, Problem, package, rule_set
-from go_rl.cost import ProblemOptions, file_package, make_problem, named_cost
+from go_rl.core import Objective, OpGraph, Problem, load_hardware, rule_set
+from go_rl.cost import ProblemOptions, file_hardware, make_problem, named_cost
 from go_rl.zoo.load_model import load_model
 
 from ..fingerprint import Facts, digest, moments
@@ -70,8 +70,8 @@ def graph(model: str, training: bool = False) -> OpGraph:
 def problem(setting: Setting) -> Problem:
     """Return the priced problem of a setting."""
     model = graph(setting.model, setting.training)
-    own = file_package(model) if setting.hardware == OWN_HARDWARE else None
-    hardware = own or package(setting.hardware)
+    own = file_hardware(model) if setting.hardware == OWN_HARDWARE else None
+    hardware = own or load_hardware(setting.hardware)
     options = ProblemOptions(
         objective=Objective(setting.objective),
         rules=rule_set(setting.rules),

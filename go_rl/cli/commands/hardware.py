@@ -1,33 +1,35 @@
-"""``go-rl package``: the hardware presets, and what is in one."""
+"""``go-rl hardware``: the hardware presets, and what is in one."""
 
 from __future__ import annotations
 
 from go_rl.cli.console import console, print_json, print_line, print_table
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.next_command import planner_for, say_next
-from go_rl.cli.options.configuration import PackageList, PackageShow
-from go_rl.core import Package, package
+from go_rl.cli.options.configuration import HardwareList, HardwareShow
+from go_rl.core import Hardware, load_hardware
 from go_rl.core.presets import EXAMPLES
 from go_rl.report.text_table import TextTable
 
 
-def run_package(config: PackageList | PackageShow) -> int:
+def run_hardware(config: HardwareList | HardwareShow) -> int:
     """Run the command; returns the exit code."""
-    if isinstance(config, PackageShow):
-        return _show(package(config.package), config)
-    presets = [package(name) for name in EXAMPLES]
+    if isinstance(config, HardwareShow):
+        return _show(load_hardware(config.hardware), config)
+    presets = [load_hardware(name) for name in EXAMPLES]
     if config.json:
         print_json([preset.to_json() for preset in presets])
         return OK
     cells = [(p.name, str(p.links.topology), p.description) for p in presets]
     title = "Presets; any number of chips from 1 to 64"
-    table = TextTable(title, ("package", "links", "what"), cells, words=("links",), prose=("what",))
+    table = TextTable(
+        title, ("hardware", "links", "what"), cells, words=("links",), prose=("what",)
+    )
     print_table(console(), table)
-    say_next(console(), "package", "show", presets[0].name)
+    say_next(console(), "hardware", "show", presets[0].name)
     return OK
 
 
-def _show(shown: Package, config: PackageShow) -> int:
+def _show(shown: Hardware, config: HardwareShow) -> int:
     if config.json:
         print_json(shown.to_json())
         return OK
@@ -49,5 +51,5 @@ def _show(shown: Package, config: PackageShow) -> int:
     )
     width = shown.element_bytes
     print_line(out, f"bytes an element: {f'{width:g}' if width else 'as in the model'}")
-    say_next(out, *planner_for(shown), "--package", config.package)
+    say_next(out, *planner_for(shown), "--hardware", config.hardware)
     return OK
