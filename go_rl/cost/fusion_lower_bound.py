@@ -1,4 +1,4 @@
-"""`kernel_floor`: seconds that no fusion saves, from how `FusedPrices` prices a kernel.
+"""`fusion_lower_bound`: seconds that no fusion saves, from how `FusedPrices` prices a kernel.
 
 A kernel of several nodes takes one launch and the larger of two sums over its nodes, or more: what
 its nodes take one after the other is no less.
@@ -30,7 +30,7 @@ from go_rl.cost.fused import FusedPrices, repeats
 
 
 @dataclass(frozen=True, eq=False)
-class KernelFloor:
+class FusionLowerBound:
     """Least seconds of kernels, on whatever device; inputs and constants take none."""
 
     inner: Bool[np.ndarray, "E"]
@@ -54,7 +54,7 @@ class _Parts(NamedTuple):
     """[N] may be negative: a node that reads part of a tensor saves all of it."""
 
 
-def kernel_floor(problem: Problem) -> KernelFloor | None:
+def fusion_lower_bound(problem: Problem) -> FusionLowerBound | None:
     """Return what the kernels of any plan take at least; None where a node can run nowhere.
 
     Without the task fusion every node is a kernel of its own, and takes its own seconds. Of a
@@ -73,7 +73,7 @@ def kernel_floor(problem: Problem) -> KernelFloor | None:
     heavy = np.bincount(component, heavy_nodes(graph), count)
     kernels = np.maximum(np.maximum(heavy, 1.0), np.ceil(size / MAX_FUSED))
     together = np.where(size > 1, load + kernels * parts.launch, 0.0)
-    return KernelFloor(
+    return FusionLowerBound(
         inner=inner,
         component=component,
         start=np.where(alone, 0.0, parts.launch),

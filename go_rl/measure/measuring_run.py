@@ -1,4 +1,4 @@
-"""`Holder`: a worker's compiled programs, kept side by side to be timed in turn."""
+"""`MeasuringRun`: a worker's compiled programs, kept side by side to be timed in turn."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Compile = Callable[[Any], tuple[Timed, dict[str, Any]]]
 """Compiles a task; returns the program, and what is known of it."""
 
 
-class Holder:
+class MeasuringRun:
     """Answers requests in a worker process.
 
     Args:

@@ -1,4 +1,4 @@
-"""`ahead`: an iterator's next items, made in a thread while the last one is used."""
+"""`prefetch`: an iterator's next items, made in a thread while the last one is used."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TURN_SECONDS = 5e-4
 _END = object()
 
 
-def ahead(items: Iterable[T], count: int) -> Generator[T, None, None]:
+def prefetch(items: Iterable[T], count: int) -> Generator[T, None, None]:
     """Yield the items in their order; what making one raises is raised in its place.
 
     Meanwhile the interpreter lets threads take turns every half millisecond, so that who uses the

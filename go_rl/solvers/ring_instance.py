@@ -19,7 +19,7 @@ from go_rl.simulate.bitset import ALL
 from go_rl.simulate.ring.replication import replicated_nodes
 from go_rl.solvers.graphs.condensation import sorted_rows, topological_numbers
 from go_rl.solvers.graphs.heads_tails import counts_after, counts_before, sums_after, sums_before
-from go_rl.solvers.graphs.intermediate_nodes import between_triples
+from go_rl.solvers.graphs.intermediate_nodes import intermediate_triples
 from go_rl.solvers.network import Network
 
 REPLICATED = -1
@@ -83,7 +83,7 @@ def ring_instance(
     if problem.rules.triangle and problem.memory and not conflict:
         conflict = _squeezed(problem, leader, (pred_ptr, pred), (succ_ptr, succ), weight)
     triples = (
-        between_triples(pred_ptr, pred, succ_ptr, succ)
+        intermediate_triples(pred_ptr, pred, succ_ptr, succ)
         if problem.rules.triangle
         else np.zeros((0, 3), np.int32)
     )

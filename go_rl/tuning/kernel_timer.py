@@ -59,7 +59,8 @@ class Source(Protocol):
         ...
 
     def __call__(self, nodes: Sequence[int], setting: str) -> dict[str, Any] | str:
-        """Return what `go_rl.measure.measuring_run.Holder.answer` does, or why there is no time."""
+        """Return what `go_rl.measure.measuring_run.MeasuringRun.answer` does, or why there is no
+        time."""
         ...
 
     def together(

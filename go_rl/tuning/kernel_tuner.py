@@ -47,7 +47,7 @@ Job = tuple[str, str]
 
 
 @dataclass
-class Found:
+class TuningState:
     """What tuning knows so far."""
 
     best: Fusion
@@ -113,13 +113,13 @@ class KernelTuner:
     config: TuneConfig
     report: Callable[[str], None] = lambda _: None
 
-    def tune(self) -> Found:
+    def tune(self) -> TuningState:
         """Return what was found when the time was over, or nothing was left to be tried.
 
         Raises:
             TuningError: the baseline has nothing to run, cannot be timed, or not in this time.
         """
-        found = Found(self.space.default, notes=list(self.guide.notes))
+        found = TuningState(self.space.default, notes=list(self.guide.notes))
         self._baseline(found)
         rng = np.random.default_rng((self.config.seed, 0))
         while not self.budget.over:
@@ -129,7 +129,7 @@ class KernelTuner:
                 break
         return found
 
-    def _baseline(self, found: Found) -> None:
+    def _baseline(self, found: TuningState) -> None:
         name, parts = self.space.graph.name, found.best.parts
         if not parts:
             raise TuningError(f"{name}: has no operator, so there is no kernel to tune")
@@ -145,7 +145,7 @@ class KernelTuner:
         found.tried.add(found.best.key)
         self._mark(found, found.best.origin)
 
-    def _fusions(self, found: Found, rng: np.random.Generator) -> bool:
+    def _fusions(self, found: TuningState, rng: np.random.Generator) -> bool:
         """Measure the fusions that the guide puts first; whether there were any."""
         budget, config = self.budget, self.config
         searched = budget.spent + SEARCH_SHARE * budget.left
@@ -167,7 +167,7 @@ class KernelTuner:
         self.report(f"{len(found.tried)} fusions: best {found.total:.6g} s")
         return bool(fresh)
 
-    def _measured(self, found: Found, fusions: Sequence[Fusion], left: float) -> bool:
+    def _measured(self, found: TuningState, fusions: Sequence[Fusion], left: float) -> bool:
         """Measure what is new of fusions, in their order, together; False: before that, no more
         than ``left`` seconds were left."""
         parts = {part.hash: part for fusion in fusions for part in fusion.parts}
@@ -184,7 +184,7 @@ class KernelTuner:
                     found.notes.append(self._failure(part, "", record.reason))
         return True
 
-    def _improve(self, found: Found, fusions: Sequence[Fusion]) -> None:
+    def _improve(self, found: TuningState, fusions: Sequence[Fusion]) -> None:
         """Keep the best of fusions whose kernels are known, if it still is when measured again."""
         for fusion in fusions:
             if not all(np.isfinite(found.under(p.hash, AS_IT_COMES)) for p in fusion.parts):
@@ -202,13 +202,13 @@ class KernelTuner:
                 found.best = fusion
                 self._mark(found, fusion.origin)
 
-    def _gain(self, found: Found, fusion: Fusion) -> float:
+    def _gain(self, found: TuningState, fusion: Fusion) -> float:
         """Seconds that a fusion seems to be faster than the best, the margin taken off."""
         new, old = _apart(fusion, found.best)
         after, before = (sum(n * found.best_of(h) for h, n in x.items()) for x in (new, old))
         return (1.0 - MARGIN) * before - after
 
-    def _stays_faster(self, found: Found, fusion: Fusion) -> bool:
+    def _stays_faster(self, found: TuningState, fusion: Fusion) -> bool:
         """Measure again what a fusion and the best do not share; False: or there was no time."""
         new, old = _apart(fusion, found.best)
         parts = {part.hash: part for part in (*found.best.parts, *fusion.parts)}
@@ -220,7 +220,7 @@ class KernelTuner:
         after = sum(n * s for n, s in zip(new.values(), seconds[len(old) :], strict=True))
         return after < (1.0 - MARGIN) * before
 
-    def _again(self, found: Found, jobs: Sequence[tuple[Part, str]]) -> list[float] | None:
+    def _again(self, found: TuningState, jobs: Sequence[tuple[Part, str]]) -> list[float] | None:
         """Measure kernels again, side by side, and know their times better; None: there was no
         time for it, or one of them failed."""
         if self.budget.left <= AGAIN_COSTS * self.timer.spent_on(jobs):
@@ -238,7 +238,7 @@ class KernelTuner:
             found.times[part.hash, setting] += AGAIN * [value]
         return seconds
 
-    def _settings(self, found: Found) -> bool:
+    def _settings(self, found: TuningState) -> bool:
         """Measure settings of the best fusion's slowest kernels; whether any was new."""
         parts = [part for part in slowest(found) if part.hash not in found.tuned]
         for i, part in enumerate(parts):
@@ -247,7 +247,7 @@ class KernelTuner:
             self.report(f"settings of kernel {i + 1}/{len(parts)}: best {found.total:.6g} s")
         return bool(parts)
 
-    def _tune_kernel(self, found: Found, part: Part) -> bool:
+    def _tune_kernel(self, found: TuningState, part: Part) -> bool:
         """Measure a kernel under its first k settings; False: the time was over before."""
         names = flag_settings()
         order = [names[s] for s in self._setting_order(found, part)]
@@ -264,7 +264,7 @@ class KernelTuner:
         found.tuned.add(part.hash)
         return True
 
-    def _take(self, found: Found, part: Part) -> None:
+    def _take(self, found: TuningState, part: Part) -> None:
         """Take the setting that looks fastest, if it is when measured beside the best so far; if
         not, the one that looks fastest then."""
         refused: set[str] = set()
@@ -285,7 +285,7 @@ class KernelTuner:
             else:
                 refused.add(best)
 
-    def _setting_order(self, found: Found, part: Part) -> list[int]:
+    def _setting_order(self, found: TuningState, part: Part) -> list[int]:
         """Settings to be measured, by number; the first of all are the defaults."""
         kernels = found.best.kernels
         which = np.array([kernels.hashes.index(part.hash)], np.int64)
@@ -293,7 +293,7 @@ class KernelTuner:
         order = (1 + np.argsort(scores, kind="stable")).tolist()
         return order[: self.config.k_kernel] if self.guide.selective else order
 
-    def _mark(self, found: Found, what: str) -> None:
+    def _mark(self, found: TuningState, what: str) -> None:
         default = sum(found.under(part.hash, AS_IT_COMES) for part in self.space.default.parts)
         found.curve.append(TunePoint(self.budget.spent / 60.0, found.total, default, what))
 
@@ -302,7 +302,7 @@ class KernelTuner:
         return f"The kernel of {len(part.nodes)} nodes from {name!r}{under}: {reason}"
 
 
-def slowest(found: Found) -> list[Part]:
+def slowest(found: TuningState) -> list[Part]:
     """Return the distinct kernels of the best fusion that take `COVERAGE` of its time, by falling
     time over all places where they occur."""
     count = Counter(part.hash for part in found.best.parts)

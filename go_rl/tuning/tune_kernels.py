@@ -16,7 +16,7 @@ from go_rl.tuning.config import TuneConfig
 from go_rl.tuning.fusions import FusionSpace
 from go_rl.tuning.guides import Guide, guide_of
 from go_rl.tuning.kernel_timer import KernelTimer, WorkerSource
-from go_rl.tuning.kernel_tuner import Found, KernelTuner
+from go_rl.tuning.kernel_tuner import KernelTuner, TuningState
 from go_rl.tuning.outcome import Check, Tuned, write_tuned
 
 FAST_MATH = "xla_cpu_enable_fast_math"
@@ -90,7 +90,7 @@ def tune_with(tuner: KernelTuner) -> Tuned:
     )
 
 
-def _check(tuner: KernelTuner, found: Found, settings: dict[str, str]) -> Check | None:
+def _check(tuner: KernelTuner, found: TuningState, settings: dict[str, str]) -> Check | None:
     """Both times; None where there is nothing to check, or it failed."""
     default = tuner.space.default
     if found.best.key == default.key and not settings:

@@ -18,7 +18,7 @@ from go_rl.core import (
     Problem,
 )
 from go_rl.cost.analytical import Efficiency
-from go_rl.cost.fusion_lower_bound import kernel_floor
+from go_rl.cost.fusion_lower_bound import fusion_lower_bound
 from go_rl.objectives.makespan.workspace import StepWorkspace
 from go_rl.portfolio.portfolio import run
 from go_rl.search import StepDefault
@@ -50,7 +50,7 @@ def test_launches_that_no_fusion_saves():
     edges = [(0, 1, 2.0), (1, 2, 2.0), (2, 3, 2.0)]
     kinds = [MATMUL, ELEMENTWISE, MATMUL, MATMUL]
     problem = priced(graph_of(kinds, edges, [5.0, 1.0, 6.0, 7.0], [3.0, 4.0, 4.0, 3.0]))
-    floor = kernel_floor(problem)
+    floor = fusion_lower_bound(problem)
     assert floor is not None
     assert floor.inner.tolist() == [True, False, False]
     assert floor.component.tolist() == [0, 0, 1, 2]
@@ -64,7 +64,7 @@ def test_bytes_that_every_fusion_moves():
     neither; 1 writes 6 that leave. Fused: 5 + 9 + 4 + 6; the 9 are not read again."""
     kinds = [ELEMENTWISE, ELEMENTWISE, OpKind.OTHER]
     made = graph_of(kinds, [(0, 1, 9.0), (0, 2, 9.0)], [1.0] * 3, [14.0, 19.0, 9.0])
-    floor = kernel_floor(priced(made))
+    floor = fusion_lower_bound(priced(made))
     assert floor is not None
     assert floor.seconds.tolist() == [14.0, 10.0, 9.5]
     # Without 2 the 9 bytes need not be written; as a result of the model they must.
@@ -78,7 +78,7 @@ def test_what_two_nodes_read_may_be_read_once():
     """Both read 0's 8 bytes, and 1 feeds 2: the kernel of the two reads them once."""
     kinds = [OpKind.OTHER, ELEMENTWISE, ELEMENTWISE]
     made = graph_of(kinds, [(0, 1, 8.0), (0, 2, 8.0), (1, 2, 3.0)], [0.0] * 3, [8.0, 11.0, 13.0])
-    floor = kernel_floor(priced(made))
+    floor = fusion_lower_bound(priced(made))
     assert floor is not None
     assert floor.seconds.tolist() == [8.5, 8.0, 2.0]
 
@@ -89,7 +89,7 @@ def test_a_node_may_run_at_the_pace_of_one_with_more_work():
     shares = Efficiency(matmul=1.0, elementwise=0.1, memory=1.0)
     for flops, least in ((8.0, 8.0), (7.0, 80.0)):
         made = graph_of([MATMUL, ELEMENTWISE], [(0, 1, 1.0)], [flops, 8.0], [1.0, 1.0])
-        floor = kernel_floor(priced(made, shares=shares))
+        floor = fusion_lower_bound(priced(made, shares=shares))
         assert floor is not None
         assert floor.seconds.tolist() == [flops, least]
 

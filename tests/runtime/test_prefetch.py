@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from go_rl.runtime.prefetch import ahead
+from go_rl.runtime.prefetch import prefetch
 
 
 def test_items_keep_their_order_and_are_made_in_one_thread_before_they_are_asked_for():
@@ -19,7 +19,7 @@ def test_items_keep_their_order_and_are_made_in_one_thread_before_they_are_asked
                 third.set()
             yield i
 
-    found = ahead(items(), 2)
+    found = prefetch(items(), 2)
     assert next(found) == 0
     assert third.wait(10)
     assert list(found) == [1, 2, 3, 4]
@@ -32,7 +32,7 @@ def test_an_error_comes_behind_the_items_before_it():
         yield 1
         raise ValueError("two")
 
-    found = ahead(items(), 3)
+    found = prefetch(items(), 3)
     assert next(found) == 1
     with pytest.raises(ValueError, match="two"):
         next(found)
@@ -46,7 +46,7 @@ def test_who_stops_early_waits_for_no_more_than_the_item_being_made():
             made.append(i)
             yield i
 
-    found = ahead(items(), 4)
+    found = prefetch(items(), 4)
     assert next(found) == 0
     found.close()
     count = len(made)

@@ -41,7 +41,7 @@ from go_rl.measure.worker import (
 )
 from go_rl.readers.jax.stages import JaxProgram
 from go_rl.records import Record, RecordStore
-from go_rl.runtime.prefetch import ahead
+from go_rl.runtime.prefetch import prefetch
 from go_rl.runtime.warm_worker import WarmWorker
 from go_rl.zoo.models.zoo_model import ZooModel
 
@@ -76,7 +76,7 @@ def collect_kernels(
         wanted = (each for model in asked for each in model.wanted())
         measuring = _Measuring(worker, store, config, report, len(models))
         most = config.timing.together
-        for batch in batches(ahead(wanted, most), lambda item: item.size, most):
+        for batch in batches(prefetch(wanted, most), lambda item: item.size, most):
             measuring.measure(batch)
     return measuring.made
 

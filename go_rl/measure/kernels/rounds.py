@@ -19,7 +19,8 @@ from go_rl.measure.worker import reason_of
 from go_rl.runtime.warm_worker import WarmWorker, WorkerDied, WorkerFailed, WorkerTimeout
 
 Outcome = dict[str, Any] | str
-"""What `go_rl.measure.measuring_run.Holder.answer` returns for a task; or why there is no time."""
+"""What `go_rl.measure.measuring_run.MeasuringRun.answer` returns for a task; or why there is no
+time."""
 PARTIAL = "partial"
 """Field of an outcome that says that further visits were still to come."""
 LEAST_VISITS = 3
@@ -73,7 +74,7 @@ def measure_together(
     start again without it.
 
     Args:
-        worker: calls `go_rl.measure.measuring_run.Holder.answer`.
+        worker: calls `go_rl.measure.measuring_run.MeasuringRun.answer`.
         tasks: few enough that their operands fit into memory together; each is taken when its
             turn to be compiled comes.
         config: its ``timing`` says how often each is visited, and for how long.

@@ -16,7 +16,7 @@ import numpy as np
 
 from go_rl.measure.config import TimingConfig
 from go_rl.measure.core_speed import CoreSpeed
-from go_rl.measure.measuring_run import Holder, Timed
+from go_rl.measure.measuring_run import MeasuringRun, Timed
 from go_rl.measure.timing import clocked, has_a_core, visit
 
 Operand = tuple[tuple[int, ...], str]
@@ -87,7 +87,7 @@ def compile_kernel(task: KernelTask) -> tuple[Timed, dict[str, Any]]:
     return lambda timing: visit(sample, timing, pace, own), about
 
 
-answer = Holder(compile_kernel).answer
+answer = MeasuringRun(compile_kernel).answer
 """What a worker process calls."""
 
 

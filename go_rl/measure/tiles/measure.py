@@ -17,7 +17,7 @@ from jaxtyping import Float32
 
 from go_rl.measure.config import TimingConfig
 from go_rl.measure.core_speed import CoreSpeed
-from go_rl.measure.measuring_run import Holder, Timed
+from go_rl.measure.measuring_run import MeasuringRun, Timed
 from go_rl.measure.timing import has_a_core, visit
 from go_rl.programs.tiles.program import TileProgram
 from go_rl.programs.tiles.schedule import build
@@ -66,7 +66,7 @@ def compile_tiles(task: TileTask) -> tuple[Timed, dict[str, Any]]:
     return lambda timing: visit(sample, timing, pace, own), {"compile_seconds": spent}
 
 
-answer = Holder(compile_tiles).answer
+answer = MeasuringRun(compile_tiles).answer
 """What a worker process calls."""
 
 

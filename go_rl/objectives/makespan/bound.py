@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float64, Int16
 
 from go_rl.core import FREE, Problem
-from go_rl.cost.fusion_lower_bound import KernelFloor, kernel_floor
+from go_rl.cost.fusion_lower_bound import FusionLowerBound, fusion_lower_bound
 from go_rl.objectives.makespan.longest_path import longest_tails
 from go_rl.simulate.makespan.replay_arrays import ReplayArrays
 
@@ -25,13 +25,13 @@ def step_bound(problem: Problem, a: ReplayArrays, pinned: Int16[np.ndarray, "N"]
         a: the same as arrays.
         pinned: [N] device that each node must have, or `FREE`.
     """
-    floor = kernel_floor(problem)
+    floor = fusion_lower_bound(problem)
     if floor is None:
         return 0.0
     return max(_longest_path(problem, a, floor), floor.total / _engines(problem, a, pinned))
 
 
-def _longest_path(problem: Problem, a: ReplayArrays, floor: KernelFloor) -> float:
+def _longest_path(problem: Problem, a: ReplayArrays, floor: FusionLowerBound) -> float:
     graph = problem.graph
     parts = np.where(a.split, a.engines, 1)[a.pool].max(axis=0)[graph.kind]
     # A kernel goes to the engines of one of its nodes, and has the largest of their gaps.
@@ -46,7 +46,7 @@ def _longest_path(problem: Problem, a: ReplayArrays, floor: KernelFloor) -> floa
 
 
 def _over_components(
-    floor: KernelFloor, extreme: np.ufunc, values: Float64[np.ndarray, "N"], first: float
+    floor: FusionLowerBound, extreme: np.ufunc, values: Float64[np.ndarray, "N"], first: float
 ) -> Float64[np.ndarray, "N"]:
     """[N] the largest or smallest value of each node's component."""
     found = np.full(int(floor.component.max(initial=0)) + 1, first)

@@ -12,7 +12,7 @@ from go_rl.objectives.makespan.choices import NOWHERE
 from go_rl.objectives.makespan.workspace import StepWorkspace
 
 
-def inherited(
+def infer_devices(
     graph: OpGraph, fed: Bool[np.ndarray, "N"], device: Int64[np.ndarray, "N"]
 ) -> Int16[np.ndarray, "N"]:
     """Return [N] devices with every `NOWHERE` filled in.

@@ -16,7 +16,7 @@ from go_rl.core.fusion import heavy_nodes
 from go_rl.kernels import Fuser
 from go_rl.kernels.layers import layers
 from go_rl.objectives.makespan.choices import NOWHERE
-from go_rl.objectives.makespan.infer_devices import inherited
+from go_rl.objectives.makespan.infer_devices import infer_devices
 from go_rl.objectives.makespan.workspace import StepWorkspace
 from go_rl.objectives.ring.units import DROPPED, RingUnits, assemble_units
 from go_rl.solvers.graphs.condensation import topological_numbers
@@ -157,7 +157,7 @@ def _anchored_layers(workspace: StepWorkspace) -> Int64[np.ndarray, "N"]:
     if not anchors.size:
         return layer
     known = np.where(np.isin(layer, anchors), layer, NOWHERE)
-    return inherited(graph, graph.is_fed, known).astype(np.int64)
+    return infer_devices(graph, graph.is_fed, known).astype(np.int64)
 
 
 def _weights(

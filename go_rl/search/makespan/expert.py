@@ -21,7 +21,7 @@ from jaxtyping import Int16, Int64
 from go_rl.core import Budget, Plan, Problem, Progress
 from go_rl.kernels.layers import layer_names, layers
 from go_rl.objectives.makespan.choices import NOWHERE, softly_placed
-from go_rl.objectives.makespan.infer_devices import inherited
+from go_rl.objectives.makespan.infer_devices import infer_devices
 from go_rl.objectives.makespan.workspace import StepIncumbent, StepWorkspace, step_workspace
 from go_rl.search.makespan.towers import tower_devices
 
@@ -106,7 +106,7 @@ def expert_devices(workspace: StepWorkspace) -> Int16[np.ndarray, "N"]:
         device = np.array([by_scope.get(scope, NOWHERE) for scope in scopes], np.int64)
     else:
         device = _pipeline(workspace, scopes)
-    return inherited(graph, workspace.pricer.arrays.fed, device)
+    return infer_devices(graph, workspace.pricer.arrays.fed, device)
 
 
 def _staged(scopes: list[str], stages: tuple[ExpertStage, ...], devices: int) -> dict[str, int]:

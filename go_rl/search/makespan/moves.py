@@ -17,7 +17,7 @@ from numba import njit
 from go_rl.kernels import NO_FUSION
 from go_rl.kernels.layers import layer_names, layers
 from go_rl.objectives.makespan.choices import LEVELS, NOWHERE, Choices
-from go_rl.objectives.makespan.infer_devices import inherited
+from go_rl.objectives.makespan.infer_devices import infer_devices
 from go_rl.objectives.makespan.workspace import StepWorkspace
 
 NODE, GROUP, STRETCH, LAYER, RUN = range(5)
@@ -151,7 +151,7 @@ def _layers(workspace: StepWorkspace, fed: Bool[np.ndarray, "N"]) -> Int64[np.nd
     if not scoped.any():
         return np.arange(graph.num_nodes)
     known = np.where(scoped, layers(graph), NOWHERE).astype(np.int64)
-    return inherited(graph, fed, known).astype(np.int64)
+    return infer_devices(graph, fed, known).astype(np.int64)
 
 
 def _neighbours(

@@ -72,7 +72,7 @@ def _triples(pred_ptr, pred, succ_ptr, succ, order, visits, scratch, out) -> int
     return found
 
 
-def between_triples(
+def intermediate_triples(
     pred_ptr: np.ndarray, pred: np.ndarray, succ_ptr: np.ndarray, succ: np.ndarray
 ) -> Int32[np.ndarray, "T 3"]:
     """Return [T, 3] rows (u, w, v): u -> v is an edge and w lies on another path from u to v.
