@@ -10,8 +10,8 @@ from stale_kernels import drop_stale_kernels
 
 
 @pytest.fixture
-def load_hardware(tmp_path) -> Path:
-    """Hardware with one kernel cached at 100 s; sources are older."""
+def package(tmp_path) -> Path:
+    """A package with one kernel cached at 100 s; sources are older."""
     files = {"core/word.py": 90, "solve/a.py": 90, "cli/b.py": 90}
     caches = {"solve/__pycache__/a.f-1.py311.nbi": 100, "solve/__pycache__/a.f-1.py311.1.nbc": 101}
     for name, seconds in (files | caches).items():
@@ -25,8 +25,8 @@ def load_hardware(tmp_path) -> Path:
 @pytest.mark.parametrize(
     ("edited", "dropped"), [(None, 0), ("cli/b.py", 0), ("solve/a.py", 2), ("core/word.py", 2)]
 )
-def test_kernels_go_when_what_they_may_inline_changes(hardware, edited, dropped):
+def test_kernels_go_when_what_they_may_inline_changes(package, edited, dropped):
     if edited:
-        os.utime(hardware / edited, (200, 200))
-    assert drop_stale_kernels(hardware) == dropped
-    assert len(list(hardware.rglob("*.nb?"))) == 2 - dropped
+        os.utime(package / edited, (200, 200))
+    assert drop_stale_kernels(package) == dropped
+    assert len(list(package.rglob("*.nb?"))) == 2 - dropped

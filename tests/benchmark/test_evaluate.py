@@ -225,7 +225,7 @@ def changed(config: EvaluateConfig, **fields: object) -> Comparison:
         ({"graphs": ("zoo:unett",)}, "did you mean 'unet'"),
         ({"graphs": ("zoo:tset",)}, "did you mean 'test'"),
         ({"graphs": ("none.onnx",)}, "no such file"),
-        ({"packages": ("ringg6",)}, "unknown package"),
+        ({"packages": ("ringg6",)}, "unknown hardware"),
         ({"packages": ("a100x4",)}, "compared on rings"),
         ({"rules": ("strickt",)}, "did you mean 'strict'"),
         ({"methods": ("anealing",)}, "did you mean 'annealing'"),

@@ -128,7 +128,7 @@ def test_the_full_pace_is_that_of_the_rare_undisturbed_moments(monkeypatch):
         return seen.pop()
 
     monkeypatch.setattr(pace.time, "perf_counter", lambda: now[0])
-    monkeypatch.setattr(pace, "Pace", lambda full: look)
+    monkeypatch.setattr(pace, "CoreSpeed", lambda full: look)
     assert full_pace(1000.0) == pytest.approx(5e-6)
     assert seen == []
 

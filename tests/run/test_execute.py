@@ -253,7 +253,7 @@ import flax.linen as nn
 import jax, jax.numpy as jnp, numpy as np
 import go_rl
 from parameters import random_variables
-from test_execute import PARAMS, X, mlp, random_plan
+from run.test_execute import PARAMS, X, mlp, random_plan
 
 class Small(nn.Module):
     @nn.compact

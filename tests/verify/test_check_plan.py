@@ -94,7 +94,7 @@ def test_an_admitted_failure_keeps_its_status(status, chain, plan_of):
         ({"memory": False}, "its memory is False"),
         ({"all_chips": True}, "its all_chips is True"),
         ({"cost_model": "learned"}, "its cost_model is 'learned'"),
-        ({"package": {"chips": []}}, "the plan's hardware: field 'chips'"),
+        ({"hardware": {"chips": []}}, "the plan's hardware: field 'chips'"),
     ],
 )
 @pytest.mark.parametrize("status", [Status.OK, Status.GAVE_UP])
@@ -107,10 +107,10 @@ def test_a_plan_for_another_problem_is_refused(status, change, words, chain, pla
 
 
 @pytest.mark.parametrize(
-    ("package", "words"),
+    ("hardware", "words"),
     [((4, 100.0), "name"), ((3, 99.0), "links of 'small-ring3' differs")],
 )
-def test_a_plan_for_another_package_is_refused(hardware, words, chain, small_ring, plan_of):
+def test_a_plan_for_other_hardware_is_refused(hardware, words, chain, small_ring, plan_of):
     plan = plan_of(replace(chain, hardware=small_ring(*hardware)), [0, 0, 1])
     with pytest.raises(PlanError, match="other hardware") as error:
         check_plan(plan, chain)
