@@ -33,13 +33,13 @@ from matplotlib.figure import Figure
 
 from go_rl.api.joint import step_problem
 from go_rl.core import OpGraph
+from go_rl.core.decisions import Decisions
 from go_rl.core.plan import write_text
 from go_rl.kernels import Fuser
 from go_rl.kernels.layers import layers
 from go_rl.objectives.makespan.units import step_units
 from go_rl.objectives.makespan.workspace import StepWorkspace
 from go_rl.report.figures import BLUE, GREY, ORANGE, new_figure, save_figure
-from go_rl.simulate.makespan.pricing import Decisions
 from go_rl.zoo import zoo_entry, zoo_graph, zoo_names
 
 RESULTS = Path(__file__).parent / "results"
@@ -118,7 +118,7 @@ def row_of(graph: OpGraph, options: Options) -> Row:
     found: dict[str, float] = {}
     for name, layer in within.items():
         leader = Fuser(graph, within=layer).leaders(priority, device.astype(np.int64))
-        seconds = workspace.price(Decisions(device, None, leader)).seconds
+        seconds = workspace.evaluate(Decisions(device, None, leader)).seconds
         found[f"{name}_ms"] = 1e3 * float(seconds[0])
         found[f"{name}_best_ms"] = 1e3 * float(seconds.min())
         found[f"{name}_kernels"] = len(np.unique(leader[0][~graph.is_fed]))

@@ -15,11 +15,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from go_rl.core import TASKS, Budget, Plan, Problem, Progress
+from go_rl.core.decisions import Decisions, Scored
 from go_rl.envs.makespan.rewards import step_rewards
-from go_rl.objectives.makespan.workspace import PricedSteps, StepIncumbent, step_workspace
+from go_rl.objectives.incumbent import Incumbent, finish_plan
+from go_rl.objectives.makespan.workspace import step_workspace
 from go_rl.policy.makespan.agent import StepActions, StepAgent
 from go_rl.policy.makespan.decisions import StepDecoder, step_decoder
-from go_rl.simulate.makespan.pricing import Decisions
 from go_rl.train.config import TOP, StepFineTuneConfig
 from go_rl.train.makespan.learning import StepFineTuned, top_advantage
 from go_rl.train.makespan.memory import Memory
@@ -43,16 +44,16 @@ class Search:
 
     def __init__(self, problem: Problem, progress: Progress) -> None:
         self.workspace, self.progress = step_workspace(problem), progress
-        self.incumbent = StepIncumbent(self.workspace, progress)
+        self.incumbent = Incumbent(self.workspace, progress)
 
     def offer(self, plans: Decisions) -> None:
         """Price and count plans, unless no plan can exist."""
         if not self.incumbent.hopeless:
-            self.incumbent.offer(self.workspace.price(plans))
+            self.incumbent.offer_scored(self.workspace.evaluate(plans))
 
     def plan(self, name: str, seed: int) -> Plan:
         """Return the best plan."""
-        return self.workspace.plan(self.incumbent, name, seed, self.progress)
+        return finish_plan(self.workspace, self.incumbent, name, seed, self.progress)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +110,7 @@ class SequentialLearner:
         pinned = restricted(problem, ("schedule", "fusion"), frozen.device[0])
         search = Search(pinned, Progress(budget))
         learn((Policy(("fusion",), self.agent),), self.config, frozen, search, seed)
-        return search.incumbent.plans
+        return search.incumbent.decisions or frozen
 
 
 def restricted(
@@ -150,7 +151,8 @@ def learn(
     while not progress.spent and decoder.units.num_units:
         actions = _drawn(policies, decoder, noise, key)
         priced = _priced(decoder, actions, start)
-        incumbent.offer(priced, int(min(len(noise), progress.remaining_samples)))
+        count = int(min(len(noise), progress.remaining_samples))
+        incumbent.offer_scored(priced, range(count))
         if rounds and not progress.spent:
             for i, policy in enumerate(policies):
                 batch = _batch(decoder, policy, config, actions, priced)
@@ -181,11 +183,11 @@ def _drawn(
     return found
 
 
-def _priced(decoder: StepDecoder, actions: StepActions, start: Decisions) -> PricedSteps:
+def _priced(decoder: StepDecoder, actions: StepActions, start: Decisions) -> Scored:
     plans = decoder.decisions(actions)
     if start.priority is not None and plans.priority is None:
         plans = replace(plans, priority=np.repeat(start.priority, len(plans.device), axis=0))
-    return decoder.workspace.price(plans)
+    return decoder.workspace.evaluate(plans)
 
 
 def _batch(
@@ -193,7 +195,7 @@ def _batch(
     policy: Policy,
     config: StepFineTuneConfig,
     actions: StepActions,
-    priced: PricedSteps,
+    priced: Scored,
 ) -> StepBatch:
     """What a policy learns from; the advantage is the whole plan's."""
     share = TOP[policy.agent.config.step_form] if config.top is None else config.top

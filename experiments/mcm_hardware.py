@@ -277,7 +277,7 @@ def _draws(experiment: Experiment, chips: int, task: str, agent: Agent) -> list[
     for i in range(-(-options.draws // DRAW_BATCH)):
         seed = options.seed * 1_000_003 + i
         priced = draw(agent, rollouts, graph, task, noise, seed).priced
-        pricer.price(priced.device[priced.ok])
+        pricer.price(priced.decisions.device[priced.ok])
     return pricer.seen
 
 

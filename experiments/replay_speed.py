@@ -18,10 +18,10 @@ import tyro
 
 from go_rl.api.joint import step_problem
 from go_rl.core import Budget
+from go_rl.core.decisions import Decisions
 from go_rl.core.plan import write_text
 from go_rl.objectives.makespan.workspace import step_workspace
 from go_rl.search import StepHeft
-from go_rl.simulate.makespan.pricing import Decisions
 from go_rl.verify.makespan_value import replayed
 from go_rl.zoo import zoo_graph
 
@@ -74,17 +74,17 @@ def _rows(name: str, options: Options) -> list[str]:
     }  # fmt: skip
     rows = []
     for label, plan in plans.items():
-        one = _best(lambda plan=plan: workspace.price(plan), time.process_time, options.repeats)
+        one = _best(lambda plan=plan: workspace.evaluate(plan), time.process_time, options.repeats)
         many = Decisions(
             np.repeat(plan.device, BATCH, axis=0),
             None if plan.priority is None else np.repeat(plan.priority, BATCH, axis=0),
         )
-        batch = _best(lambda many=many: workspace.price(many), time.perf_counter, 5) / BATCH
+        batch = _best(lambda many=many: workspace.evaluate(many), time.perf_counter, 5) / BATCH
         priority = None if plan.priority is None else plan.priority[0]
         started = time.process_time()
         plain = replayed(problem, plan.device[0], priority, None)
         spent = time.process_time() - started
-        assert plain.seconds == workspace.price(plan).seconds[0]
+        assert plain.seconds == workspace.evaluate(plan).seconds[0]
         rows.append(
             f"| {name} | {graph.num_nodes} | {label} | {1e3 * one:.2f} | {1e3 * batch:.2f} | "
             f"{1e3 * spent:.0f} | {spent / one:.0f} |"

@@ -33,8 +33,9 @@ from matplotlib.figure import Figure
 
 from go_rl.api.joint import step_problem
 from go_rl.core import Objective, OpGraph
+from go_rl.core.decisions import Scored
 from go_rl.core.plan import write_text
-from go_rl.objectives.makespan.workspace import PricedSteps, StepWorkspace, step_workspace
+from go_rl.objectives.makespan.workspace import StepWorkspace, step_workspace
 from go_rl.policy.makespan.agent import StepActions, StepAgent
 from go_rl.policy.makespan.decisions import StepDecoder, step_decoder
 from go_rl.policy.makespan.search import BATCH, draw_actions, draw_steps
@@ -157,7 +158,7 @@ def measured(graph: OpGraph, file: Path, hardware: str) -> Row:
     prepare, decoder = _timed(lambda: _prepared(workspace))
     noise = np.ones(BATCH, np.float32)
 
-    def first() -> tuple[StepAgent, PricedSteps]:
+    def first() -> tuple[StepAgent, Scored]:
         agent = load_step_weights(DEFAULT_STEP_WEIGHTS).agent
         return agent, draw_steps(agent, decoder, noise, 0)
 
@@ -166,7 +167,7 @@ def measured(graph: OpGraph, file: Path, hardware: str) -> Row:
     draw, actions = _timed(lambda: _drawn(agent, decoder, noise))
     decode, _ = _timed(lambda: decoder.decisions(actions))
     peak = _peak_mib()
-    replay, _ = _timed(lambda: workspace.price(plans.plans))
+    replay, _ = _timed(lambda: workspace.evaluate(plans.decisions))
     config = StepFineTuneConfig()
     learner = new_learner(agent.params, config.ppo)
     batch, _ = collect_steps(agent, decoder, config.batch, 0)

@@ -10,7 +10,8 @@ from jaxtyping import Float, Float32
 
 from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress
 from go_rl.envs.ring.rollouts import PartitionRollouts, Rollouts
-from go_rl.objectives.ring.workspace import Incumbent, ring_workspace
+from go_rl.objectives.incumbent import Incumbent, finish_plan
+from go_rl.objectives.ring.workspace import ring_workspace
 from go_rl.policy.agent import Agent, padded_graph
 from go_rl.policy.buckets import Padded
 from go_rl.policy.names import DEFAULT_WEIGHTS
@@ -73,9 +74,9 @@ class PolicySearch:
                 noise[0] = min(rounds, 1)
                 number = seed * 1_000_003 + rounds
                 priced = draw(agent, rollouts, graph, self.task, noise, number).priced
-                incumbent.offer_all(priced.device[:size], priced.seconds[:size])
+                incumbent.offer_scored(priced, range(size))
                 rounds += 1
-        return workspace.plan(incumbent.best, self.name, seed, progress)
+        return finish_plan(workspace, incumbent, self.name, seed, progress)
 
 
 def draw(
@@ -115,6 +116,6 @@ def propose(
 def start_from_heuristic(rollouts: PartitionRollouts, incumbent: Incumbent, seed: int) -> bool:
     """Offer the compiler heuristic's plan; False when no plan exists at all."""
     workspace = rollouts.workspace
-    device, evaluation = workspace.legalise(rollouts.heuristic, seed)
-    incumbent.offer(device, evaluation)
+    legal, evaluation = workspace.legalize(rollouts.heuristic, seed)
+    incumbent.offer(legal, evaluation)
     return workspace.solver.feasible_so_far and workspace.units.num_units > 0

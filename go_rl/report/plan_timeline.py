@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from go_rl.core import Plan, PlanError, Problem
-from go_rl.simulate.makespan.pricing import Decisions
+from go_rl.core.decisions import Decisions
 from go_rl.simulate.makespan.timeline import Timeline, timeline_of
 from go_rl.verify.check_plan import check_belongs
 from go_rl.verify.kernel_rules import legal_kernels
@@ -26,6 +26,6 @@ def plan_timeline(problem: Problem, plan: Plan) -> Timeline:
     decisions = Decisions(
         device=plan.device[None],
         priority=None if plan.priority is None else plan.priority[None],
-        leader=None if plan.fusion_group is None else plan.fusion_group[None],
+        kernel_leader=None if plan.fusion_group is None else plan.fusion_group[None],
     )
     return timeline_of(problem, decisions)

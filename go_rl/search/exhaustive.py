@@ -20,13 +20,14 @@ from go_rl.core import (
     Problem,
     Progress,
     Status,
-    plan_for,
     with_bound,
 )
+from go_rl.core.decisions import Decisions
 from go_rl.core.evaluation import failed
-from go_rl.objectives.host.host_plan import failed_plan, finished_plan
 from go_rl.objectives.host.hypergraph import contract_problem
-from go_rl.objectives.makespan.workspace import StepIncumbent, step_workspace
+from go_rl.objectives.host.workspace import host_workspace
+from go_rl.objectives.incumbent import Incumbent, finish_plan
+from go_rl.objectives.makespan.workspace import step_workspace
 from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
 from go_rl.search.makespan.exhaustive import first_step, step_assignments
 from go_rl.simulate import confirm_memory, pricer
@@ -91,10 +92,11 @@ def _counted(progress: Progress, seconds: Float64[np.ndarray, "C"]) -> int | Non
 
 def _boxed(problem: Problem, name: str, seed: int, progress: Progress) -> Plan:
     """Max-load and latency: blocks of nodes that share a device."""
+    workspace = host_workspace(problem)
+    if workspace.infeasible is not None:
+        return finish_plan(workspace, workspace.infeasible, name, seed, progress)
     contraction = contract_problem(problem)
     allowed = contraction.hypergraph.allowed
-    if not allowed.any(axis=1).all():
-        return failed_plan(problem, contraction, name, seed, progress)
     price, tried, count = pricer(problem).price, 0, np.prod(allowed.sum(axis=1))
     for device in assignments(allowed):
         seconds, _ = price(device[:, contraction.block])
@@ -102,12 +104,11 @@ def _boxed(problem: Problem, name: str, seed: int, progress: Progress) -> Plan:
         if (row := _counted(progress, seconds)) is not None:
             all_priced = len(device) == count and np.isfinite(seconds).sum() <= room
             bound = progress.best if all_priced else 0.0
-            return finished_plan(
-                problem, device[row][contraction.block], bound, name, seed, progress
-            )
+            found = Decisions(device[row][contraction.block][None])
+            return finish_plan(workspace, found, name, seed, progress, bound)
         if progress.remaining_seconds <= 0:
-            return failed_plan(problem, contraction, name, seed, progress)
-    return _proved(problem, tried, name, seed, progress)
+            return finish_plan(workspace, workspace.gave_up, name, seed, progress)
+    return finish_plan(workspace, _proved(problem, tried), name, seed, progress)
 
 
 def _ring(problem: Problem, name: str, seed: int, progress: Progress) -> Plan:
@@ -126,20 +127,20 @@ def _ring(problem: Problem, name: str, seed: int, progress: Progress) -> Plan:
         for stage in assignments(np.ones(shape, np.bool_)):
             tried += len(stage)
             if (best := _first_ring(variant, stage, progress)) is not None:
-                plan = variant.plan(best, name, seed, progress)
+                plan = finish_plan(variant, best, name, seed, progress)
                 plan = replace(plan, rules=problem.rules.name)
                 return with_bound(plan, workspace.bound)
             if progress.remaining_seconds <= 0:
-                return workspace.plan((None, _gave_up(problem, tried)), name, seed, progress)
+                return finish_plan(workspace, _gave_up(problem, tried), name, seed, progress)
     runs = np.isfinite(problem.seconds).any(axis=0).all()
     if copyable.any() and runs:
-        return workspace.plan((None, _gave_up(problem, tried)), name, seed, progress)
-    return _proved(problem, tried, name, seed, progress)
+        return finish_plan(workspace, _gave_up(problem, tried), name, seed, progress)
+    return finish_plan(workspace, _proved(problem, tried), name, seed, progress)
 
 
 def _first_ring(
     workspace: RingWorkspace, stage: Int16[np.ndarray, "C M"], progress: Progress
-) -> tuple[Int16[np.ndarray, "N"], Evaluation] | None:
+) -> Decisions | None:
     """The best legal plan of a batch whose tensors find real memory offsets; None without one."""
     instance = workspace.solver.instance
     held = stage[:, np.maximum(instance.block_of, 0)]
@@ -157,22 +158,22 @@ def _first_ring(
             status, _ = confirm_memory(workspace.problem, *workspace.pricer.place(device))
             if status is Status.OUT_OF_MEMORY:
                 continue
-        return device, workspace.pricer.evaluate(device)
+        return Decisions(device[None])
     return None
 
 
 def _makespan(problem: Problem, name: str, seed: int, progress: Progress) -> Plan:
     """Devices, orders and fusions; without fusion these are all plans there are."""
     workspace = step_workspace(problem)
-    incumbent = StepIncumbent(workspace, progress)
+    incumbent = Incumbent(workspace, progress)
     if incumbent.hopeless:
-        return workspace.plan(incumbent, name, seed, progress)
+        return finish_plan(workspace, incumbent, name, seed, progress)
     complete, tried = first_step(workspace, incumbent, progress, assignments)
     if incumbent.evaluation.status.ok:
-        return workspace.plan(incumbent, name, seed, progress)
+        return finish_plan(workspace, incumbent, name, seed, progress)
     if complete and "fusion" not in problem.tasks:
-        return _proved(problem, tried, name, seed, progress)
-    plan = workspace.plan(incumbent, name, seed, progress)
+        return finish_plan(workspace, _proved(problem, tried), name, seed, progress)
+    plan = finish_plan(workspace, incumbent, name, seed, progress)
     return replace(plan, evaluation=_gave_up(problem, tried))
 
 
@@ -181,16 +182,6 @@ def _gave_up(problem: Problem, tried: int) -> Evaluation:
     return failed(Status.GAVE_UP, problem.hardware.num_chips, detail)
 
 
-def _proved(problem: Problem, tried: int, name: str, seed: int, progress: Progress) -> Plan:
+def _proved(problem: Problem, tried: int) -> Evaluation:
     detail = f"none of all {tried} assignments keeps the rules and fits the memory"
-    return plan_for(
-        problem,
-        device=np.zeros(problem.graph.num_nodes, np.int16),
-        replicas={},
-        evaluation=failed(Status.INFEASIBLE, problem.hardware.num_chips, detail),
-        bound=0.0,
-        optimizer=name,
-        seed=seed,
-        samples=progress.samples,
-        wall_seconds=progress.wall_seconds,
-    )
+    return failed(Status.INFEASIBLE, problem.hardware.num_chips, detail)

@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from go_rl.core import Budget, NodeId, Objective, Plan, Problem, Progress, SearchError, plan_for
+from go_rl.core import Budget, NodeId, Objective, Plan, Problem, Progress, SearchError
+from go_rl.core.decisions import Decisions
 from go_rl.core.errors import nearest
 from go_rl.core.files.strict_json import read_json, shown
-from go_rl.objectives.ring.workspace import Incumbent, ring_workspace
-from go_rl.simulate import pricer
+from go_rl.objectives.host.workspace import host_workspace
+from go_rl.objectives.incumbent import Incumbent, finish_plan
+from go_rl.objectives.ring.workspace import ring_workspace
 
 
 @dataclass(frozen=True)
@@ -41,22 +43,13 @@ class Expert:
         if problem.objective is Objective.RING:
             workspace = ring_workspace(problem)
             incumbent = Incumbent(workspace, progress)
-            incumbent.offer(*workspace.legalise(device, seed))
-            return workspace.plan(incumbent.best, self.name, seed, progress)
-        evaluation = pricer(problem).evaluate(device)
-        progress.record(evaluation.seconds_per_step)
-        return plan_for(
-            problem,
-            device=device,
-            replicas={},
-            evaluation=evaluation,
-            bound=0.0,
-            optimizer=self.name,
-            seed=seed,
-            samples=1,
-            wall_seconds=progress.wall_seconds,
-            curve=tuple(progress.curve),
-        )
+            incumbent.offer(*workspace.legalize(device, seed))
+        else:
+            workspace = host_workspace(problem)
+            incumbent = Incumbent(workspace, progress)
+            decisions = Decisions(device[None])
+            incumbent.offer(decisions, workspace.detail(decisions))
+        return finish_plan(workspace, incumbent, self.name, seed, progress)
 
 
 def read_split(path: str | Path, problem: Problem) -> dict[NodeId, int]:

@@ -11,7 +11,8 @@ import numpy as np
 
 from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress, SearchError
 from go_rl.envs.ring.rollouts import PartitionRollouts, Rollouts
-from go_rl.objectives.ring.workspace import Incumbent, RingWorkspace, ring_workspace
+from go_rl.objectives.incumbent import Incumbent, finish_plan
+from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
 from go_rl.policy.agent import Agent, widened
 from go_rl.policy.names import DEFAULT_WEIGHTS
 from go_rl.policy.policy_search import draw, start_from_heuristic
@@ -83,7 +84,7 @@ class FineTuned:
         if start_from_heuristic(case.rollouts, incumbent, seed):
             self._as_given(given, case, incumbent, progress, seed)
             learner = self._learn(agent, learner, case, (incumbent, progress), seed)
-        plan = workspace.plan(incumbent.best, self.name, seed, progress)
+        plan = finish_plan(workspace, incumbent, self.name, seed, progress)
         return plan, Agent(agent.config, learner.params)
 
     def _as_given(
@@ -127,7 +128,7 @@ class FineTuned:
 
 
 def _offer(incumbent: Incumbent, rollouts: Rollouts, count: int) -> None:
-    incumbent.offer_all(rollouts.priced.device[:count], rollouts.priced.seconds[:count])
+    incumbent.offer_scored(rollouts.priced, range(count))
 
 
 def _seed(seed: int, rounds: int) -> int:

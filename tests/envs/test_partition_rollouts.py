@@ -67,7 +67,7 @@ def test_every_usable_plan_is_legal(rules):
     pricer = rollouts.workspace.pricer
     for batch in found:
         assert batch.priced.ok.sum() >= 3
-        for device in batch.priced.device[batch.priced.ok]:
+        for device in batch.priced.decisions.device[batch.priced.ok]:
             home, _ = pricer.place(device)
             assert not legal(problem, home, pricer.replicas(device))
 
@@ -106,7 +106,7 @@ def test_nodes_of_a_class_are_one_unit():
     assert rollouts.workspace.units.num_units == 4
     found = rollouts.fix(np.array([[0, 0, 1, 1]]), uniform(rollouts, 1), 0)
     assert found.chip.tolist() == [[0, 0, 1, 1]]
-    assert found.priced.device.tolist() == [[0, 0, 0, 0, 1, 1]]
+    assert found.priced.decisions.device.tolist() == [[0, 0, 0, 0, 1, 1]]
 
 
 @pytest.mark.parametrize(

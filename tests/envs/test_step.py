@@ -135,7 +135,7 @@ def test_following_the_masks_obeys_pins_classes_and_abilities(seed):
     ended = False
     while not ended:
         _, _, ended, _, info = env.step(rng.choice(np.flatnonzero(info["action_mask"])))
-    if env.unwrapped.cases[0].workspace.impossible is not None:
+    if env.unwrapped.cases[0].workspace.infeasible is not None:
         assert info["status"] in {Status.UNSUPPORTED, Status.INFEASIBLE}
         return
     assert info["status"] in {Status.OK, Status.OUT_OF_MEMORY}

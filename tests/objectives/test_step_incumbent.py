@@ -9,20 +9,21 @@ import numpy as np
 from reference.step_problems import random_plans, random_step, step_problem
 
 from go_rl.core import Budget, OpKind, Plan, Problem, Progress, Status
-from go_rl.objectives.makespan.workspace import StepIncumbent, StepWorkspace, ok, one_of
+from go_rl.core.decisions import Decisions
+from go_rl.objectives.incumbent import Incumbent, finish_plan
+from go_rl.objectives.makespan.workspace import StepWorkspace
 from go_rl.search import StepDefault
-from go_rl.simulate.makespan.pricing import Decisions
 from go_rl.verify.check_plan import check_plan
 
 
 def finished(problem: Problem, seed: int) -> Plan:
     """The best of some random proposals."""
     workspace, progress = StepWorkspace(problem), Progress(Budget(samples=6))
-    incumbent = StepIncumbent(workspace, progress)
+    incumbent = Incumbent(workspace, progress)
     device, priority, _ = random_plans(seed, problem, 6)
     wish = np.random.default_rng(seed).integers(-1, 3, device.shape)
-    incumbent.offer(workspace.price(workspace.decisions(device, priority, wish)))
-    return workspace.plan(incumbent, "by-chance", seed, progress)
+    incumbent.offer_scored(workspace.evaluate(workspace.decisions(device, priority, wish)))
+    return finish_plan(workspace, incumbent, "by-chance", seed, progress)
 
 
 def random_asked(seed: int) -> Problem:
@@ -61,48 +62,48 @@ def test_the_judge_accepts_every_finished_plan():
 def test_an_incumbent_counts_every_plan_and_keeps_the_best():
     problem = step_problem([1.0, 1.0, 5.0], [(1, 2, 1.0)], 2, tasks=("placement", "schedule"))
     workspace, progress = StepWorkspace(problem), Progress(Budget(samples=9))
-    incumbent = StepIncumbent(workspace, progress)
+    incumbent = Incumbent(workspace, progress)
     assert incumbent.seconds == np.inf
     assert incumbent.evaluation.status is Status.GAVE_UP
     device = np.array([[0, 0, 1]] * 3)
     priority = np.array([[0, 0, 0], [0, 1, 0], [1, 0, 0]])
-    priced = workspace.price(workspace.decisions(device, priority))
+    priced = workspace.evaluate(workspace.decisions(device, priority))
     assert priced.seconds.tolist() == [8.0, 7.0, 8.0]
-    incumbent.offer(priced)
+    incumbent.offer_scored(priced)
     assert (incumbent.seconds, progress.samples) == (7.0, 3)
     assert [(p.samples, p.seconds_per_step) for p in progress.curve] == [(1, 8.0), (2, 7.0)]
-    incumbent.offer(priced, 2)
+    incumbent.offer_scored(priced, range(2))
     assert progress.samples == 5
-    plan = workspace.plan(incumbent, "by-hand", 3, progress, bound=6.5)
+    plan = finish_plan(workspace, incumbent, "by-hand", 3, progress, bound=6.5)
     assert (plan.optimizer, plan.seed, plan.samples) == ("by-hand", 3, 5)
     assert plan.device.tolist() == [0, 0, 1]
     assert plan.priority is not None
     assert plan.priority.tolist() == [0, 1, 0]
     assert (plan.value, plan.bound, plan.optimal) == (7.0, 6.5, False)
-    assert workspace.plan(incumbent, "by-hand", 3, progress, bound=9.0).optimal
+    assert finish_plan(workspace, incumbent, "by-hand", 3, progress, bound=9.0).optimal
 
 
 def test_the_first_failure_says_why_until_something_works():
     weights = [6.0, 0.0, 6.0]
     problem = step_problem([1.0] * 3, [(0, 1, 5.0)], 2, weights=weights, memory_bytes=12.0)
     workspace, progress = StepWorkspace(problem), Progress(Budget(samples=9))
-    incumbent = StepIncumbent(workspace, progress)
-    priced = workspace.price(workspace.decisions(np.array([[0, 1, 0], [1, 0, 1], [0, 1, 1]])))
-    assert ok(priced).tolist() == [False, False, True]
-    incumbent.offer(priced, 1)
+    incumbent = Incumbent(workspace, progress)
+    priced = workspace.evaluate(workspace.decisions(np.array([[0, 1, 0], [1, 0, 1], [0, 1, 1]])))
+    assert priced.ok.tolist() == [False, False, True]
+    incumbent.offer_scored(priced, range(1))
     assert incumbent.evaluation.status is Status.OUT_OF_MEMORY
     assert "device 0 needs 17 bytes" in incumbent.evaluation.detail
-    incumbent.offer(priced)
-    assert (incumbent.seconds, incumbent.plans.device.tolist()) == (7.0, [[0, 1, 1]])
+    incumbent.offer_scored(priced)
+    assert (incumbent.seconds, incumbent.decisions.device.tolist()) == (7.0, [[0, 1, 1]])
 
 
 def test_what_is_impossible_is_hopeless_from_the_start():
     problem = step_problem([1.0] * 4, [], 2, weights=[8.0] * 4, memory_bytes=15.0)
     workspace, progress = StepWorkspace(problem), Progress(Budget(samples=1))
-    incumbent = StepIncumbent(workspace, progress)
+    incumbent = Incumbent(workspace, progress)
     assert incumbent.hopeless
     assert incumbent.evaluation.status is Status.INFEASIBLE
-    plan = workspace.plan(incumbent, "by-hand", 0, progress)
+    plan = finish_plan(workspace, incumbent, "by-hand", 0, progress)
     assert (plan.value, plan.optimal) == (np.inf, False)
     assert check_plan(plan, problem).status is Status.INFEASIBLE
     assert StepDefault().optimize(problem, Budget(samples=1), 0).samples == 0
@@ -110,17 +111,17 @@ def test_what_is_impossible_is_hopeless_from_the_start():
 
 def test_one_of_a_batch():
     plans = Decisions(*random_plans(0, random_step(0), 3))
-    second = one_of(plans, 1)
+    second = plans.row(1)
     for mine, theirs in (
         (second.device, plans.device),
         (second.priority, plans.priority),
-        (second.leader, plans.leader),
+        (second.kernel_leader, plans.kernel_leader),
     ):
         assert mine is not None
         assert theirs is not None
         assert mine.tolist() == theirs[1:2].tolist()
-    bare = one_of(Decisions(plans.device), 2)
-    assert (bare.priority, bare.leader) == (None, None)
+    bare = Decisions(plans.device).row(2)
+    assert (bare.priority, bare.kernel_leader) == (None, None)
 
 
 # the pricer calls a constant free on a device that cannot run it; the judge's rule
@@ -130,7 +131,7 @@ def test_pricer_and_judge_agree_on_inputs_that_a_device_cannot_run():
     seconds = [[np.inf, 3.0, 1.0], [0.0, 4.0, 1.0]]
     problem = step_problem(seconds, [(0, 1, 1.0), (1, 2, 1.0)], 2, kinds=kinds)
     workspace, progress = StepWorkspace(problem), Progress(Budget(samples=1))
-    incumbent = StepIncumbent(workspace, progress)
-    incumbent.offer(workspace.price(workspace.decisions(np.array([[0, 0, 1]]))))
-    plan = workspace.plan(incumbent, "by-hand", 0, progress)
+    incumbent = Incumbent(workspace, progress)
+    incumbent.offer_scored(workspace.evaluate(workspace.decisions(np.array([[0, 0, 1]]))))
+    plan = finish_plan(workspace, incumbent, "by-hand", 0, progress)
     assert check_plan(plan, problem).status is plan.evaluation.status

@@ -12,11 +12,7 @@ from hypothesis import strategies as st
 from reference.step_problems import random_plans, random_step, step_problem
 
 from go_rl.core import FREE, Engine, OpKind, Problem, Status
-from go_rl.objectives.makespan.workspace import (
-    StepWorkspace,
-    ok,
-    step_workspace,
-)
+from go_rl.objectives.makespan.workspace import StepWorkspace, step_workspace
 
 ELEMENTWISE, INPUT, MATMUL = OpKind.ELEMENTWISE, OpKind.INPUT, OpKind.MATMUL
 ROW = [(0, 1, 1.0), (1, 2, 1.0), (2, 3, 1.0)]
@@ -65,26 +61,26 @@ def test_proposals_become_kernels_on_the_devices_that_they_get():
     assert made.device.tolist() == [[1, 1, 0, 1]]
     assert made.priority is not None
     assert made.priority.tolist() == [[4, 3, 2, 1]]
-    assert made.leader is not None
-    assert made.leader.tolist() == [[0, 0, 2, 3]]
+    assert made.kernel_leader is not None
+    assert made.kernel_leader.tolist() == [[0, 0, 2, 3]]
 
 
 def test_tasks_that_nobody_asked_for_are_left_out():
     every = (proposal(0, 0, 0, 0), proposal(4, 3, 2, 1), proposal(1, 1, 1, 1))
     schedule = StepWorkspace(row(tasks=("schedule",))).decisions(*every)
     assert schedule.priority is not None
-    assert schedule.leader is None
+    assert schedule.kernel_leader is None
     fusion = StepWorkspace(row(tasks=("placement", "fusion"))).decisions(*every)
     assert fusion.priority is None
-    assert fusion.leader is not None
+    assert fusion.kernel_leader is not None
     bare = StepWorkspace(row()).decisions(every[0])
-    assert (bare.priority, bare.leader) == (None, None)
+    assert (bare.priority, bare.kernel_leader) == (None, None)
 
 
 def test_the_default_is_one_device_where_memory_allows():
     workspace = StepWorkspace(row(weights=[10.0] * 4, memory_bytes=42.0))
     assert workspace.default.device.tolist() == [[0, 0, 0, 0]]
-    assert (workspace.default.priority, workspace.default.leader) == (None, None)
+    assert (workspace.default.priority, workspace.default.kernel_leader) == (None, None)
     assert workspace.default_seconds == 4.0
 
 
@@ -99,7 +95,7 @@ def test_the_default_deals_layers_out_where_it_does_not():
 
 def test_where_the_default_fails_its_seconds_are_all_work_in_a_row():
     workspace = StepWorkspace(step_problem([3.0, 4.0], weights=[9.0, 9.0], memory_bytes=10.0))
-    assert not ok(workspace.price(workspace.default))[0]
+    assert not workspace.evaluate(workspace.default).ok[0]
     assert workspace.default_seconds == 7.0
     nothing = StepWorkspace(step_problem([0.0], weights=[9.0], memory_bytes=5.0))
     assert 0 < nothing.default_seconds < 1e-200
@@ -141,13 +137,13 @@ def test_no_plan_is_below_the_bound(seed):
     devices = list(product(range(problem.hardware.num_chips), repeat=nodes))
     plans = [(d, p) for d in devices for p in permutations(range(nodes))]
     device, priority = (np.array([plan[i] for plan in plans]) for i in range(2))
-    best = workspace.price(workspace.decisions(device, priority)).seconds.min()
+    best = workspace.evaluate(workspace.decisions(device, priority)).seconds.min()
     assert workspace.bound <= best * (1 + 1e-9)
 
 
 def test_what_cannot_be_is_said_with_a_name():
     nowhere = step_problem([[1.0, np.inf], [2.0, np.inf]], [(0, 1, 1.0)], 2, names=["a", "b"])
-    found = StepWorkspace(nowhere).impossible
+    found = StepWorkspace(nowhere).infeasible
     assert found is not None
     assert (found.status, found.detail) == (Status.UNSUPPORTED, "no device can run node 'b'")
 
@@ -156,7 +152,7 @@ def test_what_is_too_large_is_said_with_sizes():
     schedule = {"tasks": ("schedule",), "names": ["a", "b"]}
     large = step_problem([1.0, 1.0], [(0, 1, 4.0)], weights=[0.0, 3.0], output_bytes=[4.0, 5.0],
                          memory_bytes=11.0, **schedule)  # fmt: skip
-    found = StepWorkspace(large).impossible
+    found = StepWorkspace(large).infeasible
     assert found is not None
     assert found.status is Status.INFEASIBLE
     assert found.detail == (
@@ -164,14 +160,14 @@ def test_what_is_too_large_is_said_with_sizes():
         "has 11"
     )
     room = StepWorkspace(replace(large, memory=False))
-    assert room.impossible is None
+    assert room.infeasible is None
     fused = StepWorkspace(replace(large, tasks=("schedule", "fusion")))
-    assert fused.impossible is None
+    assert fused.infeasible is None
 
 
 def test_weights_that_fit_no_set_of_devices_are_infeasible_tied_ones_once():
     heavy = row(weights=[8.0] * 4, memory_bytes=15.0)
-    found = StepWorkspace(heavy).impossible
+    found = StepWorkspace(heavy).infeasible
     assert found is not None
     assert found.detail == (
         "the weights of 'steps' take 32 bytes; all devices together have 30; the largest: 0 8, "
@@ -181,12 +177,12 @@ def test_weights_that_fit_no_set_of_devices_are_infeasible_tied_ones_once():
         [1.0] * 4, [], 2, weights=[3.0, 4.0, 9.0, 1.0], tied=["w", "w", None, None],
         names=["a", "b", "c", "d"], memory_bytes=6.0,
     )  # fmt: skip
-    alone = StepWorkspace(replace(shared, weight_bytes=np.array([3.0, 4.0, 6.0, 3.0]))).impossible
+    alone = StepWorkspace(replace(shared, weight_bytes=np.array([3.0, 4.0, 6.0, 3.0]))).infeasible
     assert alone is not None
     assert alone.detail.endswith("take 13 bytes; all devices together have 12; the largest: "
                                  "'c' 6, 'b' 4, 'd' 3")  # fmt: skip
     tied = row(weights=[8.0] * 4, tied=["w"] * 3 + [None], memory_bytes=15.0)
-    assert StepWorkspace(tied).impossible is None
+    assert StepWorkspace(tied).infeasible is None
 
 
 @given(st.integers(0, 50_000))
@@ -204,10 +200,10 @@ def test_nothing_that_can_be_is_called_impossible(seed):
         weight_bytes=np.where(fed, 0.0, problem.weight_bytes),
     )
     workspace = StepWorkspace(problem)
-    if workspace.impossible is None:
+    if workspace.infeasible is None:
         return
     device, priority, _ = random_plans(seed, problem, 200)
-    assert not ok(workspace.price(workspace.decisions(device, priority))).any()
+    assert not workspace.evaluate(workspace.decisions(device, priority)).ok.any()
 
 
 def test_optimizers_share_the_workspace_of_a_problem():
@@ -230,12 +226,12 @@ def test_the_bound_leaves_out_gaps_of_inputs():
     problem = step_problem([0.0, 3.0], [(0, 1, 1.0)], kinds=kinds, gap=[5.0, 0.0],
                            tasks=("schedule",))  # fmt: skip
     workspace = StepWorkspace(problem)
-    assert workspace.price(workspace.default).seconds.tolist() == [3.0]
+    assert workspace.evaluate(workspace.default).seconds.tolist() == [3.0]
     assert workspace.bound == 3.0
 
 
 # results of inputs and constants lie on their readers' devices, not beside their weights,
-# and those that nobody reads lie nowhere; `impossible` adds both up on one device.
+# and those that nobody reads lie nowhere; `infeasible` adds both up on one device.
 @pytest.mark.parametrize(
     ("edges", "weights", "made"),
     [([(0, 1, 60.0)], [60.0, 0.0], [60.0, 0.0]), ([], [0.0, 0.0], [600.0, 0.0])],
@@ -246,12 +242,12 @@ def test_nothing_that_fits_is_called_impossible(edges, weights, made):
         output_bytes=made, memory_bytes=100.0, tasks=("placement",),
     )  # fmt: skip
     workspace = StepWorkspace(problem)
-    assert ok(workspace.price(workspace.decisions(proposal(0, 1)))).all()
-    assert workspace.impossible is None
+    assert workspace.evaluate(workspace.decisions(proposal(0, 1))).ok.all()
+    assert workspace.infeasible is None
 
 
 # pins on different devices within one colocation class are not noticed: no plan is legal,
-# but `impossible` is None and plans claim to be ok (4 s), which the judge refuses (`fixed`).
+# but `infeasible` is None and plans claim to be ok (4 s), which the judge refuses (`fixed`).
 def test_pins_that_part_a_class_are_impossible():
     problem = step_problem([1.0, 3.0], [], 2, colocation=[0, 0], fixed={0: 0, 1: 1})
-    assert StepWorkspace(problem).impossible is not None
+    assert StepWorkspace(problem).infeasible is not None

@@ -16,8 +16,9 @@ from rounding import assert_rounded_alike
 
 from go_rl.core import Budget, OpKind, PolicyError, Problem, Progress
 from go_rl.core.problem import TASKS
+from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.objectives.makespan.choices import LEVELS
-from go_rl.objectives.makespan.workspace import StepIncumbent, StepWorkspace, one_of
+from go_rl.objectives.makespan.workspace import StepWorkspace
 from go_rl.policy.config import PolicyConfig
 from go_rl.policy.decoders.node_decoder import NodeActions
 from go_rl.policy.decoders.node_logits import DeviceLogits
@@ -209,8 +210,8 @@ def test_decisions_are_the_plan_by_hand():
     assert plans.device.tolist() == [[0, 1, 1, 0]]
     assert plans.priority is not None
     assert plans.priority.tolist() == [[3, 19, 0, 7]]
-    assert plans.leader is not None
-    assert plans.leader.tolist() == [[0, 1, 2, 3]]
+    assert plans.kernel_leader is not None
+    assert plans.kernel_leader.tolist() == [[0, 1, 2, 3]]
 
 
 def test_levels_decide_what_is_fused():
@@ -225,8 +226,8 @@ def test_levels_decide_what_is_fused():
         row = [0] * decoder.units.num_units
         row[first], row[second] = levels
         plans = decoder.decisions(chosen({"fusion": [row]}))
-        assert plans.leader is not None
-        leaders.append(plans.leader[0].tolist())
+        assert plans.kernel_leader is not None
+        leaders.append(plans.kernel_leader[0].tolist())
     assert leaders == [[0, 1, 1], [0, 1, 0], [0, 1, 2]]
 
 
@@ -250,15 +251,15 @@ def test_plans_of_random_problems_are_legal():
         problem = random_step(seed, tasks=TASKS)
         decoder = StepDecoder(StepWorkspace(problem))
         workspace = decoder.workspace
-        if problem.hardware.num_chips < 3 or workspace.impossible or not decoder.units.num_units:
+        if problem.hardware.num_chips < 3 or workspace.infeasible or not decoder.units.num_units:
             continue
         plans = decoder.decisions(draw_actions(lively(), decoder, NOISE, seed))
         for row in range(len(NOISE)):
             progress = Progress(Budget(samples=1), 1)
-            incumbent = StepIncumbent(workspace, progress)
-            priced = workspace.price(one_of(plans, row))
-            incumbent.offer(priced)
-            plan = workspace.plan(incumbent, "nodes", seed, progress)
+            incumbent = Incumbent(workspace, progress)
+            priced = workspace.evaluate(plans.row(row))
+            incumbent.offer_scored(priced)
+            plan = finish_plan(workspace, incumbent, "nodes", seed, progress)
             verdict = check_plan(plan, problem)
             assert not verdict.violations
             assert verdict.ok == np.isfinite(priced.seconds[0])

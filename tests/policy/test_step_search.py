@@ -29,7 +29,7 @@ def whole_batches(samples: int, seed: int) -> list[float]:
     """Seconds of the default plan and of batches drawn, decoded and priced whole."""
     workspace = StepWorkspace(problem())
     decoder = StepDecoder(workspace)
-    found = workspace.price(workspace.default).seconds.tolist()
+    found = workspace.evaluate(workspace.default).seconds.tolist()
     for rounds in range(-(-samples // BATCH)):
         noise = np.resize(np.array(DOUBT, np.float32), BATCH)
         noise[0] = min(rounds, 1)
@@ -52,7 +52,7 @@ class Clock:
 
     def __init__(self, monkeypatch, drawing: float, pricing: float) -> None:
         self.now, self.pieces, self.batches = 0.0, [], 0
-        draw, price = step_search.draw_actions, StepWorkspace.price
+        draw, price = step_search.draw_actions, StepWorkspace.evaluate
 
         def slow_draw(*given):
             self.now += drawing
@@ -66,7 +66,7 @@ class Clock:
 
         monkeypatch.setattr(Progress, "wall_seconds", property(lambda _: self.now))
         monkeypatch.setattr(step_search, "draw_actions", slow_draw)
-        monkeypatch.setattr(StepWorkspace, "price", slow_price)
+        monkeypatch.setattr(StepWorkspace, "evaluate", slow_price)
 
 
 @pytest.fixture

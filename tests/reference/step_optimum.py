@@ -9,7 +9,8 @@ from itertools import product
 import numpy as np
 
 from go_rl.core import KernelPrices, Problem
-from go_rl.simulate.makespan.pricing import Decisions, MakespanPricer
+from go_rl.core.decisions import Decisions
+from go_rl.simulate.makespan.pricing import MakespanPricer
 from go_rl.verify.kernel_rules import legal_kernels
 
 Order = tuple[int, ...]

@@ -21,9 +21,9 @@ from go_rl.core import (
     Topology,
     rule_set,
 )
+from go_rl.core.decisions import Decisions
 from go_rl.kernels import Fuser
 from go_rl.readers.graph_builder import GraphBuilder, Node
-from go_rl.simulate.makespan.pricing import Decisions
 
 Edge = tuple[int, int, float] | tuple[int, int, float, int]
 KINDS = (OpKind.ELEMENTWISE, OpKind.ELEMENTWISE, OpKind.MOVEMENT, OpKind.GATHER, OpKind.MATMUL,

@@ -29,12 +29,13 @@ from go_rl.core import (
     load_hardware,
     plan_for,
 )
+from go_rl.core.decisions import Decisions
 from go_rl.core.evaluation import failed
 from go_rl.cost import ProblemOptions, make_problem
 from go_rl.kernels import Fuser
 from go_rl.readers.graph_builder import GraphBuilder, Node
 from go_rl.run import PlacedProgram, choose_devices, cut_segments, place_function
-from go_rl.simulate.makespan.pricing import Decisions, MakespanPricer
+from go_rl.simulate.makespan.pricing import MakespanPricer
 
 PARAMS = {"first": jnp.ones((3, 4)) / 7, "second": jnp.ones((4, 2)) / 3}
 X = jnp.arange(6.0).reshape(2, 3) / 5

@@ -23,15 +23,15 @@ def test_plans_are_legal_and_cost_what_the_pricer_says(seed):
         pytest.skip("nothing to cut")
     scores = np.random.default_rng(seed).random((5, workspace.units.num_units))
     priced = price_scores(workspace, scores, seed)
-    seconds, codes = workspace.pricer.price(priced.device)
+    seconds, codes = workspace.pricer.price(priced.decisions.device)
     for i in range(5):
         status = STATUS_CODES[int(priced.status[i])]
         assert status.ok == bool(priced.ok[i])
         if status.ok:
             assert priced.seconds[i] == seconds[i]
             assert STATUS_CODES[int(codes[i])].ok
-            home, _ = workspace.pricer.place(priced.device[i])
-            replicas = workspace.pricer.replicas(priced.device[i])
+            home, _ = workspace.pricer.place(priced.decisions.device[i])
+            replicas = workspace.pricer.replicas(priced.decisions.device[i])
             assert not legal(problem, home, replicas)
         else:
             assert priced.seconds[i] == np.inf
@@ -51,7 +51,7 @@ def test_some_of_these_problems_are_solved():
 def test_a_chain_is_cut_in_equal_parts(rules):
     workspace = RingWorkspace(ring_problem(8, [(i, i + 1) for i in range(7)], 4, rules))
     priced = price_scores(workspace, np.zeros((1, 8)), threads=1)
-    assert priced.device.tolist() == [[0, 0, 1, 1, 2, 2, 3, 3]]
+    assert priced.decisions.device.tolist() == [[0, 0, 1, 1, 2, 2, 3, 3]]
     assert priced.seconds.tolist() == pytest.approx([2.0])
 
 
@@ -60,7 +60,7 @@ def test_scores_decide_which_of_two_free_chains_comes_first():
     workspace = RingWorkspace(ring_problem(4, [(0, 1), (2, 3)], 2, "relay", edge_bytes=0.5))
     scores = np.array([[0.0, 0.1, 0.2, 0.3], [0.2, 0.3, 0.0, 0.1]])
     priced = price_scores(workspace, scores)
-    assert priced.device.tolist() == [[0, 0, 1, 1], [1, 1, 0, 0]]
+    assert priced.decisions.device.tolist() == [[0, 0, 1, 1], [1, 1, 0, 0]]
     assert priced.best() == 0
 
 
@@ -71,7 +71,7 @@ def test_the_number_of_threads_changes_nothing():
     )  # fmt: skip
     scores = np.random.default_rng(0).random((7, 12))
     one, three = (price_scores(RingWorkspace(problem), scores, 5, threads=n) for n in (1, 3))
-    assert one.device.tolist() == three.device.tolist()
+    assert one.decisions.device.tolist() == three.decisions.device.tolist()
     assert one.seconds.tolist() == three.seconds.tolist()
     assert len(set(one.seconds.tolist())) > 1
 
@@ -82,5 +82,5 @@ def test_squeezed_memory_leaves_room_for_live_tensors():
                            seconds=[1.0, 1.0, 1.0, 3.0])  # fmt: skip
     workspace = RingWorkspace(problem)
     loose, tight = (price_scores(workspace, np.zeros((1, 4)), squeeze=s) for s in (1.0, 0.7))
-    assert loose.device.tolist() == [[0, 0, 0, 1]]
-    assert tight.device.tolist() == [[0, 0, 1, 1]]
+    assert loose.decisions.device.tolist() == [[0, 0, 0, 1]]
+    assert tight.decisions.device.tolist() == [[0, 0, 1, 1]]

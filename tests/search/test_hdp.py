@@ -231,8 +231,8 @@ def test_rewards_are_roots_and_failures_have_their_own():
     problem = two_chains(2, memory_bytes=2.5, weights=[1.0] * 4)
     workspace = step_workspace(problem)
     apart, together = [0, 0, 1, 1], [0, 0, 0, 0]
-    priced = workspace.price(workspace.decisions(np.array([apart, together])))
-    found = hdp.rewards(HDPConfig(), priced, hdp.ok(priced))
+    priced = workspace.evaluate(workspace.decisions(np.array([apart, together])))
+    found = hdp.rewards(HDPConfig(), priced, priced.ok)
     assert found.tolist() == [-np.sqrt(2.0), -10.0]
 
 

@@ -11,7 +11,7 @@ from reference.step_networks import holds, operators, priced
 from reference.step_problems import step_problem
 
 from go_rl.core import FREE, Budget, OpKind, Problem, Status
-from go_rl.objectives.makespan.workspace import ok, step_workspace
+from go_rl.objectives.makespan.workspace import step_workspace
 from go_rl.search import StepAnnealing, StepDefault, StepGreedyFusion, StepHeft, StepRandom
 from go_rl.search.makespan.moves import WIDEST, StepMoves, StepState, _narrowed
 
@@ -30,8 +30,8 @@ def optimum(problem: Problem, levels: int) -> float:
         for f in itertools.product(levelled["fusion"], repeat=nodes)
     ]
     device, priority, fusion = np.split(np.array(rows), 3, axis=1)
-    found = workspace.price(workspace.decisions(device, priority, fusion))
-    return float(found.seconds[ok(found)].min())
+    found = workspace.evaluate(workspace.decisions(device, priority, fusion))
+    return float(found.seconds[found.ok].min())
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -11,7 +11,8 @@ from reference.step_networks import holds, operators, priced
 from reference.step_problems import random_step, step_problem
 
 from go_rl.core import Budget, OpKind, Problem, Progress
-from go_rl.objectives.makespan.workspace import StepIncumbent, StepWorkspace, step_workspace
+from go_rl.objectives.incumbent import Incumbent, finish_plan
+from go_rl.objectives.makespan.workspace import StepWorkspace, step_workspace
 from go_rl.policy.makespan.agent import new_step_agent
 from go_rl.portfolio.portfolio import run
 from go_rl.search import StepComposed, StepDefault, StepExpert, StepGreedyFusion, StepHeft
@@ -61,7 +62,7 @@ def test_what_it_is_made_of_is_among_the_compositions():
             np.array_equal(one.device[0], plan.device)
             and np.array_equal(one.priority if one.priority is None else one.priority[0],
                                plan.priority)
-            and (one.leader is None) == (plan.fusion_group is None)
+            and (one.kernel_leader is None) == (plan.fusion_group is None)
             for one in made
         ), part.name  # fmt: skip
 
@@ -95,7 +96,7 @@ def test_all_three_passes_come_first_and_equal_placements_once():
     again = composition(workspace, expert_placement(workspace), Order.PLACED, fused=True)
     assert np.array_equal(first.device, again.device)
     assert first.priority is not None
-    assert first.leader is not None
+    assert first.kernel_leader is not None
     pinned = step_workspace(branches(fixed=dict.fromkeys(range(8), 1)))
     assert len(list(compositions(pinned, 0))) == 6
     assert all((made.device == 1).all() for made in compositions(pinned, 0))
@@ -105,9 +106,9 @@ def test_every_composition_is_legal():
     problem = priced(operators(7), "p100x2", fixed={3: 1})
     workspace, progress = StepWorkspace(problem), Progress(Budget(samples=1))
     for made in compositions(workspace, 1):
-        incumbent = StepIncumbent(workspace, progress)
-        incumbent.offer(workspace.price(made))
-        holds(problem, workspace.plan(incumbent, "one", 0, progress))
+        incumbent = Incumbent(workspace, progress)
+        incumbent.offer_scored(workspace.evaluate(made))
+        holds(problem, finish_plan(workspace, incumbent, "one", 0, progress))
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -8,7 +8,8 @@ import numpy as np
 from reference.step_problems import step_problem
 
 from go_rl.core import OpKind
-from go_rl.simulate.makespan.pricing import Decisions, MakespanPricer
+from go_rl.core.decisions import Decisions
+from go_rl.simulate.makespan.pricing import MakespanPricer
 from go_rl.verify.makespan_value import replayed
 
 

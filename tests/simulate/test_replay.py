@@ -7,7 +7,8 @@ import pytest
 from reference.step_problems import decided, step_problem
 
 from go_rl.core import Engine, OpKind, PlanError, Problem, Status
-from go_rl.simulate.makespan.pricing import Decisions, MakespanPricer
+from go_rl.core.decisions import Decisions
+from go_rl.simulate.makespan.pricing import MakespanPricer
 from go_rl.simulate.makespan.replay import lay_out
 
 INPUT, CONSTANT, MATMUL = OpKind.INPUT, OpKind.CONSTANT, OpKind.MATMUL
@@ -24,7 +25,7 @@ def schedule(problem: Problem, device, priority=None, leader=None) -> dict:
         pricer.arrays,
         plans.device[0].astype(np.int64),
         whole * 0 if plans.priority is None else plans.priority[0],
-        whole if plans.leader is None else plans.leader[0],
+        whole if plans.kernel_leader is None else plans.kernel_leader[0],
         np.zeros(nodes),
     )
     links, found = len(pricer.arrays.engines), {}

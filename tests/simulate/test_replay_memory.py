@@ -11,8 +11,9 @@ import pytest
 from reference.step_problems import Summed, decided, random_plans, random_step, step_problem
 
 from go_rl.core import Chip, OpKind, Problem, Status
+from go_rl.core.decisions import Decisions
 from go_rl.simulate.makespan.peak import held_at_peak
-from go_rl.simulate.makespan.pricing import Decisions, MakespanPricer
+from go_rl.simulate.makespan.pricing import MakespanPricer
 from go_rl.verify import makespan_value
 
 ELEMENTWISE, INPUT, OTHER = OpKind.ELEMENTWISE, OpKind.INPUT, OpKind.OTHER

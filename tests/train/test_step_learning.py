@@ -77,9 +77,9 @@ def test_only_the_tasks_asked_are_decided():
     for tasks in (("placement",), ("schedule",), ("fusion",), ("placement", "schedule", "fusion")):
         problem = chains(tasks=tasks)
         decoder = StepDecoder(StepWorkspace(problem))
-        plans = draw_steps(tiny(), decoder, np.ones(8, np.float32), 0).plans
+        plans = draw_steps(tiny(), decoder, np.ones(8, np.float32), 0).decisions
         assert (plans.priority is not None) == ("schedule" in tasks)
-        assert (plans.leader is not None) == ("fusion" in tasks)
+        assert (plans.kernel_leader is not None) == ("fusion" in tasks)
         if "placement" not in tasks:
             assert not plans.device.any()
 
@@ -88,12 +88,12 @@ def test_rewards_are_those_of_go():
     problem = chains()
     workspace = StepWorkspace(problem)
     apart = np.array([[0, 1] * 4, [0] * 8])
-    rewards = step_rewards(workspace, workspace.price(workspace.decisions(apart)))
+    rewards = step_rewards(workspace, workspace.evaluate(workspace.decisions(apart)))
     assert rewards == pytest.approx([-np.sqrt(0.5), -1.0])
     full = step_problem([1.0, 1.0], [(0, 1, 9.0)], 2, output_bytes=[9.0, 0.0], memory_bytes=5.0,
                         tasks=("placement", "fusion"), kinds=[OpKind.OTHER] * 2)  # fmt: skip
     workspace = StepWorkspace(full)
-    priced = workspace.price(workspace.decisions(np.zeros((1, 2), np.int16)))
+    priced = workspace.evaluate(workspace.decisions(np.zeros((1, 2), np.int16)))
     assert step_rewards(workspace, priced).tolist() == [INVALID_REWARD]
 
 

@@ -91,7 +91,7 @@ class StepCase:
         plans = workspace.decisions(
             np.stack([outcome.device for outcome in outcomes]), levels[:, :, 0], levels[:, :, 1]
         )
-        priced = workspace.price(plans)
+        priced = workspace.evaluate(plans)
         rewards = step_rewards(workspace, priced, self.invalid_reward)
         own = np.arange(workspace.num_nodes)
         results = []
@@ -106,7 +106,7 @@ class StepCase:
                     detail="" if status.ok else status.sentence,
                     device=plans.device[i],
                     priority=own * 0 if plans.priority is None else plans.priority[i],
-                    fusion_group=own if plans.leader is None else plans.leader[i],
+                    fusion_group=own if plans.kernel_leader is None else plans.kernel_leader[i],
                 )
             )
         return results

@@ -61,7 +61,7 @@ class StepEpisode(Episode):
         no plan exists."""
         devices = self.case.problem.hardware.num_chips
         node, options = self.current, self.case.choices
-        if node == NO_NODE or self.case.workspace.impossible is not None:
+        if node == NO_NODE or self.case.workspace.infeasible is not None:
             return np.zeros(devices, np.bool_)
         allowed = options.allowed[:, node].astype(np.bool_)
         chosen = int(self.device[options.leader[node]])
@@ -101,7 +101,7 @@ class StepEpisode(Episode):
             EnvironmentUseError: the action is not of the space.
         """
         checked = self.check(action).reshape(-1, len(self.case.tasks))
-        hopeless = self.case.workspace.impossible
+        hopeless = self.case.workspace.infeasible
         if hopeless is not None:
             return self._failure(hopeless.status, hopeless.detail)
         if self.form == "all":

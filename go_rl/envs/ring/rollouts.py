@@ -14,10 +14,11 @@ import numpy as np
 from jaxtyping import Bool, Float, Float64, Int, Int16
 
 from go_rl.core import EnvironmentUseError, Problem, Status
+from go_rl.core.decisions import Decisions, Scored
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.objectives.ring.greedy import greedy_partition
 from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
-from go_rl.search.ring.cut_scores import Priced, price_samples, price_scores
+from go_rl.search.ring.cut_scores import price_samples, price_scores
 from go_rl.search.ring.linear_dp import SQUEEZE
 from go_rl.simulate.bitset import membership
 
@@ -32,7 +33,7 @@ LEAST = 1e-300
 class Rollouts:
     """``B`` proposals on one problem."""
 
-    priced: Priced
+    priced: Scored
     reward: Float64[np.ndarray, "B"]
     """[B] log of the throughput relative to the compiler heuristic."""
     chip: Int16[np.ndarray, "B U"]
@@ -122,7 +123,7 @@ class PartitionRollouts:
         broken = ~kept.ok | (kept.device != device)[:, held].any(axis=1)
         failed = broken | ~np.array([STATUS_CODES[int(code)].ok for code in codes])
         status = np.where(broken, STATUS_CODES.index(Status.GAVE_UP), codes).astype(np.int8)
-        return self._rollouts(Priced(device, np.where(failed, np.inf, seconds), status))
+        return self._rollouts(Scored(Decisions(device), np.where(failed, np.inf, seconds), status))
 
     def _nodes(self, rows: np.ndarray) -> np.ndarray:
         """Spread [B, U, ...] rows over nodes; nodes that no unit holds get zeros."""
@@ -131,12 +132,12 @@ class PartitionRollouts:
         spread[:, unit >= 0] = rows[:, unit[unit >= 0]]
         return spread
 
-    def _rollouts(self, priced: Priced, possible: np.ndarray | None = None) -> Rollouts:
+    def _rollouts(self, priced: Scored, possible: np.ndarray | None = None) -> Rollouts:
         gain = np.log(max(self.baseline_seconds, LEAST)) - np.log(np.maximum(priced.seconds, LEAST))
         if self.baseline_seconds == 0:  # nothing costs anything: no worse than a failure
             gain = np.maximum(gain, self.failure_reward)
         reward = np.where(priced.ok, gain, self.failure_reward)
-        return Rollouts(priced, reward, priced.device[:, self._leader], possible)
+        return Rollouts(priced, reward, priced.decisions.device[:, self._leader], possible)
 
     def _check_chips(self, log_probs: np.ndarray) -> None:
         self._check_units(log_probs, "log_probs")

@@ -2,38 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int, Int8, Int16, Int64
+from jaxtyping import Bool, Int, Int16, Int64
 
-from go_rl.core import FREE, Plan, Problem, Progress, Status, plan_for
-from go_rl.core.evaluation import STATUS_CODES, Evaluation, failed
+from go_rl.core import FREE, Problem, Status
+from go_rl.core.decisions import Decisions, Scored
+from go_rl.core.evaluation import Evaluation, failed
 from go_rl.core.largest import name_largest
 from go_rl.kernels import Fuser
 from go_rl.kernels.layers import layers
+from go_rl.objectives.incumbent import Workspace
 from go_rl.objectives.makespan.bound import step_bound
 from go_rl.objectives.makespan.choices import Choices, softly_placed
-from go_rl.simulate.makespan.pricing import Decisions, MakespanPricer
+from go_rl.simulate.makespan.pricing import MakespanPricer
 
 LEAST = 1e-300
 """Seconds below which logarithms are not taken."""
 
 
-@dataclass(frozen=True, eq=False)
-class PricedSteps:
-    """``B`` plans with what they cost."""
-
-    plans: Decisions
-    seconds: Float64[np.ndarray, "B"]
-    """[B] a step; inf for a failure."""
-    status: Int8[np.ndarray, "B"]
-    """[B] indices into `STATUS_CODES`."""
-
-
-class StepWorkspace:
+class StepWorkspace(Workspace):
     """Pricer, fuser and default plan of one makespan problem; parts are built when first used."""
 
     def __init__(self, problem: Problem) -> None:
@@ -126,10 +115,23 @@ class StepWorkspace:
             ranked = priority.astype(np.int64)
         return Decisions(placed, ranked, leader)
 
-    def price(self, plans: Decisions) -> PricedSteps:
+    def evaluate(self, decisions: Decisions) -> Scored:
         """Replay plans."""
-        seconds, codes = self.pricer.price(plans)
-        return PricedSteps(plans, seconds, codes)
+        seconds, codes = self.pricer.price(decisions)
+        return Scored(decisions, seconds, codes)
+
+    def detail(self, decisions: Decisions, row: int = 0) -> Evaluation:
+        """Replay one plan in full."""
+        return self.pricer.evaluate(decisions, row)
+
+    def with_copies(self, decisions: Decisions) -> Decisions:
+        """Return the decisions: nothing is copied."""
+        return decisions
+
+    @property
+    def target(self) -> float:
+        """Bound that a value must meet to be the optimum."""
+        return self.bound
 
     @cached_property
     def default(self) -> Decisions:
@@ -137,7 +139,7 @@ class StepWorkspace:
         placed; in topological order, nothing fused."""
         first = np.zeros((1, self.num_nodes), np.int64)
         alone = self.decisions(softly_placed(self.choices, first))
-        if self.num_devices == 1 or ok(self.price(alone))[0]:
+        if self.num_devices == 1 or self.evaluate(alone).ok[0]:
             return alone
         by_layer = layers(self.problem.graph) % self.num_devices
         return self.decisions(softly_placed(self.choices, by_layer[None]))
@@ -145,7 +147,7 @@ class StepWorkspace:
     @cached_property
     def default_seconds(self) -> float:
         """What `default` takes; where it fails, all work one after the other."""
-        seconds = float(self.price(self.default).seconds[0])
+        seconds = float(self.evaluate(self.default).seconds[0])
         work = self.problem.seconds.min(axis=0)
         serial = float(work[np.isfinite(work)].sum())
         return max(seconds if np.isfinite(seconds) else serial, LEAST)
@@ -155,9 +157,13 @@ class StepWorkspace:
         """A proven lower bound on the makespan of any plan; see `step_bound`."""
         return step_bound(self.problem, self.pricer.arrays, self.pinned)
 
-    @cached_property
-    def impossible(self) -> Evaluation | None:
+    @property
+    def infeasible(self) -> Evaluation | None:
         """Why no placement exists, if that is easily proved; it names the node or the tensors."""
+        return self._infeasible
+
+    @cached_property
+    def _infeasible(self) -> Evaluation | None:
         problem, graph = self.problem, self.problem.graph
         if (parted := self._parted_class()) is not None:
             return self._failed(Status.INFEASIBLE, parted)
@@ -218,79 +224,6 @@ class StepWorkspace:
 
     def _failed(self, status: Status, detail: str) -> Evaluation:
         return failed(status, self.num_devices, detail)
-
-    def plan(
-        self, incumbent: StepIncumbent, name: str, seed: int, progress: Progress, bound: float = 0.0
-    ) -> Plan:
-        """Return the finished plan."""
-        best, evaluation = incumbent.plans, incumbent.evaluation
-        return plan_for(
-            self.problem,
-            device=best.device[0],
-            replicas={},
-            evaluation=evaluation,
-            bound=min(max(bound, self.bound), evaluation.seconds_per_step),
-            optimizer=name,
-            seed=seed,
-            samples=progress.samples,
-            wall_seconds=progress.wall_seconds,
-            curve=tuple(progress.curve),
-            priority=None if best.priority is None else best.priority[0],
-            fusion_group=None if best.leader is None else best.leader[0],
-        )
-
-
-class StepIncumbent:
-    """The best plan so far; before any, the default placement with the failure it is."""
-
-    def __init__(self, workspace: StepWorkspace, progress: Progress) -> None:
-        self._workspace, self._progress = workspace, progress
-        progress.raise_bound(workspace.bound)
-        zeros = np.zeros((1, workspace.num_nodes), np.int16)
-        self.plans = workspace.decisions(zeros)
-        reason = Status.GAVE_UP.sentence
-        self.evaluation = workspace.impossible or failed(
-            Status.GAVE_UP, workspace.num_devices, reason
-        )
-
-    @property
-    def hopeless(self) -> bool:
-        """Whether no plan can exist."""
-        return self._workspace.impossible is not None
-
-    @property
-    def seconds(self) -> float:
-        """Of the best plan; inf while there is none."""
-        return self.evaluation.seconds_per_step
-
-    def offer(self, priced: PricedSteps, count: int | None = None) -> None:
-        """Count the first ``count`` of some priced plans one by one, so that the curve is exact."""
-        self.offer_rows(priced, range(len(priced.seconds) if count is None else count))
-
-    def offer_rows(self, priced: PricedSteps, rows: Iterable[int]) -> None:
-        """Count these rows of some priced plans one by one."""
-        for i in rows:
-            value = float(priced.seconds[i])
-            improved = self._progress.record(value)
-            first_failure = self.evaluation.status is Status.GAVE_UP and np.isinf(value)
-            if improved or first_failure:
-                self.plans = one_of(priced.plans, i)
-                self.evaluation = self._workspace.pricer.evaluate(self.plans)
-
-
-def one_of(plans: Decisions, row: int) -> Decisions:
-    """Return one plan of a batch, as a batch of one."""
-    return replace(
-        plans,
-        device=plans.device[row : row + 1],
-        priority=None if plans.priority is None else plans.priority[row : row + 1],
-        leader=None if plans.leader is None else plans.leader[row : row + 1],
-    )
-
-
-def ok(priced: PricedSteps) -> Bool[np.ndarray, "B"]:
-    """[B] plans that are legal and fit."""
-    return priced.status == STATUS_CODES.index(Status.OK)
 
 
 @lru_cache(maxsize=4)

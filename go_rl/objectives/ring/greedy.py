@@ -6,7 +6,8 @@ import numpy as np
 from jaxtyping import Float64, Int16
 
 from go_rl.core import Budget, Plan, Problem, Progress
-from go_rl.objectives.ring.workspace import Incumbent, RingWorkspace, ring_workspace, work_share
+from go_rl.objectives.incumbent import Incumbent, finish_plan
+from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace, work_share
 
 MIXES = (0.0, 0.5, 0.8, 1.0)
 """Shares of weight bytes in what is balanced; tried in turn until the memory suffices."""
@@ -37,7 +38,7 @@ def greedy_ring_plan(problem: Problem, progress: Progress, name: str, seed: int)
         total = share.sum()
         if not total > 0:
             continue
-        incumbent.offer(*workspace.legalise(topological_fill(workspace, share / total), 0))
+        incumbent.offer(*workspace.legalize(topological_fill(workspace, share / total), 0))
         if incumbent.evaluation.status.ok or not problem.memory:
             break
-    return workspace.plan(incumbent.best, name, seed, progress)
+    return finish_plan(workspace, incumbent, name, seed, progress)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property, lru_cache
 
 import numpy as np
 from jaxtyping import Float64, Int, Int16, Int32
 
-from go_rl.core import Evaluation, Plan, Problem, Progress, Status, plan_for
+from go_rl.core import Evaluation, Problem
+from go_rl.core.decisions import Decisions
 from go_rl.core.evaluation import STATUS_CODES, failed
+from go_rl.objectives.incumbent import Workspace
 from go_rl.objectives.ring.bounds import ring_bound
 from go_rl.objectives.ring.units import DROPPED, RingUnits, bound_units, ring_units, slowest_seconds
 from go_rl.simulate import CopyingPricer, RingPricer
@@ -18,7 +21,7 @@ FAITHFUL = 4.0
 """Log-odds that FIX loses for each chip of distance from a proposal that it cannot keep."""
 
 
-class RingWorkspace:
+class RingWorkspace(Workspace):
     """Solver, pricer, units and bound of one ring problem; parts are built when first used.
 
     A ``pricer`` of one's own replaces the simulator's.
@@ -89,85 +92,35 @@ class RingWorkspace:
         """Return [..., N, k] log-odds that fall with the distance from a proposal's chips."""
         return -FAITHFUL * np.abs(np.arange(self.chips) - proposal[..., None]).astype(np.float64)
 
-    def legalise(
+    def legalize(
         self, proposal: Int16[np.ndarray, "N"], seed: int = 0
-    ) -> tuple[Int16[np.ndarray, "N"] | None, Evaluation]:
+    ) -> tuple[Decisions | None, Evaluation]:
         """FIX a proposal and price it; nodes that must move prefer nearby chips."""
         fixed = self.solver.fix(proposal, self.near(proposal), seed)
         if not fixed.ok[0]:
             status = STATUS_CODES[int(fixed.status[0])]
             return None, failed(status, self.chips, fixed.detail or status.sentence)
-        return fixed.device[0], self.pricer.evaluate(fixed.device[0])
+        return Decisions(fixed.device[:1]), self.pricer.evaluate(fixed.device[0])
 
-    def plan(
-        self,
-        best: tuple[Int16[np.ndarray, "N"] | None, Evaluation],
-        name: str,
-        seed: int,
-        progress: Progress,
-        bound: float = 0.0,
-    ) -> Plan:
-        """Return the finished plan; ``bound`` may raise the quick bound."""
-        device, evaluation = best
-        if device is None:
-            device = np.zeros(self.problem.graph.num_nodes, np.int16)
-            home, replicas = device, {}
-        else:
-            home, _ = self.pricer.place(device)
-            replicas = self.pricer.replicas(device)
-        return plan_for(
-            self.problem,
-            device=home,
-            replicas=replicas,
-            evaluation=evaluation,
-            bound=min(max(bound, self.target), evaluation.seconds_per_step),
-            optimizer=name,
-            seed=seed,
-            samples=progress.samples,
-            wall_seconds=progress.wall_seconds,
-            curve=tuple(progress.curve),
-        )
+    @property
+    def infeasible(self) -> Evaluation | None:
+        """None: the solver says why nothing can be placed when it is asked."""
+        return None
+
+    def detail(self, decisions: Decisions, row: int = 0) -> Evaluation:
+        """Price one plan in full."""
+        return self.pricer.evaluate(decisions.device[row])
+
+    def with_copies(self, decisions: Decisions) -> Decisions:
+        """Return one plan with its copies where their readers are."""
+        home, present = self.pricer.place(decisions.device[0])
+        return replace(decisions, device=home[None], present=present[None])
 
 
 @lru_cache(maxsize=4)
 def ring_workspace(problem: Problem) -> RingWorkspace:
     """Return the workspace of a problem, shared by all optimizers that work on it."""
     return RingWorkspace(problem)
-
-
-class Incumbent:
-    """The best legal plan so far, and the best failure while there is none."""
-
-    def __init__(self, workspace: RingWorkspace, progress: Progress) -> None:
-        self._workspace, self._progress = workspace, progress
-        progress.raise_bound(workspace.target)
-        self.device: Int16[np.ndarray, "N"] | None = None
-        self.evaluation = failed(Status.GAVE_UP, workspace.chips, Status.GAVE_UP.sentence)
-
-    @property
-    def best(self) -> tuple[Int16[np.ndarray, "N"] | None, Evaluation]:
-        """Device and evaluation, as `RingWorkspace.plan` takes them."""
-        return self.device, self.evaluation
-
-    def offer(
-        self, device: Int16[np.ndarray, "N"] | None, evaluation: Evaluation, samples: int = 1
-    ) -> bool:
-        """Count a priced plan; True when it is the best so far."""
-        improved = self._progress.record(evaluation.seconds_per_step, samples)
-        first = self.device is None and not self.evaluation.status.ok
-        if improved or (first and not evaluation.status.ok):
-            self.device, self.evaluation = device, evaluation
-        return improved
-
-    def offer_all(
-        self, device: Int16[np.ndarray, "B N"], seconds: Float64[np.ndarray, "B"]
-    ) -> None:
-        """Count [B] priced plans one by one, so that the curve is exact; inf: not usable."""
-        for chips, value in zip(device, seconds.tolist(), strict=True):
-            if value < self._progress.best:
-                self.offer(chips, self._workspace.pricer.evaluate(chips))
-            else:
-                self._progress.record(float("inf"))
 
 
 def work_share(workspace: RingWorkspace) -> Float64[np.ndarray, "N"]:

@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Float32, Float64, Int64
 from scipy.special import expit, softmax
 
+from go_rl.core.decisions import Decisions
 from go_rl.objectives.makespan.units import StepUnits, step_units
 from go_rl.objectives.makespan.workspace import StepWorkspace
 from go_rl.policy.buckets import Padded, pad
@@ -25,7 +26,6 @@ from go_rl.policy.makespan.node_decisions import node_decisions
 from go_rl.policy.makespan.node_options import node_options
 from go_rl.policy.makespan.observation import observe_step
 from go_rl.search.makespan.list_placement import ListRules, place_in_order, work_quantile_devices
-from go_rl.simulate.makespan.pricing import Decisions
 
 ATTACHMENT = 3.0
 """Attachment in mean unit seconds is exp(3 x): x = 0 is one unit."""

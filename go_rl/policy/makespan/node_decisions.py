@@ -8,11 +8,11 @@ from collections.abc import Mapping
 import numpy as np
 from jaxtyping import Int64
 
+from go_rl.core.decisions import Decisions
 from go_rl.objectives.makespan.choices import softly_placed
 from go_rl.objectives.makespan.units import StepUnits
 from go_rl.objectives.makespan.workspace import StepWorkspace
 from go_rl.policy.decoders.node_decoder import NodeActions
-from go_rl.simulate.makespan.pricing import Decisions
 
 
 def node_decisions(

@@ -9,12 +9,9 @@ import numpy as np
 from jaxtyping import Float32
 
 from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress
-from go_rl.objectives.makespan.workspace import (
-    PricedSteps,
-    StepIncumbent,
-    StepWorkspace,
-    step_workspace,
-)
+from go_rl.core.decisions import Scored
+from go_rl.objectives.incumbent import Incumbent, finish_plan
+from go_rl.objectives.makespan.workspace import StepWorkspace, step_workspace
 from go_rl.policy.makespan.agent import StepActions, StepAgent
 from go_rl.policy.makespan.decisions import StepDecoder, step_decoder
 from go_rl.policy.makespan.network import StepEncoded
@@ -42,7 +39,7 @@ class StepPolicySearch:
             CheckpointError: the weights cannot be read.
         """
         decoder = step_decoder(step_workspace(problem))
-        if decoder.workspace.impossible is None and decoder.units.num_units:
+        if decoder.workspace.infeasible is None and decoder.units.num_units:
             draw_steps(self._agent(), decoder, np.ones(BATCH, np.float32), 0)
 
     def _agent(self) -> StepAgent:
@@ -52,18 +49,18 @@ class StepPolicySearch:
         """Return the best plan drawn; see `go_rl.core.Optimizer`."""
         agent, workspace = self._agent(), step_workspace(problem)
         progress = Progress(budget, OPEN_SAMPLES)
-        incumbent = StepIncumbent(workspace, progress)
+        incumbent = Incumbent(workspace, progress)
         if start_from_default(workspace, incumbent) and not progress.spent:
             decoder = step_decoder(workspace)
             if decoder.units.num_units:
                 _search(agent, decoder, incumbent, progress, seed)
-        return workspace.plan(incumbent, self.name, seed, progress)
+        return finish_plan(workspace, incumbent, self.name, seed, progress)
 
 
 def _search(
     agent: StepAgent,
     decoder: StepDecoder,
-    incumbent: StepIncumbent,
+    incumbent: Incumbent,
     progress: Progress,
     seed: int,
 ) -> None:
@@ -85,7 +82,7 @@ def _search(
         while first < last and (first == 0 or not progress.spent):
             began, size = progress.wall_seconds, _affordable(progress, pace, last - first)
             plans = decoder.decisions(_rows(actions, first, first + size))
-            incumbent.offer(decoder.workspace.price(plans))
+            incumbent.offer_scored(decoder.workspace.evaluate(plans))
             pace = (progress.wall_seconds - began) / size
             first += size
         rounds += 1
@@ -105,10 +102,10 @@ def _affordable(progress: Progress, pace: float, most: int) -> int:
 
 def draw_steps(
     agent: StepAgent, decoder: StepDecoder, noise: Float32[np.ndarray, "B"], seed: int
-) -> PricedSteps:
+) -> Scored:
     """Return [B] priced samples; ``noise`` 0 gives the likeliest decision."""
     actions = draw_actions(agent, decoder, noise, seed)
-    return decoder.workspace.price(decoder.decisions(actions))
+    return decoder.workspace.evaluate(decoder.decisions(actions))
 
 
 def draw_actions(
@@ -126,9 +123,9 @@ def draw_actions(
     return agent.draw(padded, seen, decoder.workspace.problem.tasks, key, noise, options)
 
 
-def start_from_default(workspace: StepWorkspace, incumbent: StepIncumbent) -> bool:
+def start_from_default(workspace: StepWorkspace, incumbent: Incumbent) -> bool:
     """Offer the default plan; False when no plan exists at all."""
     if incumbent.hopeless:
         return False
-    incumbent.offer(workspace.price(workspace.default))
+    incumbent.offer_scored(workspace.evaluate(workspace.default))
     return True

@@ -9,12 +9,14 @@ import numpy as np
 from jaxtyping import Int16, Int32
 
 from go_rl.core import Budget, Objective, Plan, Problem, Progress
-from go_rl.objectives.host.host_plan import failed_plan, finished_plan
+from go_rl.core.decisions import Decisions
 from go_rl.objectives.host.hypergraph import Devices
-from go_rl.objectives.host.latency_blocks import LatencyBlocks, latency_blocks
+from go_rl.objectives.host.latency_blocks import LatencyBlocks
 from go_rl.objectives.host.latency_bounds import latency_bound
 from go_rl.objectives.host.latency_greedy import greedy_latency_blocks
 from go_rl.objectives.host.latency_orders import latency_orders
+from go_rl.objectives.host.workspace import host_workspace
+from go_rl.objectives.incumbent import finish_plan
 from go_rl.search.host.coarsening import carry_up, coarsen
 from go_rl.search.host.latency_anneal import Members, anneal_latency
 from go_rl.search.host.latency_dp import split_for_latency
@@ -59,11 +61,10 @@ class LatencySearch:
         return self._optimize(problem, budget, seed)
 
     def _optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
-        progress = Progress(budget)
-        blocks = latency_blocks(problem)
-        contraction = blocks.contraction
-        if not contraction.hypergraph.allowed.any(axis=1).all():
-            return failed_plan(problem, contraction, self.name, seed, progress)
+        workspace, progress = host_workspace(problem), Progress(budget)
+        if workspace.infeasible is not None:
+            return finish_plan(workspace, workspace.infeasible, self.name, seed, progress)
+        blocks, contraction = workspace.blocks, workspace.contraction
         progress.raise_bound(latency_bound(problem))
         starts = _starts(problem, blocks, seed, self.orders, progress)
         walkers = [
@@ -76,9 +77,9 @@ class LatencySearch:
         rounds = Rounds(probe, self.moves_a_cycle)
         best = walk(walkers, rounds, progress, np.random.default_rng(seed))
         if not np.isfinite(best.least):
-            return failed_plan(problem, contraction, self.name, seed, progress)
-        device = best.best[contraction.block]
-        return finished_plan(problem, device, progress.bound, self.name, seed, progress)
+            return finish_plan(workspace, workspace.gave_up, self.name, seed, progress)
+        found = Decisions(best.best[contraction.block][None])
+        return finish_plan(workspace, found, self.name, seed, progress, progress.bound)
 
 
 Start = tuple[float, Int16[np.ndarray, "B"]]

@@ -14,19 +14,20 @@ from jaxtyping import Int16, Int32
 from numba import njit
 
 from go_rl.core import Budget, Plan, Problem, Progress
-from go_rl.objectives.host.host_plan import failed_plan, finished_plan
+from go_rl.core.decisions import Decisions
 from go_rl.objectives.host.hypergraph import (
     Contraction,
     Devices,
     Hypergraph,
     block_seconds,
     contract,
-    contract_problem,
     device_loads,
 )
 from go_rl.objectives.host.max_load_bounds import max_load_bound
 from go_rl.objectives.host.max_load_greedy import greedy_blocks
 from go_rl.objectives.host.orders import block_orders
+from go_rl.objectives.host.workspace import host_workspace
+from go_rl.objectives.incumbent import finish_plan
 
 STATE_LIMIT = 512
 """Most ways to count used devices; past it, devices are used in index order."""
@@ -60,10 +61,10 @@ class MaxLoadDP:
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return the best plan over all orders; one sample is one order's plan."""
-        progress = Progress(budget)
-        contraction = contract_problem(problem)
-        if not contraction.hypergraph.allowed.any(axis=1).all():
-            return failed_plan(problem, contraction, self.name, seed, progress)
+        workspace, progress = host_workspace(problem), Progress(budget)
+        contraction = workspace.contraction
+        if workspace.infeasible is not None:
+            return finish_plan(workspace, workspace.infeasible, self.name, seed, progress)
         best = None
         progress.raise_bound(max_load_bound(problem))
         orders = block_orders(problem, contraction, seed, self.orders)
@@ -72,10 +73,8 @@ class MaxLoadDP:
                 best = device
             if progress.spent:
                 break
-        if best is None:
-            return failed_plan(problem, contraction, self.name, seed, progress)
-        device = best[contraction.block]
-        return finished_plan(problem, device, progress.bound, self.name, seed, progress)
+        found = workspace.gave_up if best is None else Decisions(best[contraction.block][None])
+        return finish_plan(workspace, found, self.name, seed, progress, progress.bound)
 
 
 def splits(

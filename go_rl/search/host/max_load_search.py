@@ -14,11 +14,13 @@ import numpy as np
 from jaxtyping import Int16
 
 from go_rl.core import Budget, Objective, Plan, Problem, Progress
-from go_rl.objectives.host.host_plan import failed_plan, finished_plan
-from go_rl.objectives.host.hypergraph import Contraction, contract_problem
+from go_rl.core.decisions import Decisions
+from go_rl.objectives.host.hypergraph import Contraction
 from go_rl.objectives.host.max_load_bounds import ROUNDING, fractional_bound
 from go_rl.objectives.host.max_load_cut_bound import cut_bound
 from go_rl.objectives.host.orders import block_orders
+from go_rl.objectives.host.workspace import host_workspace
+from go_rl.objectives.incumbent import finish_plan
 from go_rl.search.host.coarsening import carry_up, coarsen
 from go_rl.search.host.max_load_anneal import Schedule, anneal
 from go_rl.search.host.max_load_dp import assignment_value, splits
@@ -79,10 +81,10 @@ class MaxLoadSearch:
         return self._optimize(problem, budget, seed)
 
     def _optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
-        progress = Progress(budget)
-        contraction = contract_problem(problem)
-        if not contraction.hypergraph.allowed.any(axis=1).all():
-            return failed_plan(problem, contraction, self.name, seed, progress)
+        workspace, progress = host_workspace(problem), Progress(budget)
+        contraction = workspace.contraction
+        if workspace.infeasible is not None:
+            return finish_plan(workspace, workspace.infeasible, self.name, seed, progress)
         starts = _starts(problem, contraction, seed, self.orders, progress)
         walkers = [
             _Walker(self, contraction, starts[i % len(starts)], np.random.default_rng([seed, i]))
@@ -90,8 +92,9 @@ class MaxLoadSearch:
         ]
         device, bound, progress = self._search(contraction, walkers, progress, seed)
         if device is None:
-            return failed_plan(problem, contraction, self.name, seed, progress)
-        return finished_plan(problem, device[contraction.block], bound, self.name, seed, progress)
+            return finish_plan(workspace, workspace.gave_up, self.name, seed, progress)
+        found = Decisions(device[contraction.block][None])
+        return finish_plan(workspace, found, self.name, seed, progress, bound)
 
     def _search(
         self, contraction: Contraction, walkers: list[_Walker], progress: Progress, seed: int

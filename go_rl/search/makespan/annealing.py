@@ -14,18 +14,13 @@ import numpy as np
 from jaxtyping import Int64
 
 from go_rl.core import Budget, OpGraph, Plan, Problem, Progress, Status
+from go_rl.core.decisions import Decisions, Scored
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.kernels import NO_FUSION
+from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.objectives.makespan.choices import Choices, softly_placed
-from go_rl.objectives.makespan.workspace import (
-    LEAST,
-    PricedSteps,
-    StepIncumbent,
-    StepWorkspace,
-    step_workspace,
-)
+from go_rl.objectives.makespan.workspace import LEAST, StepWorkspace, step_workspace
 from go_rl.search.makespan.moves import StepMoves, StepState
-from go_rl.simulate.makespan.pricing import Decisions
 
 HOT, COLD = 0.3, 0.01
 """First and last temperature, in units of the median ascent that recent moves would be."""
@@ -49,15 +44,15 @@ class StepAnnealing:
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return the best plan visited; see `go_rl.core.Optimizer`."""
         workspace, progress = step_workspace(problem), Progress(budget)
-        incumbent = StepIncumbent(workspace, progress)
+        incumbent = Incumbent(workspace, progress)
         if not incumbent.hopeless:
             self._anneal(workspace, incumbent, progress, np.random.default_rng(seed))
-        return workspace.plan(incumbent, self.name, seed, progress)
+        return finish_plan(workspace, incumbent, self.name, seed, progress)
 
     def _anneal(
         self,
         workspace: StepWorkspace,
-        incumbent: StepIncumbent,
+        incumbent: Incumbent,
         progress: Progress,
         rng: np.random.Generator,
     ) -> None:
@@ -126,11 +121,11 @@ def _plan_of(workspace: StepWorkspace, state: StepState) -> Decisions:
     return workspace.decisions(state.device[None], priority, fusion)
 
 
-def _priced(workspace: StepWorkspace, incumbent: StepIncumbent, plan: Decisions) -> float:
+def _priced(workspace: StepWorkspace, incumbent: Incumbent, plan: Decisions) -> float:
     """Count a plan as a sample and return its energy."""
     status, seconds, trace = workspace.pricer.trace(plan)
     code = np.array([STATUS_CODES.index(status)], np.int8)
-    incumbent.offer(PricedSteps(plan, np.array([seconds if status.ok else np.inf]), code))
+    incumbent.offer_scored(Scored(plan, np.array([seconds if status.ok else np.inf]), code))
     if not np.isfinite(seconds):
         return FORBIDDEN
     energy = float(np.log(max(seconds, LEAST)))

@@ -17,13 +17,14 @@ import numpy as np
 from jaxtyping import Int, Int64
 
 from go_rl.core import Budget, Plan, Problem, Progress
+from go_rl.core.decisions import Decisions
+from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.objectives.makespan.choices import softly_placed
 from go_rl.objectives.makespan.infer_devices import beside_readers
-from go_rl.objectives.makespan.workspace import StepIncumbent, StepWorkspace, step_workspace
+from go_rl.objectives.makespan.workspace import StepWorkspace, step_workspace
 from go_rl.search.makespan.expert import expert_devices
 from go_rl.search.makespan.heft import heft, rank_priorities, upward_rank
 from go_rl.search.makespan.metis import metis_devices
-from go_rl.simulate.makespan.pricing import Decisions
 
 Devices = Int64[np.ndarray, "N"]
 
@@ -45,13 +46,13 @@ class StepComposed:
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return that plan; see `go_rl.core.Optimizer`."""
         workspace, progress = step_workspace(problem), Progress(budget)
-        incumbent = StepIncumbent(workspace, progress)
+        incumbent = Incumbent(workspace, progress)
         if not incumbent.hopeless:
             for made in compositions(workspace, seed):
-                incumbent.offer(workspace.price(made))
+                incumbent.offer_scored(workspace.evaluate(made))
                 if progress.spent:
                     break
-        return workspace.plan(incumbent, self.name, seed, progress)
+        return finish_plan(workspace, incumbent, self.name, seed, progress)
 
 
 def compositions(workspace: StepWorkspace, seed: int) -> Iterator[Decisions]:

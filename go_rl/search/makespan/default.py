@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from go_rl.core import Budget, Plan, Problem, Progress
-from go_rl.objectives.makespan.workspace import StepIncumbent, step_workspace
+from go_rl.objectives.incumbent import Incumbent, finish_plan
+from go_rl.objectives.makespan.workspace import step_workspace
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,7 @@ class StepDefault:
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return the default plan; see `go_rl.core.Optimizer`."""
         workspace, progress = step_workspace(problem), Progress(budget)
-        incumbent = StepIncumbent(workspace, progress)
+        incumbent = Incumbent(workspace, progress)
         if not incumbent.hopeless:
-            incumbent.offer(workspace.price(workspace.default))
-        return workspace.plan(incumbent, self.name, seed, progress)
+            incumbent.offer_scored(workspace.evaluate(workspace.default))
+        return finish_plan(workspace, incumbent, self.name, seed, progress)

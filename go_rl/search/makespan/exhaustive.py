@@ -10,7 +10,8 @@ from jaxtyping import Bool, Int16, Int64
 
 from go_rl.core import Progress
 from go_rl.kernels import NO_FUSION
-from go_rl.objectives.makespan.workspace import StepIncumbent, StepWorkspace
+from go_rl.objectives.incumbent import Incumbent
+from go_rl.objectives.makespan.workspace import StepWorkspace
 
 MOST_PLANS = 400_000
 """Plans priced at most: placements times orders times fusions."""
@@ -35,7 +36,7 @@ def _allowed(workspace: StepWorkspace) -> tuple[Int64[np.ndarray, "B"], Bool[np.
 
 
 def first_step(
-    workspace: StepWorkspace, incumbent: StepIncumbent, progress: Progress, batches: Batches
+    workspace: StepWorkspace, incumbent: Incumbent, progress: Progress, batches: Batches
 ) -> tuple[bool, int]:
     """Price plans until a batch holds one that fits; return whether all were tried, and how many.
 
@@ -50,12 +51,12 @@ def first_step(
                 return False, tried
             shape = (len(device), workspace.num_nodes)
             rows = [None if x is None else np.broadcast_to(x, shape) for x in (priority, fusion)]
-            priced = workspace.price(workspace.decisions(device[:, slot], *rows))
+            priced = workspace.evaluate(workspace.decisions(device[:, slot], *rows))
             tried += len(device)
             fits = np.flatnonzero(np.isfinite(priced.seconds))
             if fits.size:
                 fits = fits[: int(max(1, min(len(fits), progress.remaining_samples)))]
-                incumbent.offer_rows(priced, fits.tolist())
+                incumbent.offer_scored(priced, fits.tolist())
                 return False, tried
     return True, tried
 

@@ -20,9 +20,10 @@ from jaxtyping import Int16, Int64
 
 from go_rl.core import Budget, Plan, Problem, Progress
 from go_rl.kernels.layers import layer_names, layers
+from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.objectives.makespan.choices import NOWHERE, softly_placed
 from go_rl.objectives.makespan.infer_devices import infer_devices
-from go_rl.objectives.makespan.workspace import StepIncumbent, StepWorkspace, step_workspace
+from go_rl.objectives.makespan.workspace import StepWorkspace, step_workspace
 from go_rl.search.makespan.towers import tower_devices
 
 
@@ -35,11 +36,11 @@ class StepExpert:
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return that plan; see `go_rl.core.Optimizer`."""
         workspace, progress = step_workspace(problem), Progress(budget)
-        incumbent = StepIncumbent(workspace, progress)
+        incumbent = Incumbent(workspace, progress)
         if not incumbent.hopeless:
             device = softly_placed(workspace.choices, expert_devices(workspace)[None])
-            incumbent.offer(workspace.price(workspace.decisions(device)))
-        return workspace.plan(incumbent, self.name, seed, progress)
+            incumbent.offer_scored(workspace.evaluate(workspace.decisions(device)))
+        return finish_plan(workspace, incumbent, self.name, seed, progress)
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from go_rl.core import Budget, Plan, Problem, Progress
-from go_rl.objectives.makespan.workspace import StepIncumbent, StepWorkspace, step_workspace
-from go_rl.simulate.makespan.pricing import Decisions
+from go_rl.core.decisions import Decisions
+from go_rl.objectives.incumbent import Incumbent, finish_plan
+from go_rl.objectives.makespan.workspace import StepWorkspace, step_workspace
 
 
 @dataclass(frozen=True)
@@ -25,10 +26,10 @@ class StepGreedyFusion:
         """Return that one plan, which without the task fusion is the default; see
         `go_rl.core.Optimizer`."""
         workspace, progress = step_workspace(problem), Progress(budget)
-        incumbent = StepIncumbent(workspace, progress)
+        incumbent = Incumbent(workspace, progress)
         if not incumbent.hopeless:
-            incumbent.offer(workspace.price(greedily_fused(workspace)))
-        return workspace.plan(incumbent, self.name, seed, progress)
+            incumbent.offer_scored(workspace.evaluate(greedily_fused(workspace)))
+        return finish_plan(workspace, incumbent, self.name, seed, progress)
 
 
 def greedily_fused(workspace: StepWorkspace) -> Decisions:

@@ -19,10 +19,11 @@ from jaxtyping import Float64, Int, Int16, Int64
 from numba import njit
 
 from go_rl.core import Budget, Plan, Problem, Progress
+from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.objectives.makespan.choices import NOWHERE
 from go_rl.objectives.makespan.infer_devices import beside_readers
 from go_rl.objectives.makespan.longest_path import longest_tails
-from go_rl.objectives.makespan.workspace import StepIncumbent, StepWorkspace, step_workspace
+from go_rl.objectives.makespan.workspace import StepWorkspace, step_workspace
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class StepHeft:
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return the better of the two; see `go_rl.core.Optimizer`."""
         workspace, progress = step_workspace(problem), Progress(budget)
-        incumbent = StepIncumbent(workspace, progress)
+        incumbent = Incumbent(workspace, progress)
         if not incumbent.hopeless:
             for queues in (False, True):
                 if queues and progress.spent:
@@ -45,8 +46,10 @@ class StepHeft:
                 schedule = heft(workspace, queues)
                 device = beside_readers(workspace, schedule.device)
                 priority = rank_priorities(schedule.rank)
-                incumbent.offer(workspace.price(workspace.decisions(device[None], priority[None])))
-        return workspace.plan(incumbent, self.name, seed, progress)
+                incumbent.offer_scored(
+                    workspace.evaluate(workspace.decisions(device[None], priority[None]))
+                )
+        return finish_plan(workspace, incumbent, self.name, seed, progress)
 
 
 @dataclass(frozen=True, eq=False)

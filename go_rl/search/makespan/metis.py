@@ -14,9 +14,10 @@ import pymetis
 from jaxtyping import Float64, Int16, Int64
 
 from go_rl.core import Budget, Plan, Problem, Progress
+from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.objectives.makespan.choices import Choices, softly_placed
 from go_rl.objectives.makespan.infer_devices import beside_readers
-from go_rl.objectives.makespan.workspace import StepIncumbent, StepWorkspace, step_workspace
+from go_rl.objectives.makespan.workspace import StepWorkspace, step_workspace
 
 TOTAL = 100_000_000
 """METIS wants integers: all work, and all traffic, are scaled to this sum."""
@@ -34,15 +35,15 @@ class StepMetis:
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return the best of a few seeds; see `go_rl.core.Optimizer`."""
         workspace, progress = step_workspace(problem), Progress(budget)
-        incumbent = StepIncumbent(workspace, progress)
+        incumbent = Incumbent(workspace, progress)
         if not incumbent.hopeless:
             options = workspace.choices
             for attempt in range(TRIES):
                 if attempt and progress.spent:
                     break
                 device = metis_devices(workspace, options, seed + attempt)
-                incumbent.offer(workspace.price(workspace.decisions(device[None])))
-        return workspace.plan(incumbent, self.name, seed, progress)
+                incumbent.offer_scored(workspace.evaluate(workspace.decisions(device[None])))
+        return finish_plan(workspace, incumbent, self.name, seed, progress)
 
 
 def metis_devices(workspace: StepWorkspace, options: Choices, seed: int) -> Int16[np.ndarray, "N"]:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress
+from go_rl.core.decisions import Decisions
+from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.objectives.makespan.choices import LEVELS, Choices
-from go_rl.objectives.makespan.workspace import StepIncumbent, StepWorkspace, step_workspace
-from go_rl.simulate.makespan.pricing import Decisions
+from go_rl.objectives.makespan.workspace import StepWorkspace, step_workspace
 
 BATCH = 16
 """Plans drawn and priced at a time."""
@@ -25,13 +26,13 @@ class StepRandom:
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return the best of the samples; see `go_rl.core.Optimizer`."""
         workspace, progress = step_workspace(problem), Progress(budget, OPEN_SAMPLES)
-        incumbent = StepIncumbent(workspace, progress)
+        incumbent = Incumbent(workspace, progress)
         if not incumbent.hopeless:
             options, rng = workspace.choices, np.random.default_rng(seed)
             while not progress.spent:
                 size = int(min(BATCH, progress.remaining_samples))
-                incumbent.offer(workspace.price(_drawn(workspace, options, rng, size)))
-        return workspace.plan(incumbent, self.name, seed, progress)
+                incumbent.offer_scored(workspace.evaluate(_drawn(workspace, options, rng, size)))
+        return finish_plan(workspace, incumbent, self.name, seed, progress)
 
 
 def _drawn(

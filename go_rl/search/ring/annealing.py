@@ -13,8 +13,9 @@ import numpy as np
 from jaxtyping import Int16
 
 from go_rl.core import Budget, Evaluation, Plan, Problem, Progress
+from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.objectives.ring.greedy import topological_fill
-from go_rl.objectives.ring.workspace import Incumbent, RingWorkspace, ring_workspace, work_share
+from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace, work_share
 
 HOT, COLD = 0.1, 0.001
 """First and last temperature, in units of log T_max."""
@@ -36,20 +37,21 @@ class Annealing:
         start = self.start
         if start is None:
             start = topological_fill(workspace, work_share(workspace))
-        current, evaluation = workspace.legalise(np.asarray(start, np.int16), seed)
-        incumbent.offer(current, evaluation)
+        legal, evaluation = workspace.legalize(np.asarray(start, np.int16), seed)
+        incumbent.offer(legal, evaluation)
+        current = None if legal is None else legal.device[0]
         energy, busiest = _energy(evaluation.seconds_per_step), _busiest(evaluation)
         while current is not None and not progress.spent and progress.share < 1.0:
             temperature = HOT * (COLD / HOT) ** progress.share
             proposal = _move(workspace, current, busiest, rng)
-            moved, evaluation = workspace.legalise(proposal, int(rng.integers(2**31)))
+            moved, evaluation = workspace.legalize(proposal, int(rng.integers(2**31)))
             incumbent.offer(moved, evaluation)
             after = _energy(evaluation.seconds_per_step)
             if moved is not None and rng.random() < np.exp(
                 min(0.0, (energy - after) / temperature)
             ):
-                current, energy, busiest = moved, after, _busiest(evaluation)
-        return workspace.plan(incumbent.best, self.name, seed, progress)
+                current, energy, busiest = moved.device[0], after, _busiest(evaluation)
+        return finish_plan(workspace, incumbent, self.name, seed, progress)
 
 
 def _energy(seconds: float) -> float:

@@ -5,11 +5,10 @@ This is how a policy that gives an order and a dynamic program that gives the cu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from jaxtyping import Bool, Float64, Int8, Int16
+from jaxtyping import Float64
 
+from go_rl.core.decisions import Decisions, Scored
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.objectives.ring.linear_cuts import LinearCuts
 from go_rl.objectives.ring.orders import list_order
@@ -21,34 +20,13 @@ TOLERANCE = 1e-4
 """Relative step at which the bisection over T stops."""
 
 
-@dataclass(frozen=True, eq=False)
-class Priced:
-    """``B`` plans."""
-
-    device: Int16[np.ndarray, "B N"]
-    """[B, N] chip of each node; zeros where the status is not OK."""
-    seconds: Float64[np.ndarray, "B"]
-    """[B] T_max; inf where the status is not OK."""
-    status: Int8[np.ndarray, "B"]
-    """[B] index into `STATUS_CODES`."""
-
-    @property
-    def ok(self) -> Bool[np.ndarray, "B"]:
-        """[B] plans that are legal and fit."""
-        return np.isfinite(self.seconds)
-
-    def best(self) -> int:
-        """Return the index of the fastest plan."""
-        return int(np.argmin(self.seconds))
-
-
 def price_scores(
     workspace: RingWorkspace,
     scores: Float64[np.ndarray, "B U"],
     seed: int = 0,
     threads: int | None = None,
     squeeze: float = 1.0,
-) -> Priced:
+) -> Scored:
     """Return the plans of [B, U] scores (low first), the same for any number of threads.
 
     ``squeeze`` scales the bytes of weights that a chip may hold: live tensors need room too.
@@ -81,9 +59,9 @@ def _cut(
     )[1]
 
 
-def price_samples(workspace: RingWorkspace, samples: Samples) -> Priced:
+def price_samples(workspace: RingWorkspace, samples: Samples) -> Scored:
     """Return what the solver's samples cost; a failed one keeps the solver's status."""
     seconds, codes = workspace.pricer.price(samples.device)
     status = np.where(samples.ok, codes, samples.status).astype(np.int8)
     good = np.array([STATUS_CODES[int(code)].ok for code in status])
-    return Priced(samples.device, np.where(good, seconds, np.inf), status)
+    return Scored(Decisions(samples.device), np.where(good, seconds, np.inf), status)

@@ -9,10 +9,12 @@ import numpy as np
 from jaxtyping import Int16
 
 from go_rl.core import Budget, Plan, Problem, Progress, Status
+from go_rl.core.decisions import Decisions
 from go_rl.core.evaluation import failed
 from go_rl.core.plan import CurvePoint
+from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.objectives.ring.greedy import topological_fill
-from go_rl.objectives.ring.workspace import Incumbent, ring_workspace, work_share
+from go_rl.objectives.ring.workspace import ring_workspace, work_share
 
 DEFAULT_SECONDS = 60.0
 """Time limit when the budget counts samples only."""
@@ -39,26 +41,27 @@ class Exact:
         start = self.start
         if start is None:
             start = topological_fill(workspace, work_share(workspace))
-        device, evaluation = workspace.legalise(np.asarray(start, np.int16), seed)
-        incumbent.offer(device, evaluation)
+        legal, evaluation = workspace.legalize(np.asarray(start, np.int16), seed)
+        incumbent.offer(legal, evaluation)
+        device = None if legal is None else legal.device[0]
         hopeless = device is None and evaluation.status is Status.INFEASIBLE
         if hopeless or progress.proved:
-            return workspace.plan(incumbent.best, self.name, seed, progress)
+            return finish_plan(workspace, incumbent, self.name, seed, progress)
         seconds = DEFAULT_SECONDS if budget.seconds is None else progress.remaining_seconds
         # A bound must hold for plans that copy fewer nodes too, so copies are not charged.
         options = CpSatOptions(max(seconds, 0.05), self.workers, seed, copies=False)
         found = optimise(workspace.solver.instance, options, hint=device)
         copied = workspace.solver.instance.replicated.any()
         if found.device is not None:
-            evaluation = workspace.pricer.evaluate(found.device)
+            decisions = Decisions(found.device[None])
             before = progress.best
-            if incumbent.offer(found.device, evaluation):
+            if incumbent.offer(decisions, workspace.detail(decisions)):
                 progress.curve[-1:] = [*_between(found.curve, before, progress.curve[-1])]
         elif found.status is Status.INFEASIBLE and device is None and not copied:
             reason = "CP-SAT proved that no partition obeys the rules"
             incumbent.offer(None, failed(found.status, workspace.chips, reason))
         bound = found.bound if np.isfinite(found.bound) else 0.0
-        return workspace.plan(incumbent.best, self.name, seed, progress, bound)
+        return finish_plan(workspace, incumbent, self.name, seed, progress, bound)
 
 
 def _between(

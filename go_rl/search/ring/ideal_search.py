@@ -8,10 +8,12 @@ import numpy as np
 from jaxtyping import Int16
 
 from go_rl.core import Budget, Evaluation, Plan, Problem, Progress
+from go_rl.core.decisions import Decisions
+from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.objectives.ring.ideal_dp import FOUND, NONE, TRUNCATED, Limits, stages_within
 from go_rl.objectives.ring.linear_cuts import LinearCuts
 from go_rl.objectives.ring.units import contracted
-from go_rl.objectives.ring.workspace import Incumbent, RingWorkspace, ring_workspace
+from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
 
 WIDTHS = (30, 300, 3000, 20_000)
 """States kept a layer, round by round; a round starts where the last one stopped."""
@@ -49,17 +51,17 @@ class IdealDP:
         incumbent = Incumbent(workspace, progress)
         interval = _Interval(workspace.bound, workspace.bound, np.inf)
         if self.start is not None:
-            incumbent.offer(*workspace.legalise(self.start, seed))
+            incumbent.offer(*workspace.legalize(self.start, seed))
             interval.high = incumbent.evaluation.seconds_per_step
         if not workspace.solver.feasible_so_far or workspace.units.num_units == 0:
             nothing = np.zeros(problem.graph.num_nodes, np.int16)
-            incumbent.offer(*workspace.legalise(nothing, seed))
+            incumbent.offer(*workspace.legalize(nothing, seed))
         elif workspace.units.num_units <= LARGEST:
             for width in WIDTHS:
                 if progress.spent or _closed(interval):
                     break
                 _bisect(workspace, progress, incumbent, interval, width)
-        return workspace.plan(incumbent.best, self.name, seed, progress, interval.proven)
+        return finish_plan(workspace, incumbent, self.name, seed, progress, interval.proven)
 
 
 def _closed(interval: _Interval) -> bool:
@@ -81,11 +83,11 @@ def _bisect(
     top = 4 * float(units.work.sum() + units.tensor_seconds.sum() + units.latency)
     while not progress.spent:
         limits = Limits(seconds, workspace.chips, limit, workspace.problem.rules.triangle, width)
-        verdict, device, evaluation = _attempt(workspace, limits, progress)
+        verdict, legal, evaluation = _attempt(workspace, limits, progress)
         if verdict == TRUNCATED and progress.spent:
             return
         if evaluation is not None:
-            incumbent.offer(device, evaluation)
+            incumbent.offer(legal, evaluation)
         if evaluation is not None and evaluation.status.ok:
             value = evaluation.seconds_per_step
             interval.high = min(interval.high, max(value, interval.tried))
@@ -131,8 +133,8 @@ def _middle(interval: _Interval) -> float:
 
 def _attempt(
     workspace: RingWorkspace, limits: Limits, progress: Progress
-) -> tuple[int, Int16[np.ndarray, "N"] | None, Evaluation | None]:
-    """Look for stages within the limits; legalise and price what is found."""
+) -> tuple[int, Decisions | None, Evaluation | None]:
+    """Look for stages within the limits; legalize and price what is found."""
     problem, chips = workspace.problem, workspace.chips
     units = contracted(workspace.units, limits.seconds)
     verdict, order, stage = stages_within(units, limits, lambda: progress.spent)
@@ -143,4 +145,4 @@ def _attempt(
             limits.seconds, chips, limits.weight, exactly=True
         )
         stage = stage if spread is None else spread
-    return verdict, *workspace.legalise(workspace.nodes_of(stage[units.unit_of]))
+    return verdict, *workspace.legalize(workspace.nodes_of(stage[units.unit_of]))

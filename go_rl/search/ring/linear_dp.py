@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from go_rl.core import Budget, Plan, Problem, Progress
+from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.objectives.ring.linear_cuts import LinearCuts
 from go_rl.objectives.ring.orders import candidate_orders
-from go_rl.objectives.ring.workspace import Incumbent, RingWorkspace, ring_workspace
+from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
 
 MAX_ORDERS = 40
 """Orders tried at most."""
@@ -31,8 +32,8 @@ class LinearDP:
             _try_orders(workspace, progress, incumbent, seed)
         else:
             empty = np.zeros(problem.graph.num_nodes, np.int16)
-            incumbent.offer(*workspace.legalise(empty))
-        return workspace.plan(incumbent.best, self.name, seed, progress)
+            incumbent.offer(*workspace.legalize(empty))
+        return finish_plan(workspace, incumbent, self.name, seed, progress)
 
 
 def _try_orders(
@@ -54,7 +55,7 @@ def _try_orders(
         if stage is None:
             progress.record(float("inf"))
             continue
-        device, evaluation = workspace.legalise(workspace.nodes_of(stage[units.unit_of]), seed)
-        incumbent.offer(device, evaluation)
+        legal, evaluation = workspace.legalize(workspace.nodes_of(stage[units.unit_of]), seed)
+        incumbent.offer(legal, evaluation)
         if not evaluation.status.ok and np.isfinite(limit):
             limit *= SQUEEZE

@@ -14,7 +14,8 @@ import pymetis
 from jaxtyping import Int16
 
 from go_rl.core import Budget, Plan, Problem, Progress
-from go_rl.objectives.ring.workspace import Incumbent, RingWorkspace, ring_workspace
+from go_rl.objectives.incumbent import Incumbent, finish_plan
+from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
 
 WEIGHT_SCALE = 10_000
 """METIS wants integers: work and traffic are scaled so that their largest value is this."""
@@ -33,11 +34,11 @@ class Metis:
         workspace, progress = ring_workspace(problem), Progress(budget)
         incumbent = Incumbent(workspace, progress)
         for attempt in range(TRIES):
-            if attempt and (progress.spent or incumbent.device is None):
+            if attempt and (progress.spent or incumbent.decisions is None):
                 break
             proposal = _parts(workspace, seed + attempt)
-            incumbent.offer(*workspace.legalise(proposal, seed + attempt))
-        return workspace.plan(incumbent.best, self.name, seed, progress)
+            incumbent.offer(*workspace.legalize(proposal, seed + attempt))
+        return finish_plan(workspace, incumbent, self.name, seed, progress)
 
 
 def _parts(workspace: RingWorkspace, seed: int) -> Int16[np.ndarray, "N"]:

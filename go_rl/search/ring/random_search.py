@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress
 from go_rl.core.evaluation import STATUS_CODES, failed
-from go_rl.objectives.ring.workspace import Incumbent, ring_workspace
+from go_rl.objectives.incumbent import Incumbent, finish_plan
+from go_rl.objectives.ring.workspace import ring_workspace
 from go_rl.search.ring.cut_scores import price_samples
 
 BATCH = 16
@@ -33,5 +34,5 @@ class RandomSearch:
                 reason = drawn.detail or status.sentence
                 incumbent.offer(None, failed(status, workspace.chips, reason), size)
                 break
-            incumbent.offer_all(drawn.device, price_samples(workspace, drawn).seconds)
-        return workspace.plan(incumbent.best, self.name, seed, progress)
+            incumbent.offer_scored(price_samples(workspace, drawn))
+        return finish_plan(workspace, incumbent, self.name, seed, progress)

@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float64, Int8, Int16, Int64
+from jaxtyping import Float64, Int8, Int64
 
 from go_rl.core import Evaluation, PlanError, Problem, Status
+from go_rl.core.decisions import Decisions
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.core.largest import name_largest
 from go_rl.runtime.threads import on_threads
 from go_rl.simulate.makespan.peak import held_at_peak
 from go_rl.simulate.makespan.replay import Jobs, Trace, lay_out, replay
 from go_rl.simulate.makespan.replay_arrays import ReplayArrays, replay_arrays
-
-
-@dataclass(frozen=True, eq=False)
-class Decisions:
-    """``B`` plans for the three tasks."""
-
-    device: Int16[np.ndarray, "B N"]
-    """[B, N] device of each node; that of inputs and constants does not matter."""
-    priority: Int64[np.ndarray, "B N"] | None = None
-    """[B, N] larger first; None: topological order."""
-    leader: Int64[np.ndarray, "B N"] | None = None
-    """[B, N] lowest node of each node's kernel; None: nothing is fused."""
 
 
 class MakespanPricer:
@@ -139,7 +127,7 @@ class MakespanPricer:
         Raises:
             PlanError: decisions for another number of nodes, which the kernel would not notice.
         """
-        for name in ("device", "priority", "leader"):
+        for name in ("device", "priority", "kernel_leader"):
             given = getattr(plans, name)
             if given is not None and len(given[row]) != len(self._whole):
                 raise PlanError(
@@ -151,13 +139,13 @@ class MakespanPricer:
         return device, priority, leader, self._seconds(plans, row)
 
     def _leader(self, plans: Decisions, row: int) -> Int64[np.ndarray, "N"]:
-        return self._whole if plans.leader is None else plans.leader[row]
+        return self._whole if plans.kernel_leader is None else plans.kernel_leader[row]
 
     def _seconds(self, plans: Decisions, row: int) -> Float64[np.ndarray, "N"]:
         """[N] seconds of each leader's kernel on its device."""
         problem, table = self.problem, self.problem.seconds
-        if plans.leader is not None:
-            table = self._kernels(plans.leader[row])
+        if plans.kernel_leader is not None:
+            table = self._kernels(plans.kernel_leader[row])
         kind = problem.device_kind[plans.device[row]]
         seconds = table[kind.astype(np.int64), self._whole]
         return np.where(self.arrays.fed, 0.0, seconds)

@@ -14,8 +14,9 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from go_rl.core import Objective, OpKind, PlanError, Problem, Status
+from go_rl.core.decisions import Decisions
 from go_rl.core.fusion import heavy_nodes
-from go_rl.simulate.makespan.pricing import Decisions, MakespanPricer
+from go_rl.simulate.makespan.pricing import MakespanPricer
 from go_rl.simulate.makespan.replay import NOBODY, Jobs, Trace
 from go_rl.simulate.makespan.replay_arrays import ReplayArrays
 from go_rl.simulate.makespan.timeline_memory import MemoryUse, memory_use, read_copies
@@ -111,7 +112,7 @@ class _Iteration:
         self.problem, self.arrays, self.jobs, self.trace = problem, arrays, jobs, trace
         self.device = plans.device[0].astype(np.int64)
         count = problem.graph.num_nodes
-        self.leader = np.arange(count) if plans.leader is None else plans.leader[0]
+        self.leader = np.arange(count) if plans.kernel_leader is None else plans.kernel_leader[0]
         self.copies = read_copies(arrays, jobs)
 
     def timeline(self, status: Status, makespan: float) -> Timeline:

@@ -10,8 +10,10 @@ import numpy as np
 from jaxtyping import Float64
 
 from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress, TrainingError
+from go_rl.core.decisions import Scored
 from go_rl.envs.makespan.rewards import INVALID_REWARD, step_rewards
-from go_rl.objectives.makespan.workspace import PricedSteps, StepIncumbent, step_workspace
+from go_rl.objectives.incumbent import Incumbent, finish_plan
+from go_rl.objectives.makespan.workspace import step_workspace
 from go_rl.policy.makespan.agent import StepAgent
 from go_rl.policy.makespan.decisions import StepDecoder, step_decoder
 from go_rl.policy.makespan.search import draw_actions, draw_steps, start_from_default
@@ -64,21 +66,21 @@ class StepFineTuned:
         if self.samples is not None:
             budget = Budget(samples=self.samples)
         progress = Progress(budget, OPEN_SAMPLES, to_the_end=to_the_end)
-        incumbent = StepIncumbent(workspace, progress)
+        incumbent = Incumbent(workspace, progress)
         learner = new_learner(agent.params, self.config.ppo)
         if start_from_default(workspace, incumbent):
             decoder = step_decoder(workspace)
             if decoder.units.num_units:
                 self._as_given(agent, decoder, incumbent, progress, seed)
                 learner = self._learn(agent, learner, decoder, (incumbent, progress), seed)
-        plan = workspace.plan(incumbent, self.name, seed, progress)
+        plan = finish_plan(workspace, incumbent, self.name, seed, progress)
         return plan, StepAgent(agent.config, learner.params)
 
     def _as_given(
         self,
         agent: StepAgent,
         decoder: StepDecoder,
-        incumbent: StepIncumbent,
+        incumbent: Incumbent,
         progress: Progress,
         seed: int,
     ) -> None:
@@ -86,14 +88,15 @@ class StepFineTuned:
             noise = np.ones(self.config.first, np.float32)
             noise[0] = 0.0
             priced = draw_steps(agent, decoder, noise, seed)
-            incumbent.offer(priced, int(min(len(noise), progress.remaining_samples)))
+            count = int(min(len(noise), progress.remaining_samples))
+            incumbent.offer_scored(priced, range(count))
 
     def _learn(
         self,
         agent: StepAgent,
         learner: Learner,
         decoder: StepDecoder,
-        search: tuple[StepIncumbent, Progress],
+        search: tuple[Incumbent, Progress],
         seed: int,
     ) -> Learner:
         incumbent, progress = search
@@ -103,7 +106,8 @@ class StepFineTuned:
             now = StepAgent(agent.config, learner.params)
             key = int(np.random.SeedSequence((seed, rounds)).generate_state(1)[0])
             batch, priced = collect_steps(now, decoder, self.config.batch, key, self.config.top)
-            incumbent.offer(priced, int(min(self.config.batch, progress.remaining_samples)))
+            count = int(min(self.config.batch, progress.remaining_samples))
+            incumbent.offer_scored(priced, range(count))
             if rounds:  # the first batch compiles, and says nothing of those that follow
                 took = progress.wall_seconds - began
                 quickest = min(quickest or took, took)
@@ -117,7 +121,7 @@ class StepFineTuned:
 
 def collect_steps(
     agent: StepAgent, decoder: StepDecoder, size: int, seed: int, top: float | None = None
-) -> tuple[StepBatch, PricedSteps]:
+) -> tuple[StepBatch, Scored]:
     """Draw, decode and price one batch; the same seed gives the same batch.
 
     Only the ``top`` share of the batch teaches, by default what `TOP` has for the policy's form;
@@ -128,7 +132,7 @@ def collect_steps(
     """
     workspace, padded = decoder.workspace, decoder.padded
     actions = draw_actions(agent, decoder, np.ones(size, np.float32), seed)
-    priced = workspace.price(decoder.decisions(actions))
+    priced = workspace.evaluate(decoder.decisions(actions))
     reward = step_rewards(workspace, priced)
     if not np.isfinite(reward).all():
         name = workspace.problem.graph.name

@@ -61,7 +61,7 @@ def search(agent: StepAgent, decoder: StepDecoder, config: SearchConfig, seed: i
     for round_ in range(max(1, config.samples // config.batch)):
         key = int(np.random.SeedSequence((seed, round_)).generate_state(1)[0])
         actions = draw_actions(agent, decoder, np.ones(config.batch, np.float32), key)
-        priced = decoder.workspace.price(decoder.decisions(actions))
+        priced = decoder.workspace.evaluate(decoder.decisions(actions))
         rewards.append(step_rewards(decoder.workspace, priced))
         drawn.append({task: np.asarray(each.mix) for task, each in actions.items()})
     mixes = {task: np.concatenate([each[task] for each in drawn]) for task in drawn[0]}

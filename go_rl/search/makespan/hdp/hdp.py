@@ -31,13 +31,9 @@ from go_rl.core import (
     Progress,
     TrainingError,
 )
-from go_rl.objectives.makespan.workspace import (
-    PricedSteps,
-    StepIncumbent,
-    StepWorkspace,
-    ok,
-    step_workspace,
-)
+from go_rl.core.decisions import Scored
+from go_rl.objectives.incumbent import Incumbent, finish_plan
+from go_rl.objectives.makespan.workspace import StepWorkspace, step_workspace
 from go_rl.search.makespan.hdp.config import HDPConfig
 from go_rl.search.makespan.hdp.features import OpFeatures, group_features, op_features
 from go_rl.search.makespan.hdp.grouper import (
@@ -78,12 +74,12 @@ class HDP:
             TrainingError: a gradient is not finite.
         """
         workspace, progress = step_workspace(problem), Progress(budget, OPEN_SAMPLES)
-        incumbent = StepIncumbent(workspace, progress)
+        incumbent = Incumbent(workspace, progress)
         if not incumbent.hopeless:
-            incumbent.offer(workspace.price(workspace.default))
+            incumbent.offer_scored(workspace.evaluate(workspace.default))
             if _decides(workspace):
                 _learn(self.config, workspace, incumbent, progress, seed)
-        return workspace.plan(incumbent, self.name, seed, progress)
+        return finish_plan(workspace, incumbent, self.name, seed, progress)
 
 
 def _decides(workspace: StepWorkspace) -> bool:
@@ -94,7 +90,7 @@ def _decides(workspace: StepWorkspace) -> bool:
 def _learn(
     config: HDPConfig,
     workspace: StepWorkspace,
-    incumbent: StepIncumbent,
+    incumbent: Incumbent,
     progress: Progress,
     seed: int,
 ) -> None:
@@ -107,11 +103,11 @@ def _learn(
         noise = config.noise if updates < config.noise_updates else 0.0
         drawn = draw(actors, learner, jax.random.fold_in(key, updates + 1), noise)
         rows = int(min(len(drawn.device), progress.remaining_samples))
-        priced = workspace.price(workspace.decisions(drawn.device[:rows]))
-        incumbent.offer(priced)
+        priced = workspace.evaluate(workspace.decisions(drawn.device[:rows]))
+        incumbent.offer_scored(priced)
         updates += 1
         if not progress.spent:
-            fits = ok(priced)
+            fits = priced.ok
             counts = fits | (updates <= config.ignore_failures_from)
             advantage = baseline.advantage(rewards(config, priced, fits), counts)
             learner = update(actors, learner, drawn, advantage)
@@ -138,7 +134,7 @@ class Baseline:
 
 
 def rewards(
-    config: HDPConfig, priced: PricedSteps, fits: Bool[np.ndarray, "B"]
+    config: HDPConfig, priced: Scored, fits: Bool[np.ndarray, "B"]
 ) -> Float64[np.ndarray, "B"]:
     """Return [B] minus the root of the seconds a step."""
     return -np.sqrt(np.where(fits, priced.seconds, config.failing_seconds))

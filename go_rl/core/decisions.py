@@ -1,0 +1,59 @@
+"""`Decisions`: legal plans, decision by decision; `Scored`: what they cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int8, Int16, Int64
+
+from go_rl.core.evaluation import STATUS_CODES, Status
+
+
+@dataclass(frozen=True, eq=False)
+class Decisions:
+    """``B`` plans of ``N`` nodes."""
+
+    device: Int16[np.ndarray, "B N"]
+    """[B, N] device of each node; that of inputs and constants does not matter for makespan."""
+    priority: Int64[np.ndarray, "B N"] | None = None
+    """[B, N] larger first; None: topological order."""
+    kernel_leader: Int64[np.ndarray, "B N"] | None = None
+    """[B, N] lowest node of each node's kernel; None: nothing is fused."""
+    present: Int64[np.ndarray, "B N"] | None = None
+    """[B, N] bit set of the devices that hold a copy of each node, its own included; None: where
+    the objective's rules put copies."""
+
+    def __len__(self) -> int:
+        return len(self.device)
+
+    def row(self, i: int) -> Decisions:
+        """Return one plan of the batch, as a batch of one."""
+        rows = slice(i, i + 1)
+        return Decisions(
+            self.device[rows],
+            None if self.priority is None else self.priority[rows],
+            None if self.kernel_leader is None else self.kernel_leader[rows],
+            None if self.present is None else self.present[rows],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """``B`` plans with what they cost."""
+
+    decisions: Decisions
+    """Of a failure: what failed; of one that the solver could not make legal, anything."""
+    seconds: Float64[np.ndarray, "B"]
+    """[B] seconds an iteration; inf for a failure."""
+    status: Int8[np.ndarray, "B"]
+    """[B] indices into `STATUS_CODES`."""
+
+    @property
+    def ok(self) -> Bool[np.ndarray, "B"]:
+        """[B] plans that are legal and fit."""
+        return self.status == STATUS_CODES.index(Status.OK)
+
+    def best(self) -> int:
+        """Return the index of the fastest plan."""
+        return int(np.argmin(self.seconds))

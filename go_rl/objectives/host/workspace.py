@@ -1,0 +1,81 @@
+"""What every max-load and latency method needs of a problem: blocks, prices, failures."""
+
+from __future__ import annotations
+
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from go_rl.core import Evaluation, Objective, Problem, Status
+from go_rl.core.decisions import Decisions
+from go_rl.core.evaluation import failed
+from go_rl.objectives.host.hypergraph import Contraction, contract_problem
+from go_rl.objectives.host.latency_blocks import LatencyBlocks, latency_blocks
+from go_rl.objectives.incumbent import Workspace
+from go_rl.simulate import pricer
+
+
+class HostWorkspace(Workspace):
+    """Blocks and prices of one max-load or latency problem; parts are built when first used."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+
+    @cached_property
+    def blocks(self) -> LatencyBlocks:
+        """Of latency: nodes that no contiguous split can separate."""
+        return latency_blocks(self.problem)
+
+    @cached_property
+    def contraction(self) -> Contraction:
+        """Blocks of nodes that share a device."""
+        latency = self.problem.objective is Objective.LATENCY
+        return self.blocks.contraction if latency else contract_problem(self.problem)
+
+    @property
+    def target(self) -> float:
+        """None: methods raise the bound themselves, for that of max-load takes a while."""
+        return 0.0
+
+    @property
+    def infeasible(self) -> Evaluation | None:
+        """That no device can hold some block, and which node is of it."""
+        return self._infeasible
+
+    @cached_property
+    def _infeasible(self) -> Evaluation | None:
+        contraction = self.contraction
+        lost = np.flatnonzero(~contraction.hypergraph.allowed.any(axis=1))
+        if not lost.size:
+            return None
+        node = self.problem.graph.names[int(np.flatnonzero(contraction.block == lost[0])[0])]
+        return self.failed(
+            Status.INFEASIBLE,
+            f"no device can hold node {node!r} with all nodes that must share its device",
+        )
+
+    @property
+    def gave_up(self) -> Evaluation:
+        """That the budget ended without a plan."""
+        return self.failed(
+            Status.GAVE_UP,
+            "no assignment that fits the devices' memory was found within the budget",
+        )
+
+    def failed(self, status: Status, detail: str) -> Evaluation:
+        """Return a failure's evaluation."""
+        return failed(status, self.problem.hardware.num_chips, detail)
+
+    def detail(self, decisions: Decisions, row: int = 0) -> Evaluation:
+        """Price one plan in full."""
+        return pricer(self.problem).evaluate(decisions.device[row])
+
+    def with_copies(self, decisions: Decisions) -> Decisions:
+        """Return the decisions: nothing is copied."""
+        return decisions
+
+
+@lru_cache(maxsize=4)
+def host_workspace(problem: Problem) -> HostWorkspace:
+    """Return the workspace of a problem, shared by all methods that work on it."""
+    return HostWorkspace(problem)
