@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from jax import lax
 
@@ -86,3 +87,9 @@ def test_an_input_is_plain_and_a_scatter_knows_its_update():
     assert graph.geometry.shape == (graph.num_nodes, len(GEOMETRY))
     assert graph.geometry[0].tolist() == list(Geometry().__dict__.values())
     assert geometry(jax.nn.relu, X, op="max") == Geometry()
+
+
+def test_an_axis_may_be_a_number_of_numpys():
+    """So flax's Swin splits its windows."""
+    found = geometry(lambda x: lax.split(x, (3, 3), np.int64(3)), X, op="split")
+    assert found.minor == 1.0

@@ -110,7 +110,7 @@ def _broadcast(inputs: Sequence[Value], outputs: Sequence[Value], params: Params
 
 
 def _axis(name: str) -> Rule:
-    return lambda inputs, outputs, params: _along(inputs, (params[name],))
+    return lambda inputs, outputs, params: _along(inputs, (int(params[name]),))
 
 
 _RULES: dict[str, Rule] = {
