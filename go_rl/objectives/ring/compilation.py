@@ -28,7 +28,7 @@ from go_rl.objectives.ring.units import ring_units
 from go_rl.readers.graph_builder import GraphBuilder, Node
 from go_rl.runtime.warm_worker import WarmWorker, WorkerError
 from go_rl.simulate import RingPricer
-from go_rl.simulate.ring.pricing import kernels_of_pricing
+from go_rl.simulate.ring.kernels import price_range, price_whole
 from go_rl.solvers.network import Network, new_state
 from go_rl.solvers.propagation import fill
 from go_rl.solvers.ring_instance import ring_instance
@@ -100,7 +100,7 @@ def _ideals(strict: bool) -> None:
 
 PARTS: dict[str, tuple[Callable[[bool], None], tuple[Any, ...]]] = {
     "solver": (_solver, (search,)),
-    "pricing": (_pricing, (*kernels_of_pricing(), to_nodes)),
+    "pricing": (_pricing, (price_range, price_whole, to_nodes)),
     "cuts": (_cuts, kernels_of_cuts()),
     "ideals": (_ideals, (grow_layers, read_stages)),
 }

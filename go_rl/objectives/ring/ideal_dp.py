@@ -22,17 +22,16 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int32
 
-from go_rl.objectives.ring.ideal_states import (
+from go_rl.objectives.ring.ideal_frontier import (
     DONE,
     GROW,
     PAUSE,
     IdealProblem,
-    grow_layers,
     new_frontier,
-    read_stages,
     with_more_candidates,
 )
-from go_rl.objectives.ring.ideal_states import TRUNCATED as DROPPED
+from go_rl.objectives.ring.ideal_frontier import TRUNCATED as DROPPED
+from go_rl.objectives.ring.ideal_states import grow_layers, read_stages
 from go_rl.objectives.ring.units import RingUnits
 
 FOUND, NONE, TRUNCATED = 0, 1, 2

@@ -5,134 +5,46 @@ Compiled; the arrays are described at `IdealProblem` (read) and `Frontier` (writ
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import no_type_check
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int8, Int32, Int64
 
-from go_rl.runtime.kernel_struct import KernelStruct, kernel
+from go_rl.objectives.ring.ideal_frontier import (
+    CANDIDATES_A_CALL,
+    CHIPS,
+    CUT,
+    DONE,
+    EXTEND,
+    GROW,
+    HELD,
+    HELD_B,
+    INSIDE,
+    KEY,
+    LAYER,
+    LOAD,
+    LOAD_B,
+    MOVE,
+    NEED,
+    NO_STATE,
+    OPEN_ONE,
+    OPEN_TWO,
+    PARENT,
+    PAUSE,
+    READY,
+    SIDE,
+    SIDE_A,
+    SIDE_B,
+    STATES,
+    TOUCHED,
+    TWO,
+    UNIT,
+    WASTE,
+    Frontier,
+    IdealProblem,
+)
+from go_rl.objectives.ring.ideal_selection import select
+from go_rl.runtime.kernel_struct import kernel
 from go_rl.simulate.bitset import lowest
-
-NO_STATE, DONE, GROW, PAUSE = -1, -2, -3, -4
-"""How `grow_layers` ends, if not with the number of the best last state: no state is left, or none
-of the last layer is complete; `Frontier.candidate` is full; enough candidates for one call."""
-TIE = 1e-3
-"""Weight of a state's cut beside its waste when states must be dropped."""
-EXTEND, OPEN_ONE, OPEN_TWO = 0, 1, 2
-"""A unit joins the open stage, or opens a stage of one chip or of two side by side."""
-PARENT, UNIT, MOVE, KEY, CHIPS, SIDE, TWO = range(7)
-"""Columns of a candidate's integers."""
-LOAD, HELD, CUT, WASTE, LOAD_B, HELD_B = range(6)
-"""Columns of a state's seconds and bytes; LOAD_B < 0: no unit on the second chip yet."""
-INSIDE, READY, NEED, TOUCHED, SIDE_A, SIDE_B = range(6)
-"""Bit sets of a state: the ideal; units that may come next; units that must come before the next
-cut; units behind the ideal's edges; units on each chip of the open stage."""
-LAYER, STATES, TRUNCATED = range(3)
-"""Places in `Frontier.cursor`: the layer to grow, its states, whether any state was dropped."""
-CANDIDATES = 1024
-"""Room for candidates to begin with."""
-CANDIDATES_A_CALL = 100_000
-"""A call of `grow_layers` pauses behind so many: some hundredths of a second."""
-
-
-@dataclass(frozen=True, eq=False)
-class IdealProblem(KernelStruct):
-    """Units to be cut into stages; read-only. ``U`` units, ``t`` tensors."""
-
-    work: Float64[np.ndarray, "U"]
-    weight: Float64[np.ndarray, "U"]
-    pred_ptr: Int64[np.ndarray, "rows"]
-    pred: Int32[np.ndarray, "edges"]
-    succ_ptr: Int64[np.ndarray, "rows"]
-    succ: Int32[np.ndarray, "edges"]
-    tensor_seconds: Float64[np.ndarray, "t"]
-    use_ptr: Int64[np.ndarray, "tensors"]
-    """[t + 1] rows of `user`."""
-    user: Int32[np.ndarray, "uses"]
-    made_ptr: Int64[np.ndarray, "rows"]
-    made: Int32[np.ndarray, "t"]
-    """[t] tensors by the unit that makes them."""
-    used_ptr: Int64[np.ndarray, "rows"]
-    used: Int32[np.ndarray, "uses"]
-    """Tensors by the units that use them."""
-    seconds: float
-    """T: the largest stage."""
-    link: float
-    """Largest sum of tensors at a cut, seconds."""
-    weight_limit: float
-    stages: int
-    triangle: bool
-    width: int
-    """States kept a layer."""
-    room: float
-    """Seconds of k stages of T that need not be filled."""
-
-
-@dataclass(frozen=True, eq=False)
-class Frontier(KernelStruct):
-    """States of the current and of the next layer, and how each came to be.
-
-    ``w`` width, ``W`` words of a bit set, ``C`` candidates.
-    """
-
-    sets: Int64[np.ndarray, "2 kinds w W"]
-    """Bit sets of the states, by parity of the layer."""
-    value: Float64[np.ndarray, "w 6"]
-    count: Int64[np.ndarray, "w"]
-    """Stages so far."""
-    key: Int64[np.ndarray, "w"]
-    """Hash of the ideal."""
-    two: Bool[np.ndarray, "w"]
-    """The open stage is two chips."""
-    history: Int32[np.ndarray, "layers w 2"]
-    """Parent state and unit."""
-    marks: Int8[np.ndarray, "layers w 3"]
-    """Move, side, two chips."""
-    candidate: Int64[np.ndarray, "C 7"]
-    candidate_value: Float64[np.ndarray, "C 6"]
-    alive: Bool[np.ndarray, "C"]
-    order: Int64[np.ndarray, "C"]
-    """Candidates sorted; in the end those kept."""
-    buffer: Int64[np.ndarray, "C"]
-    sort_key: Int64[np.ndarray, "C"]
-    worth: Float64[np.ndarray, "C"]
-    """The same memory as `sort_key`: floats >= 0 sort like their bits."""
-    cursor: Int64[np.ndarray, "3"]
-
-
-def new_frontier(units: int, width: int, triangle: bool) -> Frontier:
-    """Allocate a frontier that holds the empty ideal."""
-    words, kinds = (units + 63) // 64, 6 if triangle else 2
-    return Frontier(
-        sets=np.zeros((2, kinds, width, words), np.int64),
-        value=np.zeros((width, 6)),
-        count=np.zeros(width, np.int64),
-        key=np.zeros(width, np.int64),
-        two=np.zeros(width, np.bool_),
-        history=np.zeros((units + 1, width, 2), np.int32),
-        marks=np.zeros((units + 1, width, 3), np.int8),
-        cursor=np.array([0, 1, 0], np.int64),
-        **_candidates(CANDIDATES),
-    )
-
-
-def with_more_candidates(frontier: Frontier) -> Frontier:
-    """Return the same states with room for twice the candidates."""
-    return replace(frontier, **_candidates(2 * len(frontier.order)))
-
-
-def _candidates(count: int) -> dict[str, np.ndarray]:
-    sort_key = np.zeros(count, np.int64)
-    return {
-        "candidate": np.zeros((count, 7), np.int64),
-        "candidate_value": np.zeros((count, 6)),
-        "alive": np.zeros(count, np.bool_),
-        "order": np.zeros(count, np.int64),
-        "buffer": np.zeros(count, np.int64),
-        "sort_key": sort_key,
-        "worth": sort_key.view(np.float64),
-    }
 
 
 @kernel
@@ -154,7 +66,7 @@ def grow_layers(u: IdealProblem, f: Frontier) -> int:
         if found == 0:
             return NO_STATE
         grown += found
-        _advance(u, f, _select(f, found, u.width))
+        _advance(u, f, select(f, found, u.width))
     best = NO_STATE
     for n in range(cursor[STATES]):
         if f.two[n] and f.value[n, LOAD_B] < 0:
@@ -288,79 +200,6 @@ def _cut_after(u: IdealProblem, here, v: int, cut: float) -> float:
         if last:
             cut -= u.tensor_seconds[t]
     return cut
-
-
-@kernel
-@no_type_check
-def _select(f: Frontier, found: int, width: int) -> int:
-    """Drop candidates that another with the same ideal beats; keep the ``width`` least wasteful.
-
-    Returns how many are kept, in the front of ``order``.
-    """
-    ci, order, alive, sort_key = f.candidate, f.order, f.alive, f.sort_key
-    for c in range(found):
-        sort_key[c], order[c], alive[c] = ci[c, KEY], c, True
-    _sort(sort_key, order, f.buffer, found)
-    begin = 0
-    while begin < found:
-        end = begin + 1
-        while end < found and sort_key[order[end]] == sort_key[order[begin]]:
-            end += 1
-        for i in range(begin, end):
-            if not alive[order[i]]:
-                continue
-            for j in range(begin, end):
-                if i != j and alive[order[j]] and _beats(f, order[i], order[j]):
-                    alive[order[j]] = False
-        begin = end
-    kept = np.int64(0)
-    for c in range(found):
-        if alive[c]:
-            order[kept] = c
-            f.worth[c] = max(f.candidate_value[c, WASTE] + TIE * f.candidate_value[c, CUT], 0.0)
-            kept += 1
-    if kept > width:
-        _sort(sort_key, order, f.buffer, kept)
-        f.cursor[TRUNCATED] = 1
-        kept = width
-    elif kept == width and found > width:
-        f.cursor[TRUNCATED] = 1
-    return kept
-
-
-@kernel
-@no_type_check
-def _beats(f: Frontier, a: int, b: int) -> bool:
-    ci, x, y = f.candidate, f.candidate_value[a], f.candidate_value[b]
-    if ci[a, CHIPS] > ci[b, CHIPS] or ci[a, TWO] != ci[b, TWO]:
-        return False
-    if x[LOAD] > y[LOAD] or x[HELD] > y[HELD]:
-        return False
-    return x[LOAD_B] <= y[LOAD_B] and x[HELD_B] <= y[HELD_B]
-
-
-@kernel
-@no_type_check
-def _sort(keys, order, buffer, count: int) -> None:
-    """Sort the first ``count`` of ``order`` by ``keys[order]``: merge sort from the bottom up,
-    stable."""
-    width = 1
-    while width < count:
-        for begin in range(0, count, 2 * width):
-            middle, end = min(begin + width, count), min(begin + 2 * width, count)
-            left, right = begin, middle
-            for at in range(begin, end):
-                take_left = right >= end or (
-                    left < middle and keys[order[left]] <= keys[order[right]]
-                )
-                buffer[at] = order[left] if take_left else order[right]
-                if take_left:
-                    left += 1
-                else:
-                    right += 1
-        for at in range(count):
-            order[at] = buffer[at]
-        width *= 2
 
 
 @kernel
