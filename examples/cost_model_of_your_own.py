@@ -49,7 +49,7 @@ class MatrixAndVectorUnit:
 
 def random_episode(model: str, cost: MatrixAndVectorUnit) -> tuple[float, Any]:
     """One episode of the fusion environment with random legal actions; reward and status."""
-    env = gymnasium.make("go_rl/Fusion-v0", graph=model, hardware="p100x2", cost=cost)
+    env = gymnasium.make("go_rl/Fusion-v1", graph=model, hardware="p100x2", cost=cost)
     env.action_space.seed(0)
     _, info = env.reset(seed=0)
     done, reward = False, 0.0

@@ -1,4 +1,4 @@
-"""Train an off-the-shelf agent on `go_rl/Partition-v0`, to show that the interface is standard.
+"""Train an off-the-shelf agent on `go_rl/Partition-v1`, to show that the interface is standard.
 
     python examples/train_off_the_shelf_agent.py --steps 40000
 
@@ -66,7 +66,7 @@ def main() -> None:
     model = {"problem": residual_network()}
     if args.graph:
         model = {"graph": args.graph, "package": args.hardware}
-    env = NearestLegalChip(FlattenObservation(gymnasium.make("go_rl/Partition-v0", **model)))
+    env = NearestLegalChip(FlattenObservation(gymnasium.make("go_rl/Partition-v1", **model)))
     agent = PPO("MlpPolicy", env, device="cpu", n_steps=1024, gamma=1.0, ent_coef=0.01, seed=0)
     for label, steps in (("untrained", 0), ("trained", args.steps)):
         agent.learn(steps) if steps else None

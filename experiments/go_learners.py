@@ -16,7 +16,7 @@ import numpy as np
 
 from go_rl.core import TASKS, Budget, Plan, Problem, Progress
 from go_rl.core.decisions import Decisions, Scored
-from go_rl.envs.makespan.rewards import step_rewards
+from go_rl.envs.rewards import ROOT
 from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.objectives.makespan.workspace import step_workspace
 from go_rl.policy.makespan.agent import StepActions, StepAgent
@@ -156,7 +156,7 @@ def learn(
         if rounds and not progress.spent:
             for i, policy in enumerate(policies):
                 batch = _batch(decoder, policy, config, actions, priced)
-                reward = step_rewards(decoder.workspace, priced)
+                reward = ROOT(priced.seconds, decoder.workspace.default_seconds)
                 lessons = memories[i].lessons(batch, reward)
                 learners[i], _ = update_step(policy.agent.policy, config.ppo, learners[i], lessons)
             policies = [
@@ -199,7 +199,9 @@ def _batch(
 ) -> StepBatch:
     """What a policy learns from; the advantage is the whole plan's."""
     share = TOP[policy.agent.config.step_form] if config.top is None else config.top
-    gain = top_advantage(step_rewards(decoder.workspace, priced), share).astype(np.float32)
+    gain = top_advantage(ROOT(priced.seconds, decoder.workspace.default_seconds), share).astype(
+        np.float32
+    )
     own = {task: actions[task] for task in policy.tasks}
     padded = decoder.padded
     return StepBatch(padded.graph, jnp.asarray(padded.real), own, jnp.asarray(gain))

@@ -1,9 +1,9 @@
 """Gymnasium environments, one for each task; importing this registers them.
 
-``gymnasium.make("go_rl/Partition-v0", problem=problem)`` or ``graph="model.onnx",
+``gymnasium.make("go_rl/Partition-v1", problem=problem)`` or ``graph="model.onnx",
 hardware="ring6", rules="strict"``, where ``graph`` may also be ``"zoo:NAME"`` or a graph;
 ``gymnasium.make_vec`` gives the form that prices a batch.
-``go_rl/Placement-v0``, ``go_rl/Schedule-v0``, ``go_rl/Fusion-v0`` and ``go_rl/Joint-v0`` shorten
+``go_rl/Placement-v1``, ``go_rl/Schedule-v1``, ``go_rl/Fusion-v1`` and ``go_rl/Joint-v1`` shorten
 the makespan on connected devices, such as ``hardware="p100x4"``.
 """
 
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 gymnasium.register(
-    id="go_rl/Partition-v0",
+    id="go_rl/Partition-v1",
     entry_point="go_rl.envs.ring.env:PartitionEnv",
     vector_entry_point="go_rl.envs.ring.vector:PartitionVectorEnv",
 )
@@ -43,7 +43,7 @@ for _name, _tasks in {
     "Joint": ("placement", "schedule", "fusion"),
 }.items():
     gymnasium.register(
-        id=f"go_rl/{_name}-v0",
+        id=f"go_rl/{_name}-v1",
         entry_point="go_rl.envs.makespan.env:StepEnv",
         vector_entry_point="go_rl.envs.makespan.vector:StepVectorEnv",
         kwargs={"tasks": _tasks},

@@ -15,6 +15,7 @@ from go_rl.core.errors import nearest
 from go_rl.cost import CostModel
 from go_rl.cost.registry import check_cost
 from go_rl.envs.observation import OBSERVATIONS, Observer
+from go_rl.envs.rewards import REWARDS
 from go_rl.zoo.load_model import load_model
 
 AS_NEEDED = 0
@@ -131,10 +132,11 @@ def check_choice(field: str, value: str, allowed: Sequence[str]) -> None:
         )
 
 
-def check_finite(field: str, value: float) -> None:
-    """Raise an `EnvironmentUseError` for a reward that is no finite number."""
-    if not np.isfinite(value):
-        raise EnvironmentUseError(f"{field} must be finite, not {value}")
+def check_reward(name: str, failure: float | None) -> None:
+    """Raise an `EnvironmentUseError` for an unknown reward, or one of failures that is infinite."""
+    check_choice("reward", name, list(REWARDS))
+    if failure is not None and not np.isfinite(failure):
+        raise EnvironmentUseError(f"failure_reward must be finite, not {failure}")
 
 
 def from_arguments(kind: type[C], given: Mapping[str, Any]) -> C:

@@ -40,7 +40,7 @@ def problems(name: str, seed: int) -> list[Problem]:
 
 def make(name: str, seed: int, **fields: Any) -> gymnasium.Env:
     """The environment on random problems, as a user makes it."""
-    return gymnasium.make(f"go_rl/{name}-v0", problem=problems(name, seed), **fields)
+    return gymnasium.make(f"go_rl/{name}-v1", problem=problems(name, seed), **fields)
 
 
 def play_masked(env: gymnasium.Env, seed: int) -> tuple[float, dict]:
@@ -123,7 +123,7 @@ def test_native_and_sync_follow_the_same_trajectory(name):
     """Masked random agents, episodes that end at different times and start in the next step."""
     fields = {"problem": problems(name, 3)}
     pair = [
-        gymnasium.make_vec(f"go_rl/{name}-v0", 4, mode, **fields)
+        gymnasium.make_vec(f"go_rl/{name}-v1", 4, mode, **fields)
         for mode in ("vector_entry_point", "sync")
     ]
     assert all(env.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP for env in pair)
@@ -145,7 +145,7 @@ def test_native_and_sync_follow_the_same_trajectory(name):
 
 def test_gymnasiums_statistics_count_the_native_form():
     env = RecordEpisodeStatistics(
-        gymnasium.make_vec("go_rl/Joint-v0", 2, problem=problems("Joint", 3))
+        gymnasium.make_vec("go_rl/Joint-v1", 2, problem=problems("Joint", 3))
     )
     _, infos = env.reset(seed=0)
     steps = np.zeros(2)

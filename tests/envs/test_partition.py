@@ -177,7 +177,7 @@ def test_reset_chooses_among_problems():
 @pytest.mark.parametrize("seen", ["dict", "graph"])
 def test_passes_gymnasiums_checker(form, seen):
     problems = [chain(3), ring_problem(5, [(0, 1), (0, 2), (1, 4)], 3)]
-    env = gymnasium.make("go_rl/Partition-v0", problem=problems, action=form, observation=seen)
+    env = gymnasium.make("go_rl/Partition-v1", problem=problems, action=form, observation=seen)
     check_env(env.unwrapped)
     env.close()
 

@@ -22,7 +22,7 @@ SMALL = ring_problem(4, [(0, 1), (1, 2)], 2)
 def test_a_model_file_is_read_and_priced(tmp_path):
     path = str(tmp_path / "small.npz")
     save_graph(SMALL.graph, path)
-    env = gymnasium.make("go_rl/Partition-v0", graph=path, hardware="ring6", rules="strict")
+    env = gymnasium.make("go_rl/Partition-v1", graph=path, hardware="ring6", rules="strict")
     problem = env.unwrapped.cases[0].problem
     assert (problem.graph.num_nodes, problem.hardware.name, problem.rules.name) == (
         4,
@@ -38,10 +38,10 @@ def test_graphs_may_come_from_the_zoo_a_path_or_memory(tmp_path):
     graphs = ["zoo:vae-3-layers", path, SMALL.graph]
     problems = PartitionConfig(graph=graphs, hardware="ring6").problems()
     assert [p.graph.name for p in problems] == ["vae-3-layers", "small", "small"]
-    env = gymnasium.make("go_rl/Partition-v0", graph="zoo:vae-3-layers", hardware="ring6")
+    env = gymnasium.make("go_rl/Partition-v1", graph="zoo:vae-3-layers", hardware="ring6")
     assert env.reset(seed=0)[1]["action_mask"].any()
     with pytest.raises(ZooError, match="did you mean 'vae-3-layers'"):
-        gymnasium.make("go_rl/Partition-v0", graph="zoo:vae-3-layer")
+        gymnasium.make("go_rl/Partition-v1", graph="zoo:vae-3-layer")
 
 
 def test_a_cost_model_prices_the_graphs():

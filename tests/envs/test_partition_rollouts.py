@@ -9,7 +9,8 @@ import pytest
 from reference.small_rings import ring_problem
 
 from go_rl.core import EnvironmentUseError, Problem
-from go_rl.envs.ring.rollouts import FAILURE_REWARD, PartitionRollouts
+from go_rl.envs.rewards import LOG_SPEED_UP
+from go_rl.envs.ring.rollouts import PartitionRollouts
 from go_rl.objectives.ring.workspace import RingWorkspace
 from go_rl.verify.rules import legal
 
@@ -40,7 +41,7 @@ def test_rewards_are_logarithms_against_the_heuristic(rules):
         assert found.priced.ok.any()
         for i in range(6):
             seconds = found.priced.seconds[i]
-            expected = np.log(heuristic / seconds) if np.isfinite(seconds) else FAILURE_REWARD
+            expected = np.log(heuristic / seconds) if np.isfinite(seconds) else LOG_SPEED_UP.failure
             assert found.reward[i] == pytest.approx(expected, abs=1e-9)
 
 
@@ -145,7 +146,7 @@ def test_where_nothing_costs_anything_rewards_are_finite():
     rollouts.baseline_seconds = 0.0  # as if the heuristic had found the first plan
     found = rollouts.fix(np.array([[0, 0, 0, 0], [0, 0, 1, 1]]), uniform(rollouts, 2), 0)
     assert found.priced.seconds.tolist() == [0.0, 1.0]
-    assert found.reward.tolist() == [0.0, FAILURE_REWARD]
+    assert found.reward.tolist() == [0.0, LOG_SPEED_UP.failure]
 
 
 def test_identical_nodes_without_edges():
@@ -175,4 +176,4 @@ def test_a_plan_without_room_earns_the_failure_reward():
     rollouts = make(problem)
     found = rollouts.fix(np.array([[0, 1, 2]]), uniform(rollouts, 1), 0)
     assert not found.priced.ok.any()
-    assert found.reward.tolist() == [FAILURE_REWARD]
+    assert found.reward.tolist() == [LOG_SPEED_UP.failure]

@@ -27,8 +27,8 @@ def three_chip_problems():
 @pytest.mark.parametrize("seen", ["dict", "graph"])
 def test_same_as_single_environments_for_fifty_steps(form, seen):
     fields = {"problem": three_chip_problems(), "action": form, "observation": seen}
-    single = gymnasium.make_vec("go_rl/Partition-v0", 4, "sync", **fields)
-    vector = gymnasium.make_vec("go_rl/Partition-v0", 4, **fields)
+    single = gymnasium.make_vec("go_rl/Partition-v1", 4, "sync", **fields)
+    vector = gymnasium.make_vec("go_rl/Partition-v1", 4, **fields)
     assert isinstance(vector, PartitionVectorEnv)
     assert single.metadata["autoreset_mode"] is vector.metadata["autoreset_mode"]
     single.action_space.seed(5)
@@ -44,7 +44,7 @@ def test_same_as_single_environments_for_fifty_steps(form, seen):
 
 
 def test_make_vec_prices_a_batch():
-    env = gymnasium.make_vec("go_rl/Partition-v0", num_envs=3, problem=CHAIN, action="fix")
+    env = gymnasium.make_vec("go_rl/Partition-v1", num_envs=3, problem=CHAIN, action="fix")
     assert isinstance(env, PartitionVectorEnv)
     env.reset(seed=0)
     plans = np.array([[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 0, 0]])

@@ -232,7 +232,7 @@ def test_only_inputs():
     ],
 )
 def test_failures_end_the_episode(problem, form, actions, status, words):
-    env = StepEnv(problem=problem, action=form, invalid_reward=-3.0)
+    env = StepEnv(problem=problem, action=form, failure_reward=-3.0)
     reward, info = play(env, actions)
     assert (reward, info["status"], info["seconds"]) == (-3.0, status, np.inf)
     assert words in info["detail"]
@@ -244,7 +244,7 @@ def test_failures_end_the_episode(problem, form, actions, status, words):
 @pytest.mark.parametrize("observation", ["dict", "graph"])
 def test_passes_gymnasiums_checker(name, form, observation):
     problems = [chains(IDS[name]), step_problem([1.0] * 3, [(0, 2, 1.0)], 2, tasks=IDS[name])]
-    env = gymnasium.make(f"go_rl/{name}-v0", problem=problems, action=form, observation=observation)
+    env = gymnasium.make(f"go_rl/{name}-v1", problem=problems, action=form, observation=observation)
     check_env(env.unwrapped)
     env.close()
 
@@ -254,7 +254,7 @@ def test_a_model_is_priced_for_the_tasks_of_the_id(name, tmp_path):
     path = str(tmp_path / "small.npz")
     save_graph(chains().graph, path)
     for graph in (path, [chains().graph]):
-        env = gymnasium.make(f"go_rl/{name}-v0", graph=graph, hardware="p100x4").unwrapped
+        env = gymnasium.make(f"go_rl/{name}-v1", graph=graph, hardware="p100x4").unwrapped
         assert isinstance(env, StepEnv)
         assert env.cases[0].tasks == IDS[name]
 
@@ -262,10 +262,10 @@ def test_a_model_is_priced_for_the_tasks_of_the_id(name, tmp_path):
 @pytest.mark.parametrize("name", IDS)
 def test_graphs_may_come_from_the_zoo(name):
     model = "zoo:vae-3-layers"
-    vector = gymnasium.make_vec(f"go_rl/{name}-v0", num_envs=2, graph=model, hardware="p100x2")
+    vector = gymnasium.make_vec(f"go_rl/{name}-v1", num_envs=2, graph=model, hardware="p100x2")
     assert vector.reset(seed=0)[1]["graph"].tolist() == [0, 0]
     with pytest.raises(ZooError, match="did you mean 'vae-3-layers'"):
-        gymnasium.make(f"go_rl/{name}-v0", graph=model[:-1])
+        gymnasium.make(f"go_rl/{name}-v1", graph=model[:-1])
 
 
 @pytest.mark.parametrize("name", IDS)
@@ -273,8 +273,8 @@ def test_graphs_may_come_from_the_zoo(name):
 def test_vector_form_is_the_single_one_many_times(name, form):
     problems = [chains(IDS[name], fixed={0: 1}), step_problem([1.0] * 3, [], 2, tasks=IDS[name])]
     fields = {"problem": problems, "action": form}
-    single = gymnasium.make_vec(f"go_rl/{name}-v0", 3, "sync", **fields)
-    vector = gymnasium.make_vec(f"go_rl/{name}-v0", 3, **fields)
+    single = gymnasium.make_vec(f"go_rl/{name}-v1", 3, "sync", **fields)
+    vector = gymnasium.make_vec(f"go_rl/{name}-v1", 3, **fields)
     assert isinstance(vector, StepVectorEnv)
     assert single.metadata["autoreset_mode"] is vector.metadata["autoreset_mode"]
     single.action_space.seed(5)
@@ -333,7 +333,7 @@ def test_wrong_actions(tasks, form, action, sentence):
         ({"problem": chains(), "tasks": ("fusion",)}, "tasks are placement; this environment"),
         ({"problem": chains(), "max_nodes": 3}, "4 nodes, more than max_nodes=3"),
         ({"problem": chains(), "max_edges": -1}, "max_edges must be >= 0"),
-        ({"problem": chains(), "invalid_reward": np.inf}, "invalid_reward must be finite"),
+        ({"problem": chains(), "failure_reward": np.inf}, "failure_reward must be finite"),
         ({"problem": chains(), "max_node": 3}, "unknown argument 'max_node'"),
         ({"problem": ring_problem(4, [], 2)}, "the objective is ring"),
         ({"problem": [chains(), step_problem([1.0], tasks=("placement",))]}, "has 1 devices and"),
@@ -354,10 +354,10 @@ def test_tasks_may_be_one_text():
 
 
 def test_a_configuration_goes_with_an_id_that_agrees():
-    env = gymnasium.make("go_rl/Placement-v0", config=StepConfig(chains()))
+    env = gymnasium.make("go_rl/Placement-v1", config=StepConfig(chains()))
     assert env.action_space == gymnasium.spaces.Discrete(2)
     with pytest.raises(EnvironmentUseError, match="tasks are placement"):
-        gymnasium.make("go_rl/Fusion-v0", config=StepConfig(chains()))
+        gymnasium.make("go_rl/Fusion-v1", config=StepConfig(chains()))
 
 
 def test_stepping_without_an_episode():

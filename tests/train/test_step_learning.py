@@ -12,7 +12,7 @@ from reference.step_problems import step_problem
 from search.conformance import OptimizerConformance
 
 from go_rl.core import Budget, CheckpointError, Objective, OpKind, Optimizer, Problem
-from go_rl.envs.makespan.rewards import INVALID_REWARD, step_rewards
+from go_rl.envs.rewards import ROOT
 from go_rl.objectives.makespan.workspace import StepWorkspace
 from go_rl.policy.makespan.decisions import StepDecoder
 from go_rl.policy.makespan.search import StepPolicySearch, draw_steps
@@ -88,13 +88,14 @@ def test_rewards_are_those_of_go():
     problem = chains()
     workspace = StepWorkspace(problem)
     apart = np.array([[0, 1] * 4, [0] * 8])
-    rewards = step_rewards(workspace, workspace.evaluate(workspace.decisions(apart)))
+    seconds = workspace.evaluate(workspace.decisions(apart)).seconds
+    rewards = ROOT(seconds, workspace.default_seconds)
     assert rewards == pytest.approx([-np.sqrt(0.5), -1.0])
     full = step_problem([1.0, 1.0], [(0, 1, 9.0)], 2, output_bytes=[9.0, 0.0], memory_bytes=5.0,
                         tasks=("placement", "fusion"), kinds=[OpKind.OTHER] * 2)  # fmt: skip
     workspace = StepWorkspace(full)
     priced = workspace.evaluate(workspace.decisions(np.zeros((1, 2), np.int16)))
-    assert step_rewards(workspace, priced).tolist() == [INVALID_REWARD]
+    assert ROOT(priced.seconds, workspace.default_seconds).tolist() == [ROOT.failure]
 
 
 def test_an_update_starts_from_ratio_one_and_moves_the_weights():

@@ -12,8 +12,8 @@ from jaxtyping import Int16, Int64
 from go_rl.core import TASKS, Problem, Status
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.envs.makespan.observation import UNDECIDED, step_features
-from go_rl.envs.makespan.rewards import step_rewards
 from go_rl.envs.observation import GraphFeatures
+from go_rl.envs.rewards import REWARDS
 from go_rl.objectives.makespan.choices import Choices
 from go_rl.objectives.makespan.workspace import StepWorkspace
 
@@ -54,9 +54,11 @@ class StepResult:
 class StepCase:
     """One problem; everything dear is made when first needed and kept. Not thread-safe."""
 
-    def __init__(self, problem: Problem, invalid_reward: float) -> None:
+    def __init__(
+        self, problem: Problem, reward: str = "root", failure_reward: float | None = None
+    ) -> None:
         self.problem = problem
-        self.invalid_reward = invalid_reward
+        self._reward, self._failure = REWARDS[reward], failure_reward
         self.workspace = StepWorkspace(problem)
 
     @property
@@ -92,7 +94,7 @@ class StepCase:
             np.stack([outcome.device for outcome in outcomes]), levels[:, :, 0], levels[:, :, 1]
         )
         priced = workspace.evaluate(plans)
-        rewards = step_rewards(workspace, priced, self.invalid_reward)
+        rewards = self._reward(priced.seconds, workspace.default_seconds, self._failure)
         own = np.arange(workspace.num_nodes)
         results = []
         for i in range(len(outcomes)):
@@ -115,7 +117,7 @@ class StepCase:
         nothing = np.full(self.workspace.num_nodes, UNDECIDED, np.int64)
         return StepResult(
             status=outcome.status,
-            reward=self.invalid_reward,
+            reward=self._reward.failure if self._failure is None else self._failure,
             seconds=np.inf,
             baseline_seconds=self.workspace.default_seconds,
             detail=outcome.detail,

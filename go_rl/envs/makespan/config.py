@@ -20,10 +20,9 @@ from go_rl.cost import ProblemOptions, make_problem, named_cost
 from go_rl.envs.environment_config import (
     EnvironmentConfig,
     check_choice,
-    check_finite,
+    check_reward,
     from_arguments,
 )
-from go_rl.envs.makespan.rewards import INVALID_REWARD
 
 STEP_ACTIONS = ("node", "all")
 """Forms of an action: decisions for the next node; decisions for every node at once."""
@@ -43,8 +42,10 @@ class StepConfig(EnvironmentConfig):
     tasks: str | tuple[str, ...] | None = None
     """What is decided, some of `TASKS`, as names or with commas between; None: what the problem
     asks for, for ``graph`` all."""
-    invalid_reward: float = INVALID_REWARD
-    """Reward of an episode that ends without a usable plan."""
+    reward: str = "root"
+    """Name of the reward (`go_rl.envs.rewards`)."""
+    failure_reward: float | None = None
+    """Reward of an episode that ends without a usable plan; None: as the reward has it."""
 
     def check_own_fields(self) -> None:
         """See `EnvironmentConfig`."""
@@ -54,7 +55,7 @@ class StepConfig(EnvironmentConfig):
             check_choice("task", task, TASKS)
         if self.tasks is not None and not self.tasks:
             raise EnvironmentUseError(f"tasks: name at least one of {list(TASKS)}")
-        check_finite("invalid_reward", self.invalid_reward)
+        check_reward(self.reward, self.failure_reward)
 
     def price(self, graph: OpGraph) -> Problem:
         """Return the makespan problem of one graph."""

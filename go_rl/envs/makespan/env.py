@@ -1,6 +1,6 @@
 """`StepEnv`: place, schedule and fuse a graph on connected devices to shorten its makespan.
 
-Registered as `go_rl/Placement-v0`, `go_rl/Schedule-v0`, `go_rl/Fusion-v0` and `go_rl/Joint-v0`.
+Registered as `go_rl/Placement-v1`, `go_rl/Schedule-v1`, `go_rl/Fusion-v1` and `go_rl/Joint-v1`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class StepEnv(EpisodeEnv):
     """One episode plans one step of a graph; the reward comes at its end.
 
     Reward: -sqrt(makespan / that of the default plan), -0.5 where the plan is four times as fast;
-    `invalid_reward` where no usable plan comes out, out of memory included.
+    `failure_reward` where no usable plan comes out, out of memory included.
 
     A node is decided by its device (task placement), its priority 0..19 (schedule; larger first,
     ties in topological order) and its fusion priority 0..19 (fusion; 0: not fused with its
@@ -56,7 +56,7 @@ def step_parts(
 ) -> tuple[list[StepCase], StepObserver, spaces.Discrete | spaces.MultiDiscrete]:
     """Return a case for each problem, what builds observations, and the action space."""
     problems = config.problems()
-    cases = [StepCase(p, config.invalid_reward) for p in problems]
+    cases = [StepCase(p, config.reward, config.failure_reward) for p in problems]
     observer = StepObserver(config.observer(problems))
     devices = problems[0].hardware.num_chips
     space = step_action_space(config.action, cases[0].tasks, observer.max_nodes, devices)

@@ -12,6 +12,7 @@ from jaxtyping import Int16
 from go_rl.core import Problem, Status
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.envs.observation import GraphFeatures, graph_features
+from go_rl.envs.rewards import REWARDS
 from go_rl.objectives.ring.greedy import greedy_partition
 from go_rl.simulate import Pricer, pricer
 from go_rl.solvers import RingInstance, RingSolver, SolverOptions, ring_instance
@@ -45,9 +46,11 @@ class CaseResult:
 class PartitionCase:
     """One problem; everything dear is made when first needed and kept. Not thread-safe."""
 
-    def __init__(self, problem: Problem, failure_reward: float) -> None:
+    def __init__(
+        self, problem: Problem, reward: str = "speed-up", failure_reward: float | None = None
+    ) -> None:
         self.problem = problem
-        self.failure_reward = failure_reward
+        self._reward, self._failure = REWARDS[reward], failure_reward
         self._solvers: list[RingSolver] = []
 
     @cached_property
@@ -99,12 +102,10 @@ class PartitionCase:
         ]
 
     def _result(self, status: Status, seconds: float, detail: str) -> CaseResult:
-        if status is Status.INFEASIBLE:
-            return CaseResult(status, self.failure_reward, np.inf, self.one_chip_seconds, detail)
-        baseline = self.baseline_seconds
+        proved = status is Status.INFEASIBLE
+        baseline = self.one_chip_seconds if proved else self.baseline_seconds
         if not status.ok:
-            why = detail or status.sentence
-            return CaseResult(status, self.failure_reward, np.inf, baseline, why)
-        return CaseResult(
-            status, baseline / seconds if seconds > 0 else 1.0, seconds, baseline, detail
-        )
+            seconds = np.inf
+            detail = detail if proved else detail or status.sentence
+        reward = float(self._reward(np.array([seconds]), baseline, self._failure)[0])
+        return CaseResult(status, reward, seconds, baseline, detail)

@@ -1,4 +1,4 @@
-"""`PartitionConfig`: everything a user may choose about `go_rl/Partition-v0`."""
+"""`PartitionConfig`: everything a user may choose about `go_rl/Partition-v1`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from go_rl.core import (
     rule_set,
 )
 from go_rl.cost import ProblemOptions, make_problem, named_cost
-from go_rl.envs.environment_config import EnvironmentConfig, check_finite, from_arguments
+from go_rl.envs.environment_config import EnvironmentConfig, check_reward, from_arguments
 
 ACTIONS = ("node", "fix", "sample")
 """Forms of an action: a chip for the next node; a whole proposal repaired by FIX; log-probabilities
@@ -34,12 +34,14 @@ class PartitionConfig(EnvironmentConfig):
     """Package, or the name of one, for ``graph``."""
     rules: str = "default"
     """Name of the rule set for ``graph``."""
-    failure_reward: float = -10.0
-    """Reward of an episode that ends without a usable plan."""
+    reward: str = "speed-up"
+    """Name of the reward (`go_rl.envs.rewards`)."""
+    failure_reward: float | None = None
+    """Reward of an episode that ends without a usable plan; None: as the reward has it."""
 
     def check_own_fields(self) -> None:
         """See `EnvironmentConfig`."""
-        check_finite("failure_reward", self.failure_reward)
+        check_reward(self.reward, self.failure_reward)
 
     def price(self, graph: OpGraph) -> Problem:
         """Return the ring problem of one graph."""

@@ -1,4 +1,4 @@
-"""`PartitionEnv`: partition a graph over a ring of chips, as `go_rl/Partition-v0`."""
+"""`PartitionEnv`: partition a graph over a ring of chips, as `go_rl/Partition-v1`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from go_rl.envs.ring.episode import PartitionEpisode, action_space
 class PartitionEnv(EpisodeEnv):
     """One episode partitions one graph; the reward comes at its end.
 
-    Reward: throughput over that of the compiler heuristic (2.0: twice as fast); `failure_reward`
-    where no usable plan comes out, out of memory included.
+    Reward: throughput over that of the compiler heuristic (2.0: twice as fast), or another one of
+    `go_rl.envs.rewards`; `failure_reward` where no usable plan comes out, out of memory included.
 
     Actions: ``node``: a chip for the next node in topological order, `info["action_mask"]` [chips]
     says which the solver still allows, and a chip outside it ends the episode as a failure, as any
@@ -49,4 +49,8 @@ def partition_parts(
     problems = config.problems()
     observer = config.observer(problems)
     space = action_space(config.action, observer.max_nodes, problems[0].hardware.num_chips)
-    return [PartitionCase(p, config.failure_reward) for p in problems], observer, space
+    return (
+        [PartitionCase(p, config.reward, config.failure_reward) for p in problems],
+        observer,
+        space,
+    )

@@ -1,6 +1,6 @@
 """`PartitionRollouts`: batches of a policy's decisions on one problem, solved, priced, rewarded.
 
-The form of `go_rl/Partition-v0` for learners: one call takes ``B`` whole proposals, every proposal
+The form of `go_rl/Partition-v1` for learners: one call takes ``B`` whole proposals, every proposal
 goes through the solver, and all are priced at once. Decisions are per unit (block of the solver),
 ``U`` of them.
 """
@@ -16,17 +16,12 @@ from jaxtyping import Bool, Float, Float64, Int, Int16
 from go_rl.core import EnvironmentUseError, Problem, Status
 from go_rl.core.decisions import Decisions, Scored
 from go_rl.core.evaluation import STATUS_CODES
+from go_rl.envs.rewards import LOG_SPEED_UP
 from go_rl.objectives.ring.greedy import greedy_partition
 from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
 from go_rl.search.ring.cut_scores import price_samples, price_scores
 from go_rl.search.ring.linear_dp import SQUEEZE
 from go_rl.simulate.bitset import membership
-
-FAILURE_REWARD = -2.0
-"""Reward of a proposal without a usable plan: as if it were e^2 times slower than the heuristic."""
-
-LEAST = 1e-300
-"""Seconds below which logarithms are not taken."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +30,7 @@ class Rollouts:
 
     priced: Scored
     reward: Float64[np.ndarray, "B"]
-    """[B] log of the throughput relative to the compiler heuristic."""
+    """[B] `LOG_SPEED_UP`: log of the throughput relative to the compiler heuristic."""
     chip: Int16[np.ndarray, "B U"]
     """[B, U] chip of each unit in the plan."""
     possible: Bool[np.ndarray, "B U k"] | None = None
@@ -48,7 +43,7 @@ class PartitionRollouts:
     def __init__(
         self,
         problem: Problem,
-        failure_reward: float = FAILURE_REWARD,
+        failure_reward: float | None = None,
         workspace: RingWorkspace | None = None,
     ) -> None:
         self.problem = problem
@@ -133,10 +128,7 @@ class PartitionRollouts:
         return spread
 
     def _rollouts(self, priced: Scored, possible: np.ndarray | None = None) -> Rollouts:
-        gain = np.log(max(self.baseline_seconds, LEAST)) - np.log(np.maximum(priced.seconds, LEAST))
-        if self.baseline_seconds == 0:  # nothing costs anything: no worse than a failure
-            gain = np.maximum(gain, self.failure_reward)
-        reward = np.where(priced.ok, gain, self.failure_reward)
+        reward = LOG_SPEED_UP(priced.seconds, self.baseline_seconds, self.failure_reward)
         return Rollouts(priced, reward, priced.decisions.device[:, self._leader], possible)
 
     def _check_chips(self, log_probs: np.ndarray) -> None:

@@ -14,7 +14,7 @@ import optax
 from jaxtyping import Array, Float, Float32
 
 from go_rl.core import TrainingError
-from go_rl.envs.makespan.rewards import INVALID_REWARD
+from go_rl.envs.rewards import ROOT
 from go_rl.policy.makespan.agent import StepAgent
 from go_rl.policy.makespan.network import StepPolicy
 from go_rl.train.config import CriticConfig
@@ -53,7 +53,7 @@ class Group(NamedTuple):
 
 def experience(known: Float32[np.ndarray, "K"], search: Search) -> Experience | None:
     """Return what a search tells of a problem; None: all plans are as good, or none runs."""
-    runs = search.reward > INVALID_REWARD
+    runs = search.reward > ROOT.failure
     log_seconds = 2.0 * np.log(np.where(runs, -search.reward, 1.0))  # reward: -sqrt(seconds / base)
     deviation = float(log_seconds[runs].std()) if runs.any() else 0.0
     if deviation < LEAST_DEVIATION:

@@ -11,7 +11,7 @@ from jaxtyping import Float64
 
 from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress, TrainingError
 from go_rl.core.decisions import Scored
-from go_rl.envs.makespan.rewards import INVALID_REWARD, step_rewards
+from go_rl.envs.rewards import ROOT
 from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.objectives.makespan.workspace import step_workspace
 from go_rl.policy.makespan.agent import StepAgent
@@ -112,7 +112,7 @@ class StepFineTuned:
                 took = progress.wall_seconds - began
                 quickest = min(quickest or took, took)
             if not progress.spent and quickest <= progress.remaining_seconds:
-                reward = step_rewards(decoder.workspace, priced)
+                reward = ROOT(priced.seconds, decoder.workspace.default_seconds)
                 lessons = memory.lessons(batch, reward)
                 learner, _ = update_step(agent.policy, self.config.ppo, learner, lessons)
             rounds += 1
@@ -133,7 +133,7 @@ def collect_steps(
     workspace, padded = decoder.workspace, decoder.padded
     actions = draw_actions(agent, decoder, np.ones(size, np.float32), seed)
     priced = workspace.evaluate(decoder.decisions(actions))
-    reward = step_rewards(workspace, priced)
+    reward = ROOT(priced.seconds, workspace.default_seconds)
     if not np.isfinite(reward).all():
         name = workspace.problem.graph.name
         raise TrainingError(f"graph {name!r}: a plan earned a reward of NaN")
@@ -155,6 +155,6 @@ def top_advantage(reward: Float64[np.ndarray, "B"], top: float) -> Float64[np.nd
         deviation = max(float(reward.std()), LEAST_DEVIATION)
         return np.clip((reward - reward.mean()) / deviation, -LARGEST, LARGEST)
     least = np.quantile(reward, 1.0 - top)
-    usable = reward[reward > INVALID_REWARD]
+    usable = reward[reward > ROOT.failure]
     deviation = max(float(usable.std()) if usable.size else 0.0, LEAST_DEVIATION)
     return np.clip(np.maximum(reward - least, 0.0) / deviation, 0.0, LARGEST)

@@ -11,7 +11,7 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from go_rl.envs.makespan.rewards import step_rewards
+from go_rl.envs.rewards import ROOT
 from go_rl.policy.makespan.agent import StepAgent, new_step_agent
 from go_rl.policy.makespan.weights import StepWeights, save_step_weights
 from go_rl.train.baseline import RunningBaseline
@@ -84,7 +84,7 @@ def _advance(state: TrainState, problems: StepProblems, log: RunLog) -> str:
         seed = int(np.random.SeedSequence((config.seed, state.step, i)).generate_state(1)[0])
         batch, priced = collect_steps(agent, decoder, config.samples, seed, config.top)
         batches.append(batch)
-        gains.append(step_rewards(decoder.workspace, priced).mean())
+        gains.append(ROOT(priced.seconds, decoder.workspace.default_seconds).mean())
     state.learner, metrics = update_step(agent.policy, config.ppo, state.learner, batches)
     state.step += 1
     values = {name: float(value) for name, value in metrics._asdict().items()}

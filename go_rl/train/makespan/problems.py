@@ -8,7 +8,7 @@ import numpy as np
 
 from go_rl.core import TASKS, Objective, TrainingError, load_hardware
 from go_rl.cost import ProblemOptions, make_problem, named_cost
-from go_rl.envs.makespan.rewards import step_rewards
+from go_rl.envs.rewards import ROOT
 from go_rl.objectives.makespan.workspace import StepWorkspace
 from go_rl.policy.makespan.agent import StepAgent
 from go_rl.policy.makespan.decisions import StepDecoder
@@ -89,7 +89,7 @@ class StepProblems:
                     decoder = self.decoder(name, hardware, tasks, self.config.cost)
                     noise = np.ones(VALIDATION_SAMPLES, np.float32)
                     priced = draw_steps(agent, decoder, noise, VALIDATION_SEED)
-                    reward = step_rewards(decoder.workspace, priced)
+                    reward = ROOT(priced.seconds, decoder.workspace.default_seconds)
                     scores.append(reward.max())
         return float(np.mean(scores))
 

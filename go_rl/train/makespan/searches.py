@@ -11,7 +11,7 @@ from jaxtyping import Float32, Float64
 
 from go_rl.core import CheckpointError
 from go_rl.core.files.whole_file import whole_file
-from go_rl.envs.makespan.rewards import step_rewards
+from go_rl.envs.rewards import ROOT
 from go_rl.policy.makespan.agent import StepAgent
 from go_rl.policy.makespan.decisions import StepDecoder
 from go_rl.policy.makespan.search import draw_actions
@@ -62,7 +62,7 @@ def search(agent: StepAgent, decoder: StepDecoder, config: SearchConfig, seed: i
         key = int(np.random.SeedSequence((seed, round_)).generate_state(1)[0])
         actions = draw_actions(agent, decoder, np.ones(config.batch, np.float32), key)
         priced = decoder.workspace.evaluate(decoder.decisions(actions))
-        rewards.append(step_rewards(decoder.workspace, priced))
+        rewards.append(ROOT(priced.seconds, decoder.workspace.default_seconds))
         drawn.append({task: np.asarray(each.mix) for task, each in actions.items()})
     mixes = {task: np.concatenate([each[task] for each in drawn]) for task in drawn[0]}
     return Search(mixes, np.concatenate(rewards))

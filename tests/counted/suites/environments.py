@@ -74,7 +74,7 @@ def problem_for(name: str, seed: int) -> Problem:
 
 def episodes(name: str, fields: dict[str, Any], seed: int) -> Iterator[str]:
     """Play an episode on two copies, masks obeyed; they are equal, and the judge agrees."""
-    pair = [gymnasium.make(f"go_rl/{name}-v0", **fields).unwrapped for _ in range(2)]
+    pair = [gymnasium.make(f"go_rl/{name}-v1", **fields).unwrapped for _ in range(2)]
     results: list[Any] = [env.reset(seed=seed) for env in pair]
     pair[0].action_space.seed(seed)
     if not data_equivalence(*results, exact=True):
@@ -136,8 +136,8 @@ def step_value(problem: Problem, info: dict[str, Any]) -> float | None:
 
 def vector_differences(name: str, fields: dict[str, Any], seed: int) -> Iterator[str]:
     """The vector form does what Gymnasium's own makes of the single one."""
-    vector = gymnasium.make_vec(f"go_rl/{name}-v0", num_envs=3, **fields)
-    one = partial(lambda: gymnasium.make(f"go_rl/{name}-v0", **fields).unwrapped)
+    vector = gymnasium.make_vec(f"go_rl/{name}-v1", num_envs=3, **fields)
+    one = partial(lambda: gymnasium.make(f"go_rl/{name}-v1", **fields).unwrapped)
     single = SyncVectorEnv([one] * 3, autoreset_mode=vector.metadata["autoreset_mode"])
     single.action_space.seed(seed)
     results: list[Any] = [env.reset(seed=seed) for env in (single, vector)]
@@ -151,7 +151,7 @@ def vector_differences(name: str, fields: dict[str, Any], seed: int) -> Iterator
 
 def checker(name: str, fields: dict[str, Any]) -> Iterator[str]:
     """Gymnasium's own checker; what it raises is the failure."""
-    check_env(gymnasium.make(f"go_rl/{name}-v0", **fields).unwrapped)
+    check_env(gymnasium.make(f"go_rl/{name}-v1", **fields).unwrapped)
     yield from ()
 
 

@@ -29,9 +29,9 @@ def episode_facts(name: str, form: str, model: str, hardware: str, vector: bool)
     """Return what an episode shows and earns, alone or as the second of two side by side."""
     fields: dict[str, Any] = {"graph": model, "hardware": hardware, "action": form}
     if vector:
-        env: Any = gymnasium.make_vec(f"go_rl/{name}-v0", num_envs=2, **fields)
+        env: Any = gymnasium.make_vec(f"go_rl/{name}-v1", num_envs=2, **fields)
         return _vector_facts(env)
-    return _facts(gymnasium.make(f"go_rl/{name}-v0", **fields).unwrapped, form)
+    return _facts(gymnasium.make(f"go_rl/{name}-v1", **fields).unwrapped, form)
 
 
 def _facts(env: Any, form: str) -> Facts:

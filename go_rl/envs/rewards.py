@@ -1,0 +1,68 @@
+"""What plans earn, by name: environments pay it, and the learners of `go_rl.train` see it.
+
+``speed-up`` and ``log-speed-up`` compare with the reference plan of a pipeline as "Partitioning ML
+models on multi-chip modules" (MLSys 2022) does, ``root`` with that of an iteration as "Transferable
+graph optimizers for ML compilers" (NeurIPS 2020) does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float64
+
+LEAST = 1e-300
+"""Seconds below which logarithms are not taken."""
+Worth = Callable[[Float64[np.ndarray, "B"], float], Float64[np.ndarray, "B"]]
+
+
+@dataclass(frozen=True)
+class Reward:
+    """A function of seconds, and what a plan earns that cannot run."""
+
+    worth: Worth
+    """Of [B] finite seconds, and those of the reference plan."""
+    failure: float
+    """Unless told otherwise."""
+
+    def __call__(
+        self, seconds: Float64[np.ndarray, "B"], reference: float, failure: float | None = None
+    ) -> Float64[np.ndarray, "B"]:
+        """Return [B] rewards.
+
+        Args:
+            seconds: [B] an iteration; inf: not usable.
+            reference: seconds of the reference plan.
+            failure: what an unusable plan earns; None: the reward's own.
+        """
+        lost = self.failure if failure is None else failure
+        usable = np.isfinite(seconds)
+        worth = self.worth(np.where(usable, seconds, reference), reference)
+        if reference == 0:  # nothing costs anything: no worse than a failure
+            worth = np.maximum(worth, lost)
+        return np.where(usable, worth, lost)
+
+
+def _speed_up(seconds: Float64[np.ndarray, "B"], reference: float) -> Float64[np.ndarray, "B"]:
+    positive = seconds > 0
+    return np.where(positive, reference / np.where(positive, seconds, 1.0), 1.0)
+
+
+def _log_speed_up(seconds: Float64[np.ndarray, "B"], reference: float) -> Float64[np.ndarray, "B"]:
+    return np.log(max(reference, LEAST)) - np.log(np.maximum(seconds, LEAST))
+
+
+def _root(seconds: Float64[np.ndarray, "B"], reference: float) -> Float64[np.ndarray, "B"]:
+    return -np.sqrt(seconds / max(reference, LEAST))
+
+
+SPEED_UP = Reward(_speed_up, -10.0)
+"""Throughput over the reference's; 2: twice as fast."""
+LOG_SPEED_UP = Reward(_log_speed_up, -2.0)
+"""Its logarithm; a failure is as if it were e^2 times slower."""
+ROOT = Reward(_root, -10.0)
+"""-sqrt(seconds / reference); -1: as fast as the reference."""
+REWARDS = {"speed-up": SPEED_UP, "log-speed-up": LOG_SPEED_UP, "root": ROOT}
+"""By the name that environments take."""
