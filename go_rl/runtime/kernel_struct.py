@@ -12,6 +12,7 @@ and runs faster. What it needs as scratch comes from the caller.
 from __future__ import annotations
 
 import inspect
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
@@ -83,17 +84,17 @@ class KernelStruct:
         cls._numba_type_ = StructType(cls.__qualname__, _fields(annotations))
 
     def __post_init__(self) -> None:
-        fields = self._numba_type_.fields.values()
-        table = np.zeros(sum(1 + field.ndim for field in fields), np.int64)
-        for field in fields:
-            table[field.slot : field.slot + 1 + field.ndim] = self._words(field)
+        words: list[int] = []
+        for field in self._numba_type_.fields.values():
+            words += self._words(field)
+        table = np.array(words, np.int64)
         object.__setattr__(self, "_table", table)
-        object.__setattr__(self, "_address", table.ctypes.data)
+        object.__setattr__(self, "_address", _address_of(table))
 
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
         return type(self), tuple(getattr(self, name) for name in self._numba_type_.fields)
 
-    def _words(self, field: Field) -> np.ndarray:
+    def _words(self, field: Field) -> list[int]:
         """Return the words of the table that stand for a field.
 
         Raises:
@@ -101,16 +102,24 @@ class KernelStruct:
         """
         value = getattr(self, field.name)
         if field.ndim == 0:
-            word = np.zeros(1, np.int64)
-            word.view(field.dtype)[0] = value
-            return word
+            return [_bits(value) if field.dtype == np.float64 else int(value)]
         array = np.ascontiguousarray(value, field.dtype)
         if array.ndim != field.ndim:
             raise ValueError(
                 f"{type(self).__name__}.{field.name} has {array.ndim} dimensions, not {field.ndim}"
             )
-        object.__setattr__(self, field.name, array)
-        return np.array([array.ctypes.data, *array.shape], np.int64)
+        if array is not value:
+            object.__setattr__(self, field.name, array)
+        return [_address_of(array), *array.shape]
+
+
+def _address_of(array: np.ndarray) -> int:
+    return array.__array_interface__["data"][0]
+
+
+def _bits(number: float) -> int:
+    """Return the bits of a float as a signed word."""
+    return struct.unpack("q", struct.pack("d", number))[0]
 
 
 def _fields(annotations: dict[str, Any]) -> tuple[Field, ...]:
