@@ -244,7 +244,7 @@ def splits(known: Mapping[Task, Ranked], seed: int) -> dict[SplitName, Split]:
 
 
 def label_folds(ranked: Ranked, seed: int) -> list[tuple[str, ...]]:
-    """Return labels in folds: those held out, and the others by lot; none is empty."""
+    """Return labels in folds: those held out, and the others at random; none is empty."""
     known = set(ranked.labels)
     others = sorted(known - set(ranked.held_out))
     drawn = np.random.default_rng(seed).permutation(len(others))

@@ -38,7 +38,7 @@ class PartitionOptions:
     all_chips: bool = False
     """Ring: every chip must be used."""
     cost: str | CostModel = "auto"
-    """Who prices operators: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
+    """Cost model: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
     (docs/costs.md)."""
     method: str = "auto"
     """auto (a portfolio), all, or the name of one method (docs/index.md)."""
@@ -47,7 +47,7 @@ class PartitionOptions:
     seconds: float | None = None
     """Stop after this many seconds (auto: in all; all: each method); 20 if no limit is given."""
     seed: int = 0
-    """Of all randomness."""
+    """Random seed."""
     weights: str = DEFAULT_WEIGHTS
     """Policy: weights that ship with the package, or a file that go-rl train or finetune wrote."""
     finetune: int = 0
@@ -74,7 +74,7 @@ class OptimizeOptions:
     """What `optimize` decides, and how long; the command line's flags of the same names."""
 
     cost: str | CostModel = "auto"
-    """Who prices operators: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
+    """Cost model: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
     (docs/costs.md)."""
     method: str = "auto"
     """auto (a portfolio), all, or the name of one method (docs/step.md)."""
@@ -83,7 +83,7 @@ class OptimizeOptions:
     seconds: float | None = None
     """Stop after this many seconds (auto: in all; all: each method); 20 if no limit is given."""
     seed: int = 0
-    """Of all randomness."""
+    """Random seed."""
     weights: str = DEFAULT_STEP_WEIGHTS
     """Policy: weights that ship with the package, or a file that go-rl train-step or finetune-step
     wrote."""

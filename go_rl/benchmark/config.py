@@ -19,7 +19,7 @@ class EvaluateConfig:
     rules: tuple[str, ...] = ("strict",)
     """Rule sets."""
     cost: str = "auto"
-    """Who prices operators: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
+    """Cost model: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
     (docs/costs.md)."""
     memory: bool | None = None
     """Must weights and live tensors fit? None: unless a profile is on foreign hardware."""

@@ -99,7 +99,7 @@ def _find(name: str) -> list[BenchmarkGraph]:
 
 
 def check_setting(hardware: str, rules: str, cost: str) -> None:
-    """Check the names of hardware, a rule set and who prices.
+    """Check the names of hardware, a rule set and a cost model.
 
     Raises:
         HardwareError, ProblemError: unknown, or hardware without a ring.

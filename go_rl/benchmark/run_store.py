@@ -36,7 +36,7 @@ class ProblemName(NamedTuple):
     memory: str
     """``on``, ``off`` or ``auto``, as the user asked."""
     cost: str = "auto"
-    """Who prices; of a learned model also which weights."""
+    """Cost model; of a learned model also which weights."""
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ class EnvironmentConfig(ABC):
     observation: str = "dict"
     """One of `OBSERVATIONS`."""
     cost: str | CostModel = "auto"
-    """Who prices ``graph``: ``auto``, ``analytical``, ``profiled``, ``learned[:NAME|FILE]``,
+    """Cost model of ``graph``: ``auto``, ``analytical``, ``profiled``, ``learned[:NAME|FILE]``,
     ``measured:DIR``, or a cost model."""
     max_nodes: int = AS_NEEDED
     """Rows of the padded node features."""

@@ -52,7 +52,7 @@ class TimingConfig:
     together: int = 200
     """Kernels, at most, that are visited in turn."""
     pace_seconds: float = 10.0
-    """Spent on finding the core's full pace, once for each folder and target."""
+    """Spent on finding the core's reference speed, once for each folder and target."""
 
     def __post_init__(self) -> None:
         if not self.pace_seconds > 0:

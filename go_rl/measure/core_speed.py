@@ -16,7 +16,7 @@ import numpy as np
 ADDITIONS = 1000
 """About five microseconds, and no memory to speak of: the caches stay as they are."""
 FULL_SHARE = 0.005
-"""The full pace is the one that is exceeded in so small a share of the time."""
+"""The reference speed is the one that is exceeded in so small a share of the time."""
 
 
 def fixed_work() -> None:
@@ -28,7 +28,7 @@ class CoreSpeed:
     """Times a piece of fixed work.
 
     Args:
-        full: seconds of the work at the core's full pace.
+        full: seconds of the work at the core's reference speed.
         work: what is timed.
     """
 
@@ -37,8 +37,8 @@ class CoreSpeed:
         self._work = work
 
     def __call__(self) -> float:
-        """Return how many times as long as at full pace the work takes just now; it is done once
-        before it is timed, for what it needs may have left the caches."""
+        """Return how many times as long as at the reference speed the work takes just now; it is
+        done once before it is timed, for what it needs may have left the caches."""
         self._work()
         began = time.perf_counter()
         self._work()
@@ -46,7 +46,8 @@ class CoreSpeed:
 
 
 def full_pace(seconds: float) -> float:
-    """Return the seconds of the fixed work at this core's full pace, having tried for so long."""
+    """Return the seconds of the fixed work at this core's reference speed, having tried for so
+    long."""
     seen, pace, end = [], CoreSpeed(1.0), time.perf_counter() + seconds
     while not seen or time.perf_counter() < end:
         seen.append(pace())

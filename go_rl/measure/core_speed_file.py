@@ -1,5 +1,5 @@
-"""``pace-<target>.json`` of a folder of measurements: the full pace of the core that measures on a
-target (`go_rl.measure.core_speed`), and which processor it is of.
+"""``pace-<target>.json`` of a folder of measurements: the reference speed of the core that measures
+on a target (`go_rl.measure.core_speed`), and which processor it is of.
 
 What is measured on two processors must not be one target: times of the same kernel would be those
 of two machines.
@@ -22,7 +22,7 @@ class FolderPace:
     """What a folder knows of the machine that a target is."""
 
     full_pace: float
-    """Seconds of the fixed work at the core's full pace."""
+    """Seconds of the fixed work at the core's reference speed."""
     processor: str = ""
     """`go_rl.core.processor.processor_name`; "": unknown, or no processor is what measures."""
 

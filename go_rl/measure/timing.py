@@ -1,4 +1,4 @@
-"""How long a call takes on a core at its full pace.
+"""How long a call takes on a core at its reference speed.
 
 Of a call's time on the wall only what this process had the core for counts; other processes, and
 other machines on the same hardware, take it away for milliseconds at a time. A piece of fixed work
@@ -38,7 +38,7 @@ class Timing:
     """What one call takes."""
 
     seconds: float
-    """Of a call at full pace: the quantile `LOW`."""
+    """Of a call at the reference speed: the quantile `LOW`."""
     median: float
     """The median of the same."""
     spread: float
@@ -46,7 +46,8 @@ class Timing:
     calls: int
     """Timed calls, those that do not count among them."""
     slowed: float
-    """Median of how many times as long as at full pace the fixed work took beside them."""
+    """Median of how many times as long as at the reference speed the fixed work took beside
+    them."""
     away: float
     """Share of the time on the wall in which others had the core."""
 
@@ -58,7 +59,8 @@ class TimingSamples:
     seconds: Float64[np.ndarray, "n"]
     """[n] in which this process had the core."""
     slowed: Float64[np.ndarray, "n"]
-    """[n] how many times as long as at full pace the fixed work took, the median of a visit."""
+    """[n] how many times as long as at the reference speed the fixed work took, the median of a
+    visit."""
     away: Float64[np.ndarray, "n"]
     """[n] seconds in which others had it, in the midst of the call."""
 

@@ -1,4 +1,4 @@
-"""The warm worker process that measures, and the full pace of its core."""
+"""The warm worker process that measures, and the reference speed of its core."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ START_SECONDS = 120.0
 
 
 def folder_pace(folder: Path, config: CollectConfig) -> float:
-    """Return the full pace of the core, as all measurements in a folder on one target know it.
+    """Return the reference speed of the core, as all measurements in a folder on one target know
+    it.
 
     Raises:
         RecordError: the file that keeps it is damaged, or is of another processor.

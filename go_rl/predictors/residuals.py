@@ -2,7 +2,7 @@
 
 A Gaussian process (Rasmussen and Williams 2006, chapters 2 and 5) of the logarithm of measured over
 predicted seconds: a constant, and what kernels with similar features have in common. So a model
-that learned on another processor, or knows nothing of this one, is put right by what is measured.
+that learned on another processor, or knows nothing of this one, is corrected by what is measured.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LENGTHS = (0.3, 0.6, 1.2, 2.4)
 NOISES = (0.03, 0.1, 0.3, 1.0)
 """Variances of what features do not tell, as shares of the variance that they do."""
 FEWEST = 8
-"""Measured kernels without which nothing is put right."""
+"""Measured kernels without which nothing is corrected."""
 MOST = 1000
 """Measured kernels that count; of more, the last ones: the time to learn grows with their cube."""
 SPREAD = 1e-6

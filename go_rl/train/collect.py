@@ -23,7 +23,7 @@ from go_rl.train.ppo import Batch, OrderBatch, PlacementBatch
 
 
 class Case:
-    """One problem as training sees it; everything dear is built when first used."""
+    """One problem as training sees it; everything expensive is built when first used."""
 
     def __init__(self, name: str, problem: Problem) -> None:
         self.name = name

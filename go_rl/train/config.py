@@ -143,7 +143,7 @@ class TrainConfig:
     validation_packages: tuple[str, ...] = ("ring16", "ring36")
     """Packages of the validation problems, under strict rules."""
     cost: str = "auto"
-    """Who prices operators: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
+    """Cost model: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
     (docs/costs.md)."""
     max_nodes: int = 1300
     """Larger graphs of the split are left out: their updates cost too much."""
@@ -280,7 +280,7 @@ class StepTrainConfig:
     packages: tuple[str, ...] = ("p100x2", "p100x4", "p100x8")
     """Packages, each as often as the others."""
     cost: str = "auto"
-    """Who prices operators: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
+    """Cost model: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
     (docs/costs.md)."""
     tasks: tuple[tuple[str, ...], ...] = (TASKS, ("placement",), TASKS, ("placement", "schedule"))
     """Sets of tasks, each as often as it is listed."""

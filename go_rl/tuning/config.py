@@ -41,7 +41,7 @@ class TuneConfig:
     candidates: int = 64
     """Fusions that the guide orders at a time."""
     seed: int = 0
-    """Of all randomness."""
+    """Random seed."""
     check_rounds: int = 1
     """Times that the winner and the baseline are measured again, alternately, at the end."""
     timeout: float = 30.0

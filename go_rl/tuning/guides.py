@@ -1,7 +1,7 @@
 """Guides: who says which fusions, and which settings of a kernel, are measured first.
 
 The learned model prices a graph as the sum of its kernels' predicted seconds; the analytical model
-likewise. Both are put right while tuning by what was measured (`PricedFusions`). Their rivals draw
+likewise. Both are corrected while tuning by what was measured (`PricedFusions`). Their rivals draw
 lots, or measure all that there is as it comes.
 """
 
@@ -83,7 +83,7 @@ class _Priced:
 class PricedFusions:
     """Scores are seconds: the sum over a fusion's kernels, each distinct one priced once.
 
-    A kernel that was measured costs what was measured, any other what is predicted, put right by
+    A kernel that was measured costs what was measured, any other what is predicted, corrected by
     how far predictions were off on those measured (`go_rl.predictors.residuals`).
 
     Args:
@@ -148,7 +148,7 @@ class AsTheyCome:
 
 
 class Shuffled:
-    """Scores are drawn by lot."""
+    """Scores are drawn at random."""
 
     def __init__(self, seed: int) -> None:
         self._rng = np.random.default_rng((seed, 1))
@@ -170,7 +170,7 @@ class FixedSettings:
 
 
 class ShuffledSettings:
-    """Scores are drawn by lot."""
+    """Scores are drawn at random."""
 
     def __init__(self, seed: int) -> None:
         self._rng = np.random.default_rng((seed, 2))

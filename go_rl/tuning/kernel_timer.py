@@ -206,7 +206,8 @@ class WorkerSource:
     Args:
         program: of the model.
         config: how kernels are measured.
-        folder: that keeps the full pace of the core (`go_rl.measure.kernels.collect.folder_pace`).
+        folder: that keeps the reference speed of the core
+        (`go_rl.measure.kernels.collect.folder_pace`).
     """
 
     def __init__(self, program: JaxProgram, config: CollectConfig, folder: Path) -> None:

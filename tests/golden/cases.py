@@ -27,7 +27,7 @@ TRAINING = (
 )  # fmt: skip
 """Training graphs, which no ring takes."""
 SMALL = 3
-"""Of the smallest graphs, those that dear methods take."""
+"""Of the smallest graphs, those that expensive methods take."""
 MIDDLE = 14
 """Of the graphs, those up to some 700 nodes."""
 PROFILES = (

@@ -42,7 +42,7 @@ def tiny_step_agent() -> StepAgent:
 
 @cache
 def two_chains() -> StepDecoder:
-    """Two independent chains of matrix products on two devices; transfers are dear."""
+    """Two independent chains of matrix products on two devices; transfers are expensive."""
     edges = [(i, i + 2, 2.0) for i in range(6)]
     problem = step_problem([3.0] * 8, edges, 2, kinds=[OpKind.MATMUL] * 8, tasks=("placement",))
     return StepDecoder(StepWorkspace(problem))

@@ -30,7 +30,7 @@ from go_rl.verify.check_plan import check_plan
 
 
 def chains(pieces: int = 4, tasks: tuple[str, ...] = ("placement",)) -> Problem:
-    """Two independent chains of matrix products on two devices; transfers are dear."""
+    """Two independent chains of matrix products on two devices; transfers are expensive."""
     seconds = [3.0] * (2 * pieces)
     edges = [(i, i + 2, 2.0) for i in range(2 * (pieces - 1))]
     return step_problem(seconds, edges, 2, kinds=[OpKind.MATMUL] * len(seconds), tasks=tasks)

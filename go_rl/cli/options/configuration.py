@@ -165,7 +165,7 @@ class FineTune:
     memory: Literal["auto", "on", "off"] = "auto"
     """Must weights and live tensors fit? auto: yes, except for a profile on foreign hardware."""
     cost: str = "auto"
-    """Who prices operators: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
+    """Cost model: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
     (docs/costs.md)."""
     samples: int = 200
     """Plans to learn from."""
@@ -174,7 +174,7 @@ class FineTune:
     task: Literal["order", "placement"] = "order"
     """order: scores, cut by dynamic programming; placement: chips, through the solver."""
     seed: int = 0
-    """Of all randomness."""
+    """Random seed."""
     learner: FineTuneConfig = field(default_factory=FineTuneConfig)
     out: Annotated[str | None, tyro.conf.arg(metavar="DIR")] = None
     """Folder for the plan, tables, figures and weights.npz. Default: out/MODEL."""
@@ -193,14 +193,14 @@ class FineTuneStep:
     memory: Literal["on", "off"] = "on"
     """Must weights and live tensors fit?"""
     cost: str = "auto"
-    """Who prices operators: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
+    """Cost model: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
     (docs/costs.md)."""
     samples: int = 200
     """Plans to learn from."""
     weights: Annotated[str, tyro.conf.arg(metavar="NAME|FILE")] = DEFAULT_STEP_WEIGHTS
     """Where to start: shipped weights, or a file that go-rl train-step or finetune-step wrote."""
     seed: int = 0
-    """Of all randomness."""
+    """Random seed."""
     learner: StepLearner = field(default_factory=StepLearner)
     out: Annotated[str | None, tyro.conf.arg(metavar="DIR")] = None
     """Folder for the plan, timeline, tables, figures and weights.npz. Default: out/MODEL."""
@@ -217,7 +217,7 @@ class Evaluate:
     rules: Annotated[tuple[str, ...], tyro.conf.arg(metavar="RULES ...")] = ("strict",)
     """Rule sets, one or more of default, strict, replicate, relay."""
     cost: str = "auto"
-    """Who prices operators: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
+    """Cost model: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
     (docs/costs.md)."""
     methods: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME ...")] = (
         "greedy", "random", "annealing", "policy",

@@ -30,7 +30,7 @@ class TrainCost:
     members: int = 3
     """Networks, which differ by their seed."""
     seed: int = 0
-    """Of all randomness."""
+    """Random seed."""
 
     def __post_init__(self) -> None:
         if not self.out.endswith(".npz"):
@@ -60,7 +60,7 @@ class TrainRanks:
     members: int = 3
     """Networks, which differ by their seed."""
     seed: int = 0
-    """Of all randomness."""
+    """Random seed."""
 
     def __post_init__(self) -> None:
         if not self.out.endswith(".npz"):

@@ -52,7 +52,7 @@ class StepResult:
 
 
 class StepCase:
-    """One problem; everything dear is made when first needed and kept. Not thread-safe."""
+    """One problem; everything expensive is made when first needed and kept. Not thread-safe."""
 
     def __init__(
         self, problem: Problem, reward: str = "root", failure_reward: float | None = None

@@ -44,7 +44,7 @@ class CaseResult:
 
 
 class PartitionCase:
-    """One problem; everything dear is made when first needed and kept. Not thread-safe."""
+    """One problem; everything expensive is made when first needed and kept. Not thread-safe."""
 
     def __init__(
         self, problem: Problem, reward: str = "speed-up", failure_reward: float | None = None
