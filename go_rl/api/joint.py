@@ -18,9 +18,9 @@ from go_rl.core import (
     Optimizer,
     Problem,
     ProblemError,
+    load_hardware,
     task_names,
 )
-from go_rl.core import load_hardware as load_hardware
 from go_rl.core.errors import nearest
 from go_rl.policy.names import DEFAULT_STEP_WEIGHTS
 from go_rl.train.config import StepFineTuneConfig

@@ -74,7 +74,7 @@ class Run:
 
     @property
     def setting(self) -> Setting:
-        """Package and rules."""
+        """Hardware and rules."""
         return Setting(self.problem.hardware, self.problem.rules)
 
     @property

@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from go_rl.cli.console import print_line
-from go_rl.cli.options.configuration import ModelOptions
+from go_rl.cli.options.configuration import ModelArguments
 from go_rl.core import Hardware, Objective, OpGraph, Topology
 
 EXAMPLE_MODEL = "zoo:resnet50"
@@ -22,12 +22,12 @@ def say_next(out: Console, *words: str | Path) -> None:
     print_line(out, f"next: go-rl {shlex.join(str(word) for word in words)}")
 
 
-def model_words(source: ModelOptions) -> list[str]:
+def model_words(source: ModelArguments) -> list[str]:
     """Return a model as the user named it, with the options that say how it is read."""
     return [source.model, *_options(source)]
 
 
-def _options(source: ModelOptions) -> Iterator[str]:
+def _options(source: ModelArguments) -> Iterator[str]:
     for option in fields(source):
         value, flag = getattr(source, option.name), f"--{option.name.replace('_', '-')}"
         if option.default is MISSING or value == option.default:

@@ -1,10 +1,14 @@
-"""Every error that go_rl raises for bad input, one named subclass for each room."""
+"""Every error that go_rl raises for bad input, a subclass for each package; words of messages."""
 
 from __future__ import annotations
 
 import difflib
+import heapq
 from collections.abc import Iterable
 from itertools import islice
+
+NAMED = 3
+"""Things that a message names."""
 
 
 class GoRLError(Exception):
@@ -96,3 +100,11 @@ def nearest(word: object, choices: Iterable[str]) -> str:
     if not match and len(text) >= LEAST_BEGINNING:
         match = [choice for choice in known if choice.startswith(text)]
     return f"; did you mean {match[0]!r}?" if match else "."
+
+
+def name_largest(things: Iterable[tuple[str, float]]) -> str:
+    """Return ``weights of 'a' 9e+06, result of 'b' 300``: the `NAMED` largest of some things with
+    their bytes, of equal ones the first; empty when none weighs anything."""
+    heavy = ((what, size) for what, size in things if size > 0)
+    largest = heapq.nlargest(NAMED, heavy, key=lambda thing: thing[1])
+    return ", ".join(f"{what} {size:.6g}" for what, size in largest)

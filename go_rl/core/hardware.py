@@ -184,7 +184,7 @@ class Hardware:
 
     @classmethod
     def from_json(cls, document: Any, where: str = "hardware") -> Hardware:
-        """Read hardware description; a `HardwareError` names the field that is wrong."""
+        """Read a description of hardware; a `HardwareError` names the field that is wrong."""
         if not isinstance(document, Mapping):
             raise HardwareError(f"{where}: hardware is a JSON object with chips and links")
         _known(document, {"name", "description", "element_bytes", "chips", "links"}, where)

@@ -53,7 +53,7 @@ class Plan:
     wall_seconds: float
     graph_hash: str
     hardware: Mapping[str, Any]
-    """The package as `Hardware.to_json` writes it."""
+    """The hardware as `Hardware.to_json` writes it."""
     rules: str
     objective: str
     memory: bool = True

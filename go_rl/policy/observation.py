@@ -1,7 +1,7 @@
 """`PolicyGraph`: what the policy sees of a ring problem.
 
 Nodes are the solver's blocks, which are the units of work of `RingUnits`. Dimension letters: ``U``
-units, ``E`` edges, ``F`` features, ``J`` reference orders, ``P`` package features.
+units, ``E`` edges, ``F`` features, ``J`` reference orders, ``P`` hardware features.
 """
 
 from __future__ import annotations

@@ -231,7 +231,7 @@ def _chip(target: str) -> tuple[Chip, tuple[str, ...]]:
     try:
         return load_hardware(target).chips[0], ()
     except HardwareError:
-        note = f"No package is called {target!r}: the analytical model takes the chip of 'host'"
+        note = f"No hardware is called {target!r}: the analytical model takes the chip of 'host'"
         return replace(HOST, kind=target), (note,)
 
 

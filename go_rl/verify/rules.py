@@ -14,8 +14,8 @@ from itertools import islice, pairwise
 import numpy as np
 from jaxtyping import Int
 
+from go_rl.core.errors import name_largest
 from go_rl.core.evaluation import Status
-from go_rl.core.largest import name_largest
 from go_rl.core.op_graph import FREE
 from go_rl.core.problem import REPLICATE_SHARE, Objective, Problem
 from go_rl.verify.layout import Layout, read_layout

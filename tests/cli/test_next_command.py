@@ -13,7 +13,7 @@ from profile_documents import chain_document
 from rich.console import Console
 
 from go_rl.cli.next_command import model_words, planner_for, planner_words, say_next
-from go_rl.cli.options.configuration import ModelOptions
+from go_rl.cli.options.configuration import ModelArguments
 from go_rl.core import OpKind, load_hardware
 from go_rl.readers.archive import save_graph
 from go_rl.readers.graph_builder import GraphBuilder, Node
@@ -61,8 +61,8 @@ def test_what_comes_next_can_be_run(command, tmp_path):
 
 
 def test_a_model_keeps_the_options_that_it_was_read_with():
-    assert model_words(ModelOptions("m.onnx")) == ["m.onnx"]
-    named = ModelOptions("m.onnx", dim=("batch=8", "seq=4"), unknown="bytes", training=True)
+    assert model_words(ModelArguments("m.onnx")) == ["m.onnx"]
+    named = ModelArguments("m.onnx", dim=("batch=8", "seq=4"), unknown="bytes", training=True)
     assert model_words(named) == [
         "m.onnx", "--dim", "batch=8", "--dim", "seq=4", "--unknown", "bytes", "--training"
     ]  # fmt: skip

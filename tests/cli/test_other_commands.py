@@ -12,7 +12,7 @@ from profile_documents import chain_document, node_document
 from go_rl.cli.options.configuration import (
     CheckOptions,
     GraphOptions,
-    ModelOptions,
+    ModelArguments,
     Partition,
     from_json,
     to_json,
@@ -155,9 +155,11 @@ def test_help_names_every_flag(command):
 @pytest.mark.parametrize(
     "config",
     [
-        Partition(ModelOptions("m.onnx", ("batch=8",)), hardware="ring6", memory="off", json=True),
-        CheckOptions("plan.json", ModelOptions("m.onnx")),
-        GraphOptions(ModelOptions("m.onnx", unknown="bytes"), save="x.npz"),
+        Partition(
+            ModelArguments("m.onnx", ("batch=8",)), hardware="ring6", memory="off", json=True
+        ),
+        CheckOptions("plan.json", ModelArguments("m.onnx")),
+        GraphOptions(ModelArguments("m.onnx", unknown="bytes"), save="x.npz"),
     ],
 )
 def test_configurations_survive_json(config):
@@ -197,27 +199,27 @@ def test_training_configurations_survive_json():
 
 
 def test_sizes_of_dimensions():
-    assert ModelOptions("m", ("batch=8,seq=4", "loop.trips=3")).dims == {
+    assert ModelArguments("m", ("batch=8,seq=4", "loop.trips=3")).dims == {
         "batch": 8, "seq": 4, "loop.trips": 3,
     }  # fmt: skip
     for wrong in ("batch", "=8", "batch=0", "batch=-1", "batch=1.5"):
         with pytest.raises(ReadError, match="NAME=SIZE"):
-            ModelOptions("m", (wrong,))
+            ModelArguments("m", (wrong,))
 
 
 def test_shapes_of_inputs_and_positions_of_weights():
-    told = ModelOptions("m", input=("x=1x224x224x3", "tokens:0=4"), weight_args="0,2")
+    told = ModelArguments("m", input=("x=1x224x224x3", "tokens:0=4"), weight_args="0,2")
     assert told.inputs == {"x": (1, 224, 224, 3), "tokens:0": (4,)}
     assert told.weights == (0, 2)
-    assert ModelOptions("m", input=("s=",)).inputs == {"s": ()}
-    assert ModelOptions("m", weight_args="none").weights == ()
-    assert (ModelOptions("m").inputs, ModelOptions("m").weights) == (None, None)
+    assert ModelArguments("m", input=("s=",)).inputs == {"s": ()}
+    assert ModelArguments("m", weight_args="none").weights == ()
+    assert (ModelArguments("m").inputs, ModelArguments("m").weights) == (None, None)
     for wrong in ("x", "=2", "x=2x", "x=2x0", "x=axb", "x=-1"):
         with pytest.raises(ReadError, match="NAME=SIZExSIZE"):
-            ModelOptions("m", input=(wrong,))
+            ModelArguments("m", input=(wrong,))
     for wrong in ("a", "0,", "-1", "0;1"):
         with pytest.raises(ReadError, match=r"--weight-args .* must be positions"):
-            ModelOptions("m", weight_args=wrong)
+            ModelArguments("m", weight_args=wrong)
 
 
 SCALED = """\

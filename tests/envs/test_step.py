@@ -9,8 +9,7 @@ from gymnasium.utils.env_checker import check_env, data_equivalence
 from reference.small_rings import ring_problem
 from reference.step_problems import random_step, step_problem
 
-from go_rl.core import TASKS, EnvironmentUseError, OpKind, Problem, Status, ZooError
-from go_rl.core import load_hardware as load_hardware
+from go_rl.core import TASKS, EnvironmentUseError, OpKind, Problem, Status, ZooError, load_hardware
 from go_rl.cost import ProblemOptions, make_problem
 from go_rl.envs import STEP_NODE_FEATURES, StepConfig, StepEnv, StepVectorEnv
 from go_rl.readers.archive import save_graph

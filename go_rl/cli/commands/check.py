@@ -10,7 +10,7 @@ from go_rl.cli.commands.partition import read
 from go_rl.cli.console import console, print_json, print_line, working
 from go_rl.cli.exit_codes import OK, REJECTED
 from go_rl.cli.next_command import model_words, say_next
-from go_rl.cli.options.configuration import CheckOptions, ModelOptions
+from go_rl.cli.options.configuration import CheckOptions, ModelArguments
 from go_rl.core import HardwareError, Objective, Plan, load_hardware
 from go_rl.core.evaluation import finite
 from go_rl.verify.check_plan import Verdict, check_plan
@@ -55,7 +55,7 @@ def _print(verdict: Verdict, plan: Plan) -> None:
         print_line(out, f"{verdict.value:.6g} s a step, {bound}")
 
 
-def _after(verdict: Verdict, plan: Plan, source: ModelOptions) -> list[str]:
+def _after(verdict: Verdict, plan: Plan, source: ModelArguments) -> list[str]:
     """The command that makes the plan anew, or, if it is a good one, compares all methods."""
     command = "optimize" if plan.objective == Objective.MAKESPAN else "partition"
     words = [command, *model_words(source)]

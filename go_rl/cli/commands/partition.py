@@ -15,7 +15,7 @@ from go_rl.cli.console import console, print_json, print_line, print_table, work
 from go_rl.cli.exit_codes import FAILED_SEARCH, OK
 from go_rl.cli.folders import check_folder, own_folder
 from go_rl.cli.next_command import model_words, say_next
-from go_rl.cli.options.configuration import ModelOptions, Optimize, Partition, to_json
+from go_rl.cli.options.configuration import ModelArguments, Optimize, Partition, to_json
 from go_rl.core import Objective, OpGraph, Plan, PlanError
 from go_rl.report.plan_folder import write_plan_folder
 from go_rl.report.summary import plan_lines
@@ -67,14 +67,14 @@ def finish(
     return say
 
 
-def _after(result: Result, folder: Path | None, source: ModelOptions) -> list[str]:
+def _after(result: Result, folder: Path | None, source: ModelArguments) -> list[str]:
     """The command that checks the plan; without one, that lists other hardware."""
     if folder is None or not result.best.evaluation.status.ok:
         return ["hardware", "list"]
     return ["check", str(folder / PLAN_FILE), *model_words(source)]
 
 
-def read(source: ModelOptions) -> OpGraph:
+def read(source: ModelArguments) -> OpGraph:
     """Read the model that the user named."""
     return load(
         source.model,

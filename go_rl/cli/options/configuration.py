@@ -23,7 +23,7 @@ Shapes = Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(met
 
 
 @dataclass(frozen=True)
-class ModelOptions:
+class ModelArguments:
     """The model to read."""
 
     model: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="MODEL")]
@@ -92,7 +92,7 @@ def _size(text: str) -> tuple[str, int]:
 class Partition:
     """Place every operator of a model on a chip."""
 
-    source: ModelOptions
+    source: ModelArguments
     hardware: Annotated[str | None, tyro.conf.arg(metavar="NAME|FILE")] = None
     """Hardware: a preset (go-rl hardware list), a JSON file, or "file" for the model file's own.
     Default: ring36; for max-load and latency the model file's own hardware, if it names any."""
@@ -114,7 +114,7 @@ class Partition:
 class Optimize:
     """Decide where, in which order and in which kernels a model runs on connected devices."""
 
-    source: ModelOptions
+    source: ModelArguments
     hardware: Annotated[str | None, tyro.conf.arg(metavar="NAME|FILE")] = None
     """Hardware with fully connected devices: a preset (go-rl hardware list) or a JSON file.
     Default: p100x4."""
@@ -157,7 +157,7 @@ class Train:
 class FineTune:
     """Go on training a policy on one model; keep the best plan and the weights."""
 
-    source: ModelOptions
+    source: ModelArguments
     hardware: Annotated[str | None, tyro.conf.arg(metavar="NAME|FILE")] = None
     """Hardware: a preset (go-rl hardware list) or a JSON file. Default: ring36."""
     rules: Literal["default", "strict", "replicate", "relay"] = "default"
@@ -184,7 +184,7 @@ class FineTune:
 class FineTuneStep:
     """Go on training a step policy on one model; keep the best plan and the weights."""
 
-    source: ModelOptions
+    source: ModelArguments
     hardware: Annotated[str | None, tyro.conf.arg(metavar="NAME|FILE")] = None
     """Hardware with fully connected devices: a preset (go-rl hardware list) or a JSON file.
     Default: p100x4."""
@@ -247,7 +247,7 @@ class CheckOptions:
 
     plan: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="PLAN")]
     """A plan.json."""
-    source: ModelOptions
+    source: ModelArguments
     json: bool = False
     """Print one JSON document and nothing else."""
 
@@ -256,7 +256,7 @@ class CheckOptions:
 class GraphOptions:
     """Show or save a model's operator graph."""
 
-    source: ModelOptions
+    source: ModelArguments
     save: Annotated[str | None, tyro.conf.arg(metavar="FILE.npz")] = None
     """Write the graph to this .npz file, which every command reads back quickly."""
     json: bool = False

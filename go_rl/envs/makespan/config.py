@@ -36,7 +36,7 @@ class StepConfig(EnvironmentConfig):
     devices = "devices"
 
     hardware: str | Hardware = "p100x4"
-    """Package, or the name of one, for ``graph``."""
+    """Hardware, or the name of some, for ``graph``."""
     memory: bool = True
     """Whether weights and live tensors must fit, for ``graph``."""
     tasks: str | tuple[str, ...] | None = None

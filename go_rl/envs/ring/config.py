@@ -31,7 +31,7 @@ class PartitionConfig(EnvironmentConfig):
     devices = "chips"
 
     hardware: str | Hardware = "ring36"
-    """Package, or the name of one, for ``graph``."""
+    """Hardware, or the name of some, for ``graph``."""
     rules: str = "default"
     """Name of the rule set for ``graph``."""
     reward: str = "speed-up"

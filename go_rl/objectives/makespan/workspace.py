@@ -9,8 +9,8 @@ from jaxtyping import Bool, Int, Int16, Int64
 
 from go_rl.core import FREE, Problem, Status
 from go_rl.core.decisions import Decisions, Scored
+from go_rl.core.errors import name_largest
 from go_rl.core.evaluation import Evaluation, failed
-from go_rl.core.largest import name_largest
 from go_rl.kernels import Fuser
 from go_rl.kernels.layers import layers
 from go_rl.objectives.incumbent import Workspace

@@ -9,8 +9,8 @@ from jaxtyping import Float64, Int8, Int64
 
 from go_rl.core import Evaluation, PlanError, Problem, Status
 from go_rl.core.decisions import Decisions
+from go_rl.core.errors import name_largest
 from go_rl.core.evaluation import STATUS_CODES
-from go_rl.core.largest import name_largest
 from go_rl.runtime.threads import on_threads
 from go_rl.simulate.makespan.peak import held_at_peak
 from go_rl.simulate.makespan.replay import Jobs, Trace, lay_out, replay
