@@ -1,4 +1,4 @@
-"""The problems that a step policy is pretrained on."""
+"""The problems that a makespan policy is pretrained on."""
 
 from __future__ import annotations
 
@@ -8,18 +8,16 @@ import numpy as np
 
 from go_rl.core import TASKS, Objective, TrainingError, load_hardware
 from go_rl.cost import ProblemOptions, make_problem, named_cost
-from go_rl.envs.rewards import ROOT
 from go_rl.objectives.makespan.workspace import StepWorkspace
-from go_rl.policy.makespan.agent import StepAgent
-from go_rl.policy.makespan.decisions import StepDecoder
-from go_rl.policy.makespan.search import draw_steps
-from go_rl.train.config import StepTrainConfig
-from go_rl.zoo import zoo_entry, zoo_graph, zoo_names
+from go_rl.policy.agent import Agent
+from go_rl.policy.makespan_decoder import MakespanDecoder
+from go_rl.train.advantage import RunningBaseline
+from go_rl.train.collect import Case
+from go_rl.train.config import MakespanTrainConfig
+from go_rl.train.problems.curriculum import KEPT, VALIDATION_SEED, Curriculum, small_graphs
+from go_rl.zoo import zoo_entry, zoo_graph
 
-VALIDATION_SEED = 1_000_000_007
 VALIDATION_SAMPLES = 16
-KEPT = 256
-"""Problems whose units stay in memory."""
 SMALL, MEDIUM = 5_000, 13_000
 """Nodes. Smaller graphs are taught placement alone and all tasks on every hardware; medium ones all
 tasks on one hardware only; larger ones placement on one hardware only."""
@@ -27,43 +25,43 @@ INFERENCE = 1_500
 """Nodes of the largest inference graph that is taught."""
 
 ProblemKey = tuple[str, str, tuple[str, ...]]
-"""Graph of the zoo, hardware and tasks."""
+"""Graph of the zoo, hardware and decisions."""
 
 
-class StepProblems:
+class MakespanProblems(Curriculum):
     """All problems of a run; units are built when a problem is first drawn."""
 
-    def __init__(self, config: StepTrainConfig) -> None:
+    def __init__(self, config: MakespanTrainConfig) -> None:
         self.config = config
-        self.train = _small(config.split, config.max_nodes)
+        self.train = small_graphs(config.split, config.max_nodes)
         self.further = [n for n in config.further if zoo_entry(n).nodes <= config.max_nodes]
         self.validation = self.further
         if config.validation is not None:
-            self.validation = _small(config.validation, config.max_nodes)
+            self.validation = small_graphs(config.validation, config.max_nodes)
         if not self.train or not self.validation:
             raise TrainingError(
                 f"train: no graph of split {config.split!r} or for validation has at most "
                 f"max_nodes={config.max_nodes} nodes; raise max_nodes"
             )
-        self.decoder = lru_cache(KEPT)(step_problem_decoder)
+        self.decoder = lru_cache(KEPT)(makespan_decoder)
 
-    def draw(self, step: int) -> list[StepDecoder]:
-        """Return the problems of one update; the same step gives the same problems."""
-        config, rng = self.config, np.random.default_rng((self.config.seed, step))
+    def draw(self, update: int, baseline: RunningBaseline) -> list[Case]:
+        """Return the problems of one update; the same update gives the same problems."""
+        config, rng = self.config, np.random.default_rng((self.config.seed, update))
 
-        def one() -> StepDecoder:
+        def one() -> Case:
             further = bool(self.further) and rng.random() < config.further_share
             names = self.further if further else self.train
             name = names[int(rng.integers(len(names)))]
             hardware = config.packages[int(rng.integers(len(config.packages)))]
             tasks = config.tasks[int(rng.integers(len(config.tasks)))]
-            return self.decoder(name, hardware, tasks, config.cost)
+            return Case(name, self.decoder(name, hardware, tasks, config.cost))
 
         return [one() for _ in range(config.graphs)]
 
     def taught(self) -> list[ProblemKey]:
-        """Return the problems that searches teach, large graphs on fewer packages and tasks: see
-        `SMALL`, `MEDIUM`. Inference graphs come once each."""
+        """Return the problems that searches teach, large graphs on less hardware and with fewer
+        decisions: see `SMALL`, `MEDIUM`. Inference graphs come once each."""
         keys: list[ProblemKey] = []
         by_size = sorted(self.config.further, key=lambda name: zoo_entry(name).nodes)
         for i, name in enumerate(by_size):
@@ -80,30 +78,25 @@ class StepProblems:
             keys.append((name, hardware, (TASKS, ("placement",))[i % 2]))
         return keys
 
-    def validate(self, agent: StepAgent) -> float:
+    def validate(self, agent: Agent) -> tuple[float, dict[str, float]]:
         """Return the mean over the validation problems of the best reward of a batch."""
-        scores = []
+        scores, noise = [], np.ones(VALIDATION_SAMPLES, np.float32)
         for name in self.validation:
             for hardware in self.config.validation_packages:
                 for tasks in dict.fromkeys(self.config.tasks):
                     decoder = self.decoder(name, hardware, tasks, self.config.cost)
-                    noise = np.ones(VALIDATION_SAMPLES, np.float32)
-                    priced = draw_steps(agent, decoder, noise, VALIDATION_SEED)
-                    reward = ROOT(priced.seconds, decoder.workspace.default_seconds)
-                    scores.append(reward.max())
-        return float(np.mean(scores))
+                    _, rollouts = decoder.sample(agent, "plan", noise, VALIDATION_SEED)
+                    scores.append(rollouts.reward.max())
+        score = float(np.mean(scores))
+        return score, {"validation": score}
 
 
-def step_problem_decoder(
+def makespan_decoder(
     name: str, hardware: str, tasks: tuple[str, ...], cost: str = "auto"
-) -> StepDecoder:
+) -> MakespanDecoder:
     """Return a problem with its units."""
     devices = load_hardware(hardware)
     model = named_cost(cost, devices)
     options = ProblemOptions(objective=Objective.MAKESPAN, tasks=tasks, cost_model=model)
     problem = make_problem(zoo_graph(name), devices, options)
-    return StepDecoder(StepWorkspace(problem))
-
-
-def _small(split: str, max_nodes: int) -> list[str]:
-    return [name for name in zoo_names(split) if zoo_entry(name).nodes <= max_nodes]
+    return MakespanDecoder(StepWorkspace(problem))

@@ -1,4 +1,4 @@
-"""A critic learns from searches which graph-level decisions of a step policy are worth pricing."""
+"""A critic learns from searches which graph-level decisions of a policy are worth pricing."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from jaxtyping import Array, Float, Float32
 
 from go_rl.core import TrainingError
 from go_rl.envs.rewards import ROOT
-from go_rl.policy.makespan.agent import StepAgent
-from go_rl.policy.makespan.network import StepPolicy
+from go_rl.policy.agent import Agent
+from go_rl.policy.network import Policy
 from go_rl.train.config import CriticConfig
-from go_rl.train.makespan.searches import Search
+from go_rl.train.critic.searches import Search
 
 INVALID_SCORE = 3.0
 """Score of a plan that cannot run."""
@@ -38,7 +38,7 @@ class Experience:
     known: Float32[np.ndarray, "K"]
     """[K] see `known_of`."""
     mixes: dict[str, Float32[np.ndarray, "S _"]]
-    """[S, G] graph-level decisions of every task."""
+    """[S, G] graph-level decisions of every decision."""
     score: Float32[np.ndarray, "S"]
     """[S] standardised; see `go_rl.policy.critic`."""
 
@@ -64,8 +64,8 @@ def experience(known: Float32[np.ndarray, "K"], search: Search) -> Experience | 
 
 
 def with_critic(
-    agent: StepAgent, experiences: Sequence[Experience], config: CriticConfig, seed: int
-) -> tuple[StepAgent, Float32[np.ndarray, "steps"]]:
+    agent: Agent, experiences: Sequence[Experience], config: CriticConfig, seed: int
+) -> tuple[Agent, Float32[np.ndarray, "steps"]]:
     """Return the agent with a critic that learned from all problems, and its loss at every step.
 
     Args:
@@ -92,7 +92,7 @@ def with_critic(
             f"critic: its loss became {float(losses[-1])}; lower critic.learning_rate "
             f"({config.learning_rate})"
         )
-    return StepAgent(agent.config, {**agent.params, "params": learned}), np.asarray(losses)
+    return agent.having({**agent.params, "params": learned}), np.asarray(losses)
 
 
 def _groups(experiences: Sequence[Experience]) -> list[Group]:
@@ -111,7 +111,7 @@ def _groups(experiences: Sequence[Experience]) -> list[Group]:
 
 @partial(jax.jit, static_argnums=(0, 1))
 def _learn(
-    policy: StepPolicy,
+    policy: Policy,
     config: CriticConfig,
     params: dict[str, Any],
     groups: list[Group],
@@ -133,7 +133,7 @@ def _learn(
 
     def loss(members: Any, batches: list[Group]) -> Float[Array, ""]:
         now = {"params": params | {CRITIC: params[CRITIC] | {"members": members}}}
-        criticise = partial(policy.apply, now, method=StepPolicy.criticise)
+        criticise = partial(policy.apply, now, method=Policy.criticise)
         total = jnp.float32(0.0)
         for group, drawn in zip(groups, batches, strict=True):
             scores: Any = jax.vmap(criticise)(drawn.known, drawn.mixes)  # [P, M, R]

@@ -1,30 +1,34 @@
-"""`StepDecoder`: from the policy's numbers to plans.
+"""`MakespanDecoder`: from a policy's numbers to plans on connected devices.
 
 Decisions of the form ``nodes`` are plans as they are; see `node_decisions`. Of the form ``orders``:
 Placement: the scores lay the units out as a pipeline, cut into equal work: the proposal. A list
 scheduler then takes the units in a mixed order and moves one away from its proposal where it would
 end sooner by more than the attachment. Schedule: a lower score runs first. Fusion: producers are
-visited by a mixed order, shifted by their unit's score; the last of them stay unfused.
+considered in a mixed order, shifted by their unit's score; the last of them stay unfused.
 """
 
 from __future__ import annotations
 
-from functools import cached_property, lru_cache
+from functools import cached_property
 
+import jax
 import numpy as np
 from jaxtyping import Float32, Float64, Int64
 from scipy.special import expit, softmax
 
 from go_rl.core.decisions import Decisions
+from go_rl.envs.rewards import ROOT
+from go_rl.objectives.incumbent import Incumbent
 from go_rl.objectives.makespan.units import StepUnits, step_units
 from go_rl.objectives.makespan.workspace import StepWorkspace
+from go_rl.policy.agent import Actions, Agent
 from go_rl.policy.buckets import Padded, pad
 from go_rl.policy.decoders.node_decoder import NodeActions
-from go_rl.policy.makespan.agent import StepActions
-from go_rl.policy.makespan.network import EXTRAS, PLACEMENT_EXTRAS
 from go_rl.policy.makespan.node_decisions import node_decisions
 from go_rl.policy.makespan.node_options import node_options
 from go_rl.policy.makespan.observation import observe_step
+from go_rl.policy.network import EXTRAS, PLACEMENT_EXTRAS, Encoded
+from go_rl.policy.plan_decoder import PlanDecoder, Proposals, Rollouts
 from go_rl.search.makespan.list_placement import ListRules, place_in_order, work_quantile_devices
 
 ATTACHMENT = 3.0
@@ -41,8 +45,12 @@ FINE = 2**40
 """Scores become whole priorities at this resolution."""
 
 
-class StepDecoder:
-    """Turns actions into plans for one problem."""
+class MakespanDecoder(PlanDecoder):
+    """A makespan problem as a policy sees it."""
+
+    reward = ROOT
+    groups = ("plan",)
+    workspace: StepWorkspace
 
     def __init__(self, workspace: StepWorkspace) -> None:
         self.workspace = workspace
@@ -57,10 +65,53 @@ class StepDecoder:
         """What the network sees."""
         return pad(observe_step(self.workspace, self.units))
 
+    @property
+    def reference_seconds(self) -> float:
+        """Makespan of the default plan."""
+        return self.workspace.default_seconds
+
     @cached_property
     def options(self) -> dict[str, Float32[np.ndarray, "U _"]]:
         """What each unit may choose; see `node_options`."""
         return node_options(self.workspace, self.units, len(self.padded.real))
+
+    @property
+    def decides(self) -> bool:
+        """See `PlanDecoder`."""
+        return self.workspace.infeasible is None and self.units.num_units > 0
+
+    def start(self, incumbent: Incumbent, seed: int) -> bool:
+        """Offer the default plan; see `PlanDecoder`."""
+        if incumbent.hopeless:
+            return False
+        incumbent.offer_scored(self.workspace.evaluate(self.workspace.default))
+        return self.decides
+
+    def draw(
+        self,
+        agent: Agent,
+        encoded: Encoded,
+        group: str,
+        noise: Float32[np.ndarray, "B"],
+        key: jax.Array,
+    ) -> Actions:
+        """See `PlanDecoder`."""
+        options = self.options if agent.config.step_form == "nodes" else None
+        decisions = self.workspace.problem.tasks
+        return agent.draw(self.padded, encoded, decisions, key, noise, options)
+
+    def proposals(self, actions: Actions, noise: Float32[np.ndarray, "B"]) -> Proposals:
+        """Return the actions as arrays of this process."""
+        return jax.device_get(actions)
+
+    def price(self, proposals: Proposals, seed: int) -> Rollouts:
+        """Decode and replay; see `PlanDecoder`."""
+        priced = self.workspace.evaluate(self.decisions(proposals))
+        return Rollouts(priced, self.rewards(priced))
+
+    def credit(self, actions: Actions, rollouts: Rollouts) -> Actions:
+        """All that was drawn."""
+        return actions
 
     @cached_property
     def _share(self) -> Float64[np.ndarray, "U"]:
@@ -78,7 +129,7 @@ class StepDecoder:
         keys = (index, -index, self.workspace.problem.output_bytes, -readers)
         return np.stack([_rank(key) for key in keys])
 
-    def decisions(self, actions: StepActions) -> Decisions:
+    def decisions(self, actions: Actions) -> Decisions:
         """Return the plans of [B] decisions; a task without any keeps its default."""
         drawn = next(iter(actions.values()))
         if isinstance(drawn, NodeActions):
@@ -143,14 +194,8 @@ class StepDecoder:
         return found
 
 
-@lru_cache(maxsize=4)
-def step_decoder(workspace: StepWorkspace) -> StepDecoder:
-    """Return the decoder of a workspace, shared by compiling, searching and learning."""
-    return StepDecoder(workspace)
-
-
 def _arrays(
-    actions: StepActions, task: str, units: int
+    actions: Actions, task: str, units: int
 ) -> tuple[Float64[np.ndarray, "B G"], Float64[np.ndarray, "B U"]]:
     drawn = actions[task]
     mix = np.asarray(drawn.mix, np.float64)

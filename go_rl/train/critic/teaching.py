@@ -13,15 +13,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from go_rl.core import CheckpointError
+from go_rl.core import CheckpointError, Objective
 from go_rl.core.files.whole_file import write_text
-from go_rl.policy.makespan.agent import StepAgent
-from go_rl.policy.makespan.network import known_of
-from go_rl.policy.makespan.weights import StepWeights, load_step_weights, save_step_weights
-from go_rl.train.config import SearchConfig, StepTrainConfig
-from go_rl.train.makespan.critic_learning import Experience, experience, with_critic
-from go_rl.train.makespan.problems import ProblemKey, StepProblems, step_problem_decoder
-from go_rl.train.makespan.searches import Search, search
+from go_rl.policy.agent import Agent
+from go_rl.policy.network import known_of
+from go_rl.policy.weights import Weights, load_weights, save_weights
+from go_rl.train.config import MakespanTrainConfig, SearchConfig
+from go_rl.train.critic.learning import Experience, experience, with_critic
+from go_rl.train.critic.searches import Search, search
+from go_rl.train.problems.makespan import MakespanProblems, ProblemKey, makespan_decoder
 
 SEARCHES = "searches"
 """Folder of the searches."""
@@ -36,16 +36,14 @@ Lessons = list[tuple[ProblemKey, Experience]]
 """Problems with what the searches tell of them."""
 
 
-def taught_agent(
-    agent: StepAgent, problems: StepProblems, folder: Path, report: Report
-) -> StepAgent:
+def taught_agent(agent: Agent, problems: MakespanProblems, folder: Path, report: Report) -> Agent:
     """Return the agent with a critic that learned from searches on all problems.
 
     Args:
         agent: draws in the searches.
         problems: what is searched, and how (`SearchConfig`, `CriticConfig`).
         folder: of the run; searches and the policy are kept there.
-        report: is told a sentence at every search, and one of the critic.
+        report: called with a sentence after every search and after the critic.
 
     Raises:
         CheckpointError: a kept file is damaged, or the folder holds searches of another
@@ -55,17 +53,15 @@ def taught_agent(
     _claim(folder / SEARCHES / CONFIG_FILE, config)
     path = folder / TAUGHT_FILE
     if path.exists():
-        return load_step_weights(path).agent
+        return load_weights(path, Objective.MAKESPAN).agent
     keys, kept = problems.taught(), folder / SEARCHES
     lessons = searched(agent, keys, config.searches, kept, report, config.cost)
     agent = taught(agent, lessons, config, report)
-    save_step_weights(StepWeights(agent, "taught", {"searches": len(lessons)}), path)
+    save_weights(Weights(agent, "taught", {"searches": len(lessons)}), path)
     return agent
 
 
-def taught(
-    agent: StepAgent, lessons: Lessons, config: StepTrainConfig, report: Report
-) -> StepAgent:
+def taught(agent: Agent, lessons: Lessons, config: MakespanTrainConfig, report: Report) -> Agent:
     """Return the agent with a critic that learned from these lessons; none: as it is."""
     if lessons:
         told = [one for _, one in lessons]
@@ -76,7 +72,7 @@ def taught(
 
 
 def searched(
-    agent: StepAgent,
+    agent: Agent,
     keys: list[ProblemKey],
     config: SearchConfig,
     folder: Path,
@@ -89,7 +85,7 @@ def searched(
     """
     found: dict[str, tuple[ProblemKey, Experience]] = {}
     for i, key in enumerate(keys):
-        decoder = step_problem_decoder(*key, cost)
+        decoder = makespan_decoder(*key, cost)
         if not 0 < decoder.units.num_units <= MOST_UNITS:
             continue
         path = folder / f"{key[0]}--{key[1]}--{'+'.join(key[2])}.npz"
@@ -105,7 +101,7 @@ def searched(
     return [found[name] for name in sorted(found)]
 
 
-def _claim(path: Path, config: StepTrainConfig) -> None:
+def _claim(path: Path, config: MakespanTrainConfig) -> None:
     """Leave a copy of the configuration, or compare with the one that is there."""
     text = config.to_json()
     if not path.exists():
@@ -117,7 +113,7 @@ def _claim(path: Path, config: StepTrainConfig) -> None:
         )
 
 
-def _fitting(path: Path, key: ProblemKey, agent: StepAgent) -> Search:
+def _fitting(path: Path, key: ProblemKey, agent: Agent) -> Search:
     """The search of a file, which must hold decisions of the problem's tasks as they are now."""
     found, widths = Search.load(path), agent.policy.decision_widths
     theirs = {task: mix.shape[1] for task, mix in found.mixes.items()}

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float64
 
-from go_rl.policy.makespan.agent import StepActions
-from go_rl.train.makespan.ppo import StepBatch
+from go_rl.policy.agent import Actions
+from go_rl.train.ppo import Batch, Group
 
 WORTH = 1.0
 """Advantage of a remembered decision: as if its plan were one standard deviation above the rest."""
@@ -20,8 +20,8 @@ WORTH = 1.0
 class Elites(NamedTuple):
     """The best ``K`` decisions so far, the best first."""
 
-    actions: StepActions
-    """[K, ...] of every task."""
+    actions: Actions
+    """[K, ...] of every decision."""
     reward: Float64[np.ndarray, "K"]
     """[K] what their plans earned."""
 
@@ -34,7 +34,7 @@ class Memory:
         self.size = size
         self._held: Elites | None = None
 
-    def lessons(self, batch: StepBatch, reward: Float64[np.ndarray, "B"]) -> list[StepBatch]:
+    def lessons(self, batch: Batch, reward: Float64[np.ndarray, "B"]) -> list[Batch]:
         """Return the batch and, from the second on, the best decisions of all batches.
 
         Args:
@@ -44,12 +44,13 @@ class Memory:
         if not self.size:
             return [batch]
         first = self._held is None
-        drawn = Elites(jax.device_get(batch.actions), reward)
+        ((name, group),) = batch.groups.items()
+        drawn = Elites(jax.device_get(group.actions), reward)
         self._held = held = best_of(self._held, drawn, self.size)
         if first:
             return [batch]
         worth = jnp.full(len(held.reward), WORTH, jnp.float32)
-        return [batch, batch._replace(actions=held.actions, advantage=worth)]
+        return [batch, batch._replace(groups={name: Group(held.actions, worth)})]
 
 
 def best_of(before: Elites | None, drawn: Elites, kept: int) -> Elites:

@@ -1,55 +1,132 @@
-"""`PartitionRollouts`: batches of a policy's decisions on one problem, solved, priced, rewarded.
+"""`RingDecoder`: orders and placements of a ring policy, solved and priced.
 
-The form of `go_rl/Partition-v1` for learners: one call takes ``B`` whole proposals, every proposal
-goes through the solver, and all are priced at once. Decisions are per unit (block of the solver),
-``U`` of them.
+Every proposal goes through the solver, and a batch is priced at once. Decisions are per unit (block
+of the solver), ``U`` of them. Group ``order``: scores, whose list schedule is cut by dynamic
+programming; group ``placement``: chips, through FIX or SAMPLE.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
+import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Bool, Float, Float64, Int, Int16
+from jaxtyping import Float, Float32, Int, Int16
 
-from go_rl.core import EnvironmentUseError, Problem, Status
+from go_rl.core import EnvironmentUseError, Objective, Problem, SearchError, Status
 from go_rl.core.decisions import Decisions, Scored
+from go_rl.core.errors import nearest
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.envs.rewards import LOG_SPEED_UP
+from go_rl.objectives.incumbent import Incumbent
 from go_rl.objectives.ring.greedy import greedy_partition
 from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
+from go_rl.policy.agent import Actions, Agent
+from go_rl.policy.buckets import Padded, pad
+from go_rl.policy.config import MAX_CHIPS
+from go_rl.policy.decoders.placement_decoder import DrawnPlacements, PlacementActions
+from go_rl.policy.network import HEADS, Encoded
+from go_rl.policy.observation import observe
+from go_rl.policy.plan_decoder import PlanDecoder, Proposals, Rollouts
 from go_rl.search.ring.cut_scores import price_samples, price_scores
 from go_rl.search.ring.linear_dp import SQUEEZE
 from go_rl.simulate.bitset import membership
 
-
-@dataclass(frozen=True, eq=False)
-class Rollouts:
-    """``B`` proposals on one problem."""
-
-    priced: Scored
-    reward: Float64[np.ndarray, "B"]
-    """[B] `LOG_SPEED_UP`: log of the throughput relative to the compiler heuristic."""
-    chip: Int16[np.ndarray, "B U"]
-    """[B, U] chip of each unit in the plan."""
-    possible: Bool[np.ndarray, "B U k"] | None = None
-    """[B, U, k] chips that were possible when a unit was drawn; SAMPLE only."""
+SOLVER_MODES = ("sample", "fix", "none")
+"""How placements go through the solver."""
+LIKELIEST = 20.0
+"""Inverse temperature of SAMPLE where the likeliest decision is asked for."""
 
 
-class PartitionRollouts:
-    """Rewards of proposals for one ring problem. Not thread-safe."""
+def check_group(group: str) -> None:
+    """Raise a `SearchError` unless ring policies draw such a group."""
+    if group not in RingDecoder.groups:
+        raise SearchError(
+            f"decoder must be one of {', '.join(RingDecoder.groups)}, not "
+            f"{group!r}{nearest(group, RingDecoder.groups)}"
+        )
+
+
+class RingDecoder(PlanDecoder):
+    """A ring problem as a policy sees it."""
+
+    reward = LOG_SPEED_UP
+    groups = HEADS[Objective.RING]
+    workspace: RingWorkspace
 
     def __init__(
-        self,
-        problem: Problem,
-        failure_reward: float | None = None,
-        workspace: RingWorkspace | None = None,
+        self, problem: Problem, workspace: RingWorkspace | None = None, solver: str = "sample"
     ) -> None:
         self.problem = problem
-        self.failure_reward = failure_reward
         self.workspace = workspace or ring_workspace(problem)
+        self.solver = solver
         self._squeeze = 1.0
+
+    @cached_property
+    def padded(self) -> Padded:
+        """What the network sees."""
+        return pad(observe(self.workspace))
+
+    @property
+    def decides(self) -> bool:
+        """See `PlanDecoder`."""
+        workspace = self.workspace
+        return workspace.solver.feasible_so_far and workspace.units.num_units > 0
+
+    def start(self, incumbent: Incumbent, seed: int) -> bool:
+        """Offer the compiler heuristic's plan; see `PlanDecoder`."""
+        incumbent.offer(*self.workspace.legalize(self.heuristic, seed))
+        return self.decides
+
+    def draw(
+        self,
+        agent: Agent,
+        encoded: Encoded,
+        group: str,
+        noise: Float32[np.ndarray, "B"],
+        key: jax.Array,
+    ) -> Actions:
+        """See `PlanDecoder`."""
+        return agent.draw(self.padded, encoded, (group,), key, noise)
+
+    def proposals(self, actions: Actions, noise: Float32[np.ndarray, "B"]) -> Proposals:
+        """Return [B, U] scores, or [B, U] chips with [B, U, k] log-probabilities."""
+        units, chips = self.padded.num_units, self.padded.chips
+        if "order" in actions:
+            return {"scores": np.asarray(actions["order"].scores[:, -1, :units])}
+        drawn: DrawnPlacements = actions["placement"]
+        log_probs = np.array(drawn.log_probs[:, :units, :chips], np.float64)
+        log_probs[noise == 0] *= LIKELIEST
+        return {"chip": np.asarray(drawn.chosen[:, -1, :units]), "log_probs": log_probs}
+
+    def price(self, proposals: Proposals, seed: int) -> Rollouts:
+        """Solve and price; see `orders`, `sample_chips`, `fix` and `unsolved`."""
+        if "scores" in proposals:
+            return self.orders(proposals["scores"], seed)
+        if self.solver == "sample":
+            return self.sample_chips(proposals["log_probs"], seed)
+        if self.solver == "fix":
+            return self.fix(proposals["chip"], proposals["log_probs"], seed)
+        return self.unsolved(proposals["chip"])
+
+    def credit(self, actions: Actions, rollouts: Rollouts) -> Actions:
+        """Of chips: what SAMPLE drew, within the domains it drew from; otherwise the proposal."""
+        if "order" in actions:
+            return actions
+        drawn: DrawnPlacements = actions["placement"]
+        padded, count = self.padded, len(rollouts.reward)
+        shape = (count, len(padded.real), MAX_CHIPS)
+        chosen = drawn.chosen
+        possible = np.broadcast_to(np.arange(MAX_CHIPS) < padded.chips, shape)
+        if rollouts.possible is not None:
+            possible = np.zeros(shape, np.bool_)
+            possible[:, : padded.num_units, : padded.chips] = rollouts.possible
+            last = np.zeros(shape[:2], np.int32)
+            last[:, : padded.num_units] = rollouts.chip
+            chosen = chosen.at[:, -1].set(last)
+        place = jnp.broadcast_to(drawn.place, (count, *drawn.place.shape))
+        return {"placement": PlacementActions(chosen, jnp.asarray(possible), place)}
 
     @cached_property
     def heuristic(self) -> Int16[np.ndarray, "N"]:
@@ -57,7 +134,7 @@ class PartitionRollouts:
         return np.asarray(greedy_partition(self.problem), np.int16)
 
     @cached_property
-    def baseline_seconds(self) -> float:
+    def reference_seconds(self) -> float:
         """T_max of the compiler heuristic; where it fails, of everything on one chip."""
         seconds = float(self.workspace.pricer.price(self.heuristic[None])[0][0])
         return seconds if np.isfinite(seconds) else float(self.problem.work.sum())
@@ -81,7 +158,7 @@ class PartitionRollouts:
             self._squeeze *= SQUEEZE
         return self._rollouts(priced)
 
-    def sample(self, log_probs: Float[np.ndarray, "B U k"], seed: int) -> Rollouts:
+    def sample_chips(self, log_probs: Float[np.ndarray, "B U k"], seed: int) -> Rollouts:
         """Draw each of ``B`` partitions with SAMPLE from its own log-probabilities."""
         self._check_chips(log_probs)
         drawn = self.workspace.solver.sample(self._nodes(log_probs), seed=seed)
@@ -128,8 +205,8 @@ class PartitionRollouts:
         return spread
 
     def _rollouts(self, priced: Scored, possible: np.ndarray | None = None) -> Rollouts:
-        reward = LOG_SPEED_UP(priced.seconds, self.baseline_seconds, self.failure_reward)
-        return Rollouts(priced, reward, priced.decisions.device[:, self._leader], possible)
+        chip = priced.decisions.device[:, self._leader]
+        return Rollouts(priced, self.rewards(priced), chip, possible)
 
     def _check_chips(self, log_probs: np.ndarray) -> None:
         self._check_units(log_probs, "log_probs")

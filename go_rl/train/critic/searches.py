@@ -11,10 +11,8 @@ from jaxtyping import Float32, Float64
 
 from go_rl.core import CheckpointError
 from go_rl.core.files.whole_file import whole_file
-from go_rl.envs.rewards import ROOT
-from go_rl.policy.makespan.agent import StepAgent
-from go_rl.policy.makespan.decisions import StepDecoder
-from go_rl.policy.makespan.search import draw_actions
+from go_rl.policy.agent import Agent
+from go_rl.policy.makespan_decoder import MakespanDecoder
 from go_rl.train.config import SearchConfig
 
 
@@ -23,7 +21,7 @@ class Search:
     """``S`` decisions for one problem."""
 
     mixes: dict[str, Float32[np.ndarray, "S _"]]
-    """[S, G] graph-level decisions of every task."""
+    """[S, G] graph-level decisions of every decision."""
     reward: Float64[np.ndarray, "S"]
     """[S] what their plans earned."""
 
@@ -48,21 +46,21 @@ class Search:
         return Search(found, reward)
 
 
-def search(agent: StepAgent, decoder: StepDecoder, config: SearchConfig, seed: int) -> Search:
+def search(agent: Agent, decoder: MakespanDecoder, config: SearchConfig, seed: int) -> Search:
     """Draw `SearchConfig.samples` decisions and price them; the same seed gives the same ones.
 
     Args:
         agent: draws.
         decoder: the problem.
         config: how many to draw.
-        seed: of all randomness.
+        seed: random seed.
     """
     drawn, rewards = [], []
     for round_ in range(max(1, config.samples // config.batch)):
         key = int(np.random.SeedSequence((seed, round_)).generate_state(1)[0])
-        actions = draw_actions(agent, decoder, np.ones(config.batch, np.float32), key)
-        priced = decoder.workspace.evaluate(decoder.decisions(actions))
-        rewards.append(ROOT(priced.seconds, decoder.workspace.default_seconds))
+        noise = np.ones(config.batch, np.float32)
+        actions, rollouts = decoder.sample(agent, "plan", noise, key)
+        rewards.append(rollouts.reward)
         drawn.append({task: np.asarray(each.mix) for task, each in actions.items()})
     mixes = {task: np.concatenate([each[task] for each in drawn]) for task in drawn[0]}
     return Search(mixes, np.concatenate(rewards))
