@@ -32,12 +32,12 @@ from go_rl.policy.config import PolicyConfig
 from go_rl.policy.makespan.agent import new_step_agent
 from go_rl.policy.makespan.search import StepPolicySearch
 from go_rl.search import (
-    StepAnnealing,
-    StepDefault,
-    StepExpert,
-    StepHeft,
-    StepMetis,
-    StepRandom,
+    DefaultPlacement,
+    Heft,
+    MakespanAnnealing,
+    MakespanExpert,
+    MakespanMetis,
+    MakespanRandom,
 )
 from go_rl.search.makespan.hdp.hdp import HDP
 from go_rl.train.config import StepFineTuneConfig
@@ -86,12 +86,12 @@ def _one_nodes(_: str) -> Optimizer:
 
 
 METHODS: dict[str, Callable[[str], Optimizer]] = {
-    "default": lambda _: StepDefault(),
-    "expert": lambda _: StepExpert(),
-    "metis": lambda _: StepMetis(),
-    "heft": lambda _: StepHeft(),
-    "random": lambda _: StepRandom(),
-    "annealing": lambda _: StepAnnealing(),
+    "default": lambda _: DefaultPlacement(),
+    "expert": lambda _: MakespanExpert(),
+    "metis": lambda _: MakespanMetis(),
+    "heft": lambda _: Heft(),
+    "random": lambda _: MakespanRandom(),
+    "annealing": lambda _: MakespanAnnealing(),
     "zero-shot": lambda row: StepPolicySearch(held_out_agent(row), name="zero-shot"),
     "one": _one,
     "one, nodes": _one_nodes,

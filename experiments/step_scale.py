@@ -35,7 +35,7 @@ from go_rl.api.joint import step_problem
 from go_rl.core import Objective, OpGraph
 from go_rl.core.decisions import Scored
 from go_rl.core.plan import write_text
-from go_rl.objectives.makespan.workspace import StepWorkspace, step_workspace
+from go_rl.objectives.makespan.workspace import MakespanWorkspace, makespan_workspace
 from go_rl.policy.makespan.agent import StepActions, StepAgent
 from go_rl.policy.makespan.decisions import StepDecoder, step_decoder
 from go_rl.policy.makespan.search import BATCH, draw_actions, draw_steps
@@ -154,7 +154,7 @@ def measured(graph: OpGraph, file: Path, hardware: str) -> Row:
     """Plan one graph in this process."""
     compile_kernels(Objective.MAKESPAN)
     read, problem = _timed(lambda: step_problem(load_graph(file), hardware))
-    workspace = step_workspace(problem)
+    workspace = makespan_workspace(problem)
     prepare, decoder = _timed(lambda: _prepared(workspace))
     noise = np.ones(BATCH, np.float32)
 
@@ -197,7 +197,7 @@ def measured(graph: OpGraph, file: Path, hardware: str) -> Row:
     )
 
 
-def _prepared(workspace: StepWorkspace) -> StepDecoder:
+def _prepared(workspace: MakespanWorkspace) -> StepDecoder:
     decoder = step_decoder(workspace)
     _ = workspace.default_seconds, decoder.padded
     return decoder

@@ -14,7 +14,7 @@ from go_rl.core import Budget, SearchError
 from go_rl.policy.makespan.agent import new_step_agent
 from go_rl.policy.makespan.weights import StepWeights, load_step_weights, save_step_weights
 from go_rl.policy.weights import Weights, load_weights, save_weights
-from go_rl.search import Greedy, StepDefault
+from go_rl.search import DefaultPlacement, Greedy
 from go_rl.train.fine_tune import FineTuned
 from go_rl.train.makespan.learning import StepFineTuned
 
@@ -45,7 +45,7 @@ KINDS = (
         ("--hardware", "p100x2", "--tasks", "placement,fusion"),
         {"package": "p100x2", "tasks": ["placement", "fusion"]},
         "optimize",
-        StepDefault,
+        DefaultPlacement,
     ),
 )
 

@@ -16,8 +16,8 @@ from jaxtyping import Float32, Float64, Int64
 from scipy.special import expit, softmax
 
 from go_rl.core.decisions import Decisions
-from go_rl.objectives.makespan.units import StepUnits, step_units
-from go_rl.objectives.makespan.workspace import StepWorkspace
+from go_rl.objectives.makespan.units import MakespanUnits, makespan_units
+from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.buckets import Padded, pad
 from go_rl.policy.decoders.node_decoder import NodeActions
 from go_rl.policy.makespan.agent import StepActions
@@ -44,13 +44,13 @@ FINE = 2**40
 class StepDecoder:
     """Turns actions into plans for one problem."""
 
-    def __init__(self, workspace: StepWorkspace) -> None:
+    def __init__(self, workspace: MakespanWorkspace) -> None:
         self.workspace = workspace
 
     @cached_property
-    def units(self) -> StepUnits:
+    def units(self) -> MakespanUnits:
         """What is placed and ordered together."""
-        return step_units(self.workspace)
+        return makespan_units(self.workspace)
 
     @cached_property
     def padded(self) -> Padded:
@@ -144,7 +144,7 @@ class StepDecoder:
 
 
 @lru_cache(maxsize=4)
-def step_decoder(workspace: StepWorkspace) -> StepDecoder:
+def step_decoder(workspace: MakespanWorkspace) -> StepDecoder:
     """Return the decoder of a workspace, shared by compiling, searching and learning."""
     return StepDecoder(workspace)
 

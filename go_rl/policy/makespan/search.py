@@ -11,7 +11,7 @@ from jaxtyping import Float32
 from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress
 from go_rl.core.decisions import Scored
 from go_rl.objectives.incumbent import Incumbent, finish_plan
-from go_rl.objectives.makespan.workspace import StepWorkspace, step_workspace
+from go_rl.objectives.makespan.workspace import MakespanWorkspace, makespan_workspace
 from go_rl.policy.makespan.agent import StepActions, StepAgent
 from go_rl.policy.makespan.decisions import StepDecoder, step_decoder
 from go_rl.policy.makespan.network import StepEncoded
@@ -38,7 +38,7 @@ class StepPolicySearch:
             PolicyError: the graph is larger than any bucket.
             CheckpointError: the weights cannot be read.
         """
-        decoder = step_decoder(step_workspace(problem))
+        decoder = step_decoder(makespan_workspace(problem))
         if decoder.workspace.infeasible is None and decoder.units.num_units:
             draw_steps(self._agent(), decoder, np.ones(BATCH, np.float32), 0)
 
@@ -47,7 +47,7 @@ class StepPolicySearch:
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return the best plan drawn; see `go_rl.core.Optimizer`."""
-        agent, workspace = self._agent(), step_workspace(problem)
+        agent, workspace = self._agent(), makespan_workspace(problem)
         progress = Progress(budget, OPEN_SAMPLES)
         incumbent = Incumbent(workspace, progress)
         if start_from_default(workspace, incumbent) and not progress.spent:
@@ -123,7 +123,7 @@ def draw_actions(
     return agent.draw(padded, seen, decoder.workspace.problem.tasks, key, noise, options)
 
 
-def start_from_default(workspace: StepWorkspace, incumbent: Incumbent) -> bool:
+def start_from_default(workspace: MakespanWorkspace, incumbent: Incumbent) -> bool:
     """Offer the default plan; False when no plan exists at all."""
     if incumbent.hopeless:
         return False

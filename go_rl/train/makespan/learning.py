@@ -13,7 +13,7 @@ from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress, TrainingEr
 from go_rl.core.decisions import Scored
 from go_rl.envs.rewards import ROOT
 from go_rl.objectives.incumbent import Incumbent, finish_plan
-from go_rl.objectives.makespan.workspace import step_workspace
+from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.policy.makespan.agent import StepAgent
 from go_rl.policy.makespan.decisions import StepDecoder, step_decoder
 from go_rl.policy.makespan.search import draw_actions, draw_steps, start_from_default
@@ -62,7 +62,7 @@ class StepFineTuned:
             TrainingError: a reward or gradient is not finite.
         """
         agent = self.agent or load_step_weights(DEFAULT_STEP_WEIGHTS).agent
-        workspace = step_workspace(problem)
+        workspace = makespan_workspace(problem)
         if self.samples is not None:
             budget = Budget(samples=self.samples)
         progress = Progress(budget, OPEN_SAMPLES, to_the_end=to_the_end)

@@ -9,7 +9,7 @@ import numpy as np
 from go_rl.core import TASKS, Objective, TrainingError, load_hardware
 from go_rl.cost import ProblemOptions, make_problem, named_cost
 from go_rl.envs.rewards import ROOT
-from go_rl.objectives.makespan.workspace import StepWorkspace
+from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.makespan.agent import StepAgent
 from go_rl.policy.makespan.decisions import StepDecoder
 from go_rl.policy.makespan.search import draw_steps
@@ -102,7 +102,7 @@ def step_problem_decoder(
     model = named_cost(cost, devices)
     options = ProblemOptions(objective=Objective.MAKESPAN, tasks=tasks, cost_model=model)
     problem = make_problem(zoo_graph(name), devices, options)
-    return StepDecoder(StepWorkspace(problem))
+    return StepDecoder(MakespanWorkspace(problem))
 
 
 def _small(split: str, max_nodes: int) -> list[str]:

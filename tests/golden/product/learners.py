@@ -13,7 +13,7 @@ import jax
 import numpy as np
 
 from go_rl.core import TASKS, Budget
-from go_rl.objectives.makespan.workspace import step_workspace
+from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.policy.agent import new_agent
 from go_rl.policy.config import PolicyConfig
 from go_rl.policy.makespan.agent import StepAgent, new_step_agent
@@ -87,7 +87,7 @@ def step_update(form: str) -> Facts:
     """One PPO update of a policy for placement, schedule and fusion: the shipped one, or an
     untrained one of the form ``nodes``."""
     agent = _step_agent(form)
-    decoder = StepDecoder(step_workspace(problem(DEVICES)))
+    decoder = StepDecoder(makespan_workspace(problem(DEVICES)))
     batch, priced = collect_steps(agent, decoder, 8, SEED)
     learner = new_learner(agent.params, PPO)
     learner, metrics = update_step(agent.policy, PPO, learner, [batch])
@@ -159,7 +159,7 @@ def step_fine_tuning(form: str) -> Facts:
 def hdp_update() -> Facts:
     """One step of HDP's grouper and placer along given advantages, and a plan that it learned."""
     given = problem(DEVICES)
-    actors = Actors(HDPConfig(groups=16, hidden=32), step_workspace(given))
+    actors = Actors(HDPConfig(groups=16, hidden=32), makespan_workspace(given))
     learner = new_hdp_learner(actors, jax.random.key(SEED))
     drawn = draw(actors, learner, jax.random.key(SEED + 1), 0.5)
     after = update_hdp(actors, learner, drawn, np.linspace(-1.0, 1.0, len(drawn.device)))

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from go_rl.objectives.makespan.workspace import step_workspace
+from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.objectives.ring.workspace import ring_workspace
 from go_rl.policy.agent import padded_graph
 from go_rl.policy.makespan.decisions import StepDecoder
@@ -54,7 +54,7 @@ def ring_predictions(name: str, setting: Setting) -> Facts:
 def step_predictions(name: str, setting: Setting) -> Facts:
     """Return the decisions that a policy for connected devices draws, and its critic's scores."""
     agent, given = load_step_weights(name).agent, problem(setting)
-    decoder = StepDecoder(step_workspace(given))
+    decoder = StepDecoder(makespan_workspace(given))
     padded = decoder.padded
     encoded, key = agent.encode(padded), jax.random.key(SEED)
     actions = agent.draw(padded, encoded, given.tasks, key, NOISE)
