@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Literal
 
 import tyro
-from go_rows import ROWS
-
 from go_rl.policy.makespan.agent import StepAgent, new_step_agent
 from go_rl.policy.makespan.weights import StepWeights, load_step_weights, save_step_weights
-from go_rl.train.config import StepTrainConfig
 from go_rl.train.makespan.problems import StepProblems
 from go_rl.train.makespan.teaching import searched, taught
+from go_rows import ROWS
+
+from go_rl.train.config import StepTrainConfig
 from go_rl.zoo import ZOO_VERSION, zoo_entry
 
 FOLDER = Path(__file__).parent.parent / "build" / "go_held_out"

@@ -13,18 +13,18 @@ from dataclasses import dataclass, field, replace
 import jax
 import jax.numpy as jnp
 import numpy as np
+from go_rl.policy.makespan.agent import StepActions, StepAgent
+from go_rl.policy.makespan.decisions import StepDecoder, step_decoder
+from go_rl.train.makespan.learning import StepFineTuned, top_advantage
+from go_rl.train.makespan.memory import Memory
+from go_rl.train.makespan.ppo import StepBatch, update_step
 
 from go_rl.core import TASKS, Budget, Plan, Problem, Progress
 from go_rl.core.decisions import Decisions, Scored
 from go_rl.envs.rewards import ROOT
 from go_rl.objectives.incumbent import Incumbent, finish_plan
-from go_rl.objectives.makespan.workspace import step_workspace
-from go_rl.policy.makespan.agent import StepActions, StepAgent
-from go_rl.policy.makespan.decisions import StepDecoder, step_decoder
+from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.train.config import TOP, StepFineTuneConfig
-from go_rl.train.makespan.learning import StepFineTuned, top_advantage
-from go_rl.train.makespan.memory import Memory
-from go_rl.train.makespan.ppo import StepBatch, update_step
 from go_rl.train.ppo import new_learner
 
 ONE = StepFineTuneConfig(first=1)
@@ -43,7 +43,7 @@ class Search:
     """A problem's workspace, the budget and the best plan so far."""
 
     def __init__(self, problem: Problem, progress: Progress) -> None:
-        self.workspace, self.progress = step_workspace(problem), progress
+        self.workspace, self.progress = makespan_workspace(problem), progress
         self.incumbent = Incumbent(self.workspace, progress)
 
     def offer(self, plans: Decisions) -> None:

@@ -25,21 +25,21 @@ import tyro
 from go_compositions import Compiler
 from go_learners import ONE, GroupLearner, Policy, SequentialLearner, restricted
 from go_multitask_report import JOINT, NAME, SETS, Options, Run, page, picture
+from go_rl.policy.makespan.agent import StepAgent, new_step_agent
+from go_rl.policy.makespan.weights import load_step_weights
+from go_rl.train.makespan.learning import StepFineTuned
 from go_rows import ROWS
 from go_runs import keep_run, read_runs
 
 from go_rl.api.joint import step_problem
 from go_rl.core import TASKS, Budget, Plan, Problem
 from go_rl.core.plan import write_text
-from go_rl.objectives.makespan.workspace import step_workspace
+from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.policy.config import PolicyConfig
-from go_rl.policy.makespan.agent import StepAgent, new_step_agent
-from go_rl.policy.makespan.weights import load_step_weights
 from go_rl.policy.names import DEFAULT_STEP_WEIGHTS
 from go_rl.portfolio.portfolio import compile_kernels, run
 from go_rl.report.figures import save_figure
-from go_rl.search import StepAnnealing, StepComposed, StepDefault
-from go_rl.train.makespan.learning import StepFineTuned
+from go_rl.search import Composed, DefaultPlacement, MakespanAnnealing
 from go_rl.verify.check_plan import check_plan
 from go_rl.zoo import zoo_graph
 
@@ -70,10 +70,10 @@ def separate() -> GroupLearner:
 
 
 METHODS: dict[str, Solve] = {
-    "default": lambda *given: StepDefault().optimize(*given),
+    "default": lambda *given: DefaultPlacement().optimize(*given),
     "compiler": lambda *given: Compiler().optimize(*given),
-    "composed": lambda *given: StepComposed().optimize(*given),
-    "annealing": lambda *given: StepAnnealing().optimize(*given),
+    "composed": lambda *given: Composed().optimize(*given),
+    "annealing": lambda *given: MakespanAnnealing().optimize(*given),
     "one": lambda *given: StepFineTuned(untrained(), ONE, name="one").optimize(*given),
     "fine-tuned": lambda *given: StepFineTuned(name="fine-tuned").optimize(*given),
     "auto": lambda problem, budget, seed: run(problem, "auto", budget, seed).best,
@@ -117,7 +117,7 @@ def part_of(problem: Problem, tasks: tuple[str, ...]) -> Problem:
     """Return the problem with these tasks; what is not placed sits where the default has it."""
     if tasks == problem.tasks:
         return problem
-    return restricted(problem, tasks, step_workspace(problem).default.device[0])
+    return restricted(problem, tasks, makespan_workspace(problem).default.device[0])
 
 
 def _run(row: str, method: str, problem: Problem, seed: int, samples: int) -> Run:

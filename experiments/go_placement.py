@@ -22,6 +22,9 @@ from pathlib import Path
 import tyro
 from go_held_out import held_out_agent
 from go_placement_report import Run, page
+from go_rl.policy.makespan.agent import new_step_agent
+from go_rl.policy.makespan.search import StepPolicySearch
+from go_rl.train.makespan.learning import StepFineTuned
 from go_rows import ROWS
 from go_runs import keep_run, read_runs
 
@@ -29,19 +32,16 @@ from go_rl.api.joint import step_problem
 from go_rl.core import Budget, Optimizer, Problem
 from go_rl.core.plan import write_text
 from go_rl.policy.config import PolicyConfig
-from go_rl.policy.makespan.agent import new_step_agent
-from go_rl.policy.makespan.search import StepPolicySearch
 from go_rl.search import (
-    StepAnnealing,
-    StepDefault,
-    StepExpert,
-    StepHeft,
-    StepMetis,
-    StepRandom,
+    DefaultPlacement,
+    Heft,
+    MakespanAnnealing,
+    MakespanExpert,
+    MakespanMetis,
+    MakespanRandom,
 )
 from go_rl.search.makespan.hdp.hdp import HDP
 from go_rl.train.config import StepFineTuneConfig
-from go_rl.train.makespan.learning import StepFineTuned
 from go_rl.verify.check_plan import check_plan
 from go_rl.zoo import zoo_graph
 
@@ -86,12 +86,12 @@ def _one_nodes(_: str) -> Optimizer:
 
 
 METHODS: dict[str, Callable[[str], Optimizer]] = {
-    "default": lambda _: StepDefault(),
-    "expert": lambda _: StepExpert(),
-    "metis": lambda _: StepMetis(),
-    "heft": lambda _: StepHeft(),
-    "random": lambda _: StepRandom(),
-    "annealing": lambda _: StepAnnealing(),
+    "default": lambda _: DefaultPlacement(),
+    "expert": lambda _: MakespanExpert(),
+    "metis": lambda _: MakespanMetis(),
+    "heft": lambda _: Heft(),
+    "random": lambda _: MakespanRandom(),
+    "annealing": lambda _: MakespanAnnealing(),
     "zero-shot": lambda row: StepPolicySearch(held_out_agent(row), name="zero-shot"),
     "one": _one,
     "one, nodes": _one_nodes,

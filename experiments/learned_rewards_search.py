@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from go_rl.train.makespan.learning import StepFineTuned
 from jaxtyping import Int64
 from learned_rewards_page import TaskName
 
 from go_rl.core import Budget, Objective, OpGraph, Optimizer, Plan, Problem, load_hardware, rule_set
 from go_rl.cost import Analytical, CostModel, ProblemOptions, make_problem
 from go_rl.cost.fused import FusedPrices
-from go_rl.search import Annealing, Greedy, StepGreedyFusion
+from go_rl.search import Annealing, Greedy, GreedyFusion
 from go_rl.train.fine_tune import FineTuned
-from go_rl.train.makespan.learning import StepFineTuned
 from go_rl.tuning.budget import TuningBudget
 
 PACKAGES: dict[TaskName, str] = {"fusion": "cpu-1", "partition": "cpu-1-ring4"}
@@ -47,7 +47,7 @@ def search(
     learner: Optimizer = StepFineTuned()
     if ring:
         learner = Annealing() if partitioner == "annealing" else FineTuned()
-    first = (Greedy() if ring else StepGreedyFusion()).optimize(problem, Budget(100), seed)
+    first = (Greedy() if ring else GreedyFusion()).optimize(problem, Budget(100), seed)
     if budget.over:
         return first
     seconds = min(budget.left, NEVER)

@@ -33,6 +33,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import tyro
+from go_rl.envs.ring.rollouts import PartitionRollouts
 from mcm_hardware_report import PUBLISHED_FAILURES, Failures, Measured, Setting, write_page
 from random_partitions import random_partitions
 from stage_measurements import (
@@ -49,7 +50,6 @@ from stage_measurements import (
 
 from go_rl.core import Budget, Problem, plan_for, rule_set
 from go_rl.cost import ProblemOptions, make_problem
-from go_rl.envs.ring.rollouts import PartitionRollouts
 from go_rl.objectives.ring.workspace import RingWorkspace
 from go_rl.policy.agent import Agent, new_agent, padded_graph
 from go_rl.policy.config import PolicyConfig

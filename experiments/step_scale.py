@@ -29,23 +29,23 @@ from typing import TypeVar
 import jax
 import numpy as np
 import tyro
+from go_rl.policy.makespan.agent import StepActions, StepAgent
+from go_rl.policy.makespan.decisions import StepDecoder, step_decoder
+from go_rl.policy.makespan.search import BATCH, draw_actions, draw_steps
+from go_rl.policy.makespan.weights import DEFAULT_STEP_WEIGHTS, load_step_weights
+from go_rl.train.makespan.learning import collect_steps
+from go_rl.train.makespan.ppo import update_step
 from matplotlib.figure import Figure
 
 from go_rl.api.joint import step_problem
 from go_rl.core import Objective, OpGraph
 from go_rl.core.decisions import Scored
 from go_rl.core.plan import write_text
-from go_rl.objectives.makespan.workspace import StepWorkspace, step_workspace
-from go_rl.policy.makespan.agent import StepActions, StepAgent
-from go_rl.policy.makespan.decisions import StepDecoder, step_decoder
-from go_rl.policy.makespan.search import BATCH, draw_actions, draw_steps
-from go_rl.policy.makespan.weights import DEFAULT_STEP_WEIGHTS, load_step_weights
+from go_rl.objectives.makespan.workspace import MakespanWorkspace, makespan_workspace
 from go_rl.portfolio.portfolio import compile_kernels
 from go_rl.readers.archive import load_graph, save_graph
 from go_rl.report.figures import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, new_figure, save_figure
 from go_rl.train.config import StepFineTuneConfig
-from go_rl.train.makespan.learning import collect_steps
-from go_rl.train.makespan.ppo import update_step
 from go_rl.train.ppo import new_learner
 from go_rl.zoo.freeze import trace_entry
 from go_rl.zoo.models.building import Built, flax_model, integers, training
@@ -154,7 +154,7 @@ def measured(graph: OpGraph, file: Path, hardware: str) -> Row:
     """Plan one graph in this process."""
     compile_kernels(Objective.MAKESPAN)
     read, problem = _timed(lambda: step_problem(load_graph(file), hardware))
-    workspace = step_workspace(problem)
+    workspace = makespan_workspace(problem)
     prepare, decoder = _timed(lambda: _prepared(workspace))
     noise = np.ones(BATCH, np.float32)
 
@@ -197,7 +197,7 @@ def measured(graph: OpGraph, file: Path, hardware: str) -> Row:
     )
 
 
-def _prepared(workspace: StepWorkspace) -> StepDecoder:
+def _prepared(workspace: MakespanWorkspace) -> StepDecoder:
     decoder = step_decoder(workspace)
     _ = workspace.default_seconds, decoder.padded
     return decoder

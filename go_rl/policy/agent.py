@@ -18,7 +18,7 @@ from go_rl.core.problem import TASKS
 from go_rl.objectives.makespan.choices import LEVELS
 from go_rl.policy.buckets import Padded, pad
 from go_rl.policy.config import MAX_CHIPS, PolicyConfig
-from go_rl.policy.makespan.observation import STEP_FEATURES, STEP_HARDWARE, STEP_ORDERS
+from go_rl.policy.makespan.observation import MAKESPAN_FEATURES, MAKESPAN_HARDWARE, MAKESPAN_ORDERS
 from go_rl.policy.network import Encoded, Params, Policy
 from go_rl.policy.observation import HARDWARE_FEATURES, NUM_FEATURES, REFERENCE_ORDERS, tiny_graph
 
@@ -28,7 +28,7 @@ Options = Mapping[str, Float32[np.ndarray, "U _"]]
 """What each unit may choose, by decision; see `node_options`."""
 SHAPES = {
     Objective.RING: (NUM_FEATURES, len(REFERENCE_ORDERS), len(HARDWARE_FEATURES)),
-    Objective.MAKESPAN: (STEP_FEATURES, len(STEP_ORDERS), len(STEP_HARDWARE)),
+    Objective.MAKESPAN: (MAKESPAN_FEATURES, len(MAKESPAN_ORDERS), len(MAKESPAN_HARDWARE)),
 }
 """Columns of what the policies of each objective see: features, places, hardware."""
 

@@ -19,14 +19,14 @@ from scipy.special import expit, softmax
 from go_rl.core.decisions import Decisions
 from go_rl.envs.rewards import ROOT
 from go_rl.objectives.incumbent import Incumbent
-from go_rl.objectives.makespan.units import StepUnits, step_units
-from go_rl.objectives.makespan.workspace import StepWorkspace
+from go_rl.objectives.makespan.units import MakespanUnits, makespan_units
+from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.agent import Actions, Agent
 from go_rl.policy.buckets import Padded, pad
 from go_rl.policy.decoders.node_decoder import NodeActions
 from go_rl.policy.makespan.node_decisions import node_decisions
 from go_rl.policy.makespan.node_options import node_options
-from go_rl.policy.makespan.observation import observe_step
+from go_rl.policy.makespan.observation import observe_makespan
 from go_rl.policy.network import EXTRAS, PLACEMENT_EXTRAS, Encoded
 from go_rl.policy.plan_decoder import PlanDecoder, Proposals, Rollouts
 from go_rl.search.makespan.list_placement import ListRules, place_in_order, work_quantile_devices
@@ -50,20 +50,20 @@ class MakespanDecoder(PlanDecoder):
 
     reward = ROOT
     groups = ("plan",)
-    workspace: StepWorkspace
+    workspace: MakespanWorkspace
 
-    def __init__(self, workspace: StepWorkspace) -> None:
+    def __init__(self, workspace: MakespanWorkspace) -> None:
         self.workspace = workspace
 
     @cached_property
-    def units(self) -> StepUnits:
+    def units(self) -> MakespanUnits:
         """What is placed and ordered together."""
-        return step_units(self.workspace)
+        return makespan_units(self.workspace)
 
     @cached_property
     def padded(self) -> Padded:
         """What the network sees."""
-        return pad(observe_step(self.workspace, self.units))
+        return pad(observe_makespan(self.workspace, self.units))
 
     @property
     def reference_seconds(self) -> float:

@@ -28,7 +28,7 @@ from go_rl.policy.decoders.placement_decoder import DrawnPlacements, PlacementDe
 from go_rl.policy.encoder import Encoder
 from go_rl.policy.graph_arrays import hardware_features, node_array
 from go_rl.policy.heads import DecisionHeads
-from go_rl.policy.makespan.observation import STEP_ORDERS
+from go_rl.policy.makespan.observation import MAKESPAN_ORDERS
 
 HEADS = {Objective.RING: ("order", "placement"), Objective.MAKESPAN: TASKS}
 """Heads of the policies of each objective, in the order of the recurrence."""
@@ -36,7 +36,7 @@ FUSION_ORDERS = 4
 """Node-level reference priorities of fusion; see `go_rl.policy.makespan_decoder`."""
 PLACEMENT_EXTRAS = 5
 """Attachment, caution, layers whole, warp, chronology."""
-LOGITS = {"placement": len(STEP_ORDERS), "schedule": 0, "fusion": FUSION_ORDERS}
+LOGITS = {"placement": len(MAKESPAN_ORDERS), "schedule": 0, "fusion": FUSION_ORDERS}
 """Mixing logits among a decision's `EXTRAS`: the last of them."""
 EXTRAS = {
     "placement": PLACEMENT_EXTRAS + LOGITS["placement"],
@@ -80,7 +80,7 @@ class Policy(nn.Module):
     @property
     def decision_widths(self) -> dict[str, int]:
         """G of each decision for makespan: mixing logits, numbers along directions, `EXTRAS`."""
-        return {t: len(STEP_ORDERS) + self.config.directions + EXTRAS[t] for t in TASKS}
+        return {t: len(MAKESPAN_ORDERS) + self.config.directions + EXTRAS[t] for t in TASKS}
 
     def setup(self) -> None:
         config = self.config
@@ -94,7 +94,7 @@ class Policy(nn.Module):
             self.decoders = {task: NodeDecoder(config, task) for task in TASKS}
         else:
             self.decoders = {
-                task: OrderDecoder(config, len(STEP_ORDERS), EXTRAS[task]) for task in TASKS
+                task: OrderDecoder(config, len(MAKESPAN_ORDERS), EXTRAS[task]) for task in TASKS
             }
             self.critic = Critic()
 
@@ -163,7 +163,7 @@ class Policy(nn.Module):
         self, known: Float[Array, "K"], mixes: Mapping[str, Float[Array, "B G"]]
     ) -> Float[Array, "M B"]:
         """Return the scores that each member of the critic gives to graph-level decisions."""
-        orders = len(STEP_ORDERS)
+        orders = len(MAKESPAN_ORDERS)
         seen = {t: decision_features(mix, orders, LOGITS[t]) for t, mix in mixes.items()}
         return self.critic(known, seen)
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from go_rl.core import Objective, PolicyError, Problem
 from go_rl.objectives.incumbent import Workspace
-from go_rl.objectives.makespan.workspace import step_workspace
+from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.objectives.ring.workspace import RingWorkspace
 from go_rl.policy.makespan_decoder import MakespanDecoder
 from go_rl.policy.plan_decoder import PlanDecoder
@@ -39,4 +39,4 @@ def plan_decoder(
 @lru_cache(maxsize=4)
 def _shared(problem: Problem) -> MakespanDecoder:
     """A decoder keeps no state beside its problem: compiling, searching and learning share it."""
-    return MakespanDecoder(step_workspace(problem))
+    return MakespanDecoder(makespan_workspace(problem))

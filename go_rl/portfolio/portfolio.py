@@ -29,23 +29,23 @@ from go_rl.policy.policy_search import PolicySearch
 from go_rl.portfolio.compilation import Compilation, compile_method
 from go_rl.search import (
     Annealing,
+    Composed,
+    DefaultPlacement,
     Exact,
     Exhaustive,
     Greedy,
+    GreedyFusion,
+    Heft,
     IdealDP,
     LinearDP,
     LocalSearch,
+    MakespanAnnealing,
+    MakespanExpert,
+    MakespanMetis,
+    MakespanRandom,
     MaxLoadDP,
     Metis,
     RandomSearch,
-    StepAnnealing,
-    StepComposed,
-    StepDefault,
-    StepExpert,
-    StepGreedyFusion,
-    StepHeft,
-    StepMetis,
-    StepRandom,
     is_small,
 )
 from go_rl.search.makespan.hdp.hdp import HDP
@@ -68,16 +68,16 @@ METHODS: dict[str, Callable[[], Optimizer]] = {
 """Optimizers by the name that ``--method`` takes."""
 
 STEP_METHODS: dict[str, Callable[[], Optimizer]] = {
-    "default": StepDefault,
+    "default": DefaultPlacement,
     "policy": PolicySearch,
-    "composed": StepComposed,
-    "expert": StepExpert,
-    "fusion-greedy": StepGreedyFusion,
+    "composed": Composed,
+    "expert": MakespanExpert,
+    "fusion-greedy": GreedyFusion,
     "hdp": HDP,
-    "heft": StepHeft,
-    "metis": StepMetis,
-    "random": StepRandom,
-    "annealing": StepAnnealing,
+    "heft": Heft,
+    "metis": MakespanMetis,
+    "random": MakespanRandom,
+    "annealing": MakespanAnnealing,
 }
 """The same for the makespan objective."""
 
@@ -275,7 +275,7 @@ def _auto(
         optimizer = _method(problem, name, agent)
         if isinstance(optimizer, (Annealing, IdealDP, Exact)) and best.evaluation.status.ok:
             optimizer = replace(optimizer, start=best.device)
-        if isinstance(optimizer, StepAnnealing) and best.evaluation.status.ok:
+        if isinstance(optimizer, MakespanAnnealing) and best.evaluation.status.ok:
             optimizer = replace(optimizer, start=best)
         if isinstance(optimizer, Exact) and not (_small_enough(problem) and budget.seconds):
             continue  # CP-SAT counts no samples

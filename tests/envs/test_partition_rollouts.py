@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from go_rl.envs.ring.rollouts import PartitionRollouts
 from reference.small_rings import ring_problem
 
 from go_rl.core import EnvironmentUseError, Problem
 from go_rl.envs.rewards import LOG_SPEED_UP
-from go_rl.envs.ring.rollouts import PartitionRollouts
 from go_rl.objectives.ring.workspace import RingWorkspace
 from go_rl.verify.rules import legal
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
+from go_rl.policy.makespan.agent import new_step_agent
+from go_rl.train.makespan.learning import StepFineTuned
 from policy.tiny import TINY
 from reference.step_problems import step_problem
 
 from go_rl.core import TASKS, Budget, OpKind, Problem, Progress
-from go_rl.policy.makespan.agent import new_step_agent
-from go_rl.search import StepComposed
+from go_rl.search import Composed
 from go_rl.train.config import StepFineTuneConfig
-from go_rl.train.makespan.learning import StepFineTuned
 from go_rl.verify.check_plan import check_plan
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
@@ -110,5 +110,5 @@ def test_without_a_task_a_stack_keeps_its_default():
 
 def test_the_best_stack_is_no_worse_than_this_one():
     problem = branches()
-    best = StepComposed().optimize(problem, Budget(samples=24), 0)
+    best = Composed().optimize(problem, Budget(samples=24), 0)
     assert best.value <= Compiler().optimize(problem, Budget(samples=1), 0).value

@@ -174,8 +174,9 @@ def _template(config: Any) -> Any:
 
 @functools.cache
 def _weights() -> bytes:
-    from go_rl.policy.config import PolicyConfig
     from go_rl.policy.weights_file import write_weights_file
+
+    from go_rl.policy.config import PolicyConfig
 
     config = PolicyConfig(hidden=8, sage_layers=2, heads=2, segment=16)
     with tempfile.TemporaryDirectory() as folder:

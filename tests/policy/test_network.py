@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from go_rl.policy.task_head import TASKS, TaskHeads
 from parameters import random_variables
 from policy.tiny import TINY, as_arrays, lively_agent, random_graph, small_padded
 from reference.network import layer_norm
@@ -18,7 +19,6 @@ from go_rl.policy.agent import encode
 from go_rl.policy.encoder import AttentionLayer
 from go_rl.policy.network import Policy
 from go_rl.policy.segmented_attention import SegmentedAttention
-from go_rl.policy.task_head import TASKS, TaskHeads
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from go_rl.policy.makespan.agent import StepAgent, new_step_agent
+from go_rl.policy.makespan.decisions import StepDecoder
+from go_rl.policy.makespan.network import StepPolicy
+from go_rl.policy.makespan.search import draw_actions
 from policy.tiny import TINY
 from reference.node_logits import device_log_probs, level_log_probs
 from reference.step_problems import random_step, step_problem
@@ -18,14 +22,10 @@ from go_rl.core import Budget, OpKind, PolicyError, Problem, Progress
 from go_rl.core.problem import TASKS
 from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.objectives.makespan.choices import LEVELS
-from go_rl.objectives.makespan.workspace import StepWorkspace
+from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.config import PolicyConfig
 from go_rl.policy.decoders.node_decoder import NodeActions
 from go_rl.policy.decoders.node_logits import DeviceLogits
-from go_rl.policy.makespan.agent import StepAgent, new_step_agent
-from go_rl.policy.makespan.decisions import StepDecoder
-from go_rl.policy.makespan.network import StepPolicy
-from go_rl.policy.makespan.search import draw_actions
 from go_rl.verify.check_plan import check_plan
 
 NODES = replace(TINY, step_form="nodes", attention_layers=0)
@@ -56,7 +56,7 @@ def lattice() -> Problem:
 @pytest.fixture(scope="module")
 def drawn():
     """An agent, a decoder, and four samples of every task, the last without noise."""
-    agent, decoder = lively(), StepDecoder(StepWorkspace(lattice()))
+    agent, decoder = lively(), StepDecoder(MakespanWorkspace(lattice()))
     return agent, decoder, draw_actions(agent, decoder, NOISE, 7)
 
 
@@ -178,7 +178,7 @@ def test_options_by_hand():
         [[1.0, 2.0, 1.0], [2.0, 2.0, 1.0]], [(0, 1, 1.0), (1, 2, 1.0)], 2, fixed={2: 1},
         kinds=[OpKind.REDUCTION, OpKind.MATMUL, OpKind.ELEMENTWISE], tasks=TASKS,
     )  # fmt: skip
-    decoder = StepDecoder(StepWorkspace(problem))
+    decoder = StepDecoder(MakespanWorkspace(problem))
     unit = decoder.units.unit_of
     options = decoder.options
     assert options["placement"][unit].tolist() == [[0, 1], [0, 0], [np.inf, 0]]
@@ -202,7 +202,7 @@ def test_decisions_are_the_plan_by_hand():
     """No scheduler moves a node; a larger level runs first, and 0 fuses nothing."""
     problem = step_problem([1.0] * 4, [(0, 1, 1.0), (2, 3, 1.0)], 2,
                            kinds=[OpKind.MATMUL, OpKind.OTHER] * 2, tasks=TASKS)  # fmt: skip
-    decoder = StepDecoder(StepWorkspace(problem))
+    decoder = StepDecoder(MakespanWorkspace(problem))
     assert decoder.units.unit_of.tolist() == [0, 1, 2, 3]
     plans = decoder.decisions(
         chosen({"placement": [[0, 1, 1, 0]], "schedule": [[3, 19, 0, 7]], "fusion": [[0] * 4]})
@@ -219,7 +219,7 @@ def test_levels_decide_what_is_fused():
     problem = step_problem([1.0] * 3, [(0, 2, 1.0), (1, 2, 1.0)], 1,
                            kinds=[OpKind.MATMUL, OpKind.MATMUL, OpKind.ELEMENTWISE],
                            tasks=("fusion",))  # fmt: skip
-    decoder = StepDecoder(StepWorkspace(problem))
+    decoder = StepDecoder(MakespanWorkspace(problem))
     first, second = decoder.units.unit_of[:2]
     leaders = []
     for levels in ((5, 9), (9, 5), (0, 0)):
@@ -238,7 +238,7 @@ def test_a_class_goes_where_its_first_unit_goes_and_nodes_go_where_they_can_run(
         seconds, [(0, 1, 1.0), (1, 2, 1.0), (2, 3, 1.0)], 2, colocation=[4, 4, -1, -1],
         kinds=[OpKind.INPUT] + [OpKind.MATMUL] * 3, tasks=("placement",),
     )  # fmt: skip
-    decoder = StepDecoder(StepWorkspace(problem))
+    decoder = StepDecoder(MakespanWorkspace(problem))
     assert decoder.units.unit_of.tolist() == [-1, 0, 1, 2]
     plans = decoder.decisions(chosen({"placement": [[1, 0, 0]]}))
     assert plans.device.tolist() == [[1, 1, 0, 1]]
@@ -249,7 +249,7 @@ def test_plans_of_random_problems_are_legal():
     judged = 0
     for seed in range(40):
         problem = random_step(seed, tasks=TASKS)
-        decoder = StepDecoder(StepWorkspace(problem))
+        decoder = StepDecoder(MakespanWorkspace(problem))
         workspace = decoder.workspace
         if problem.hardware.num_chips < 3 or workspace.infeasible or not decoder.units.num_units:
             continue
@@ -272,7 +272,7 @@ def test_what_is_asked_wrongly_is_said():
     with pytest.raises(PolicyError, match=r"^policy: step_form must be one of orders, nodes, not "
                                           r"'node'.*nodes"):  # fmt: skip
         PolicyConfig(step_form="node")
-    agent, decoder = lively(), StepDecoder(StepWorkspace(lattice()))
+    agent, decoder = lively(), StepDecoder(MakespanWorkspace(lattice()))
     padded, key = decoder.padded, jax.random.key(0)
     encoded = agent.encode(padded)
     with pytest.raises(PolicyError, match=r"draws among .*; give them"):

@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import jraph
 import numpy as np
 import pytest
+from go_rl.envs.ring.rollouts import PartitionRollouts
 from policy.tiny import TINY, lattice, lively_agent, small_padded
 from rounding import assert_rounded_alike
 
-from go_rl.envs.ring.rollouts import PartitionRollouts
 from go_rl.objectives.ring.workspace import RingWorkspace
 from go_rl.policy.agent import padded_graph
 from go_rl.policy.config import MAX_CHIPS

@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 import jax
 import numpy as np
 import pytest
+from go_rl.policy.weights_file import SHIPPED, shipped_weights
 from policy.tiny import TINY, lively_agent
 
 from go_rl.core import CheckpointError
@@ -15,7 +16,6 @@ from go_rl.policy import weights
 from go_rl.policy.config import PolicyConfig
 from go_rl.policy.makespan import weights as step_weights
 from go_rl.policy.weights import DEFAULT_WEIGHTS, Weights, load_weights, save_weights
-from go_rl.policy.weights_file import SHIPPED, shipped_weights
 from go_rl.runtime.parameter_file import MANIFEST, check_parameters, digest_of, read_parameters
 
 CARD = {"zoo": "zoo-1", "notes": "für Proben"}

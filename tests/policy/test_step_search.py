@@ -6,14 +6,14 @@ from functools import cache
 
 import numpy as np
 import pytest
+from go_rl.policy.makespan.decisions import StepDecoder
+from go_rl.policy.makespan.search import BATCH, DOUBT, StepPolicySearch, draw_steps
 from policy.tiny import tiny_step_agent as agent
 from reference.step_networks import operators, priced
 
 from go_rl.core import Budget, Plan, Problem, Progress
-from go_rl.objectives.makespan.workspace import StepWorkspace
+from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.makespan import search as step_search
-from go_rl.policy.makespan.decisions import StepDecoder
-from go_rl.policy.makespan.search import BATCH, DOUBT, StepPolicySearch, draw_steps
 
 
 @cache
@@ -27,7 +27,7 @@ def searched(**budget) -> Plan:
 
 def whole_batches(samples: int, seed: int) -> list[float]:
     """Seconds of the default plan and of batches drawn, decoded and priced whole."""
-    workspace = StepWorkspace(problem())
+    workspace = MakespanWorkspace(problem())
     decoder = StepDecoder(workspace)
     found = workspace.evaluate(workspace.default).seconds.tolist()
     for rounds in range(-(-samples // BATCH)):
@@ -52,7 +52,7 @@ class Clock:
 
     def __init__(self, monkeypatch, drawing: float, pricing: float) -> None:
         self.now, self.pieces, self.batches = 0.0, [], 0
-        draw, price = step_search.draw_actions, StepWorkspace.evaluate
+        draw, price = step_search.draw_actions, MakespanWorkspace.evaluate
 
         def slow_draw(*given):
             self.now += drawing
@@ -66,7 +66,7 @@ class Clock:
 
         monkeypatch.setattr(Progress, "wall_seconds", property(lambda _: self.now))
         monkeypatch.setattr(step_search, "draw_actions", slow_draw)
-        monkeypatch.setattr(StepWorkspace, "evaluate", slow_price)
+        monkeypatch.setattr(MakespanWorkspace, "evaluate", slow_price)
 
 
 @pytest.fixture

@@ -8,16 +8,16 @@ from functools import cache
 import jax
 import jax.numpy as jnp
 import numpy as np
+from go_rl.policy.makespan.agent import StepAgent, new_step_agent
+from go_rl.policy.makespan.decisions import StepDecoder
 from reference.small_rings import ring_problem
 from reference.step_problems import step_problem
 
 from go_rl.core import OpKind, Problem
-from go_rl.objectives.makespan.workspace import StepWorkspace
+from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.buckets import Padded, pad
 from go_rl.policy.config import PolicyConfig
-from go_rl.policy.makespan.agent import StepAgent, new_step_agent
-from go_rl.policy.makespan.decisions import StepDecoder
 from go_rl.policy.observation import HARDWARE_FEATURES, NUM_FEATURES, REFERENCE_ORDERS, PolicyGraph
 from go_rl.train.config import StepFineTuneConfig
 
@@ -45,7 +45,7 @@ def two_chains() -> StepDecoder:
     """Two independent chains of matrix products on two devices; transfers are expensive."""
     edges = [(i, i + 2, 2.0) for i in range(6)]
     problem = step_problem([3.0] * 8, edges, 2, kinds=[OpKind.MATMUL] * 8, tasks=("placement",))
-    return StepDecoder(StepWorkspace(problem))
+    return StepDecoder(MakespanWorkspace(problem))
 
 
 @cache

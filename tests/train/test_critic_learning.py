@@ -8,15 +8,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from go_rl.policy.makespan.agent import StepAgent
+from go_rl.policy.makespan.network import StepPolicy
+from go_rl.train.makespan.critic_learning import Experience, experience, with_critic
+from go_rl.train.makespan.searches import Search
 from policy.tiny import tiny_step_agent, two_chains
 from rounding import assert_rounded_alike
 
 from go_rl.policy.critic import decision_features
-from go_rl.policy.makespan.agent import StepAgent
-from go_rl.policy.makespan.network import StepPolicy
 from go_rl.train.config import CriticConfig
-from go_rl.train.makespan.critic_learning import Experience, experience, with_critic
-from go_rl.train.makespan.searches import Search
 
 LEARN = CriticConfig(steps=200, problems=4, decisions=32)
 JUDGED = 20

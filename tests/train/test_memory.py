@@ -6,12 +6,12 @@ import jax.numpy as jnp
 import jraph
 import numpy as np
 import pytest
+from go_rl.train.makespan.memory import Memory
+from go_rl.train.makespan.ppo import StepBatch
 
 from go_rl.core import TrainingError
 from go_rl.policy.decoders.order_decoder import OrderActions
 from go_rl.train.config import StepFineTuneConfig
-from go_rl.train.makespan.memory import Memory
-from go_rl.train.makespan.ppo import StepBatch
 
 GRAPH = jraph.GraphsTuple(None, None, None, None, None, np.zeros(1), np.zeros(1))
 

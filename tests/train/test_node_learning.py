@@ -10,20 +10,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from policy.tiny import TINY
-from reference.step_problems import step_problem
-
-from go_rl.core import Budget, OpKind, Problem, TrainingError
-from go_rl.objectives.makespan.workspace import step_workspace
 from go_rl.policy.makespan.agent import StepAgent, new_step_agent
 from go_rl.policy.makespan.decisions import step_decoder
 from go_rl.policy.makespan.search import draw_steps
 from go_rl.policy.makespan.weights import StepWeights, load_step_weights, save_step_weights
-from go_rl.runtime.parameter_file import MANIFEST
-from go_rl.train.config import PPOConfig, StepFineTuneConfig, StepTrainConfig
 from go_rl.train.makespan.learning import StepFineTuned, collect_steps, top_advantage
 from go_rl.train.makespan.ppo import judge_step, step_gradient, update_step
 from go_rl.train.makespan.pretrain import pretrain_step
+from policy.tiny import TINY
+from reference.step_problems import step_problem
+
+from go_rl.core import Budget, OpKind, Problem, TrainingError
+from go_rl.objectives.makespan.workspace import makespan_workspace
+from go_rl.runtime.parameter_file import MANIFEST
+from go_rl.train.config import PPOConfig, StepFineTuneConfig, StepTrainConfig
 from go_rl.train.ppo import new_learner
 from go_rl.verify.check_plan import check_plan
 
@@ -56,7 +56,7 @@ def test_each_chain_finds_its_own_device():
     plan, learned = StepFineTuned(tiny(), LEARN).learn(problem, Budget(samples=640), 0)
     assert plan.value == 5.0
     assert check_plan(plan, problem).ok
-    decoder, ones = step_decoder(step_workspace(problem)), np.ones(BATCH, np.float32)
+    decoder, ones = step_decoder(makespan_workspace(problem)), np.ones(BATCH, np.float32)
     before, after = (draw_steps(agent, decoder, ones, 9).seconds for agent in (tiny(), learned))
     assert before.mean() > 10.0
     assert after.mean() < 7.0
@@ -65,7 +65,7 @@ def test_each_chain_finds_its_own_device():
 def test_two_equal_chains_share_the_devices_better_than_the_default():
     problem = chains(3.0, 3.0)
     plan = StepFineTuned(tiny(), LEARN).optimize(problem, Budget(samples=320), 0)
-    assert step_workspace(problem).default_seconds == 30.0
+    assert makespan_workspace(problem).default_seconds == 30.0
     assert plan.value <= 20.0
     assert check_plan(plan, problem).ok
 
@@ -76,7 +76,7 @@ def test_all_of_a_batch_teaches_by_default():
     assert top_advantage(rewards, 1.0) == pytest.approx((rewards + 3.5) / rewards.std())
     assert top_advantage(np.r_[np.full(99, -1.0), -10.0], 1.0).min() == -4.0
     assert not top_advantage(np.full(4, -1.0), 1.0).any()
-    decoder = step_decoder(step_workspace(chains(1.0, 3.0)))
+    decoder = step_decoder(makespan_workspace(chains(1.0, 3.0)))
     plain, _ = collect_steps(tiny(), decoder, BATCH, 0)
     best, _ = collect_steps(tiny(), decoder, BATCH, 0, 0.3)
     assert float(plain.advantage.sum()) == pytest.approx(0.0, abs=1e-4)
@@ -87,7 +87,7 @@ def test_all_of_a_batch_teaches_by_default():
 
 
 def test_an_update_starts_from_ratio_one_and_its_gradient_is_finite():
-    decoder = step_decoder(step_workspace(chains(1.0, 3.0)))
+    decoder = step_decoder(makespan_workspace(chains(1.0, 3.0)))
     batch, _ = collect_steps(tiny(), decoder, BATCH, 0, 0.3)
     config, policy, params = LEARN.ppo, tiny().policy, tiny().params
     old = judge_step(policy, params, batch)

@@ -8,12 +8,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from go_rl.train.baseline import LARGEST, RunningBaseline
 from policy.tiny import TINY, lattice, lively_agent, tiny_agent
 from train.toys import PPO, SAMPLES
 
 from go_rl.core import TrainingError
 from go_rl.policy.agent import Agent
-from go_rl.train.baseline import LARGEST, RunningBaseline
 from go_rl.train.collect import Case, Collected, collect
 from go_rl.train.config import SampleConfig
 from go_rl.train.ppo import Learner, judge, new_learner, surrogate, update

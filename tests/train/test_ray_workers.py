@@ -6,12 +6,12 @@ from itertools import chain
 
 import numpy as np
 import pytest
+from go_rl.train.baseline import RunningBaseline
 
 from go_rl.core import TrainingError, load_hardware, rule_set
 from go_rl.cost import ProblemOptions, make_problem
 from go_rl.policy.agent import new_agent
 from go_rl.policy.config import PolicyConfig
-from go_rl.train.baseline import RunningBaseline
 from go_rl.train.collect import Case
 from go_rl.train.config import SampleConfig
 from go_rl.train.workers import collector, local_collector

@@ -6,14 +6,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from policy.tiny import SMALL_STEP, TINY
-from policy.tiny import tiny_step_agent as tiny
-from reference.step_problems import step_problem
-from search.conformance import OptimizerConformance
-
-from go_rl.core import Budget, CheckpointError, Objective, OpKind, Optimizer, Problem
-from go_rl.envs.rewards import ROOT
-from go_rl.objectives.makespan.workspace import StepWorkspace
 from go_rl.policy.makespan.decisions import StepDecoder
 from go_rl.policy.makespan.search import StepPolicySearch, draw_steps
 from go_rl.policy.makespan.weights import (
@@ -21,10 +13,18 @@ from go_rl.policy.makespan.weights import (
     load_step_weights,
     save_step_weights,
 )
-from go_rl.train.config import PPOConfig, SearchConfig, StepTrainConfig
 from go_rl.train.makespan.learning import StepFineTuned, collect_steps, top_advantage
 from go_rl.train.makespan.ppo import judge_step, step_gradient, update_step
 from go_rl.train.makespan.pretrain import pretrain_step
+from policy.tiny import SMALL_STEP, TINY
+from policy.tiny import tiny_step_agent as tiny
+from reference.step_problems import step_problem
+from search.conformance import OptimizerConformance
+
+from go_rl.core import Budget, CheckpointError, Objective, OpKind, Optimizer, Problem
+from go_rl.envs.rewards import ROOT
+from go_rl.objectives.makespan.workspace import MakespanWorkspace
+from go_rl.train.config import PPOConfig, SearchConfig, StepTrainConfig
 from go_rl.train.ppo import new_learner
 from go_rl.verify.check_plan import check_plan
 
@@ -76,7 +76,7 @@ def test_samples_are_counted_exactly_and_the_default_is_kept(samples, which):
 def test_only_the_tasks_asked_are_decided():
     for tasks in (("placement",), ("schedule",), ("fusion",), ("placement", "schedule", "fusion")):
         problem = chains(tasks=tasks)
-        decoder = StepDecoder(StepWorkspace(problem))
+        decoder = StepDecoder(MakespanWorkspace(problem))
         plans = draw_steps(tiny(), decoder, np.ones(8, np.float32), 0).decisions
         assert (plans.priority is not None) == ("schedule" in tasks)
         assert (plans.kernel_leader is not None) == ("fusion" in tasks)
@@ -86,20 +86,20 @@ def test_only_the_tasks_asked_are_decided():
 
 def test_rewards_are_those_of_go():
     problem = chains()
-    workspace = StepWorkspace(problem)
+    workspace = MakespanWorkspace(problem)
     apart = np.array([[0, 1] * 4, [0] * 8])
     seconds = workspace.evaluate(workspace.decisions(apart)).seconds
     rewards = ROOT(seconds, workspace.default_seconds)
     assert rewards == pytest.approx([-np.sqrt(0.5), -1.0])
     full = step_problem([1.0, 1.0], [(0, 1, 9.0)], 2, output_bytes=[9.0, 0.0], memory_bytes=5.0,
                         tasks=("placement", "fusion"), kinds=[OpKind.OTHER] * 2)  # fmt: skip
-    workspace = StepWorkspace(full)
+    workspace = MakespanWorkspace(full)
     priced = workspace.evaluate(workspace.decisions(np.zeros((1, 2), np.int16)))
     assert ROOT(priced.seconds, workspace.default_seconds).tolist() == [ROOT.failure]
 
 
 def test_an_update_starts_from_ratio_one_and_moves_the_weights():
-    decoder = StepDecoder(StepWorkspace(chains()))
+    decoder = StepDecoder(MakespanWorkspace(chains()))
     batches = (collect_steps(tiny(), decoder, 8, seed)[0] for seed in range(20))
     batch = next(found for found in batches if found.advantage.any())
     config = SMALL_STEP.ppo

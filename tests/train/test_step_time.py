@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from go_rl.train.makespan import learning as step_learning
+from go_rl.train.makespan.learning import StepFineTuned
 from policy.tiny import SMALL_STEP, tiny_step_agent
 from reference.step_networks import operators, priced
 
 from go_rl.core import Budget, Progress
-from go_rl.train.makespan import learning as step_learning
-from go_rl.train.makespan.learning import StepFineTuned
 
 
 def test_no_batch_begins_that_would_take_longer_than_what_is_left(monkeypatch):

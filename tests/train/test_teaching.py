@@ -7,14 +7,14 @@ from functools import cache
 
 import numpy as np
 import pytest
-from policy.tiny import TINY, tiny_step_agent, two_chains
-
-from go_rl.core import CheckpointError, TrainingError
-from go_rl.train.config import CriticConfig, PPOConfig, SearchConfig, StepTrainConfig
 from go_rl.train.makespan.pretrain import pretrain_step
 from go_rl.train.makespan.problems import StepProblems
 from go_rl.train.makespan.searches import Search, search
 from go_rl.train.makespan.teaching import searched
+from policy.tiny import TINY, tiny_step_agent, two_chains
+
+from go_rl.core import CheckpointError, TrainingError
+from go_rl.train.config import CriticConfig, PPOConfig, SearchConfig, StepTrainConfig
 
 SMALL = SearchConfig(samples=48, batch=8)
 RUN = StepTrainConfig(

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from go_rl.envs.ring.rollouts import PartitionRollouts
 from policy.tiny import tiny_agent
 from reference.small_rings import ring_problem
 
 from go_rl.core import Budget, Problem
-from go_rl.envs.ring.rollouts import PartitionRollouts
 from go_rl.objectives.ring.workspace import RingWorkspace
 from go_rl.policy.agent import Agent, padded_graph
 from go_rl.policy.policy_search import draw

@@ -6,11 +6,12 @@ import json
 from dataclasses import replace
 
 import pytest
+from go_rl.train.baseline import RunningBaseline
+from go_rl.train.makespan.problems import StepProblems
 from train.toys import CONFIG
 
 from go_rl.cli.options.configuration import from_json
 from go_rl.core import ProblemError, TrainingError
-from go_rl.train.baseline import RunningBaseline
 from go_rl.train.config import (
     FineTuneConfig,
     PPOConfig,
@@ -18,7 +19,6 @@ from go_rl.train.config import (
     StepTrainConfig,
     TrainConfig,
 )
-from go_rl.train.makespan.problems import StepProblems
 from go_rl.train.problems import Problems
 
 

@@ -15,7 +15,7 @@ from go_rl.envs.makespan.observation import UNDECIDED, step_features
 from go_rl.envs.observation import GraphFeatures
 from go_rl.envs.rewards import REWARDS
 from go_rl.objectives.makespan.choices import Choices
-from go_rl.objectives.makespan.workspace import StepWorkspace
+from go_rl.objectives.makespan.workspace import MakespanWorkspace
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class StepCase:
     ) -> None:
         self.problem = problem
         self._reward, self._failure = REWARDS[reward], failure_reward
-        self.workspace = StepWorkspace(problem)
+        self.workspace = MakespanWorkspace(problem)
 
     @property
     def tasks(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Int, Int16, Int64
 
 from go_rl.core import FREE, OpGraph
 from go_rl.objectives.makespan.choices import NOWHERE
-from go_rl.objectives.makespan.workspace import StepWorkspace
+from go_rl.objectives.makespan.workspace import MakespanWorkspace
 
 
 def infer_devices(
@@ -73,7 +73,7 @@ def _follow(
 
 
 def beside_readers(
-    workspace: StepWorkspace, device: Int[np.ndarray, "N"]
+    workspace: MakespanWorkspace, device: Int[np.ndarray, "N"]
 ) -> Int16[np.ndarray, "N"]:
     """Return [N] devices with inputs and constants put where the first of their readers is."""
     graph, fed = workspace.problem.graph, workspace.fed

@@ -14,7 +14,7 @@ from go_rl.core.evaluation import Evaluation, failed
 from go_rl.kernels import Fuser
 from go_rl.kernels.layers import layers
 from go_rl.objectives.incumbent import Workspace
-from go_rl.objectives.makespan.bound import step_bound
+from go_rl.objectives.makespan.bound import makespan_bound
 from go_rl.objectives.makespan.choices import Choices, softly_placed
 from go_rl.simulate.makespan.pricing import MakespanPricer
 
@@ -22,7 +22,7 @@ LEAST = 1e-300
 """Seconds below which logarithms are not taken."""
 
 
-class StepWorkspace(Workspace):
+class MakespanWorkspace(Workspace):
     """Pricer, fuser and default plan of one makespan problem; parts are built when first used."""
 
     def __init__(self, problem: Problem) -> None:
@@ -154,8 +154,8 @@ class StepWorkspace(Workspace):
 
     @cached_property
     def bound(self) -> float:
-        """A proven lower bound on the makespan of any plan; see `step_bound`."""
-        return step_bound(self.problem, self.pricer.arrays, self.pinned)
+        """A proven lower bound on the makespan of any plan; see `makespan_bound`."""
+        return makespan_bound(self.problem, self.pricer.arrays, self.pinned)
 
     @property
     def infeasible(self) -> Evaluation | None:
@@ -227,6 +227,6 @@ class StepWorkspace(Workspace):
 
 
 @lru_cache(maxsize=4)
-def step_workspace(problem: Problem) -> StepWorkspace:
+def makespan_workspace(problem: Problem) -> MakespanWorkspace:
     """Return the workspace of a problem, shared by all optimizers that work on it."""
-    return StepWorkspace(problem)
+    return MakespanWorkspace(problem)

@@ -18,8 +18,8 @@ from go_rl.objectives.host.latency_orders import latency_orders
 from go_rl.objectives.host.workspace import host_workspace
 from go_rl.objectives.incumbent import finish_plan
 from go_rl.search.host.coarsening import carry_up, coarsen
+from go_rl.search.host.interval_dp import split_for_latency
 from go_rl.search.host.latency_anneal import Members, anneal_latency
-from go_rl.search.host.latency_dp import split_for_latency
 from go_rl.search.host.max_load_anneal import Schedule
 from go_rl.search.host.walkers import SETUP_SECONDS_A_PIN, STALE, Rounds, WalkerPace, walk
 from go_rl.search.host.warm_up import warm_up
@@ -169,7 +169,10 @@ def _starts(
     found: dict[bytes, Start] = {}
     orders = latency_orders(blocks, seed, count)
     for order in orders:
-        for device in (split_for_latency(blocks, order), greedy_latency_blocks(blocks, order)):
+        for device in (
+            split_for_latency(blocks.contraction, order),
+            greedy_latency_blocks(blocks, order),
+        ):
             if device is not None and not (found and progress.spent):
                 value = _price(problem, blocks, device)
                 progress.record(value)

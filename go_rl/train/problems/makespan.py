@@ -8,7 +8,7 @@ import numpy as np
 
 from go_rl.core import TASKS, Objective, TrainingError, load_hardware
 from go_rl.cost import ProblemOptions, make_problem, named_cost
-from go_rl.objectives.makespan.workspace import StepWorkspace
+from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.agent import Agent
 from go_rl.policy.makespan_decoder import MakespanDecoder
 from go_rl.train.advantage import RunningBaseline
@@ -99,4 +99,4 @@ def makespan_decoder(
     model = named_cost(cost, devices)
     options = ProblemOptions(objective=Objective.MAKESPAN, tasks=tasks, cost_model=model)
     problem = make_problem(zoo_graph(name), devices, options)
-    return MakespanDecoder(StepWorkspace(problem))
+    return MakespanDecoder(MakespanWorkspace(problem))

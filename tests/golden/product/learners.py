@@ -14,7 +14,7 @@ import jax
 import numpy as np
 
 from go_rl.core import TASKS, Budget, Objective
-from go_rl.objectives.makespan.workspace import step_workspace
+from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.config import PolicyConfig
 from go_rl.policy.makespan_decoder import MakespanDecoder
@@ -83,7 +83,7 @@ def step_update(form: str) -> Facts:
     """One PPO update of a policy for placement, schedule and fusion: the shipped one, or an
     untrained one of the form ``nodes``."""
     agent = _step_agent(form)
-    case = Case("golden", MakespanDecoder(step_workspace(problem(DEVICES))))
+    case = Case("golden", MakespanDecoder(makespan_workspace(problem(DEVICES))))
     found = collect(agent, case, {"plan": 8}, Credit(), SEED)
     learner = new_learner(agent.params, PPO)
     learner, metrics = update(agent.policy, PPO, learner, [found.batch])
@@ -167,7 +167,7 @@ def step_fine_tuning(form: str) -> Facts:
 def hdp_update() -> Facts:
     """One step of HDP's grouper and placer along given advantages, and a plan that it learned."""
     given = problem(DEVICES)
-    actors = Actors(HDPConfig(groups=16, hidden=32), step_workspace(given))
+    actors = Actors(HDPConfig(groups=16, hidden=32), makespan_workspace(given))
     learner = new_hdp_learner(actors, jax.random.key(SEED))
     drawn = draw(actors, learner, jax.random.key(SEED + 1), 0.5)
     after = update_hdp(actors, learner, drawn, np.linspace(-1.0, 1.0, len(drawn.device)))

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from go_rl.objectives.makespan.workspace import step_workspace
+from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.policy.makespan_decoder import MakespanDecoder
 from go_rl.policy.network import Policy
 from go_rl.policy.ring_decoder import RingDecoder
@@ -52,7 +52,7 @@ def ring_predictions(name: str, setting: Setting) -> Facts:
 def step_predictions(name: str, setting: Setting) -> Facts:
     """Return the decisions that a policy for connected devices draws, and its critic's scores."""
     agent, given = load_weights(name).agent, problem(setting)
-    decoder = MakespanDecoder(step_workspace(given))
+    decoder = MakespanDecoder(makespan_workspace(given))
     padded = decoder.padded
     encoded, key = agent.encode(padded), jax.random.key(SEED)
     actions = agent.draw(padded, encoded, given.tasks, key, NOISE)

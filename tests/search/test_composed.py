@@ -6,20 +6,20 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from go_rl.policy.makespan.agent import new_step_agent
 from policy.tiny import TINY
 from reference.step_networks import holds, operators, priced
 from reference.step_problems import random_step, step_problem
 
 from go_rl.core import Budget, OpKind, Problem, Progress
 from go_rl.objectives.incumbent import Incumbent, finish_plan
-from go_rl.objectives.makespan.workspace import StepWorkspace, step_workspace
-from go_rl.policy.makespan.agent import new_step_agent
+from go_rl.objectives.makespan.workspace import MakespanWorkspace, makespan_workspace
 from go_rl.portfolio.portfolio import run
-from go_rl.search import StepComposed, StepDefault, StepExpert, StepGreedyFusion, StepHeft
+from go_rl.search import Composed, DefaultPlacement, GreedyFusion, Heft, MakespanExpert
 from go_rl.search.makespan.composed import Order, composition, compositions, expert_placement
 from go_rl.search.makespan.heft import upward_rank
 
-PARTS = (StepExpert(), StepHeft(), StepGreedyFusion(), StepDefault())
+PARTS = (MakespanExpert(), Heft(), GreedyFusion(), DefaultPlacement())
 ALL = Budget(samples=24)
 """Five placements, two orders (three for HEFT's), fused or not."""
 
@@ -37,7 +37,7 @@ def branches(**options) -> Problem:
 
 def test_branches_run_side_by_side():
     """0, half a second for its tensor, 1.5 to 6.5 on the other device, whose 7 then follows."""
-    plan = StepComposed().optimize(branches(), ALL, 0)
+    plan = Composed().optimize(branches(), ALL, 0)
     holds(branches(), plan)
     assert plan.value == 7.5
 
@@ -45,7 +45,7 @@ def test_branches_run_side_by_side():
 @pytest.mark.parametrize("seed", range(25))
 def test_it_is_no_worse_than_what_it_is_made_of(seed):
     problem = random_step(seed)
-    plan = StepComposed().optimize(problem, ALL, seed)
+    plan = Composed().optimize(problem, ALL, seed)
     holds(problem, plan)
     for part in PARTS:
         assert plan.value <= part.optimize(problem, ALL, seed).value, part.name
@@ -54,7 +54,7 @@ def test_it_is_no_worse_than_what_it_is_made_of(seed):
 def test_what_it_is_made_of_is_among_the_compositions():
     """Device by device, whatever they are worth."""
     problem = priced(operators(4), "p100x4")
-    workspace = step_workspace(problem)
+    workspace = makespan_workspace(problem)
     made = list(compositions(workspace, 0))
     for part in PARTS:
         plan = part.optimize(problem, Budget(samples=1), 0)
@@ -82,29 +82,29 @@ def test_what_it_is_made_of_is_among_the_compositions():
 def test_each_composition_is_one_sample(devices, tasks, count, monkeypatch):
     monkeypatch.setattr(Progress, "proved", False)  # an optimum would end the count
     problem = priced(operators(4), devices, tasks=tasks)
-    plan = StepComposed().optimize(problem, Budget(samples=100), 0)
+    plan = Composed().optimize(problem, Budget(samples=100), 0)
     holds(problem, plan)
     assert plan.samples == count
     for samples in (1, 3):
-        few = StepComposed().optimize(problem, Budget(samples=samples), 0)
+        few = Composed().optimize(problem, Budget(samples=samples), 0)
         assert few.samples == min(samples, count)
 
 
 def test_all_three_passes_come_first_and_equal_placements_once():
-    workspace = step_workspace(branches())
+    workspace = makespan_workspace(branches())
     first = next(compositions(workspace, 0))
     again = composition(workspace, expert_placement(workspace), Order.PLACED, fused=True)
     assert np.array_equal(first.device, again.device)
     assert first.priority is not None
     assert first.kernel_leader is not None
-    pinned = step_workspace(branches(fixed=dict.fromkeys(range(8), 1)))
+    pinned = makespan_workspace(branches(fixed=dict.fromkeys(range(8), 1)))
     assert len(list(compositions(pinned, 0))) == 6
     assert all((made.device == 1).all() for made in compositions(pinned, 0))
 
 
 def test_every_composition_is_legal():
     problem = priced(operators(7), "p100x2", fixed={3: 1})
-    workspace, progress = StepWorkspace(problem), Progress(Budget(samples=1))
+    workspace, progress = MakespanWorkspace(problem), Progress(Budget(samples=1))
     for made in compositions(workspace, 1):
         incumbent = Incumbent(workspace, progress)
         incumbent.offer_scored(workspace.evaluate(made))
@@ -114,10 +114,10 @@ def test_every_composition_is_legal():
 @pytest.mark.parametrize("seed", range(10))
 def test_ranks_for_a_placement_are_those_of_the_problem_pinned_to_it(seed):
     problem = random_step(seed)
-    workspace = StepWorkspace(problem)
+    workspace = MakespanWorkspace(problem)
     rng = np.random.default_rng(seed)
     device = rng.integers(0, workspace.num_devices, workspace.num_nodes)
-    pinned = StepWorkspace(replace(problem, fixed=dict(enumerate(device.tolist()))))
+    pinned = MakespanWorkspace(replace(problem, fixed=dict(enumerate(device.tolist()))))
     assert upward_rank(workspace, device).tolist() == upward_rank(pinned).tolist()
 
 

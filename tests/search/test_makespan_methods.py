@@ -12,24 +12,24 @@ from search.conformance import OptimizerConformance
 
 from go_rl.core import FREE, Budget, Objective, OpKind, Optimizer, Problem, Status
 from go_rl.objectives.makespan.choices import softly_placed
-from go_rl.objectives.makespan.workspace import step_workspace
+from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.portfolio.portfolio import STEP_METHODS
 from go_rl.search import (
-    StepAnnealing,
-    StepComposed,
-    StepDefault,
-    StepExpert,
-    StepGreedyFusion,
-    StepHeft,
-    StepMetis,
-    StepRandom,
+    Composed,
+    DefaultPlacement,
+    GreedyFusion,
+    Heft,
+    MakespanAnnealing,
+    MakespanExpert,
+    MakespanMetis,
+    MakespanRandom,
 )
 
 RIVALS: tuple[Optimizer, ...] = (
-    StepAnnealing(), StepComposed(), StepExpert(), StepGreedyFusion(), StepHeft(), StepMetis(),
-    StepRandom(),
+    MakespanAnnealing(), Composed(), MakespanExpert(), GreedyFusion(), Heft(), MakespanMetis(),
+    MakespanRandom(),
 )  # fmt: skip
-SEARCHING = (StepAnnealing(), StepRandom())
+SEARCHING = (MakespanAnnealing(), MakespanRandom())
 """Rivals that use every sample they are given."""
 
 every = pytest.mark.parametrize("rival", RIVALS, ids=lambda r: r.name)
@@ -42,50 +42,50 @@ class StepConformance(OptimizerConformance):
     objective = Objective.MAKESPAN
 
     def make(self, problem: Problem) -> Optimizer:
-        return StepRandom()
+        return MakespanRandom()
 
     def test_pins_against_each_other(self):
         pytest.skip("a class pinned to two devices is the workspace's to find")
 
 
-class TestStepRandom(StepConformance):
+class TestMakespanRandom(StepConformance):
     pass
 
 
-class TestStepMetis(StepConformance):
+class TestMakespanMetis(StepConformance):
     def make(self, problem: Problem) -> Optimizer:
-        return StepMetis()
+        return MakespanMetis()
 
 
-class TestStepComposed(StepConformance):
+class TestComposed(StepConformance):
     def make(self, problem: Problem) -> Optimizer:
-        return StepComposed()
+        return Composed()
 
 
-class TestStepHeft(StepConformance):
+class TestHeft(StepConformance):
     def make(self, problem: Problem) -> Optimizer:
-        return StepHeft()
+        return Heft()
 
 
-class TestStepExpert(StepConformance):
+class TestMakespanExpert(StepConformance):
     def make(self, problem: Problem) -> Optimizer:
-        return StepExpert()
+        return MakespanExpert()
 
 
-class TestStepGreedyFusion(StepConformance):
+class TestGreedyFusion(StepConformance):
     def make(self, problem: Problem) -> Optimizer:
-        return StepGreedyFusion()
+        return GreedyFusion()
 
 
-class TestStepAnnealing(StepConformance):
+class TestMakespanAnnealing(StepConformance):
     def make(self, problem: Problem) -> Optimizer:
-        return StepAnnealing()
+        return MakespanAnnealing()
 
 
 def test_every_rival_is_registered_under_its_name():
     assert {rival.name for rival in RIVALS} <= set(STEP_METHODS)
     assert all(STEP_METHODS[rival.name]() == rival for rival in RIVALS[1:])
-    assert isinstance(STEP_METHODS["annealing"](), StepAnnealing)
+    assert isinstance(STEP_METHODS["annealing"](), MakespanAnnealing)
 
 
 @every
@@ -170,7 +170,7 @@ def test_no_room_anywhere_is_a_status(rival):
 def test_a_device_that_cannot_run_a_node_is_left_alone(rival):
     """Device 0 runs neither of the last two, which share a class with the first."""
     seconds = [[1.0, 1.0, np.inf, np.inf], [1.0, 1.0, 1.0, 1.0]]
-    if isinstance(rival, StepGreedyFusion):
+    if isinstance(rival, GreedyFusion):
         seconds = seconds[::-1]  # the default plan is on device 0
     problem = step_problem(
         seconds, [(0, 1, 1.0), (1, 2, 1.0)], 2, colocation=[0, FREE, FREE, 0], tasks=("placement",)
@@ -182,14 +182,14 @@ def test_a_device_that_cannot_run_a_node_is_left_alone(rival):
 
 def test_soft_placement_goes_round_to_the_next_device_that_can():
     seconds = [[1.0, np.inf, 1.0], [1.0, np.inf, 1.0], [np.inf, 1.0, 1.0]]
-    options = step_workspace(step_problem(seconds, devices=3)).choices
+    options = makespan_workspace(step_problem(seconds, devices=3)).choices
     asked = np.array([[0, 0, 0], [2, 1, 2]], np.int16)
     assert softly_placed(options, asked).tolist() == [[0, 2, 0], [0, 2, 2]]
 
 
 def test_random_plans_use_every_device_and_every_level():
     problem = priced(operators(0, 60), "p100x4")
-    plan = StepRandom().optimize(problem, Budget(samples=1), 3)
+    plan = MakespanRandom().optimize(problem, Budget(samples=1), 3)
     assert set(plan.device.tolist()) == {0, 1, 2, 3}
     assert plan.priority is not None
     assert (plan.priority.min(), plan.priority.max()) == (0, 19)
@@ -202,27 +202,27 @@ def two_cliques() -> Problem:
 
 
 def test_metis_cuts_two_cliques_apart():
-    plan = StepMetis().optimize(two_cliques(), Budget(samples=1), 0)
+    plan = MakespanMetis().optimize(two_cliques(), Budget(samples=1), 0)
     assert plan.device.tolist() == [0, 1] * 4
     assert plan.samples == 1
-    assert StepMetis().optimize(two_cliques(), Budget(samples=99), 0).samples == 8
+    assert MakespanMetis().optimize(two_cliques(), Budget(samples=99), 0).samples == 8
 
 
 def test_metis_weighs_nodes_by_seconds():
     """Three seconds alone against three of one; bytes are equal."""
     edges = [(0, 1, 1.0), (1, 2, 1.0), (2, 3, 1.0)]
-    plan = StepMetis().optimize(step_problem([3.0, 1, 1, 1], edges, 2), Budget(samples=1), 0)
+    plan = MakespanMetis().optimize(step_problem([3.0, 1, 1, 1], edges, 2), Budget(samples=1), 0)
     assert plan.device.tolist() == [0, 1, 1, 1]
 
 
 def test_greedy_fusion_fuses_a_row_of_elementwise_operators():
     graph = scoped(*(f"net/op_{i}/x" for i in range(5)))
     problem = priced(graph)
-    plan = StepGreedyFusion().optimize(problem, Budget(samples=1), 0)
+    plan = GreedyFusion().optimize(problem, Budget(samples=1), 0)
     assert plan.fusion_group is not None
     assert plan.fusion_group.tolist() == [0] * 5
-    assert plan.value < StepDefault().optimize(problem, Budget(samples=1), 0).value
+    assert plan.value < DefaultPlacement().optimize(problem, Budget(samples=1), 0).value
     unfused = priced(graph, tasks=("placement",))
-    plan = StepGreedyFusion().optimize(unfused, Budget(samples=1), 0)
+    plan = GreedyFusion().optimize(unfused, Budget(samples=1), 0)
     assert plan.fusion_group is None
-    assert plan.value == StepDefault().optimize(unfused, Budget(samples=1), 0).value
+    assert plan.value == DefaultPlacement().optimize(unfused, Budget(samples=1), 0).value

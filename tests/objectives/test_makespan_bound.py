@@ -19,21 +19,21 @@ from go_rl.core import (
 )
 from go_rl.cost.analytical import Efficiency
 from go_rl.cost.fusion_lower_bound import fusion_lower_bound
-from go_rl.objectives.makespan.workspace import StepWorkspace
+from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.portfolio.portfolio import run
-from go_rl.search import StepDefault
+from go_rl.search import DefaultPlacement
 
 ELEMENTWISE, MATMUL, REDUCTION = OpKind.ELEMENTWISE, OpKind.MATMUL, OpKind.REDUCTION
 
 
 def bound(problem: Problem) -> float:
-    return StepWorkspace(problem).bound
+    return MakespanWorkspace(problem).bound
 
 
 def test_one_node_is_a_kernel_of_its_own():
     alone = priced(graph_of([ELEMENTWISE], [], [3.0], [2.0]))
     assert bound(alone) == 3.5
-    plan = StepDefault().optimize(alone, Budget(samples=1), 0)
+    plan = DefaultPlacement().optimize(alone, Budget(samples=1), 0)
     assert (plan.value, plan.bound, plan.optimal) == (3.5, 3.5, True)
 
 

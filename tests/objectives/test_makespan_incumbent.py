@@ -11,14 +11,14 @@ from reference.step_problems import random_plans, random_step, step_problem
 from go_rl.core import Budget, OpKind, Plan, Problem, Progress, Status
 from go_rl.core.decisions import Decisions
 from go_rl.objectives.incumbent import Incumbent, finish_plan
-from go_rl.objectives.makespan.workspace import StepWorkspace
-from go_rl.search import StepDefault
+from go_rl.objectives.makespan.workspace import MakespanWorkspace
+from go_rl.search import DefaultPlacement
 from go_rl.verify.check_plan import check_plan
 
 
 def finished(problem: Problem, seed: int) -> Plan:
     """The best of some random proposals."""
-    workspace, progress = StepWorkspace(problem), Progress(Budget(samples=6))
+    workspace, progress = MakespanWorkspace(problem), Progress(Budget(samples=6))
     incumbent = Incumbent(workspace, progress)
     device, priority, _ = random_plans(seed, problem, 6)
     wish = np.random.default_rng(seed).integers(-1, 3, device.shape)
@@ -61,7 +61,7 @@ def test_the_judge_accepts_every_finished_plan():
 
 def test_an_incumbent_counts_every_plan_and_keeps_the_best():
     problem = step_problem([1.0, 1.0, 5.0], [(1, 2, 1.0)], 2, tasks=("placement", "schedule"))
-    workspace, progress = StepWorkspace(problem), Progress(Budget(samples=9))
+    workspace, progress = MakespanWorkspace(problem), Progress(Budget(samples=9))
     incumbent = Incumbent(workspace, progress)
     assert incumbent.seconds == np.inf
     assert incumbent.evaluation.status is Status.GAVE_UP
@@ -86,7 +86,7 @@ def test_an_incumbent_counts_every_plan_and_keeps_the_best():
 def test_the_first_failure_says_why_until_something_works():
     weights = [6.0, 0.0, 6.0]
     problem = step_problem([1.0] * 3, [(0, 1, 5.0)], 2, weights=weights, memory_bytes=12.0)
-    workspace, progress = StepWorkspace(problem), Progress(Budget(samples=9))
+    workspace, progress = MakespanWorkspace(problem), Progress(Budget(samples=9))
     incumbent = Incumbent(workspace, progress)
     priced = workspace.evaluate(workspace.decisions(np.array([[0, 1, 0], [1, 0, 1], [0, 1, 1]])))
     assert priced.ok.tolist() == [False, False, True]
@@ -99,14 +99,14 @@ def test_the_first_failure_says_why_until_something_works():
 
 def test_what_is_impossible_is_hopeless_from_the_start():
     problem = step_problem([1.0] * 4, [], 2, weights=[8.0] * 4, memory_bytes=15.0)
-    workspace, progress = StepWorkspace(problem), Progress(Budget(samples=1))
+    workspace, progress = MakespanWorkspace(problem), Progress(Budget(samples=1))
     incumbent = Incumbent(workspace, progress)
     assert incumbent.hopeless
     assert incumbent.evaluation.status is Status.INFEASIBLE
     plan = finish_plan(workspace, incumbent, "by-hand", 0, progress)
     assert (plan.value, plan.optimal) == (np.inf, False)
     assert check_plan(plan, problem).status is Status.INFEASIBLE
-    assert StepDefault().optimize(problem, Budget(samples=1), 0).samples == 0
+    assert DefaultPlacement().optimize(problem, Budget(samples=1), 0).samples == 0
 
 
 def test_one_of_a_batch():
@@ -130,7 +130,7 @@ def test_pricer_and_judge_agree_on_inputs_that_a_device_cannot_run():
     kinds = [OpKind.CONSTANT, OpKind.ELEMENTWISE, OpKind.ELEMENTWISE]
     seconds = [[np.inf, 3.0, 1.0], [0.0, 4.0, 1.0]]
     problem = step_problem(seconds, [(0, 1, 1.0), (1, 2, 1.0)], 2, kinds=kinds)
-    workspace, progress = StepWorkspace(problem), Progress(Budget(samples=1))
+    workspace, progress = MakespanWorkspace(problem), Progress(Budget(samples=1))
     incumbent = Incumbent(workspace, progress)
     incumbent.offer_scored(workspace.evaluate(workspace.decisions(np.array([[0, 0, 1]]))))
     plan = finish_plan(workspace, incumbent, "by-hand", 0, progress)

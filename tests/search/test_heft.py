@@ -7,8 +7,8 @@ import pytest
 from reference.step_problems import random_step, step_problem
 
 from go_rl.core import Budget, Problem
-from go_rl.objectives.makespan.workspace import step_workspace
-from go_rl.search import StepHeft
+from go_rl.objectives.makespan.workspace import makespan_workspace
+from go_rl.search import Heft
 from go_rl.search.makespan.heft import heft, rank_priorities, upward_rank
 
 PAPER_SECONDS = (
@@ -35,7 +35,7 @@ def paper_example(**options) -> Problem:
 
 def test_heft_is_that_of_the_paper():
     """Table 3 (upward ranks) and figure 3(a): a schedule of 80."""
-    schedule = heft(step_workspace(paper_example()))
+    schedule = heft(makespan_workspace(paper_example()))
     ranks = [108, 77, 80, 80, 69, 63.333, 42.667, 35.667, 44.333, 14.667]
     assert schedule.rank == pytest.approx(ranks, abs=1e-3)
     assert (schedule.device + 1).tolist() == [3, 1, 3, 2, 3, 2, 3, 1, 2, 2]
@@ -43,8 +43,8 @@ def test_heft_is_that_of_the_paper():
 
 
 def test_heft_gives_its_ranks_as_priorities():
-    plan = StepHeft().optimize(paper_example(), Budget(samples=2), 0)
-    rank = upward_rank(step_workspace(paper_example()))
+    plan = Heft().optimize(paper_example(), Budget(samples=2), 0)
+    rank = upward_rank(makespan_workspace(paper_example()))
     assert plan.priority is not None
     order = np.argsort(-plan.priority, kind="stable")
     assert np.all(np.diff(rank[order]) <= 0)
@@ -57,8 +57,8 @@ def test_heft_without_placement_gives_priorities_only():
     problem = step_problem(
         [1.0, 2.0, 9.0, 1.0], edges, 2, tasks=("schedule",), fixed=dict.fromkeys(range(4), 0)
     )
-    assert upward_rank(step_workspace(problem)).tolist() == [11, 3, 10, 1]
-    plan = StepHeft().optimize(problem, Budget(samples=2), 0)
+    assert upward_rank(makespan_workspace(problem)).tolist() == [11, 3, 10, 1]
+    plan = Heft().optimize(problem, Budget(samples=2), 0)
     assert plan.device.tolist() == [0] * 4
     assert plan.priority is not None
     assert plan.priority.tolist() == [3, 1, 2, 0]
@@ -70,24 +70,24 @@ def test_heft_inserts_a_task_into_an_idle_time():
     Classes and pins hold 0 on device 0, 1 and 2 on device 1.
     """
     problem = step_problem([1.0, 10.0, 3.0], [(0, 1, 4.0)], 2, fixed={0: 0, 1: 1, 2: 1})
-    assert heft(step_workspace(problem)).finish.tolist() == [1, 15, 3]
+    assert heft(makespan_workspace(problem)).finish.tolist() == [1, 15, 3]
 
 
 def test_heft_with_queues_sends_one_tensor_after_the_other():
     """0 sends two tensors of 4 s to device 1, at the same time or one after the other."""
     edges = [(0, 1, 4.0, 0), (0, 2, 4.0, 1)]
     problem = step_problem([1.0, 1.0, 1.0], edges, 2, fixed={0: 0, 1: 1, 2: 1})
-    assert heft(step_workspace(problem)).finish.tolist() == [1, 6, 7]
-    assert heft(step_workspace(problem), queues=True).finish.tolist() == [1, 6, 10]
+    assert heft(makespan_workspace(problem)).finish.tolist() == [1, 6, 7]
+    assert heft(makespan_workspace(problem), queues=True).finish.tolist() == [1, 6, 10]
     shared = step_problem([1.0, 1.0, 1.0], [(0, 1, 4.0), (0, 2, 4.0)], 2, fixed={0: 0, 1: 1, 2: 1})
-    assert heft(step_workspace(shared), queues=True).finish.tolist() == [1, 6, 7]
+    assert heft(makespan_workspace(shared), queues=True).finish.tolist() == [1, 6, 7]
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_heft_on_its_own_terms_is_a_schedule(seed):
     """Tasks wait for operands, and no device is busier than there is time."""
     problem = random_step(seed, engines=(), memory_bytes=None)
-    workspace = step_workspace(problem)
+    workspace = makespan_workspace(problem)
     for queues in (False, True):
         schedule, graph = heft(workspace, queues), problem.graph
         fed = workspace.pricer.arrays.fed
