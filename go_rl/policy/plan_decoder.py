@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax
 import numpy as np
@@ -17,7 +17,7 @@ from go_rl.policy.agent import Actions, Agent
 from go_rl.policy.buckets import Padded
 from go_rl.policy.network import Encoded
 
-Proposals = dict[str, np.ndarray]
+Proposals = dict[str, Any]
 """Arrays with a row for each sample, which may travel to another process."""
 
 

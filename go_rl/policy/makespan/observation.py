@@ -24,8 +24,8 @@ from go_rl.solvers.graphs.heads_tails import path_sums_after
 MAKESPAN_ORDERS = (*REFERENCE_ORDERS, "layer", "upward rank")
 """Places of units; the layer of a backward unit is its forward layer, the upward rank that of HEFT
 with every transfer paid for."""
-MAKESPAN_SCALARS = ("log_seconds", "load_share", "log_weight_bytes", "log_tensor_seconds", "in_degree",
-                "out_degree", "span_level", "backward", "layer", "tail")  # fmt: skip
+MAKESPAN_SCALARS = ("log_seconds", "load_share", "log_weight_bytes", "log_tensor_seconds",
+    "in_degree", "out_degree", "span_level", "backward", "layer", "tail")  # fmt: skip
 MAKESPAN_HARDWARE = ("devices", "placement", "schedule", "fusion", "traffic", "largest", "longest",
                 "crowding", "layers", "latency", "units")  # fmt: skip
 """The hardware and the whole graph. log2 devices / 6; the tasks asked; then logarithms to base 10

@@ -1,4 +1,4 @@
-"""Step policies as optimizers: the conformance suite, the toy gate, exact samples and resume."""
+"""Makespan policies as optimizers: conformance, the toy gate, exact samples and resume."""
 
 from __future__ import annotations
 
@@ -6,26 +6,23 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from go_rl.policy.makespan.decisions import StepDecoder
-from go_rl.policy.makespan.search import StepPolicySearch, draw_steps
-from go_rl.policy.makespan.weights import (
-    StepWeights,
-    load_step_weights,
-    save_step_weights,
-)
-from go_rl.train.makespan.learning import StepFineTuned, collect_steps, top_advantage
-from go_rl.train.makespan.ppo import judge_step, step_gradient, update_step
-from go_rl.train.makespan.pretrain import pretrain_step
-from policy.tiny import SMALL_STEP, TINY
-from policy.tiny import tiny_step_agent as tiny
+from policy.tiny import SMALL_LESSON, TINY
+from policy.tiny import tiny_makespan_agent as tiny
 from reference.step_problems import step_problem
 from search.conformance import OptimizerConformance
 
 from go_rl.core import Budget, CheckpointError, Objective, OpKind, Optimizer, Problem
 from go_rl.envs.rewards import ROOT
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
-from go_rl.train.config import PPOConfig, SearchConfig, StepTrainConfig
-from go_rl.train.ppo import new_learner
+from go_rl.policy.makespan_decoder import MakespanDecoder
+from go_rl.policy.policy_search import PolicySearch
+from go_rl.policy.weights import Weights, load_weights, save_weights
+from go_rl.train.advantage import top_advantage
+from go_rl.train.collect import Case, Credit, collect
+from go_rl.train.config import MakespanTrainConfig, PPOConfig, SearchConfig
+from go_rl.train.fine_tune import FineTuned
+from go_rl.train.ppo import gradient, judge, new_learner, update
+from go_rl.train.pretrain import pretrain
 from go_rl.verify.check_plan import check_plan
 
 
@@ -36,27 +33,27 @@ def chains(pieces: int = 4, tasks: tuple[str, ...] = ("placement",)) -> Problem:
     return step_problem(seconds, edges, 2, kinds=[OpKind.MATMUL] * len(seconds), tasks=tasks)
 
 
-class TestStepPolicySearch(OptimizerConformance):
+class TestPolicySearch(OptimizerConformance):
     objective = Objective.MAKESPAN
     slack_seconds = 90.0
 
     def make(self, problem: Problem) -> Optimizer:
-        return StepPolicySearch(tiny())
+        return PolicySearch(tiny())
 
 
-class TestStepFineTuned(OptimizerConformance):
+class TestFineTuned(OptimizerConformance):
     objective = Objective.MAKESPAN
     slack_seconds = 90.0
 
     def make(self, problem: Problem) -> Optimizer:
-        return StepFineTuned(tiny(), SMALL_STEP)
+        return FineTuned(tiny(), config=SMALL_LESSON)
 
 
 def test_the_toy_gate():
     """Each chain on a device of its own: 12 s instead of 24."""
     problem = chains()
-    assert StepPolicySearch(tiny()).optimize(problem, Budget(samples=1), 0).value == 24.0
-    plan = StepFineTuned(tiny(), SMALL_STEP).optimize(problem, Budget(samples=120), 0)
+    assert PolicySearch(tiny()).optimize(problem, Budget(samples=1), 0).value == 24.0
+    plan = FineTuned(tiny(), config=SMALL_LESSON).optimize(problem, Budget(samples=120), 0)
     assert plan.value == pytest.approx(12.0)
     assert plan.optimal
     assert check_plan(plan, problem).ok
@@ -66,7 +63,7 @@ def test_the_toy_gate():
 @pytest.mark.parametrize("which", [0, 1])
 @pytest.mark.usefixtures("endless")
 def test_samples_are_counted_exactly_and_the_default_is_kept(samples, which):
-    search = (StepPolicySearch(tiny()), StepFineTuned(tiny(), SMALL_STEP))[which]
+    search = (PolicySearch(tiny()), FineTuned(tiny(), config=SMALL_LESSON))[which]
     plan = search.optimize(chains(), Budget(samples=samples), 3)
     assert plan.samples == samples
     assert plan.value <= 24.0
@@ -76,8 +73,8 @@ def test_samples_are_counted_exactly_and_the_default_is_kept(samples, which):
 def test_only_the_tasks_asked_are_decided():
     for tasks in (("placement",), ("schedule",), ("fusion",), ("placement", "schedule", "fusion")):
         problem = chains(tasks=tasks)
-        decoder = StepDecoder(MakespanWorkspace(problem))
-        plans = draw_steps(tiny(), decoder, np.ones(8, np.float32), 0).decisions
+        decoder = MakespanDecoder(MakespanWorkspace(problem))
+        plans = decoder.sample(tiny(), "plan", np.ones(8, np.float32), 0)[1].priced.decisions
         assert (plans.priority is not None) == ("schedule" in tasks)
         assert (plans.kernel_leader is not None) == ("fusion" in tasks)
         if "placement" not in tasks:
@@ -99,17 +96,18 @@ def test_rewards_are_those_of_go():
 
 
 def test_an_update_starts_from_ratio_one_and_moves_the_weights():
-    decoder = StepDecoder(MakespanWorkspace(chains()))
-    batches = (collect_steps(tiny(), decoder, 8, seed)[0] for seed in range(20))
-    batch = next(found for found in batches if found.advantage.any())
-    config = SMALL_STEP.ppo
+    decoder = MakespanDecoder(MakespanWorkspace(chains()))
+    case = Case("chains", decoder)
+    batches = (collect(tiny(), case, {"plan": 8}, Credit(), seed).batch for seed in range(20))
+    batch = next(found for found in batches if found.groups["plan"].advantage.any())
+    config = SMALL_LESSON.ppo
     policy, params = tiny().policy, tiny().params
-    old = judge_step(policy, params, batch)
-    _, first = step_gradient(policy, config, params, batch, old)
+    old = judge(policy, params, batch)
+    _, first = gradient(policy, config, params, batch, old)
     # Two surrogates, graph-level and unit-level, each the mean advantage at ratio one.
     surrogates = float(first.loss + config.order_entropy * first.entropy)
-    assert surrogates == pytest.approx(-2 * float(batch.advantage.mean()), abs=1e-3)
-    learner, metrics = update_step(policy, config, new_learner(params, config), [batch])
+    assert surrogates == pytest.approx(-2 * float(batch.groups["plan"].advantage.mean()), abs=1e-3)
+    learner, metrics = update(policy, config, new_learner(params, config), [batch])
     assert all(np.isfinite(float(x)) for x in metrics)
     moved = jax.tree.map(lambda a, b: bool(jnp.any(a != b)), params, learner.params)
     assert any(jax.tree.leaves(moved))
@@ -123,7 +121,7 @@ def test_only_the_best_plans_teach():
     assert not top_advantage(np.full(4, -1.0), 0.3).any()
 
 
-RUN = StepTrainConfig(
+RUN = MakespanTrainConfig(
     validation="train", max_nodes=80, updates=4, graphs=2, samples=8, packages=("p100x2",),
     tasks=(("placement", "schedule", "fusion"),),
     validation_packages=("p100x2",), further=(), policy=TINY,
@@ -133,22 +131,22 @@ RUN = StepTrainConfig(
 
 
 def test_a_run_cut_off_and_resumed_is_the_run(tmp_path):
-    whole = pretrain_step(RUN, tmp_path / "whole")
-    pretrain_step(RUN, tmp_path / "cut", stop_after=2)
-    resumed = pretrain_step(RUN, tmp_path / "cut")
+    whole = pretrain(RUN, tmp_path / "whole")
+    pretrain(RUN, tmp_path / "cut", stop_after=2)
+    resumed = pretrain(RUN, tmp_path / "cut")
     assert whole.card["validation"] == resumed.card["validation"]
     for a, b in zip(*(jax.tree.leaves(w.agent.params) for w in (whole, resumed)), strict=True):
         assert np.array_equal(a, b)
-    other = StepTrainConfig(**{**vars(RUN), "samples": 9})
+    other = MakespanTrainConfig(**{**vars(RUN), "samples": 9})
     with pytest.raises(CheckpointError, match="another configuration"):
-        pretrain_step(other, tmp_path / "cut")
+        pretrain(other, tmp_path / "cut")
 
 
 def test_weights_travel_through_a_file_and_kinds_are_not_mixed_up(tmp_path):
-    save_step_weights(StepWeights(tiny(), "toy-1.0", {"zoo": "zoo-1"}), tmp_path / "toy.npz")
-    found = load_step_weights(tmp_path / "toy.npz")
+    save_weights(Weights(tiny(), "toy-1.0", {"zoo": "zoo-1"}), tmp_path / "toy.npz")
+    found = load_weights(tmp_path / "toy.npz")
     assert (found.name, found.agent.config) == ("toy-1.0", TINY)
     for a, b in zip(*(jax.tree.leaves(x.params) for x in (tiny(), found.agent)), strict=True):
         assert np.array_equal(a, b)
-    with pytest.raises(CheckpointError, match="kind 'go_rl-step-policy' but 'go_rl-policy'; go-rl"):
-        load_step_weights("partition-1.0")
+    with pytest.raises(CheckpointError, match="for objective ring, not makespan"):
+        load_weights("partition-1.0", Objective.MAKESPAN)

@@ -1,4 +1,4 @@
-"""Samples of a step policy: which ones a budget buys, and how time is kept."""
+"""Samples of a policy: which ones a budget buys, and how time is kept."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from functools import cache
 
 import numpy as np
 import pytest
-from go_rl.policy.makespan.decisions import StepDecoder
-from go_rl.policy.makespan.search import BATCH, DOUBT, StepPolicySearch, draw_steps
-from policy.tiny import tiny_step_agent as agent
+from policy.tiny import tiny_makespan_agent as agent
 from reference.step_networks import operators, priced
 
 from go_rl.core import Budget, Plan, Problem, Progress
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
-from go_rl.policy.makespan import search as step_search
+from go_rl.policy.agent import Agent
+from go_rl.policy.makespan_decoder import MakespanDecoder
+from go_rl.policy.policy_search import BATCH, DOUBT, PolicySearch
 
 
 @cache
@@ -22,18 +22,19 @@ def problem() -> Problem:
 
 
 def searched(**budget) -> Plan:
-    return StepPolicySearch(agent()).optimize(problem(), Budget(**budget), 5)
+    return PolicySearch(agent()).optimize(problem(), Budget(**budget), 5)
 
 
 def whole_batches(samples: int, seed: int) -> list[float]:
     """Seconds of the default plan and of batches drawn, decoded and priced whole."""
     workspace = MakespanWorkspace(problem())
-    decoder = StepDecoder(workspace)
+    decoder = MakespanDecoder(workspace)
     found = workspace.evaluate(workspace.default).seconds.tolist()
     for rounds in range(-(-samples // BATCH)):
         noise = np.resize(np.array(DOUBT, np.float32), BATCH)
         noise[0] = min(rounds, 1)
-        found += draw_steps(agent(), decoder, noise, seed * 1_000_003 + rounds).seconds.tolist()
+        _, drawn = decoder.sample(agent(), "plan", noise, seed * 1_000_003 + rounds)
+        found += drawn.priced.seconds.tolist()
     return found[:samples]
 
 
@@ -52,7 +53,7 @@ class Clock:
 
     def __init__(self, monkeypatch, drawing: float, pricing: float) -> None:
         self.now, self.pieces, self.batches = 0.0, [], 0
-        draw, price = step_search.draw_actions, MakespanWorkspace.evaluate
+        draw, price = Agent.draw, MakespanWorkspace.evaluate
 
         def slow_draw(*given):
             self.now += drawing
@@ -65,7 +66,7 @@ class Clock:
             return price(workspace, plans)
 
         monkeypatch.setattr(Progress, "wall_seconds", property(lambda _: self.now))
-        monkeypatch.setattr(step_search, "draw_actions", slow_draw)
+        monkeypatch.setattr(Agent, "draw", slow_draw)
         monkeypatch.setattr(MakespanWorkspace, "evaluate", slow_price)
 
 

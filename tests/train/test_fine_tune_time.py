@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from go_rl.train.makespan import learning as step_learning
-from go_rl.train.makespan.learning import StepFineTuned
-from policy.tiny import SMALL_STEP, tiny_step_agent
+from policy.tiny import SMALL_LESSON, tiny_makespan_agent
 from reference.step_networks import operators, priced
 
 from go_rl.core import Budget, Progress
+from go_rl.train import fine_tune
+from go_rl.train.fine_tune import FineTuned
 
 
 def test_no_batch_begins_that_would_take_longer_than_what_is_left(monkeypatch):
     """Batches take 9 (the first compiles), 2, 1, 2 and 2 seconds; then half a second is left."""
     seconds, batches, updates = [9.0, 2.0, 1.0, 2.0, 2.0], [], []
-    collect, update = step_learning.collect_steps, step_learning.update_step
+    collect, update = fine_tune.collect, fine_tune.update
     now = [0.0]
 
     def slowly(*given):
@@ -26,9 +26,9 @@ def test_no_batch_begins_that_would_take_longer_than_what_is_left(monkeypatch):
         return update(*given)
 
     monkeypatch.setattr(Progress, "wall_seconds", property(lambda _: now[0]))
-    monkeypatch.setattr(step_learning, "collect_steps", slowly)
-    monkeypatch.setattr(step_learning, "update_step", counted)
-    learner = StepFineTuned(tiny_step_agent(), SMALL_STEP)
+    monkeypatch.setattr(fine_tune, "collect", slowly)
+    monkeypatch.setattr(fine_tune, "update", counted)
+    learner = FineTuned(tiny_makespan_agent(), config=SMALL_LESSON)
     problem = priced(operators(3), "p100x2", tasks=("placement",))
     plan = learner.optimize(problem, Budget(seconds=16.5), 0)
     assert batches == [9.0, 11.0, 12.0, 14.0, 16.0]
