@@ -116,6 +116,6 @@ def propose(
 def start_from_heuristic(rollouts: PartitionRollouts, incumbent: Incumbent, seed: int) -> bool:
     """Offer the compiler heuristic's plan; False when no plan exists at all."""
     workspace = rollouts.workspace
-    legal, evaluation = workspace.legalize(rollouts.heuristic, seed)
+    legal, evaluation = workspace.repair(rollouts.heuristic, seed)
     incumbent.offer(legal, evaluation)
     return workspace.solver.feasible_so_far and workspace.units.num_units > 0

@@ -17,7 +17,6 @@ from go_rl.core import EnvironmentUseError, Problem, Status
 from go_rl.core.decisions import Decisions, Scored
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.envs.rewards import LOG_SPEED_UP
-from go_rl.objectives.ring.greedy import greedy_partition
 from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
 from go_rl.search.ring.cut_scores import price_samples, price_scores
 from go_rl.search.ring.linear_dp import SQUEEZE
@@ -51,16 +50,15 @@ class PartitionRollouts:
         self.workspace = workspace or ring_workspace(problem)
         self._squeeze = 1.0
 
-    @cached_property
+    @property
     def heuristic(self) -> Int16[np.ndarray, "N"]:
         """[N] the compiler heuristic's chips; zeros where it fails."""
-        return np.asarray(greedy_partition(self.problem), np.int16)
+        return self.workspace.reference.device[0]
 
     @cached_property
     def baseline_seconds(self) -> float:
         """T_max of the compiler heuristic; where it fails, of everything on one chip."""
-        seconds = float(self.workspace.pricer.price(self.heuristic[None])[0][0])
-        return seconds if np.isfinite(seconds) else float(self.problem.work.sum())
+        return self.workspace.reference_seconds
 
     @cached_property
     def _leader(self) -> np.ndarray:

@@ -84,7 +84,7 @@ class StepDecoder:
         if isinstance(drawn, NodeActions):
             return node_decisions(self.workspace, self.units, actions)
         count = len(drawn.mix)
-        device = np.repeat(self.workspace.default.device, count, axis=0)
+        device = np.repeat(self.workspace.reference.device, count, axis=0)
         priority = fusion = None
         if "placement" in actions:
             device = self._devices(*_arrays(actions, "placement", self.units.num_units))

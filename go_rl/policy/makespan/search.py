@@ -127,5 +127,5 @@ def start_from_default(workspace: StepWorkspace, incumbent: Incumbent) -> bool:
     """Offer the default plan; False when no plan exists at all."""
     if incumbent.hopeless:
         return False
-    incumbent.offer_scored(workspace.evaluate(workspace.default))
+    incumbent.offer_scored(workspace.evaluate(workspace.reference))
     return True

@@ -61,7 +61,7 @@ def metis_devices(workspace: StepWorkspace, options: Choices, seed: int) -> Int1
     device = np.zeros(workspace.num_nodes, np.int64)
     device[real] = rank[part]
     placed = softly_placed(options, device[options.leader][None])[0]
-    return beside_readers(workspace, placed)
+    return beside_readers(workspace.problem.graph, placed)
 
 
 def _partition(

@@ -112,7 +112,7 @@ class StepFineTuned:
                 took = progress.wall_seconds - began
                 quickest = min(quickest or took, took)
             if not progress.spent and quickest <= progress.remaining_seconds:
-                reward = ROOT(priced.seconds, decoder.workspace.default_seconds)
+                reward = ROOT(priced.seconds, decoder.workspace.reference_seconds)
                 lessons = memory.lessons(batch, reward)
                 learner, _ = update_step(agent.policy, self.config.ppo, learner, lessons)
             rounds += 1
@@ -133,7 +133,7 @@ def collect_steps(
     workspace, padded = decoder.workspace, decoder.padded
     actions = draw_actions(agent, decoder, np.ones(size, np.float32), seed)
     priced = workspace.evaluate(decoder.decisions(actions))
-    reward = ROOT(priced.seconds, workspace.default_seconds)
+    reward = ROOT(priced.seconds, workspace.reference_seconds)
     if not np.isfinite(reward).all():
         name = workspace.problem.graph.name
         raise TrainingError(f"graph {name!r}: a plan earned a reward of NaN")

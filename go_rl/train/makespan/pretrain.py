@@ -84,7 +84,7 @@ def _advance(state: TrainState, problems: StepProblems, log: RunLog) -> str:
         seed = int(np.random.SeedSequence((config.seed, state.step, i)).generate_state(1)[0])
         batch, priced = collect_steps(agent, decoder, config.samples, seed, config.top)
         batches.append(batch)
-        gains.append(ROOT(priced.seconds, decoder.workspace.default_seconds).mean())
+        gains.append(ROOT(priced.seconds, decoder.workspace.reference_seconds).mean())
     state.learner, metrics = update_step(agent.policy, config.ppo, state.learner, batches)
     state.step += 1
     values = {name: float(value) for name, value in metrics._asdict().items()}

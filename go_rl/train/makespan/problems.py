@@ -89,7 +89,7 @@ class StepProblems:
                     decoder = self.decoder(name, hardware, tasks, self.config.cost)
                     noise = np.ones(VALIDATION_SAMPLES, np.float32)
                     priced = draw_steps(agent, decoder, noise, VALIDATION_SEED)
-                    reward = ROOT(priced.seconds, decoder.workspace.default_seconds)
+                    reward = ROOT(priced.seconds, decoder.workspace.reference_seconds)
                     scores.append(reward.max())
         return float(np.mean(scores))
 

@@ -62,7 +62,7 @@ def search(agent: StepAgent, decoder: StepDecoder, config: SearchConfig, seed: i
         key = int(np.random.SeedSequence((seed, round_)).generate_state(1)[0])
         actions = draw_actions(agent, decoder, np.ones(config.batch, np.float32), key)
         priced = decoder.workspace.evaluate(decoder.decisions(actions))
-        rewards.append(ROOT(priced.seconds, decoder.workspace.default_seconds))
+        rewards.append(ROOT(priced.seconds, decoder.workspace.reference_seconds))
         drawn.append({task: np.asarray(each.mix) for task, each in actions.items()})
     mixes = {task: np.concatenate([each[task] for each in drawn]) for task in drawn[0]}
     return Search(mixes, np.concatenate(rewards))
