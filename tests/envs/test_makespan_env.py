@@ -5,14 +5,12 @@ from __future__ import annotations
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.utils.env_checker import check_env, data_equivalence
 from reference.small_rings import ring_problem
 from reference.step_problems import random_step, step_problem
 
-from go_rl.core import TASKS, EnvironmentUseError, OpKind, Problem, Status, ZooError, load_hardware
+from go_rl.core import TASKS, EnvironmentUseError, OpKind, Problem, Status, load_hardware
 from go_rl.cost import ProblemOptions, make_problem
-from go_rl.envs import MAKESPAN_NODE_FEATURES, EnvironmentConfig, PlanEnv, PlanVectorEnv
-from go_rl.readers.archive import save_graph
+from go_rl.envs import MAKESPAN_NODE_FEATURES, EnvironmentConfig, PlanEnv
 
 IDS = {
     "Placement": ("placement",),
@@ -238,68 +236,6 @@ def test_failures_end_the_episode(problem, form, actions, status, words):
     assert play(PlanEnv(problem=problem, action=form), actions)[0] == -10.0
 
 
-@pytest.mark.parametrize("name", IDS)
-@pytest.mark.parametrize("form", ["node", "all"])
-@pytest.mark.parametrize("observation", ["dict", "graph"])
-def test_passes_gymnasiums_checker(name, form, observation):
-    problems = [chains(IDS[name]), step_problem([1.0] * 3, [(0, 2, 1.0)], 2, tasks=IDS[name])]
-    env = gymnasium.make(f"go_rl/{name}-v1", problem=problems, action=form, observation=observation)
-    check_env(env.unwrapped)
-    env.close()
-
-
-@pytest.mark.parametrize("name", IDS)
-def test_a_model_is_priced_for_the_tasks_of_the_id(name, tmp_path):
-    path = str(tmp_path / "small.npz")
-    save_graph(chains().graph, path)
-    for graph in (path, [chains().graph]):
-        env = gymnasium.make(f"go_rl/{name}-v1", graph=graph, hardware="p100x4").unwrapped
-        assert isinstance(env, PlanEnv)
-        assert env.cases[0].decided == IDS[name]
-
-
-@pytest.mark.parametrize("name", IDS)
-def test_graphs_may_come_from_the_zoo(name):
-    model = "zoo:vae-3-layers"
-    vector = gymnasium.make_vec(f"go_rl/{name}-v1", num_envs=2, graph=model, hardware="p100x2")
-    assert vector.reset(seed=0)[1]["graph"].tolist() == [0, 0]
-    with pytest.raises(ZooError, match="did you mean 'vae-3-layers'"):
-        gymnasium.make(f"go_rl/{name}-v1", graph=model[:-1])
-
-
-@pytest.mark.parametrize("name", IDS)
-@pytest.mark.parametrize("form", ["node", "all"])
-def test_vector_form_is_the_single_one_many_times(name, form):
-    problems = [chains(IDS[name], fixed={0: 1}), step_problem([1.0] * 3, [], 2, tasks=IDS[name])]
-    fields = {"problem": problems, "action": form}
-    single = gymnasium.make_vec(f"go_rl/{name}-v1", 3, "sync", **fields)
-    vector = gymnasium.make_vec(f"go_rl/{name}-v1", 3, **fields)
-    assert isinstance(vector, PlanVectorEnv)
-    assert single.metadata["autoreset_mode"] is vector.metadata["autoreset_mode"]
-    single.action_space.seed(5)
-    results = [env.reset(seed=17) for env in (single, vector)]
-    ended = 0
-    for _ in range(20):
-        assert data_equivalence(*results, exact=True)
-        action = single.action_space.sample()
-        results = [env.step(action) for env in (single, vector)]
-        ended += results[0][2].sum()
-    assert ended > 3
-
-
-def test_two_copies_stay_equal():
-    pair = [PlanEnv(problem=[chains(TASKS), chains(TASKS, fixed={1: 0})]) for _ in range(2)]
-    pair[0].action_space.seed(3)
-    results = [env.reset(seed=11) for env in pair]
-    for _ in range(40):
-        assert data_equivalence(*results, exact=True)
-        action = pair[0].action_space.sample()
-        results = [env.step(action) for env in pair]
-        assert data_equivalence(*results, exact=True)
-        if results[0][2]:
-            results = [env.reset() for env in pair]
-
-
 @pytest.mark.parametrize(
     ("tasks", "form", "action", "sentence"),
     [
@@ -363,13 +299,3 @@ def test_a_configuration_goes_with_an_id_that_agrees():
     assert env.action_space == gymnasium.spaces.Discrete(2)
     with pytest.raises(EnvironmentUseError, match="decisions are placement"):
         gymnasium.make("go_rl/Fusion-v1", config=EnvironmentConfig(chains()))
-
-
-def test_stepping_without_an_episode():
-    env = PlanEnv(problem=chains(), action="all")
-    for _ in range(2):
-        with pytest.raises(EnvironmentUseError, match=r"call reset\(\)"):
-            env.step(0)
-        play(env, [[0, 0, 0, 0]])
-    with pytest.raises(EnvironmentUseError, match="needs action='node'"):
-        env.action_masks()

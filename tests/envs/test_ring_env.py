@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import gymnasium
 import numpy as np
 import pytest
-from gymnasium.utils.env_checker import check_env, data_equivalence
 from reference.small_rings import legal_plans, random_ring, ring_problem
 
 from go_rl.core import EnvironmentUseError, Problem, Status
@@ -161,51 +159,6 @@ def test_fix_repairs_an_illegal_proposal():
     assert (np.diff(info["device"]) >= 0).all()
 
 
-def test_reset_chooses_among_problems():
-    problems = [chain(), ring_problem(6, [(0, 1)], 2), chain(seconds=np.full((1, 4), 2.0))]
-    env = PlanEnv(problem=problems)
-    for i in (2, 0, 1):
-        observed, info = env.reset(options={"graph": i})
-        assert info["graph"] == i
-        assert observed["node_mask"].sum() == problems[i].graph.num_nodes
-    drawn = [env.reset(seed=7 if n == 0 else None)[1]["graph"] for n in range(30)]
-    assert set(drawn) == {0, 1, 2}
-    assert drawn == [env.reset(seed=7 if n == 0 else None)[1]["graph"] for n in range(30)]
-
-
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("seen", ["dict", "graph"])
-def test_passes_gymnasiums_checker(form, seen):
-    problems = [chain(3), ring_problem(5, [(0, 1), (0, 2), (1, 4)], 3)]
-    env = gymnasium.make("go_rl/Partition-v1", problem=problems, action=form, observation=seen)
-    check_env(env.unwrapped)
-    env.close()
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_two_copies_stay_equal_for_fifty_steps(form):
-    problems = [random_ring(seed, "default") for seed in (1, 4, 6)]
-    chips = max(p.hardware.num_chips for p in problems)
-    problems = [p for p in problems if p.hardware.num_chips == chips]
-    pair = [PlanEnv(problem=problems, action=form) for _ in range(2)]
-    results = [env.reset(seed=11) for env in pair]
-    pair[0].action_space.seed(3)
-    for _ in range(50):
-        assert data_equivalence(results[0], results[1], exact=True)
-        action = pair[0].action_space.sample()
-        results = [env.step(action) for env in pair]
-        assert data_equivalence(results[0], results[1], exact=True)
-        if results[0][2]:
-            results = [env.reset() for env in pair]
-
-
-def test_action_masks_follow_the_mask_of_info():
-    env = PlanEnv(problem=chain())
-    _, info = env.reset()
-    assert env.action_masks().dtype == np.bool_
-    assert (env.action_masks() == info["action_mask"]).all()
-
-
 @pytest.mark.parametrize(
     ("form", "action", "sentence"),
     [
@@ -224,25 +177,3 @@ def test_wrong_actions(form, action, sentence):
     env.reset()
     with pytest.raises(EnvironmentUseError, match=sentence):
         env.step(action)
-
-
-def test_stepping_without_an_episode():
-    env = PlanEnv(problem=chain())
-    with pytest.raises(EnvironmentUseError, match=r"call reset\(\)"):
-        env.step(0)
-    play(env, [1])
-    with pytest.raises(EnvironmentUseError, match=r"call reset\(\)"):
-        env.step(0)
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"graph": 1}, r"must be 0\.\.0, not 1"),
-        ({"graph": "first"}, "not 'first'"),
-        ({"grpah": 0}, "unknown option 'grpah'"),
-    ],
-)
-def test_wrong_reset_options(options, sentence):
-    with pytest.raises(EnvironmentUseError, match=sentence):
-        PlanEnv(problem=chain()).reset(options=options)
