@@ -130,7 +130,7 @@ def row_of(graph: OpGraph, options: Options) -> Row:
         nodes=graph.num_nodes,
         scopes=len(np.unique(within["scopes"])),
         anchored=len(np.unique(within["anchored"][~graph.is_fed])),
-        unfused_ms=1e3 * workspace.default_seconds,
+        unfused_ms=1e3 * workspace.reference_seconds,
         **found,  # pyright: ignore[reportArgumentType]
     )
 

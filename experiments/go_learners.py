@@ -68,7 +68,7 @@ class GroupLearner:
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return the best plan seen; see `go_rl.core.Optimizer`."""
         search = Search(problem, Progress(budget))
-        learn(self.policies, self.config, search.workspace.default, search, seed)
+        learn(self.policies, self.config, search.workspace.reference, search, seed)
         return search.plan(self.name, seed)
 
 
@@ -156,7 +156,7 @@ def learn(
         if rounds and not progress.spent:
             for i, policy in enumerate(policies):
                 batch = _batch(decoder, policy, config, actions, priced)
-                reward = ROOT(priced.seconds, decoder.workspace.default_seconds)
+                reward = ROOT(priced.seconds, decoder.workspace.reference_seconds)
                 lessons = memories[i].lessons(batch, reward)
                 learners[i], _ = update_step(policy.agent.policy, config.ppo, learners[i], lessons)
             policies = [
@@ -199,7 +199,7 @@ def _batch(
 ) -> StepBatch:
     """What a policy learns from; the advantage is the whole plan's."""
     share = TOP[policy.agent.config.step_form] if config.top is None else config.top
-    gain = top_advantage(ROOT(priced.seconds, decoder.workspace.default_seconds), share).astype(
+    gain = top_advantage(ROOT(priced.seconds, decoder.workspace.reference_seconds), share).astype(
         np.float32
     )
     own = {task: actions[task] for task in policy.tasks}

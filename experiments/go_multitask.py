@@ -117,7 +117,7 @@ def part_of(problem: Problem, tasks: tuple[str, ...]) -> Problem:
     """Return the problem with these tasks; what is not placed sits where the default has it."""
     if tasks == problem.tasks:
         return problem
-    return restricted(problem, tasks, makespan_workspace(problem).default.device[0])
+    return restricted(problem, tasks, makespan_workspace(problem).reference.device[0])
 
 
 def _run(row: str, method: str, problem: Problem, seed: int, samples: int) -> Run:

@@ -193,13 +193,13 @@ def measured(graph: OpGraph, file: Path, hardware: str) -> Row:
         update_s=updates[1],
         replay_ms=1e3 * replay / BATCH,
         peak_mib=_peak_mib(),
-        over_default=workspace.default_seconds / float(plans.seconds.min()),
+        over_default=workspace.reference_seconds / float(plans.seconds.min()),
     )
 
 
 def _prepared(workspace: MakespanWorkspace) -> StepDecoder:
     decoder = step_decoder(workspace)
-    _ = workspace.default_seconds, decoder.padded
+    _ = workspace.reference_seconds, decoder.padded
     return decoder
 
 

@@ -68,7 +68,7 @@ class MakespanDecoder(PlanDecoder):
     @property
     def reference_seconds(self) -> float:
         """Makespan of the default plan."""
-        return self.workspace.default_seconds
+        return self.workspace.reference_seconds
 
     @cached_property
     def options(self) -> dict[str, Float32[np.ndarray, "U _"]]:
@@ -84,7 +84,7 @@ class MakespanDecoder(PlanDecoder):
         """Offer the default plan; see `PlanDecoder`."""
         if incumbent.hopeless:
             return False
-        incumbent.offer_scored(self.workspace.evaluate(self.workspace.default))
+        incumbent.offer_scored(self.workspace.evaluate(self.workspace.reference))
         return self.decides
 
     def draw(
@@ -135,7 +135,7 @@ class MakespanDecoder(PlanDecoder):
         if isinstance(drawn, NodeActions):
             return node_decisions(self.workspace, self.units, actions)
         count = len(drawn.mix)
-        device = np.repeat(self.workspace.default.device, count, axis=0)
+        device = np.repeat(self.workspace.reference.device, count, axis=0)
         priority = fusion = None
         if "placement" in actions:
             device = self._devices(*_arrays(actions, "placement", self.units.num_units))

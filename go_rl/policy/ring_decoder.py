@@ -20,7 +20,6 @@ from go_rl.core.errors import nearest
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.envs.rewards import LOG_SPEED_UP
 from go_rl.objectives.incumbent import Incumbent
-from go_rl.objectives.ring.greedy import greedy_partition
 from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
 from go_rl.policy.agent import Actions, Agent
 from go_rl.policy.buckets import Padded, pad
@@ -76,7 +75,7 @@ class RingDecoder(PlanDecoder):
 
     def start(self, incumbent: Incumbent, seed: int) -> bool:
         """Offer the compiler heuristic's plan; see `PlanDecoder`."""
-        incumbent.offer(*self.workspace.legalize(self.heuristic, seed))
+        incumbent.offer(*self.workspace.repair(self.heuristic, seed))
         return self.decides
 
     def draw(
@@ -128,16 +127,15 @@ class RingDecoder(PlanDecoder):
         place = jnp.broadcast_to(drawn.place, (count, *drawn.place.shape))
         return {"placement": PlacementActions(chosen, jnp.asarray(possible), place)}
 
-    @cached_property
+    @property
     def heuristic(self) -> Int16[np.ndarray, "N"]:
         """[N] the compiler heuristic's chips; zeros where it fails."""
-        return np.asarray(greedy_partition(self.problem), np.int16)
+        return self.workspace.reference.device[0]
 
     @cached_property
     def reference_seconds(self) -> float:
         """T_max of the compiler heuristic; where it fails, of everything on one chip."""
-        seconds = float(self.workspace.pricer.price(self.heuristic[None])[0][0])
-        return seconds if np.isfinite(seconds) else float(self.problem.work.sum())
+        return self.workspace.reference_seconds
 
     @cached_property
     def _leader(self) -> np.ndarray:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress, SearchError
-from go_rl.objectives.incumbent import Incumbent, Workspace, finish_plan
+from go_rl.objectives.incumbent import Incumbent, finish_plan
+from go_rl.objectives.workspace import Workspace
 from go_rl.policy.agent import Agent, widened
 from go_rl.policy.plan_decoders import plan_decoder
 from go_rl.policy.policy_search import group_of

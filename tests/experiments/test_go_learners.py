@@ -60,7 +60,7 @@ def test_separate_policies_count_samples_and_learn_each_its_own_task(agent):
     problem = branches()
     policies = tuple(Policy((task,), agent) for task in TASKS)
     search = Search(problem, Progress(Budget(samples=30)))
-    after = learn(policies, SMALL, search.workspace.default, search, 0)
+    after = learn(policies, SMALL, search.workspace.reference, search, 0)
     plan = search.plan("separate", 0)
     assert plan.samples == 30
     assert check_plan(plan, problem).ok

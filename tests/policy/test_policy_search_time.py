@@ -29,7 +29,7 @@ def whole_batches(samples: int, seed: int) -> list[float]:
     """Seconds of the default plan and of batches drawn, decoded and priced whole."""
     workspace = MakespanWorkspace(problem())
     decoder = MakespanDecoder(workspace)
-    found = workspace.evaluate(workspace.default).seconds.tolist()
+    found = workspace.evaluate(workspace.reference).seconds.tolist()
     for rounds in range(-(-samples // BATCH)):
         noise = np.resize(np.array(DOUBT, np.float32), BATCH)
         noise[0] = min(rounds, 1)

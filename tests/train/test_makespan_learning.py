@@ -86,13 +86,13 @@ def test_rewards_are_those_of_go():
     workspace = MakespanWorkspace(problem)
     apart = np.array([[0, 1] * 4, [0] * 8])
     seconds = workspace.evaluate(workspace.decisions(apart)).seconds
-    rewards = ROOT(seconds, workspace.default_seconds)
+    rewards = ROOT(seconds, workspace.reference_seconds)
     assert rewards == pytest.approx([-np.sqrt(0.5), -1.0])
     full = step_problem([1.0, 1.0], [(0, 1, 9.0)], 2, output_bytes=[9.0, 0.0], memory_bytes=5.0,
                         tasks=("placement", "fusion"), kinds=[OpKind.OTHER] * 2)  # fmt: skip
     workspace = MakespanWorkspace(full)
     priced = workspace.evaluate(workspace.decisions(np.zeros((1, 2), np.int16)))
-    assert ROOT(priced.seconds, workspace.default_seconds).tolist() == [ROOT.failure]
+    assert ROOT(priced.seconds, workspace.reference_seconds).tolist() == [ROOT.failure]
 
 
 def test_an_update_starts_from_ratio_one_and_moves_the_weights():

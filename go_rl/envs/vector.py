@@ -1,8 +1,7 @@
-"""`EpisodeVectorEnv`: many episodes at once, priced together, whatever is decided."""
+"""`PlanVectorEnv`: many episodes at once, solved by threads, evaluated together."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any
@@ -14,32 +13,40 @@ from gymnasium.vector.utils import batch_space, concatenate, create_empty_array,
 from jaxtyping import Bool, Float64
 
 from go_rl.core import EnvironmentUseError
+from go_rl.envs.case import EpisodeResult, Outcome
+from go_rl.envs.config import EnvironmentConfig, read_config
+from go_rl.envs.environment import environment_parts
 from go_rl.envs.episode import Episode, check_running, choose_case
+from go_rl.runtime.threads import on_threads
 
 Step = tuple[Any, Float64[np.ndarray, "n"], Bool[np.ndarray, "n"], Bool[np.ndarray, "n"], dict]
 
 
-class EpisodeVectorEnv(VectorEnv[Any, Any, Any]):
-    """Abstract: episodes side by side; the same results as ``vectorization_mode="sync"`` of
-    `gymnasium.make_vec`, from the same seeds.
+class PlanVectorEnv(VectorEnv[Any, Any, Any]):
+    """``num_envs`` episodes of `PlanEnv` side by side; the same results as
+    ``vectorization_mode="sync"`` of `gymnasium.make_vec`, from the same seeds.
 
     An episode that has ended starts again in the next step, whatever its action is (Gymnasium's
-    next-step autoreset). Problems are shared; all episodes that end in one step are priced in one
-    batch.
+    next-step autoreset). Problems are shared; plans for all nodes are made legal by one thread a
+    core, and all episodes that end in one step are evaluated in one batch.
     """
 
     metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
 
-    def __init__(self, cases: Sequence[Any], observer: Any, episodes: Sequence[Episode]) -> None:
-        self.cases = cases
-        self.observer = observer
-        self.episodes = episodes
-        self.num_envs = len(episodes)
-        self.single_action_space = episodes[0].space
-        self.single_observation_space = observer.space
+    def __init__(
+        self, num_envs: int = 1, config: EnvironmentConfig | None = None, **fields: Any
+    ) -> None:
+        if num_envs < 1:
+            raise EnvironmentUseError(f"num_envs must be >= 1, not {num_envs}")
+        self.num_envs = num_envs
+        self.config = read_config(config, fields)
+        self.cases, self.observer, space = environment_parts(self.config)
+        self.episodes = [Episode(self.config.action, space) for _ in range(num_envs)]
+        self.single_action_space = space
+        self.single_observation_space = self.observer.space
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
-        self.random = [seeding.np_random()[0] for _ in episodes]
+        self.random = [seeding.np_random()[0] for _ in self.episodes]
         self.begun = False
 
     def reset(
@@ -66,7 +73,7 @@ class EpisodeVectorEnv(VectorEnv[Any, Any, Any]):
         """
         check_running(self.begun)
         given = self._actions(actions)
-        results = self._price(self.act(given))
+        results = self._evaluate(self._act(given))
         rewards, ended = np.zeros(self.num_envs), np.zeros(self.num_envs, np.bool_)
         infos: dict[str, Any] = {}
         for i, episode in enumerate(self.episodes):
@@ -78,10 +85,21 @@ class EpisodeVectorEnv(VectorEnv[Any, Any, Any]):
             infos = self._add_info(infos, info, i)
         return self._observations(), rewards, ended, np.zeros_like(ended), infos
 
-    @abstractmethod
-    def act(self, actions: Mapping[int, Any]) -> Mapping[int, Any]:
+    def _act(self, actions: Mapping[int, Any]) -> dict[int, Outcome | None]:
         """Take an action in each episode that has one; return how each ended, or None while it
         goes on."""
+        outcomes: dict[int, Outcome | None] = dict.fromkeys(actions)
+        running = list(actions)
+
+        def share(rows: range) -> None:
+            for i in (running[row] for row in rows):
+                outcomes[i] = self.episodes[i].act(actions[i], self.random[i])
+
+        whole = self.config.action != "node"
+        for case in self.cases if whole else ():
+            case.workspace.prepare()
+        on_threads(share, len(running), None if whole else 1)
+        return outcomes
 
     def _seeds(self, seed: int | Sequence[int | None] | None) -> Sequence[int | None]:
         if seed is None:
@@ -107,23 +125,20 @@ class EpisodeVectorEnv(VectorEnv[Any, Any, Any]):
             self.episodes[i].check(action)
         return given
 
-    def _price(self, outcomes: Mapping[int, Any]) -> dict[int, Any]:
+    def _evaluate(self, outcomes: Mapping[int, Outcome | None]) -> dict[int, EpisodeResult]:
         """Results by episode, of those that ended."""
-        results: dict[int, Any] = {}
-        ended = [i for i, outcome in outcomes.items() if outcome is not None]
+        results: dict[int, EpisodeResult] = {}
         for index, case in enumerate(self.cases):
-            mine = [i for i in ended if self.episodes[i].index == index]
-            priced = case.price([outcomes[i] for i in mine])
-            results |= zip(mine, priced, strict=True)
+            ended = {
+                i: outcome
+                for i, outcome in outcomes.items()
+                if outcome is not None and self.episodes[i].index == index
+            }
+            if ended:
+                results |= zip(ended, case.evaluate(list(ended.values())), strict=True)
         return results
 
     def _observations(self) -> Any:
         each = [episode.observe(self.observer) for episode in self.episodes]
         space = self.single_observation_space
         return deepcopy(concatenate(space, each, create_empty_array(space, self.num_envs)))
-
-
-def check_number(num_envs: int) -> None:
-    """Raise an `EnvironmentUseError` for a vector of no episodes."""
-    if num_envs < 1:
-        raise EnvironmentUseError(f"num_envs must be >= 1, not {num_envs}")

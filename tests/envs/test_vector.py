@@ -7,12 +7,11 @@ from functools import partial
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.utils.env_checker import data_equivalence
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 from reference.small_rings import random_ring, ring_problem
 
-from go_rl.core import EnvironmentUseError, Status
-from go_rl.envs import PartitionEnv, PartitionVectorEnv
+from go_rl.core import Status
+from go_rl.envs import PlanEnv, PlanVectorEnv
 
 CHAIN = ring_problem(4, [(0, 1), (1, 2), (2, 3)], 2)
 FORMS = ("node", "fix", "sample")
@@ -23,29 +22,9 @@ def three_chip_problems():
     return [p for p in found if p.hardware.num_chips == 3][:3]
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("seen", ["dict", "graph"])
-def test_same_as_single_environments_for_fifty_steps(form, seen):
-    fields = {"problem": three_chip_problems(), "action": form, "observation": seen}
-    single = gymnasium.make_vec("go_rl/Partition-v1", 4, "sync", **fields)
-    vector = gymnasium.make_vec("go_rl/Partition-v1", 4, **fields)
-    assert isinstance(vector, PartitionVectorEnv)
-    assert single.metadata["autoreset_mode"] is vector.metadata["autoreset_mode"]
-    single.action_space.seed(5)
-    results = [env.reset(seed=17) for env in (single, vector)]
-    ended = np.zeros(4, np.int64)
-    for _ in range(50):
-        assert data_equivalence(*results, exact=True)
-        action = single.action_space.sample()
-        results = [env.step(action) for env in (single, vector)]
-        ended += results[0][2]
-    assert (ended > 1).all()
-    assert results[1][0] in vector.observation_space
-
-
 def test_make_vec_prices_a_batch():
     env = gymnasium.make_vec("go_rl/Partition-v1", num_envs=3, problem=CHAIN, action="fix")
-    assert isinstance(env, PartitionVectorEnv)
+    assert isinstance(env, PlanVectorEnv)
     env.reset(seed=0)
     plans = np.array([[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 0, 0]])
     _, rewards, terminated, truncated, infos = env.step(plans)
@@ -57,7 +36,7 @@ def test_make_vec_prices_a_batch():
 
 
 def test_an_episode_that_fails_starts_again_while_others_go_on():
-    env = PartitionVectorEnv(2, problem=CHAIN)
+    env = PlanVectorEnv(2, problem=CHAIN)
     env.reset(seed=0)
     env.step(np.array([0, 0]))
     _, rewards, terminated, _, infos = env.step(np.array([1, 0]))
@@ -76,7 +55,7 @@ def test_an_episode_that_fails_starts_again_while_others_go_on():
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_in_gymnasiums_vector_wrappers(asynchronous):
     """Spawned, not forked: JAX's threads may be running."""
-    makers = [partial(PartitionEnv, problem=CHAIN, action="fix")] * 2
+    makers = [partial(PlanEnv, problem=CHAIN, action="fix")] * 2
     env = AsyncVectorEnv(makers, context="spawn") if asynchronous else SyncVectorEnv(makers)
     env.reset(seed=3)
     _, rewards, terminated, _, infos = env.step(np.array([[0, 0, 1, 1], [0, 0, 0, 0]]))
@@ -84,21 +63,3 @@ def test_in_gymnasiums_vector_wrappers(asynchronous):
     assert terminated.all()
     assert infos["seconds"].tolist() == [2.0, 4.0]
     env.close()
-
-
-@pytest.mark.parametrize(
-    ("misuse", "sentence"),
-    [
-        (lambda e: PartitionVectorEnv(0, problem=CHAIN), "num_envs must be >= 1"),
-        (lambda e: e.step(np.array([0, 0, 0])), "3 actions for 2 episodes"),
-        (lambda e: e.step(np.array([0, 5])), "chip 5"),
-        (lambda e: e.reset(seed=[1, 2, 3]), "3 seeds were given for 2 episodes"),
-        (lambda e: e.reset(options={"graph": 4}), r"must be 0\.\.0"),
-        (lambda _: PartitionVectorEnv(2, problem=CHAIN).step(np.zeros(2, int)), "call reset"),
-    ],
-)
-def test_misuse(misuse, sentence):
-    env = PartitionVectorEnv(2, problem=CHAIN)
-    env.reset()
-    with pytest.raises(EnvironmentUseError, match=sentence):
-        misuse(env)

@@ -5,14 +5,12 @@ from __future__ import annotations
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.utils.env_checker import check_env, data_equivalence
 from reference.small_rings import ring_problem
 from reference.step_problems import random_step, step_problem
 
-from go_rl.core import TASKS, EnvironmentUseError, OpKind, Problem, Status, ZooError, load_hardware
+from go_rl.core import TASKS, EnvironmentUseError, OpKind, Problem, Status, load_hardware
 from go_rl.cost import ProblemOptions, make_problem
-from go_rl.envs import STEP_NODE_FEATURES, StepConfig, StepEnv, StepVectorEnv
-from go_rl.readers.archive import save_graph
+from go_rl.envs import MAKESPAN_NODE_FEATURES, EnvironmentConfig, PlanEnv
 
 IDS = {
     "Placement": ("placement",),
@@ -47,7 +45,7 @@ def play(env, actions) -> tuple[float, dict]:
 def test_reward_is_the_root_of_the_makespan_over_the_default(form, plan, seconds):
     """The default is one device: 4 s. Apart: 2 s. With node 2 beside chain 1, device 1 runs
     nodes 1 and 3 until 2 s, when node 0's byte is there, and node 2 until 3 s."""
-    env = StepEnv(problem=chains(), action=form)
+    env = PlanEnv(problem=chains(), action=form)
     reward, info = play(env, plan if form == "node" else [plan])
     assert info["status"] is Status.OK
     assert info["device"].tolist() == plan
@@ -63,7 +61,7 @@ def test_schedule_by_hand(form):
         [1.0, 1.0, 3.0], [(1, 2, 1.0)], 2, tasks=("schedule",), fixed={0: 0, 1: 0, 2: 1}
     )
     actions = {"node": [0, 19, 0], "all": [[0, 19, 0]]}[form]
-    reward, info = play(StepEnv(problem=problem, action=form), actions)
+    reward, info = play(PlanEnv(problem=problem, action=form), actions)
     assert (info["seconds"], info["baseline_seconds"]) == (5.0, 6.0)
     assert reward == pytest.approx(-np.sqrt(5 / 6))
     assert info["priority"].tolist() == [0, 19, 0]
@@ -75,17 +73,17 @@ def test_fusion_by_hand():
     problem = step_problem(
         [1.0] * 3, [(0, 1, 1.0), (1, 2, 1.0)], tasks=("fusion",), kinds=[OpKind.ELEMENTWISE] * 3
     )
-    reward, info = play(StepEnv(problem=problem), [5, 0, 7])
+    reward, info = play(PlanEnv(problem=problem), [5, 0, 7])
     assert info["fusion_group"].tolist() == [0, 0, 2]
     assert (reward, info["seconds"]) == (-1.0, 3.0)  # these prices gain nothing by fusion
-    _, info = play(StepEnv(problem=problem, action="all"), [[0, 0, 7]])
+    _, info = play(PlanEnv(problem=problem, action="all"), [[0, 0, 7]])
     assert info["fusion_group"].tolist() == [0, 1, 2]
 
 
 def test_fusion_pays_where_the_prices_say_so():
     source = step_problem([0.0] * 3, [(0, 1, 4e9), (1, 2, 4e9)], kinds=[OpKind.ELEMENTWISE] * 3)
     options = ProblemOptions(objective=source.objective, tasks=("fusion",), memory=False)
-    env = StepEnv(problem=make_problem(source.graph, load_hardware("p100x4"), options))
+    env = PlanEnv(problem=make_problem(source.graph, load_hardware("p100x4"), options))
     assert play(env, [0, 0, 0])[0] == pytest.approx(-1.0)
     reward, info = play(env, [1, 1, 0])
     assert info["fusion_group"].tolist() == [0, 0, 0]
@@ -96,7 +94,7 @@ def test_fusion_pays_where_the_prices_say_so():
 def test_joint_decides_all_three(form):
     chosen = [[0, 3, 1], [1, 2, 0], [0, 1, 0], [1, 0, 0]]
     problem = chains(TASKS, kinds=[OpKind.ELEMENTWISE] * 4)
-    env = StepEnv(problem=problem, action=form)
+    env = PlanEnv(problem=problem, action=form)
     reward, info = play(env, chosen if form == "node" else [chosen])
     assert reward == pytest.approx(-np.sqrt(0.5))
     assert info["device"].tolist() == [0, 1, 0, 1]
@@ -111,7 +109,7 @@ def test_masks_by_hand():
     problem = step_problem(
         seconds, PAIR, 2, tasks=("placement",), fixed={0: 1}, colocation=colocation
     )
-    env = StepEnv(problem=problem)
+    env = PlanEnv(problem=problem)
     _, info = env.reset()
     masks = [info["action_mask"].tolist()]
     for device in (1, 1, 0):
@@ -129,7 +127,7 @@ def test_following_the_masks_obeys_pins_classes_and_abilities(seed):
     rng = np.random.default_rng(seed)
     colocation = rng.integers(-2, 2, 14).clip(-1).tolist()
     problem = random_step(seed, tasks=("placement",), colocation=colocation, fixed={0: 0})
-    env = StepEnv(problem=problem)
+    env = PlanEnv(problem=problem)
     _, info = env.reset(seed=seed)
     ended = False
     while not ended:
@@ -148,10 +146,10 @@ def test_following_the_masks_obeys_pins_classes_and_abilities(seed):
 def test_inputs_and_constants_are_not_decided_and_sit_beside_their_readers():
     kinds = [OpKind.INPUT, OpKind.OTHER, OpKind.OTHER]
     problem = step_problem([0.0, 1.0, 1.0], [(0, 2, 1.0)], 2, tasks=("placement",), kinds=kinds)
-    env = StepEnv(problem=problem)
+    env = PlanEnv(problem=problem)
     observed, info = env.reset()
     assert info["node"] == 1
-    copied = observed["nodes"][:, STEP_NODE_FEATURES.index("copied")]
+    copied = observed["nodes"][:, MAKESPAN_NODE_FEATURES.index("copied")]
     assert copied.tolist() == [1, 0, 0]
     reward, info = play(env, [0, 1])
     assert info["device"].tolist() == [1, 0, 1]
@@ -167,17 +165,17 @@ def test_a_class_led_by_a_constant_follows_its_decided_node():
         kinds=[OpKind.CONSTANT, OpKind.OTHER, OpKind.OTHER],
         colocation=[3, -1, 3],
     )
-    _, info = play(StepEnv(problem=problem), [0, 1])
+    _, info = play(PlanEnv(problem=problem), [0, 1])
     assert info["device"].tolist() == [1, 0, 1]
 
 
 def test_observations_show_decisions():
-    env = StepEnv(problem=chains(TASKS), max_nodes=6, max_edges=3)
+    env = PlanEnv(problem=chains(TASKS), max_nodes=6, max_edges=3)
     env.reset()
     observed = env.step(np.array([1, 19, 0]))[0]
     assert observed in env.observation_space
     shown = {
-        name: observed["nodes"][:, STEP_NODE_FEATURES.index(name)].tolist()
+        name: observed["nodes"][:, MAKESPAN_NODE_FEATURES.index(name)].tolist()
         for name in ("chip", "decided", "current", "priority", "fusion_priority")
     }
     assert shown == {
@@ -192,14 +190,14 @@ def test_observations_show_decisions():
 @pytest.mark.parametrize("form", ["node", "all"])
 def test_one_node(form):
     problem = step_problem([2.0], tasks=("placement",))
-    reward, info = play(StepEnv(problem=problem, action=form), [0] if form == "node" else [[0]])
+    reward, info = play(PlanEnv(problem=problem, action=form), [0] if form == "node" else [[0]])
     assert (reward, info["seconds"], info["device"].tolist()) == (-1.0, 2.0, [0])
 
 
 def test_only_inputs():
     """Nothing to decide: any action ends the episode."""
     problem = step_problem([0.0], tasks=("placement",), kinds=[OpKind.INPUT])
-    reward, info = play(StepEnv(problem=problem), [0])
+    reward, info = play(PlanEnv(problem=problem), [0])
     assert (reward, info["status"], info["node"]) == (0.0, Status.OK, -1)
 
 
@@ -231,73 +229,11 @@ def test_only_inputs():
     ],
 )
 def test_failures_end_the_episode(problem, form, actions, status, words):
-    env = StepEnv(problem=problem, action=form, failure_reward=-3.0)
+    env = PlanEnv(problem=problem, action=form, failure_reward=-3.0)
     reward, info = play(env, actions)
     assert (reward, info["status"], info["seconds"]) == (-3.0, status, np.inf)
     assert words in info["detail"]
-    assert play(StepEnv(problem=problem, action=form), actions)[0] == -10.0
-
-
-@pytest.mark.parametrize("name", IDS)
-@pytest.mark.parametrize("form", ["node", "all"])
-@pytest.mark.parametrize("observation", ["dict", "graph"])
-def test_passes_gymnasiums_checker(name, form, observation):
-    problems = [chains(IDS[name]), step_problem([1.0] * 3, [(0, 2, 1.0)], 2, tasks=IDS[name])]
-    env = gymnasium.make(f"go_rl/{name}-v1", problem=problems, action=form, observation=observation)
-    check_env(env.unwrapped)
-    env.close()
-
-
-@pytest.mark.parametrize("name", IDS)
-def test_a_model_is_priced_for_the_tasks_of_the_id(name, tmp_path):
-    path = str(tmp_path / "small.npz")
-    save_graph(chains().graph, path)
-    for graph in (path, [chains().graph]):
-        env = gymnasium.make(f"go_rl/{name}-v1", graph=graph, hardware="p100x4").unwrapped
-        assert isinstance(env, StepEnv)
-        assert env.cases[0].tasks == IDS[name]
-
-
-@pytest.mark.parametrize("name", IDS)
-def test_graphs_may_come_from_the_zoo(name):
-    model = "zoo:vae-3-layers"
-    vector = gymnasium.make_vec(f"go_rl/{name}-v1", num_envs=2, graph=model, hardware="p100x2")
-    assert vector.reset(seed=0)[1]["graph"].tolist() == [0, 0]
-    with pytest.raises(ZooError, match="did you mean 'vae-3-layers'"):
-        gymnasium.make(f"go_rl/{name}-v1", graph=model[:-1])
-
-
-@pytest.mark.parametrize("name", IDS)
-@pytest.mark.parametrize("form", ["node", "all"])
-def test_vector_form_is_the_single_one_many_times(name, form):
-    problems = [chains(IDS[name], fixed={0: 1}), step_problem([1.0] * 3, [], 2, tasks=IDS[name])]
-    fields = {"problem": problems, "action": form}
-    single = gymnasium.make_vec(f"go_rl/{name}-v1", 3, "sync", **fields)
-    vector = gymnasium.make_vec(f"go_rl/{name}-v1", 3, **fields)
-    assert isinstance(vector, StepVectorEnv)
-    assert single.metadata["autoreset_mode"] is vector.metadata["autoreset_mode"]
-    single.action_space.seed(5)
-    results = [env.reset(seed=17) for env in (single, vector)]
-    ended = 0
-    for _ in range(20):
-        assert data_equivalence(*results, exact=True)
-        action = single.action_space.sample()
-        results = [env.step(action) for env in (single, vector)]
-        ended += results[0][2].sum()
-    assert ended > 3
-
-
-def test_two_copies_stay_equal():
-    pair = [StepEnv(problem=[chains(TASKS), chains(TASKS, fixed={1: 0})]) for _ in range(2)]
-    pair[0].action_space.seed(3)
-    results = [env.reset(seed=11) for env in pair]
-    for _ in range(40):
-        assert data_equivalence(*results, exact=True)
-        action = pair[0].action_space.sample()
-        results = [env.step(action) for env in pair]
-        assert data_equivalence(*results, exact=True)
-        if results[0][2]:
-            results = [env.reset() for env in pair]
+    assert play(PlanEnv(problem=problem, action=form), actions)[0] == -10.0
 
 
 @pytest.mark.parametrize(
@@ -314,7 +250,7 @@ def test_two_copies_stay_equal():
     ],
 )
 def test_wrong_actions(tasks, form, action, sentence):
-    env = StepEnv(problem=chains(tasks), action=form)
+    env = PlanEnv(problem=chains(tasks), action=form)
     env.reset()
     with pytest.raises(EnvironmentUseError, match=sentence):
         env.step(action)
@@ -326,44 +262,40 @@ def test_wrong_actions(tasks, form, action, sentence):
         ({}, "give either problem= or graph="),
         ({"problem": []}, "at least one is needed"),
         ({"problem": chains(), "action": "nod"}, r"unknown action 'nod'; did you mean 'node'\?"),
-        ({"problem": chains(), "tasks": ("plcement",)}, "did you mean 'placement'"),
-        ({"problem": chains(), "tasks": "placement,plcement"}, "unknown task 'plcement'; did you"),
-        ({"problem": chains(), "tasks": ()}, "at least one of"),
-        ({"problem": chains(), "tasks": ("fusion",)}, "tasks are placement; this environment"),
+        ({"problem": chains(), "decide": ("plcement",)}, "did you mean 'placement'"),
+        (
+            {"problem": chains(), "decide": "placement,plcement"},
+            "unknown decision 'plcement'",
+        ),
+        ({"problem": chains(), "decide": ()}, "at least one of"),
+        ({"problem": chains(), "decide": ("fusion",)}, "decisions are placement; this environment"),
         ({"problem": chains(), "max_nodes": 3}, "4 nodes, more than max_nodes=3"),
         ({"problem": chains(), "max_edges": -1}, "max_edges must be >= 0"),
         ({"problem": chains(), "failure_reward": np.inf}, "failure_reward must be finite"),
         ({"problem": chains(), "max_node": 3}, "unknown argument 'max_node'"),
-        ({"problem": ring_problem(4, [], 2)}, "the objective is ring"),
+        ({"problem": ring_problem(4, [], 2), "objective": "makespan"}, "the objective is ring"),
         ({"problem": [chains(), step_problem([1.0], tasks=("placement",))]}, "has 1 devices and"),
-        ({"config": StepConfig(chains()), "action": "all"}, "not both"),
-        ({"config": StepConfig(chains(), tasks=("placement",)), "tasks": TASKS}, "config.tasks"),
+        ({"config": EnvironmentConfig(chains()), "action": "all"}, "not both"),
+        (
+            {"config": EnvironmentConfig(chains(), decide=("placement",)), "decide": TASKS},
+            "config.decide",
+        ),
     ],
 )
 def test_misuse(fields, sentence):
     with pytest.raises(EnvironmentUseError, match=sentence):
-        StepEnv(**fields)
+        PlanEnv(**fields)
 
 
 def test_tasks_may_be_one_text():
-    assert StepConfig(chains(), tasks="placement").tasks == ("placement",)
-    assert StepConfig(chains(TASKS), tasks="placement, fusion,schedule").tasks == (
+    assert EnvironmentConfig(chains(), decide="placement").decide == ("placement",)
+    assert EnvironmentConfig(chains(TASKS), decide="placement, fusion,schedule").decide == (
         "placement", "fusion", "schedule"
     )  # fmt: skip
 
 
 def test_a_configuration_goes_with_an_id_that_agrees():
-    env = gymnasium.make("go_rl/Placement-v1", config=StepConfig(chains()))
+    env = gymnasium.make("go_rl/Placement-v1", config=EnvironmentConfig(chains()))
     assert env.action_space == gymnasium.spaces.Discrete(2)
-    with pytest.raises(EnvironmentUseError, match="tasks are placement"):
-        gymnasium.make("go_rl/Fusion-v1", config=StepConfig(chains()))
-
-
-def test_stepping_without_an_episode():
-    env = StepEnv(problem=chains(), action="all")
-    for _ in range(2):
-        with pytest.raises(EnvironmentUseError, match=r"call reset\(\)"):
-            env.step(0)
-        play(env, [[0, 0, 0, 0]])
-    with pytest.raises(EnvironmentUseError, match="needs action='node'"):
-        env.action_masks()
+    with pytest.raises(EnvironmentUseError, match="decisions are placement"):
+        gymnasium.make("go_rl/Fusion-v1", config=EnvironmentConfig(chains()))

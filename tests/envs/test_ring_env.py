@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import gymnasium
 import numpy as np
 import pytest
-from gymnasium.utils.env_checker import check_env, data_equivalence
 from reference.small_rings import legal_plans, random_ring, ring_problem
 
 from go_rl.core import EnvironmentUseError, Problem, Status
-from go_rl.envs import PartitionEnv
-from go_rl.envs.ring import case as partition_case
+from go_rl.core.decisions import Decisions
+from go_rl.envs import PlanEnv
+from go_rl.objectives.ring.workspace import RingWorkspace
 
 CHAIN = [(0, 1), (1, 2), (2, 3)]
 FORMS = ("node", "fix", "sample")
@@ -26,9 +25,8 @@ def chain(chips: int = 2, **fields) -> Problem:
 @pytest.fixture
 def one_chip_baseline(monkeypatch):
     """The compiler heuristic puts everything on chip 0."""
-    monkeypatch.setattr(
-        partition_case, "greedy_partition", lambda p: np.zeros(p.graph.num_nodes, np.int16)
-    )
+    one_chip = property(lambda w: Decisions(np.zeros((1, w.problem.graph.num_nodes), np.int16)))
+    monkeypatch.setattr(RingWorkspace, "reference", one_chip)
 
 
 def play(env, actions) -> tuple[float, dict]:
@@ -55,7 +53,7 @@ def play(env, actions) -> tuple[float, dict]:
 )
 @pytest.mark.parametrize("form", ["node", "fix", "sample"])
 def test_reward_is_throughput_over_the_heuristic(form, chips, plan, seconds, reward):
-    env = PartitionEnv(problem=chain(chips), action=form)
+    env = PlanEnv(problem=chain(chips), action=form)
     certain = np.full((4, chips), -20.0, np.float32)
     certain[np.arange(4), plan] = 20.0
     actions = {"node": plan, "fix": [np.array(plan)], "sample": [certain]}[form]
@@ -67,7 +65,7 @@ def test_reward_is_throughput_over_the_heuristic(form, chips, plan, seconds, rew
 
 
 def test_the_optimum_is_never_worse_than_the_real_heuristic():
-    env = PartitionEnv(problem=chain())
+    env = PlanEnv(problem=chain())
     reward, info = play(env, [0, 0, 1, 1])
     assert reward == info["baseline_seconds"] / 2.0 >= 1.0
 
@@ -76,13 +74,13 @@ def test_the_optimum_is_never_worse_than_the_real_heuristic():
 def test_a_heuristic_out_of_memory_counts_as_all_work_on_one_chip():
     """Two nodes of 60 bytes do not fit the 100 of chip 0, so the heuristic of this test fails."""
     heavy = chain(weight_bytes=np.array([0.0, 60.0, 60.0, 0.0]))
-    reward, info = play(PartitionEnv(problem=heavy), [0, 0, 1, 1])
+    reward, info = play(PlanEnv(problem=heavy), [0, 0, 1, 1])
     assert (reward, info["seconds"], info["baseline_seconds"]) == (2.0, 2.0, 4.0)
 
 
 def test_masks_of_a_chain_by_hand():
     """Node 0 must use chip 0; after 0, 1 the rest must stay on chip 1 of two."""
-    env = PartitionEnv(problem=chain())
+    env = PlanEnv(problem=chain())
     _, info = env.reset(seed=0)
     seen = [info["action_mask"].tolist()]
     for chip in (0, 1, 1):
@@ -96,7 +94,7 @@ def test_mask_is_the_set_of_legal_chips(seed):
     """A random legal plan is followed; at each node the mask is what brute force allows."""
     problem = replace(random_ring(seed), memory=False)
     plans = legal_plans(problem)
-    env = PartitionEnv(problem=problem)
+    env = PlanEnv(problem=problem)
     _, info = env.reset(seed=0)
     if not len(plans):
         assert info["action_mask"].all()
@@ -114,7 +112,7 @@ def test_mask_is_the_set_of_legal_chips(seed):
 def test_copied_nodes_are_not_decided():
     edges = [(0, 1), (0, 3), (1, 2), (2, 3)]
     problem = ring_problem(4, edges, 3, "replicate", seconds=[1e-6, 1.0, 1.0, 1.0])
-    env = PartitionEnv(problem=problem)
+    env = PlanEnv(problem=problem)
     _, info = env.reset()
     assert info["node"] == 1
     _, info = play(env, [0, 1, 2])
@@ -136,7 +134,7 @@ def test_copied_nodes_are_not_decided():
     ],
 )
 def test_failures_end_the_episode(problem, actions, status, words):
-    reward, info = play(PartitionEnv(problem=problem), actions)
+    reward, info = play(PlanEnv(problem=problem), actions)
     assert reward == -10.0
     assert info["status"] is status
     assert words in info["detail"]
@@ -146,7 +144,7 @@ def test_failures_end_the_episode(problem, actions, status, words):
 
 @pytest.mark.parametrize("form", ["fix", "sample"])
 def test_infeasible_whole_proposals_fail(form):
-    env = PartitionEnv(problem=chain(fixed={0: 1}), action=form, failure_reward=-3.0)
+    env = PlanEnv(problem=chain(fixed={0: 1}), action=form, failure_reward=-3.0)
     env.reset(seed=0)
     env.action_space.seed(0)
     reward, info = play(env, [env.action_space.sample()])
@@ -155,94 +153,27 @@ def test_infeasible_whole_proposals_fail(form):
 
 
 def test_fix_repairs_an_illegal_proposal():
-    env = PartitionEnv(problem=chain(), action="fix")
+    env = PlanEnv(problem=chain(), action="fix")
     _, info = play(env, [np.array([1, 0, 1, 0])])
     assert info["status"] is Status.OK
     assert (np.diff(info["device"]) >= 0).all()
 
 
-def test_reset_chooses_among_problems():
-    problems = [chain(), ring_problem(6, [(0, 1)], 2), chain(seconds=np.full((1, 4), 2.0))]
-    env = PartitionEnv(problem=problems)
-    for i in (2, 0, 1):
-        observed, info = env.reset(options={"graph": i})
-        assert info["graph"] == i
-        assert observed["node_mask"].sum() == problems[i].graph.num_nodes
-    drawn = [env.reset(seed=7 if n == 0 else None)[1]["graph"] for n in range(30)]
-    assert set(drawn) == {0, 1, 2}
-    assert drawn == [env.reset(seed=7 if n == 0 else None)[1]["graph"] for n in range(30)]
-
-
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("seen", ["dict", "graph"])
-def test_passes_gymnasiums_checker(form, seen):
-    problems = [chain(3), ring_problem(5, [(0, 1), (0, 2), (1, 4)], 3)]
-    env = gymnasium.make("go_rl/Partition-v1", problem=problems, action=form, observation=seen)
-    check_env(env.unwrapped)
-    env.close()
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_two_copies_stay_equal_for_fifty_steps(form):
-    problems = [random_ring(seed, "default") for seed in (1, 4, 6)]
-    chips = max(p.hardware.num_chips for p in problems)
-    problems = [p for p in problems if p.hardware.num_chips == chips]
-    pair = [PartitionEnv(problem=problems, action=form) for _ in range(2)]
-    results = [env.reset(seed=11) for env in pair]
-    pair[0].action_space.seed(3)
-    for _ in range(50):
-        assert data_equivalence(results[0], results[1], exact=True)
-        action = pair[0].action_space.sample()
-        results = [env.step(action) for env in pair]
-        assert data_equivalence(results[0], results[1], exact=True)
-        if results[0][2]:
-            results = [env.reset() for env in pair]
-
-
-def test_action_masks_follow_the_mask_of_info():
-    env = PartitionEnv(problem=chain())
-    _, info = env.reset()
-    assert env.action_masks().dtype == np.bool_
-    assert (env.action_masks() == info["action_mask"]).all()
-
-
 @pytest.mark.parametrize(
     ("form", "action", "sentence"),
     [
-        ("node", 2, r"chip 2; chips are 0\.\.1"),
-        ("node", -1, r"chip -1; chips are 0\.\.1"),
+        ("node", 2, r"names device 2; allowed are 0\.\.1"),
+        ("node", -1, r"names device -1; allowed are 0\.\.1"),
         ("node", [0, 1], r"shape \[2\]; the node form takes \[\]"),
-        ("node", 0.5, "whole chip numbers"),
+        ("node", 0.5, "whole numbers, not float64"),
         ("fix", [0, 1], r"shape \[2\]; the fix form takes \[4\]"),
-        ("fix", [0, 0, 3, 1], "chip 3"),
+        ("fix", [0, 0, 3, 1], "device 3"),
         ("sample", np.zeros((4, 3)), r"the sample form takes \[4, 2\]"),
         ("sample", np.full((4, 2), np.nan), "finite"),
     ],
 )
 def test_wrong_actions(form, action, sentence):
-    env = PartitionEnv(problem=chain(), action=form)
+    env = PlanEnv(problem=chain(), action=form)
     env.reset()
     with pytest.raises(EnvironmentUseError, match=sentence):
         env.step(action)
-
-
-def test_stepping_without_an_episode():
-    env = PartitionEnv(problem=chain())
-    with pytest.raises(EnvironmentUseError, match=r"call reset\(\)"):
-        env.step(0)
-    play(env, [1])
-    with pytest.raises(EnvironmentUseError, match=r"call reset\(\)"):
-        env.step(0)
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"graph": 1}, r"must be 0\.\.0, not 1"),
-        ({"graph": "first"}, "not 'first'"),
-        ({"grpah": 0}, "unknown option 'grpah'"),
-    ],
-)
-def test_wrong_reset_options(options, sentence):
-    with pytest.raises(EnvironmentUseError, match=sentence):
-        PartitionEnv(problem=chain()).reset(options=options)
