@@ -13,7 +13,7 @@ from go_rl.core.op_graph import FREE, OpGraph
 from go_rl.core.op_kind import OpKind
 
 Rule = tuple[str, Callable[[OpGraph], np.ndarray]]
-"""What every node (or edge) must satisfy, and a function that marks the ones that break it."""
+"""Condition on every node (or edge), and a function that marks those that violate it."""
 
 
 def _not_cost(values: np.ndarray) -> np.ndarray:

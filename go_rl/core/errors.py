@@ -12,7 +12,7 @@ NAMED = 3
 
 
 class GoRLError(Exception):
-    """Base of all errors raised on purpose; its message is one clear sentence for the user."""
+    """Base class of all errors raised by go_rl; the message is one clear sentence for the user."""
 
 
 class GraphError(GoRLError):
@@ -60,7 +60,8 @@ class PolicyError(GoRLError):
 
 
 class TrainingError(GoRLError):
-    """Training cannot go on: a bad configuration, garbage values, a worker that died."""
+    """Training cannot continue: a bad configuration, values that are not finite, a worker that
+    died."""
 
 
 class CheckpointError(GoRLError):
@@ -80,19 +81,19 @@ class MissingDependencyError(GoRLError):
 
 
 LONGEST_WORD, MOST_CHOICES = 100, 5_000
-"""What `nearest` compares: similarity takes the product of the lengths."""
+"""Longest words that `nearest` compares: similarity takes time in the product of the lengths."""
 NEAR = 0.65
 """Likeness, as `difflib.SequenceMatcher` has it, from which on a word is taken for a misspelling;
 ``nope`` and ``unet`` reach 0.5."""
 LEAST_BEGINNING = 3
-"""Letters that are enough to be the beginning of a choice."""
+"""Letters from which a prefix of a choice counts as near."""
 
 
 def nearest(word: object, choices: Iterable[str]) -> str:
     """Return how a sentence that says ``word`` is unknown ends: ``; did you mean 'x'?`` with the
     choice nearest to it, or a full stop when none is near. What follows is a new sentence.
 
-    Near is a misspelling (`NEAR`), or the beginning of a choice.
+    Near is a misspelling (`NEAR`), or a prefix of a choice.
     """
     known = list(islice((c for c in choices if len(c) <= LONGEST_WORD), MOST_CHOICES))
     text = str(word)[: LONGEST_WORD + 1]

@@ -22,7 +22,7 @@ class Status(enum.StrEnum):
 
     @property
     def sentence(self) -> str:
-        """One sentence that says what the member means."""
+        """One sentence that explains the member."""
         return _SENTENCES[self]
 
     @property
@@ -53,11 +53,11 @@ class Evaluation:
     seconds_per_step: float
     """The objective (T_max, largest load or makespan); inf if the plan is unusable."""
     device_seconds: Float64[np.ndarray, "D"]
-    """[D] compute (and, for max-load, communication) of each device, seconds a step."""
+    """[D] compute (and, for max-load, communication) of each device, seconds an iteration."""
     link_seconds: Float64[np.ndarray, "L"]
-    """[L] time that each link is busy, seconds a step."""
+    """[L] time that each link is busy, seconds an iteration."""
     link_bytes: Float64[np.ndarray, "L"]
-    """[L] traffic of each link, pass-through included, bytes a step."""
+    """[L] traffic of each link, pass-through included, bytes an iteration."""
     weight_bytes: Float64[np.ndarray, "D"]
     """[D] weights resident on each device."""
     streamed_bytes: Float64[np.ndarray, "D"]
@@ -69,7 +69,7 @@ class Evaluation:
 
     @property
     def throughput(self) -> float:
-        """Steps a second; 0 for a failure."""
+        """Iterations a second; 0 for a failure."""
         return 1.0 / self.seconds_per_step if self.seconds_per_step > 0 else 0.0
 
     def to_json(self) -> dict[str, Any]:

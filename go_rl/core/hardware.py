@@ -59,7 +59,7 @@ class Engine:
 
 
 ONE_STREAM = (Engine("stream"),)
-"""What a chip has when nothing is said about its engines."""
+"""Default engines of a chip."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Chip:
     is_cpu: bool = False
     """A host processor: communication with host memory is free for it."""
     engines: tuple[Engine, ...] = ()
-    """What runs its operators; empty: one stream for all. For the makespan objective."""
+    """Engines that run its operators; empty: one stream for all. For the makespan objective."""
 
     @property
     def engine_list(self) -> tuple[Engine, ...]:

@@ -38,7 +38,7 @@ class OpGraph:
     """
 
     name: str
-    """What the user calls the model."""
+    """Name of the model."""
     names: tuple[NodeId, ...]
     """[N] node ids exactly as in the source file, unique."""
     op_type: tuple[str, ...]
@@ -46,9 +46,9 @@ class OpGraph:
     kind: Int8[np.ndarray, "N"]
     """[N] `OpKind` values."""
     flops: Float64[np.ndarray, "N"]
-    """[N] floating-point operations a step, as XLA's cost analysis counts them."""
+    """[N] floating-point operations an iteration, as XLA's cost analysis counts them."""
     bytes_accessed: Float64[np.ndarray, "N"]
-    """[N] operand plus result bytes that a step reads and writes when nothing is fused."""
+    """[N] operand plus result bytes that an iteration reads and writes when nothing is fused."""
     output_bytes: Float64[np.ndarray, "N"]
     """[N] bytes of all results of the node."""
     weight_bytes: Float64[np.ndarray, "N"]
@@ -84,7 +84,7 @@ class OpGraph:
     transfer_seconds: Float64[np.ndarray, "N"] | None = None
     """[N] measured seconds to move the node's output between device and host, if profiled."""
     geometry: Float64[np.ndarray, "N G"] | None = None
-    """[N, G] `go_rl.core.Geometry` of each node, NaN where the reader does not tell; None: of none.
+    """[N, G] `go_rl.core.Geometry` of each node, NaN where the reader gives none; None: of no node.
     """
     meta: Mapping[str, Any] = field(default_factory=dict)
     """Facts of the source that are not per node (format, dims, the file's own hardware); JSON."""
@@ -125,7 +125,7 @@ class OpGraph:
 
     @cached_property
     def is_fed(self) -> Bool[np.ndarray, "N"]:
-        """[N] inputs and constants that read nothing: known before a step begins."""
+        """[N] inputs and constants that read nothing: known before an iteration starts."""
         free = np.isin(self.kind, [int(kind) for kind in FREE_KINDS])
         return free & (np.bincount(self.receivers, minlength=self.num_nodes) == 0)
 

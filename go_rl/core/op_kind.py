@@ -1,4 +1,4 @@
-"""The classes of operators that a cost model tells apart."""
+"""The classes of operators that a cost model distinguishes."""
 
 from __future__ import annotations
 

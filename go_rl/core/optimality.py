@@ -1,4 +1,4 @@
-"""When a plan counts as optimal: the one tolerance that methods, reports and the judge share."""
+"""When a plan counts as optimal: the one tolerance that methods, reports and the checker share."""
 
 from __future__ import annotations
 

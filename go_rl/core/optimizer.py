@@ -44,7 +44,7 @@ class Optimizer(Protocol):
 
     @property
     def name(self) -> str:
-        """What tables and the command line call it."""
+        """Name in tables and on the command line."""
         ...
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
@@ -66,7 +66,7 @@ class Progress:
     bound: float = 0.0
     """Proven lower bound on the objective, seconds: a best value that meets it ends the search."""
     to_the_end: bool = False
-    """Whether it does not: who learns wants the weights after the whole budget."""
+    """Search to the end of the budget instead; learners do, which return the weights."""
 
     @property
     def wall_seconds(self) -> float:

@@ -1,4 +1,4 @@
-"""`Plan`: what to do with each node, who proposed it, and what it costs."""
+"""`Plan`: decisions for each node, their evaluation and their provenance."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Plan:
 
     @property
     def value(self) -> float:
-        """The objective, seconds a step; inf for a failure."""
+        """The objective, seconds an iteration; inf for a failure."""
         return self.evaluation.seconds_per_step
 
     @property
@@ -167,7 +167,7 @@ class Plan:
 
 
 def plan_for(problem: Problem, *, evaluation: Evaluation, bound: float, **fields: Any) -> Plan:
-    """Return a `Plan` with everything filled in that the problem, value and bound already say."""
+    """Return a `Plan` with all fields that follow from the problem, value and bound filled in."""
     proved = proved_optimal(evaluation.seconds_per_step, bound)
     return Plan(
         nodes=problem.graph.names,

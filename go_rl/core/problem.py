@@ -20,7 +20,7 @@ REPLICATE_SHARE = 1e-3
 
 
 class Objective(enum.StrEnum):
-    """What a plan is judged by; the smaller the better, in seconds."""
+    """What a plan minimises, in seconds; smaller is better."""
 
     RING = "ring"
     """T_max of a pipeline on a ring of chips under the multi-chip-module rules."""
@@ -33,7 +33,7 @@ class Objective(enum.StrEnum):
 
 
 TASKS = ("placement", "schedule", "fusion")
-"""What a plan for the makespan objective may decide."""
+"""Decisions of a plan for the makespan objective."""
 
 
 def task_names(given: str | Sequence[str]) -> tuple[str, ...]:
@@ -47,7 +47,7 @@ class KernelPrices(Protocol):
     """Seconds of fused kernels, from the cost model that priced the nodes."""
 
     def seconds(self, leader: Int64[np.ndarray, "N"]) -> Float64[np.ndarray, "K N"]:
-        """Return [K, N] seconds on each device kind of the kernel that each leader stands for.
+        """Return [K, N] seconds on each device kind of the kernel of each leader.
 
         ``leader`` [N]: the lowest node of each node's kernel. Nodes that lead none get 0.
         """
@@ -94,7 +94,7 @@ def rule_set(name: str) -> Rules:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What to optimise. Build one with `go_rl.cost.make_problem`, which prices the operators.
+    """A problem to optimise. Build one with `go_rl.cost.make_problem`, which prices the operators.
 
     ``K`` device kinds, ``N`` nodes, ``D`` devices. All sizes are in the hardware's number format.
     """
@@ -106,7 +106,7 @@ class Problem:
     seconds: Float64[np.ndarray, "K N"]
     """[K, N] seconds of each node on each device kind; inf: the kind cannot run it."""
     cost_model: str
-    """Who said so: ``analytical`` or ``profiled``."""
+    """Cost model of `seconds`: ``analytical``, ``profiled``, ``learned:NAME``, ..."""
     output_bytes: Float64[np.ndarray, "N"]
     """[N] bytes of all results of a node."""
     weight_bytes: Float64[np.ndarray, "N"]

@@ -33,7 +33,7 @@ from go_rl.cost.profiled import Profiled, profile_for
 
 @dataclass(frozen=True)
 class ProblemOptions:
-    """What a user may choose beside graph and hardware."""
+    """Options of a problem beside graph and hardware."""
 
     objective: Objective = Objective.RING
     rules: Rules = field(default_factory=lambda: rule_set("default"))

@@ -22,7 +22,7 @@ PLAIN: dict[str, type[Analytical] | type[Profiled]] = {
     "profiled": Profiled,
 }
 WORDS = (AUTO, *PLAIN, LEARNED, MEASURED)
-"""What a name begins with."""
+"""Prefixes of names."""
 FORMS = (AUTO, *PLAIN, LEARNED, "learned:NAME", "learned:FILE.npz", "measured:DIR")
 KEPT = 8
 """Files whose weights or records, with the prices of their kernels, stay in memory."""
@@ -93,7 +93,7 @@ def named_cost(cost: str | CostModel, hardware: Hardware) -> CostModel | None:
 
 
 def cost_identity(cost: str, hardware: Hardware) -> str:
-    """Return what tells prices from other prices: the name of the model and, of a learned one, the
+    """Return an identity of the prices: the name of the model and, of a learned one, the
     first digits of its file's SHA-256. It raises what `named_cost` does."""
     model = named_cost(cost, hardware)
     word, _, source = cost.partition(":")

@@ -1,4 +1,5 @@
-"""A file of kernels: a graph file (`go_rl.readers.save_graph`) that says whose each node is."""
+"""A file of kernels: a graph file (`go_rl.readers.save_graph`) that names the kernel of each
+node."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Fusion by priority: which producers join their consumers' kernels, decided node by node.
 
-Producers are visited by falling priority (ties: the later node first, as XLA walks from the results
+Producers are taken by decreasing priority (ties: the later node first, as XLA goes from the results
 backwards). A producer's kernel is merged with those of its consumers, nearest first, wherever that
 is legal: fusible kinds, at most one matrix product or convolution, size limits, one device, and no
 path between the two through an outside kernel. A producer that others need as well stays in one
@@ -32,7 +32,7 @@ NOBODY = -1
 
 
 class FusionArrays(NamedTuple):
-    """What the kernel reads. ``N`` nodes, ``P`` distinct (producer, consumer) pairs."""
+    """Input of the compiled loop. ``N`` nodes, ``P`` distinct (producer, consumer) pairs."""
 
     kind: np.ndarray
     """[N] `OpKind`."""
@@ -91,7 +91,7 @@ class Fuser:
 
 
 def _visits(priority: Int64[np.ndarray, "N"]) -> Int64[np.ndarray, "N"]:
-    """Return the producers in the order in which they are visited."""
+    """Return the producers in the order in which they are considered."""
     return np.lexsort((-np.arange(len(priority)), -priority)).astype(np.int64)
 
 

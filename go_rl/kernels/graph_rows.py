@@ -1,4 +1,4 @@
-"""Rows of operator graphs that are made of separate parts: some of them, or those of several."""
+"""Rows of operator graphs with separate parts: a selection of them, or those of several graphs."""
 
 from __future__ import annotations
 

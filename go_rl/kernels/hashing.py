@@ -42,7 +42,8 @@ def kernel_keys(
 
 
 def _labels(graph: OpGraph) -> UInt64[np.ndarray, "n 2"]:
-    """Labels of all nodes, level by level: a node's comes after those of all that it reads."""
+    """Labels of all nodes, level by level: a node's label is computed after those of the nodes that
+    it reads."""
     labels, level = _own_labels(graph), levels(graph)
     order = np.argsort(level[graph.receivers], kind="stable")
     ends = np.searchsorted(level[graph.receivers][order], np.arange(1, level.max(initial=0) + 2))
@@ -59,8 +60,8 @@ def _labels(graph: OpGraph) -> UInt64[np.ndarray, "n 2"]:
 
 
 def _own_labels(graph: OpGraph) -> UInt64[np.ndarray, "n 2"]:
-    """[n, 2] from what each node is by itself. Bytes accessed do not count: who pays for a shared
-    constant or a view depends on the rest of the model."""
+    """[n, 2] from each node's own fields. Bytes accessed are left out: which kernel pays for a
+    shared constant or a view depends on the rest of the model."""
     labels = np.array([_word(t) for t in graph.op_type], np.uint64).reshape(-1, LANES)
     for column in graph.output_shape.T:  # padding does not count, however much there is
         labels = np.where((column == NO_DIM)[:, None], labels, _joined(labels, column))

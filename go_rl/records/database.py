@@ -102,7 +102,7 @@ def _parse(url: str | Path) -> sql.URL:
 
 
 def _malformed(where: str) -> RecordError:
-    """What SQLAlchemy says of it may repeat the URL, password and all."""
+    """SQLAlchemy's message may contain the URL with its password."""
     return RecordError(
         f"{where}: not a database URL; write the path of an SQLite file, or "
         "postgresql://user:password@host/name"

@@ -62,7 +62,7 @@ class Record:
     round: int = 0
     """Repetitions of the whole measurement, hours apart, are rounds."""
     seconds: float | None = None
-    """Of one run, by the rule of whoever measured; None: there is no time."""
+    """Seconds of one run, by the timing rule of the measurement; None: there is no time."""
     spread: float | None = None
     """Half the width of the 95 % interval of the seconds, relative to them; None: unknown."""
     repeats: int = 0
@@ -86,7 +86,7 @@ class Record:
 
     @property
     def key(self) -> tuple[str, str, str, int]:
-        """What makes two records the same one."""
+        """Key of a record."""
         return self.workload, self.target, self.setting, self.round
 
     def to_json(self) -> dict[str, Any]:

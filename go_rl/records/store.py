@@ -80,8 +80,8 @@ class RecordStore:
 
         Args:
             target: where they were measured.
-            workloads: of these only; None: of all.
-            round: of this one only; None: of all.
+            workloads: only of these; None: of all.
+            round: only of this one; None: of all.
         """
         asked = sql.select(_RECORDS).where(_RECORDS.c.target == target)
         if round is not None:
@@ -105,7 +105,7 @@ class RecordStore:
         return sum(row[0] for row in self._read(asked.select_from(_RECORDS)))
 
     def close(self) -> None:
-        """Let go of all connections; a later use opens new ones."""
+        """Close all connections; a later use opens new ones."""
         self._engine.dispose()
 
     def __enter__(self) -> RecordStore:
@@ -146,7 +146,7 @@ class RecordStore:
             connection.execute(_VERSIONS.insert().from_select(["version"], ours))
 
     def _has_tables(self, connection: sql.Connection) -> bool:
-        """Say whether a store was begun here; one of another version is refused."""
+        """Return whether a store exists here; one of another version is refused."""
         if not sql.inspect(connection).has_table(_VERSIONS.name):
             return False
         version = connection.scalar(sql.select(_VERSIONS.c.version))

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 FILES = ("runs.csv", "summary.csv", "summary.md", "curves_samples.svg", "curves_samples.png",
          "curves_seconds.svg", "curves_seconds.png")  # fmt: skip
-"""What the folder holds beside runs.jsonl."""
+"""Files of the folder beside runs.jsonl."""
 COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, BLACK)
 POINTS = 200
 """Grid points of a curve over seconds."""

@@ -205,7 +205,7 @@ def _left_out(runs: Sequence[Run]) -> list[str]:
 
 
 def _failures(runs: Sequence[Run]) -> list[str]:
-    """What went wrong, one line for each method, problem and sentence."""
+    """Failures, one line for each method, problem and sentence."""
     lines = {
         f"- {run.method} on {run.problem.graph}, {run.problem.hardware}, {run.problem.rules}: "
         f"{run.status}. {run.detail}": None

@@ -1,4 +1,4 @@
-"""`plan_timeline`: the timeline of a plan that the judge's rules accept."""
+"""`plan_timeline`: the timeline of a plan that the checker's rules accept."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class TextTable:
     prose: Sequence[str] = ()
     """Heads of those that may wrap between words."""
     bold: frozenset[int] = field(default_factory=frozenset)
-    """Rows that stand out."""
+    """Rows that are highlighted."""
 
     def tables(self, width: int) -> Iterator[Table]:
         """Yield tables of at most ``width`` characters: as many columns as fit, then the others

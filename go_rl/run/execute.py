@@ -22,19 +22,19 @@ from go_rl.verify.check_plan import check_same_graph
 
 @dataclass(frozen=True, eq=False)
 class Executed:
-    """A step that was really run."""
+    """An executed iteration."""
 
     outputs: Any
-    """What the function returns, each array on the device that made it."""
+    """Results of the function, each array on the device that made it."""
     seconds: float
-    """Median of the timed steps, from the start until all results are there. Arguments lie on
+    """Median of the timed iterations, from the start until all results are there. Arguments lie on
     their devices before."""
     devices: Mapping[int, jax.Device]
     """JAX device of each device of the plan in use."""
     segments: int
-    """Programs that a step runs."""
+    """Programs that an iteration runs."""
     note: str
-    """What makes `seconds` worth less, or empty."""
+    """Why `seconds` may be unreliable, or empty."""
 
 
 def execute(

@@ -1,7 +1,7 @@
 """Cutting a placed graph into segments: nodes of one device that can run as one program.
 
 A node's *level* is the largest number of changes of device on any path that leads to it. The nodes
-of one device and level form a segment. Data only ever goes from lower levels to higher ones, so
+of one device and level form a segment. Data only flows from lower levels to higher ones, so
 segments do not wait for each other in circles, and segments of one level run side by side.
 """
 
@@ -38,7 +38,7 @@ def cut_segments(
 ) -> Segments:
     """Return the segments of a placement.
 
-    Inputs and constants lie wherever they are read, as the makespan objective has it.
+    Inputs and constants are on every device that reads them, as in the makespan objective.
 
     Args:
         device: [N] of each node.

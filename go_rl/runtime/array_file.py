@@ -21,7 +21,7 @@ LARGEST_RATIO = 100
 """Beyond `FREE_BYTES`, an archive may unpack to so many times its own size."""
 UNREADABLE = (OSError, ValueError, EOFError, LookupError, RuntimeError, TypeError, ArithmeticError,
               SyntaxError, struct.error, zipfile.BadZipFile, zlib.error)  # fmt: skip
-"""What `read_arrays` raises for a file that is damaged."""
+"""Raised by `read_arrays` for a damaged file."""
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:

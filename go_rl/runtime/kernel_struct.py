@@ -95,7 +95,7 @@ class KernelStruct:
         return type(self), tuple(getattr(self, name) for name in self._numba_type_.fields)
 
     def _words(self, field: Field) -> list[int]:
-        """Return the words of the table that stand for a field.
+        """Return the words of the table for a field.
 
         Raises:
             ValueError: an array has other dimensions than annotated.

@@ -22,7 +22,7 @@ from typing import Any
 from go_rl.core.errors import GoRLError
 
 GRACE_SECONDS = 5.0
-"""What a process gets to end by itself, before it is killed."""
+"""Seconds that a process gets to end by itself, before it is killed."""
 NOTHING: Mapping[str, str] = MappingProxyType({})
 STDERR = 2
 
@@ -112,7 +112,7 @@ class _Deadline:
 class WarmWorker:
     """One process that calls one function, payload by payload; made by the first call.
 
-    What the function prints goes to the standard error. The process ends with the one that made
+    What the function prints goes to the standard error. The process ends with the one that started
     it (on Linux even in the middle of a call). Calls from several threads take turns.
 
     Args:

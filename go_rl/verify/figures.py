@@ -1,7 +1,7 @@
-"""`plan_figures`: what an evaluation has to say of a legal plan, device by device and link by link.
+"""`plan_figures`: the correct evaluation of a legal plan, device by device and link by link.
 
-For the judge alone: shares no code with solvers, environments or simulators. Dimension letters:
-``D`` devices, ``L`` links (`go_rl.core.Evaluation` says which).
+Shares no code with solvers, environments or simulators. Dimension letters:
+``D`` devices, ``L`` links (see `go_rl.core.Evaluation`).
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from go_rl.verify.makespan_value import Replayed
 from go_rl.verify.value import Replicas, device_loads, link_bytes, link_seconds, ring_compute
 
 TOLERANCE = 1e-6
-"""Relative difference allowed between a figure of the plan and the judge's own."""
+"""Relative difference allowed between a figure of the plan and the checker's own."""
 ROUNDING = 1e-9
 """Share of the largest figure that a small one may be off, where sums grew and shrank."""
 
 
 @dataclass(frozen=True)
 class Figures:
-    """The judge's own figures, under the names that `Evaluation` has for them."""
+    """The checker's own figures, under the names of `Evaluation`."""
 
     device_seconds: Sequence[float]
-    """[D] seconds a step."""
+    """[D] seconds an iteration."""
     link_seconds: Sequence[float]
-    """[L] seconds a step."""
+    """[L] seconds an iteration."""
     link_bytes: Sequence[float]
-    """[L] bytes a step."""
+    """[L] bytes an iteration."""
     weight_bytes: Sequence[float]
     """[D] bytes that stay."""
     streamed_bytes: Sequence[float]
-    """[D] bytes a step."""
+    """[D] bytes an iteration."""
     peak_bytes: Sequence[float] | None = None
     """[D] bytes at once; None: live tensors are the simulator's (all objectives but makespan)."""
 
@@ -68,7 +68,7 @@ def plan_figures(
 
 
 def false_figures(evaluation: Evaluation, mine: Figures, problem: Problem) -> Iterator[str]:
-    """Yield a sentence for each field of an evaluation that is not as the judge has it."""
+    """Yield a sentence for each field of an evaluation that differs from the checker's."""
     for field in fields(Figures):
         name, right = field.name, getattr(mine, field.name)
         if right is not None:

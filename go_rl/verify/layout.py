@@ -1,7 +1,7 @@
 """`Layout`: where every node and copy of a plan sits, and which tensors must travel.
 
-What the judge's rules read. Dimension letters: ``N`` nodes, ``D`` devices, ``C`` copies, ``I``
-presences (homes, then copies), ``M`` needs (an edge seen from one presence of its consumer).
+Data that the checker's rules read. Dimension letters: ``N`` nodes, ``D`` devices, ``C`` copies,
+``I`` presences (homes, then copies), ``M`` needs (an edge seen from one presence of its consumer).
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Layout:
 
     @cached_property
     def direct(self) -> Bool[np.ndarray, "D D"]:
-        """[D, D] whether a tensor goes from the home chip a to a consumer's chip c > a."""
+        """[D, D] whether a tensor is sent from the home chip a to a consumer's chip c > a."""
         chips = self.problem.hardware.num_chips
         edges, c = self.needs
         a = self.home[self.problem.graph.senders[edges]]

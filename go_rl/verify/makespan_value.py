@@ -1,4 +1,4 @@
-"""`replayed`: one step of a plan on fully connected devices, slow and obvious, for the judge alone.
+"""`replayed`: one iteration of a plan on fully connected devices, slow and obvious.
 
 Shares no code with simulators. The definition is in docs/objectives.md, section makespan.
 """
@@ -23,13 +23,13 @@ Tensor = tuple[int, int]
 
 @dataclass(frozen=True)
 class Replayed:
-    """What one step takes."""
+    """Time and memory of one iteration."""
 
     seconds: float
     peak_bytes: list[float]
-    """[D] most bytes that ever lie on each device."""
+    """[D] peak bytes on each device."""
     peak_round: list[int] = field(default_factory=list, compare=False)
-    """[D] the first round, of all rounds of the step, at whose end they do."""
+    """[D] the first round at whose end the peak is reached."""
     device_seconds: list[float] = field(default_factory=list, compare=False)
     """[D] seconds of the kernels of each device, without gaps."""
     link_bytes: list[float] = field(default_factory=list, compare=False)
@@ -81,7 +81,7 @@ def held_at_peak(
     group: Int[np.ndarray, "N"] | None,
     where: int,
 ) -> list[tuple[str, float]]:
-    """Return what lies on device ``where`` when it is fullest, with bytes; the plan as for
+    """Return the contents of device ``where`` at its peak, with bytes; the plan as for
     `replayed`, which runs again."""
     last = replayed(problem, device, priority, group).peak_round[where]
     step = _Replay(problem, device, priority, group)

@@ -35,7 +35,7 @@ class Violation:
     message: str
     """What is wrong and where, with node ids and chips."""
     status: Status = Status.ILLEGAL
-    """What breaking this rule makes of the plan."""
+    """Status of a plan that violates this rule."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Rule:
 def legal(
     problem: Problem, device: Int[np.ndarray, "N"], replicas: Mapping[int, Sequence[int]]
 ) -> tuple[Violation, ...]:
-    """Return what a plan breaks, at most `MAX_MESSAGES` violations a rule; empty when legal.
+    """Return a plan's violations, at most `MAX_MESSAGES` a rule; empty when legal.
 
     Args:
         device: [N] device of each node.
@@ -182,7 +182,7 @@ def _triangles(layout: Layout) -> Iterator[str]:
 
 
 def _chip_path(direct: np.ndarray, reach: np.ndarray, a: int, c: int) -> list[int]:
-    """A path of at least two steps from a to c, by the nearest next chip."""
+    """A path of at least two edges from a to c, by the nearest next chip."""
     path = [a]
     while path[-1] != c:
         onward = direct[path[-1]] & reach[:, c]
@@ -271,7 +271,7 @@ FORM_RULES: tuple[Rule, ...] = (
     Rule("copy-repeats", "a copy sits where the node is not yet",
          _always, _repeated_copies),
 )  # fmt: skip
-"""What must hold before the other rules can be read at all."""
+"""Conditions without which the other rules cannot be evaluated."""
 
 RULES: tuple[Rule, ...] = (
     Rule("acyclic", "an edge goes to the same or a higher chip, or its consumer's chip has a copy",

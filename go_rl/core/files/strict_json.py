@@ -1,6 +1,6 @@
 """JSON as RFC 8259 has it: no NaN, no infinity, no field twice, no nesting without end.
 
-Python's own reader takes all of these, and a plan or configuration that says something twice would
+Python's own reader accepts all of these, and a plan or configuration with a duplicate field would
 mean whatever came last.
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 DEEPEST = 64
-"""Levels that lists and objects may lie in each other; our documents have five."""
+"""Maximum depth of nested lists and objects; our documents have five levels."""
 MOST_BYTES = 1 << 28
 """Of a file; a plan of a million operators has a tenth of it."""
 LONGEST = 80
@@ -24,7 +24,7 @@ _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = LONGEST
 
 
 def read_json(path: str | Path) -> Any:
-    """Return what a file says, which may be a pipe.
+    """Return the document in a file, which may be a pipe.
 
     Raises:
         OSError: it cannot be read.
@@ -39,10 +39,10 @@ def read_json(path: str | Path) -> Any:
 
 
 def parse_json(content: str | bytes) -> Any:
-    """Return what a document says; bytes are UTF-8, with or without a byte order mark.
+    """Parse a document; bytes are UTF-8, with or without a byte order mark.
 
     Raises:
-        ValueError: it is no JSON, in the sense of this module; the message says what and where.
+        ValueError: it is not JSON in the sense of this module; the message says what and where.
     """
     try:
         text = content.decode("utf-8-sig") if isinstance(content, bytes) else content

@@ -46,7 +46,7 @@ def whole_file(path: str | Path) -> Iterator[IO[bytes]]:
         with part.open("xb") as file:
             yield file
         os.replace(part, path)
-    except OSError as error:  # a full disk names no file, and nobody knows the part
+    except OSError as error:  # without a name, or with the temporary one
         if error.errno is None or error.filename not in (None, str(part)):
             raise
         raise OSError(error.errno, error.strerror, str(path)) from error

@@ -248,7 +248,7 @@ def _read_wall_seconds(seconds: object, where: str) -> float:
 
 
 def _read_element_bytes(document: dict[str, Any], where: str) -> float | None:
-    """The width of the hardware's elements, where nothing is said."""
+    """The default width of the hardware's elements."""
     dtype = document.get("dtype", {})
     check_known(dtype, ("element_bytes",), f"{where}: dtype")
     size = dtype.get("element_bytes", document["package"].get("element_bytes"))

@@ -1,4 +1,4 @@
-"""What the fields of a plan document may hold: the tests that `plan_document` puts to them."""
+"""Allowed values of the fields of a plan document."""
 
 from __future__ import annotations
 
