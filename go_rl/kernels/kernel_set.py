@@ -103,8 +103,8 @@ class _TensorsRead:
 def _tensors_read(
     graph: OpGraph, kernel: Int64[np.ndarray, "N"]
 ) -> tuple[Bool[np.ndarray, "E"], _TensorsRead]:
-    """[E] edges inside a kernel, and what comes from outside; ``kernel`` [N]: `FREE` for what is
-    fed."""
+    """[E] edges inside a kernel, and what comes from outside; ``kernel`` [N]: `FREE` for inputs and
+    constants."""
     source, reader = kernel[graph.senders], kernel[graph.receivers]
     inside = (source == reader) & (reader != FREE)
     edges = np.flatnonzero(~inside & (reader != FREE))

@@ -17,7 +17,7 @@ class UnforeseenError(ReadError):
     """A file that no reader knows how to refuse; the cause is chained."""
 
     unforeseen = True
-    """What the suite of mutated files looks for."""
+    """Defects that the suite of mutated files looks for."""
 
 
 @contextmanager

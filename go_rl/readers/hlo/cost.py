@@ -55,7 +55,7 @@ class Costs:
     unknown: str
     computations: dict[str, HloCost]
     trip_count: int | None = None
-    """Trips of every loop whose count the program does not tell."""
+    """Trips of every loop whose count does not follow from the program."""
 
     @staticmethod
     def of(module: Module, unknown: str, trip_count: int | None = None) -> Costs:

@@ -24,7 +24,7 @@ from go_rl.readers.hlo.text import Computation, Instruction
 UNROLL_NODES = 2_000
 """A loop is unrolled into at most so many nodes."""
 MOST_STEPS, GROWTH = 300_000, 20
-"""Instructions that inlining may visit: so many, or so many times those that are written."""
+"""Limit on instructions that inlining processes: a number, or a multiple of those in the text."""
 _SLICES = ("slice", "dynamic-slice")
 _KIND_ORDER = (
     OpKind.CONVOLUTION,

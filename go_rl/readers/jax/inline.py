@@ -59,7 +59,7 @@ VIEWS = frozenset(
 """Layout and cast of a weight: the result is still that weight, unless it has grown."""
 
 DROPPED = frozenset(("debug_callback", "debug_print"))
-"""Effects that a step's cost does not include."""
+"""Effects that the cost of an iteration does not include."""
 
 Finish = Callable[[list[Value]], None]
 """Takes the results of a jaxpr that has been walked."""
@@ -90,7 +90,7 @@ class Context:
     scope: str = ""
     """Name stack of its caller."""
     line: str = ""
-    """Where the user called it: what equations say that come from a library."""
+    """Source location of the user's call, for equations that come from a library."""
     fold_inner: bool = False
     """Loops inside are folded because unrolling them too would pass the limit."""
     unroll_inner: bool = False
@@ -121,7 +121,7 @@ class Inliner:
     notes: list[str] = field(default_factory=list)
     """Sentences the user should read."""
     inexact: list[str] = field(default_factory=list)
-    """Where the equations say what the program costs, but do not compute what it computes."""
+    """Places where the equations have the program's cost, but do not compute its results."""
     _constants: dict[int, tuple[str, Any]] = field(default_factory=dict)
     """Name of each closed-over array by its id; the array is kept so that the id stays its own."""
     _costs: dict[Any, tuple[ClosedJaxpr, Cost]] = field(default_factory=dict)
@@ -253,7 +253,7 @@ class Inliner:
         self.call(branch, inputs[1:], finish, replace(context, splats=set()))
 
     def _dearest(self, branches: Sequence[ClosedJaxpr]) -> ClosedJaxpr:
-        """The branch of most FLOP (then bytes) stands for a ``cond``."""
+        """The branch of most FLOP (then bytes) represents a ``cond``."""
 
         def cost(branch: ClosedJaxpr) -> tuple[float, float]:
             total = self.body_cost(branch, _blanks(branch))
