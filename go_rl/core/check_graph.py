@@ -25,7 +25,7 @@ def _not_seconds(values: np.ndarray) -> np.ndarray:
 
 
 def _repeated(graph: OpGraph) -> np.ndarray:
-    """Ids count as equal when they read the same: JSON objects know no other keys."""
+    """Ids are equal when their texts are: keys of JSON objects are texts."""
     seen: set[str] = set()
     return np.array([str(n) in seen or bool(seen.add(str(n))) for n in graph.names], np.bool_)
 

@@ -1,4 +1,5 @@
-"""`Evaluation`: what a plan costs, and `Status`: how it went. A failure is a value, not a NaN."""
+"""`Evaluation`: value and resources of a plan; `Status`: its outcome. A failure is a value, not a
+NaN."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from jaxtyping import Float64
 
 
 class Status(enum.StrEnum):
-    """How a search or a pricing ended; each member carries a sentence for the user."""
+    """Outcome of a search or an evaluation; each member carries a sentence for the user."""
 
     OK = "ok"
     INFEASIBLE = "infeasible"
@@ -46,8 +47,8 @@ STATUS_CODES = tuple(Status)
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """The price of one plan. ``D`` devices, ``L`` links: on a ring, link i joins chip i to chip
-    i + 1; for makespan, link ``i D + j`` goes from device i to device j."""
+    """The evaluation of one plan. ``D`` devices, ``L`` links: on a ring, link i joins chip i to
+    chip i + 1; for makespan, link ``i D + j`` goes from device i to device j."""
 
     status: Status
     seconds_per_step: float
@@ -61,7 +62,8 @@ class Evaluation:
     weight_bytes: Float64[np.ndarray, "D"]
     """[D] weights resident on each device."""
     streamed_bytes: Float64[np.ndarray, "D"]
-    """[D] weights streamed from the host every step because one operator's exceed the memory."""
+    """[D] weights streamed from the host in each iteration because one operator's exceed the
+    memory."""
     peak_bytes: Float64[np.ndarray, "D"]
     """[D] resident weights plus the largest sum of live tensors."""
     detail: str = ""
@@ -107,11 +109,11 @@ def _array(numbers: list[Any]) -> Float64[np.ndarray, "D"]:
 
 
 def finite(value: float | None) -> float | None:
-    """Return the number, or None where JSON has no way to write it."""
+    """Return the number, or None where JSON cannot represent it."""
     return None if value is None or not np.isfinite(value) else float(value)
 
 
 def failed(status: Status, devices: int, detail: str) -> Evaluation:
-    """Return the evaluation of something that could not be priced."""
+    """Return the evaluation of a plan that could not be evaluated."""
     zeros, none = np.zeros(devices), np.zeros(0)
     return Evaluation(status, float("inf"), zeros, none, none, zeros, zeros, zeros, detail)

@@ -14,7 +14,7 @@ class Geometry:
     stride: float = 1.0
     """Product of the window's strides."""
     padding: float = 0.0
-    """Sum of what is added before and after all spatial dimensions; cropping counts as none."""
+    """Sum of the padding before and after all spatial dimensions; cropping counts as 0."""
     window_dilation: float = 1.0
     """Product over the spatial dimensions."""
     input_dilation: float = 1.0

@@ -35,7 +35,7 @@ class CurvePoint:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A device for every node, its evaluation, and the proof of how good it can get."""
+    """A device for every node, the evaluation, and the proven bound."""
 
     nodes: tuple[NodeId, ...]
     """[N] ids exactly as in the source file."""
@@ -88,7 +88,7 @@ class Plan:
 
     @property
     def gap(self) -> float:
-        """How far the plan is from the proven bound: value / bound - 1."""
+        """Distance from the proven bound: value / bound - 1."""
         if not np.isfinite(self.value):
             return float("inf")
         if self.value <= self.bound:
@@ -155,7 +155,7 @@ class Plan:
         return cls.from_json(document, str(path))
 
     def save(self, path: str | Path) -> None:
-        """Write ``plan.json`` aside, then rename it into place."""
+        """Write ``plan.json`` atomically."""
         try:
             write_text(path, json.dumps(self.to_json(), indent=1, allow_nan=False) + "\n")
         except OSError as error:

@@ -1,4 +1,4 @@
-"""`Problem`: a graph on hardware with an objective and constraints; what every optimizer takes."""
+"""`Problem`: a graph on hardware with an objective and constraints; the input of every method."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ class Objective(enum.StrEnum):
     LATENCY = "latency"
     """Time of one sample, dnn-partitioning's latency objective."""
     MAKESPAN = "makespan"
-    """Time of one step on fully connected devices: placement, schedule and fusion, replayed."""
+    """Time of one iteration on fully connected devices: placement, schedule and fusion,
+    replayed."""
 
 
 TASKS = ("placement", "schedule", "fusion")
@@ -70,7 +71,7 @@ class Rules:
 
     @property
     def name(self) -> str:
-        """The name that the command line uses."""
+        """Name on the command line."""
         return {v: k for k, v in RULE_SETS.items()}[self]
 
 
@@ -112,7 +113,7 @@ class Problem:
     weight_bytes: Float64[np.ndarray, "N"]
     """[N] bytes of weights that stay on the chip (0 where they are streamed)."""
     streamed_bytes: Float64[np.ndarray, "N"]
-    """[N] weights streamed from the host every step, already paid for in `seconds`."""
+    """[N] weights streamed from the host in each iteration, included in `seconds`."""
     edge_bytes: Float64[np.ndarray, "E"]
     """[E] bytes of the tensor on each edge."""
     transfer_seconds: Float64[np.ndarray, "N"]
@@ -124,12 +125,12 @@ class Problem:
     fixed: Mapping[int, int] = field(default_factory=dict)
     """Device of nodes that the user has pinned, by node index."""
     notes: tuple[str, ...] = ()
-    """Sentences the user should read beside the result (what was assumed or left out)."""
+    """Sentences about what was assumed or left out."""
     dims: Mapping[str, int] = field(default_factory=dict)
     """Symbolic dimensions the user set."""
     tasks: tuple[str, ...] = TASKS
-    """Makespan only: what is to be decided. Without ``placement`` every node is fixed; without
-    ``schedule`` tasks run in topological order; without ``fusion`` nothing is fused."""
+    """Makespan only: the decisions. Without ``placement`` every node is fixed; without ``schedule``
+    kernels run in topological order; without ``fusion`` nothing is fused."""
     kernels: KernelPrices | None = None
     """Prices of fused kernels; makespan only."""
     gap_seconds: Float64[np.ndarray, "N"] | None = None

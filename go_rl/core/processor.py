@@ -19,7 +19,7 @@ SHIPPED = {"GenuineIntel family 6 model 143": "cpu-1"}
 def processor_name(facts: Path = FACTS) -> str:
     """Return the processor, such as ``GenuineIntel family 6 model 143``; "": nothing is known.
 
-    The name of its make alone: two machines of it may still differ in clock and memory.
+    Only the model of the processor: two machines with it may still differ in clock and memory.
 
     Args:
         facts: Linux's description of the processors.
@@ -39,9 +39,9 @@ def processor_name(facts: Path = FACTS) -> str:
 
 @cache
 def own_target(facts: Path = FACTS) -> str:
-    """Return what records of one core of this machine are filed under: `SHIPPED`'s word where the
-    shipped kernels were measured on such a processor, else its name as one word, such as
-    ``authenticamd-family-26-model-2``. Times of two processors are never one target's.
+    """Return the target of records of one core of this machine: `SHIPPED`'s word where the shipped
+    kernels were measured on such a processor, else its name as one word, such as
+    ``authenticamd-family-26-model-2``. Times of two processors never share a target.
 
     Args:
         facts: Linux's description of the processors.

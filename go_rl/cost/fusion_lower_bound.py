@@ -55,10 +55,9 @@ class _Parts(NamedTuple):
 
 
 def fusion_lower_bound(problem: Problem) -> FusionLowerBound | None:
-    """Return what the kernels of any plan take at least; None where a node can run nowhere.
-
-    Without the task fusion every node is a kernel of its own, and takes its own seconds. Of a
-    kernel's price nothing is known unless `FusedPrices` takes it from `Analytical`.
+    """Return a lower bound on the kernels of any plan; None where a node can run nowhere. Without
+    the decision fusion every node is a kernel of its own, and takes its own seconds. Of a kernel's
+    price nothing is known unless `FusedPrices` takes it from `Analytical`.
     """
     graph = problem.graph
     own = np.where(graph.is_fed, 0.0, problem.seconds.min(axis=0))

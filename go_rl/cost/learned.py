@@ -29,7 +29,7 @@ class KernelPredictions:
     seconds: Float64[np.ndarray, "K"]
     """[K] the mean of the members' logarithms."""
     deviation: Float64[np.ndarray, "K"]
-    """[K] of the logarithm: what the members doubt, and what they disagree on."""
+    """[K] deviation of the logarithm: the members' own uncertainty and their disagreement."""
     unfamiliar: Bool[np.ndarray, "K"]
     """[K] unlike the training data: an opcode never seen, or a size far outside."""
     unseen: tuple[str, ...]
@@ -51,8 +51,8 @@ def predict_layouts(
 
     Args:
         weights: of the ensemble.
-        kernels: of which it is asked.
-        which: [J] numbers of kernels; one may be there several times.
+        kernels: whose seconds are predicted.
+        which: [J] indices of kernels, repetitions allowed.
         settings: [J] as records carry them (`go_rl.measure.kernels.settings`), "" for row by row.
 
     Raises:

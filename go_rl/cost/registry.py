@@ -25,11 +25,11 @@ WORDS = (AUTO, *PLAIN, LEARNED, MEASURED)
 """Prefixes of names."""
 FORMS = (AUTO, *PLAIN, LEARNED, "learned:NAME", "learned:FILE.npz", "measured:DIR")
 KEPT = 8
-"""Files whose weights or records, with the prices of their kernels, stay in memory."""
+"""Number of files whose weights or records, with the prices of their kernels, are cached."""
 
 
 class _File(NamedTuple):
-    """A file as it was when it was looked at."""
+    """State of a file when it was read."""
 
     path: str
     modified: int
@@ -37,7 +37,7 @@ class _File(NamedTuple):
 
 
 def is_cost(name: str) -> bool:
-    """Whether a text has one of `FORMS`; what it names may still be missing."""
+    """Whether a text has one of `FORMS`; the file that it names may still be missing."""
     word, colon, source = name.partition(":")
     if word == LEARNED:
         return bool(source) == bool(colon)

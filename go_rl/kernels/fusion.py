@@ -27,7 +27,7 @@ from go_rl.runtime.threads import on_threads
 NO_FUSION = 0
 """Priority of a producer that is not fused with its consumers."""
 REACH = 256
-"""Kernels that the search for a cycle may meet."""
+"""Largest number of kernels in a search for a cycle."""
 NOBODY = -1
 
 
@@ -51,7 +51,7 @@ class FusionArrays(NamedTuple):
 
 
 class Fuser:
-    """Makes legal kernels of one graph from fusion priorities."""
+    """Makes legal kernels of a graph from fusion priorities."""
 
     def __init__(self, graph: OpGraph, within: Int[np.ndarray, "N"] | None = None) -> None:
         """``within`` [N]: only nodes with equal values may share a kernel, such as layers."""

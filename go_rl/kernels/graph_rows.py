@@ -84,7 +84,7 @@ def _assembled(
     receivers: np.ndarray,
     **columns: np.ndarray,
 ) -> OpGraph:
-    """A graph of these rows; nodes are called by their numbers."""
+    """A graph of these rows; nodes are named by their numbers."""
     count = len(op_type)
     return replace(
         like,

@@ -1,6 +1,6 @@
-"""Canonical hashes of kernels: what they compute, whatever their nodes are called and numbered.
+"""Canonical hashes of kernels by their computation, independent of names and numbers of nodes.
 
-A node's label mixes what it is with the labels of what it reads; a kernel's hash is the sum of the
+A node's label mixes its own fields with the labels of its inputs; a kernel's hash is the sum of the
 mixed labels of its nodes, so that neither order nor names count. Labels are pairs of 64-bit words
 mixed as in SplitMix64 (Steele, Lea and Flood 2014): two different kernels share a hash with a
 chance of about 2**-100 in a set of millions.
@@ -19,7 +19,7 @@ from go_rl.kernels.graph_rows import geometry_of, levels
 
 LANES = 2
 SEEDS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], np.uint64)
-"""One for each lane."""
+"""One constant for each lane."""
 
 
 def kernel_hashes(

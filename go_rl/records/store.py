@@ -15,9 +15,9 @@ from go_rl.records.database import explained, open_engine, public_name
 from go_rl.records.record import Record, canonical_json
 
 VERSION = 1
-"""Of the tables; kept in the database."""
+"""Version of the tables; kept in the database."""
 WORKLOADS_AT_ONCE = 500
-"""Databases limit how many values one question may name."""
+"""Databases limit the number of values in a query."""
 
 _TABLES = sql.MetaData()
 _VERSIONS = sql.Table(
@@ -63,7 +63,7 @@ class RecordStore:
         self._engine, self._file = open_engine(url)
 
     def add(self, records: Iterable[Record]) -> None:
-        """Keep records, all or none; the newer of two with the same key takes the older's place."""
+        """Keep records, all or none; a newer record replaces an older one with the same key."""
         newest = {record.key: record for record in records}
         if not newest:
             return
@@ -115,7 +115,7 @@ class RecordStore:
         self.close()
 
     def _read(self, *questions: sql.Select) -> list[Any]:
-        """The rows that answer all questions; none while nothing was ever written."""
+        """The rows that match; none while nothing was ever written."""
         if self._file is not None and not self._file.exists():  # SQLite would make it
             return []
         with explained(self._where), self._engine.connect() as connection:
@@ -133,7 +133,7 @@ class RecordStore:
             ) from error
 
     def _make_tables(self) -> None:
-        """Make what is missing; another process may be doing the same."""
+        """Create missing tables; another process may be doing the same."""
         if self._file is not None:
             self._file.parent.mkdir(parents=True, exist_ok=True)
         with self._engine.connect() as connection:

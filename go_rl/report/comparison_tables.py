@@ -190,7 +190,7 @@ def _graphs_table(comparison: Comparison, by_method: dict[str, list[Run]]) -> st
 
 
 def _limit(comparison: Comparison, by_method: dict[str, list[Run]], problem: object) -> float:
-    """The improvement that no plan exceeds."""
+    """Upper bound on the improvement."""
     known = [r for runs in by_method.values() for r in runs if r.problem == problem]
     bound, heuristic = comparison.bounds[known[0].problem], known[0].heuristic
     return heuristic / bound if heuristic is not None and bound > 0 else float("nan")

@@ -1,4 +1,4 @@
-"""Pictures of a plan: the loads of its chips, and how each method came to its value."""
+"""Pictures of a plan: the loads of its chips, and the progress of each method."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A timeline as a picture: a row for each engine and link, coloured by what it is busy with.
+"""A timeline as a picture: a row for each engine and link, coloured by kind of work.
 
 Slices are far more than pixels: each row is cut into `COLUMNS`, and a column is drawn in the colour
 of whatever takes most of its busy time, the paler the less of it is busy. The busy share of the
@@ -65,9 +65,9 @@ class Boxes:
     start: Int64[np.ndarray, "X"]
     """[X] first column of each box."""
     end: Int64[np.ndarray, "X"]
-    """[X] column behind its last."""
+    """[X] column after its last."""
     colour: Int64[np.ndarray, "X"]
-    """[X] number of the colour."""
+    """[X] index of the colour."""
     shade: Int64[np.ndarray, "X"]
     """[X] 1 to `SHADES`; the last is the full colour."""
     busy: float

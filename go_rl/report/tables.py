@@ -15,10 +15,10 @@ from go_rl.report.text_table import TextTable
 HEURISTIC = "greedy"
 """The compiler heuristic of the ring and of max-load."""
 BASELINES = (HEURISTIC, "default")
-"""The methods that improvements are measured against: the heuristic, or the framework's default."""
+"""The methods of reference plans: the heuristic, or the framework's default."""
 
 Unit = tuple[float, str]
-"""How many units make a second, and the unit's name."""
+"""Units in a second, and the unit's name."""
 
 VALUE_NAMES = {
     "ring": "T_max",
@@ -50,7 +50,7 @@ class Row:
     wall_seconds: float
     """Time the search took, seconds."""
     status: str
-    """How it went: a `Status`."""
+    """`Status` of the result."""
 
 
 COLUMNS = tuple(f.name for f in fields(Row))

@@ -18,7 +18,7 @@ class Chosen:
     """A JAX device for each device of a plan."""
 
     devices: Mapping[int, jax.Device]
-    """By the plan's number."""
+    """JAX devices by the plan's device index."""
     note: str = ""
     """Why times on them may be unreliable, or empty."""
 

@@ -1,4 +1,4 @@
-"""`execute`: run a JAX function as a plan has it, check nothing was lost, and time it."""
+"""`execute`: run a JAX function by a plan, check that all results exist, and time it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Executed:
     outputs: Any
     """Results of the function, each array on the device that made it."""
     seconds: float
-    """Median of the timed iterations, from the start until all results are there. Arguments lie on
+    """Median of the timed iterations, from the start until all results are there. Arguments are on
     their devices before."""
     devices: Mapping[int, jax.Device]
     """JAX device of each device of the plan in use."""

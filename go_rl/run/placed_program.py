@@ -24,7 +24,7 @@ class Arguments:
     given: Mapping[str, Any]
     """The arrays of the arguments by name, as the user gave them."""
     placed: Arrays
-    """The same on every device that reads them."""
+    """Copies on every device that reads them."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class PlacedProgram:
         return len(self._calls)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return what the function returns; each result lies on the device that made it."""
+        """Return the function's result; each result lies on the device that made it."""
         return self.step(self.place(*args, **kwargs))
 
     def place(self, *args: Any, **kwargs: Any) -> Arguments:

@@ -28,7 +28,7 @@ class Segments:
     device: Int64[np.ndarray, "S"]
     """[S] device of the plan."""
     copies: Mapping[int, tuple[int, ...]]
-    """Further segments that make a constant again, by node."""
+    """Further segments that recompute a constant, by node."""
 
 
 def cut_segments(
@@ -99,7 +99,7 @@ def _levels(
 def _readers(
     graph: OpGraph, free: np.ndarray, segment: Int64[np.ndarray, "N"]
 ) -> dict[int, list[int]]:
-    """Segments that read each input and constant, ascending."""
+    """Indices of the segments that read each input and constant, ascending."""
     found: dict[int, set[int]] = defaultdict(set)
     for u, v in zip(graph.senders.tolist(), graph.receivers.tolist(), strict=True):
         if free[u]:

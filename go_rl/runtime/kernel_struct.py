@@ -35,7 +35,7 @@ from numba.np.arrayobj import make_array, populate_array
 F = TypeVar("F", bound=Callable[..., Any])
 
 SCALARS = {int: np.int64, float: np.float64, bool: np.bool_}
-"""Annotations of scalar fields, and what a kernel sees."""
+"""Annotations of scalar fields, and their types in a kernel."""
 WORD = ir.IntType(64)
 
 

@@ -19,7 +19,7 @@ from go_rl.runtime.array_file import UNREADABLE, read_arrays
 
 MANIFEST, DIGEST = "manifest", "digest"
 Arrays = Mapping[str, np.ndarray]
-"""By the names of parameters, with slashes between those of modules."""
+"""Arrays by the names of parameters, with slashes between those of modules."""
 
 
 def write_parameters(path: Path, params: Any, manifest: Mapping[str, Any]) -> None:

@@ -21,7 +21,7 @@ from go_rl.verify.value import Replicas, device_loads, link_bytes, link_seconds,
 TOLERANCE = 1e-6
 """Relative difference allowed between a figure of the plan and the checker's own."""
 ROUNDING = 1e-9
-"""Share of the largest figure that a small one may be off, where sums grew and shrank."""
+"""Error allowed in small figures, as a share of the largest, because of rounding in sums."""
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,11 @@ class Figures:
     link_bytes: Sequence[float]
     """[L] bytes an iteration."""
     weight_bytes: Sequence[float]
-    """[D] bytes that stay."""
+    """[D] resident bytes."""
     streamed_bytes: Sequence[float]
     """[D] bytes an iteration."""
     peak_bytes: Sequence[float] | None = None
-    """[D] bytes at once; None: live tensors are the simulator's (all objectives but makespan)."""
+    """[D] peak bytes; None: not recomputed (all objectives but makespan)."""
 
 
 def plan_figures(
@@ -78,7 +78,7 @@ def false_figures(evaluation: Evaluation, mine: Figures, problem: Problem) -> It
 
 
 def _held(layout: Layout) -> tuple[list[float], list[float]]:
-    """[D] bytes of weights that stay and [D] that are streamed, copies included."""
+    """[D] bytes of resident weights and [D] of streamed ones, copies included."""
     problem, devices = layout.problem, range(layout.problem.hardware.num_chips)
     streamed = [0.0 for _ in devices]
     for node, chip in zip(layout.node.tolist(), layout.chip.tolist(), strict=True):
@@ -87,7 +87,7 @@ def _held(layout: Layout) -> tuple[list[float], list[float]]:
 
 
 def _differences(name: str, theirs: list[float], mine: Sequence[float]) -> Iterator[str]:
-    """The first entry that is wrong; a sentence for each of 64 would only hide it."""
+    """The first wrong entry; a sentence for each of 64 would only hide it."""
     if len(theirs) != len(mine):
         yield f"{name} has {len(theirs)} entries; it must have {len(mine)}"
         return
@@ -101,7 +101,7 @@ def _differences(name: str, theirs: list[float], mine: Sequence[float]) -> Itera
 def _impossible_peaks(
     peaks: list[float], weights: Sequence[float], problem: Problem
 ) -> Iterator[str]:
-    """Live tensors are not counted again, but they come on top of the weights, and must fit."""
+    """Live tensors are not recomputed, but the peak includes the weights, and must fit."""
     chips, ring = problem.hardware.chips, problem.objective is Objective.RING
     if len(peaks) != len(chips):
         yield f"peak_bytes has {len(peaks)} entries; it must have {len(chips)}"

@@ -51,9 +51,9 @@ class _Task:
         self.waits: set[int] = set()
         self.after: list[_Task] = []
         self.takes: list[_Copy] = []
-        """Copies that take memory from the start on."""
+        """Copies that occupy memory from its start."""
         self.holds: list[_Copy] = []
-        """Copies that may go once this has ended."""
+        """Copies that may be freed once this has ended."""
 
 
 class _Copy:
@@ -107,7 +107,7 @@ class _Replay:
         self.fed = problem.graph.is_fed.tolist()
         self.live = [0.0] * problem.hardware.num_chips
         self.there: dict[_Copy, None] = {}
-        """Copies that take memory now, in the order in which they came."""
+        """Copies that occupy memory now, in the order of allocation."""
         self.weights: list[tuple[int, int, float]] = []
         """(node, device, bytes), a weight group once a device."""
         urgency = [0] * count if priority is None else [int(p) for p in priority]
@@ -217,7 +217,7 @@ class _Replay:
                 maker.after.append(reader)
 
     def run(self, last: int = -1) -> Replayed:
-        """Everything that ends at a moment is noted before anything starts; ``last``: the round to
+        """All jobs that end at a moment are processed before any starts; ``last``: the round to
         stop at, whose memory is then in `there`."""
         tasks = [*self.tasks.values(), *self.links]
         ready: dict[tuple[str, int, int], list[tuple[int, tuple[int, int, int], int]]] = (

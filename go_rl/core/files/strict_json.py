@@ -1,4 +1,4 @@
-"""JSON as RFC 8259 has it: no NaN, no infinity, no field twice, no nesting without end.
+"""Strict JSON (RFC 8259): no NaN, no infinity, no duplicate field, limited nesting.
 
 Python's own reader accepts all of these, and a plan or configuration with a duplicate field would
 mean whatever came last.
@@ -15,7 +15,7 @@ from typing import Any
 DEEPEST = 64
 """Maximum depth of nested lists and objects; our documents have five levels."""
 MOST_BYTES = 1 << 28
-"""Of a file; a plan of a million operators has a tenth of it."""
+"""Largest file, bytes; a plan of a million operators has a tenth of it."""
 LONGEST = 80
 """Characters of a text or number that a message repeats."""
 
@@ -28,8 +28,7 @@ def read_json(path: str | Path) -> Any:
 
     Raises:
         OSError: it cannot be read.
-        ValueError: see `parse_json`; or it is larger than `MOST_BYTES`, as a device may be that
-            never ends.
+        ValueError: see `parse_json`; or it is larger than `MOST_BYTES`, as an endless device is.
     """
     with Path(path).open("rb") as file:
         content = file.read(MOST_BYTES + 1)
@@ -86,7 +85,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _check_surrogates(document: Any) -> None:
-    """Refuse half a surrogate pair, which no file can hold."""
+    """Refuse half a surrogate pair, which UTF-8 cannot encode."""
     try:
         json.dumps(document, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
