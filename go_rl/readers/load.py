@@ -1,4 +1,4 @@
-"""`load`: the one door through which every model becomes an `OpGraph`."""
+"""`load`: the entry point that turns every model into an `OpGraph`."""
 
 from __future__ import annotations
 

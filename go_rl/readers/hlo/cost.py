@@ -49,7 +49,7 @@ class HloCost:
 
 @dataclass(frozen=True)
 class Costs:
-    """Costs of the computations of one module, and how to treat what is not known."""
+    """Costs of the computations of one module, and the treatment of unknown ones."""
 
     module: Module
     unknown: str

@@ -9,7 +9,7 @@ from go_rl.core import ReadError
 from go_rl.readers.hlo.text import Computation, Instruction, Module
 
 MOST_TRIPS = 1 << 62
-"""Of the longest loop."""
+"""Trips of the longest loop that is followed."""
 
 _ALIASES = frozenset(("copy", "bitcast", "convert", "reshape", "opt-barrier"))
 _MIRRORED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "NE": "NE"}
@@ -112,7 +112,7 @@ class _Scalars:
         return None if instruction is None else _integer(instruction)
 
     def state_element(self, name: str) -> int | None:
-        """Index of the state element that ``name`` is, or None."""
+        """Index of the state element called ``name``, or None."""
         instruction = self._resolve(name)
         if instruction is None or instruction.opcode != "get-tuple-element":
             return None

@@ -62,7 +62,7 @@ DROPPED = frozenset(("debug_callback", "debug_print"))
 """Effects that the cost of an iteration does not include."""
 
 Finish = Callable[[list[Value]], None]
-"""Takes the results of a jaxpr that has been walked."""
+"""Callback for the results of a jaxpr."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class JaxOptions:
 
 @dataclass(frozen=True)
 class Context:
-    """Where a jaxpr is being walked."""
+    """Place at which a jaxpr is inlined."""
 
     scope: str = ""
     """Name stack of its caller."""
@@ -101,7 +101,7 @@ class Context:
 
 @dataclass(eq=False)
 class Frame:
-    """A jaxpr being walked."""
+    """A jaxpr being traversed."""
 
     jaxpr: Jaxpr
     values: dict[Any, Value]
@@ -119,7 +119,7 @@ class Inliner:
     unrolled: int = 0
     """Equations added by unrolled loops so far."""
     notes: list[str] = field(default_factory=list)
-    """Sentences the user should read."""
+    """Notes for the user."""
     inexact: list[str] = field(default_factory=list)
     """Places where the equations have the program's cost, but do not compute its results."""
     _constants: dict[int, tuple[str, Any]] = field(default_factory=dict)
@@ -231,8 +231,8 @@ class Inliner:
         self.call(eqn.params["jaxprs"].solve, constants + operands, bind, context)
 
     def _cond(self, eqn: Any, inputs: list[Value], bind: Finish, context: Context) -> None:
-        """Inline the branch that a known number chooses; else the dearest, then a node without
-        cost where the predicate chooses."""
+        """Inline the branch that a known number chooses; else the most expensive, then a node
+        without cost where the predicate chooses."""
 
         def choose(results: list[Value]) -> None:
             outputs = [Value(v.shape, v.dtype, output=i) for i, v in enumerate(results)]

@@ -74,7 +74,7 @@ class FlatProgram:
     """Tree structure of what the function returns."""
     notes: Sequence[str]
     inexact: Sequence[str]
-    """Places whose equations do not compute what the function computes."""
+    """Places whose equations do not compute the function's results."""
 
 
 def flatten_jax(

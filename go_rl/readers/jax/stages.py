@@ -1,4 +1,4 @@
-"""The way back from a plan to programs: one JAX function for the nodes of each chip.
+"""From a plan to programs: one JAX function for the nodes of each chip.
 
 The function is traced and flattened as `trace_jax` does it, so that node ``i`` of the graph is
 equation ``i`` of the flat program; a stage binds the equations of its nodes. What the graph folds
@@ -52,7 +52,7 @@ class Stage:
 
 
 class JaxProgram:
-    """A traced JAX function that can be cut into stages, as often as one likes."""
+    """A traced JAX function that can be cut into stages repeatedly."""
 
     def __init__(self, flat: FlatProgram) -> None:
         self.graph: OpGraph = program_graph(flat)

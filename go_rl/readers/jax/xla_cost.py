@@ -1,4 +1,4 @@
-"""The price of a rare primitive, asked of XLA: lower it alone, read the cost analysis, remember.
+"""The cost of a rare primitive by XLA: lower it alone, read the cost analysis, cache it.
 
 Composite lowerings (erf_inv, threefry2x32, cumsum, gather modes, scatters, …) change from one JAX
 release to the next; asking keeps the counts right. Nothing is compiled or run.
