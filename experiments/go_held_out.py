@@ -1,4 +1,4 @@
-"""Weights of the step policy that never saw half of GO's families, for transfer to them.
+"""Weights of a makespan policy that never saw half of GO's families, for transfer to them.
 
 Run: ``python experiments/go_held_out.py``. Searches on all problems of the shipped configuration
 once, then teaches each half without the problems of its families (`FOLDS`); relatives under another

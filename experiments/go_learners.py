@@ -1,4 +1,4 @@
-"""Other ways to learn the three tasks of a step than one policy for all of them at once.
+"""Other ways to learn the three decisions than one policy for all of them at once.
 
 `GroupLearner` gives each group of tasks a policy of its own; every policy learns from the advantage
 of the whole plan. With one group it is `StepFineTuned`. `SequentialLearner` learns placement, then
@@ -58,7 +58,7 @@ class Search:
 
 @dataclass(frozen=True, eq=False)
 class GroupLearner:
-    """`Optimizer`: the default plan, one batch of the policies as they came, then PPO."""
+    """`Optimizer`: the default plan, one batch of the initial policies, then PPO."""
 
     policies: tuple[Policy, ...]
     """Disjoint tasks; tasks of none keep their default."""
@@ -134,7 +134,7 @@ def learn(
 
     Args:
         policies: with disjoint tasks.
-        config: batch, learner and samples of the policies as they came.
+        config: batch, learner and samples of the initial policies.
         start: one plan, which is offered first; its priorities hold where no policy schedules.
         search: the problem, the budget and the best plan so far.
         seed: the one seed.
@@ -171,7 +171,7 @@ def learn(
 def _drawn(
     policies: Sequence[Policy], decoder: StepDecoder, noise: np.ndarray, seed: int
 ) -> StepActions:
-    """Decisions of all policies; the first draws what it would draw alone."""
+    """Decisions of all policies; the first draws as it would alone."""
     found: StepActions = {}
     for i, policy in enumerate(policies):
         key = jax.random.key(seed % 2**32)
@@ -197,7 +197,7 @@ def _batch(
     actions: StepActions,
     priced: Scored,
 ) -> StepBatch:
-    """What a policy learns from; the advantage is the whole plan's."""
+    """Experience of a policy; the advantage is the whole plan's."""
     share = TOP[policy.agent.config.step_form] if config.top is None else config.top
     gain = top_advantage(ROOT(priced.seconds, decoder.workspace.reference_seconds), share).astype(
         np.float32

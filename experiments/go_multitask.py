@@ -48,7 +48,7 @@ SINGLE = ("default", "compiler", "composed")
 """Methods that do not draw."""
 WARM = {"one": 25, "fine-tuned": 25, "auto": 100, "separate": 25, "sequential": 75,
         "sequential, tuned": 75}  # fmt: skip
-"""Samples of a search before the one that is timed, for learners compile for each size of graph."""
+"""Samples of a search before the timed one, because learners compile for each size of graph."""
 EVERY_SET = ("compiler", "one", "fine-tuned")
 """Methods that run on each set of tasks; the others only on all three."""
 

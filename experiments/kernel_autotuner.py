@@ -43,7 +43,7 @@ CURVES = f"{NAME}_curves"
 MODELS = ("bert-tiny", "resnet18", "transformer-xl-2-layers", "mobilenet-v2")
 GUIDES: tuple[GuideName, ...] = get_args(GuideName)
 SHARES = (0.25, 0.5, 1.0)
-"""Of the minutes, at which the page tells what was found so far."""
+"""Shares of the minutes at which the page shows the best so far."""
 POINTS = 200
 """Of the mean curves."""
 
@@ -55,7 +55,7 @@ class Options:
     models: tuple[str, ...] = MODELS
     """Models of the zoo that are JAX functions."""
     guides: tuple[GuideName, ...] = GUIDES
-    """Who says what is measured first."""
+    """Guides, which order the measurements."""
     minutes: float = 5.0
     """Of each run."""
     seeds: tuple[int, ...] = (0, 1)
@@ -102,7 +102,7 @@ class Row:
 
     @property
     def key(self) -> Key:
-        """What tells rows apart."""
+        """Key of a row."""
         return self.model, self.guide, self.seed
 
 

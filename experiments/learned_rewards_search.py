@@ -22,7 +22,7 @@ WARM = 40
 MOST = 10**9
 """Plans in a search that only seconds end."""
 NEVER = 1e6
-"""Seconds of a kernel that nobody would run."""
+"""Seconds of a kernel that is never chosen."""
 
 
 def problem_of(task: TaskName, graph: OpGraph, model: CostModel | None) -> Problem:
@@ -64,7 +64,7 @@ def warm_up(task: TaskName, graph: OpGraph, partitioner: str) -> None:
 
 def settled(problem: Problem, plan: Plan) -> Int64[np.ndarray, "N"]:
     """Return [N] the leader of each node's kernel; kernels that were priced as their nodes one
-    after the other, for the model says more (`go_rl.cost.fused`), are taken apart."""
+    after the other, because the model predicts more (`go_rl.cost.fused`), are split."""
     own = np.arange(problem.graph.num_nodes)
     leader = own if plan.fusion_group is None else plan.fusion_group
     prices = problem.kernels

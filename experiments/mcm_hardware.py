@@ -89,7 +89,7 @@ class Options:
     hidden: int = 768
     """Of the BERT; heads of 64, feed-forward of four times as much."""
     memory_megabytes: float = 128.0
-    """What a compiled stage may need."""
+    """Memory limit of a compiled stage."""
     draws: int = 100
     """Plans drawn from each policy; 0: leave the second part out."""
     finetune: int = 200
@@ -108,7 +108,7 @@ class Options:
 
 
 class Experiment:
-    """What all parts share."""
+    """State shared by all parts."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
@@ -302,7 +302,7 @@ def _numbers(rng: np.random.Generator, kind: jax.ShapeDtypeStruct) -> jax.Array:
 
 
 def _rates(path: Path) -> CpuRates:
-    """Measure the CPU once; a run that goes on keeps the first run's prices."""
+    """Measure the CPU once; a resumed run keeps the first run's prices."""
     if path.exists():
         return CpuRates(**json.loads(path.read_text()))
     rates = measure_rates()

@@ -16,7 +16,7 @@ PUBLISHED_CORRELATION, PUBLISHED_FAILURES = 0.91, 0.135
 
 @dataclass(frozen=True)
 class Measured:
-    """One random plan; the first two fields say which."""
+    """One random plan; the first two fields are its key."""
 
     chips: int
     plan: int
@@ -25,18 +25,18 @@ class Measured:
     measured_ms: float
     """Wall time of the slowest stage."""
     measured_cpu_ms: float
-    """CPU time of the stage that needs most: what it would take without other programs."""
+    """CPU time of the slowest stage: its time without other programs."""
     all_stages_ms: float
     """Sum over the stages."""
     largest_mb: float
-    """Compiled memory of the stage that needs most."""
+    """Compiled memory of the largest stage."""
     cpu_seconds: float
-    """What measuring it took, compilation included."""
+    """Seconds of measuring it, compilation included."""
 
 
 @dataclass(frozen=True)
 class Failures:
-    """One policy under one limit; the first four fields say which."""
+    """One policy under one limit; the first four fields are its key."""
 
     chips: int
     task: str
@@ -44,16 +44,16 @@ class Failures:
     """How the limit was chosen."""
     policy: str
     limit_mb: float
-    """What a compiled stage may need, 1e6 bytes."""
+    """Memory limit of a compiled stage, 1e6 bytes."""
     draws: int
     failed: float
     """Share of drawn plans that need too much memory somewhere."""
     median_mb: float
     """Of the largest compiled stage of each drawn plan."""
     best_ms: float
-    """Least analytical T_max of the drawn plans that fit; inf: none fits."""
+    """Smallest analytical T_max of the drawn plans that fit; inf: none fits."""
     median_ms: float
-    """Of the analytical T_max of all drawn plans."""
+    """Median analytical T_max of all drawn plans."""
     seen_first: float
     """Share of failures in the first quarter of the fine-tuning; nan: nothing was learned."""
     seen_last: float
@@ -63,14 +63,14 @@ class Failures:
 
 @dataclass(frozen=True)
 class Setting:
-    """What the page says of the run."""
+    """Facts about the run for the page."""
 
     model: str
     """The model in words."""
     machine: str
     """The CPU in words."""
     memory_megabytes: float
-    """What a compiled stage may need."""
+    """Memory limit of a compiled stage."""
     finetune: int
     """Samples of a fine-tuning."""
 

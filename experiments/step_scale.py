@@ -57,7 +57,7 @@ NAME = "step_scale"
 NODES_PER_STEP = {2: 338, 8: 956}
 """Nodes of a training graph for each time step, by layers."""
 TWO_LAYERS = 12_000
-"""Sizes up to this are made of two layers."""
+"""Sizes up to this have two layers."""
 WIDTH, SENTENCES = 1024, 64
 MEBIBYTE = 2**20
 LIMIT_MIB = 16 * 1024
@@ -293,7 +293,7 @@ CURVES = {
     "replay_s": ("replay of a plan", PURPLE),
     "cold_s": (f"first {BATCH} plans, compiled", GREY),
 }
-"""What the figure shows of a row."""
+"""Columns of a row in the figure."""
 
 
 def _curve(rows: list[Row], name: str) -> np.ndarray:

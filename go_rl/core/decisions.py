@@ -78,10 +78,10 @@ class Legalized:
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """``B`` plans with what they cost."""
+    """``B`` evaluated plans."""
 
     decisions: Decisions
-    """Of a failure: what failed; of one that the solver could not make legal, anything."""
+    """Of a failure: the plan that failed; arbitrary where the solver found no legal one."""
     seconds: Float64[np.ndarray, "B"]
     """[B] seconds an iteration; inf for a failure."""
     status: Int8[np.ndarray, "B"]

@@ -142,7 +142,7 @@ def _place(field: str, i: int, item: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class _Flow:
-    """What the edges say about each node."""
+    """Facts about each node that follow from the edges."""
 
     sent_seconds: Mapping[NodeId, float]
     sent_bytes: Mapping[NodeId, float]
