@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from go_rl.train.makespan.learning import StepFineTuned
 from jaxtyping import Int64
 from learned_rewards_page import TaskName
 
@@ -44,9 +43,7 @@ def search(
     """Return the better plan, by the problem's prices, of the compiler's and of what is found in
     the time that is left; its samples are those of both."""
     ring = problem.objective is Objective.RING
-    learner: Optimizer = StepFineTuned()
-    if ring:
-        learner = Annealing() if partitioner == "annealing" else FineTuned()
+    learner: Optimizer = Annealing() if ring and partitioner == "annealing" else FineTuned()
     first = (Greedy() if ring else GreedyFusion()).optimize(problem, Budget(100), seed)
     if budget.over:
         return first

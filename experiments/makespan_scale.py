@@ -1,12 +1,12 @@
-"""Seconds and memory of planning a training step, from 1,000 to 80,000 nodes.
+"""Seconds and memory of planning a training iteration, from 1,000 to 80,000 nodes.
 
-Run: ``python experiments/step_scale.py [--sizes 1000 10000 ...] [--hardware p100x8]``. GNMT
+Run: ``python experiments/makespan_scale.py [--sizes 1000 10000 ...] [--hardware p100x8]``. GNMT
 training graphs: two layers up to 10,000 nodes, eight layers above, with the number of time steps
 that gives the size; the model of the zoo's ``gnmt-N-layers-training``, traced in a process of its
-own. Each is then read and planned in a fresh process, all three tasks open: units and observation,
-a batch of zero-shot plans (cold, with compilation, and warm), PPO updates on a batch of as many
-plans as `StepFineTuneConfig` has (cold and warm), and the replay of the warm plans. Peak memory is
-the process's, after the plans and after the updates. A size that fails is a row with the reason.
+own. Each is then read and planned in a fresh process, all three decisions open: units and
+observation, a batch of zero-shot plans (cold, with compilation, and warm), PPO updates on a batch
+of as many plans as fine-tuning draws (cold and warm), and the replay of the warm plans. Peak memory
+is the process's, after the plans and after the updates. A size that fails is a row with the reason.
 
 Published: GO handles graphs of 80,000 nodes; its 8-layer GNMT has over 50,000.
 """
@@ -29,31 +29,32 @@ from typing import TypeVar
 import jax
 import numpy as np
 import tyro
-from go_rl.policy.makespan.agent import StepActions, StepAgent
-from go_rl.policy.makespan.decisions import StepDecoder, step_decoder
-from go_rl.policy.makespan.search import BATCH, draw_actions, draw_steps
-from go_rl.policy.makespan.weights import DEFAULT_STEP_WEIGHTS, load_step_weights
-from go_rl.train.makespan.learning import collect_steps
-from go_rl.train.makespan.ppo import update_step
 from matplotlib.figure import Figure
 
 from go_rl.api.joint import step_problem
-from go_rl.core import Objective, OpGraph
-from go_rl.core.decisions import Scored
+from go_rl.core import Objective, OpGraph, Problem
 from go_rl.core.plan import write_text
-from go_rl.objectives.makespan.workspace import MakespanWorkspace, makespan_workspace
+from go_rl.policy.agent import Actions, Agent
+from go_rl.policy.makespan_decoder import MakespanDecoder
+from go_rl.policy.plan_decoder import Rollouts
+from go_rl.policy.plan_decoders import plan_decoder
+from go_rl.policy.policy_search import BATCH
+from go_rl.policy.weights import shipped_agent
 from go_rl.portfolio.portfolio import compile_kernels
 from go_rl.readers.archive import load_graph, save_graph
 from go_rl.report.figures import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, new_figure, save_figure
-from go_rl.train.config import StepFineTuneConfig
-from go_rl.train.ppo import new_learner
+from go_rl.train.collect import Case, Credit, collect
+from go_rl.train.config import FINE_TUNING
+from go_rl.train.ppo import new_learner, update
 from go_rl.zoo.freeze import trace_entry
 from go_rl.zoo.models.building import Built, flax_model, integers, training
 from go_rl.zoo.models.language.recurrent import GNMT
 from go_rl.zoo.models.zoo_model import ZooModel
 
 RESULTS = Path(__file__).parent / "results"
-NAME = "step_scale"
+NAME = "makespan_scale"
+PLAN = MakespanDecoder.groups[0]
+LEARNING = FINE_TUNING[Objective.MAKESPAN]
 NODES_PER_STEP = {2: 338, 8: 956}
 """Nodes of a training graph for each time step, by layers."""
 TWO_LAYERS = 12_000
@@ -114,7 +115,7 @@ class Row:
     peak_mib: float = float("nan")
     """Peak memory of the process at its end."""
     over_default: float = float("nan")
-    """Default's step time over that of the best plan drawn."""
+    """Default's makespan over that of the best plan drawn."""
     failure: str = ""
     """Last line of what went wrong."""
 
@@ -154,27 +155,27 @@ def measured(graph: OpGraph, file: Path, hardware: str) -> Row:
     """Plan one graph in this process."""
     compile_kernels(Objective.MAKESPAN)
     read, problem = _timed(lambda: step_problem(load_graph(file), hardware))
-    workspace = makespan_workspace(problem)
-    prepare, decoder = _timed(lambda: _prepared(workspace))
+    prepare, decoder = _timed(lambda: _prepared(problem))
+    workspace = decoder.workspace
     noise = np.ones(BATCH, np.float32)
 
-    def first() -> tuple[StepAgent, Scored]:
-        agent = load_step_weights(DEFAULT_STEP_WEIGHTS).agent
-        return agent, draw_steps(agent, decoder, noise, 0)
+    def first() -> tuple[Agent, Rollouts]:
+        agent = shipped_agent(Objective.MAKESPAN)
+        return agent, decoder.sample(agent, PLAN, noise, 0)[1]
 
     cold, (agent, _) = _timed(first)
-    warm, plans = _timed(lambda: draw_steps(agent, decoder, noise, 1))
+    warm, (_, rollouts) = _timed(lambda: decoder.sample(agent, PLAN, noise, 1))
+    plans = rollouts.priced
     draw, actions = _timed(lambda: _drawn(agent, decoder, noise))
     decode, _ = _timed(lambda: decoder.decisions(actions))
     peak = _peak_mib()
     replay, _ = _timed(lambda: workspace.evaluate(plans.decisions))
-    config = StepFineTuneConfig()
-    learner = new_learner(agent.params, config.ppo)
-    batch, _ = collect_steps(agent, decoder, config.batch, 0)
+    learner = new_learner(agent.params, LEARNING.ppo)
+    batch = collect(agent, Case(graph.name, decoder), {PLAN: LEARNING.batch}, Credit(), 0).batch
     updates = []
     for _ in range(2):
         spent, (learner, _) = _timed(
-            lambda now=learner: update_step(agent.policy, config.ppo, now, [batch])
+            lambda now=learner: update(agent.policy, LEARNING.ppo, now, [batch])
         )
         updates.append(spent)
     return Row(
@@ -193,19 +194,21 @@ def measured(graph: OpGraph, file: Path, hardware: str) -> Row:
         update_s=updates[1],
         replay_ms=1e3 * replay / BATCH,
         peak_mib=_peak_mib(),
-        over_default=workspace.reference_seconds / float(plans.seconds.min()),
+        over_default=decoder.reference_seconds / float(plans.seconds.min()),
     )
 
 
-def _prepared(workspace: MakespanWorkspace) -> StepDecoder:
-    decoder = step_decoder(workspace)
-    _ = workspace.reference_seconds, decoder.padded
+def _prepared(problem: Problem) -> MakespanDecoder:
+    decoder = plan_decoder(problem)
+    assert isinstance(decoder, MakespanDecoder)
+    _ = decoder.reference_seconds, decoder.padded
     return decoder
 
 
-def _drawn(agent: StepAgent, decoder: StepDecoder, noise: np.ndarray) -> StepActions:
+def _drawn(agent: Agent, decoder: MakespanDecoder, noise: np.ndarray) -> Actions:
     """The network alone: encode and draw, until the numbers are here."""
-    return jax.block_until_ready(draw_actions(agent, decoder, noise, 1))
+    encoded, key = agent.encode(decoder.padded), jax.random.key(1)
+    return jax.block_until_ready(decoder.draw(agent, encoded, PLAN, noise, key))
 
 
 def _timed(run: Callable[[], T]) -> tuple[float, T]:
@@ -226,15 +229,15 @@ def _file(options: Options, size: int) -> Path:
 def _in_own_process(size: int, options: Options) -> Row:
     """Trace the graph unless it is there, then measure it."""
     answer = None
-    for step in ("--trace", "--measure"):
-        if step == "--trace" and _file(options, size).exists():
+    for mode in ("--trace", "--measure"):
+        if mode == "--trace" and _file(options, size).exists():
             continue
-        command = [sys.executable, __file__, step, str(size), "--hardware", options.hardware]
+        command = [sys.executable, __file__, mode, str(size), "--hardware", options.hardware]
         command += ["--folder", str(options.folder)]
         answer = subprocess.run(command, capture_output=True, text=True)
         if answer.returncode:
-            said = answer.stderr.strip().splitlines() or [f"exit code {answer.returncode}"]
-            row = Row(f"{size} nodes", size, failure=said[-1])
+            lines = answer.stderr.strip().splitlines() or [f"exit code {answer.returncode}"]
+            row = Row(f"{size} nodes", size, failure=lines[-1])
             print(row, flush=True)
             return row
     assert answer is not None
@@ -258,7 +261,6 @@ def _write(rows: list[Row], options: Options) -> None:
 
 
 def _page(rows: list[Row], options: Options) -> str:
-    learned = StepFineTuneConfig()
     head = (
         "graph", "nodes", "units", "padded to", "read, s", "units, s", "cold, s", "warm, s",
         "of it network, s", "of it decoding, s", "MiB", "update cold, s", "update, s",
@@ -266,10 +268,11 @@ def _page(rows: list[Row], options: Options) -> str:
     )  # fmt: skip
     out = io.StringIO()
     out.write(
-        f"# Planning a training step by size of the graph\n\n{options.hardware}, all three tasks, "
-        f"two shared cores, each graph in its own process. Cold and warm: {BATCH} zero-shot plans, "
-        f"with compilation and without; MiB: peak memory by then. Update: PPO on {learned.batch} "
-        f"plans, {learned.ppo.epochs} epochs. Replay: in a batch of {BATCH} on all cores.\n\n"
+        f"# Planning a training iteration by size of the graph\n\n{options.hardware}, all three "
+        f"decisions, two shared cores, each graph in its own process. Cold and warm: {BATCH} "
+        "zero-shot plans, with compilation and without; MiB: peak memory by then. Update: PPO on "
+        f"{LEARNING.batch} plans, {LEARNING.ppo.epochs} epochs. Replay: in a batch of {BATCH} on "
+        "all cores.\n\n"
     )
     out.write("| " + " | ".join(head) + " |\n| --- |" + " ---: |" * (len(head) - 1) + "\n")
     for row in rows:
