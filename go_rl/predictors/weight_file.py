@@ -13,7 +13,7 @@ import jax
 import numpy as np
 
 from go_rl.core import CheckpointError, OpKind, TrainingError
-from go_rl.core.errors import nearest
+from go_rl.core.files.shipped import shipped_or_given
 from go_rl.kernels import cut_kernels
 from go_rl.predictors.kernels.batch import LENGTHS, batch_of
 from go_rl.predictors.kernels.features import kernel_features
@@ -63,17 +63,6 @@ class WeightKind:
     shipped: Path
     """The folder of those that ship with the package."""
 
-    def path(self, source: str | Path) -> Path:
-        """Return the file that a name of a shipped one, or a path, means; a `CheckpointError` says
-        that there is no such name."""
-        path = Path(source)
-        if path.suffix == ".npz" or path.exists():
-            return path
-        known = sorted(each.stem for each in self.shipped.glob("*.npz"))
-        if str(source) not in known:
-            raise CheckpointError(f"no {self.what} {str(source)!r}{nearest(str(source), known)}")
-        return self.shipped / f"{source}.npz"
-
     def write(self, path: Path, weights: Ensemble[Any], columns: Columns, params: Any) -> None:
         """Write the weights of an ensemble; a reader never sees a half-written file.
 
@@ -114,7 +103,7 @@ class WeightKind:
         Raises:
             CheckpointError: no such weights, damaged, of another kind, interface or other features.
         """
-        path = self.path(source)
+        path = shipped_or_given(source, self.shipped, ".npz", self.what, CheckpointError)
         manifest, arrays = read_parameters(path)
         if manifest.get("format") != self.format:
             raise CheckpointError(f"{path}: is no file of {self.what}")
