@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from go_rl.predictors.kernels.metrics import ape, by_model, kendall, mape
+from go_rl.predictors.metrics import ape, by_model, kendall, mape
 
 SECONDS = np.array([2.0, 1.0, 4.0, 10.0, 12.0])
 KERNEL = np.array([7, 7, 7, 3, 3])
