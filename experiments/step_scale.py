@@ -31,7 +31,8 @@ import numpy as np
 import tyro
 from matplotlib.figure import Figure
 
-from go_rl.api.joint import step_problem
+from go_rl.api.options import OptimizeOptions
+from go_rl.api.problem import problem_for
 from go_rl.core import Objective, OpGraph
 from go_rl.core.decisions import Scored
 from go_rl.core.plan import write_text
@@ -153,7 +154,9 @@ def traced(size: int) -> OpGraph:
 def measured(graph: OpGraph, file: Path, hardware: str) -> Row:
     """Plan one graph in this process."""
     compile_kernels(Objective.MAKESPAN)
-    read, problem = _timed(lambda: step_problem(load_graph(file), hardware))
+    read, problem = _timed(
+        lambda: problem_for(load_graph(file), hardware, OptimizeOptions("makespan"))
+    )
     workspace = step_workspace(problem)
     prepare, decoder = _timed(lambda: _prepared(workspace))
     noise = np.ones(BATCH, np.float32)

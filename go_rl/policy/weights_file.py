@@ -29,8 +29,8 @@ INTERFACE = 1
 """Major version: what the networks take and give."""
 SHIPPED = Path(__file__).parent / "pretrained"
 OF_COMMANDS = (
-    "; go-rl optimize takes weights of go-rl train-step and finetune-step, go-rl partition those "
-    "of go-rl train and finetune"
+    "; go-rl optimize takes the weights that go-rl train policy or finetune wrote for the same "
+    "objective"
 )
 
 Template = Callable[[PolicyConfig], Any]
