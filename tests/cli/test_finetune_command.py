@@ -156,5 +156,6 @@ def test_learner_options_change_the_objective_s_own_configuration():
     assert LearnerOptions().config_for(Objective.MAKESPAN) == StepFineTuneConfig()
     chosen = LearnerOptions(batch=4, learning_rate=0.5, remembered=0)
     made = chosen.config_for(Objective.MAKESPAN)
+    assert isinstance(made, StepFineTuneConfig)
     assert (made.batch, made.ppo.learning_rate, made.remembered) == (4, 0.5, 0)
     assert made.ppo.epochs == StepFineTuneConfig().ppo.epochs

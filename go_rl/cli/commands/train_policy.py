@@ -73,7 +73,8 @@ class MakespanTraining(StepTrainConfig):
     def plain(self) -> StepTrainConfig:
         """Return the configuration that the library knows."""
         values: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(StepTrainConfig)}
-        return StepTrainConfig(**values | {"ppo": PPOConfig(**asdict(self.ppo))})
+        values["ppo"] = PPOConfig(**asdict(self.ppo))
+        return StepTrainConfig(**values)
 
 
 Folder = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="DIR")]
