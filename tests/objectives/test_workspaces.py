@@ -14,7 +14,7 @@ from go_rl.core import Objective, Status
 from go_rl.core.decisions import Decisions, Proposals
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.objectives.host.workspace import HostWorkspace
-from go_rl.objectives.makespan.workspace import StepWorkspace
+from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.objectives.ring.workspace import RingWorkspace
 from go_rl.objectives.workspace import Workspace
 
@@ -26,7 +26,7 @@ def workspace_of(objective: Objective, seed: int) -> Workspace:
     if objective is Objective.RING:
         return RingWorkspace(random_ring(seed, "default"))
     if objective is Objective.MAKESPAN:
-        return StepWorkspace(random_step(seed))
+        return MakespanWorkspace(random_step(seed))
     return HostWorkspace(random_problem(seed, objective, 6, 3))
 
 
@@ -74,7 +74,7 @@ def test_a_ring_keeps_what_is_legal_and_draws_the_rest():
 
 def test_a_makespan_keeps_pins_and_classes():
     problem = step_problem([1.0] * 3, [(0, 1, 1.0)], 2, fixed={0: 1}, colocation=[-1, 4, 4])
-    workspace = StepWorkspace(problem)
+    workspace = MakespanWorkspace(problem)
     proposals = Proposals(np.array([[0, 1, 0]]), priority=np.array([[3, 2, 1]]))
     found = workspace.legalize(proposals)
     assert found.decisions.device.tolist() == [[1, 1, 1]]
@@ -91,7 +91,7 @@ def test_assignments_end_in_plans_that_run(seed):
     rng = np.random.default_rng(seed)
     for workspace in (
         RingWorkspace(replace(random_ring(seed, "strict"), memory=False)),
-        StepWorkspace(random_step(seed, tasks=("placement",), memory_bytes=None)),
+        MakespanWorkspace(random_step(seed, tasks=("placement",), memory_bytes=None)),
     ):
         assignment, nodes = workspace.assignment(), workspace.problem.graph.num_nodes
         for _ in range(2):
