@@ -37,8 +37,8 @@ from go_rl.core.decisions import Decisions
 from go_rl.core.plan import write_text
 from go_rl.kernels import Fuser
 from go_rl.kernels.layers import layers
-from go_rl.objectives.makespan.units import step_units
-from go_rl.objectives.makespan.workspace import StepWorkspace
+from go_rl.objectives.makespan.units import makespan_units
+from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.report.figures import BLUE, GREY, ORANGE, new_figure, save_figure
 from go_rl.zoo import zoo_entry, zoo_graph, zoo_names
 
@@ -105,8 +105,8 @@ def main(options: Options) -> None:
 
 def row_of(graph: OpGraph, options: Options) -> Row:
     """Fuse and replay one graph."""
-    workspace = StepWorkspace(step_problem(graph, DEVICE, ("fusion",), memory=False))
-    units = step_units(workspace)
+    workspace = MakespanWorkspace(step_problem(graph, DEVICE, ("fusion",), memory=False))
+    units = makespan_units(workspace)
     within = {
         "anywhere": np.zeros(graph.num_nodes, np.int64),
         "scopes": layers(graph),
@@ -130,12 +130,12 @@ def row_of(graph: OpGraph, options: Options) -> Row:
         nodes=graph.num_nodes,
         scopes=len(np.unique(within["scopes"])),
         anchored=len(np.unique(within["anchored"][~graph.is_fed])),
-        unfused_ms=1e3 * workspace.default_seconds,
+        unfused_ms=1e3 * workspace.reference_seconds,
         **found,  # pyright: ignore[reportArgumentType]
     )
 
 
-def visiting_orders(workspace: StepWorkspace, options: Options) -> Int64[np.ndarray, "B N"]:
+def visiting_orders(workspace: MakespanWorkspace, options: Options) -> Int64[np.ndarray, "B N"]:
     """Return [B, N] fusion priorities, all above `NO_FUSION`; the first are equal: greedy."""
     graph, rng = workspace.problem.graph, np.random.default_rng(options.seed)
     count = graph.num_nodes

@@ -34,7 +34,9 @@ from go_rl.measure.kernels.data import KernelData, by_model_split, gather_kernel
 from go_rl.predictors.boosted import summed_features, train_boosted
 from go_rl.predictors.kernels.features import kernel_features, layout_features
 from go_rl.predictors.kernels.fit import absolute_rows, fit_kernel_weights, plain_seconds
-from go_rl.predictors.kernels.metrics import (
+from go_rl.predictors.kernels.opcodes import vocabulary_of
+from go_rl.predictors.kernels.training import KernelTrainConfig
+from go_rl.predictors.metrics import (
     ape,
     by_model,
     groups_of,
@@ -42,8 +44,6 @@ from go_rl.predictors.kernels.metrics import (
     mape,
     random_ape,
 )
-from go_rl.predictors.kernels.opcodes import vocabulary_of
-from go_rl.predictors.kernels.training import KernelTrainConfig
 from go_rl.records import AS_IT_COMES
 from go_rl.zoo import zoo_entry
 

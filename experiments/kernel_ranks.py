@@ -39,11 +39,12 @@ from go_rl.measure.kernels.data import KernelData, by_model_split, load_kernel_d
 from go_rl.measure.tiles.data import TileData, load_tile_data
 from go_rl.predictors.boosted import summed_features, train_boosted
 from go_rl.predictors.kernels.features import kernel_features
-from go_rl.predictors.kernels.metrics import ape, by_model, kendall, random_ape
 from go_rl.predictors.kernels.opcodes import vocabulary_of
+from go_rl.predictors.losses import RankLoss
+from go_rl.predictors.metrics import ape, by_model, kendall, random_ape
 from go_rl.predictors.ranks.data import CONFIDENT, RankGroups, Task, flag_groups, tile_groups
 from go_rl.predictors.ranks.fit import fit_rank_groups
-from go_rl.predictors.ranks.training import RankLoss, RankTrainConfig
+from go_rl.predictors.ranks.training import RankTrainConfig
 from go_rl.programs.tiles import TiledProgram, default_tiles, estimate_tiles
 from go_rl.zoo import zoo_entry
 

@@ -11,9 +11,8 @@ from learned_rewards_page import TaskName
 from go_rl.core import Budget, Objective, OpGraph, Optimizer, Plan, Problem, load_hardware, rule_set
 from go_rl.cost import Analytical, CostModel, ProblemOptions, make_problem
 from go_rl.cost.fused import FusedPrices
-from go_rl.search import Annealing, Greedy, StepGreedyFusion
+from go_rl.search import Annealing, Greedy, GreedyFusion
 from go_rl.train.fine_tune import FineTuned
-from go_rl.train.makespan.learning import StepFineTuned
 from go_rl.tuning.budget import TuningBudget
 
 PACKAGES: dict[TaskName, str] = {"fusion": "cpu-1", "partition": "cpu-1-ring4"}
@@ -44,10 +43,8 @@ def search(
     """Return the better plan, by the problem's prices, of the compiler's and of what is found in
     the time that is left; its samples are those of both."""
     ring = problem.objective is Objective.RING
-    learner: Optimizer = StepFineTuned()
-    if ring:
-        learner = Annealing() if partitioner == "annealing" else FineTuned()
-    first = (Greedy() if ring else StepGreedyFusion()).optimize(problem, Budget(100), seed)
+    learner: Optimizer = Annealing() if ring and partitioner == "annealing" else FineTuned()
+    first = (Greedy() if ring else GreedyFusion()).optimize(problem, Budget(100), seed)
     if budget.over:
         return first
     seconds = min(budget.left, NEVER)

@@ -39,7 +39,7 @@ class Failures:
     """One policy under one limit; the first four fields are its key."""
 
     chips: int
-    task: str
+    decoder: str
     rule: str
     """How the limit was chosen."""
     policy: str
@@ -116,13 +116,13 @@ def write_page(
             "outputs must fit the limit. Limit `ring36 chip`: 32 MB at four bytes an element "
             "instead of one; `published share`: where the share of zero-shot plans that fail is "
             "nearest to the published one. First and last quarter: of the "
-            f"{setting.finetune} samples of the fine-tuning itself. Task `placement`: chips drawn "
-            "through SAMPLE; `order`: scores that a dynamic program cuts into balanced stages. "
+            f"{setting.finetune} samples of the fine-tuning itself. Decoder `placement`: chips "
+            "drawn through SAMPLE; `order`: scores that a dynamic program cuts into balanced stages. "
             "Nine chips were picked because there some and not all placements of provisional "
             "weights exceeded 128 MB: the share at 9 is no estimate for other packages.",
             "",
             *_table(
-                ["chips", "task", "limit", "MB", "policy", "drawn", "failed", "median MB",
+                ["chips", "decoder", "limit", "MB", "policy", "drawn", "failed", "median MB",
                  "best that fits [ms]", "median [ms]", "failed in first quarter",
                  "in last quarter"],
                 [_failure_line(r) for r in failures],
@@ -160,8 +160,8 @@ def _correlations(
 
 def _failure_line(row: Failures) -> list[str]:
     shares = ["–" if np.isnan(s) else f"{s:.1%}" for s in (row.seen_first, row.seen_last)]
-    return [str(row.chips), row.task, row.rule, f"{row.limit_mb:.1f}", row.policy, str(row.draws),
-            f"{row.failed:.1%}", f"{row.median_mb:.1f}", f"{row.best_ms:.1f}",
+    return [str(row.chips), row.decoder, row.rule, f"{row.limit_mb:.1f}", row.policy,
+            str(row.draws), f"{row.failed:.1%}", f"{row.median_mb:.1f}", f"{row.best_ms:.1f}",
             f"{row.median_ms:.1f}", *shares]  # fmt: skip
 
 

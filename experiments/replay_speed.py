@@ -20,8 +20,8 @@ from go_rl.api.joint import step_problem
 from go_rl.core import Budget
 from go_rl.core.decisions import Decisions
 from go_rl.core.plan import write_text
-from go_rl.objectives.makespan.workspace import step_workspace
-from go_rl.search import StepHeft
+from go_rl.objectives.makespan.workspace import makespan_workspace
+from go_rl.search import Heft
 from go_rl.verify.makespan_value import replayed
 from go_rl.zoo import zoo_graph
 
@@ -64,8 +64,8 @@ def main(options: Options) -> None:
 def _rows(name: str, options: Options) -> list[str]:
     graph = zoo_graph(name)
     problem = step_problem(graph, options.hardware, ("placement", "schedule"))
-    workspace, rng = step_workspace(problem), np.random.default_rng(0)
-    heft = StepHeft().optimize(problem, Budget(samples=1), 0)
+    workspace, rng = makespan_workspace(problem), np.random.default_rng(0)
+    heft = Heft().optimize(problem, Budget(samples=1), 0)
     devices = workspace.num_devices
     plans = {
         "HEFT": Decisions(heft.device[None], heft.priority[None] if heft.priority is not None

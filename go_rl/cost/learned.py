@@ -14,8 +14,8 @@ from go_rl.cost.kernel_cache import KernelCache, check_shapes, check_target, wit
 from go_rl.kernels import KernelSet
 from go_rl.predictors.kernels.features import KernelFeatures, kernel_features
 from go_rl.predictors.kernels.opcodes import UNKNOWN, opcode
-from go_rl.predictors.kernels.training import LARGEST_DEVIATION, LEAST_DEVIATION
 from go_rl.predictors.kernels.weights import KernelWeights
+from go_rl.predictors.losses import LARGEST_DEVIATION, LEAST_DEVIATION
 
 MARGIN = 1.0
 """How far a feature may lie outside the training data, in powers of two, before a kernel is

@@ -25,29 +25,27 @@ from go_rl.core.errors import nearest
 from go_rl.objectives.ring.compilation import tiny_problem
 from go_rl.objectives.ring.workspace import ring_workspace
 from go_rl.policy.agent import Agent
-from go_rl.policy.makespan.agent import StepAgent
-from go_rl.policy.makespan.search import StepPolicySearch
 from go_rl.policy.policy_search import PolicySearch
 from go_rl.portfolio.compilation import Compilation, compile_method
 from go_rl.search import (
     Annealing,
+    Composed,
+    DefaultPlacement,
     Exact,
     Exhaustive,
     Greedy,
+    GreedyFusion,
+    Heft,
     IdealDP,
     LinearDP,
     LocalSearch,
+    MakespanAnnealing,
+    MakespanExpert,
+    MakespanMetis,
+    MakespanRandom,
     MaxLoadDP,
     Metis,
     RandomSearch,
-    StepAnnealing,
-    StepComposed,
-    StepDefault,
-    StepExpert,
-    StepGreedyFusion,
-    StepHeft,
-    StepMetis,
-    StepRandom,
     is_small,
 )
 from go_rl.search.makespan.hdp.hdp import HDP
@@ -57,7 +55,7 @@ from go_rl.simulate import confirm_memory
 METHODS: dict[str, Callable[[], Optimizer]] = {
     "greedy": Greedy,
     "policy": PolicySearch,
-    "policy-placement": lambda: PolicySearch(task="placement", name="policy-placement"),
+    "policy-placement": lambda: PolicySearch(decoder="placement", name="policy-placement"),
     "random": RandomSearch,
     "annealing": Annealing,
     "metis": Metis,
@@ -70,16 +68,16 @@ METHODS: dict[str, Callable[[], Optimizer]] = {
 """Optimizers by the name that ``--method`` takes."""
 
 STEP_METHODS: dict[str, Callable[[], Optimizer]] = {
-    "default": StepDefault,
-    "policy": StepPolicySearch,
-    "composed": StepComposed,
-    "expert": StepExpert,
-    "fusion-greedy": StepGreedyFusion,
+    "default": DefaultPlacement,
+    "policy": PolicySearch,
+    "composed": Composed,
+    "expert": MakespanExpert,
+    "fusion-greedy": GreedyFusion,
     "hdp": HDP,
-    "heft": StepHeft,
-    "metis": StepMetis,
-    "random": StepRandom,
-    "annealing": StepAnnealing,
+    "heft": Heft,
+    "metis": MakespanMetis,
+    "random": MakespanRandom,
+    "annealing": MakespanAnnealing,
 }
 """The same for the makespan objective."""
 
@@ -165,7 +163,7 @@ def run(
     seed: int = 0,
     report: Callable[[str], None] | None = None,
     extra: tuple[Optimizer, ...] = (),
-    agent: Agent | StepAgent | None = None,
+    agent: Agent | None = None,
 ) -> Result:
     """Run the heuristic and then one method, all of them, or the portfolio ``auto``.
 
@@ -238,7 +236,7 @@ def _prepare(optimizer: Optimizer, problem: Problem, tell: Callable[[str], None]
     Raises:
         PolicyError: the graph is larger than any bucket.
     """
-    if not isinstance(optimizer, PolicySearch | StepPolicySearch | HDP):
+    if not isinstance(optimizer, PolicySearch | HDP):
         return 0.0
     tell(f"{optimizer.name} (compiled once for graphs of this size)")
     started = time.perf_counter()
@@ -246,12 +244,10 @@ def _prepare(optimizer: Optimizer, problem: Problem, tell: Callable[[str], None]
     return time.perf_counter() - started
 
 
-def _method(problem: Problem, name: str, agent: Agent | StepAgent | None = None) -> Optimizer:
+def _method(problem: Problem, name: str, agent: Agent | None = None) -> Optimizer:
     makespan = problem.objective is Objective.MAKESPAN
     optimizer = (STEP_METHODS if makespan else METHODS)[name]()
     if isinstance(agent, Agent) and isinstance(optimizer, PolicySearch):
-        return replace(optimizer, agent=agent)
-    if isinstance(agent, StepAgent) and isinstance(optimizer, StepPolicySearch):
         return replace(optimizer, agent=agent)
     return optimizer
 
@@ -262,7 +258,7 @@ def _auto(
     seed: int,
     compilation: Compilation,
     start: Plan,
-    agent: Agent | StepAgent | None,
+    agent: Agent | None,
 ) -> list[Plan]:
     """Each stage gets its share of what is left; the search ends when the gap is closed.
 
@@ -279,7 +275,7 @@ def _auto(
         optimizer = _method(problem, name, agent)
         if isinstance(optimizer, (Annealing, IdealDP, Exact)) and best.evaluation.status.ok:
             optimizer = replace(optimizer, start=best.device)
-        if isinstance(optimizer, StepAnnealing) and best.evaluation.status.ok:
+        if isinstance(optimizer, MakespanAnnealing) and best.evaluation.status.ok:
             optimizer = replace(optimizer, start=best)
         if isinstance(optimizer, Exact) and not (_small_enough(problem) and budget.seconds):
             continue  # CP-SAT counts no samples

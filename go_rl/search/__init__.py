@@ -5,14 +5,14 @@ from go_rl.search.expert import Expert, read_split
 from go_rl.search.greedy import Greedy
 from go_rl.search.host.local_search import LocalSearch
 from go_rl.search.host.max_load_dp import MaxLoadDP
-from go_rl.search.makespan.annealing import StepAnnealing
-from go_rl.search.makespan.composed import StepComposed
-from go_rl.search.makespan.default import StepDefault
-from go_rl.search.makespan.expert import StepExpert
-from go_rl.search.makespan.fusion import StepGreedyFusion
-from go_rl.search.makespan.heft import StepHeft
-from go_rl.search.makespan.metis import StepMetis
-from go_rl.search.makespan.random import StepRandom
+from go_rl.search.makespan.annealing import MakespanAnnealing
+from go_rl.search.makespan.composed import Composed
+from go_rl.search.makespan.default import DefaultPlacement
+from go_rl.search.makespan.expert import MakespanExpert
+from go_rl.search.makespan.fusion import GreedyFusion
+from go_rl.search.makespan.heft import Heft
+from go_rl.search.makespan.metis import MakespanMetis
+from go_rl.search.makespan.random import MakespanRandom
 from go_rl.search.ring.annealing import Annealing
 from go_rl.search.ring.exact import Exact
 from go_rl.search.ring.ideal_search import IdealDP
@@ -22,24 +22,24 @@ from go_rl.search.ring.random_search import RandomSearch
 
 __all__ = [
     "Annealing",
+    "Composed",
+    "DefaultPlacement",
     "Exact",
     "Exhaustive",
     "Expert",
     "Greedy",
+    "GreedyFusion",
+    "Heft",
     "IdealDP",
     "LinearDP",
     "LocalSearch",
+    "MakespanAnnealing",
+    "MakespanExpert",
+    "MakespanMetis",
+    "MakespanRandom",
     "MaxLoadDP",
     "Metis",
     "RandomSearch",
-    "StepAnnealing",
-    "StepComposed",
-    "StepDefault",
-    "StepExpert",
-    "StepGreedyFusion",
-    "StepHeft",
-    "StepMetis",
-    "StepRandom",
     "is_small",
     "read_split",
 ]

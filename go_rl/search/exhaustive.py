@@ -27,9 +27,9 @@ from go_rl.core.evaluation import failed
 from go_rl.objectives.host.hypergraph import contract_problem
 from go_rl.objectives.host.workspace import host_workspace
 from go_rl.objectives.incumbent import Incumbent, finish_plan
-from go_rl.objectives.makespan.workspace import step_workspace
+from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
-from go_rl.search.makespan.exhaustive import first_step, step_assignments
+from go_rl.search.makespan.exhaustive import first_makespan_plan, makespan_assignments
 from go_rl.simulate import confirm_memory, pricer
 from go_rl.solvers.stage_costs import other_copies
 
@@ -62,7 +62,7 @@ def is_small(problem: Problem) -> bool:
         instance = ring_workspace(problem).solver.instance
         count = float(problem.hardware.num_chips) ** instance.num_blocks
     elif problem.objective is Objective.MAKESPAN:
-        count = step_assignments(step_workspace(problem))
+        count = makespan_assignments(makespan_workspace(problem))
     else:
         count = np.prod(contract_problem(problem).hypergraph.allowed.sum(axis=1, dtype=float))
     return bool(count <= MOST_ASSIGNMENTS)
@@ -164,11 +164,11 @@ def _first_ring(
 
 def _makespan(problem: Problem, name: str, seed: int, progress: Progress) -> Plan:
     """Devices, orders and fusions; without fusion these are all plans there are."""
-    workspace = step_workspace(problem)
+    workspace = makespan_workspace(problem)
     incumbent = Incumbent(workspace, progress)
     if incumbent.hopeless:
         return finish_plan(workspace, incumbent, name, seed, progress)
-    complete, tried = first_step(workspace, incumbent, progress, assignments)
+    complete, tried = first_makespan_plan(workspace, incumbent, progress, assignments)
     if incumbent.evaluation.status.ok:
         return finish_plan(workspace, incumbent, name, seed, progress)
     if complete and "fusion" not in problem.tasks:

@@ -14,7 +14,7 @@ from go_rl.core import Budget, load_hardware
 from go_rl.cost import Analytical, Kernels
 from go_rl.measure.config import CollectConfig
 from go_rl.records import RecordStore
-from go_rl.search import Greedy, StepGreedyFusion
+from go_rl.search import Greedy, GreedyFusion
 from go_rl.tuning.budget import TuningBudget
 from go_rl.tuning.kernel_timer import KernelTimer
 
@@ -79,7 +79,7 @@ def test_when_the_time_is_over_new_kernels_cost_what_their_nodes_do(bench, tmp_p
 
 def test_kernels_that_are_slower_than_their_nodes_are_taken_apart(bench, tmp_path):
     problem = problem_of("fusion", GRAPH, measuring(bench, tmp_path))
-    plan = StepGreedyFusion().optimize(problem, Budget(1), 0)
+    plan = GreedyFusion().optimize(problem, Budget(1), 0)
     leader = pairs()
     leader[BUSY[:3]] = BUSY[0]
     leader[BUSY[3]] = BUSY[3]

@@ -9,8 +9,8 @@ import pytest
 from reference.step_problems import step_problem
 
 from go_rl.core import OpKind, Problem
-from go_rl.objectives.makespan.units import step_units
-from go_rl.objectives.makespan.workspace import StepWorkspace
+from go_rl.objectives.makespan.units import makespan_units
+from go_rl.objectives.makespan.workspace import MakespanWorkspace
 
 HALF_A_SECOND = 0.5
 
@@ -41,6 +41,6 @@ def pairs(tasks: tuple[str, ...]) -> Problem:
     ],
 )
 def test_units_cost_what_their_kernel_costs_where_fusion_is_asked(tasks, expected):
-    units = step_units(StepWorkspace(pairs(tasks)))
+    units = makespan_units(MakespanWorkspace(pairs(tasks)))
     assert sorted(units.seconds[0]) == expected
     assert sorted(units.units.work) == expected

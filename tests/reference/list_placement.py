@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from go_rl.objectives.makespan.units import StepUnits
+from go_rl.objectives.makespan.units import MakespanUnits
 
 
 class PlainList:
     """A schedule that grows by one unit at a time."""
 
-    def __init__(self, units: StepUnits, caution: float, capacity: np.ndarray) -> None:
+    def __init__(self, units: MakespanUnits, caution: float, capacity: np.ndarray) -> None:
         self.units, self.caution, self.capacity = units, caution, capacity
         self.device: dict[int, int] = {}
         self.end: dict[int, float] = {}
@@ -61,7 +61,7 @@ class PlainList:
 
 
 def plain_list_placement(
-    units: StepUnits,
+    units: MakespanUnits,
     score: np.ndarray,
     proposal: np.ndarray,
     rules: tuple[float, float, float],

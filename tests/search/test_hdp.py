@@ -14,7 +14,7 @@ from rounding import assert_rounded_alike
 from search.conformance import OptimizerConformance
 
 from go_rl.core import Budget, Objective, Progress, SearchError, Status, TrainingError
-from go_rl.objectives.makespan.workspace import step_workspace
+from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.search.makespan.hdp import hdp
 from go_rl.search.makespan.hdp.config import HDPConfig
 from go_rl.search.makespan.hdp.features import SIZES, TYPES, group_features, neighbours, op_features
@@ -40,7 +40,7 @@ def diamond():
 
 
 def actors_of(problem, config=TINY):
-    return Actors(config, step_workspace(problem))
+    return Actors(config, makespan_workspace(problem))
 
 
 def test_neighbours_by_hand_nearest_first_and_cut_to_size():
@@ -229,7 +229,7 @@ def test_the_baseline_by_hand():
 
 def test_rewards_are_roots_and_failures_have_their_own():
     problem = two_chains(2, memory_bytes=2.5, weights=[1.0] * 4)
-    workspace = step_workspace(problem)
+    workspace = makespan_workspace(problem)
     apart, together = [0, 0, 1, 1], [0, 0, 0, 0]
     priced = workspace.evaluate(workspace.decisions(np.array([apart, together])))
     found = hdp.rewards(HDPConfig(), priced, priced.ok)

@@ -8,25 +8,25 @@ from reference.list_placement import plain_list_placement
 from reference.step_problems import random_step, step_problem
 
 from go_rl.core import OpKind, Problem
-from go_rl.objectives.makespan.units import StepUnits, step_units
-from go_rl.objectives.makespan.workspace import StepWorkspace
+from go_rl.objectives.makespan.units import MakespanUnits, makespan_units
+from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.search.makespan.list_placement import ListRules, place_in_order
 
 NEVER_LEAVE = 1e9
 BY_SCORE = 1e6
 
 
-def units_of(problem: Problem) -> StepUnits:
-    return step_units(StepWorkspace(problem))
+def units_of(problem: Problem) -> MakespanUnits:
+    return makespan_units(MakespanWorkspace(problem))
 
 
-def products(seconds: list[float], edges: list, devices: int = 2, **options) -> StepUnits:
+def products(seconds: list[float], edges: list, devices: int = 2, **options) -> MakespanUnits:
     """Matrix products: each is a unit of its own."""
     kinds = [OpKind.MATMUL] * len(seconds)
     return units_of(step_problem(seconds, edges, devices, kinds=kinds, **options))
 
 
-def placed(units: StepUnits, score, proposal, rules, room: float = np.inf) -> list[int]:
+def placed(units: MakespanUnits, score, proposal, rules, room: float = np.inf) -> list[int]:
     """One plan."""
     one = ListRules(*(np.array([value], np.float64) for value in rules))
     capacity = np.full(len(units.seconds), room)

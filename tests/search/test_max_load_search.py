@@ -107,9 +107,8 @@ def test_one_sample_is_enough_for_a_plan():
 
 def test_the_ring_is_refused():
     from go_rl.core import load_hardware
-    from go_rl.search.host.latency_search import LatencySearch
 
-    assert LatencySearch().name == LocalSearch().name == "local-search"
+    assert LocalSearch().name == "local-search"
     problem = replace(tiny(0), hardware=load_hardware("ring4"), objective=Objective.RING, fixed={})
     with pytest.raises(SearchError, match="objective max-load or latency"):
         LocalSearch().optimize(problem, BUDGET, 0)

@@ -6,30 +6,29 @@ import numpy as np
 from jaxtyping import Int32
 
 from go_rl.objectives.host.latency_blocks import LatencyBlocks
-from go_rl.objectives.host.orders import depth_first, longest_depth
+from go_rl.objectives.host.orders import edge_depth
+from go_rl.solvers.graphs.depth_first import depth_first_order
 
 
 def latency_orders(blocks: LatencyBlocks, seed: int, count: int) -> list[Int32[np.ndarray, "B"]]:
     """Return up to ``count`` distinct topological orders [B] of the blocks."""
     total = blocks.contraction.hypergraph.size.shape[0]
     senders, receivers = blocks.edges
-    forward = _rows(senders, receivers, total)
-    backward = _rows(receivers, senders, total)
+    succ_ptr, succ = _rows(senders, receivers, total)
+    pred_ptr, pred = _rows(receivers, senders, total)
     rng = np.random.default_rng(seed)
-    given = np.arange(total)
-    depth = longest_depth(senders, receivers, total)
+    given = np.arange(total, dtype=np.int32)
     orders: dict[bytes, Int32[np.ndarray, "B"]] = {}
     for attempt in range(3 * count):
-        tie = given if attempt < 3 else rng.permutation(total)
+        rank = (given if attempt < 3 else rng.permutation(total)).astype(np.float64)
         if attempt == 0:
-            place = given
+            order = given
         elif attempt == 3:
-            place = depth * total + given
+            order = np.argsort(edge_depth(pred_ptr, pred), kind="stable").astype(np.int32)
         elif attempt % 2:
-            place = depth_first(*forward, backward[0], tie)
+            order = depth_first_order(pred_ptr, succ_ptr, succ, rank)
         else:
-            place = -depth_first(*backward, forward[0], tie)
-        order = np.argsort(place, kind="stable").astype(np.int32)
+            order = depth_first_order(succ_ptr, pred_ptr, pred, rank)[::-1].copy()
         orders.setdefault(order.tobytes(), order)
         if len(orders) >= count:
             break

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import no_type_check
 
 import numpy as np
-from jaxtyping import Float64, Int32
+from jaxtyping import Float64, Int, Int32, Int64
 from numba import njit
 
 from go_rl.core import Problem
 from go_rl.objectives.host.hypergraph import Contraction
+from go_rl.solvers.graphs.depth_first import depth_first_order
+from go_rl.solvers.graphs.heads_tails import path_sums_before
 
 
 def block_orders(
@@ -40,15 +42,25 @@ def block_orders(
 def _position(problem: Problem, attempt: int, rng: np.random.Generator) -> np.ndarray:
     graph = problem.graph
     out, into = graph.successors, graph.predecessors
-    forward = (out[0], graph.receivers[out[1]])
-    backward = (into[0], graph.senders[into[1]])
     nodes = graph.num_nodes
-    tie = np.arange(nodes) if attempt <= 2 else rng.permutation(nodes)
+    rank = np.arange(nodes) if attempt <= 2 else rng.permutation(nodes)
     if attempt == 3:
-        return longest_depth(graph.senders, graph.receivers, nodes) * nodes + np.arange(nodes)
+        return edge_depth(into[0], graph.senders[into[1]]) * nodes + np.arange(nodes)
+    tie = rank.astype(np.float64)
     if attempt % 2 == 1:
-        return depth_first(*forward, backward[0], tie)
-    return nodes - 1 - depth_first(*backward, forward[0], tie)
+        order = depth_first_order(into[0], out[0], graph.receivers[out[1]], tie)
+    else:
+        order = depth_first_order(out[0], into[0], graph.senders[into[1]], tie)[::-1]
+    position = np.empty(nodes, np.int64)
+    position[order] = np.arange(nodes)
+    return position
+
+
+def edge_depth(
+    pred_ptr: Int[np.ndarray, "rows"], pred: Int[np.ndarray, "edges"]
+) -> Int64[np.ndarray, "M"]:
+    """Return [M] the edges on the longest path to each item."""
+    return path_sums_before(pred_ptr, pred, np.ones(len(pred_ptr) - 1)).astype(np.int64) - 1
 
 
 def _block_order(
@@ -79,52 +91,3 @@ def mirror_backward(position, is_backward, senders, receivers):
         if np.isinf(result[n]):
             result[n] = position[n]
     return result
-
-
-@njit(cache=True)
-@no_type_check
-def depth_first(offsets, targets, source_offsets, tie):
-    """Place [N] of each node in a topological order that follows one branch to its end.
-
-    ``offsets, targets`` are the rows of outgoing edges, ``source_offsets`` counts incoming ones,
-    ``tie`` [N] ranks nodes that are ready at once.
-    """
-    nodes = tie.shape[0]
-    waiting = np.empty(nodes, np.int64)
-    for n in range(nodes):
-        waiting[n] = source_offsets[n + 1] - source_offsets[n]
-    place, placed = np.empty(nodes, np.int64), 0
-    stack, top = np.empty(nodes, np.int64), 0
-    roots = np.argsort(tie)
-    for r in range(nodes - 1, -1, -1):
-        if waiting[roots[r]] == 0:
-            stack[top] = roots[r]
-            top += 1
-    while top > 0:
-        top -= 1
-        n = stack[top]
-        place[n] = placed
-        placed += 1
-        first = top
-        for i in range(offsets[n], offsets[n + 1]):
-            t = targets[i]
-            waiting[t] -= 1
-            if waiting[t] == 0:
-                stack[top] = t
-                top += 1
-        for i in range(first + 1, top):
-            j = i
-            while j > first and tie[stack[j - 1]] < tie[stack[j]]:
-                stack[j - 1], stack[j] = stack[j], stack[j - 1]
-                j -= 1
-    return place
-
-
-@njit(cache=True)
-@no_type_check
-def longest_depth(senders, receivers, nodes):
-    """Edges [N] on the longest path to each node; edges sorted by sender."""
-    depth = np.zeros(nodes, np.int64)
-    for e in range(senders.shape[0]):
-        depth[receivers[e]] = max(depth[receivers[e]], depth[senders[e]] + 1)
-    return depth

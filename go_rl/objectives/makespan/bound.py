@@ -17,7 +17,7 @@ from go_rl.objectives.makespan.longest_path import longest_tails
 from go_rl.simulate.makespan.replay_arrays import ReplayArrays
 
 
-def step_bound(problem: Problem, a: ReplayArrays, pinned: Int16[np.ndarray, "N"]) -> float:
+def makespan_bound(problem: Problem, a: ReplayArrays, pinned: Int16[np.ndarray, "N"]) -> float:
     """Return seconds that no plan goes below; 0 where a node can run nowhere.
 
     Args:

@@ -1,7 +1,7 @@
 """Which devices each node of a makespan problem may have, its colocation class and pins included.
 
-A class is named by its `StepWorkspace.class_leader`, whose device `StepWorkspace.decisions` gives
-to all of it.
+A class is named by its `MakespanWorkspace.class_leader`, whose device
+`MakespanWorkspace.decisions` gives to all of it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Choices:
     """Devices that nodes may have."""
 
     leader: Int64[np.ndarray, "N"]
-    """[N] `StepWorkspace.class_leader` of each node."""
+    """[N] `MakespanWorkspace.class_leader` of each node."""
     allowed: Bool[np.ndarray, "D N"]
     """[D, N] the device can run the whole class and no pin speaks against it."""
     fed: Bool[np.ndarray, "N"]

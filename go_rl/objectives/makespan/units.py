@@ -17,13 +17,13 @@ from go_rl.kernels import Fuser
 from go_rl.kernels.layers import layers
 from go_rl.objectives.makespan.choices import NOWHERE
 from go_rl.objectives.makespan.infer_devices import infer_devices
-from go_rl.objectives.makespan.workspace import StepWorkspace
+from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.objectives.ring.units import DROPPED, RingUnits, assemble_units
 from go_rl.solvers.graphs.condensation import topological_numbers
 
 
 @dataclass(frozen=True, eq=False)
-class StepUnits:
+class MakespanUnits:
     """Units and what they cost."""
 
     unit_of: Int32[np.ndarray, "N"]
@@ -62,7 +62,7 @@ class StepUnits:
         return spread
 
 
-def step_units(workspace: StepWorkspace) -> StepUnits:
+def makespan_units(workspace: MakespanWorkspace) -> MakespanUnits:
     """Merge what greedy fusion would merge within a layer; nodes pinned to different devices stay
     apart."""
     problem, graph, count = workspace.problem, workspace.problem.graph, workspace.num_nodes
@@ -97,7 +97,7 @@ def step_units(workspace: StepWorkspace) -> StepUnits:
     size = np.maximum(members, 1)
     scope = layers(graph)
     depth = scope / max(int(scope.max(initial=0)), 1)
-    return StepUnits(
+    return MakespanUnits(
         unit_of=unit_of,
         units=units,
         seconds=seconds,
@@ -118,7 +118,7 @@ def _prices(problem: Problem, leader: Int64[np.ndarray, "N"]) -> Float64[np.ndar
 
 
 def _numbered(
-    workspace: StepWorkspace, leader: Int64[np.ndarray, "N"], fed: Bool[np.ndarray, "N"]
+    workspace: MakespanWorkspace, leader: Int64[np.ndarray, "N"], fed: Bool[np.ndarray, "N"]
 ) -> tuple[Int32[np.ndarray, "N"], Float64[np.ndarray, "U"]]:
     """[N] unit of each node in topological order of units, and [U] nodes of each."""
     graph = workspace.problem.graph
@@ -134,7 +134,7 @@ def _numbered(
 
 
 def _main_layer(
-    workspace: StepWorkspace,
+    workspace: MakespanWorkspace,
     unit_of: Int32[np.ndarray, "N"],
     layer_of: Int64[np.ndarray, "N"],
     total: int,
@@ -146,7 +146,7 @@ def _main_layer(
     return main
 
 
-def _anchored_layers(workspace: StepWorkspace) -> Int64[np.ndarray, "N"]:
+def _anchored_layers(workspace: MakespanWorkspace) -> Int64[np.ndarray, "N"]:
     """[N] layer of each node, where a layer is a scope with a matrix product or convolution.
 
     Glue between layers and the update of weights belong to the layers that they touch.
@@ -161,7 +161,7 @@ def _anchored_layers(workspace: StepWorkspace) -> Int64[np.ndarray, "N"]:
 
 
 def _weights(
-    workspace: StepWorkspace, unit_of: Int32[np.ndarray, "N"], total: int
+    workspace: MakespanWorkspace, unit_of: Int32[np.ndarray, "N"], total: int
 ) -> Float64[np.ndarray, "U"]:
     graph, size = workspace.problem.graph, workspace.problem.weight_bytes
     weight, held = np.zeros(total), unit_of >= 0

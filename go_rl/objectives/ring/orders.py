@@ -3,59 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import no_type_check
 
 import numpy as np
 from jaxtyping import Float64, Int32
 
 from go_rl.objectives.ring.units import RingUnits
-from go_rl.runtime.kernel_struct import kernel
+from go_rl.solvers.graphs.depth_first import depth_first_order
 from go_rl.solvers.graphs.heads_tails import path_sums_after, path_sums_before
 from go_rl.solvers.graphs.list_order import list_order as list_schedule
 
 
-@kernel
-@no_type_check
-def _depth_first(succ_ptr, succ, rank, waiting, stack, top: int, order) -> None:
-    """Take the newest ready unit; among those made ready together, the smallest rank first.
-
-    ``stack`` begins with the ``top`` roots; ``waiting`` [U] holds the predecessors of each unit.
-    """
-    done = 0
-    while top > 0:
-        top -= 1
-        v = stack[top]
-        order[done] = v
-        done += 1
-        first = top
-        for i in range(succ_ptr[v], succ_ptr[v + 1]):
-            w = succ[i]
-            waiting[w] -= 1
-            if waiting[w] == 0:
-                at = top
-                while at > first and rank[stack[at - 1]] < rank[w]:
-                    stack[at] = stack[at - 1]
-                    at -= 1
-                stack[at] = w
-                top += 1
-
-
-def _walk(
-    ptr: tuple[np.ndarray, np.ndarray], succ: np.ndarray, rank: Float64[np.ndarray, "U"]
-) -> Int32[np.ndarray, "U"]:
-    """Return the depth-first order of units with rows ``ptr`` of predecessors and successors."""
-    pred_ptr, succ_ptr = ptr
-    waiting, stack = np.diff(pred_ptr), np.empty(len(rank), np.int64)
-    roots = np.flatnonzero(waiting == 0)
-    stack[: len(roots)] = roots[np.argsort(-rank[roots], kind="stable")]
-    order = np.empty(len(rank), np.int32)
-    _depth_first(succ_ptr, succ, rank, waiting, stack, len(roots), order)
-    return order
-
-
 def depth_first(units: RingUnits, rank: Float64[np.ndarray, "U"]) -> Int32[np.ndarray, "U"]:
     """Return a depth-first topological order; lower [U] rank first among equals."""
-    return _walk((units.pred_ptr, units.succ_ptr), units.succ, rank)
+    return depth_first_order(units.pred_ptr, units.succ_ptr, units.succ, rank)
 
 
 def list_order(units: RingUnits, score: Float64[np.ndarray, "U"]) -> Int32[np.ndarray, "U"]:
@@ -66,9 +26,10 @@ def list_order(units: RingUnits, score: Float64[np.ndarray, "U"]) -> Int32[np.nd
 
 
 def reverse_depth_first(units: RingUnits, rank: Float64[np.ndarray, "U"]) -> Int32[np.ndarray, "U"]:
-    """Return a topological order that walks depth first from the sinks: producers come as late as
+    """Return a topological order depth first from the sinks: producers come as late as
     their consumers allow; the highest [U] rank last among equals."""
-    return _walk((units.succ_ptr, units.pred_ptr), units.pred, -rank)[::-1].copy()
+    order = depth_first_order(units.succ_ptr, units.pred_ptr, units.pred, -rank)
+    return order[::-1].copy()
 
 
 def positions(order: Int32[np.ndarray, "U"]) -> Float64[np.ndarray, "U"]:

@@ -10,13 +10,13 @@ from jaxtyping import Int64
 
 from go_rl.core.decisions import Decisions
 from go_rl.objectives.makespan.choices import softly_placed
-from go_rl.objectives.makespan.units import StepUnits
-from go_rl.objectives.makespan.workspace import StepWorkspace
+from go_rl.objectives.makespan.units import MakespanUnits
+from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.decoders.node_decoder import NodeActions
 
 
 def node_decisions(
-    workspace: StepWorkspace, units: StepUnits, actions: Mapping[str, NodeActions]
+    workspace: MakespanWorkspace, units: MakespanUnits, actions: Mapping[str, NodeActions]
 ) -> Decisions:
     """Return the plans of [B] decisions; a task without any keeps its default.
 
@@ -24,19 +24,19 @@ def node_decisions(
     """
     rows = {task: _nodes(units, drawn) for task, drawn in actions.items()}
     count = len(next(iter(rows.values())))
-    device = np.repeat(workspace.default.device, count, axis=0)
+    device = np.repeat(workspace.reference.device, count, axis=0)
     if "placement" in rows:
         led = rows["placement"][:, _deciders(workspace, units)]
         device = softly_placed(workspace.choices, led)
     return workspace.decisions(device, rows.get("schedule"), rows.get("fusion"))
 
 
-def _nodes(units: StepUnits, drawn: NodeActions) -> Int64[np.ndarray, "B N"]:
+def _nodes(units: MakespanUnits, drawn: NodeActions) -> Int64[np.ndarray, "B N"]:
     last = np.asarray(drawn.chosen)[:, -1, : units.num_units].astype(np.int64)
     return units.nodes_of(last)
 
 
-def _deciders(workspace: StepWorkspace, units: StepUnits) -> Int64[np.ndarray, "N"]:
+def _deciders(workspace: MakespanWorkspace, units: MakespanUnits) -> Int64[np.ndarray, "N"]:
     """[N] node whose unit places each node: the lowest of its colocation class that has a unit."""
     count, held = workspace.num_nodes, np.flatnonzero(units.unit_of >= 0)
     first = np.full(count, count)

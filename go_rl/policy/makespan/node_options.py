@@ -6,15 +6,15 @@ import numpy as np
 from jaxtyping import Float32, Float64
 
 from go_rl.objectives.makespan.choices import LEVELS
-from go_rl.objectives.makespan.units import StepUnits
-from go_rl.objectives.makespan.workspace import StepWorkspace
+from go_rl.objectives.makespan.units import MakespanUnits
+from go_rl.objectives.makespan.workspace import MakespanWorkspace
 
 LEAST = 1e-12
 """Seconds below which units count as equally fast everywhere."""
 
 
 def node_options(
-    workspace: StepWorkspace, units: StepUnits, rows: int
+    workspace: MakespanWorkspace, units: MakespanUnits, rows: int
 ) -> dict[str, Float32[np.ndarray, "U _"]]:
     """Return [U, K] options by task, for ``rows`` rows of which only the first are units.
 
@@ -35,7 +35,7 @@ def node_options(
     return found
 
 
-def _devices(workspace: StepWorkspace, step: StepUnits) -> Float64[np.ndarray, "U K"]:
+def _devices(workspace: MakespanWorkspace, step: MakespanUnits) -> Float64[np.ndarray, "U K"]:
     """A unit without any possible device may have all: no plan is legal, whatever it takes."""
     held, devices = step.unit_of >= 0, workspace.num_devices
     seconds = step.seconds.T.copy()
@@ -49,7 +49,7 @@ def _devices(workspace: StepWorkspace, step: StepUnits) -> Float64[np.ndarray, "
     return table
 
 
-def _fusion(workspace: StepWorkspace, step: StepUnits) -> Float64[np.ndarray, "U K"]:
+def _fusion(workspace: MakespanWorkspace, step: MakespanUnits) -> Float64[np.ndarray, "U K"]:
     """Only units with a producer that may join a consumer choose a level."""
     held = step.unit_of >= 0
     able = np.bincount(step.unit_of[held], workspace.fuser.may_fuse[held], step.num_units) > 0

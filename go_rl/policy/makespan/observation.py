@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Float32, Float64
 
 from go_rl.core import OpKind
-from go_rl.objectives.makespan.units import StepUnits
-from go_rl.objectives.makespan.workspace import StepWorkspace
+from go_rl.objectives.makespan.units import MakespanUnits
+from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.objectives.ring.orders import list_order, positions
 from go_rl.policy.observation import (
     REFERENCE_ORDERS,
@@ -21,22 +21,22 @@ from go_rl.policy.observation import (
 )
 from go_rl.solvers.graphs.heads_tails import path_sums_after
 
-STEP_ORDERS = (*REFERENCE_ORDERS, "layer", "upward rank")
+MAKESPAN_ORDERS = (*REFERENCE_ORDERS, "layer", "upward rank")
 """Places of units; the layer of a backward unit is its forward layer, the upward rank that of HEFT
 with every transfer paid for."""
-STEP_SCALARS = ("log_seconds", "load_share", "log_weight_bytes", "log_tensor_seconds", "in_degree",
-                "out_degree", "span_level", "backward", "layer", "tail")  # fmt: skip
-STEP_HARDWARE = ("devices", "placement", "schedule", "fusion", "traffic", "largest", "longest",
+MAKESPAN_SCALARS = ("log_seconds", "load_share", "log_weight_bytes", "log_tensor_seconds",
+    "in_degree", "out_degree", "span_level", "backward", "layer", "tail")  # fmt: skip
+MAKESPAN_HARDWARE = ("devices", "placement", "schedule", "fusion", "traffic", "largest", "longest",
                 "crowding", "layers", "latency", "units")  # fmt: skip
 """The hardware and the whole graph. log2 devices / 6; the tasks asked; then logarithms to base 10
 of the whole traffic, the largest unit and the longest path against the whole work; of the longest
 path against an equal share of the work (crowding: above 0, the path is longer); of layers against
 units; of a link's latency against the mean unit; and of the units / 4."""
-STEP_FEATURES = len(STEP_SCALARS) + len(OpKind) + len(STEP_ORDERS)
+MAKESPAN_FEATURES = len(MAKESPAN_SCALARS) + len(OpKind) + len(MAKESPAN_ORDERS)
 """F."""
 
 
-def observe_step(workspace: StepWorkspace, step: StepUnits) -> PolicyGraph:
+def observe_makespan(workspace: MakespanWorkspace, step: MakespanUnits) -> PolicyGraph:
     """Return what the policy sees of a workspace's problem."""
     units = step.units
     ranks = _upward_rank(step)
@@ -63,7 +63,7 @@ def observe_step(workspace: StepWorkspace, step: StepUnits) -> PolicyGraph:
     )
 
 
-def _upward_rank(step: StepUnits) -> Float64[np.ndarray, "U"]:
+def _upward_rank(step: MakespanUnits) -> Float64[np.ndarray, "U"]:
     """[U] longest path to the end, every transfer paid for (HEFT, equation 8)."""
     units = step.units
     rank = units.work.copy()
@@ -73,7 +73,7 @@ def _upward_rank(step: StepUnits) -> Float64[np.ndarray, "U"]:
     return rank
 
 
-def _scalars(step: StepUnits, ranks: Float64[np.ndarray, "U"]) -> Float64[np.ndarray, "U S"]:
+def _scalars(step: MakespanUnits, ranks: Float64[np.ndarray, "U"]) -> Float64[np.ndarray, "U S"]:
     units, count = step.units, step.num_units
     mean = max(units.work.sum() / max(count, 1), 1e-30)
     tensor = np.zeros(count)
@@ -96,7 +96,7 @@ def _scalars(step: StepUnits, ranks: Float64[np.ndarray, "U"]) -> Float64[np.nda
     return np.stack(columns, axis=1)
 
 
-def _kinds(workspace: StepWorkspace, step: StepUnits) -> Float64[np.ndarray, "U K"]:
+def _kinds(workspace: MakespanWorkspace, step: MakespanUnits) -> Float64[np.ndarray, "U K"]:
     """Share of each kind among a unit's nodes."""
     held = step.unit_of >= 0
     kinds = np.zeros((step.num_units, len(OpKind)))
@@ -104,7 +104,7 @@ def _kinds(workspace: StepWorkspace, step: StepUnits) -> Float64[np.ndarray, "U 
     return kinds / np.maximum(kinds.sum(axis=1, keepdims=True), 1.0)
 
 
-def _hardware_of(workspace: StepWorkspace, step: StepUnits) -> Float32[np.ndarray, "P"]:
+def _hardware_of(workspace: MakespanWorkspace, step: MakespanUnits) -> Float32[np.ndarray, "P"]:
     tasks, units, devices = workspace.problem.tasks, step.units, workspace.num_devices
     total, count = max(units.work.sum(), 1e-30), max(step.num_units, 1)
     longest = path_sums_after(units.succ_ptr, units.succ, units.work).max(initial=0.0)

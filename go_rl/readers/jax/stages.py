@@ -317,23 +317,6 @@ def jax_program(
     )
 
 
-def stage_functions(
-    function: Callable[..., Any],
-    args: Sequence[Any],
-    device: Int[np.ndarray, "N"],
-    replicas: Mapping[int, Sequence[int]] | None = None,
-    *,
-    weights: Collection[int] | None = None,
-    options: JaxOptions | None = None,
-) -> tuple[Stage, ...]:
-    """Return the stages of one plan for ``trace_jax(function, *args)``; see `JaxProgram.stages`.
-
-    Arguments may be abstract. To cut a function more than once, or to run the stages, keep a
-    `jax_program`.
-    """
-    return jax_program(function, args, weights=weights, options=options).stages(device, replicas)
-
-
 def run_stages(
     program: JaxProgram,
     stages: Sequence[Stage],

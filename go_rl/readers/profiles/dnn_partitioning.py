@@ -23,8 +23,6 @@ from go_rl.readers.graph_builder import GraphBuilder, Node
 
 FORMAT = "dnn-partitioning"
 MILLISECOND = 1e-3
-NODE_FIELDS = ("id", "supportedOnFpga", "cpuLatency", "fpgaLatency", "isBackwardNode", "size")
-EDGE_FIELDS = ("sourceId", "destId", "cost")
 TOP_FIELDS = ("maxSizePerFPGA", "maxFPGAs", "maxCPUs", "nodes", "edges")
 
 

@@ -1,34 +1,69 @@
-"""Local search for the objectives of profiled graphs: max-load and latency."""
+"""Local search for max-load and latency: multilevel annealing from splits of the interval DP.
+
+Several walkers, each with its own seed, repeat: coarsen at random inside the current devices, then
+anneal from the coarsest level down to single blocks, and keep the best. Walkers run on threads.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from go_rl.core import Budget, Objective, Plan, Problem, SearchError
-from go_rl.search.host.latency_search import LatencySearch
-from go_rl.search.host.max_load_search import MaxLoadSearch
+import numpy as np
+
+from go_rl.core import Budget, Objective, Plan, Problem, Progress, SearchError
+from go_rl.core.decisions import Decisions
+from go_rl.objectives.host.workspace import host_workspace
+from go_rl.objectives.incumbent import finish_plan
+from go_rl.search.host.latency_search import LATENCY_SETTINGS, LatencyLandscape
+from go_rl.search.host.max_load_search import MAX_LOAD_SETTINGS, MaxLoadLandscape
+from go_rl.search.host.walkers import Walker, WalkSettings
+from go_rl.search.host.warm_up import warm_up
 
 
 @dataclass(frozen=True)
 class LocalSearch:
-    """`MaxLoadSearch` or `LatencySearch`, whichever the problem's objective asks for."""
+    """`Optimizer`: interval DP over several orders, then multilevel simulated annealing."""
 
-    @property
-    def name(self) -> str:
-        """What tables call it."""
-        return "local-search"
+    name: str = "local-search"
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
-        """Return the best plan found.
+        """Return the best plan found; one sample is one split or one priced move.
+
+        Kernels are compiled before the budget's clock starts.
 
         Raises:
-            SearchError: the objective is the ring's, whose moves need its solver.
+            SearchError: the objective is neither max-load nor latency.
         """
-        if problem.objective is Objective.RING:
+        if problem.objective not in _SETTINGS:
             raise SearchError(
                 "local-search works on --objective max-load or latency; for the ring choose "
                 "annealing or linear-dp"
             )
-        if problem.objective is Objective.LATENCY:
-            return LatencySearch().optimize(problem, budget, seed)
-        return MaxLoadSearch().optimize(problem, budget, seed)
+        settings = _SETTINGS[problem.objective]
+        warm_up(_compile, problem.objective)
+        return self._search(problem, budget, seed, settings)
+
+    def _search(self, problem: Problem, budget: Budget, seed: int, settings: WalkSettings) -> Plan:
+        workspace, progress = host_workspace(problem), Progress(budget)
+        if workspace.infeasible is not None:
+            return finish_plan(workspace, workspace.infeasible, self.name, seed, progress)
+        latency = problem.objective is Objective.LATENCY
+        landscape = (LatencyLandscape if latency else MaxLoadLandscape)(workspace)
+        starts = landscape.starts(seed, settings.orders, progress)
+        walkers = [
+            Walker(landscape, settings, starts[i % len(starts)], np.random.default_rng([seed, i]))
+            for i in range(settings.walkers)
+        ]
+        device, bound, progress = landscape.search(walkers, progress, seed)
+        if device is None:
+            return finish_plan(workspace, workspace.gave_up, self.name, seed, progress)
+        found = Decisions(device[workspace.contraction.block][None])
+        return finish_plan(workspace, found, self.name, seed, progress, bound)
+
+
+def _compile(problem: Problem) -> None:
+    settings = replace(_SETTINGS[problem.objective], orders=4, moves_a_cycle=100)
+    LocalSearch()._search(problem, Budget(samples=4_000), 0, settings)
+
+
+_SETTINGS = {Objective.MAX_LOAD: MAX_LOAD_SETTINGS, Objective.LATENCY: LATENCY_SETTINGS}

@@ -19,8 +19,8 @@ from go_rl.core.evaluation import STATUS_CODES
 from go_rl.kernels import NO_FUSION
 from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.objectives.makespan.choices import Choices, softly_placed
-from go_rl.objectives.makespan.workspace import LEAST, StepWorkspace, step_workspace
-from go_rl.search.makespan.moves import StepMoves, StepState
+from go_rl.objectives.makespan.workspace import LEAST, MakespanWorkspace, makespan_workspace
+from go_rl.search.makespan.moves import Moves, MoveState
 
 HOT, COLD = 0.3, 0.01
 """First and last temperature, in units of the median ascent that recent moves would be."""
@@ -33,7 +33,7 @@ FORBIDDEN = 1e6
 
 
 @dataclass(frozen=True, eq=False)
-class StepAnnealing:
+class MakespanAnnealing:
     """`Optimizer`: simulated annealing from a given plan, else from the default (fused greedily
     where that is better and fusion is asked for)."""
 
@@ -43,7 +43,7 @@ class StepAnnealing:
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return the best plan visited; see `go_rl.core.Optimizer`."""
-        workspace, progress = step_workspace(problem), Progress(budget)
+        workspace, progress = makespan_workspace(problem), Progress(budget)
         incumbent = Incumbent(workspace, progress)
         if not incumbent.hopeless:
             self._anneal(workspace, incumbent, progress, np.random.default_rng(seed))
@@ -51,13 +51,13 @@ class StepAnnealing:
 
     def _anneal(
         self,
-        workspace: StepWorkspace,
+        workspace: MakespanWorkspace,
         incumbent: Incumbent,
         progress: Progress,
         rng: np.random.Generator,
     ) -> None:
         options = workspace.choices
-        moves = StepMoves(workspace, options)
+        moves = Moves(workspace, options)
         state, energy = None, np.inf
         for plan, proposal in self._starts(workspace, options):
             if state is not None and progress.spent:
@@ -77,22 +77,22 @@ class StepAnnealing:
                 state, energy = proposal, after
 
     def _starts(
-        self, workspace: StepWorkspace, options: Choices
-    ) -> list[tuple[Decisions, StepState]]:
+        self, workspace: MakespanWorkspace, options: Choices
+    ) -> list[tuple[Decisions, MoveState]]:
         """Plans to begin with and the states that stand for them."""
         if self.start is not None:
             return [_given(workspace, self.start)]
         zero = np.zeros(workspace.num_nodes, np.int64)
-        device = softly_placed(options, workspace.default.device)[0]
-        state = StepState(device, zero, zero + NO_FUSION)
+        device = softly_placed(options, workspace.reference.device)[0]
+        state = MoveState(device, zero, zero + NO_FUSION)
         found = [(_plan_of(workspace, state), state)]
         if "fusion" in workspace.problem.tasks:
-            fused = StepState(device, zero, zero + 1)
+            fused = MoveState(device, zero, zero + 1)
             found.append((_plan_of(workspace, fused), fused))
         return found
 
 
-def _given(workspace: StepWorkspace, plan: Plan) -> tuple[Decisions, StepState]:
+def _given(workspace: MakespanWorkspace, plan: Plan) -> tuple[Decisions, MoveState]:
     """A plan exactly as it is, and the nearest state."""
     tasks = workspace.problem.tasks
     leader = plan.fusion_group if "fusion" in tasks else None
@@ -104,7 +104,7 @@ def _given(workspace: StepWorkspace, plan: Plan) -> tuple[Decisions, StepState]:
     )
     zero = np.zeros(workspace.num_nodes, np.int64)
     fusion = zero + NO_FUSION if leader is None else _joined(workspace.problem.graph, leader)
-    state = StepState(plan.device.copy(), zero if priority is None else priority, fusion)
+    state = MoveState(plan.device.copy(), zero if priority is None else priority, fusion)
     return exact, state
 
 
@@ -115,13 +115,13 @@ def _joined(graph: OpGraph, leader: Int64[np.ndarray, "N"]) -> Int64[np.ndarray,
     return fusion
 
 
-def _plan_of(workspace: StepWorkspace, state: StepState) -> Decisions:
+def _plan_of(workspace: MakespanWorkspace, state: MoveState) -> Decisions:
     fusion = state.fusion[None] if (state.fusion > NO_FUSION).any() else None
     priority = state.priority[None] if state.priority.any() else None
     return workspace.decisions(state.device[None], priority, fusion)
 
 
-def _priced(workspace: StepWorkspace, incumbent: Incumbent, plan: Decisions) -> float:
+def _priced(workspace: MakespanWorkspace, incumbent: Incumbent, plan: Decisions) -> float:
     """Count a plan as a sample and return its energy."""
     status, seconds, trace = workspace.pricer.trace(plan)
     code = np.array([STATUS_CODES.index(status)], np.int8)

@@ -3,7 +3,7 @@
 Placements: the expert's, HEFT's with and without queues on links, the default, METIS's. Orders:
 HEFT's upward ranks for that placement, for HEFT's placements its own ranks, topological. Fusions:
 greedy, none. Every composition is one sample; those that do most come first. The plans of
-`StepExpert`, `StepHeft`, `StepGreedyFusion` and `StepDefault` are among them.
+`MakespanExpert`, `Heft`, `GreedyFusion` and `DefaultPlacement` are among them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from go_rl.core.decisions import Decisions
 from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.objectives.makespan.choices import softly_placed
 from go_rl.objectives.makespan.infer_devices import beside_readers
-from go_rl.objectives.makespan.workspace import StepWorkspace, step_workspace
+from go_rl.objectives.makespan.workspace import MakespanWorkspace, makespan_workspace
 from go_rl.search.makespan.expert import expert_devices
 from go_rl.search.makespan.heft import heft, rank_priorities, upward_rank
 from go_rl.search.makespan.metis import metis_devices
@@ -38,14 +38,14 @@ class Order(enum.Enum):
 
 
 @dataclass(frozen=True)
-class StepComposed:
+class Composed:
     """`Optimizer`: the best composition of the tasks asked for; the others keep their defaults."""
 
     name: str = "composed"
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return that plan; see `go_rl.core.Optimizer`."""
-        workspace, progress = step_workspace(problem), Progress(budget)
+        workspace, progress = makespan_workspace(problem), Progress(budget)
         incumbent = Incumbent(workspace, progress)
         if not incumbent.hopeless:
             for made in compositions(workspace, seed):
@@ -55,7 +55,7 @@ class StepComposed:
         return finish_plan(workspace, incumbent, self.name, seed, progress)
 
 
-def compositions(workspace: StepWorkspace, seed: int) -> Iterator[Decisions]:
+def compositions(workspace: MakespanWorkspace, seed: int) -> Iterator[Decisions]:
     """Yield plans one by one, each made when it is asked for; equal placements count once."""
     placements = {name: cache(place) for name, place in _placements(workspace, seed).items()}
     tasks = workspace.problem.tasks
@@ -74,7 +74,7 @@ def compositions(workspace: StepWorkspace, seed: int) -> Iterator[Decisions]:
 
 
 def composition(
-    workspace: StepWorkspace, device: Int[np.ndarray, "N"], order: Order, fused: bool
+    workspace: MakespanWorkspace, device: Int[np.ndarray, "N"], order: Order, fused: bool
 ) -> Decisions:
     """Return a plan on devices [N]; a task that is not asked for keeps its default."""
     rows, priority = device[None], None
@@ -84,17 +84,17 @@ def composition(
     return workspace.decisions(rows, priority, np.ones(rows.shape, np.int64) if fused else None)
 
 
-def _placements(workspace: StepWorkspace, seed: int) -> dict[str, Callable[[], Devices]]:
+def _placements(workspace: MakespanWorkspace, seed: int) -> dict[str, Callable[[], Devices]]:
     """What gives [N] devices, by name; the default alone where nothing is to be placed."""
 
     def by_heft(queues: bool) -> Devices:
         return _legal(
             workspace,
-            beside_readers(workspace, heft(workspace, queues).device),
+            beside_readers(workspace.problem.graph, heft(workspace, queues).device),
         )
 
     def default() -> Devices:
-        return _legal(workspace, workspace.default.device[0])
+        return _legal(workspace, workspace.reference.device[0])
 
     if "placement" not in workspace.problem.tasks:
         return {"default": default}
@@ -107,15 +107,15 @@ def _placements(workspace: StepWorkspace, seed: int) -> dict[str, Callable[[], D
     }
 
 
-def expert_placement(workspace: StepWorkspace) -> Devices:
+def expert_placement(workspace: MakespanWorkspace) -> Devices:
     """Return the expert's [N] devices, moved to the next that can run a node; where nothing is to
     be placed, the default's."""
     if "placement" not in workspace.problem.tasks:
-        return _legal(workspace, workspace.default.device[0])
+        return _legal(workspace, workspace.reference.device[0])
     placed = softly_placed(workspace.choices, expert_devices(workspace)[None])[0]
     return _legal(workspace, placed)
 
 
-def _legal(workspace: StepWorkspace, device: Int[np.ndarray, "N"]) -> Devices:
+def _legal(workspace: MakespanWorkspace, device: Int[np.ndarray, "N"]) -> Devices:
     """Pins and colocation classes hold."""
     return workspace.decisions(device[None]).device[0].astype(np.int64)

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Int16, Int64
 from go_rl.core import Progress
 from go_rl.kernels import NO_FUSION
 from go_rl.objectives.incumbent import Incumbent
-from go_rl.objectives.makespan.workspace import StepWorkspace
+from go_rl.objectives.makespan.workspace import MakespanWorkspace
 
 MOST_PLANS = 400_000
 """Plans priced at most: placements times orders times fusions."""
@@ -20,12 +20,14 @@ Batches = Callable[[Bool[np.ndarray, "B D"]], Iterator[Int16[np.ndarray, "C B"]]
 """Yields all assignments of blocks to allowed devices."""
 
 
-def step_assignments(workspace: StepWorkspace) -> float:
+def makespan_assignments(workspace: MakespanWorkspace) -> float:
     """Return the number of placements; inputs and constants, which are everywhere, count once."""
     return float(np.prod(_allowed(workspace)[1].sum(axis=1, dtype=float)))
 
 
-def _allowed(workspace: StepWorkspace) -> tuple[Int64[np.ndarray, "B"], Bool[np.ndarray, "B D"]]:
+def _allowed(
+    workspace: MakespanWorkspace,
+) -> tuple[Int64[np.ndarray, "B"], Bool[np.ndarray, "B D"]]:
     """The nodes that decide for their colocation class, and the devices each may have."""
     options = workspace.choices
     leaders = np.unique(options.leader)
@@ -35,8 +37,8 @@ def _allowed(workspace: StepWorkspace) -> tuple[Int64[np.ndarray, "B"], Bool[np.
     return leaders, allowed
 
 
-def first_step(
-    workspace: StepWorkspace, incumbent: Incumbent, progress: Progress, batches: Batches
+def first_makespan_plan(
+    workspace: MakespanWorkspace, incumbent: Incumbent, progress: Progress, batches: Batches
 ) -> tuple[bool, int]:
     """Price plans until a batch holds one that fits; return whether all were tried, and how many.
 
@@ -61,14 +63,14 @@ def first_step(
     return True, tried
 
 
-def _others(workspace: StepWorkspace) -> Iterator[tuple[Nodes | None, Nodes | None]]:
+def _others(workspace: MakespanWorkspace) -> Iterator[tuple[Nodes | None, Nodes | None]]:
     """Priorities and fusions, lazily: each order unfused, then each with every fusion."""
     for fusion in _fusions(workspace):
         for priority in _orders(workspace):
             yield priority, fusion
 
 
-def _fusions(workspace: StepWorkspace) -> Iterator[Int64[np.ndarray, "N"] | None]:
+def _fusions(workspace: MakespanWorkspace) -> Iterator[Int64[np.ndarray, "N"] | None]:
     """Nothing fused, everything that may be, then every set of producers that join consumers."""
     yield None
     if "fusion" in workspace.problem.tasks:
@@ -76,7 +78,7 @@ def _fusions(workspace: StepWorkspace) -> Iterator[Int64[np.ndarray, "N"] | None
         yield from (np.array(row, np.int64) for row in islice(joined, MOST_PLANS))
 
 
-def _orders(workspace: StepWorkspace) -> Iterator[Int64[np.ndarray, "N"] | None]:
+def _orders(workspace: MakespanWorkspace) -> Iterator[Int64[np.ndarray, "N"] | None]:
     """Topological order, then every other."""
     yield None
     if "schedule" in workspace.problem.tasks:

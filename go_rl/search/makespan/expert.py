@@ -23,19 +23,19 @@ from go_rl.kernels.layers import layer_names, layers
 from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.objectives.makespan.choices import NOWHERE, softly_placed
 from go_rl.objectives.makespan.infer_devices import infer_devices
-from go_rl.objectives.makespan.workspace import StepWorkspace, step_workspace
+from go_rl.objectives.makespan.workspace import MakespanWorkspace, makespan_workspace
 from go_rl.search.makespan.towers import tower_devices
 
 
 @dataclass(frozen=True)
-class StepExpert:
+class MakespanExpert:
     """`Optimizer`: the one plan that the family's rule gives, in topological order, unfused."""
 
     name: str = "expert"
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return that plan; see `go_rl.core.Optimizer`."""
-        workspace, progress = step_workspace(problem), Progress(budget)
+        workspace, progress = makespan_workspace(problem), Progress(budget)
         incumbent = Incumbent(workspace, progress)
         if not incumbent.hopeless:
             device = softly_placed(workspace.choices, expert_devices(workspace)[None])
@@ -93,7 +93,7 @@ FAMILIES: dict[str, tuple[ExpertStage, ...]] = {
 """Parts of a network by the scope that gives its family away; the first pattern found counts."""
 
 
-def expert_devices(workspace: StepWorkspace) -> Int16[np.ndarray, "N"]:
+def expert_devices(workspace: MakespanWorkspace) -> Int16[np.ndarray, "N"]:
     """Return [N] devices by the rule of the graph's family."""
     graph, devices = workspace.problem.graph, workspace.num_devices
     scopes = layer_names(graph)
@@ -140,7 +140,7 @@ def _spread(chain: str, layer_of: dict[str, int], devices: int) -> dict[str, int
     return {scope: place.get(n, 0) * devices // len(found) for scope, n in layer_of.items()}
 
 
-def _pipeline(workspace: StepWorkspace, scopes: tuple[str, ...]) -> Int64[np.ndarray, "N"]:
+def _pipeline(workspace: MakespanWorkspace, scopes: tuple[str, ...]) -> Int64[np.ndarray, "N"]:
     """[N] device of layers in the order of the network, cut into equal work; unscoped: unknown.
 
     A graph without scopes is cut node by node, which leaves out its backward nodes.

@@ -13,11 +13,11 @@ import numpy as np
 from go_rl.core import Budget, Plan, Problem, Progress
 from go_rl.core.decisions import Decisions
 from go_rl.objectives.incumbent import Incumbent, finish_plan
-from go_rl.objectives.makespan.workspace import StepWorkspace, step_workspace
+from go_rl.objectives.makespan.workspace import MakespanWorkspace, makespan_workspace
 
 
 @dataclass(frozen=True)
-class StepGreedyFusion:
+class GreedyFusion:
     """`Optimizer`: the default placement in topological order, everything fused that may be."""
 
     name: str = "fusion-greedy"
@@ -25,14 +25,14 @@ class StepGreedyFusion:
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return that one plan, which without the task fusion is the default; see
         `go_rl.core.Optimizer`."""
-        workspace, progress = step_workspace(problem), Progress(budget)
+        workspace, progress = makespan_workspace(problem), Progress(budget)
         incumbent = Incumbent(workspace, progress)
         if not incumbent.hopeless:
             incumbent.offer_scored(workspace.evaluate(greedily_fused(workspace)))
         return finish_plan(workspace, incumbent, self.name, seed, progress)
 
 
-def greedily_fused(workspace: StepWorkspace) -> Decisions:
+def greedily_fused(workspace: MakespanWorkspace) -> Decisions:
     """Return the default plan with kernels by equal fusion priority."""
-    device = workspace.default.device
+    device = workspace.reference.device
     return workspace.decisions(device, None, np.ones(device.shape, np.int64))

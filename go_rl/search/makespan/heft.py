@@ -23,11 +23,11 @@ from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.objectives.makespan.choices import NOWHERE
 from go_rl.objectives.makespan.infer_devices import beside_readers
 from go_rl.objectives.makespan.longest_path import longest_tails
-from go_rl.objectives.makespan.workspace import StepWorkspace, step_workspace
+from go_rl.objectives.makespan.workspace import MakespanWorkspace, makespan_workspace
 
 
 @dataclass(frozen=True)
-class StepHeft:
+class Heft:
     """`Optimizer`: HEFT's devices, and its ranks as scheduling priorities; nothing is fused.
 
     The first sample is HEFT as published, the second HEFT with queues on links.
@@ -37,14 +37,14 @@ class StepHeft:
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return the better of the two; see `go_rl.core.Optimizer`."""
-        workspace, progress = step_workspace(problem), Progress(budget)
+        workspace, progress = makespan_workspace(problem), Progress(budget)
         incumbent = Incumbent(workspace, progress)
         if not incumbent.hopeless:
             for queues in (False, True):
                 if queues and progress.spent:
                     break
                 schedule = heft(workspace, queues)
-                device = beside_readers(workspace, schedule.device)
+                device = beside_readers(workspace.problem.graph, schedule.device)
                 priority = rank_priorities(schedule.rank)
                 incumbent.offer_scored(
                     workspace.evaluate(workspace.decisions(device[None], priority[None]))
@@ -64,7 +64,7 @@ class HeftSchedule:
     """[N] seconds."""
 
 
-def heft(workspace: StepWorkspace, queues: bool = False) -> HeftSchedule:
+def heft(workspace: MakespanWorkspace, queues: bool = False) -> HeftSchedule:
     """Return HEFT's schedule; nodes that nothing may run are left on the first device.
 
     Args:
@@ -88,7 +88,7 @@ def heft(workspace: StepWorkspace, queues: bool = False) -> HeftSchedule:
 
 
 def upward_rank(
-    workspace: StepWorkspace, device: Int[np.ndarray, "N"] | None = None
+    workspace: MakespanWorkspace, device: Int[np.ndarray, "N"] | None = None
 ) -> Float64[np.ndarray, "N"]:
     """Return [N] seconds from the start of a node to the end of the step, communication included;
     means over the devices that a node may have, and over links.
@@ -130,7 +130,7 @@ def rank_priorities(rank: Float64[np.ndarray, "N"]) -> Int64[np.ndarray, "N"]:
     return np.unique(rank, return_inverse=True)[1].astype(np.int64)
 
 
-def _lasting(workspace: StepWorkspace) -> Float64[np.ndarray, "D N"]:
+def _lasting(workspace: MakespanWorkspace) -> Float64[np.ndarray, "D N"]:
     """[D, N] seconds that each node keeps its engine, the gap after it included."""
     a, problem = workspace.pricer.arrays, workspace.problem
     pool = a.pool[:, a.op_kind]

@@ -16,7 +16,7 @@ from jaxtyping import Float64, Int, Int16
 from numba import njit
 
 from go_rl.objectives.makespan.choices import NOWHERE
-from go_rl.objectives.makespan.units import StepUnits
+from go_rl.objectives.makespan.units import MakespanUnits
 from go_rl.runtime.threads import on_threads
 
 NOT_SENT = -1.0
@@ -36,7 +36,7 @@ class ListRules(NamedTuple):
 
 
 def place_in_order(
-    units: StepUnits,
+    units: MakespanUnits,
     score: Float64[np.ndarray, "B U"],
     proposal: Int[np.ndarray, "B U"],
     rules: ListRules,

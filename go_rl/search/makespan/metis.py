@@ -17,7 +17,7 @@ from go_rl.core import Budget, Plan, Problem, Progress
 from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.objectives.makespan.choices import Choices, softly_placed
 from go_rl.objectives.makespan.infer_devices import beside_readers
-from go_rl.objectives.makespan.workspace import StepWorkspace, step_workspace
+from go_rl.objectives.makespan.workspace import MakespanWorkspace, makespan_workspace
 
 TOTAL = 100_000_000
 """METIS wants integers: all work, and all traffic, are scaled to this sum."""
@@ -26,7 +26,7 @@ TRIES = 8
 
 
 @dataclass(frozen=True)
-class StepMetis:
+class MakespanMetis:
     """`Optimizer`: METIS parts on devices, in topological order, nothing fused; a sample is one
     seed."""
 
@@ -34,7 +34,7 @@ class StepMetis:
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return the best of a few seeds; see `go_rl.core.Optimizer`."""
-        workspace, progress = step_workspace(problem), Progress(budget)
+        workspace, progress = makespan_workspace(problem), Progress(budget)
         incumbent = Incumbent(workspace, progress)
         if not incumbent.hopeless:
             options = workspace.choices
@@ -46,7 +46,9 @@ class StepMetis:
         return finish_plan(workspace, incumbent, self.name, seed, progress)
 
 
-def metis_devices(workspace: StepWorkspace, options: Choices, seed: int) -> Int16[np.ndarray, "N"]:
+def metis_devices(
+    workspace: MakespanWorkspace, options: Choices, seed: int
+) -> Int16[np.ndarray, "N"]:
     """Return [N] devices: METIS's parts in the order of their mean place in the graph."""
     devices = workspace.num_devices
     real = np.unique(options.leader[~options.fed])
@@ -61,11 +63,11 @@ def metis_devices(workspace: StepWorkspace, options: Choices, seed: int) -> Int1
     device = np.zeros(workspace.num_nodes, np.int64)
     device[real] = rank[part]
     placed = softly_placed(options, device[options.leader][None])[0]
-    return beside_readers(workspace, placed)
+    return beside_readers(workspace.problem.graph, placed)
 
 
 def _partition(
-    workspace: StepWorkspace, options: Choices, real: Int64[np.ndarray, "V"], seed: int
+    workspace: MakespanWorkspace, options: Choices, real: Int64[np.ndarray, "V"], seed: int
 ) -> Int64[np.ndarray, "V"]:
     """[V] part of each colocation class or free node."""
     problem, graph = workspace.problem, workspace.problem.graph

@@ -18,7 +18,7 @@ from go_rl.kernels import NO_FUSION
 from go_rl.kernels.layers import layer_names, layers
 from go_rl.objectives.makespan.choices import LEVELS, NOWHERE, Choices
 from go_rl.objectives.makespan.infer_devices import infer_devices
-from go_rl.objectives.makespan.workspace import StepWorkspace
+from go_rl.objectives.makespan.workspace import MakespanWorkspace
 
 NODE, GROUP, STRETCH, LAYER, RUN = range(5)
 """Sets of nodes that change together."""
@@ -27,18 +27,18 @@ WIDEST = 2**40
 
 
 @dataclass(frozen=True, eq=False)
-class StepState:
-    """Proposals for the three tasks; `StepWorkspace.decisions` makes them a plan."""
+class MoveState:
+    """Proposals for the three tasks; `MakespanWorkspace.decisions` makes them a plan."""
 
     device: Int16[np.ndarray, "N"]
     priority: Int64[np.ndarray, "N"]
     fusion: Int64[np.ndarray, "N"]
 
 
-class StepMoves:
+class Moves:
     """Draws moves for one problem."""
 
-    def __init__(self, workspace: StepWorkspace, options: Choices) -> None:
+    def __init__(self, workspace: MakespanWorkspace, options: Choices) -> None:
         graph, fed = workspace.problem.graph, options.fed
         self._options = options
         self._timed = np.flatnonzero(~fed)
@@ -65,7 +65,7 @@ class StepMoves:
         """Whether something can be changed."""
         return bool(self._able)
 
-    def draw(self, state: StepState, rng: np.random.Generator) -> StepState:
+    def draw(self, state: MoveState, rng: np.random.Generator) -> MoveState:
         """Return a neighbour of a state."""
         task = self._urn[int(rng.integers(len(self._urn)))]
         if task == "placement":
@@ -144,7 +144,7 @@ def _changed(
     return changed
 
 
-def _layers(workspace: StepWorkspace, fed: Bool[np.ndarray, "N"]) -> Int64[np.ndarray, "N"]:
+def _layers(workspace: MakespanWorkspace, fed: Bool[np.ndarray, "N"]) -> Int64[np.ndarray, "N"]:
     """[N] layer of each node; one outside any scope takes that of its neighbours."""
     graph = workspace.problem.graph
     scoped = np.array([bool(scope) for scope in layer_names(graph)])

@@ -10,14 +10,14 @@ from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress
 from go_rl.core.decisions import Decisions
 from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.objectives.makespan.choices import LEVELS, Choices
-from go_rl.objectives.makespan.workspace import StepWorkspace, step_workspace
+from go_rl.objectives.makespan.workspace import MakespanWorkspace, makespan_workspace
 
 BATCH = 16
 """Plans drawn and priced at a time."""
 
 
 @dataclass(frozen=True)
-class StepRandom:
+class MakespanRandom:
     """`Optimizer`: every node on a device drawn from those that can run it, with a scheduling and a
     fusion priority in 0 to 19."""
 
@@ -25,7 +25,7 @@ class StepRandom:
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return the best of the samples; see `go_rl.core.Optimizer`."""
-        workspace, progress = step_workspace(problem), Progress(budget, OPEN_SAMPLES)
+        workspace, progress = makespan_workspace(problem), Progress(budget, OPEN_SAMPLES)
         incumbent = Incumbent(workspace, progress)
         if not incumbent.hopeless:
             options, rng = workspace.choices, np.random.default_rng(seed)
@@ -36,7 +36,7 @@ class StepRandom:
 
 
 def _drawn(
-    workspace: StepWorkspace, options: Choices, rng: np.random.Generator, size: int
+    workspace: MakespanWorkspace, options: Choices, rng: np.random.Generator, size: int
 ) -> Decisions:
     """Return ``size`` random plans."""
     shape = (size, workspace.num_nodes)

@@ -7,7 +7,7 @@ import re
 import numpy as np
 from jaxtyping import Int64
 
-from go_rl.objectives.makespan.workspace import StepWorkspace
+from go_rl.objectives.makespan.workspace import MakespanWorkspace
 
 JOINT = re.compile(r"^(mixed\d+|mixed_\d[a-z]|block\d+_\d+_mixed)$")
 """Scope of the concatenation that ends a block."""
@@ -16,7 +16,7 @@ TRUNK = -2
 OUTSIDE = -1
 
 
-def tower_devices(workspace: StepWorkspace, scopes: tuple[str, ...]) -> dict[str, int]:
+def tower_devices(workspace: MakespanWorkspace, scopes: tuple[str, ...]) -> dict[str, int]:
     """Return the device of every scope of an Inception; nothing for other networks.
 
     The branches of a block, heaviest first, go to the device with the least work of the block so
@@ -43,7 +43,7 @@ def tower_devices(workspace: StepWorkspace, scopes: tuple[str, ...]) -> dict[str
     return found
 
 
-def _branches(workspace: StepWorkspace, joint: int, free: np.ndarray) -> Int64[np.ndarray, "N"]:
+def _branches(workspace: MakespanWorkspace, joint: int, free: np.ndarray) -> Int64[np.ndarray, "N"]:
     """[N] number of the joint's operand that a node alone leads to; `TRUNK`, `OUTSIDE`."""
     graph = workspace.problem.graph
     offsets, edges = graph.predecessors

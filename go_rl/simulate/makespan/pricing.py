@@ -61,7 +61,7 @@ class MakespanPricer:
         return STATUS_CODES[code], makespan, cut
 
     def jobs(self, plans: Decisions, row: int = 0) -> Jobs:
-        """Return the tasks and transfers of a plan, which `Trace.job` numbers."""
+        """Return the kernels and transfers of a plan, which `Trace.job` numbers."""
         return lay_out(self.arrays, *self._rows(plans, row))
 
     def evaluate(self, plans: Decisions, row: int = 0) -> Evaluation:

@@ -1,11 +1,11 @@
 """Event-driven execution of a graph on fully connected devices: placement, order and fusion.
 
-A *task* is a kernel: one node, or the nodes fused with it, named by the lowest (its leader). A
-*transfer* carries a tensor to one other device, once, however many tasks read it there. Tasks run
-on the engine pool of their device, transfers on the link of their ordered pair of devices, one at a
-time. At every moment at which something ends, first everything that ends is taken note of; then
-every idle engine and link starts, of what is ready for it, the task or transfer with the highest
-priority (ties: the lower number). A transfer has the priority of its most urgent reader.
+A kernel is one node, or the nodes fused with it, named by the lowest (its leader). A *transfer*
+carries a tensor to one other device, once, however many kernels read it there. Kernels run on the
+engine pool of their device, transfers on the link of their ordered pair of devices, one at a time.
+At every moment at which something ends, first everything that ends is recorded; then every idle
+engine and link starts, of what is ready for it, the kernel or transfer with the highest priority
+(ties: the lower number). A transfer has the priority of its most urgent reader.
 
 Memory of a device: weights (tied ones once); each tensor from the start of its producer (of its
 transfer, on another device) until its last reader there and all its transfers have ended; results
@@ -34,8 +34,8 @@ LEAST_PRIORITY = -(2**63)
 
 
 class Jobs(NamedTuple):
-    """Tasks and transfers of one plan. Job ``j < N`` is the task that node j leads, ``N + c`` the
-    transfer that makes copy ``c`` of a tensor."""
+    """Kernels and transfers of one plan. Job ``j < N`` is the kernel that node j leads, job
+    ``N + c`` the transfer that makes copy ``c`` of a tensor."""
 
     priority: np.ndarray
     """[J]."""
@@ -44,7 +44,7 @@ class Jobs(NamedTuple):
     pieces: np.ndarray
     """[J] parts that run on an engine each; 0: no job."""
     waits: np.ndarray
-    """[J] copies (of a transfer: the producer) still missing."""
+    """[J] copies (of a transfer: the producer) that are still missing."""
     seconds: np.ndarray
     """[J] engine time of each piece, with the gap."""
     copies: int
@@ -57,23 +57,22 @@ class Jobs(NamedTuple):
     """[C] readers and transfers that keep the copy alive; one more for a result of the model."""
     copy_home: np.ndarray
     """[C] the copy on the producer's device."""
-    copy_task: np.ndarray
-    """[C] producing task; -1: fed by the host."""
+    copy_kernel: np.ndarray
+    """[C] producing kernel; -1: fed by the host."""
     made_head: np.ndarray
     made_next: np.ndarray
-    """[N], [C] linked list of the copies that a task's results make, its own device first or not.
-    """
-    use_task: np.ndarray
+    """[N], [C] linked list of the copies of a kernel's results, on whatever device."""
+    use_kernel: np.ndarray
     use_copy: np.ndarray
-    """[U] one entry for each task that reads a copy."""
+    """[U] one entry for each kernel that reads a copy."""
     readers_head: np.ndarray
     readers_next: np.ndarray
     """[C], [U] linked list of the uses of a copy."""
     reads_head: np.ndarray
     reads_next: np.ndarray
-    """[N], [U] linked list of the uses by a task."""
+    """[N], [U] linked list of the uses by a kernel."""
     scratch: np.ndarray
-    """[N] bytes of results nobody reads, from a task's start to its end."""
+    """[N] bytes of results nobody reads, from a kernel's start to its end."""
     kept: np.ndarray
     """[N] such bytes that are results of the model, from its start to the end."""
 
@@ -98,7 +97,17 @@ class Trace(NamedTuple):
 @njit(cache=True, nogil=True)
 @no_type_check
 def lay_out(a, device, priority, leader, seconds):
-    """Return the `Jobs` of a plan: [N] devices, [N] priorities, [N] leaders, [N] task seconds."""
+    """Return the `Jobs` of a plan: [N] devices, [N] priorities, [N] leaders, [N] kernel seconds.
+
+    State beside the arrays of `Jobs`, over ``N`` nodes and ``D`` devices:
+
+        kind      [N]  operator kind that chooses a kernel's engine pool: that of its heavy node
+        gap       [N]  seconds between a kernel and the next on its engine
+        stamp     [N]  last tensor that a kernel was counted as a reader of
+        copy_at   [D]  copy of the present tensor on each device
+        links          jobs of pool ``links + from * D + to`` are transfers
+        copies, uses   made so far
+    """
     nodes, devices, edges = len(device), len(a.capacity), len(a.user)
     tensors = len(a.tensor_bytes)
     most = edges + tensors
@@ -108,41 +117,45 @@ def lay_out(a, device, priority, leader, seconds):
     pieces, busy = np.zeros(jobs, np.int64), np.zeros(jobs)
     copy_device, copy_left = np.zeros(most, np.int64), np.zeros(most, np.int64)
     copy_bytes = np.zeros(most)
-    copy_home, copy_task = np.zeros(most, np.int64), np.full(most, NOBODY, np.int64)
+    copy_home, copy_kernel = np.zeros(most, np.int64), np.full(most, NOBODY, np.int64)
     made_head, made_next = np.full(nodes, NOBODY, np.int64), np.full(most, NOBODY, np.int64)
-    use_task, use_copy = np.zeros(edges, np.int64), np.zeros(edges, np.int64)
+    use_kernel, use_copy = np.zeros(edges, np.int64), np.zeros(edges, np.int64)
     readers_head, readers_next = np.full(most, NOBODY, np.int64), np.full(edges, NOBODY, np.int64)
     reads_head, reads_next = np.full(nodes, NOBODY, np.int64), np.full(edges, NOBODY, np.int64)
     scratch, kept = np.zeros(nodes), np.zeros(nodes)
+    # Priority, gap and kind of each kernel, from its nodes.
     kind, gap = np.full(nodes, NOBODY, np.int64), np.zeros(nodes)
     for n in range(nodes):
         if a.fed[n]:
             continue
-        task = leader[n]
-        job_priority[task] = max(job_priority[task], priority[n])
-        gap[task] = max(gap[task], a.gap[n])
-        if kind[task] == NOBODY or a.heavy[n]:
-            kind[task] = a.op_kind[n]
+        kernel = leader[n]
+        job_priority[kernel] = max(job_priority[kernel], priority[n])
+        gap[kernel] = max(gap[kernel], a.gap[n])
+        if kind[kernel] == NOBODY or a.heavy[n]:
+            kind[kernel] = a.op_kind[n]
+    # Engine pool of each kernel, and the time on it.
     for n in range(nodes):
         if leader[n] == n and not a.fed[n]:
             pool[n] = a.pool[device[n], kind[n]]
             pieces[n] = a.engines[pool[n]] if a.split[pool[n]] else 1
             busy[n] = seconds[n] / pieces[n] + gap[n]
+    # Copies of each tensor: at home, and one on every other device that reads it.
     stamp, copy_at = np.full(nodes, NOBODY, np.int64), np.full(devices, NOBODY, np.int64)
     copies, uses, links = 0, 0, len(a.engines)
     for n in range(nodes):
-        task = leader[n]
+        kernel = leader[n]
         for t in range(a.tensor_of[n], a.tensor_of[n + 1]):
             first, home = copies, NOBODY
             if not a.fed[n]:
                 home = copies
                 copies += 1
                 copy_device[home], copy_bytes[home] = device[n], a.tensor_bytes[t]
-                copy_home[home], copy_task[home] = home, task
+                copy_home[home], copy_kernel[home] = home, kernel
                 copy_at[device[n]] = home
+            # Each kernel that reads the tensor, once.
             for e in range(a.use_ptr[t], a.use_ptr[t + 1]):
                 reader = leader[a.user[e]]
-                if stamp[reader] == t or (reader == task and not a.fed[n]):
+                if stamp[reader] == t or (reader == kernel and not a.fed[n]):
                     continue
                 stamp[reader] = t
                 where = device[reader]
@@ -154,51 +167,67 @@ def lay_out(a, device, priority, leader, seconds):
                     copy_device[copy], copy_bytes[copy] = where, a.tensor_bytes[t]
                     copy_home[copy] = copy if a.fed[n] else home
                     if not a.fed[n]:
-                        copy_task[copy] = task
+                        copy_kernel[copy] = kernel
                         pieces[nodes + copy], waits[nodes + copy] = 1, 1
                         pool[nodes + copy] = links + device[n] * devices + where
                         busy[nodes + copy] = a.tensor_bytes[t] / a.bandwidth
                         copy_left[home] += 1
-                        made_next[copy], made_head[task] = made_head[task], copy
+                        made_next[copy], made_head[kernel] = made_head[kernel], copy
                 if not a.fed[n]:
                     waits[reader] += 1
                     if copy != home:
                         urgent = max(job_priority[nodes + copy], job_priority[reader])
                         job_priority[nodes + copy] = urgent
                 copy_left[copy] += 1
-                use_task[uses], use_copy[uses] = reader, copy
+                use_kernel[uses], use_copy[uses] = reader, copy
                 readers_next[uses], readers_head[copy] = readers_head[copy], uses
                 reads_next[uses], reads_head[reader] = reads_head[reader], uses
                 uses += 1
             for copy in range(first, copies):
                 copy_at[copy_device[copy]] = NOBODY
+            # The copy at home: kept if it is a result of the model, nothing if it is fused away.
             if home != NOBODY:
                 if a.is_output[n]:
                     copy_left[home] += 1
-                if copy_left[home] == 0:  # fused away
+                if copy_left[home] == 0:
                     copy_bytes[home] = 0.0
-                made_next[home], made_head[task] = made_head[task], home
+                made_next[home], made_head[kernel] = made_head[kernel], home
+        # Results that nobody reads.
         if not a.fed[n]:
             if a.is_output[n]:
-                kept[task] += a.extra_bytes[n]
+                kept[kernel] += a.extra_bytes[n]
             else:
-                scratch[task] += a.extra_bytes[n]
+                scratch[kernel] += a.extra_bytes[n]
     return Jobs(job_priority[:nodes + copies], pool[:nodes + copies], pieces[:nodes + copies],
                 waits[:nodes + copies], busy[:nodes + copies], copies, copy_device, copy_bytes,
-                copy_left, copy_home, copy_task, made_head, made_next, use_task, use_copy,
+                copy_left, copy_home, copy_kernel, made_head, made_next, use_kernel, use_copy,
                 readers_head, readers_next, reads_head, reads_next, scratch, kept)  # fmt: skip
 
 
 @njit(cache=True, nogil=True)
 @no_type_check
 def run(a, device, jobs, trace):
-    """Replay the jobs; return the makespan (inf when tasks wait for each other) and the number of
-    pieces in the trace."""
+    """Replay the jobs; return the makespan (inf when kernels wait for each other) and the number of
+    pieces in the trace.
+
+    State beside the arrays of `Jobs` and `Trace`, over ``J`` jobs, ``R`` pools and links, ``D``
+    devices:
+
+        heap      [J]     ready jobs, one binary heap for each pool: ``offset`` [R], ``size`` [R]
+        idle      [R]     bit set of free engines
+        to_start  [J]     pieces not yet started
+        running   [J]     pieces not yet ended
+        live      [D]     bytes in use
+        times, what       heap of events: the end of a piece, or the arrival of a transfer
+                          (-1 - job); ``events`` of them
+        dirty     [R]     pools to look at in this moment, ``marks`` of them; ``is_dirty`` [R]
+        started, ended    pieces started, jobs ended; ``todo`` jobs in all
+    """
     # Fields are read once: each reading counts a reference, atomically, in the innermost loops.
     priority, pool, pieces, seconds = jobs.priority, jobs.pool, jobs.pieces, jobs.seconds
     waits, copy_left, copy_bytes = jobs.waits, jobs.copy_left, jobs.copy_bytes
     copy_home, copy_device, made_head = jobs.copy_home, jobs.copy_device, jobs.made_head
-    made_next, use_task, use_copy = jobs.made_next, jobs.use_task, jobs.use_copy
+    made_next, use_kernel, use_copy = jobs.made_next, jobs.use_kernel, jobs.use_copy
     readers_head, readers_next = jobs.readers_head, jobs.readers_next
     reads_head, reads_next = jobs.reads_head, jobs.reads_next
     scratch, kept = jobs.scratch, jobs.kept
@@ -211,14 +240,15 @@ def run(a, device, jobs, trace):
     for r in range(len(engines)):
         idle[r] = (1 << engines[r]) - 1
     to_start, running = pieces.copy(), pieces.copy()
+    # Memory before anything runs: weights, inputs and constants.
     live = np.zeros(devices)
     resident_weights(a, device, trace.weights)
     live[:] = trace.weights
     for c in range(jobs.copies):
-        if jobs.copy_task[c] == NOBODY:
+        if jobs.copy_kernel[c] == NOBODY:
             live[copy_device[c]] += copy_bytes[c]
     peak[:] = live
-    # Events: the end of a piece, or the arrival of a transfer (piece -1 - job).
+    # What waits for nothing is ready; every pool is to be looked at.
     room = count + engines.sum()
     times, what = np.empty(room), np.empty(room, np.int64)
     events, started, ended, todo = 0, 0, 0, 0
@@ -232,6 +262,7 @@ def run(a, device, jobs, trace):
         dirty[r], is_dirty[r] = r, True
     marks, now, makespan = pools, 0.0, 0.0
     while True:
+        # Idle engines and links start what is most urgent.
         for i in range(marks):
             r = dirty[i]
             is_dirty[r] = False
@@ -257,6 +288,7 @@ def run(a, device, jobs, trace):
             peak[d] = max(peak[d], live[d])
         if events == 0:
             break
+        # Everything that ends at the next moment.
         now = times[0]
         while events > 0 and times[0] == now:
             piece = what[0]
@@ -276,10 +308,9 @@ def run(a, device, jobs, trace):
                     continue
             else:
                 j = -1 - piece
+            # A job has ended; what it held is released.
             ended += 1
             makespan = max(makespan, now)
-            # What ended: the results at home of a task, or the copy that a transfer made.
-            served = NOBODY
             if j >= nodes:
                 served = j - nodes
                 _release(copy_home[served], copy_left, copy_bytes, copy_device, live)
@@ -290,6 +321,7 @@ def run(a, device, jobs, trace):
                     _release(use_copy[use], copy_left, copy_bytes, copy_device, live)
                     use = reads_next[use]
                 served = made_head[j]
+            # Whoever waited for its results becomes ready: transfers of copies, readers at home.
             while served != NOBODY:
                 if j < nodes and copy_home[served] != served:
                     waits[nodes + served] = 0
@@ -298,10 +330,10 @@ def run(a, device, jobs, trace):
                 else:
                     use = readers_head[served]
                     while use != NOBODY:
-                        task = use_task[use]
-                        waits[task] -= 1
-                        if waits[task] == 0:
-                            marks = _enqueue(task, pool, priority, offset, heap, size,
+                        kernel = use_kernel[use]
+                        waits[kernel] -= 1
+                        if waits[kernel] == 0:
+                            marks = _enqueue(kernel, pool, priority, offset, heap, size,
                                              dirty, is_dirty, marks)  # fmt: skip
                         use = readers_next[use]
                 served = made_next[served] if j < nodes else NOBODY
@@ -332,7 +364,7 @@ def _release(c, copy_left, copy_bytes, copy_device, live):
 @njit(cache=True, nogil=True, inline="always")
 @no_type_check
 def _memory_taken(j, scratch, kept, made_head, made_next, copy_home, copy_bytes):
-    """Bytes that a task takes on its device when it starts."""
+    """Bytes that a kernel takes on its device when it starts."""
     taken = scratch[j] + kept[j]
     c = made_head[j]
     while c != NOBODY:
@@ -345,6 +377,7 @@ def _memory_taken(j, scratch, kept, made_head, made_next, copy_home, copy_bytes)
 @njit(cache=True, nogil=True, inline="always")
 @no_type_check
 def _enqueue(j, pool, priority, offset, heap, size, dirty, is_dirty, marks):
+    """Make a job ready; return the number of pools to look at."""
     r = pool[j]
     _push(heap, offset[r], size, r, priority, j)
     if not is_dirty[r]:
@@ -356,6 +389,7 @@ def _enqueue(j, pool, priority, offset, heap, size, dirty, is_dirty, marks):
 @njit(cache=True, nogil=True, inline="always")
 @no_type_check
 def _sooner(priority, i, j):
+    """Whether job ``i`` runs before job ``j`` when both are ready."""
     return priority[i] > priority[j] or (priority[i] == priority[j] and i < j)
 
 
@@ -456,7 +490,7 @@ def resident_weights(a, device, weights):
 @njit(cache=True, nogil=True)
 @no_type_check
 def replay(a, device, priority, leader, seconds, trace):
-    """Return (status, makespan, pieces started) of one plan; ``seconds`` [N] of each task."""
+    """Return (status, makespan, pieces started) of one plan; ``seconds`` [N] of each kernel."""
     for n in range(len(device)):
         if leader[n] == n and not np.isfinite(seconds[n]):
             return UNSUPPORTED, np.inf, 0

@@ -172,7 +172,7 @@ class _Iteration:
         kind[self.leader[heavy]] = graph.kind[heavy]
         made = jobs.scratch + jobs.kept
         home = ~self.copies.arrives & (self.copies.node != NOBODY)
-        np.add.at(made, self.copies.task[home], self.copies.bytes[home])
+        np.add.at(made, self.copies.kernel[home], self.copies.bytes[home])
         found = {}
         for job in np.flatnonzero(jobs.pieces[: graph.num_nodes]).tolist():
             nodes, more = members[job], len(members[job]) - 1
@@ -211,7 +211,7 @@ class _Iteration:
         last[trace.job[by_end]] = by_end
         sent = np.flatnonzero(self.copies.arrives)
         brought = self.copies.arrives[self.copies.use_copy]
-        sources = [last[self.copies.task[sent]], first[count + self.copies.use_copy[brought]]]
-        targets = [first[count + sent], first[self.copies.use_task[brought]]]
+        sources = [last[self.copies.kernel[sent]], first[count + self.copies.use_copy[brought]]]
+        targets = [first[count + sent], first[self.copies.use_kernel[brought]]]
         pairs = zip(*(np.concatenate(x).tolist() for x in (sources, targets)), strict=True)
         return tuple(sorted(pairs))

@@ -35,15 +35,15 @@ class TensorCopies(NamedTuple):
     """[C]."""
     bytes: Float64[np.ndarray, "C"]
     """[C]."""
-    task: Int64[np.ndarray, "C"]
-    """[C] task of the producing node."""
+    kernel: Int64[np.ndarray, "C"]
+    """[C] kernel of the producing node."""
     home: Int64[np.ndarray, "C"]
     """[C] the copy on the producer's device."""
     arrives: Bool[np.ndarray, "C"]
     """[C] brought by a transfer."""
     stays: Bool[np.ndarray, "C"]
     """[C] a result of the model."""
-    use_task: Int64[np.ndarray, "U"]
+    use_kernel: Int64[np.ndarray, "U"]
     use_copy: Int64[np.ndarray, "U"]
     """[U] who reads what."""
 
@@ -51,8 +51,8 @@ class TensorCopies(NamedTuple):
 def read_copies(a: ReplayArrays, jobs: Jobs) -> TensorCopies:
     """List the copies of a plan from its jobs as laid out, before they ran."""
     count = jobs.copies
-    task, home = jobs.copy_task[:count], jobs.copy_home[:count]
-    made = task != NOBODY
+    kernel, home = jobs.copy_kernel[:count], jobs.copy_home[:count]
+    made = kernel != NOBODY
     arrives = made & (home != np.arange(count))
     # Copies at home are numbered by producer and result, those of inputs and constants aside.
     producer = np.repeat(np.arange(len(a.fed)), np.diff(a.tensor_of))
@@ -67,11 +67,11 @@ def read_copies(a: ReplayArrays, jobs: Jobs) -> TensorCopies:
         node=node,
         device=jobs.copy_device[:count],
         bytes=jobs.copy_bytes[:count],
-        task=task,
+        kernel=kernel,
         home=home,
         arrives=arrives,
         stays=jobs.copy_left[:count] > holders,
-        use_task=jobs.use_task[:uses],
+        use_kernel=jobs.use_kernel[:uses],
         use_copy=jobs.use_copy[:uses],
     )
 
@@ -115,25 +115,25 @@ def memory_spans(
     """Return when each copy of a tensor, and each result that no node reads, takes memory.
 
     A copy lives from the start of its maker until its last reader or transfer has ended; results
-    that nobody reads while their task runs, those of the model to the end.
+    that nobody reads while their kernel runs, those of the model to the end.
     """
     begins, ends = job_times(a, jobs, trace)
     nodes, number = len(jobs.made_head), np.arange(jobs.copies)
-    maker = np.where(copies.arrives, nodes + number, copies.task)
+    maker = np.where(copies.arrives, nodes + number, copies.kernel)
     born = np.where(copies.node == NOBODY, 0.0, begins[maker])
     gone = np.full(jobs.copies, -np.inf)
-    np.maximum.at(gone, copies.use_copy, ends[copies.use_task])
+    np.maximum.at(gone, copies.use_copy, ends[copies.use_kernel])
     sent = number[copies.arrives]
     np.maximum.at(gone, copies.home[sent], ends[nodes + sent])
     gone[copies.stays] = np.inf
-    tasks = np.flatnonzero(jobs.pieces[: len(device)])
-    never = np.full(len(tasks), np.inf)
+    kernels = np.flatnonzero(jobs.pieces[: len(device)])
+    never = np.full(len(kernels), np.inf)
     return Spans(
-        node=np.r_[copies.node, tasks, tasks],
-        device=np.r_[copies.device, device[tasks], device[tasks]],
-        begins=np.r_[born, begins[tasks], begins[tasks]],
-        ends=np.r_[gone, ends[tasks], never],
-        bytes=np.r_[copies.bytes, jobs.scratch[tasks], jobs.kept[tasks]],
+        node=np.r_[copies.node, kernels, kernels],
+        device=np.r_[copies.device, device[kernels], device[kernels]],
+        begins=np.r_[born, begins[kernels], begins[kernels]],
+        ends=np.r_[gone, ends[kernels], never],
+        bytes=np.r_[copies.bytes, jobs.scratch[kernels], jobs.kept[kernels]],
     )
 
 

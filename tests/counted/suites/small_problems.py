@@ -20,7 +20,7 @@ from reference.step_problems import random_step
 from go_rl.core import RULE_SETS, TASKS, Budget, Hardware, Objective, Plan, Problem, Status
 from go_rl.objectives.host.latency_bounds import latency_bound
 from go_rl.objectives.host.max_load_bounds import max_load_bound
-from go_rl.objectives.makespan.workspace import StepWorkspace
+from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.objectives.ring.bounds import improve_bound, ring_bound
 from go_rl.portfolio.portfolio import METHODS, STEP_METHODS, run
 from go_rl.solvers import RingSolver
@@ -185,7 +185,7 @@ def bounds_above(problem: Problem, best: float) -> Iterator[str]:
     elif problem.objective is Objective.LATENCY:
         found = {"path": latency_bound(problem)}
     else:
-        found = {"step": StepWorkspace(problem).bound}
+        found = {"step": MakespanWorkspace(problem).bound}
     for name, bound in found.items():
         if bound > best * (1 + SLACK):
             yield f"the {name} bound {bound!r} is above the optimum {best!r}"

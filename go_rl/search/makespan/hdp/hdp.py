@@ -33,7 +33,7 @@ from go_rl.core import (
 )
 from go_rl.core.decisions import Scored
 from go_rl.objectives.incumbent import Incumbent, finish_plan
-from go_rl.objectives.makespan.workspace import StepWorkspace, step_workspace
+from go_rl.objectives.makespan.workspace import MakespanWorkspace, makespan_workspace
 from go_rl.search.makespan.hdp.config import HDPConfig
 from go_rl.search.makespan.hdp.features import OpFeatures, group_features, op_features
 from go_rl.search.makespan.hdp.grouper import (
@@ -59,7 +59,7 @@ class HDP:
 
     def prepare(self, problem: Problem) -> None:
         """Compile the networks for the sizes of a problem, so that no budget pays for it."""
-        workspace = step_workspace(problem)
+        workspace = makespan_workspace(problem)
         if not _decides(workspace):
             return
         actors, key = Actors(self.config, workspace), jax.random.key(0)
@@ -73,23 +73,23 @@ class HDP:
         Raises:
             TrainingError: a gradient is not finite.
         """
-        workspace, progress = step_workspace(problem), Progress(budget, OPEN_SAMPLES)
+        workspace, progress = makespan_workspace(problem), Progress(budget, OPEN_SAMPLES)
         incumbent = Incumbent(workspace, progress)
         if not incumbent.hopeless:
-            incumbent.offer_scored(workspace.evaluate(workspace.default))
+            incumbent.offer_scored(workspace.evaluate(workspace.reference))
             if _decides(workspace):
                 _learn(self.config, workspace, incumbent, progress, seed)
         return finish_plan(workspace, incumbent, self.name, seed, progress)
 
 
-def _decides(workspace: StepWorkspace) -> bool:
+def _decides(workspace: MakespanWorkspace) -> bool:
     """Whether any node may go to more than one device."""
     return workspace.num_devices > 1 and bool((workspace.pinned == FREE).any())
 
 
 def _learn(
     config: HDPConfig,
-    workspace: StepWorkspace,
+    workspace: MakespanWorkspace,
     incumbent: Incumbent,
     progress: Progress,
     seed: int,
@@ -143,7 +143,7 @@ def rewards(
 class Actors:
     """The networks, without parameters, and what they read of a graph."""
 
-    def __init__(self, config: HDPConfig, workspace: StepWorkspace) -> None:
+    def __init__(self, config: HDPConfig, workspace: MakespanWorkspace) -> None:
         self.config = config
         self.graph: OpGraph = workspace.problem.graph
         self.ops: OpFeatures = op_features(self.graph, config.adjacency)

@@ -1,0 +1,259 @@
+"""What makespan optimizers share: legal decisions, the default plan, bounds and proofs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import permutations, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference.step_problems import random_plans, random_step, step_problem
+
+from go_rl.core import FREE, Engine, OpKind, Problem, Status
+from go_rl.objectives.makespan.workspace import MakespanWorkspace, makespan_workspace
+
+ELEMENTWISE, INPUT, MATMUL = OpKind.ELEMENTWISE, OpKind.INPUT, OpKind.MATMUL
+ROW = [(0, 1, 1.0), (1, 2, 1.0), (2, 3, 1.0)]
+
+
+def row(**options) -> Problem:
+    """Four elementwise operators in a row on two devices."""
+    return step_problem([1.0] * 4, ROW, 2, **{"kinds": [ELEMENTWISE] * 4, **options})
+
+
+def proposal(*numbers: int) -> np.ndarray:
+    return np.array([numbers])
+
+
+def test_the_default_plan_is_softly_placed():
+    """Device 0 cannot run the second operator: it goes to the next device that can."""
+    seconds = [[1.0, np.inf, 1.0], [1.0, 1.0, 1.0]]
+    workspace = MakespanWorkspace(step_problem(seconds, [(0, 1, 1.0), (1, 2, 1.0)], 2))
+    assert workspace.reference.device.tolist() == [[0, 1, 0]]
+    assert workspace.reference_seconds == 5.0
+
+
+def test_pins_and_classes_override_what_is_proposed():
+    """Class 0 follows its first node, class 1 the pin of its second."""
+    problem = step_problem([1.0] * 6, [], 3, colocation=[0, 1, 0, 1, -1, -1], fixed={3: 2, 5: 1})
+    workspace = MakespanWorkspace(problem)
+    assert workspace.pinned.tolist() == [-1, 2, -1, 2, -1, 1]
+    made = workspace.decisions(proposal(1, 0, 2, 0, 2, 0))
+    assert made.device.tolist() == [[1, 2, 1, 2, 2, 1]]
+    assert made.device.dtype == np.int16
+
+
+def test_a_class_follows_what_computes_not_its_inputs():
+    problem = step_problem(
+        [0.0, 1.0, 1.0, 1.0], [(0, 2, 1.0)], 3, colocation=[0, -1, 0, 0],
+        kinds=[INPUT, MATMUL, MATMUL, MATMUL],
+    )  # fmt: skip
+    workspace = MakespanWorkspace(problem)
+    assert workspace.class_leader.tolist() == [2, 1, 2, 2]
+    assert workspace.decisions(proposal(0, 1, 2, 0)).device.tolist() == [[2, 1, 2, 2]]
+
+
+def test_proposals_become_kernels_on_the_devices_that_they_get():
+    workspace = MakespanWorkspace(row(colocation=[0, -1, -1, 0]))
+    made = workspace.decisions(proposal(1, 1, 0, 0), proposal(4, 3, 2, 1), proposal(1, 1, 1, 1))
+    assert made.device.tolist() == [[1, 1, 0, 1]]
+    assert made.priority is not None
+    assert made.priority.tolist() == [[4, 3, 2, 1]]
+    assert made.kernel_leader is not None
+    assert made.kernel_leader.tolist() == [[0, 0, 2, 3]]
+
+
+def test_tasks_that_nobody_asked_for_are_left_out():
+    every = (proposal(0, 0, 0, 0), proposal(4, 3, 2, 1), proposal(1, 1, 1, 1))
+    schedule = MakespanWorkspace(row(tasks=("schedule",))).decisions(*every)
+    assert schedule.priority is not None
+    assert schedule.kernel_leader is None
+    fusion = MakespanWorkspace(row(tasks=("placement", "fusion"))).decisions(*every)
+    assert fusion.priority is None
+    assert fusion.kernel_leader is not None
+    bare = MakespanWorkspace(row()).decisions(every[0])
+    assert (bare.priority, bare.kernel_leader) == (None, None)
+
+
+def test_the_default_is_one_device_where_memory_allows():
+    workspace = MakespanWorkspace(row(weights=[10.0] * 4, memory_bytes=42.0))
+    assert workspace.reference.device.tolist() == [[0, 0, 0, 0]]
+    assert (workspace.reference.priority, workspace.reference.kernel_leader) == (None, None)
+    assert workspace.reference_seconds == 4.0
+
+
+def test_the_default_deals_layers_out_where_it_does_not():
+    names = ["a/x", "a/y", "b/x", "c/x"]
+    workspace = MakespanWorkspace(row(weights=[10.0] * 4, memory_bytes=33.0, names=names))
+    assert workspace.reference.device.tolist() == [[0, 0, 1, 0]]
+    assert workspace.reference_seconds == 6.0
+    pinned = MakespanWorkspace(
+        row(weights=[10.0] * 4, memory_bytes=29.0, names=names, fixed={3: 1})
+    )
+    assert pinned.reference.device.tolist() == [[0, 0, 1, 1]]
+
+
+def test_where_the_default_fails_its_seconds_are_all_work_in_a_row():
+    workspace = MakespanWorkspace(step_problem([3.0, 4.0], weights=[9.0, 9.0], memory_bytes=10.0))
+    assert not workspace.evaluate(workspace.reference).ok[0]
+    assert workspace.reference_seconds == 7.0
+    nothing = MakespanWorkspace(step_problem([0.0], weights=[9.0], memory_bytes=5.0))
+    assert 0 < nothing.reference_seconds < 1e-200
+
+
+def test_the_bound_is_the_longest_path_or_the_mean_load():
+    options = {"tasks": ("placement", "schedule")}
+    assert MakespanWorkspace(row(**options)).bound == 4.0
+    assert MakespanWorkspace(step_problem([3.0, 1.0, 2.0], devices=2, **options)).bound == 3.0
+    assert MakespanWorkspace(step_problem([1.0, 1.0, 3.0, 4.0], devices=2, **options)).bound == 4.5
+    assert MakespanWorkspace(step_problem([3.0, 3.0, 3.0], tasks=("schedule",))).bound == 9.0
+    assert MakespanWorkspace(row()).bound == 0.0
+
+
+def test_the_bound_knows_engines_gaps_kinds_of_devices_and_inputs():
+    schedule = {"tasks": ("schedule",)}
+    streams = (Engine("stream", 2),)
+    assert (
+        MakespanWorkspace(step_problem([3.0, 4.0, 3.0], engines=streams, **schedule)).bound == 5.0
+    )
+    cores = (Engine("core", 2, ("matmul",), split=True), Engine("rest"))
+    one = step_problem([6.0], kinds=[MATMUL], engines=cores, gap=[1.0], **schedule)
+    assert MakespanWorkspace(one).bound == 4.0
+    both = step_problem([[3.0, 1.0], [2.0, 9.0]], [(0, 1, 5.0)], 2, tasks=("placement",))
+    assert MakespanWorkspace(both).bound == 3.0
+    fed = step_problem([7.0, 1.0], [(0, 1, 5.0)], kinds=[INPUT, ELEMENTWISE], **schedule)
+    assert MakespanWorkspace(fed).bound == 1.0
+
+
+@given(st.integers(0, 50_000))
+@settings(max_examples=25, deadline=None)
+def test_no_plan_is_below_the_bound(seed):
+    """Every placement and order of up to five nodes on up to two devices."""
+    problem = random_step(seed, 5, tasks=("placement", "schedule"))
+    if problem.hardware.num_chips > 2:
+        return
+    if problem.gap_seconds is not None:
+        fed = problem.graph.kind <= OpKind.CONSTANT
+        problem = replace(problem, gap_seconds=np.where(fed, 0.0, problem.gap_seconds))
+    workspace, nodes = MakespanWorkspace(problem), problem.graph.num_nodes
+    devices = list(product(range(problem.hardware.num_chips), repeat=nodes))
+    plans = [(d, p) for d in devices for p in permutations(range(nodes))]
+    device, priority = (np.array([plan[i] for plan in plans]) for i in range(2))
+    best = workspace.evaluate(workspace.decisions(device, priority)).seconds.min()
+    assert workspace.bound <= best * (1 + 1e-9)
+
+
+def test_what_cannot_be_is_said_with_a_name():
+    nowhere = step_problem([[1.0, np.inf], [2.0, np.inf]], [(0, 1, 1.0)], 2, names=["a", "b"])
+    found = MakespanWorkspace(nowhere).infeasible
+    assert found is not None
+    assert (found.status, found.detail) == (Status.UNSUPPORTED, "no device can run node 'b'")
+
+
+def test_what_is_too_large_is_said_with_sizes():
+    schedule = {"tasks": ("schedule",), "names": ["a", "b"]}
+    large = step_problem([1.0, 1.0], [(0, 1, 4.0)], weights=[0.0, 3.0], output_bytes=[4.0, 5.0],
+                         memory_bytes=11.0, **schedule)  # fmt: skip
+    found = MakespanWorkspace(large).infeasible
+    assert found is not None
+    assert found.status is Status.INFEASIBLE
+    assert found.detail == (
+        "node 'b' alone needs 12 bytes (weights 3, results 5, operands 4); the largest device "
+        "has 11"
+    )
+    room = MakespanWorkspace(replace(large, memory=False))
+    assert room.infeasible is None
+    fused = MakespanWorkspace(replace(large, tasks=("schedule", "fusion")))
+    assert fused.infeasible is None
+
+
+def test_weights_that_fit_no_set_of_devices_are_infeasible_tied_ones_once():
+    heavy = row(weights=[8.0] * 4, memory_bytes=15.0)
+    found = MakespanWorkspace(heavy).infeasible
+    assert found is not None
+    assert found.detail == (
+        "the weights of 'steps' take 32 bytes; all devices together have 30; the largest: 0 8, "
+        "1 8, 2 8"
+    )
+    shared = step_problem(
+        [1.0] * 4, [], 2, weights=[3.0, 4.0, 9.0, 1.0], tied=["w", "w", None, None],
+        names=["a", "b", "c", "d"], memory_bytes=6.0,
+    )  # fmt: skip
+    alone = MakespanWorkspace(
+        replace(shared, weight_bytes=np.array([3.0, 4.0, 6.0, 3.0]))
+    ).infeasible
+    assert alone is not None
+    assert alone.detail.endswith("take 13 bytes; all devices together have 12; the largest: "
+                                 "'c' 6, 'b' 4, 'd' 3")  # fmt: skip
+    tied = row(weights=[8.0] * 4, tied=["w"] * 3 + [None], memory_bytes=15.0)
+    assert MakespanWorkspace(tied).infeasible is None
+
+
+@given(st.integers(0, 50_000))
+@settings(max_examples=40, deadline=None)
+def test_nothing_that_can_be_is_called_impossible(seed):
+    """Inputs and constants weigh nothing here and have no results that nobody reads."""
+    rng = np.random.default_rng(seed)
+    room = float(rng.integers(4, 30))
+    problem = random_step(seed, 5, tasks=("placement", "schedule"), memory_bytes=room)
+    fed = problem.graph.kind <= OpKind.CONSTANT
+    problem = replace(
+        problem,
+        graph=replace(problem.graph, weight_group=np.where(fed, FREE, problem.graph.weight_group)),
+        output_bytes=np.where(fed, 0.0, problem.output_bytes),
+        weight_bytes=np.where(fed, 0.0, problem.weight_bytes),
+    )
+    workspace = MakespanWorkspace(problem)
+    if workspace.infeasible is None:
+        return
+    device, priority, _ = random_plans(seed, problem, 200)
+    assert not workspace.evaluate(workspace.decisions(device, priority)).ok.any()
+
+
+def test_optimizers_share_the_workspace_of_a_problem():
+    problem = row()
+    assert makespan_workspace(problem) is makespan_workspace(problem)
+    assert makespan_workspace(problem) is not makespan_workspace(row())
+
+
+@pytest.mark.parametrize("able", [True, False])
+def test_which_devices_can_run_a_node(able):
+    second = 2.0 if able else np.inf
+    problem = step_problem([[1.0, 1.0], [second, 2.0]], [], 3)
+    assert MakespanWorkspace(problem).able.tolist() == [[True, True], [able, True], [able, True]]
+
+
+# the bound counts the gap of inputs and constants, which the replay has not: 8 s for a step
+# of 3 s. `MakespanWorkspace.plan` clips it to the value, and so calls any plan optimal.
+def test_the_bound_leaves_out_gaps_of_inputs():
+    kinds = [INPUT, ELEMENTWISE]
+    problem = step_problem([0.0, 3.0], [(0, 1, 1.0)], kinds=kinds, gap=[5.0, 0.0],
+                           tasks=("schedule",))  # fmt: skip
+    workspace = MakespanWorkspace(problem)
+    assert workspace.evaluate(workspace.reference).seconds.tolist() == [3.0]
+    assert workspace.bound == 3.0
+
+
+# results of inputs and constants lie on their readers' devices, not beside their weights,
+# and those that nobody reads lie nowhere; `infeasible` adds both up on one device.
+@pytest.mark.parametrize(
+    ("edges", "weights", "made"),
+    [([(0, 1, 60.0)], [60.0, 0.0], [60.0, 0.0]), ([], [0.0, 0.0], [600.0, 0.0])],
+)
+def test_nothing_that_fits_is_called_impossible(edges, weights, made):
+    problem = step_problem(
+        [0.0, 3.0], edges, 2, kinds=[OpKind.CONSTANT, ELEMENTWISE], weights=weights,
+        output_bytes=made, memory_bytes=100.0, tasks=("placement",),
+    )  # fmt: skip
+    workspace = MakespanWorkspace(problem)
+    assert workspace.evaluate(workspace.decisions(proposal(0, 1))).ok.all()
+    assert workspace.infeasible is None
+
+
+# pins on different devices within one colocation class are not noticed: no plan is legal,
+# but `infeasible` is None and plans claim to be ok (4 s), which the judge refuses (`fixed`).
+def test_pins_that_part_a_class_are_impossible():
+    problem = step_problem([1.0, 3.0], [], 2, colocation=[0, 0], fixed={0: 0, 1: 1})
+    assert MakespanWorkspace(problem).infeasible is not None
