@@ -2,7 +2,7 @@
 
 `GroupLearner` gives each group of decisions a policy of its own; every policy learns from the
 advantage of the whole plan. With one group it is `FineTuned`. `SequentialLearner` learns placement,
-then schedule, then fusion, each alone, with the best decisions of the decisions before frozen.
+then schedule, then fusion, each alone, with the best values of the earlier ones frozen.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class GroupLearner:
     """`Optimizer`: the default plan, one batch of the initial policies, then PPO."""
 
     policies: tuple[Policy, ...]
-    """Disjoint decisions; decisions of none keep their default."""
+    """Disjoint decisions; those of no group keep their default."""
     config: FineTuneConfig = ONE
     name: str = "groups"
 
