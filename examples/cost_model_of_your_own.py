@@ -71,7 +71,7 @@ def main(arguments: list[str] | None = None) -> None:
     search = {"method": args.method, **limit}
     mine = MatrixAndVectorUnit()
     for cost in ("analytical", mine):
-        ring = go_rl.partition(args.model, "ring4", cost=cost, **search)
+        ring = go_rl.optimize(args.model, "ring4", cost=cost, **search)
         # A plan is judged under the problem that it was made for; a plan.json priced by a model
         # of your own is checked so, too: go_rl.check("plan.json", ring.problem).
         assert go_rl.check(ring.best, ring.problem).ok

@@ -30,7 +30,8 @@ from go_multitask_report import JOINT, NAME, SETS, Options, Run, page, picture
 from go_rows import ROWS
 from go_runs import keep_run, read_runs
 
-from go_rl.api.joint import step_problem
+from go_rl.api.options import OptimizeOptions
+from go_rl.api.problem import problem_for
 from go_rl.core import TASKS, Budget, Objective, Plan, Problem
 from go_rl.core.plan import write_text
 from go_rl.objectives.makespan.workspace import makespan_workspace
@@ -83,13 +84,15 @@ METHODS: dict[str, Solve] = {
 
 def main(options: Options) -> None:
     """Make the missing runs, then the tables and the figure."""
-    compile_kernels(step_problem(zoo_graph("ncf"), "p100x2").objective)
+    compile_kernels(problem_for(zoo_graph("ncf"), "p100x2").objective)
     path = options.folder / "runs.jsonl"
     runs = read_runs(Run, path)
     done = {(r.row, r.method, r.tasks, r.seed, r.samples) for r in runs}
     for row in options.rows:
         name, devices = ROWS[row]
-        problem = step_problem(zoo_graph(name), f"p100x{devices}", TASKS)
+        problem = problem_for(
+            zoo_graph(name), f"p100x{devices}", OptimizeOptions("makespan", TASKS)
+        )
         for tasks in SETS:
             missing = [
                 (method, seed)

@@ -253,6 +253,6 @@ def _weights(config: TuneConfig) -> KernelWeights:
 
 
 _OTHERWISE = (
-    "take --guide analytical, or learn one from this machine's kernels (go-rl train-cost) and give "
-    "--cost learned:FILE.npz"
+    "take --guide analytical, or learn one from this machine's kernels (go-rl train kernels) and "
+    "give --cost learned:FILE.npz"
 )

@@ -102,12 +102,12 @@ def _tiny_weights(folder: Path) -> None:
 
 RUNS: dict[str, Run] = {
     "train": Run(
-        ("train", "run", "--config", "tiny.json"),
+        ("train", "policy", "run", "--config", "tiny.json"),
         {"tiny.json": json.dumps(COMMON | RING)},
         contents("run/weights.npz", "run/log.jsonl"),
     ),
     "train-step": Run(
-        ("train-step", "run", "--config", "tiny.json"),
+        ("train", "policy", "run", "--objective", "makespan", "--config", "tiny.json"),
         {"tiny.json": json.dumps(COMMON | STEP)},
         contents("run/weights.npz", "run/log.jsonl"),
     ),

@@ -167,7 +167,7 @@ def test_weights_of_another_target_or_none_at_all_are_named(tmp_path):
     ):
         guide_of(TuneConfig(cost=f"learned:{path}", target="gpu-9"))
     with pytest.raises(
-        TuningError, match=r"no kernel cost weights 'kernels-gpu-9'.*go-rl train-cost"
+        TuningError, match=r"no kernel cost weights 'kernels-gpu-9'.*go-rl train kernels"
     ):
         guide_of(TuneConfig(target="gpu-9"))
 

@@ -69,18 +69,18 @@ def _resumable(name: str) -> Pipeline:
 
 PROFILE = {"model.json": TEXT}
 PIPELINES: tuple[Pipeline, ...] = (
-    Pipeline(("partition", "zoo:vae-3-layers", "--hardware", "ring4", *FEW)),
-    Pipeline(("partition", "zoo:gcn-3-layers", "--hardware", "ring6", "--rules", "strict",
+    Pipeline(("optimize", "zoo:vae-3-layers", "--hardware", "ring4", *FEW)),
+    Pipeline(("optimize", "zoo:gcn-3-layers", "--hardware", "ring6", "--rules", "strict",
               "--method", "annealing", *FEW)),
-    Pipeline(("partition", "model.json", "--objective", "max-load", *FEW), files=PROFILE),
-    Pipeline(("partition", "zoo:ncf", "--objective", "latency", "--hardware", "p100x2", *FEW)),
+    Pipeline(("optimize", "model.json", "--objective", "max-load", *FEW), files=PROFILE),
+    Pipeline(("optimize", "zoo:ncf", "--objective", "latency", "--hardware", "p100x2", *FEW)),
     Pipeline(("optimize", "zoo:vae-3-layers", "--hardware", "p100x4", *FEW)),
     Pipeline(("optimize", "zoo:gcn-3-layers", "--hardware", "p100x2", "--method", "hdp", *FEW)),
     Pipeline(("graph", "zoo:vae-3-layers", "--save", "graph.npz"), contents("graph.npz")),
     _resumable("train"),
     _resumable("train-step"),
     _resumable("finetune"),
-    Pipeline(("train-cost", "kernels-cpu-1", "w.npz", "--steps", "2", "--members", "1"),
+    Pipeline(("train", "kernels", "kernels-cpu-1", "w.npz", "--steps", "2", "--members", "1"),
              contents("w.npz")),
     Pipeline(("evaluate", "zoo:vae-3-layers", "--hardware", "ring4", "--methods", "greedy",
               "random", "annealing", "--samples", "20", "--seeds", "2", "--out", "compared"), runs),
