@@ -32,12 +32,12 @@ class MatrixAndVectorUnit:
     """A `go_rl.cost.CostModel`: any object with ``name`` and ``seconds``; no base class."""
 
     name: str = "matrix-and-vector-unit"
-    """What plans and tables call it."""
+    """Name in plans and tables."""
     slower: float = 64.0
     """Rate of the matrix unit over that of the vector unit."""
 
     def seconds(self, kernels: Kernels, chip: Chip) -> Float64[np.ndarray, "K"]:
-        """Return [K] seconds a step of each kernel; inf would say that the chip cannot run it."""
+        """Return [K] seconds of each kernel; inf marks one that the chip cannot run."""
         matrix = np.isin(kernels.kind, ON_MATRIX_UNIT)
         rate = np.where(matrix, chip.peak_flops, chip.peak_flops / self.slower)
         arithmetic = kernels.flops / rate

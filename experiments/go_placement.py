@@ -1,7 +1,7 @@
-"""GO's device-placement table on its six families: step time and search cost of every method.
+"""GO's device-placement table on its six families: makespan and search cost of every method.
 
 Run: ``python experiments/go_placement.py [--rows NAME ...] [--samples 200] [--seeds 1]``. Training
-graphs of the zoo on P100-class devices, analytical costs, the same simulator for all; task
+graphs of the zoo on P100-class devices, analytical costs, the same simulator for all; decision
 placement only. *expert* are the published rules of each family; *one* is the policy learning on the
 single graph from untrained weights (GO-one), *one, nodes* the same in GO's own form; *zero-shot*
 and *fine-tuned* start from weights that never saw the row's family (``go_held_out.py`` makes them,

@@ -47,7 +47,7 @@ class OptimizeOptions:
     """Cost model: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
     (docs/costs.md)."""
     method: str = "auto"
-    """auto (a portfolio), all, or the name of one method (docs/index.md)."""
+    """auto (a portfolio), all, or the name of one method (docs/methods.md)."""
     samples: int | None = None
     """Stop after this many evaluated plans a method."""
     seconds: float | None = None
@@ -62,7 +62,7 @@ class OptimizeOptions:
     none."""
     expert: str | None = None
     """All but makespan: JSON file with a human expert's split, evaluated beside the methods
-    (docs/index.md)."""
+    (docs/methods.md)."""
 
     def __post_init__(self) -> None:
         check_words(self.objective, self.rules)

@@ -23,7 +23,7 @@ def plan_lines(plan: Plan, reference: Plan | None = None) -> list[str]:
         f"{_against(plan, reference)}, {_bound_sentence(plan)}",
         f"devices used: {len(np.unique(plan.device))} of {len(evaluation.device_seconds)}"
         f"{_copies(plan)}",
-        f"verdict of the independent judge: {evaluation.status.sentence}",
+        f"verdict of the independent checker: {evaluation.status.sentence}",
         *note_lines(plan.notes),
     ]
 

@@ -1,4 +1,4 @@
-"""``go-rl check``: the independent judge's verdict on a plan."""
+"""``go-rl check``: the independent checker's verdict on a plan."""
 
 from __future__ import annotations
 
