@@ -1,12 +1,12 @@
 """GO's device-placement table on its six families: step time and search cost of every method.
 
 Run: ``python experiments/go_placement.py [--rows NAME ...] [--samples 200] [--seeds 1]``. Training
-graphs of the zoo on P100-class devices, analytical costs, the same simulator for all; task
-placement only. *expert* are the published rules of each family; *one* is the policy learning on the
-single graph from untrained weights (GO-one), *one, nodes* the same in GO's own form; *zero-shot*
-and *fine-tuned* start from weights that never saw the row's family (``go_held_out.py`` makes them,
-into ``build/go_held_out``). Every finished run is kept in ``results/go_placement/runs.jsonl`` and
-not made again.
+graphs of the zoo on P100-class devices, analytical costs, the same simulator for all; placement
+only. *expert* are the published rules of each family; *one* is the policy learning on the single
+graph from untrained weights (GO-one), *one, nodes* the same in GO's own form; *zero-shot* and
+*fine-tuned* start from weights that never saw the row's family (``go_held_out.py`` makes them, into
+``build/go_held_out``). Every finished run is kept in ``results/go_placement/runs.jsonl`` and not
+made again.
 
 Published (real P100 GPUs, raw seconds): GO-one takes 20.5 % less time than human placement and
 19.7 % less than HDP in the geometric mean over 14 rows, and searches 15 times as fast as HDP.
