@@ -73,7 +73,7 @@ def _keep_pins(blocks: Blocks, domain: Int64[np.ndarray, "M"]) -> str:
 
 
 def _keep_reachable(blocks: Blocks, domain: Int64[np.ndarray, "M"]) -> str:
-    """Rule no-skip: enough blocks must be left for the chips below, and above where all are used."""
+    """Rule no-skip: enough blocks must be left for the chips below (above, if all are used)."""
     chips, count = blocks.problem.hardware.num_chips, len(blocks.leader)
     room_below = count - counts_after(*blocks.succs)
     room_above = count - counts_before(*blocks.preds)

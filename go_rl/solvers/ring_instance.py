@@ -75,7 +75,8 @@ def ring_instance(
     ends = np.stack([block_of[graph.senders], block_of[graph.receivers]])
     ends = ends[:, (ends[0] != ends[1]) & (ends >= 0).all(axis=0)]
     ends = np.unique(ends, axis=1)
-    preds, succs = (sorted_rows(*rows, len(leader)) for rows in (ends[::-1], ends))
+    preds = sorted_rows(ends[1], ends[0], len(leader))
+    succs = sorted_rows(ends[0], ends[1], len(leader))
     blocks = Blocks(problem, block_of, leader, preds, succs, weight)
     start, conflict = initial_domains(blocks, no_skip=True)
     if problem.all_chips and len(leader) < problem.hardware.num_chips and not replicated.any():
@@ -184,8 +185,8 @@ def _number_components(
 def _weights(
     problem: Problem, replicated: np.ndarray, block_of: np.ndarray, blocks: int
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Bytes of weights, rounded up: of each block's own, and of the weight groups by block (offsets,
-    groups, bytes of each group)."""
+    """Bytes of weights, rounded up: of each block's own, and of its weight groups (offsets, groups,
+    bytes of each group)."""
     graph = problem.graph
     size = np.ceil(problem.weight_bytes).astype(np.int64)
     own = (graph.weight_group == FREE) & ~replicated
