@@ -48,7 +48,7 @@ DATA ?= ../shared/data
 bench: $(STAMP)
 	$(BIN)/python experiments/cost_analysis_agreement.py
 	for script in mcm_transfer mcm_rivals mcm_ablations mcm_hardware policy_scale go_held_out \
-	  go_placement go_multitask fusion_within_layers step_scale replay_speed kernel_cost_model \
+	  go_placement go_multitask fusion_within_layers makespan_scale replay_speed kernel_cost_model \
 	  kernel_ranks kernel_ablations learned_rewards kernel_autotuner; do \
 	  echo "== $$script"; $(BIN)/python experiments/$$script.py; done
 	for script in allocator dnn_partitioning pricing_speed ring_quality solver_speed; do \

@@ -215,7 +215,7 @@ def _line(o: Outcome) -> str:
 
 
 def main() -> None:
-    """Measure every instance, print the rows as they come, write the tables."""
+    """Measure every instance, print each row when it is ready, write the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--data", type=Path, help="folder that holds minimalloc/*.csv")
     parser.add_argument("--seconds", type=float, default=20.0, help="time allowed an instance")

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import jax
+from cost_analysis_networks import MODELS, Network
 
 from go_rl.readers.jax.inline import JaxOptions
 from go_rl.readers.jax.reader import trace_jax
-from go_rl.zoo.models import MODELS, CatalogueModel
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -42,7 +42,7 @@ class Agreement:
         return max(abs(self.flops_ratio - 1), abs(self.bytes_ratio - 1))
 
 
-def compare(model: CatalogueModel, options: JaxOptions | None = None) -> Agreement:
+def compare(model: Network, options: JaxOptions | None = None) -> Agreement:
     """Read a network, price it with XLA too, and return both."""
     function, args, weights = model.build(False)
     start = time.perf_counter()

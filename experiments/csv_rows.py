@@ -16,7 +16,7 @@ from go_rl.core import ReadError, TrainingError
 
 
 class OfRun(Protocol):
-    """A row that says which run it is of."""
+    """A row with the key of its run."""
 
     @property
     def run(self) -> str:
@@ -60,7 +60,8 @@ def read_rows(kind: type[R], path: Path) -> list[R]:
 
 
 def run_name(told: str, *data: np.ndarray) -> str:
-    """Return what tells runs apart whose numbers do not compare: by a text and by their data."""
+    """Return a key that separates runs whose numbers are not comparable: of a text and of their
+    data."""
     return hashlib.sha256(
         b"".join([told.encode(), *(each.tobytes() for each in data)])
     ).hexdigest()[:12]

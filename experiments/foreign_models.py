@@ -37,7 +37,7 @@ INSTALL = (
     "pip install --target GENERATORS onnx onnxruntime scikit-learn skl2onnx onnxmltools pandas"
     " xgboost lightgbm torch onnxscript keras tensorflow tf2onnx transformers sympy"
 )
-"""What makes the files; the folder GENERATORS goes into ``PYTHONPATH``."""
+"""Programs that write the files; the folder GENERATORS is added to ``PYTHONPATH``."""
 SIZE = 2
 """Given to every dimension, trip and word count that a refusal asks for."""
 FLAG = re.compile(r"--dim ([^=\s]+)=<")
@@ -105,7 +105,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Reading:
-    """What came of a model read as its refusals advise."""
+    """Result of reading a model with the options that its error messages suggest."""
 
     graph: OpGraph | None
     options: tuple[str, ...]

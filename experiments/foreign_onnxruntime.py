@@ -121,7 +121,7 @@ KINDS: dict[str, tuple[Callable[[Path, Path], None], tuple[str, ...]]] = {
     "four_bits": (_four_bits, TEXTS[:2]),
     **{level: (partial(_optimised, level), OPTIMISED) for level in LEVELS},
 }
-"""What makes each kind of file, and of which models."""
+"""Programs for each kind of file, and their models."""
 
 
 def sources() -> dict[str, str]:
@@ -132,7 +132,7 @@ def sources() -> dict[str, str]:
 
 
 def makers() -> dict[str, Callable[[Path], None]]:
-    """Return what writes each model's file, by name; those that others are made of come first."""
+    """Return the writer of each model's file, by name; files that others need come first."""
     made = {
         f"{base}_{kind}": _from(base, make)
         for kind, (make, bases) in KINDS.items()

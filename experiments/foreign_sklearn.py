@@ -87,7 +87,7 @@ def _fitted(table: Mapping[str, tuple[str, Settings]], name: str) -> Fitted:
 
 
 def _of_others(name: str) -> Fitted:
-    """Classifiers made of classifiers."""
+    """Classifiers that combine classifiers."""
     x, labels, _ = _data()
     parts = {n: _made(*CLASSIFIERS[n]) for n in ("logistic_regression", "random_forest_classifier")}
     settings: dict[str, tuple[str, Settings]] = {

@@ -1,4 +1,4 @@
-"""What fusion loses when it may not cross the layers of a network.
+"""Cost of a fusion that may not cross the layers of a network.
 
 Run: ``python experiments/fusion_within_layers.py [--graphs NAME ...]``. Every graph of the zoo,
 inference and training, on one P100-class device by the analytical cost model; memory is not
@@ -55,7 +55,7 @@ class Options:
     graphs: tuple[str, ...] = ()
     """Graphs of the zoo; none: all."""
     orders: int = 7
-    """Visiting orders beside the greedy one."""
+    """Orders of producers beside the greedy one."""
     seed: int = 0
     """Of random orders."""
     out: Path = RESULTS
@@ -64,7 +64,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Row:
-    """One graph; milliseconds a step, and kernels where named so."""
+    """One graph; milliseconds an iteration, and kernels where named so."""
 
     graph: str
     family: str
@@ -79,7 +79,7 @@ class Row:
     scopes_ms: float
     anchored_ms: float
     anywhere_best_ms: float
-    """Best of all visiting orders."""
+    """Best of all orders."""
     scopes_best_ms: float
     anchored_best_ms: float
     anywhere_kernels: int
@@ -130,7 +130,7 @@ def row_of(graph: OpGraph, options: Options) -> Row:
         nodes=graph.num_nodes,
         scopes=len(np.unique(within["scopes"])),
         anchored=len(np.unique(within["anchored"][~graph.is_fed])),
-        unfused_ms=1e3 * workspace.default_seconds,
+        unfused_ms=1e3 * workspace.reference_seconds,
         **found,  # pyright: ignore[reportArgumentType]
     )
 

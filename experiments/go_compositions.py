@@ -1,4 +1,4 @@
-"""What a compiler stack does today for placement, schedule and fusion, one pass after the other."""
+"""Placement, schedule and fusion by a compiler stack of today, one pass after the other."""
 
 from __future__ import annotations
 

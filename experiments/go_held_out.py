@@ -1,4 +1,4 @@
-"""Weights of the step policy that never saw half of GO's families, for transfer to them.
+"""Weights of the makespan policy that never saw half of GO's families, for transfer to them.
 
 Run: ``python experiments/go_held_out.py``. Searches on all problems of the shipped configuration
 once, then teaches each half without the problems of its families (`FOLDS`); relatives under another
@@ -16,11 +16,12 @@ from typing import Literal
 import tyro
 from go_rows import ROWS
 
-from go_rl.policy.makespan.agent import StepAgent, new_step_agent
-from go_rl.policy.makespan.weights import StepWeights, load_step_weights, save_step_weights
-from go_rl.train.config import StepTrainConfig
-from go_rl.train.makespan.problems import StepProblems
-from go_rl.train.makespan.teaching import searched, taught
+from go_rl.core import Objective
+from go_rl.policy.agent import Agent, new_agent
+from go_rl.policy.weights import Weights, load_weights, save_weights
+from go_rl.train.config import MakespanTrainConfig
+from go_rl.train.critic.teaching import searched, taught
+from go_rl.train.problems.makespan import MakespanProblems
 from go_rl.zoo import ZOO_VERSION, zoo_entry
 
 FOLDER = Path(__file__).parent.parent / "build" / "go_held_out"
@@ -38,21 +39,21 @@ class Options:
     fold: Literal["first", "second", "both"] = "both"
 
 
-def held_out_agent(row: str) -> StepAgent:
+def held_out_agent(row: str) -> Agent:
     """Return the policy that has not seen the family of a row's graph."""
     family = zoo_entry(ROWS[row][0]).family
     fold = next(name for name, families in FOLDS.items() if family in families)
     path = FOLDER / f"{fold}.npz"
     if not path.exists():
         raise SystemExit(f"{path} is missing: run experiments/go_held_out.py first")
-    return load_step_weights(path).agent
+    return load_weights(path, Objective.MAKESPAN).agent
 
 
 def main(options: Options) -> None:
     """Make what is missing."""
-    config = StepTrainConfig()
-    agent = new_step_agent(config.policy, config.seed)
-    keys = StepProblems(config).taught()
+    config = MakespanTrainConfig()
+    agent = new_agent(config.policy, config.seed, config.objective)
+    keys = MakespanProblems(config).taught()
     lessons = searched(agent, keys, config.searches, FOLDER / "searches", print)
     for fold, families in FOLDS.items():
         path = FOLDER / f"{fold}.npz"
@@ -61,7 +62,7 @@ def main(options: Options) -> None:
         seen = [(key, told) for key, told in lessons if zoo_entry(key[0]).family not in families]
         print(f"without {', '.join(families)}: {len(seen)} of {len(lessons)} problems", flush=True)
         card = {"zoo": ZOO_VERSION, "held out": list(families), "searches": len(seen)}
-        save_step_weights(StepWeights(taught(agent, seen, config, print), fold, card), path)
+        save_weights(Weights(taught(agent, seen, config, print), fold, card), path)
 
 
 if __name__ == "__main__":

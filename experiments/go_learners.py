@@ -1,33 +1,33 @@
-"""Other ways to learn the three tasks of a step than one policy for all of them at once.
+"""Other ways to learn placement, schedule and fusion than one policy for all of them at once.
 
 `GroupLearner` gives each group of tasks a policy of its own; every policy learns from the advantage
-of the whole plan. With one group it is `StepFineTuned`. `SequentialLearner` learns placement, then
+of the whole plan. With one group it is `FineTuned`. `SequentialLearner` learns placement, then
 schedule, then fusion, each alone, with the best decisions of the tasks before frozen.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from go_rl.core import TASKS, Budget, Plan, Problem, Progress
+from go_rl.core import TASKS, Budget, Objective, Plan, Problem, Progress
 from go_rl.core.decisions import Decisions, Scored
-from go_rl.envs.rewards import ROOT
 from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.objectives.makespan.workspace import makespan_workspace
-from go_rl.policy.makespan.agent import StepActions, StepAgent
-from go_rl.policy.makespan.decisions import StepDecoder, step_decoder
-from go_rl.train.config import TOP, StepFineTuneConfig
-from go_rl.train.makespan.learning import StepFineTuned, top_advantage
-from go_rl.train.makespan.memory import Memory
-from go_rl.train.makespan.ppo import StepBatch, update_step
-from go_rl.train.ppo import new_learner
+from go_rl.policy.agent import Actions, Agent
+from go_rl.policy.makespan_decoder import MakespanDecoder
+from go_rl.policy.plan_decoders import plan_decoder
+from go_rl.train.collect import Credit
+from go_rl.train.config import FINE_TUNING, FineTuneConfig
+from go_rl.train.fine_tune import FineTuned
+from go_rl.train.memory import Memory
+from go_rl.train.ppo import Batch, Group, new_learner, update
 
-ONE = StepFineTuneConfig(first=1)
+ONE = replace(FINE_TUNING[Objective.MAKESPAN], first=1)
 """How an untrained policy learns on a graph."""
 
 
@@ -36,7 +36,7 @@ class Policy:
     """A policy and the tasks that it decides."""
 
     tasks: tuple[str, ...]
-    agent: StepAgent
+    agent: Agent
 
 
 class Search:
@@ -58,17 +58,17 @@ class Search:
 
 @dataclass(frozen=True, eq=False)
 class GroupLearner:
-    """`Optimizer`: the default plan, one batch of the policies as they came, then PPO."""
+    """`Optimizer`: the default plan, one batch of the initial policies, then PPO."""
 
     policies: tuple[Policy, ...]
     """Disjoint tasks; tasks of none keep their default."""
-    config: StepFineTuneConfig = ONE
+    config: FineTuneConfig = ONE
     name: str = "groups"
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return the best plan seen; see `go_rl.core.Optimizer`."""
         search = Search(problem, Progress(budget))
-        learn(self.policies, self.config, search.workspace.default, search, seed)
+        learn(self.policies, self.config, search.workspace.reference, search, seed)
         return search.plan(self.name, seed)
 
 
@@ -79,9 +79,9 @@ class SequentialLearner:
     Later tasks begin at their defaults. The curve holds the end only.
     """
 
-    agent: StepAgent
+    agent: Agent
     """Where the learning of each task starts."""
-    config: StepFineTuneConfig = field(default_factory=StepFineTuneConfig)
+    config: FineTuneConfig = FINE_TUNING[Objective.MAKESPAN]
     name: str = "sequential"
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
@@ -94,7 +94,7 @@ class SequentialLearner:
             raise ValueError(f"a budget of at least {len(TASKS)} samples is needed, not {budget}")
         search = Search(problem, Progress(budget))
         third = Budget(samples=budget.samples // len(TASKS))
-        learner = StepFineTuned(self.agent, self.config)
+        learner = FineTuned(self.agent, config=self.config)
         placed = learner.optimize(restricted(problem, ("placement",)), third, seed)
         scheduled = restricted(problem, ("schedule",), placed.device)
         ordered = learner.optimize(scheduled, third, seed)
@@ -125,7 +125,7 @@ def restricted(
 
 def learn(
     policies: Sequence[Policy],
-    config: StepFineTuneConfig,
+    config: FineTuneConfig,
     start: Decisions,
     search: Search,
     seed: int,
@@ -134,33 +134,36 @@ def learn(
 
     Args:
         policies: with disjoint tasks.
-        config: batch, learner and samples of the policies as they came.
+        config: batch, learner and samples of the initial policies.
         start: one plan, which is offered first; its priorities hold where no policy schedules.
         search: the problem, the budget and the best plan so far.
-        seed: the one seed.
+        seed: random seed.
     """
     incumbent, progress = search.incumbent, search.progress
     search.offer(start)
     if incumbent.hopeless:
         return tuple(policies)
-    decoder = step_decoder(search.workspace)
+    decoder = plan_decoder(search.workspace.problem)
+    assert isinstance(decoder, MakespanDecoder)
     learners = [new_learner(policy.agent.params, config.ppo) for policy in policies]
     memories = [Memory(config.remembered) for _ in policies]
+    credit = Credit(config.top)
     noise, key, rounds = np.ones(config.first, np.float32), seed, 0
     noise[0] = 0.0
-    while not progress.spent and decoder.units.num_units:
+    while not progress.spent and decoder.decides:
         actions = _drawn(policies, decoder, noise, key)
         priced = _priced(decoder, actions, start)
         count = int(min(len(noise), progress.remaining_samples))
         incumbent.offer_scored(priced, range(count))
         if rounds and not progress.spent:
+            reward = decoder.rewards(priced)
             for i, policy in enumerate(policies):
-                batch = _batch(decoder, policy, config, actions, priced)
-                reward = ROOT(priced.seconds, decoder.workspace.default_seconds)
+                gain = credit.advantage(policy.agent, decoder.groups[0], reward)
+                batch = _batch(decoder, policy, actions, gain)
                 lessons = memories[i].lessons(batch, reward)
-                learners[i], _ = update_step(policy.agent.policy, config.ppo, learners[i], lessons)
+                learners[i], _ = update(policy.agent.policy, config.ppo, learners[i], lessons)
             policies = [
-                replace(p, agent=StepAgent(p.agent.config, learner.params))
+                replace(p, agent=p.agent.having(learner.params))
                 for p, learner in zip(policies, learners, strict=True)
             ]
         key = int(np.random.SeedSequence((seed, rounds)).generate_state(1)[0])
@@ -169,10 +172,10 @@ def learn(
 
 
 def _drawn(
-    policies: Sequence[Policy], decoder: StepDecoder, noise: np.ndarray, seed: int
-) -> StepActions:
+    policies: Sequence[Policy], decoder: MakespanDecoder, noise: np.ndarray, seed: int
+) -> Actions:
     """Decisions of all policies; the first draws what it would draw alone."""
-    found: StepActions = {}
+    found: Actions = {}
     for i, policy in enumerate(policies):
         key = jax.random.key(seed % 2**32)
         key = jax.random.fold_in(key, i) if i else key
@@ -183,7 +186,7 @@ def _drawn(
     return found
 
 
-def _priced(decoder: StepDecoder, actions: StepActions, start: Decisions) -> Scored:
+def _priced(decoder: MakespanDecoder, actions: Actions, start: Decisions) -> Scored:
     plans = decoder.decisions(actions)
     if start.priority is not None and plans.priority is None:
         plans = replace(plans, priority=np.repeat(start.priority, len(plans.device), axis=0))
@@ -191,17 +194,10 @@ def _priced(decoder: StepDecoder, actions: StepActions, start: Decisions) -> Sco
 
 
 def _batch(
-    decoder: StepDecoder,
-    policy: Policy,
-    config: StepFineTuneConfig,
-    actions: StepActions,
-    priced: Scored,
-) -> StepBatch:
+    decoder: MakespanDecoder, policy: Policy, actions: Actions, advantage: np.ndarray
+) -> Batch:
     """What a policy learns from; the advantage is the whole plan's."""
-    share = TOP[policy.agent.config.step_form] if config.top is None else config.top
-    gain = top_advantage(ROOT(priced.seconds, decoder.workspace.default_seconds), share).astype(
-        np.float32
-    )
-    own = {task: actions[task] for task in policy.tasks}
+    own = Group({task: actions[task] for task in policy.tasks}, jnp.asarray(advantage))
     padded = decoder.padded
-    return StepBatch(padded.graph, jnp.asarray(padded.real), own, jnp.asarray(gain))
+    chips = jnp.int32(padded.chips)
+    return Batch(padded.graph, jnp.asarray(padded.real), chips, {decoder.groups[0]: own})

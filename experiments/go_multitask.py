@@ -29,17 +29,16 @@ from go_rows import ROWS
 from go_runs import keep_run, read_runs
 
 from go_rl.api.joint import step_problem
-from go_rl.core import TASKS, Budget, Plan, Problem
+from go_rl.core import TASKS, Budget, Objective, Plan, Problem
 from go_rl.core.plan import write_text
 from go_rl.objectives.makespan.workspace import makespan_workspace
+from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.config import PolicyConfig
-from go_rl.policy.makespan.agent import StepAgent, new_step_agent
-from go_rl.policy.makespan.weights import load_step_weights
-from go_rl.policy.names import DEFAULT_STEP_WEIGHTS
+from go_rl.policy.weights import shipped_agent
 from go_rl.portfolio.portfolio import compile_kernels, run
 from go_rl.report.figures import save_figure
 from go_rl.search import Composed, DefaultPlacement, MakespanAnnealing
-from go_rl.train.makespan.learning import StepFineTuned
+from go_rl.train.fine_tune import FineTuned
 from go_rl.verify.check_plan import check_plan
 from go_rl.zoo import zoo_graph
 
@@ -48,19 +47,14 @@ SINGLE = ("default", "compiler", "composed")
 """Methods that do not draw."""
 WARM = {"one": 25, "fine-tuned": 25, "auto": 100, "separate": 25, "sequential": 75,
         "sequential, tuned": 75}  # fmt: skip
-"""Samples of a search before the one that is timed, for learners compile for each size of graph."""
+"""Samples of a search before the timed one, because learners compile for each size of graph."""
 EVERY_SET = ("compiler", "one", "fine-tuned")
 """Methods that run on each set of tasks; the others only on all three."""
 
 
-def untrained(seed: int = 0) -> StepAgent:
+def untrained(seed: int = 0) -> Agent:
     """Return the policy that *one* starts from; other seeds give others."""
-    return new_step_agent(PolicyConfig(), seed)
-
-
-def shipped() -> StepAgent:
-    """Return the weights that ship with the package."""
-    return load_step_weights(DEFAULT_STEP_WEIGHTS).agent
+    return new_agent(PolicyConfig(), seed, Objective.MAKESPAN)
 
 
 def separate() -> GroupLearner:
@@ -74,12 +68,14 @@ METHODS: dict[str, Solve] = {
     "compiler": lambda *given: Compiler().optimize(*given),
     "composed": lambda *given: Composed().optimize(*given),
     "annealing": lambda *given: MakespanAnnealing().optimize(*given),
-    "one": lambda *given: StepFineTuned(untrained(), ONE, name="one").optimize(*given),
-    "fine-tuned": lambda *given: StepFineTuned(name="fine-tuned").optimize(*given),
+    "one": lambda *given: FineTuned(untrained(), config=ONE, name="one").optimize(*given),
+    "fine-tuned": lambda *given: FineTuned(name="fine-tuned").optimize(*given),
     "auto": lambda problem, budget, seed: run(problem, "auto", budget, seed).best,
     "separate": lambda *given: separate().optimize(*given),
     "sequential": lambda *given: SequentialLearner(untrained(), ONE).optimize(*given),
-    "sequential, tuned": lambda *given: SequentialLearner(shipped()).optimize(*given),
+    "sequential, tuned": lambda *given: SequentialLearner(
+        shipped_agent(Objective.MAKESPAN)
+    ).optimize(*given),
 }
 
 
@@ -117,7 +113,7 @@ def part_of(problem: Problem, tasks: tuple[str, ...]) -> Problem:
     """Return the problem with these tasks; what is not placed sits where the default has it."""
     if tasks == problem.tasks:
         return problem
-    return restricted(problem, tasks, makespan_workspace(problem).default.device[0])
+    return restricted(problem, tasks, makespan_workspace(problem).reference.device[0])
 
 
 def _run(row: str, method: str, problem: Problem, seed: int, samples: int) -> Run:

@@ -189,7 +189,7 @@ def _sets(out: io.StringIO, table: Table, method: str) -> None:
 
 
 def _worth(out: io.StringIO, table: Table, methods: list[str]) -> None:
-    """What each task adds alone, and what leaving it out of all three costs."""
+    """Gain of each decision alone, and loss when it is left out of all three."""
     shown = [m for m in methods if any(table.has(m, tasks) for tasks in SETS[:-1])]
     if not shown:
         return

@@ -21,16 +21,17 @@ from pathlib import Path
 
 import tyro
 from go_held_out import held_out_agent
+from go_learners import ONE
 from go_placement_report import Run, page
 from go_rows import ROWS
 from go_runs import keep_run, read_runs
 
 from go_rl.api.joint import step_problem
-from go_rl.core import Budget, Optimizer, Problem
+from go_rl.core import Budget, Objective, Optimizer, Problem
 from go_rl.core.plan import write_text
+from go_rl.policy.agent import new_agent
 from go_rl.policy.config import PolicyConfig
-from go_rl.policy.makespan.agent import new_step_agent
-from go_rl.policy.makespan.search import StepPolicySearch
+from go_rl.policy.policy_search import PolicySearch
 from go_rl.search import (
     DefaultPlacement,
     Heft,
@@ -40,8 +41,7 @@ from go_rl.search import (
     MakespanRandom,
 )
 from go_rl.search.makespan.hdp.hdp import HDP
-from go_rl.train.config import StepFineTuneConfig
-from go_rl.train.makespan.learning import StepFineTuned
+from go_rl.train.fine_tune import FineTuned
 from go_rl.verify.check_plan import check_plan
 from go_rl.zoo import zoo_graph
 
@@ -72,17 +72,8 @@ SINGLE = ("default", "expert", "metis", "heft")
 """Methods that do not draw."""
 
 
-ONE = StepFineTuneConfig(first=1)
-"""How a policy learns from untrained weights."""
-
-
-def _one(_: str) -> Optimizer:
-    return StepFineTuned(new_step_agent(PolicyConfig(), 0), ONE, name="one")
-
-
-def _one_nodes(_: str) -> Optimizer:
-    agent = new_step_agent(PolicyConfig(step_form="nodes"), 0)
-    return StepFineTuned(agent, ONE, name="one, nodes")
+def _one(name: str, config: PolicyConfig) -> Optimizer:
+    return FineTuned(new_agent(config, 0, Objective.MAKESPAN), config=ONE, name=name)
 
 
 METHODS: dict[str, Callable[[str], Optimizer]] = {
@@ -92,10 +83,10 @@ METHODS: dict[str, Callable[[str], Optimizer]] = {
     "heft": lambda _: Heft(),
     "random": lambda _: MakespanRandom(),
     "annealing": lambda _: MakespanAnnealing(),
-    "zero-shot": lambda row: StepPolicySearch(held_out_agent(row), name="zero-shot"),
-    "one": _one,
-    "one, nodes": _one_nodes,
-    "fine-tuned": lambda row: StepFineTuned(held_out_agent(row), name="fine-tuned"),
+    "zero-shot": lambda row: PolicySearch(held_out_agent(row), name="zero-shot"),
+    "one": lambda _: _one("one", PolicyConfig()),
+    "one, nodes": lambda _: _one("one, nodes", PolicyConfig(step_form="nodes")),
+    "fine-tuned": lambda row: FineTuned(held_out_agent(row), name="fine-tuned"),
     "hdp": lambda _: HDP(),
 }
 """By row: the weights of some depend on it."""

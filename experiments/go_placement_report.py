@@ -11,7 +11,7 @@ from go_rows import ROWS
 MINE = ("one", "one, nodes", "zero-shot", "fine-tuned")
 """Our own methods."""
 REFERENCES = ("one", "one, nodes")
-"""What few samples are compared with: our form learning from scratch, and GO's own form."""
+"""References for few samples: our form learning from scratch, and GO's own form."""
 FEW = (10, 20, 50, 100)
 """Samples after which they are compared."""
 
@@ -69,7 +69,7 @@ def page(runs: list[Run], methods: tuple[str, ...], samples: int) -> str:
 
 
 def _few_samples(out: io.StringIO, runs: list[Run], reference: str, samples: int) -> None:
-    """What each learner has found after few samples, against one of them after all."""
+    """Best plan of each learner after few samples, against one of them after all samples."""
     rows = [row for row in ROWS if _of(runs, row, reference)]
     if not rows:
         return

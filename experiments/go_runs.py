@@ -1,4 +1,5 @@
-"""The log of finished runs: one JSON line each, so that an experiment goes on where it stopped."""
+"""The log of finished runs: one JSON line each, so that an experiment continues where it
+stopped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the parts of the kernel cost model are worth, and how its error falls with more data.
+"""Ablations of the kernel cost model, and its error by the amount of data.
 
 Run: ``python experiments/kernel_ablations.py [--data kernels-cpu-1] [--steps 3000]``. One network
 each, on a random split; the parts on several splits, for networks that differ by their seed alone
@@ -54,7 +54,7 @@ class Options:
 
 
 ONCE = ("data", "draws")
-"""What is looked at on one split."""
+"""Variants that run on one split only."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Row:
-    """What a variant reached."""
+    """Result of a variant."""
 
     run: str
     """Of the data, the split and the training: `csv_rows.run_name`."""
@@ -88,7 +88,7 @@ class Row:
 
     @property
     def key(self) -> tuple[int, str, str]:
-        """What tells rows apart."""
+        """Key of a row."""
         return self.seed, self.part, self.variant
 
 
@@ -116,7 +116,7 @@ def variants(options: Options) -> list[Variant]:
 
 
 def _drawn(plain: KernelTrainConfig, number: int, rng: np.random.Generator) -> Variant:
-    """Hyper-parameters drawn from ranges that somebody might try."""
+    """Hyper-parameters drawn from plausible ranges."""
     width, layers = int(rng.choice([32, 64, 96])), int(rng.integers(2, 5))
     head, rate = int(rng.choice([64, 128, 256])), float(10 ** rng.uniform(-3, -2))
     network = replace(plain.network, width=width, layers=layers, head=head)
@@ -147,7 +147,7 @@ def main(options: Options) -> None:
 
 
 def judge(data: KernelData, variant: Variant, train: np.ndarray, test: np.ndarray, run: str) -> Row:
-    """Train one network and judge it."""
+    """Train one network and test it."""
     part = train[: max(1, round(variant.share * len(train)))]
     weights = fit_kernel_weights(data, part, variant.config, 1)
     asked, seconds = data.kernels.take(test), plain_seconds(data)[test]

@@ -43,7 +43,7 @@ CURVES = f"{NAME}_curves"
 MODELS = ("bert-tiny", "resnet18", "transformer-xl-2-layers", "mobilenet-v2")
 GUIDES: tuple[GuideName, ...] = get_args(GuideName)
 SHARES = (0.25, 0.5, 1.0)
-"""Of the minutes, at which the page tells what was found so far."""
+"""Shares of the minutes at which the page shows the best so far."""
 POINTS = 200
 """Of the mean curves."""
 
@@ -55,7 +55,7 @@ class Options:
     models: tuple[str, ...] = MODELS
     """Models of the zoo that are JAX functions."""
     guides: tuple[GuideName, ...] = GUIDES
-    """Who says what is measured first."""
+    """Guides, which order the measurements."""
     minutes: float = 5.0
     """Of each run."""
     seeds: tuple[int, ...] = (0, 1)
@@ -102,7 +102,7 @@ class Row:
 
     @property
     def key(self) -> Key:
-        """What tells rows apart."""
+        """Key of a row."""
         return self.model, self.guide, self.seed
 
 
@@ -178,7 +178,7 @@ def run(
     learned_on = load_kernel_weights(config.weights).processor if guide == "learned" else ""
     row = replace(row_of(tuned, model, guide, seed, options.minutes), learned_on=learned_on)
     return row, [
-        Point(model, guide, seed, point.minutes, point.seconds, point.default_seconds)
+        Point(model, guide, seed, point.minutes, point.seconds, point.reference_seconds)
         for point in tuned.curve
     ]
 
@@ -205,7 +205,7 @@ def speedup_at(points: Sequence[Point], minutes: float) -> float:
     """Return how many times faster than the default a run's best so far is, both as known then; 1
     before anything was."""
     found = [point for point in points if point.minutes <= minutes]
-    return found[-1].default_seconds / found[-1].seconds if found else 1.0
+    return found[-1].reference_seconds / found[-1].seconds if found else 1.0
 
 
 def mean_speedup_at(

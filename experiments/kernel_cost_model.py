@@ -34,7 +34,9 @@ from go_rl.measure.kernels.data import KernelData, by_model_split, gather_kernel
 from go_rl.predictors.boosted import summed_features, train_boosted
 from go_rl.predictors.kernels.features import kernel_features, layout_features
 from go_rl.predictors.kernels.fit import absolute_rows, fit_kernel_weights, plain_seconds
-from go_rl.predictors.kernels.metrics import (
+from go_rl.predictors.kernels.opcodes import vocabulary_of
+from go_rl.predictors.kernels.training import KernelTrainConfig
+from go_rl.predictors.metrics import (
     ape,
     by_model,
     groups_of,
@@ -42,8 +44,6 @@ from go_rl.predictors.kernels.metrics import (
     mape,
     random_ape,
 )
-from go_rl.predictors.kernels.opcodes import vocabulary_of
-from go_rl.predictors.kernels.training import KernelTrainConfig
 from go_rl.records import AS_IT_COMES
 from go_rl.zoo import zoo_entry
 
@@ -75,7 +75,7 @@ class Options:
 
 
 Predict = Callable[[np.ndarray, Sequence[str]], np.ndarray]
-"""From kernels (numbers) and their settings ("" as they come; only layouts count) to seconds."""
+"""From kernels (numbers) and their settings ("": XLA's default; only layouts matter) to seconds."""
 
 
 def main(options: Options) -> None:
@@ -155,8 +155,8 @@ def table_row(label: str, values: Sequence[float], digits: int = 1) -> str:
 
 
 def layouts_table(data: KernelData, test: np.ndarray, fitted: Mapping[str, Predict]) -> str:
-    """Return what a choice of layouts loses, at random, row by row, and by those who learned, as a
-    table; nothing where none of the kernels ``test`` was measured under any."""
+    """Return the time lost by a choice of layouts, at random, row by row, and by learned methods,
+    as a table; nothing where none of the kernels ``test`` was measured under any."""
     rows = layout_rows(data, test)
     if not len(rows):
         return ""
@@ -200,7 +200,7 @@ def _calibrated(data: KernelData, train: np.ndarray, options: Options) -> Predic
 
 
 def _xla(data: KernelData, train: np.ndarray, options: Options) -> Predict:
-    """Where XLA says nothing, the graph's own FLOP and bytes."""
+    """Where XLA gives none, the graph's own FLOP and bytes."""
     del options
     work, told = kernel_work(data.kernels), data.xla
     flops = np.where(np.isfinite(told[:, 0]), told[:, 0] + np.nan_to_num(told[:, 1]), work.flops)

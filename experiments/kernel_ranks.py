@@ -39,11 +39,12 @@ from go_rl.measure.kernels.data import KernelData, by_model_split, load_kernel_d
 from go_rl.measure.tiles.data import TileData, load_tile_data
 from go_rl.predictors.boosted import summed_features, train_boosted
 from go_rl.predictors.kernels.features import kernel_features
-from go_rl.predictors.kernels.metrics import ape, by_model, kendall, random_ape
 from go_rl.predictors.kernels.opcodes import vocabulary_of
+from go_rl.predictors.losses import RankLoss
+from go_rl.predictors.metrics import ape, by_model, kendall, random_ape
 from go_rl.predictors.ranks.data import CONFIDENT, RankGroups, Task, flag_groups, tile_groups
 from go_rl.predictors.ranks.fit import fit_rank_groups
-from go_rl.predictors.ranks.training import RankLoss, RankTrainConfig
+from go_rl.predictors.ranks.training import RankTrainConfig
 from go_rl.programs.tiles import TiledProgram, default_tiles, estimate_tiles
 from go_rl.zoo import zoo_entry
 
@@ -62,7 +63,7 @@ LEARNED: Mapping[str, tuple[RankLoss, float | None]] = {
     "hinge": ("hinge", None),
     "weighted": ("hinge", 1.0),
 }
-"""Networks: their loss, and the most that a pair counts."""
+"""Networks: their loss, and the maximum weight of a pair."""
 FOLDS = 5
 
 
@@ -92,13 +93,13 @@ class Ranked:
     labels: tuple[str, ...]
     """[G] the row of the table that each group counts in."""
     held_out: tuple[str, ...]
-    """Labels that are held out whole, and the rows of the table where any is judged."""
+    """Labels that are held out whole, and the rows of the table where any is tested."""
     default: np.ndarray
     """[R] whether a candidate is the default."""
     estimate: np.ndarray | None
     """[R] seconds by the analytical model, if there is one."""
     again: str = ""
-    """What is lost by choosing what was the best in an earlier round, if any was measured again."""
+    """Time lost by choosing the best of an earlier round, if any was measured again."""
 
     @cached_property
     def setting(self) -> np.ndarray:
@@ -112,12 +113,12 @@ class Ranked:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What the choices of one method lose."""
+    """Time lost by the choices of one method."""
 
     apes: dict[str, float]
     """APE of each label."""
     total: float
-    """APE of all groups together."""
+    """Absolute percentage error of all groups together."""
     tau: float
     """Kendall's tau; NaN for what does not rank."""
     seconds: float
@@ -125,11 +126,11 @@ class Judgement:
 
 
 Fold = tuple[np.ndarray, np.ndarray]
-"""Groups that are learned from, and those that are judged."""
+"""Groups to learn from, and those to test on."""
 Split = Mapping[Task, Sequence[Fold]]
 """Folds, as many of each task; each group is judged at most once."""
 Scores = np.ndarray | None
-"""[r] of the judged candidates, smaller for faster; None: a random choice."""
+"""[r] of the tested candidates, smaller for faster; None: a random choice."""
 SplitName = Literal["at random", "by model"]
 
 
@@ -178,7 +179,7 @@ def run_of(known: Mapping[Task, Ranked], options: Options) -> str:
 
 
 def load(options: Options) -> dict[Task, Ranked]:
-    """Return the tasks of which there are data; say which are left out."""
+    """Return the tasks with data; print those that are left out."""
     found: dict[Task, Ranked] = {}
     try:
         found["flags"] = ranked_flags(load_kernel_data(options.kernels))
@@ -256,7 +257,7 @@ def label_folds(ranked: Ranked, seed: int) -> list[tuple[str, ...]]:
 def compare(
     method: str, known: Mapping[Task, Ranked], split: Split, options: Options
 ) -> dict[Task, Judgement]:
-    """Return what the choices of a method lose, for the tasks that it applies to."""
+    """Return the time lost by the choices of a method, for the tasks that it applies to."""
     began = time.perf_counter()
     told: dict[Task, list[Scores]] = {task: [] for task in split}
     for number in range(max(map(len, split.values()), default=0)):
@@ -273,7 +274,7 @@ def compare(
 def fold_scores(
     method: str, known: Mapping[Task, Ranked], folds: Mapping[Task, Fold], options: Options
 ) -> Mapping[Task, Scores | str]:
-    """Return a method's scores of what a fold judges."""
+    """Return a method's scores of the tested candidates of a fold."""
     if method in LEARNED:
         return networks(method, known, folds, options)
     return {task: METHODS[method](known[task], *fold) for task, fold in folds.items()}
@@ -380,8 +381,8 @@ METHODS = {
     "trees": _trees,
     "trees, relative": _relative_trees,
 }
-"""All but the networks: from a task, the groups learned from and those judged, to scores; a text
-says why a method does not apply."""
+"""All but the networks: from a task, the groups to learn from and those to test on, to scores; a
+text explains why a method does not apply."""
 
 
 def page(

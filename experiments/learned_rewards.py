@@ -1,4 +1,4 @@
-"""Closing the loop: policies that learn from predicted prices, judged by measured time.
+"""Closing the loop: policies that learn from predicted seconds, evaluated by measured time.
 
 Run: ``python experiments/learned_rewards.py [--models NAME ...] [--minutes 5] [--cost
 learned:FILE.npz] [--core 1]`` on the machine that the prices are of. A run that was cut off goes on
@@ -66,7 +66,7 @@ BASELINES: dict[TaskName, tuple[str, ...]] = {
     "partition": ("default",),
 }
 LONG_VISITS = TimingConfig(seconds=0.05, least_calls=8, most_calls=1000, visits=4)
-"""For kernels measured by themselves, in one visit each; their sums are judged in several."""
+"""For kernels measured alone, in one round each; their sums are compared in several."""
 
 
 @dataclass(frozen=True)
@@ -76,13 +76,13 @@ class Options:
     models: tuple[str, ...] = MODELS
     """Models of the zoo that are JAX functions."""
     tasks: tuple[TaskName, ...] = ("fusion", "partition")
-    """What is decided."""
+    """The decision."""
     minutes: float = 5.0
     """Of each search for a fusion."""
     partition_minutes: float = 2.0
     """Of each search for a partition."""
     partitioner: Literal["finetuned", "annealing"] = "finetuned"
-    """Who searches for partitions."""
+    """Searches for partitions."""
     cost: str = "learned"
     """Learned prices: learned, learned:NAME or learned:FILE.npz."""
     seeds: tuple[int, ...] = (0,)
@@ -90,7 +90,7 @@ class Options:
     core: int | None = None
     """Core that measures; default: the last one of this process."""
     folder: Path = Path("out/learned-rewards")
-    """Records of the kernels of all plans, and the pace of the core."""
+    """Records of the kernels of all plans, and the reference speed of the core."""
     results: Path = RESULTS
     """Folder that is written to."""
 
@@ -106,12 +106,12 @@ class Options:
 
 @dataclass(frozen=True, eq=False)
 class Bench:
-    """A model, and who measures its kernels."""
+    """A model, and the timers of its kernels."""
 
     program: JaxProgram
     source: Source
     folder: Path
-    """Of the records that judge."""
+    """Folder of the records that plans are compared by."""
     config: CollectConfig
 
     @property
@@ -120,12 +120,12 @@ class Bench:
         return self.program.graph
 
     def timer(self, store: RecordStore, budget: TuningBudget) -> KernelTimer:
-        """Return who knows the records of a store, and adds to them."""
+        """Return a timer that uses the records of a store, and adds to them."""
         return KernelTimer(store, self.source, self.config, self.graph.name, budget)
 
     @cached_property
     def judge(self) -> KernelTimer:
-        """Who measures plans that were found."""
+        """Timer of the plans that were found."""
         return self.timer(RecordStore(self.folder / RECORDS), endless())
 
     def sum_seconds(self, leader: Int64[np.ndarray, "N"]) -> tuple[float, int]:
@@ -137,7 +137,7 @@ class Bench:
         return float(np.sum(seconds)), len(parts)
 
     def bottleneck(self, plan: Plan) -> float:
-        """Return the seconds a step of a partition whose operators take what they do alone.
+        """Return the seconds of an iteration of a partition whose operators take as long as alone.
 
         Raises:
             PlanError: the plan is not legal.
@@ -190,7 +190,7 @@ def main(options: Options) -> None:
 def missing_rows(
     task: TaskName, model: str, options: Options, done: Mapping[Key, Row]
 ) -> Iterator[Row]:
-    """Yield the rows of a model that are not there; say which cannot be made."""
+    """Yield the missing rows of a model; print those that cannot be made."""
     jobs = [job for job in _jobs(task, options) if (task, model, *job) not in done]
     if not jobs:
         return

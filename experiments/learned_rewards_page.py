@@ -45,13 +45,13 @@ class Row:
     parts: int
     """Kernels of the plan, or chips in use."""
     priced_ms: float
-    """A step by the method's own prices."""
+    """An iteration by the method's own prices."""
     measured_ms: float
     """The same as measured; NaN: there is no plan, or something cannot be timed."""
 
     @property
     def key(self) -> Key:
-        """What tells rows apart."""
+        """Key of a row."""
         return self.task, self.model, self.method, self.seed
 
 
@@ -112,7 +112,7 @@ def _measured(out: io.StringIO, rows: Sequence[Row]) -> None:
 
 
 def _searches(out: io.StringIO, rows: Sequence[Row]) -> None:
-    """How many plans were priced, and how far prices lie from what was measured."""
+    """Number of plans that were priced, and the error of their prices against measurements."""
     searched = [row for row in rows if row.minutes]
     if not searched:
         return

@@ -13,7 +13,6 @@ from go_rl.cost import Analytical, CostModel, ProblemOptions, make_problem
 from go_rl.cost.fused import FusedPrices
 from go_rl.search import Annealing, Greedy, GreedyFusion
 from go_rl.train.fine_tune import FineTuned
-from go_rl.train.makespan.learning import StepFineTuned
 from go_rl.tuning.budget import TuningBudget
 
 PACKAGES: dict[TaskName, str] = {"fusion": "cpu-1", "partition": "cpu-1-ring4"}
@@ -22,7 +21,7 @@ WARM = 40
 MOST = 10**9
 """Plans in a search that only seconds end."""
 NEVER = 1e6
-"""Seconds of a kernel that nobody would run."""
+"""Seconds of a kernel that is never chosen."""
 
 
 def problem_of(task: TaskName, graph: OpGraph, model: CostModel | None) -> Problem:
@@ -44,9 +43,7 @@ def search(
     """Return the better plan, by the problem's prices, of the compiler's and of what is found in
     the time that is left; its samples are those of both."""
     ring = problem.objective is Objective.RING
-    learner: Optimizer = StepFineTuned()
-    if ring:
-        learner = Annealing() if partitioner == "annealing" else FineTuned()
+    learner: Optimizer = Annealing() if ring and partitioner == "annealing" else FineTuned()
     first = (Greedy() if ring else GreedyFusion()).optimize(problem, Budget(100), seed)
     if budget.over:
         return first
@@ -64,7 +61,7 @@ def warm_up(task: TaskName, graph: OpGraph, partitioner: str) -> None:
 
 def settled(problem: Problem, plan: Plan) -> Int64[np.ndarray, "N"]:
     """Return [N] the leader of each node's kernel; kernels that were priced as their nodes one
-    after the other, for the model says more (`go_rl.cost.fused`), are taken apart."""
+    after the other, because the model predicts more (`go_rl.cost.fused`), are split."""
     own = np.arange(problem.graph.num_nodes)
     leader = own if plan.fusion_group is None else plan.fusion_group
     prices = problem.kernels

@@ -1,4 +1,4 @@
-"""What each part of the policy is worth: learning from scratch on single graphs without it.
+"""Ablations of the policy: learning from scratch on single graphs without each part.
 
 Run: ``python experiments/mcm_ablations.py``. Every variant learns from untrained weights on test
 graphs of the zoo (36 chips, strict rules, memory off) with equal samples. ``order`` variants drop a

@@ -47,14 +47,13 @@ from stage_measurements import (
     pin,
 )
 
-from go_rl.core import Budget, Problem, plan_for, rule_set
+from go_rl.core import Budget, Objective, Problem, plan_for, rule_set
 from go_rl.cost import ProblemOptions, make_problem
-from go_rl.envs.ring.rollouts import PartitionRollouts
 from go_rl.objectives.ring.workspace import RingWorkspace
-from go_rl.policy.agent import Agent, new_agent, padded_graph
-from go_rl.policy.config import PolicyConfig
-from go_rl.policy.policy_search import draw
-from go_rl.policy.weights import DEFAULT_WEIGHTS, load_weights
+from go_rl.policy.agent import Agent
+from go_rl.policy.names import SHIPPED_NAMES
+from go_rl.policy.ring_decoder import RingDecoder
+from go_rl.policy.weights import shipped_agent
 from go_rl.readers.jax.stages import JaxProgram, jax_program
 from go_rl.train.fine_tune import FineTuned
 from go_rl.verify.check_plan import check_plan
@@ -62,7 +61,7 @@ from go_rl.zoo.bert import BertConfig, bert
 
 RESULTS = Path(__file__).parent / "results"
 DRAW_BATCH = 10
-TASKS = ("placement", "order")
+DECODERS = ("placement", "order")
 RING_LIMIT, PUBLISHED_LIMIT = "ring36 chip", "published share"
 BEFORE, STATIC, COMPILED = "zero-shot", "fine-tuned, analytical", "fine-tuned, failures punished"
 
@@ -76,8 +75,8 @@ class Options:
     failure_chips: tuple[int, ...] = (6, 9)
     """Chips of each hardware whose policies are asked about failures. Nine was picked because there
     some placements of provisional weights, neither all nor none, were above 128 MB."""
-    tasks: tuple[str, ...] = TASKS
-    """Which of the policy's tasks are asked."""
+    decoders: tuple[str, ...] = DECODERS
+    """Which of the policy's decoders draw."""
     plans: int = 2_000
     """Random legal plans of each hardware that are priced."""
     measured: int = 200
@@ -89,7 +88,7 @@ class Options:
     hidden: int = 768
     """Of the BERT; heads of 64, feed-forward of four times as much."""
     memory_megabytes: float = 128.0
-    """What a compiled stage may need."""
+    """Memory limit of a compiled stage."""
     draws: int = 100
     """Plans drawn from each policy; 0: leave the second part out."""
     finetune: int = 200
@@ -108,7 +107,7 @@ class Options:
 
 
 class Experiment:
-    """What all parts share."""
+    """State shared by all parts."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
@@ -154,11 +153,11 @@ def main(options: Options) -> None:
         simulated[chips] = measure_plans(experiment, chips, plans)
         page(plans.rows, failures.rows, simulated)
     if options.draws:
-        agent, weights = _agent()
-        print(f"policy: {weights}", flush=True)
+        agent = shipped_agent(Objective.RING)
+        print(f"policy: {SHIPPED_NAMES[Objective.RING]}", flush=True)
         for chips in options.failure_chips:
-            for task in options.tasks:
-                count_failures(experiment, chips, task, agent, failures)
+            for decoder in options.decoders:
+                count_failures(experiment, chips, decoder, agent, failures)
                 page(plans.rows, failures.rows, simulated)
 
 
@@ -194,16 +193,16 @@ def measure_plans(experiment: Experiment, chips: int, table: CsvTable) -> np.nda
 
 
 def count_failures(
-    experiment: Experiment, chips: int, task: str, agent: Agent, table: CsvTable
+    experiment: Experiment, chips: int, decoder: str, agent: Agent, table: CsvTable
 ) -> None:
     """Draw plans before learning, after fine-tuning, and after fine-tuning with punishment."""
-    before = cache(lambda: _draws(experiment, chips, task, agent))
-    static = cache(lambda: _fine_tuned(experiment, chips, task, agent, None))
-    static_draws = cache(lambda: _draws(experiment, chips, task, static()[0]))
+    before = cache(lambda: _draws(experiment, chips, decoder, agent))
+    static = cache(lambda: _fine_tuned(experiment, chips, decoder, agent, None))
+    static_draws = cache(lambda: _draws(experiment, chips, decoder, static()[0]))
     for rule in (RING_LIMIT, PUBLISHED_LIMIT):
         for policy in (BEFORE, STATIC, COMPILED):
-            key = (chips, task, rule, policy)
-            done = {(r.chips, r.task, r.rule, r.policy) for r in table.rows}
+            key = (chips, decoder, rule, policy)
+            done = {(r.chips, r.decoder, r.rule, r.policy) for r in table.rows}
             if experiment.spent or key in done:
                 continue
             started = time.process_time()
@@ -215,8 +214,8 @@ def count_failures(
             elif policy == STATIC:
                 drawn, seen = static_draws(), static()[1]
             else:
-                learned, seen = _fine_tuned(experiment, chips, task, agent, limit)
-                drawn = _draws(experiment, chips, task, learned)
+                learned, seen = _fine_tuned(experiment, chips, decoder, agent, limit)
+                drawn = _draws(experiment, chips, decoder, learned)
             table.add(_failures(key, limit, drawn, seen, time.process_time() - started))
             print(asdict(table.rows[-1]), flush=True)
 
@@ -255,28 +254,28 @@ def _failures(
 
 
 def _fine_tuned(
-    experiment: Experiment, chips: int, task: str, agent: Agent, limit: float | None
+    experiment: Experiment, chips: int, decoder: str, agent: Agent, limit: float | None
 ) -> tuple[Agent, list[Drawn]]:
     """Return the agent after fine-tuning and the plans it saw; ``limit`` None: none is punished."""
     problem = experiment.problem(chips)
     pricer = CompiledPricer(problem, experiment.bench, limit or 0.0, punish=limit is not None)
     workspace = RingWorkspace(problem, pricer)
     budget = Budget(samples=experiment.options.finetune)
-    _, learned = FineTuned(agent, task).learn(problem, budget, experiment.options.seed, workspace)
+    _, learned = FineTuned(agent, decoder).learn(
+        problem, budget, experiment.options.seed, workspace
+    )
     return learned, pricer.seen
 
 
-def _draws(experiment: Experiment, chips: int, task: str, agent: Agent) -> list[Drawn]:
+def _draws(experiment: Experiment, chips: int, decoder: str, agent: Agent) -> list[Drawn]:
     options = experiment.options
     workspace = RingWorkspace(experiment.problem(chips))
     pricer = CompiledPricer(workspace.problem, experiment.bench, 0.0, punish=False)
-    rollouts = PartitionRollouts(workspace.problem, workspace=workspace)
-    padded = padded_graph(workspace)
-    graph = (padded, agent.encode(padded))
+    plans = RingDecoder(workspace.problem, workspace)
     noise = np.ones(DRAW_BATCH, np.float32)
     for i in range(-(-options.draws // DRAW_BATCH)):
         seed = options.seed * 1_000_003 + i
-        priced = draw(agent, rollouts, graph, task, noise, seed).priced
+        priced = plans.sample(agent, decoder, noise, seed)[1].priced
         pricer.price(priced.decisions.device[priced.ok])
     return pricer.seen
 
@@ -302,22 +301,13 @@ def _numbers(rng: np.random.Generator, kind: jax.ShapeDtypeStruct) -> jax.Array:
 
 
 def _rates(path: Path) -> CpuRates:
-    """Measure the CPU once; a run that goes on keeps the first run's prices."""
+    """Measure the CPU once; a resumed run keeps the first run's prices."""
     if path.exists():
         return CpuRates(**json.loads(path.read_text()))
     rates = measure_rates()
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(asdict(rates)) + "\n")
     return rates
-
-
-def _agent() -> tuple[Agent, str]:
-    """Return the weights that ship with the package, or untrained ones while there are none."""
-    try:
-        return load_weights(DEFAULT_WEIGHTS).agent, str(DEFAULT_WEIGHTS)
-    except Exception as error:
-        print(f"no trained weights ({error})", flush=True)
-        return new_agent(PolicyConfig(), 0), "untrained"
 
 
 def _assert_legal(workspace: RingWorkspace, device: np.ndarray) -> None:

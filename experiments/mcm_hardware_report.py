@@ -16,7 +16,7 @@ PUBLISHED_CORRELATION, PUBLISHED_FAILURES = 0.91, 0.135
 
 @dataclass(frozen=True)
 class Measured:
-    """One random plan; the first two fields say which."""
+    """One random plan; the first two fields are its key."""
 
     chips: int
     plan: int
@@ -25,35 +25,35 @@ class Measured:
     measured_ms: float
     """Wall time of the slowest stage."""
     measured_cpu_ms: float
-    """CPU time of the stage that needs most: what it would take without other programs."""
+    """CPU time of the slowest stage: its time without other programs."""
     all_stages_ms: float
     """Sum over the stages."""
     largest_mb: float
-    """Compiled memory of the stage that needs most."""
+    """Compiled memory of the largest stage."""
     cpu_seconds: float
-    """What measuring it took, compilation included."""
+    """Seconds of measuring it, compilation included."""
 
 
 @dataclass(frozen=True)
 class Failures:
-    """One policy under one limit; the first four fields say which."""
+    """One policy under one limit; the first four fields are its key."""
 
     chips: int
-    task: str
+    decoder: str
     rule: str
     """How the limit was chosen."""
     policy: str
     limit_mb: float
-    """What a compiled stage may need, 1e6 bytes."""
+    """Memory limit of a compiled stage, 1e6 bytes."""
     draws: int
     failed: float
     """Share of drawn plans that need too much memory somewhere."""
     median_mb: float
     """Of the largest compiled stage of each drawn plan."""
     best_ms: float
-    """Least analytical T_max of the drawn plans that fit; inf: none fits."""
+    """Smallest analytical T_max of the drawn plans that fit; inf: none fits."""
     median_ms: float
-    """Of the analytical T_max of all drawn plans."""
+    """Median analytical T_max of all drawn plans."""
     seen_first: float
     """Share of failures in the first quarter of the fine-tuning; nan: nothing was learned."""
     seen_last: float
@@ -63,14 +63,14 @@ class Failures:
 
 @dataclass(frozen=True)
 class Setting:
-    """What the page says of the run."""
+    """Facts about the run for the page."""
 
     model: str
     """The model in words."""
     machine: str
     """The CPU in words."""
     memory_megabytes: float
-    """What a compiled stage may need."""
+    """Memory limit of a compiled stage."""
     finetune: int
     """Samples of a fine-tuning."""
 
@@ -116,13 +116,13 @@ def write_page(
             "outputs must fit the limit. Limit `ring36 chip`: 32 MB at four bytes an element "
             "instead of one; `published share`: where the share of zero-shot plans that fail is "
             "nearest to the published one. First and last quarter: of the "
-            f"{setting.finetune} samples of the fine-tuning itself. Task `placement`: chips drawn "
-            "through SAMPLE; `order`: scores that a dynamic program cuts into balanced stages. "
+            f"{setting.finetune} samples of the fine-tuning itself. Decoder `placement`: chips "
+            "drawn through SAMPLE; `order`: scores that a dynamic program cuts into balanced stages. "
             "Nine chips were picked because there some and not all placements of provisional "
             "weights exceeded 128 MB: the share at 9 is no estimate for other packages.",
             "",
             *_table(
-                ["chips", "task", "limit", "MB", "policy", "drawn", "failed", "median MB",
+                ["chips", "decoder", "limit", "MB", "policy", "drawn", "failed", "median MB",
                  "best that fits [ms]", "median [ms]", "failed in first quarter",
                  "in last quarter"],
                 [_failure_line(r) for r in failures],
@@ -160,8 +160,8 @@ def _correlations(
 
 def _failure_line(row: Failures) -> list[str]:
     shares = ["–" if np.isnan(s) else f"{s:.1%}" for s in (row.seen_first, row.seen_last)]
-    return [str(row.chips), row.task, row.rule, f"{row.limit_mb:.1f}", row.policy, str(row.draws),
-            f"{row.failed:.1%}", f"{row.median_mb:.1f}", f"{row.best_ms:.1f}",
+    return [str(row.chips), row.decoder, row.rule, f"{row.limit_mb:.1f}", row.policy,
+            str(row.draws), f"{row.failed:.1%}", f"{row.median_mb:.1f}", f"{row.best_ms:.1f}",
             f"{row.median_ms:.1f}", *shares]  # fmt: skip
 
 

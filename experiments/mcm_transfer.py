@@ -29,17 +29,15 @@ from go_rl.benchmark.comparison import (
     throughput_curve,
 )
 from go_rl.benchmark.evaluate import Comparison, EvaluateConfig, evaluate
+from go_rl.benchmark.methods import LEARNED
 from go_rl.benchmark.run_store import Run
 from go_rl.benchmark.summary import by_method, settings, summarise
 from go_rl.core import Optimizer
 from go_rl.core.plan import write_text
-from go_rl.policy.agent import Agent, new_agent
-from go_rl.policy.config import PolicyConfig
 from go_rl.policy.policy_search import PolicySearch
 from go_rl.report.comparison import comparison_figure, write_comparison
 from go_rl.report.figures import save_figure
-from go_rl.train.config import FineTuneConfig
-from go_rl.train.fine_tune import FineTuned
+from go_rl.search import Annealing, RandomSearch
 from go_rl.zoo import zoo_entry, zoo_names
 
 RESULTS = Path(__file__).parent / "results"
@@ -76,34 +74,17 @@ class Options:
 
 def methods() -> dict[str, Callable[[], Optimizer]]:
     """Return the paper's five methods, then its policy without dynamic programming."""
-    untrained = new_agent(PolicyConfig(), 0)
     return {
-        "random": _random,
-        "annealing": _annealing,
-        "untrained": lambda: PolicySearch(untrained, name="untrained"),
-        "scratch": lambda: _scratch(untrained, "order"),
+        "random": RandomSearch,
+        "annealing": Annealing,
+        "untrained": LEARNED["untrained"],
+        "scratch": LEARNED["scratch"],
         "zero-shot": lambda: PolicySearch(name="zero-shot"),
-        "finetuned": FineTuned,
-        "scratch, placement": lambda: _scratch(untrained, "placement"),
-        "zero-shot, placement": lambda: PolicySearch(task="placement", name="policy-placement"),
-        "finetuned, placement": lambda: FineTuned(task="placement", name="finetuned-placement"),
+        "finetuned": LEARNED["finetuned"],
+        "scratch, placement": LEARNED["scratch-placement"],
+        "zero-shot, placement": lambda: PolicySearch(decoder="placement", name="policy-placement"),
+        "finetuned, placement": LEARNED["finetuned-placement"],
     }
-
-
-def _scratch(untrained: Agent, task: str) -> Optimizer:
-    return FineTuned(untrained, task, FineTuneConfig(widen=1.0, first=1), name="scratch")
-
-
-def _random() -> Optimizer:
-    from go_rl.search import RandomSearch
-
-    return RandomSearch()
-
-
-def _annealing() -> Optimizer:
-    from go_rl.search import Annealing
-
-    return Annealing()
 
 
 def main(options: Options) -> None:

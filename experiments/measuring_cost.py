@@ -1,4 +1,4 @@
-"""`Measuring`: a cost model that compiles and times each kernel when it is first asked for it."""
+"""`Measuring`: a cost model that compiles and times each kernel at its first use."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Measuring:
     """Seconds by the nodes of a kernel."""
 
     def seconds(self, kernels: Kernels, chip: Chip) -> Float64[np.ndarray, "K"]:
-        """Return [K] seconds, whatever the chip is said to be."""
+        """Return [K] seconds, for any chip."""
         wanted = _nodes(kernels)
         new = {nodes for nodes in wanted if nodes and nodes not in self._known}
         if new:
@@ -56,7 +56,7 @@ def _nodes(kernels: Kernels) -> list[tuple[int, ...]]:
 
 
 def _busy(kernels: Kernels) -> list[tuple[int, int]]:
-    """Nodes that are not fed, and their leaders."""
+    """Nodes other than inputs and constants, and their leaders."""
     busy = np.flatnonzero(~kernels.graph.is_fed)
     leader = busy if kernels.leader is None else kernels.leader[busy]
     return list(zip(busy.tolist(), leader.tolist(), strict=True))

@@ -90,7 +90,8 @@ def measure(name: str, rules: str) -> Row:
 
 
 def large_graph() -> OpGraph:
-    """Return two copies of a graph's first 40,000 nodes, the second fed by the first's last."""
+    """Return two copies of a graph's first 40,000 nodes, the second reads the first's last
+    results."""
     graph, half = zoo_graph(DOUBLED), LARGE // 2
     builder = GraphBuilder(f"{DOUBLED}-doubled")
     for copy in range(2):

@@ -1,4 +1,4 @@
-"""How fast a plan is replayed: the compiled kernel against the judge's plain Python, same plans.
+"""Speed of the replay of a plan: compiled code against the checker's plain Python, same plans.
 
 Run: ``python experiments/replay_speed.py``. Training graphs of the zoo on P100-class devices; plans
 are HEFT's, and one with a random device for every node, where nearly every tensor travels. Single

@@ -71,7 +71,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Quality:
-    """One method on one problem; the first four fields say which."""
+    """One method on one problem; the first four fields are its key."""
 
     graph: str
     chips: int
@@ -81,17 +81,17 @@ class Quality:
     t_max_ms: float
     """inf without a plan."""
     bound_ms: float
-    """What this run proved."""
+    """Lower bound that this run proved."""
     gap: float
     samples: int
     seconds: float
     verdict: str
-    """What the independent judge says."""
+    """Verdict of the independent checker."""
 
 
 @dataclass(frozen=True)
 class Rival:
-    """Ours and CP-SAT on one problem; the first three fields say which."""
+    """Ours and CP-SAT on one problem; the first three fields are its key."""
 
     graph: str
     chips: int

@@ -50,7 +50,7 @@ class Settings:
     rival_seconds: float
     sizes: tuple[int, ...]
     judged: int
-    """Samples of each row that the independent judge looks at."""
+    """Samples of each row that are checked independently."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Row:
     success: float
     """Share of samples that are legal partitions."""
     violations: int
-    """Rules broken, by the independent judge."""
+    """Violations, by the independent checker."""
     cp_sat_s: float
     """Seconds to CP-SAT's first partition, 2 workers; nan: not asked, inf: none in time."""
     ratio: float
@@ -139,7 +139,7 @@ def measure(problem: Problem, name: str, settings: Settings, rival: float) -> li
 
 
 def _draw(solver: RingSolver, sharpness: float, settings: Settings) -> tuple[np.ndarray, int, int]:
-    """Seconds of each sample, how many are legal, and what the judge says of the first ones."""
+    """Seconds of each sample, how many are legal, and the checker's verdicts on the first ones."""
     problem = solver.problem
     shape = (problem.graph.num_nodes, problem.hardware.num_chips)
     seconds, legal_ones, broken = np.zeros(settings.samples), 0, 0

@@ -57,7 +57,7 @@ def median_seconds(run: Callable[[], Any]) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class CpuRates:
-    """What this CPU reaches on one thread."""
+    """Rates of this CPU on one thread."""
 
     flops: float
     """FLOP/s of a product of two 1024 x 1024 float32 matrices."""
@@ -91,9 +91,9 @@ class StageRow:
     megabytes: float
     """Arguments, temporaries and outputs as XLA lays them out, 1e6 bytes."""
     milliseconds: float
-    """Wall time of a step; nan: compiled, not run."""
+    """Wall time of an iteration; nan: compiled, not run."""
     cpu_milliseconds: float
-    """CPU time of a step."""
+    """CPU time of an iteration."""
     compile_seconds: float
 
 
@@ -138,7 +138,7 @@ class StageBench:
         return [self._row(stage, timed) for stage in stages]
 
     def largest_bytes(self, device: Int16[np.ndarray, "N"]) -> float:
-        """Return the compiled memory of the stage that needs most."""
+        """Return the compiled memory of the largest stage."""
         return 1e6 * max(row.megabytes for row in self.rows(device, timed=False))
 
     def _row(self, stage: Stage, timed: bool) -> StageRow:
@@ -172,7 +172,7 @@ class StageBench:
 
 
 def _all_values(program: JaxProgram, args: Sequence[Any]) -> dict[str, Any]:
-    """Return every tensor of one step by name: stages are fed what they would be fed."""
+    """Return every tensor of one iteration by name: inputs of the stages as in a real run."""
     values = program.inputs(args)
     nodes = np.arange(program.graph.num_nodes, dtype=np.int64)
     for stage in program.stages(nodes):

@@ -1,4 +1,4 @@
-"""How to time a kernel on a core that strangers disturb: what visits and rules are worth.
+"""How to time a kernel on a core that other tenants disturb: rounds and rules compared.
 
 Run: ``python experiments/timing_rules.py DIR [--core 1]`` with a folder of ``go-rl measure
 kernels``. Kernels of several models lie compiled in a worker and are visited in turn for some
@@ -43,7 +43,7 @@ from go_rl.zoo.models.inventory import zoo_model
 RESULTS = Path(__file__).parent / "results"
 NAME = "timing_rules"
 QUICK = 0.2
-"""Share of the calls, those at the quickest pace."""
+"""Share of the calls: the fastest ones by core speed."""
 
 
 def _quick(calls: TimingSamples) -> float:
@@ -64,7 +64,7 @@ VISITS = (1, 4, 8, 24)
 LONG = 1.5e-4
 """Seconds that divide kernels into short and long ones."""
 DRAWS = 20
-"""Successive visits drawn for each kernel and process."""
+"""Successive rounds drawn for each kernel and process."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Options:
     minutes: float = 4.0
     """For each process."""
     visit_seconds: float = 3e-3
-    """Of calls at one visit."""
+    """Seconds of calls in one round."""
     results: Path = RESULTS
     """Folder that is written to."""
 
@@ -135,7 +135,7 @@ def timed_kernels(
 def visits_of(
     tasks: Sequence[KernelTask], options: Options, config: CollectConfig
 ) -> list[list[TimingSamples]]:
-    """Return the visits of each kernel in a fresh process."""
+    """Return the rounds of each kernel in a fresh process."""
     timing = TimingConfig(seconds=options.visit_seconds, least_calls=1, visits=1)
     found: list[list[TimingSamples]] = [[] for _ in tasks]
     with WarmWorker(WORKER, worker_core(config), worker_environment(config)) as worker:
@@ -156,7 +156,7 @@ def compare(
     """Return how far the rules' times of two processes are apart.
 
     Args:
-        first: visits of each kernel.
+        first: rounds of each kernel.
         second: the same in the other process.
         known: seconds of each kernel.
     """
@@ -182,7 +182,7 @@ def compare(
 def successive(
     visits: Sequence[TimingSamples], count: int, rng: np.random.Generator
 ) -> TimingSamples:
-    """Return the calls of successive visits, drawn at random."""
+    """Return the calls of successive rounds, drawn at random."""
     start = int(rng.integers(max(len(visits) - count, 0) + 1))
     return joined(visits[start : start + count])
 

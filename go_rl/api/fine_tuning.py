@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from go_rl.core import Budget, Plan, Problem
-from go_rl.policy.makespan.weights import StepWeights
 from go_rl.policy.weights import Weights
 from go_rl.portfolio import portfolio
 
@@ -49,7 +48,7 @@ def learn(
     return portfolio.summarise(problem, [*heuristic, plan]), agent
 
 
-def tuned_card(before: Weights | StepWeights, problem: Problem, samples: int) -> dict[str, Any]:
+def tuned_card(before: Weights, problem: Problem, samples: int) -> dict[str, Any]:
     """Return the model card of weights that learned on one problem: from which, where, how long."""
     graph = problem.graph
     return {"fine-tuned from": before.name, "graph": graph.name, "digest": graph.digest,

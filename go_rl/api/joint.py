@@ -22,13 +22,13 @@ from go_rl.core import (
     task_names,
 )
 from go_rl.core.errors import nearest
-from go_rl.policy.names import DEFAULT_STEP_WEIGHTS
-from go_rl.train.config import StepFineTuneConfig
+from go_rl.policy.names import SHIPPED_NAMES
+from go_rl.train.config import FineTuneConfig
 
 if TYPE_CHECKING:
     from go_rl.cost import CostModel
-    from go_rl.policy.makespan.agent import StepAgent
-    from go_rl.policy.makespan.weights import StepWeights
+    from go_rl.policy.agent import Agent
+    from go_rl.policy.weights import Weights
     from go_rl.portfolio.portfolio import Result
     from go_rl.readers.model_options import Inputs
 
@@ -74,9 +74,9 @@ def optimize(
     agent = _agent(chosen)
     extra: tuple[Optimizer, ...] = ()
     if chosen.finetune:
-        from go_rl.train.makespan.learning import StepFineTuned
+        from go_rl.train.fine_tune import FineTuned
 
-        extra = (StepFineTuned(agent, samples=chosen.finetune),)
+        extra = (FineTuned(agent, samples=chosen.finetune),)
     return portfolio.run(problem, chosen.method, chosen.budget, chosen.seed, report, extra, agent)
 
 
@@ -87,13 +87,13 @@ def fine_tune_step(
     *,
     memory: bool = True,
     samples: int = 200,
-    config: StepFineTuneConfig | None = None,
+    config: FineTuneConfig | None = None,
     fixed: Mapping[NodeId, int] | None = None,
     dims: Mapping[str, int] | None = None,
     inputs: Inputs | None = None,
     report: Callable[[str], None] | None = None,
     **options: Any,
-) -> tuple[Result, StepWeights]:
+) -> tuple[Result, Weights]:
     """Go on training a step policy on one model; return the plans and the trained weights.
 
     Args:
@@ -106,18 +106,18 @@ def fine_tune_step(
         GoRLError: bad input. A problem without a solution is a plan whose status says so.
     """
     from go_rl.api.fine_tuning import learn, tuned_card
-    from go_rl.policy.makespan.weights import StepWeights, load_step_weights
-    from go_rl.train.makespan.learning import StepFineTuned
+    from go_rl.policy.weights import Weights, load_weights
+    from go_rl.train.fine_tune import FineTuned
 
     allowed = ("cost", "weights", "seed")
     chosen = options_from(OptimizeOptions, options, "fine_tune_step", allowed)
     graph = model if isinstance(model, OpGraph) else load(model, dims, inputs=inputs)
     problem = step_problem(graph, hardware, tasks, memory, fixed, chosen.cost)
-    before = load_step_weights(chosen.weights)
-    learner = StepFineTuned(before.agent, config or StepFineTuneConfig())
+    before = load_weights(chosen.weights, Objective.MAKESPAN)
+    learner = FineTuned(before.agent, config=config)
     result, agent = learn(problem, learner, samples, chosen.seed, report)
     card = tuned_card(before, problem, samples) | {"tasks": list(problem.tasks)}
-    return result, StepWeights(agent, f"{before.name}+{graph.name}", card)
+    return result, Weights(agent, f"{before.name}+{graph.name}", card)
 
 
 def step_problem(
@@ -167,10 +167,10 @@ def named_tasks(given: str | Sequence[str] | None) -> tuple[str, ...] | None:
     return tasks
 
 
-def _agent(options: OptimizeOptions) -> StepAgent | None:
+def _agent(options: OptimizeOptions) -> Agent | None:
     """The policy that the user chose; None: the one that ships."""
-    if options.weights == DEFAULT_STEP_WEIGHTS:
+    if options.weights == SHIPPED_NAMES[Objective.MAKESPAN]:
         return None
-    from go_rl.policy.makespan.weights import load_step_weights
+    from go_rl.policy.weights import load_weights
 
-    return load_step_weights(options.weights).agent
+    return load_weights(options.weights, Objective.MAKESPAN).agent

@@ -12,7 +12,7 @@ from go_rl.core import Budget, Objective, ProblemError, SearchError, rule_set
 from go_rl.core.errors import nearest
 from go_rl.cost import CostModel
 from go_rl.cost.registry import check_cost
-from go_rl.policy.names import DEFAULT_STEP_WEIGHTS, DEFAULT_WEIGHTS
+from go_rl.policy.names import SHIPPED_NAMES
 
 DEFAULT_SECONDS = 20.0
 """Budget when the user gives neither samples nor seconds."""
@@ -48,7 +48,7 @@ class PartitionOptions:
     """Stop after this many seconds (auto: in all; all: each method); 20 if no limit is given."""
     seed: int = 0
     """Random seed."""
-    weights: str = DEFAULT_WEIGHTS
+    weights: str = SHIPPED_NAMES[Objective.RING]
     """Policy: weights that ship with the package, or a file that go-rl train or finetune wrote."""
     finetune: int = 0
     """Ring: plans to train the policy on this very graph with, before the search; 0: none."""
@@ -84,7 +84,7 @@ class OptimizeOptions:
     """Stop after this many seconds (auto: in all; all: each method); 20 if no limit is given."""
     seed: int = 0
     """Random seed."""
-    weights: str = DEFAULT_STEP_WEIGHTS
+    weights: str = SHIPPED_NAMES[Objective.MAKESPAN]
     """Policy: weights that ship with the package, or a file that go-rl train-step or finetune-step
     wrote."""
     finetune: int = 0

@@ -28,7 +28,7 @@ from go_rl.core import (
     rule_set,
 )
 from go_rl.core.errors import nearest
-from go_rl.policy.names import DEFAULT_WEIGHTS
+from go_rl.policy.names import SHIPPED_NAMES
 from go_rl.train.config import FineTuneConfig
 from go_rl.verify.check_plan import Verdict, check_plan
 
@@ -140,11 +140,11 @@ def partition(
 
 def _agent(options: PartitionOptions) -> Agent | None:
     """The policy that the user chose; None: the one that ships."""
-    if options.weights == DEFAULT_WEIGHTS:
+    if options.weights == SHIPPED_NAMES[Objective.RING]:
         return None
     from go_rl.policy.weights import load_weights
 
-    return load_weights(options.weights).agent
+    return load_weights(options.weights, Objective.RING).agent
 
 
 def fine_tune(
@@ -181,8 +181,8 @@ def fine_tune(
     chosen = options_from(PartitionOptions, options, "fine_tune", allowed)
     graph = model if isinstance(model, OpGraph) else load(model, dims, inputs=inputs)
     problem = problem_for(graph, hardware, chosen, memory, fixed)
-    before = load_weights(chosen.weights)
-    learner = FineTuned(before.agent, task, config or FineTuneConfig())
+    before = load_weights(chosen.weights, Objective.RING)
+    learner = FineTuned(before.agent, task, config)
     result, agent = learn(problem, learner, samples, chosen.seed, report)
     card = tuned_card(before, problem, samples) | {"rules": problem.rules.name}
     return result, Weights(agent, f"{before.name}+{graph.name}", card)

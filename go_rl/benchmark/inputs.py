@@ -190,9 +190,9 @@ def _digest(optimizer: Optimizer) -> str:
         return ""
     import jax
 
-    from go_rl.policy.weights import load_weights
+    from go_rl.policy.weights import shipped_agent
 
-    agent = load_weights().agent if agent is None else agent
+    agent = shipped_agent(Objective.RING) if agent is None else agent
     arrays = (np.asarray(leaf) for leaf in jax.tree.leaves(agent.params))
     digest = hashlib.sha256(repr(agent.config).encode())
     for array in arrays:

@@ -15,14 +15,14 @@ UNTRAINED_SEED = 0
 """Seed of the weights that training from scratch starts with."""
 
 
-def _untrained(task: str, name: str) -> Optimizer:
+def _untrained(decoder: str, name: str) -> Optimizer:
     agent = new_agent(PolicyConfig(), UNTRAINED_SEED)
-    return FineTuned(agent, task, FineTuneConfig(widen=1.0, first=1), name=name)
+    return FineTuned(agent, decoder, FineTuneConfig(widen=1.0, first=1), name=name)
 
 
 LEARNED: dict[str, Callable[[], Optimizer]] = {
     "finetuned": FineTuned,
-    "finetuned-placement": lambda: FineTuned(task="placement", name="finetuned-placement"),
+    "finetuned-placement": lambda: FineTuned(decoder="placement", name="finetuned-placement"),
     "scratch": lambda: _untrained("order", "scratch"),
     "scratch-placement": lambda: _untrained("placement", "scratch-placement"),
     "untrained": lambda: PolicySearch(new_agent(PolicyConfig(), UNTRAINED_SEED), name="untrained"),

@@ -13,7 +13,7 @@ from go_rl.core.op_graph import FREE, OpGraph
 from go_rl.core.op_kind import OpKind
 
 Rule = tuple[str, Callable[[OpGraph], np.ndarray]]
-"""What every node (or edge) must satisfy, and a function that marks the ones that break it."""
+"""Condition on every node (or edge), and a function that marks those that violate it."""
 
 
 def _not_cost(values: np.ndarray) -> np.ndarray:
@@ -25,7 +25,7 @@ def _not_seconds(values: np.ndarray) -> np.ndarray:
 
 
 def _repeated(graph: OpGraph) -> np.ndarray:
-    """Ids count as equal when they read the same: JSON objects know no other keys."""
+    """Ids are equal when their texts are: keys of JSON objects are texts."""
     seen: set[str] = set()
     return np.array([str(n) in seen or bool(seen.add(str(n))) for n in graph.names], np.bool_)
 

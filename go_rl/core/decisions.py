@@ -1,13 +1,29 @@
-"""`Decisions`: legal plans, decision by decision; `Scored`: what they cost."""
+"""`Proposals` become legal `Decisions`, and these `Scored`: their seconds."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int8, Int16, Int64
+from jaxtyping import Bool, Float, Float64, Int, Int8, Int16, Int64
 
 from go_rl.core.evaluation import STATUS_CODES, Status
+
+
+@dataclass(frozen=True, eq=False)
+class Proposals:
+    """``B`` plans of ``N`` nodes on ``D`` devices as an agent or a method wants them."""
+
+    device: Int[np.ndarray, "B N"] | None = None
+    """[B, N] device of each node; None: drawn from `log_probs`."""
+    log_probs: Float[np.ndarray, "B N D"] | None = None
+    """[B, N, D] log-probabilities of the devices that are drawn, not necessarily normalised."""
+    priority: Int[np.ndarray, "B N"] | None = None
+    """[B, N] scheduling priority, larger first; None: topological order."""
+    fusion: Int[np.ndarray, "B N"] | None = None
+    """[B, N] fusion priority; None: nothing is fused."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,13 +53,35 @@ class Decisions:
             None if self.present is None else self.present[rows],
         )
 
+    @staticmethod
+    def stack(plans: Sequence[Decisions]) -> Decisions:
+        """Return the plans of several batches of one problem as one batch."""
+
+        def rows(name: str) -> Any:
+            each = [getattr(plan, name) for plan in plans]
+            return None if each[0] is None else np.concatenate(each)
+
+        return Decisions(*(rows(f.name) for f in fields(Decisions)))
+
+
+@dataclass(frozen=True, eq=False)
+class Legalized:
+    """``B`` proposals made legal."""
+
+    decisions: Decisions
+    """Of a failure: anything."""
+    status: Int8[np.ndarray, "B"]
+    """[B] indices into `STATUS_CODES`."""
+    detail: str = ""
+    """Why there is no plan, where every proposal failed."""
+
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """``B`` plans with what they cost."""
+    """``B`` evaluated plans."""
 
     decisions: Decisions
-    """Of a failure: what failed; of one that the solver could not make legal, anything."""
+    """Of a failure: the plan that failed; arbitrary where the solver found no legal one."""
     seconds: Float64[np.ndarray, "B"]
     """[B] seconds an iteration; inf for a failure."""
     status: Int8[np.ndarray, "B"]

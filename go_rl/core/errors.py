@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from itertools import islice
 
 NAMED = 3
-"""Things that a message names."""
+"""Number of items that a message names."""
 
 
 class GoRLError(Exception):
-    """Base of all errors raised on purpose; its message is one clear sentence for the user."""
+    """Base class of all errors raised by go_rl; the message is one clear sentence for the user."""
 
 
 class GraphError(GoRLError):
@@ -36,7 +36,7 @@ class ProblemError(GoRLError):
 
 
 class PlanError(GoRLError):
-    """A plan is malformed, belongs to another graph, or breaks a rule it claims to keep."""
+    """A plan is malformed, belongs to another graph, or violates a rule of its problem."""
 
 
 class SolverError(GoRLError):
@@ -60,7 +60,8 @@ class PolicyError(GoRLError):
 
 
 class TrainingError(GoRLError):
-    """Training cannot go on: a bad configuration, garbage values, a worker that died."""
+    """Training cannot continue: a bad configuration, values that are not finite, a worker that
+    died."""
 
 
 class CheckpointError(GoRLError):
@@ -80,19 +81,19 @@ class MissingDependencyError(GoRLError):
 
 
 LONGEST_WORD, MOST_CHOICES = 100, 5_000
-"""What `nearest` compares: similarity takes the product of the lengths."""
+"""Longest words that `nearest` compares: similarity takes time in the product of the lengths."""
 NEAR = 0.65
-"""Likeness, as `difflib.SequenceMatcher` has it, from which on a word is taken for a misspelling;
+"""Similarity (`difflib.SequenceMatcher`) from which a word counts as a misspelling;
 ``nope`` and ``unet`` reach 0.5."""
 LEAST_BEGINNING = 3
-"""Letters that are enough to be the beginning of a choice."""
+"""Letters from which a prefix of a choice counts as near."""
 
 
 def nearest(word: object, choices: Iterable[str]) -> str:
-    """Return how a sentence that says ``word`` is unknown ends: ``; did you mean 'x'?`` with the
+    """Return the end of a sentence about an unknown ``word``: ``; did you mean 'x'?`` with the
     choice nearest to it, or a full stop when none is near. What follows is a new sentence.
 
-    Near is a misspelling (`NEAR`), or the beginning of a choice.
+    Near is a misspelling (`NEAR`), or a prefix of a choice.
     """
     known = list(islice((c for c in choices if len(c) <= LONGEST_WORD), MOST_CHOICES))
     text = str(word)[: LONGEST_WORD + 1]
@@ -104,7 +105,7 @@ def nearest(word: object, choices: Iterable[str]) -> str:
 
 def name_largest(things: Iterable[tuple[str, float]]) -> str:
     """Return ``weights of 'a' 9e+06, result of 'b' 300``: the `NAMED` largest of some things with
-    their bytes, of equal ones the first; empty when none weighs anything."""
+    their bytes, of equal ones the first; empty when all are 0 bytes."""
     heavy = ((what, size) for what, size in things if size > 0)
     largest = heapq.nlargest(NAMED, heavy, key=lambda thing: thing[1])
     return ", ".join(f"{what} {size:.6g}" for what, size in largest)

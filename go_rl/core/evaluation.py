@@ -1,4 +1,5 @@
-"""`Evaluation`: what a plan costs, and `Status`: how it went. A failure is a value, not a NaN."""
+"""`Evaluation`: value and resources of a plan; `Status`: its outcome. A failure is a value, not a
+NaN."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from jaxtyping import Float64
 
 
 class Status(enum.StrEnum):
-    """How a search or a pricing ended; each member carries a sentence for the user."""
+    """Outcome of a search or an evaluation; each member carries a sentence for the user."""
 
     OK = "ok"
     INFEASIBLE = "infeasible"
@@ -22,7 +23,7 @@ class Status(enum.StrEnum):
 
     @property
     def sentence(self) -> str:
-        """One sentence that says what the member means."""
+        """One sentence that explains the member."""
         return _SENTENCES[self]
 
     @property
@@ -46,22 +47,23 @@ STATUS_CODES = tuple(Status)
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """The price of one plan. ``D`` devices, ``L`` links: on a ring, link i joins chip i to chip
-    i + 1; for makespan, link ``i D + j`` goes from device i to device j."""
+    """The evaluation of one plan. ``D`` devices, ``L`` links: on a ring, link i joins chip i to
+    chip i + 1; for makespan, link ``i D + j`` goes from device i to device j."""
 
     status: Status
     seconds_per_step: float
     """The objective (T_max, largest load or makespan); inf if the plan is unusable."""
     device_seconds: Float64[np.ndarray, "D"]
-    """[D] compute (and, for max-load, communication) of each device, seconds a step."""
+    """[D] compute (and, for max-load, communication) of each device, seconds an iteration."""
     link_seconds: Float64[np.ndarray, "L"]
-    """[L] time that each link is busy, seconds a step."""
+    """[L] time that each link is busy, seconds an iteration."""
     link_bytes: Float64[np.ndarray, "L"]
-    """[L] traffic of each link, pass-through included, bytes a step."""
+    """[L] traffic of each link, pass-through included, bytes an iteration."""
     weight_bytes: Float64[np.ndarray, "D"]
     """[D] weights resident on each device."""
     streamed_bytes: Float64[np.ndarray, "D"]
-    """[D] weights streamed from the host every step because one operator's exceed the memory."""
+    """[D] weights streamed from the host in each iteration because one operator's exceed the
+    memory."""
     peak_bytes: Float64[np.ndarray, "D"]
     """[D] resident weights plus the largest sum of live tensors."""
     detail: str = ""
@@ -69,7 +71,7 @@ class Evaluation:
 
     @property
     def throughput(self) -> float:
-        """Steps a second; 0 for a failure."""
+        """Iterations a second; 0 for a failure."""
         return 1.0 / self.seconds_per_step if self.seconds_per_step > 0 else 0.0
 
     def to_json(self) -> dict[str, Any]:
@@ -107,11 +109,11 @@ def _array(numbers: list[Any]) -> Float64[np.ndarray, "D"]:
 
 
 def finite(value: float | None) -> float | None:
-    """Return the number, or None where JSON has no way to write it."""
+    """Return the number, or None where JSON cannot represent it."""
     return None if value is None or not np.isfinite(value) else float(value)
 
 
 def failed(status: Status, devices: int, detail: str) -> Evaluation:
-    """Return the evaluation of something that could not be priced."""
+    """Return the evaluation of a plan that could not be evaluated."""
     zeros, none = np.zeros(devices), np.zeros(0)
     return Evaluation(status, float("inf"), zeros, none, none, zeros, zeros, zeros, detail)

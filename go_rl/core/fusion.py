@@ -1,4 +1,4 @@
-"""What one fused kernel may hold: the constants that makers of kernels and the judge share."""
+"""Limits of a fused kernel, shared by fusion and the checker."""
 
 from __future__ import annotations
 

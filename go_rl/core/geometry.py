@@ -1,4 +1,4 @@
-"""`Geometry`: how an operator walks over its operands; what shapes alone do not tell."""
+"""`Geometry`: how an operator accesses its operands, beyond their shapes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Geometry:
     stride: float = 1.0
     """Product of the window's strides."""
     padding: float = 0.0
-    """Sum of what is added before and after all spatial dimensions; cropping counts as none."""
+    """Sum of the padding before and after all spatial dimensions; cropping counts as 0."""
     window_dilation: float = 1.0
     """Product over the spatial dimensions."""
     input_dilation: float = 1.0
@@ -22,7 +22,7 @@ class Geometry:
     groups: float = 1.0
     """Feature groups times batch groups of a convolution."""
     minor: float = 0.0
-    """What happens along the dimension that varies fastest in memory. Convolution: 1 if it holds
+    """Effect along the dimension that varies fastest in memory. Convolution: 1 if it holds
     the features. Matrix product: 1 if it is contracted in the left operand, plus 2 if in the right
     one. Others: 1 if it is reduced, moved, sliced, gathered from or added to."""
 
@@ -30,7 +30,7 @@ class Geometry:
 GEOMETRY = tuple(field.name for field in fields(Geometry))
 """Columns of `go_rl.core.OpGraph.geometry`."""
 UNKNOWN_GEOMETRY = (float("nan"),) * len(GEOMETRY)
-"""Row of an operator whose reader does not tell."""
+"""Row of an operator whose reader gives no geometry."""
 
 
 def geometry_row(geometry: Geometry | None) -> tuple[float, ...]:

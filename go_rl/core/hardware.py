@@ -16,9 +16,10 @@ from go_rl.core.files.strict_json import parse_json, shown
 from go_rl.core.op_kind import OpKind
 
 MAX_DEVICES = 64
-"""Chips hardware may have: the solver keeps a node's domain in one 64-bit word."""
+"""Largest number of chips: the solver keeps a node's domain in one 64-bit word."""
 MAX_ENGINES = 62
-"""Engines of one sort on a chip: the simulator keeps the idle ones in one word."""
+"""Largest number of engines of one type on a chip: the simulator keeps the idle ones in one
+word."""
 
 
 class Topology(enum.StrEnum):
@@ -29,7 +30,7 @@ class Topology(enum.StrEnum):
     FULL = "full"
     """Every pair of chips has a link of its own."""
     TREE = "tree"
-    """A complete binary tree in heap order: chip i > 0 hangs under chip (i - 1) // 2."""
+    """A complete binary tree in heap order: the parent of chip i > 0 is chip (i - 1) // 2."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +39,9 @@ class Engine:
 
     name: str
     count: int = 1
-    """Engines of this sort."""
+    """Number of engines of this type."""
     kinds: tuple[str, ...] = ()
-    """`OpKind` names of the operators that run here; empty: those that no other engine names."""
+    """`OpKind` names of the operators that run here; empty: those that no other engine lists."""
     split: bool = False
     """Whether an operator is cut into `count` equal parts that run on any of the engines."""
 
@@ -59,7 +60,7 @@ class Engine:
 
 
 ONE_STREAM = (Engine("stream"),)
-"""What a chip has when nothing is said about its engines."""
+"""Default engines of a chip."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ class Chip:
     is_cpu: bool = False
     """A host processor: communication with host memory is free for it."""
     engines: tuple[Engine, ...] = ()
-    """What runs its operators; empty: one stream for all. For the makespan objective."""
+    """Engines that run its operators; empty: one stream for all. For the makespan objective."""
 
     @property
     def engine_list(self) -> tuple[Engine, ...]:
@@ -89,7 +90,7 @@ class Chip:
         return self.engines or ONE_STREAM
 
     def engine_of(self, kind: OpKind) -> int:
-        """Return the place in `engine_list` of the engine that runs operators of a kind."""
+        """Return the index in `engine_list` of the engine that runs operators of a kind."""
         name, engines = kind.name.lower(), self.engine_list
         named = (i for i, engine in enumerate(engines) if name in engine.kinds)
         return next(named, next((i for i, e in enumerate(engines) if not e.kinds), 0))
@@ -105,7 +106,7 @@ class Chip:
 
 @dataclass(frozen=True)
 class Links:
-    """The wires between chips."""
+    """The links between chips."""
 
     topology: Topology
     bandwidth: float
@@ -225,7 +226,7 @@ class Hardware:
 
 @contextmanager
 def _located(where: str) -> Iterator[None]:
-    """Put the file and field before what is wrong with the values found there."""
+    """Prefix an error about a value with its file and field."""
     try:
         yield
     except HardwareError as error:
@@ -284,7 +285,7 @@ def _known(document: Mapping[str, Any], allowed: set[str], where: str) -> None:
 
 
 def _number(value: Any, where: str) -> float:
-    """The value as a float; ints too large for one are as unusable as infinities."""
+    """The value as a float; integers too large for one count as infinities."""
     number = not isinstance(value, bool) and isinstance(value, (int, float))
     if not number or abs(value) > sys.float_info.max or not isfinite(value):
         raise HardwareError(f"{where} must be a finite number, not {str(value)[:40]!r}")
@@ -318,7 +319,7 @@ def _chips(group: Any, where: str) -> list[Chip]:
 
 
 def _links(document: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """The fields of `Links`, which checks their ranges and names itself."""
+    """The fields of `Links`, which checks their ranges."""
     _known(document, {"topology", "bandwidth", "latency_seconds"}, where)
     topology = str(document.get("topology", ""))
     if topology not in list(Topology):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
 FREE = -1
-"""`colocation`: the node may sit on any device; `weight_group`: its weights are its own."""
+"""`colocation`: the node may be on any device; `weight_group`: its weights are its own."""
 NO_DIM = -1
 """`output_shape`: padding after the last dimension of an output."""
 
@@ -38,7 +38,7 @@ class OpGraph:
     """
 
     name: str
-    """What the user calls the model."""
+    """Name of the model."""
     names: tuple[NodeId, ...]
     """[N] node ids exactly as in the source file, unique."""
     op_type: tuple[str, ...]
@@ -46,13 +46,13 @@ class OpGraph:
     kind: Int8[np.ndarray, "N"]
     """[N] `OpKind` values."""
     flops: Float64[np.ndarray, "N"]
-    """[N] floating-point operations a step, as XLA's cost analysis counts them."""
+    """[N] floating-point operations an iteration, as XLA's cost analysis counts them."""
     bytes_accessed: Float64[np.ndarray, "N"]
-    """[N] operand plus result bytes that a step reads and writes when nothing is fused."""
+    """[N] operand plus result bytes that an iteration reads and writes when nothing is fused."""
     output_bytes: Float64[np.ndarray, "N"]
     """[N] bytes of all results of the node."""
     weight_bytes: Float64[np.ndarray, "N"]
-    """[N] bytes of the constants that the node keeps on its chip between steps."""
+    """[N] bytes of the constants that the node keeps on its chip between iterations."""
     output_itemsize: Float64[np.ndarray, "N"]
     """[N] bytes of one element of the node's results (0: has none)."""
     weight_itemsize: Float64[np.ndarray, "N"]
@@ -75,7 +75,7 @@ class OpGraph:
     edge_bytes: Float64[np.ndarray, "E"]
     """[E] bytes of the tensor that the edge carries."""
     edge_output: Int32[np.ndarray, "E"]
-    """[E] which result of the sender travels: edges with equal sender and output carry one and the
+    """[E] index of the sender's result: edges with equal sender and output carry one and the
     same tensor, sent once however many consumers it has."""
     source: tuple[str, ...]
     """[N] where in the user's model the node came from, or an empty string."""
@@ -84,10 +84,10 @@ class OpGraph:
     transfer_seconds: Float64[np.ndarray, "N"] | None = None
     """[N] measured seconds to move the node's output between device and host, if profiled."""
     geometry: Float64[np.ndarray, "N G"] | None = None
-    """[N, G] `go_rl.core.Geometry` of each node, NaN where the reader does not tell; None: of none.
+    """[N, G] `go_rl.core.Geometry` of each node, NaN where the reader gives none; None: of no node.
     """
     meta: Mapping[str, Any] = field(default_factory=dict)
-    """Facts of the source that are not per node (format, dims, the file's own hardware); JSON."""
+    """Facts of the source other than per node (format, dims, the file's own hardware); JSON."""
 
     def __repr__(self) -> str:
         work = f"{self.flops.sum() / 1e9:.4g} GFLOP" if self.has_flops else "profiled"
@@ -125,7 +125,7 @@ class OpGraph:
 
     @cached_property
     def is_fed(self) -> Bool[np.ndarray, "N"]:
-        """[N] inputs and constants that read nothing: known before a step begins."""
+        """[N] inputs and constants that read nothing: known before an iteration starts."""
         free = np.isin(self.kind, [int(kind) for kind in FREE_KINDS])
         return free & (np.bincount(self.receivers, minlength=self.num_nodes) == 0)
 

@@ -1,4 +1,4 @@
-"""The classes of operators that a cost model tells apart."""
+"""The classes of operators that a cost model distinguishes."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import enum
 
 
 class OpKind(enum.IntEnum):
-    """What limits an operator on a chip; the key of every per-kind efficiency table."""
+    """Class of an operator by its limiting resource; the key of every per-kind efficiency table."""
 
     INPUT = 0
-    """A value the user feeds each step: no work."""
+    """A value that the user gives in each iteration: no work."""
     CONSTANT = 1
-    """A value known before the first step (a weight or literal kept as a node): no work."""
+    """A value known before the first iteration (a weight or literal kept as a node): no work."""
     MATMUL = 2
     """Dense contractions: Gemm, MatMul, dot_general, Einsum."""
     CONVOLUTION = 3

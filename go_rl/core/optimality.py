@@ -1,12 +1,12 @@
-"""When a plan counts as optimal: the one tolerance that methods, reports and the judge share."""
+"""When a plan counts as optimal: the one tolerance that methods, reports and the checker share."""
 
 from __future__ import annotations
 
 from math import isfinite
 
 OPTIMAL_GAP = 1e-6
-"""Largest value / bound - 1 that counts as closed: what rounding, and the whole-number costs of
-CP-SAT, may leave between a plan and the bound that proves it best."""
+"""Largest value / bound - 1 that counts as closed: the difference that rounding, and the integer
+costs of CP-SAT, may leave between an optimal plan and its bound."""
 
 
 def proved_optimal(value: float, bound: float) -> bool:

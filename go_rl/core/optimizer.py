@@ -1,4 +1,4 @@
-"""`Optimizer`: the one protocol of everything that proposes plans."""
+"""`Optimizer`: the protocol of all methods."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OPEN_SAMPLES = 10_000
 
 
 class Milestone(str):
-    """A sentence about the search that stays on screen, where others give way to the next one."""
+    """A sentence about the search that stays on screen; others are replaced by the next one."""
 
     __slots__ = ()
 
@@ -44,7 +44,7 @@ class Optimizer(Protocol):
 
     @property
     def name(self) -> str:
-        """What tables and the command line call it."""
+        """Name in tables and on the command line."""
         ...
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
@@ -66,7 +66,7 @@ class Progress:
     bound: float = 0.0
     """Proven lower bound on the objective, seconds: a best value that meets it ends the search."""
     to_the_end: bool = False
-    """Whether it does not: who learns wants the weights after the whole budget."""
+    """Search to the end of the budget instead; learners do, which return the weights."""
 
     @property
     def wall_seconds(self) -> float:
@@ -75,7 +75,7 @@ class Progress:
 
     @property
     def spent(self) -> bool:
-        """True when nothing is left of the budget, or nothing better exists."""
+        """True when the budget is used up, or the best plan is proven optimal."""
         over = self.remaining_samples <= 0 or self.remaining_seconds <= 0
         return over or (self.proved and not self.to_the_end)
 

@@ -1,4 +1,4 @@
-"""`Plan`: what to do with each node, who proposed it, and what it costs."""
+"""`Plan`: decisions for each node, their evaluation and their provenance."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class CurvePoint:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A device for every node, its evaluation, and the proof of how good it can get."""
+    """A device for every node, the evaluation, and the proven bound."""
 
     nodes: tuple[NodeId, ...]
     """[N] ids exactly as in the source file."""
@@ -83,12 +83,12 @@ class Plan:
 
     @property
     def value(self) -> float:
-        """The objective, seconds a step; inf for a failure."""
+        """The objective, seconds an iteration; inf for a failure."""
         return self.evaluation.seconds_per_step
 
     @property
     def gap(self) -> float:
-        """How far the plan is from the proven bound: value / bound - 1."""
+        """Distance from the proven bound: value / bound - 1."""
         if not np.isfinite(self.value):
             return float("inf")
         if self.value <= self.bound:
@@ -155,7 +155,7 @@ class Plan:
         return cls.from_json(document, str(path))
 
     def save(self, path: str | Path) -> None:
-        """Write ``plan.json`` aside, then rename it into place."""
+        """Write ``plan.json`` atomically."""
         try:
             write_text(path, json.dumps(self.to_json(), indent=1, allow_nan=False) + "\n")
         except OSError as error:
@@ -167,7 +167,7 @@ class Plan:
 
 
 def plan_for(problem: Problem, *, evaluation: Evaluation, bound: float, **fields: Any) -> Plan:
-    """Return a `Plan` with everything filled in that the problem, value and bound already say."""
+    """Return a `Plan` with all fields that follow from the problem, value and bound filled in."""
     proved = proved_optimal(evaluation.seconds_per_step, bound)
     return Plan(
         nodes=problem.graph.names,

@@ -1,4 +1,4 @@
-"""Packages by name: ``ringN``, ``host``, ``cpu-1`` and its relatives, and ``<flavour>x<N>`` such as
+"""Hardware by name: ``ringN``, ``host``, ``cpu-1`` and its variants, and ``<flavour>x<N>`` such as
 ``p100x4``."""
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ HOST = Chip("cpu", 1e11, 16e9, 2e10, 2e-6, 2e10, is_cpu=True)
 CORE = Chip("cpu-1", 128e9, 24e9, 25e9, 9e-6, 25e9, is_cpu=True)
 """One core of the machine that measured the kernels of ``kernels-cpu-1``, a Xeon of Intel's
 Sapphire Rapids: two 512-bit multiply-adds a cycle at 2.0 GHz, float32; its share of the memory and
-of its bandwidth; and what an empty call of XLA takes."""
+of its bandwidth; and the time of an empty call of XLA."""
 
 SHARED_MEMORY = 10e9, 1e-6
 """Bytes/s and seconds from one core to another through shared memory: our assumptions."""

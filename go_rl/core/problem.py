@@ -1,4 +1,4 @@
-"""`Problem`: a graph on hardware with an objective and constraints; what every optimizer takes."""
+"""`Problem`: a graph on hardware with an objective and constraints; the input of every method."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REPLICATE_SHARE = 1e-3
 
 
 class Objective(enum.StrEnum):
-    """What a plan is judged by; the smaller the better, in seconds."""
+    """What a plan minimises, in seconds; smaller is better."""
 
     RING = "ring"
     """T_max of a pipeline on a ring of chips under the multi-chip-module rules."""
@@ -29,11 +29,12 @@ class Objective(enum.StrEnum):
     LATENCY = "latency"
     """Time of one sample, dnn-partitioning's latency objective."""
     MAKESPAN = "makespan"
-    """Time of one step on fully connected devices: placement, schedule and fusion, replayed."""
+    """Time of one iteration on fully connected devices: placement, schedule and fusion,
+    replayed."""
 
 
 TASKS = ("placement", "schedule", "fusion")
-"""What a plan for the makespan objective may decide."""
+"""Decisions of a plan for the makespan objective."""
 
 
 def task_names(given: str | Sequence[str]) -> tuple[str, ...]:
@@ -47,7 +48,7 @@ class KernelPrices(Protocol):
     """Seconds of fused kernels, from the cost model that priced the nodes."""
 
     def seconds(self, leader: Int64[np.ndarray, "N"]) -> Float64[np.ndarray, "K N"]:
-        """Return [K, N] seconds on each device kind of the kernel that each leader stands for.
+        """Return [K, N] seconds on each device kind of the kernel of each leader.
 
         ``leader`` [N]: the lowest node of each node's kernel. Nodes that lead none get 0.
         """
@@ -70,7 +71,7 @@ class Rules:
 
     @property
     def name(self) -> str:
-        """The name that the command line uses."""
+        """Name on the command line."""
         return {v: k for k, v in RULE_SETS.items()}[self]
 
 
@@ -94,7 +95,7 @@ def rule_set(name: str) -> Rules:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What to optimise. Build one with `go_rl.cost.make_problem`, which prices the operators.
+    """A problem to optimise. Build one with `go_rl.cost.make_problem`, which prices the operators.
 
     ``K`` device kinds, ``N`` nodes, ``D`` devices. All sizes are in the hardware's number format.
     """
@@ -106,13 +107,13 @@ class Problem:
     seconds: Float64[np.ndarray, "K N"]
     """[K, N] seconds of each node on each device kind; inf: the kind cannot run it."""
     cost_model: str
-    """Who said so: ``analytical`` or ``profiled``."""
+    """Cost model of `seconds`: ``analytical``, ``profiled``, ``learned:NAME``, ..."""
     output_bytes: Float64[np.ndarray, "N"]
     """[N] bytes of all results of a node."""
     weight_bytes: Float64[np.ndarray, "N"]
     """[N] bytes of weights that stay on the chip (0 where they are streamed)."""
     streamed_bytes: Float64[np.ndarray, "N"]
-    """[N] weights streamed from the host every step, already paid for in `seconds`."""
+    """[N] weights streamed from the host in each iteration, included in `seconds`."""
     edge_bytes: Float64[np.ndarray, "E"]
     """[E] bytes of the tensor on each edge."""
     transfer_seconds: Float64[np.ndarray, "N"]
@@ -124,12 +125,12 @@ class Problem:
     fixed: Mapping[int, int] = field(default_factory=dict)
     """Device of nodes that the user has pinned, by node index."""
     notes: tuple[str, ...] = ()
-    """Sentences the user should read beside the result (what was assumed or left out)."""
+    """Sentences about what was assumed or left out."""
     dims: Mapping[str, int] = field(default_factory=dict)
     """Symbolic dimensions the user set."""
     tasks: tuple[str, ...] = TASKS
-    """Makespan only: what is to be decided. Without ``placement`` every node is fixed; without
-    ``schedule`` tasks run in topological order; without ``fusion`` nothing is fused."""
+    """Makespan only: the decisions. Without ``placement`` every node is fixed; without ``schedule``
+    kernels run in topological order; without ``fusion`` nothing is fused."""
     kernels: KernelPrices | None = None
     """Prices of fused kernels; makespan only."""
     gap_seconds: Float64[np.ndarray, "N"] | None = None

@@ -1,4 +1,4 @@
-"""Which processor this machine has: times are valid for it only."""
+"""Processor of this machine: measured times are valid for it only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 FACTS = Path("/proc/cpuinfo")
 X86 = ("vendor_id", "cpu family", "model")
 ARM = ("CPU implementer", "CPU part")
-"""Fields of `FACTS` that tell processors apart."""
+"""Fields of `FACTS` that identify a processor."""
 SHIPPED = {"GenuineIntel family 6 model 143": "cpu-1"}
 """Targets of the data and weights that ship with the package, by processor: a Xeon's."""
 
@@ -19,10 +19,10 @@ SHIPPED = {"GenuineIntel family 6 model 143": "cpu-1"}
 def processor_name(facts: Path = FACTS) -> str:
     """Return the processor, such as ``GenuineIntel family 6 model 143``; "": nothing is known.
 
-    The name of its make alone: two machines of it may still differ in clock and memory.
+    Only the model of the processor: two machines with it may still differ in clock and memory.
 
     Args:
-        facts: what Linux tells of its processors.
+        facts: Linux's description of the processors.
     """
     try:
         told = _fields(facts.read_text(errors="replace"))
@@ -39,19 +39,19 @@ def processor_name(facts: Path = FACTS) -> str:
 
 @cache
 def own_target(facts: Path = FACTS) -> str:
-    """Return what records of one core of this machine are filed under: `SHIPPED`'s word where the
-    shipped kernels were measured on such a processor, else its name as one word, such as
-    ``authenticamd-family-26-model-2``. Times of two processors are never one target's.
+    """Return the target of records of one core of this machine: `SHIPPED`'s word where the shipped
+    kernels were measured on such a processor, else its name as one word, such as
+    ``authenticamd-family-26-model-2``. Times of two processors never share a target.
 
     Args:
-        facts: what Linux tells of its processors.
+        facts: Linux's description of the processors.
     """
     name = processor_name(facts) or platform.machine() or "this machine"
     return SHIPPED.get(name) or re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
 def _fields(text: str) -> Mapping[str, str]:
-    """What is said of the first processor."""
+    """Fields of the first processor."""
     first = text.strip().partition("\n\n")[0]
     pairs = [line.partition(":") for line in first.splitlines()]
     return {name.strip(): value.strip() for name, _, value in pairs}

@@ -65,7 +65,7 @@ class Analytical:
     name: str = "analytical"
 
     def seconds(self, kernels: Kernels, chip: Chip) -> Float64[np.ndarray, "K"]:
-        """Return [K] seconds a step of each kernel on the chip; free kinds cost nothing.
+        """Return [K] seconds an iteration of each kernel on the chip; free kinds cost nothing.
 
         Raises:
             ProblemError: the graph brings seconds and no FLOP.

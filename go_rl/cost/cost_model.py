@@ -37,17 +37,17 @@ class CostModel(Protocol):
 
     @property
     def name(self) -> str:
-        """What plans and tables call it."""
+        """Name in plans and tables."""
         ...
 
     def seconds(self, kernels: Kernels, chip: Chip) -> Float64[np.ndarray, "K"]:
-        """Return [K] seconds a step; inf marks a kernel that the chip cannot run."""
+        """Return [K] seconds an iteration; inf marks a kernel that the chip cannot run."""
         ...
 
 
 @runtime_checkable
 class GraphCostModel(CostModel, Protocol):
-    """A cost model that knows kernels as graphs, and says what its prices are worth."""
+    """A cost model of kernels as graphs, with notes on the reliability of its prices."""
 
     def notes(self, kernels: Kernels, chip: Chip) -> tuple[str, ...]:
         """Return sentences about kernels that were priced; see `Problem.notes`."""

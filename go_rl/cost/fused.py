@@ -18,7 +18,7 @@ class FusedPrices:
 
     A fused kernel reads each outside tensor once and writes only what leaves it; its kind is that
     of the node with most FLOP. It never costs more than its nodes one after the other, unless a
-    model that knows kernels as graphs (`GraphCostModel`) says so.
+    cost model of kernels as graphs (`GraphCostModel`) predicts so.
     """
 
     nodes: Kernels
@@ -89,7 +89,7 @@ class FusedPrices:
         return ~repeats(self.tensor)
 
     def leaving(self, inside: Bool[np.ndarray, "E"]) -> Bool[np.ndarray, "E"]:
-        """Return [E] edges of tensors that somebody outside the producer's kernel needs; ``inside``
+        """Return [E] edges of tensors that a node outside the producer's kernel reads; ``inside``
         [E]: both ends share a kernel."""
         graph, tensor = self.nodes.graph, self.tensor
         outside = np.bincount(tensor, ~inside, int(tensor.max(initial=-1)) + 1) > 0

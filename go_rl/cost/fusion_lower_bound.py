@@ -3,8 +3,8 @@
 A kernel of several nodes takes one launch and the larger of two sums over its nodes, or more: what
 its nodes take one after the other is no less.
 
-- *Arithmetic*: all FLOP at the pace of the kind of the node with most of them. So a node's are no
-  faster than at the best pace of the nodes that it may share a kernel with and that have as many.
+- *Arithmetic*: all FLOP at the rate of the kind of the node with most of them. So a node's are no
+  faster than at the best rate of the nodes that it may share a kernel with and that have as many.
 - *Traffic*: the bytes of its nodes less what it saves. A node saves no more than the tensors on its
   edges that may lie inside, those that another node of its kernel may have read before, and its
   results of which every reader may be inside and which are no results of the model.
@@ -31,7 +31,7 @@ from go_rl.cost.fused import FusedPrices, repeats
 
 @dataclass(frozen=True, eq=False)
 class FusionLowerBound:
-    """Least seconds of kernels, on whatever device; inputs and constants take none."""
+    """Lower bound on seconds of kernels, on any device; inputs and constants take none."""
 
     inner: Bool[np.ndarray, "E"]
     """[E] edges that may lie inside a kernel; the ends of all others are in different ones."""
@@ -42,7 +42,7 @@ class FusionLowerBound:
     seconds: Float64[np.ndarray, "N"]
     """[N] seconds of each node, which add up over any nodes of a kernel."""
     total: float
-    """Seconds of all kernels of a step together."""
+    """Seconds of all kernels of an iteration together."""
 
 
 class _Parts(NamedTuple):
@@ -55,10 +55,9 @@ class _Parts(NamedTuple):
 
 
 def fusion_lower_bound(problem: Problem) -> FusionLowerBound | None:
-    """Return what the kernels of any plan take at least; None where a node can run nowhere.
-
-    Without the task fusion every node is a kernel of its own, and takes its own seconds. Of a
-    kernel's price nothing is known unless `FusedPrices` takes it from `Analytical`.
+    """Return a lower bound on the kernels of any plan; None where a node can run nowhere. Without
+    the decision fusion every node is a kernel of its own, and takes its own seconds. Of a kernel's
+    price nothing is known unless `FusedPrices` takes it from `Analytical`.
     """
     graph = problem.graph
     own = np.where(graph.is_fed, 0.0, problem.seconds.min(axis=0))

@@ -1,4 +1,4 @@
-"""What cost models that know kernels as graphs share: cutting, and remembering what was priced."""
+"""Shared by cost models of kernels as graphs: cutting kernels, and a cache of their prices."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ class _Cut:
     def __init__(self, num_nodes: int) -> None:
         words = np.random.default_rng(0).integers(0, 2**64, (num_nodes, 2), np.uint64)
         self._words: UInt64[np.ndarray, "N 2"] = words
-        """[N, 2] random; a kernel is told by the sum of its nodes' words."""
+        """[N, 2] random; a kernel is identified by the sum of its nodes' words."""
         self.known: dict[bytes, str | None] = {}
-        """Hashes of kernels that were priced; None: fed, and costs nothing."""
+        """Hashes of kernels that were priced; None: preloaded, and costs nothing."""
 
     def new(self, kernels: Kernels) -> tuple[KernelSet | None, dict[bytes, str | None]]:
         """Return the kernels that are not known yet, and what is to be known of them."""
@@ -75,7 +75,7 @@ class _Cut:
     def _told(
         self, kernels: Kernels
     ) -> tuple[Int64[np.ndarray, "N"], Int64[np.ndarray, "K"], list[bytes]]:
-        """[N] leaders, [K] which of them are asked for, and what tells their kernels."""
+        """[N] leaders, [K] which of them are asked for, and the identities of their kernels."""
         own = np.arange(len(self._words))
         leader = own if kernels.leader is None else kernels.leader
         which = own if kernels.which is None else kernels.which

@@ -1,4 +1,4 @@
-"""The work of kernels that are kept as graphs, as models of single numbers read it."""
+"""FLOP, traffic and kind of kernels that are kept as graphs."""
 
 from __future__ import annotations
 

@@ -14,21 +14,22 @@ from go_rl.cost.kernel_cache import KernelCache, check_shapes, check_target, wit
 from go_rl.kernels import KernelSet
 from go_rl.predictors.kernels.features import KernelFeatures, kernel_features
 from go_rl.predictors.kernels.opcodes import UNKNOWN, opcode
-from go_rl.predictors.kernels.training import LARGEST_DEVIATION, LEAST_DEVIATION
 from go_rl.predictors.kernels.weights import KernelWeights
+from go_rl.predictors.losses import LARGEST_DEVIATION, LEAST_DEVIATION
 
 MARGIN = 1.0
-"""How far a feature may lie outside what was seen, in powers of two, before a kernel is flagged."""
+"""How far a feature may lie outside the training data, in powers of two, before a kernel is
+flagged."""
 
 
 @dataclass(frozen=True, eq=False)
 class KernelPredictions:
-    """What an ensemble says of ``K`` kernels."""
+    """Predictions of an ensemble for ``K`` kernels."""
 
     seconds: Float64[np.ndarray, "K"]
     """[K] the mean of the members' logarithms."""
     deviation: Float64[np.ndarray, "K"]
-    """[K] of the logarithm: what the members doubt, and what they disagree on."""
+    """[K] deviation of the logarithm: the members' own uncertainty and their disagreement."""
     unfamiliar: Bool[np.ndarray, "K"]
     """[K] unlike the training data: an opcode never seen, or a size far outside."""
     unseen: tuple[str, ...]
@@ -50,8 +51,8 @@ def predict_layouts(
 
     Args:
         weights: of the ensemble.
-        kernels: of which it is asked.
-        which: [J] numbers of kernels; one may be there several times.
+        kernels: whose seconds are predicted.
+        which: [J] indices of kernels, repetitions allowed.
         settings: [J] as records carry them (`go_rl.measure.kernels.settings`), "" for row by row.
 
     Raises:
@@ -115,7 +116,8 @@ class Learned:
         return with_streaming(self._cache.seconds(kernels, self._predict), kernels, chip)
 
     def notes(self, kernels: Kernels, chip: Chip) -> tuple[str, ...]:
-        """Return who predicted, and how many of these kernels are unlike the training data."""
+        """Return notes: the cost model, and how many of these kernels are unlike the training
+        data."""
         on = f" ({self.weights.processor})" if self.weights.processor else ""
         said = f"Operator times are predicted by {self.name}, which learned on {chip.kind}{on}."
         priced = [hash_ for hash_ in self._cache.hashes(kernels) if hash_ is not None]

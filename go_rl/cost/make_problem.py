@@ -33,7 +33,7 @@ from go_rl.cost.profiled import Profiled, profile_for
 
 @dataclass(frozen=True)
 class ProblemOptions:
-    """What a user may choose beside graph and hardware."""
+    """Options of a problem beside graph and hardware."""
 
     objective: Objective = Objective.RING
     rules: Rules = field(default_factory=lambda: rule_set("default"))
@@ -116,7 +116,7 @@ def make_problem(
 
 
 def _priced(model: CostModel, kernels: Kernels, chip: Chip) -> Float64[np.ndarray, "N"]:
-    """Seconds of every node on a chip, which a cost model of the user's own may get wrong."""
+    """Seconds of every node on a chip, checked because a user's cost model may be wrong."""
     graph, said = kernels.graph, f"cost model {model.name!r} on chip {chip.kind!r}"
     given = model.seconds(kernels, chip)
     try:
@@ -152,7 +152,7 @@ def _tasks(asked: tuple[str, ...] | None, hardware: Hardware) -> tuple[str, ...]
 
 
 def _fixed(graph: OpGraph, options: ProblemOptions, tasks: tuple[str, ...]) -> dict[int, int]:
-    """The user's pins; without the task placement every other node sits on the first device."""
+    """The user's pins; without the decision placement every other node is on the first device."""
     if options.objective is not Objective.MAKESPAN or "placement" in tasks:
         return dict(options.fixed)
     device = {

@@ -1,4 +1,4 @@
-"""The measured cost model: the times of the very kernels of a plan, from a store of records."""
+"""The measured cost model: times of a plan's own kernels, from a store of records."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from go_rl.records import AS_IT_COMES, RecordStore
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """`CostModel`: what `go-rl measure kernels` found; a kernel without a time is an error."""
+    """`CostModel`: records of `go-rl measure kernels`; a kernel without a time is an error."""
 
     records: str | Path
     """The store: a file, or a URL of SQLAlchemy."""

@@ -29,7 +29,7 @@ class Profiled:
 
 
 def profile_for(chip: Chip, kinds: tuple[str, ...]) -> str:
-    """Return which profile stands for a chip: its own kind, else ``cpu`` for CPUs, else an
+    """Return the profile that applies to a chip: its own kind's, else ``cpu`` for CPUs, else an
     accelerator's."""
     if chip.kind in kinds:
         return chip.kind

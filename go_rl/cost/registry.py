@@ -22,14 +22,14 @@ PLAIN: dict[str, type[Analytical] | type[Profiled]] = {
     "profiled": Profiled,
 }
 WORDS = (AUTO, *PLAIN, LEARNED, MEASURED)
-"""What a name begins with."""
+"""Prefixes of names."""
 FORMS = (AUTO, *PLAIN, LEARNED, "learned:NAME", "learned:FILE.npz", "measured:DIR")
 KEPT = 8
-"""Files whose weights or records, with the prices of their kernels, stay in memory."""
+"""Number of files whose weights or records, with the prices of their kernels, are cached."""
 
 
 class _File(NamedTuple):
-    """A file as it was when it was looked at."""
+    """State of a file when it was read."""
 
     path: str
     modified: int
@@ -37,7 +37,7 @@ class _File(NamedTuple):
 
 
 def is_cost(name: str) -> bool:
-    """Whether a text has one of `FORMS`; what it names may still be missing."""
+    """Whether a text has one of `FORMS`; the file that it names may still be missing."""
     word, colon, source = name.partition(":")
     if word == LEARNED:
         return bool(source) == bool(colon)
@@ -93,7 +93,7 @@ def named_cost(cost: str | CostModel, hardware: Hardware) -> CostModel | None:
 
 
 def cost_identity(cost: str, hardware: Hardware) -> str:
-    """Return what tells prices from other prices: the name of the model and, of a learned one, the
+    """Return an identity of the prices: the name of the model and, of a learned one, the
     first digits of its file's SHA-256. It raises what `named_cost` does."""
     model = named_cost(cost, hardware)
     word, _, source = cost.partition(":")

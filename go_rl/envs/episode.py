@@ -1,98 +1,207 @@
-"""`Episode`: the state of one attempt at a problem, shared by single and vector environments."""
+"""`Episode`: one attempt at a problem, shared by the single and the vector environments."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 from jaxtyping import Bool, Int8
 
-from go_rl.core import EnvironmentUseError
+from go_rl.core import EnvironmentUseError, Status
+from go_rl.core.decisions import Proposals
+from go_rl.core.evaluation import STATUS_CODES
+from go_rl.envs.case import Case, EpisodeResult, Outcome
+from go_rl.envs.observation import NO_NODE, EpisodeProgress, Observer
+from go_rl.objectives.makespan.choices import LEVELS
+from go_rl.objectives.workspace import UNDECIDED, Assignment
 
 Mask = Int8[np.ndarray, "choices"] | tuple[Int8[np.ndarray, "choices"], ...]
 """What ``Space.sample(mask=...)`` takes: 1 for what may be chosen; a tuple where an action has
 several parts."""
+MAX_LOG_PROB = 20.0
+"""Bound of the log-probabilities that the sample form takes; they need not be normalised."""
+REPAIRED = ("fix", "sample")
+"""Forms of actions that the solver completes at random."""
+WORDS = {"placement": "device", "schedule": "priority", "fusion": "fusion priority"}
+"""What messages call a decision's number."""
+COLUMN = {"schedule": 0, "fusion": 1}
+"""Columns of `Episode.priorities`."""
 
 
-class Episode(ABC):
-    """Abstract: one attempt at a problem; ``over`` before the first and after each one."""
+def action_space(form: str, decided: Sequence[str], nodes: int, devices: int) -> spaces.Space[Any]:
+    """Return the action space of a form of actions for graphs of up to ``nodes`` nodes."""
+    if form == "sample":
+        return spaces.Box(-MAX_LOG_PROB, MAX_LOG_PROB, (nodes, devices), np.float32)
+    sizes = [devices if decision == "placement" else LEVELS for decision in decided]
+    if form == "node":
+        return spaces.Discrete(sizes[0]) if len(sizes) == 1 else spaces.MultiDiscrete(sizes)
+    shape = (nodes,) if len(sizes) == 1 else (nodes, len(sizes))
+    return spaces.MultiDiscrete(np.broadcast_to(np.array(sizes), shape).copy())
 
-    case: Any
-    """The problem, with what prices it."""
+
+class Episode:
+    """One attempt at a problem; ``over`` before the first and after each one."""
+
+    case: Case
+    """The problem, with what evaluates it."""
     index: int
     """Which of the environment's problems that is."""
+    _assignment: Assignment
 
     def __init__(self, form: str, space: spaces.Space[Any]) -> None:
         self.form = form
         self.space = space
         self.over = True
 
-    @abstractmethod
-    def begin(self, case: Any, index: int) -> None:
+    def begin(self, case: Case, index: int) -> None:
         """Start afresh on a problem, the ``index``-th of the environment."""
-
-    @abstractmethod
-    def check(self, action: Any) -> np.ndarray:
-        """Return the action as an array; an `EnvironmentUseError` says what is wrong with it."""
-
-    @abstractmethod
-    def observe(self, observer: Any) -> Any:
-        """Return what the agent sees now, as the environment's ``observer`` builds it."""
+        fresh = getattr(self, "case", None) is not case
+        self.case, self.index, self.over, self._turn = case, index, False, 0
+        nodes = case.problem.graph.num_nodes
+        self.priorities = np.full((nodes, len(COLUMN)), UNDECIDED, np.int64)
+        if self.form == "node":
+            if fresh:
+                self._assignment = case.workspace.assignment()
+            self._assignment.reset()
+        elif "placement" in case.decided:
+            self._device = np.full(nodes, UNDECIDED, np.int16)
+        else:
+            self._device = case.workspace.reference.device[0]
 
     @property
-    @abstractmethod
     def current(self) -> int:
         """The node whose turn it is, or `NO_NODE`."""
+        waiting = self.form == "node" and not self.over and self._turn < len(self._assignment.nodes)
+        return int(self._assignment.nodes[self._turn]) if waiting else NO_NODE
 
-    @abstractmethod
     def action_mask(self) -> Mask:
-        """What may be chosen for the current node (node form); something always may, see
-        `with_a_choice`."""
+        """[D] 1 where the current node may go, and [`LEVELS`] ones for a priority: a tuple where
+        several things are decided. Of everything where nothing is possible: at the end, and where
+        no plan exists; any action then ends the episode."""
+        parts = [
+            self._possible() if decision == "placement" else np.ones(LEVELS, np.int8)
+            for decision in self.case.decided
+        ]
+        return tuple(parts) if len(parts) > 1 else parts[0]
+
+    def _possible(self) -> Int8[np.ndarray, "D"]:
+        node = self.current
+        if node != NO_NODE and self._assignment.infeasible is None:
+            possible: Bool[np.ndarray, "D"] = self._assignment.possible(node)
+            if possible.any():
+                return possible.astype(np.int8)
+        return np.ones(self.case.problem.hardware.num_chips, np.int8)
+
+    def observe(self, observer: Observer) -> Any:
+        """Return what the agent sees now."""
+        decided = np.zeros(len(self.priorities), np.bool_)
+        if self.form == "node":
+            decided[self._assignment.nodes[: self._turn]] = True
+        elif self.over:
+            decided = self.case.decidable
+        shown = self._device if self.over or self.form != "node" else self._assignment.device
+        progress = EpisodeProgress(shown, decided, self.current, self.priorities)
+        return observer.observe(self.case.features, progress)
 
     def info(self) -> dict[str, Any]:
-        """Return the ``info`` of a reset, or of a step that does not end the episode."""
+        """Return the ``info`` of a reset, or of an episode step that does not end the episode."""
         info: dict[str, Any] = {"graph": self.index}
         if self.form == "node":
             info |= {"action_mask": self.action_mask(), "node": self.current}
         return info
 
-    @abstractmethod
-    def plan(self, result: Any) -> dict[str, np.ndarray]:
-        """Return what was decided, [N] each, by its name in the last ``info``."""
-
-    def final_info(self, result: Any, rows: int) -> dict[str, Any]:
+    def final_info(self, result: EpisodeResult, rows: int) -> dict[str, Any]:
         """Return the ``info`` of the step that ends the episode, plans padded to ``rows``."""
         info = self.info()
         for name in ("status", "detail", "seconds", "baseline_seconds"):
             info[name] = getattr(result, name)
-        for name, values in self.plan(result).items():
-            info[name] = np.full(rows, -1, values.dtype)
+        for name, values in result.plan.items():
+            info[name] = np.full(rows, UNDECIDED, values.dtype)
             info[name][: len(values)] = values
         return info
 
-    def shaped(self, action: Any) -> np.ndarray:
-        """Return the action as an array of the space's shape.
+    def act(self, action: Any, random: np.random.Generator) -> Outcome | None:
+        """Take an action; return how the episode ended, or None while it goes on.
+
+        Args:
+            action: of the action space.
+            random: where FIX and SAMPLE get their seed.
 
         Raises:
-            EnvironmentUseError: it has another shape.
+            EnvironmentUseError: the action is not of the space.
         """
+        checked = self.check(action)
+        outcome = self._decide(checked) if self.form == "node" else self._plan(checked, random)
+        if outcome is not None:
+            self.over = True
+            plan = outcome.decisions
+            lost = np.full(len(self.priorities), UNDECIDED, np.int16)
+            self._device = lost if plan is None else plan.device[0]
+        return outcome
+
+    def _decide(self, action: np.ndarray) -> Outcome | None:
+        """Take the decisions for the current node."""
+        assignment, node = self._assignment, self.current
+        if (failure := assignment.infeasible) is not None:
+            return Outcome(None, failure.status, failure.detail)
+        if node != NO_NODE:
+            for decision, chosen in zip(self.case.decided, action.reshape(-1), strict=True):
+                if decision != "placement":
+                    self.priorities[node, COLUMN[decision]] = chosen
+                elif clash := assignment.assign(node, int(chosen)):
+                    return Outcome(None, Status.ILLEGAL, clash)
+            self._turn += 1
+        if self._turn < len(assignment.nodes):
+            return None
+        return Outcome(assignment.decisions(*np.maximum(self.priorities, 0).T))
+
+    def _plan(self, action: np.ndarray, random: np.random.Generator) -> Outcome:
+        """Make decisions for all nodes legal."""
+        seed = int(random.integers(2**31)) if self.form in REPAIRED else 0
+        legal = self.case.workspace.legalize(self._proposals(action[: len(self.priorities)]), seed)
+        status = STATUS_CODES[int(legal.status[0])]
+        if not status.ok:
+            self.priorities[:] = UNDECIDED
+            return Outcome(None, status, legal.detail)
+        return Outcome(legal.decisions)
+
+    def _proposals(self, action: np.ndarray) -> Proposals:
+        if self.form == "sample":
+            return Proposals(log_probs=action[None])
+        columns = action.reshape(len(action), -1).T
+        chosen = dict(zip(self.case.decided, columns, strict=True))
+        for decision, column in COLUMN.items():
+            if decision in chosen:
+                self.priorities[:, column] = chosen[decision]
+        priority, fusion = np.maximum(self.priorities, 0).T
+        device = chosen.get("placement", self._device)
+        return Proposals(device[None], priority=priority[None], fusion=fusion[None])
+
+    def check(self, action: Any) -> np.ndarray:
+        """Return the action as an array; an `EnvironmentUseError` says what is wrong with it."""
         array = np.asarray(action)
         if array.shape != self.space.shape:
             raise EnvironmentUseError(
                 f"action has shape {list(array.shape)}; the {self.form} form takes "
                 f"{list(self.space.shape or ())}, see action_space"
             )
+        if self.form == "sample":
+            if not np.isfinite(array).all():
+                raise EnvironmentUseError("action: log-probabilities must be finite numbers")
+            return array.astype(np.float64)
+        if not np.issubdtype(array.dtype, np.integer):
+            raise EnvironmentUseError(f"action must be whole numbers, not {array.dtype}")
+        columns = array.reshape(-1, len(self.case.decided)).T
+        for decision, values in zip(self.case.decided, columns, strict=True):
+            placed = decision == "placement"
+            count = self.case.problem.hardware.num_chips if placed else LEVELS
+            if (wrong := values[(values < 0) | (values >= count)]).size:
+                raise EnvironmentUseError(
+                    f"action names {WORDS[decision]} {wrong[0]}; allowed are 0..{count - 1}"
+                )
         return array
-
-
-def with_a_choice(allowed: Bool[np.ndarray, "choices"]) -> Int8[np.ndarray, "choices"]:
-    """Return a mask that can be sampled from: of everything where nothing is allowed.
-
-    That is so once an episode is over, and where no plan exists: any action then ends it.
-    """
-    return (allowed if allowed.any() else np.ones_like(allowed)).astype(np.int8)
 
 
 def check_running(running: bool) -> None:

@@ -12,7 +12,9 @@ import numpy as np
 from gymnasium import spaces
 from jaxtyping import Bool, Float32, Float64, Int16, Int32, Int64
 
-from go_rl.core import OpKind, Problem
+from go_rl.core import Objective, OpKind, Problem
+from go_rl.objectives.makespan.choices import LEVELS
+from go_rl.objectives.workspace import UNDECIDED
 from go_rl.simulate.ring.replication import replicated_nodes
 
 NO_NODE = -1
@@ -38,6 +40,11 @@ the mean load of a chip; ``memory_share``: weights over the memory of the smalle
 most 1. ``depth``: longest path from a source over the longest of all. Degrees are log2(1 + d) / 16.
 ``copied``: the node follows its consumers and is never decided. ``chip``: chip / (chips - 1), -1
 while several are left. ``decided``: its turn has passed. ``current``: its turn is now."""
+
+MAKESPAN_NODE_FEATURES = (*NODE_FEATURES, "priority", "fusion_priority")
+"""Columns of the node features for makespan: `NODE_FEATURES`, where ``seconds_share`` is of the
+fastest device, ``copied`` marks inputs and constants, which are never decided, and ``chip`` is the
+device; then both priorities, priority / 19, -1 while undecided."""
 
 EDGE_FEATURES = ("log_bytes",)
 """Columns of the edge features: log10(1 + bytes) / 18."""
@@ -70,23 +77,26 @@ class EpisodeProgress:
     """[N] nodes whose turn has passed."""
     current: int
     """The node whose turn it is, or `NO_NODE`."""
+    priorities: Int64[np.ndarray, "N 2"]
+    """[N, 2] scheduling and fusion priority of each node, or `UNDECIDED`."""
 
 
 def graph_features(problem: Problem) -> GraphFeatures:
     """Return the features that a problem fixes."""
     graph, hardware = problem.graph, problem.hardware
-    mean_load = problem.work.sum() / hardware.num_chips
+    work, copied = _work_and_copied(problem)
+    mean_load = work.sum() / hardware.num_chips
     memory = min(chip.memory_bytes for chip in hardware.chips)
     columns = {
         "log_flops": _log(graph.flops),
         "log_output_bytes": _log(problem.output_bytes),
         "log_weight_bytes": _log(problem.weight_bytes + problem.streamed_bytes),
-        "seconds_share": problem.work / mean_load if mean_load > 0 else problem.work,
+        "seconds_share": work / mean_load if mean_load > 0 else work,
         "memory_share": problem.weight_bytes / memory,
         "depth": _depth(problem),
         "in_degree": _degree(graph.receivers, graph.num_nodes),
         "out_degree": _degree(graph.senders, graph.num_nodes),
-        "copied": replicated_nodes(problem),
+        "copied": copied,
     }
     nodes = np.zeros((graph.num_nodes, len(NODE_FEATURES)), np.float32)
     for name, values in columns.items():
@@ -97,6 +107,16 @@ def graph_features(problem: Problem) -> GraphFeatures:
         links=np.stack([graph.senders, graph.receivers], axis=1),
         edges=np.clip(_log(problem.edge_bytes), 0.0, 1.0).astype(np.float32)[:, None],
     )
+
+
+def _work_and_copied(
+    problem: Problem,
+) -> tuple[Float64[np.ndarray, "N"], Bool[np.ndarray, "N"]]:
+    """Return [N] seconds of each node, and [N] nodes that are never decided."""
+    if problem.objective is Objective.RING:
+        return problem.work, replicated_nodes(problem)
+    fastest = problem.seconds.min(axis=0)
+    return np.where(np.isfinite(fastest), fastest, 0.0), problem.graph.is_fed
 
 
 def _log(values: Float64[np.ndarray, "X"]) -> Float64[np.ndarray, "X"]:
@@ -124,19 +144,24 @@ class Observer:
     """One of `OBSERVATIONS`."""
     max_nodes: int
     max_edges: int
+    devices: int
+    """Devices of each problem."""
+    priorities: bool
+    """Whether priorities are shown: `MAKESPAN_NODE_FEATURES`, not `NODE_FEATURES`."""
 
     @property
     def space(self) -> spaces.Space[Any]:
         """The observation space."""
+        width = len(MAKESPAN_NODE_FEATURES if self.priorities else NODE_FEATURES)
         if self.form == "graph":
             return spaces.Graph(
-                node_space=spaces.Box(-1.0, 1.0, (len(NODE_FEATURES),), np.float32),
+                node_space=spaces.Box(-1.0, 1.0, (width,), np.float32),
                 edge_space=spaces.Box(0.0, 1.0, (len(EDGE_FEATURES),), np.float32),
             )
         nodes, edges = self.max_nodes, self.max_edges
         return spaces.Dict(
             {
-                "nodes": spaces.Box(-1.0, 1.0, (nodes, len(NODE_FEATURES)), np.float32),
+                "nodes": spaces.Box(-1.0, 1.0, (nodes, width), np.float32),
                 "node_mask": spaces.Box(0, 1, (nodes,), np.int8),
                 "links": spaces.Box(0, max(nodes - 1, 1), (edges, 2), np.int32),
                 "edges": spaces.Box(0.0, 1.0, (edges, len(EDGE_FEATURES)), np.float32),
@@ -144,14 +169,18 @@ class Observer:
             }
         )
 
-    def observe(self, features: GraphFeatures, progress: EpisodeProgress, chips: int) -> Any:
-        """Return a fresh observation of a problem with ``chips`` chips."""
+    def observe(self, features: GraphFeatures, progress: EpisodeProgress) -> Any:
+        """Return a fresh observation."""
         nodes = features.nodes.copy()
-        scale = max(chips - 1, 1)
+        scale = max(self.devices - 1, 1)
         nodes[:, COLUMN["chip"]] = np.where(progress.chip < 0, -1.0, progress.chip / scale)
         nodes[:, COLUMN["decided"]] = progress.decided
         if progress.current != NO_NODE:
             nodes[progress.current, COLUMN["current"]] = 1.0
+        if self.priorities:
+            levels = progress.priorities
+            shown = np.where(levels == UNDECIDED, -1.0, levels / (LEVELS - 1))
+            nodes = np.hstack([nodes, shown.astype(np.float32)])
         if self.form == "graph":
             return spaces.GraphInstance(nodes, features.edges.copy(), features.links.copy())
         return {

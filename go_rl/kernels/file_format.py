@@ -1,4 +1,5 @@
-"""A file of kernels: a graph file (`go_rl.readers.save_graph`) that says whose each node is."""
+"""A file of kernels: a graph file (`go_rl.readers.save_graph`) that names the kernel of each
+node."""
 
 from __future__ import annotations
 
@@ -17,13 +18,13 @@ COUNT, OWNER = "kernels", "kernel"
 
 
 def save_kernels(kernels: KernelSet, path: Path, about: Mapping[str, Any] | None = None) -> None:
-    """Write kernels, at least one, and what is to be known ``about`` them (JSON)."""
+    """Write kernels, at least one, with facts ``about`` them (JSON)."""
     meta = {**(about or {}), COUNT: kernels.num_kernels, OWNER: kernels.kernel.tolist()}
     save_graph(replace(kernels.graph, meta=meta), path)
 
 
 def load_kernels(path: Path) -> tuple[KernelSet, dict[str, Any]]:
-    """Read what `save_kernels` wrote: the kernels, and what is known about them.
+    """Read what `save_kernels` wrote: the kernels, and facts about them.
 
     Raises:
         ReadError: not such a file, or damaged.

@@ -1,6 +1,6 @@
 """Fusion by priority: which producers join their consumers' kernels, decided node by node.
 
-Producers are visited by falling priority (ties: the later node first, as XLA walks from the results
+Producers are taken by decreasing priority (ties: the later node first, as XLA goes from the results
 backwards). A producer's kernel is merged with those of its consumers, nearest first, wherever that
 is legal: fusible kinds, at most one matrix product or convolution, size limits, one device, and no
 path between the two through an outside kernel. A producer that others need as well stays in one
@@ -27,12 +27,12 @@ from go_rl.runtime.threads import on_threads
 NO_FUSION = 0
 """Priority of a producer that is not fused with its consumers."""
 REACH = 256
-"""Kernels that the search for a cycle may meet."""
+"""Largest number of kernels in a search for a cycle."""
 NOBODY = -1
 
 
 class FusionArrays(NamedTuple):
-    """What the kernel reads. ``N`` nodes, ``P`` distinct (producer, consumer) pairs."""
+    """Input of the compiled loop. ``N`` nodes, ``P`` distinct (producer, consumer) pairs."""
 
     kind: np.ndarray
     """[N] `OpKind`."""
@@ -51,7 +51,7 @@ class FusionArrays(NamedTuple):
 
 
 class Fuser:
-    """Makes legal kernels of one graph from fusion priorities."""
+    """Makes legal kernels of a graph from fusion priorities."""
 
     def __init__(self, graph: OpGraph, within: Int[np.ndarray, "N"] | None = None) -> None:
         """``within`` [N]: only nodes with equal values may share a kernel, such as layers."""
@@ -91,7 +91,7 @@ class Fuser:
 
 
 def _visits(priority: Int64[np.ndarray, "N"]) -> Int64[np.ndarray, "N"]:
-    """Return the producers in the order in which they are visited."""
+    """Return the producers in the order in which they are considered."""
     return np.lexsort((-np.arange(len(priority)), -priority)).astype(np.int64)
 
 

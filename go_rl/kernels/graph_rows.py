@@ -1,4 +1,4 @@
-"""Rows of operator graphs that are made of separate parts: some of them, or those of several."""
+"""Rows of operator graphs with separate parts: a selection of them, or those of several graphs."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _assembled(
     receivers: np.ndarray,
     **columns: np.ndarray,
 ) -> OpGraph:
-    """A graph of these rows; nodes are called by their numbers."""
+    """A graph of these rows; nodes are named by their numbers."""
     count = len(op_type)
     return replace(
         like,

@@ -1,6 +1,6 @@
-"""Canonical hashes of kernels: what they compute, whatever their nodes are called and numbered.
+"""Canonical hashes of kernels by their computation, independent of names and numbers of nodes.
 
-A node's label mixes what it is with the labels of what it reads; a kernel's hash is the sum of the
+A node's label mixes its own fields with the labels of its inputs; a kernel's hash is the sum of the
 mixed labels of its nodes, so that neither order nor names count. Labels are pairs of 64-bit words
 mixed as in SplitMix64 (Steele, Lea and Flood 2014): two different kernels share a hash with a
 chance of about 2**-100 in a set of millions.
@@ -19,7 +19,7 @@ from go_rl.kernels.graph_rows import geometry_of, levels
 
 LANES = 2
 SEEDS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], np.uint64)
-"""One for each lane."""
+"""One constant for each lane."""
 
 
 def kernel_hashes(
@@ -42,7 +42,8 @@ def kernel_keys(
 
 
 def _labels(graph: OpGraph) -> UInt64[np.ndarray, "n 2"]:
-    """Labels of all nodes, level by level: a node's comes after those of all that it reads."""
+    """Labels of all nodes, level by level: a node's label is computed after those of the nodes that
+    it reads."""
     labels, level = _own_labels(graph), levels(graph)
     order = np.argsort(level[graph.receivers], kind="stable")
     ends = np.searchsorted(level[graph.receivers][order], np.arange(1, level.max(initial=0) + 2))
@@ -59,8 +60,8 @@ def _labels(graph: OpGraph) -> UInt64[np.ndarray, "n 2"]:
 
 
 def _own_labels(graph: OpGraph) -> UInt64[np.ndarray, "n 2"]:
-    """[n, 2] from what each node is by itself. Bytes accessed do not count: who pays for a shared
-    constant or a view depends on the rest of the model."""
+    """[n, 2] from each node's own fields. Bytes accessed are left out: which kernel pays for a
+    shared constant or a view depends on the rest of the model."""
     labels = np.array([_word(t) for t in graph.op_type], np.uint64).reshape(-1, LANES)
     for column in graph.output_shape.T:  # padding does not count, however much there is
         labels = np.where((column == NO_DIM)[:, None], labels, _joined(labels, column))

@@ -103,8 +103,8 @@ class _TensorsRead:
 def _tensors_read(
     graph: OpGraph, kernel: Int64[np.ndarray, "N"]
 ) -> tuple[Bool[np.ndarray, "E"], _TensorsRead]:
-    """[E] edges inside a kernel, and what comes from outside; ``kernel`` [N]: `FREE` for what is
-    fed."""
+    """[E] edges inside a kernel, and what comes from outside; ``kernel`` [N]: `FREE` for inputs and
+    constants."""
     source, reader = kernel[graph.senders], kernel[graph.receivers]
     inside = (source == reader) & (reader != FREE)
     edges = np.flatnonzero(~inside & (reader != FREE))
@@ -150,7 +150,7 @@ def _columns(graph: OpGraph, busy: Bool[np.ndarray, "N"], read: _TensorsRead) ->
 
 
 def _leaves_kernel(graph: OpGraph, read: _TensorsRead) -> Bool[np.ndarray, "N"]:
-    """[N] results of the model, what another kernel reads, and what nobody reads."""
+    """[N] results of the model, those that another kernel reads, and those without a reader."""
     found = graph.is_output | (np.bincount(graph.senders, minlength=graph.num_nodes) == 0)
     found[read.sender] = True
     return found

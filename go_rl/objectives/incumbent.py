@@ -2,43 +2,18 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable
 
 import numpy as np
 
-from go_rl.core import Evaluation, Plan, Problem, Progress, Status, plan_for
+from go_rl.core import Evaluation, Plan, Progress, Status, plan_for
 from go_rl.core.decisions import Decisions, Scored
 from go_rl.core.evaluation import STATUS_CODES, failed
+from go_rl.objectives.workspace import Workspace
 from go_rl.simulate.ring.replication import replicas_of
 
 UNPLACED = (Status.GAVE_UP, Status.INFEASIBLE)
 """Failures without decisions that could be looked at."""
-
-
-class Workspace(ABC):
-    """What an objective offers to all methods; see its own class for what else it has."""
-
-    problem: Problem
-    """What is to be solved."""
-
-    @property
-    @abstractmethod
-    def target(self) -> float:
-        """Bound that a value must meet to be the optimum; 0: none."""
-
-    @property
-    @abstractmethod
-    def infeasible(self) -> Evaluation | None:
-        """Why no plan exists, if that is easily proved."""
-
-    @abstractmethod
-    def detail(self, decisions: Decisions, row: int = 0) -> Evaluation:
-        """Evaluate one plan in full."""
-
-    @abstractmethod
-    def with_copies(self, decisions: Decisions) -> Decisions:
-        """Return one plan with its copies placed, for objectives that copy nodes."""
 
 
 class Incumbent:

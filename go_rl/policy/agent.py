@@ -2,42 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
 import jraph
 import numpy as np
-from jaxtyping import Float32, Int32
+from jaxtyping import Float32
 
-from go_rl.objectives.ring.workspace import RingWorkspace
+from go_rl.core import Objective, PolicyError
+from go_rl.core.problem import TASKS
+from go_rl.objectives.makespan.choices import LEVELS
 from go_rl.policy.buckets import Padded, pad
-from go_rl.policy.config import PolicyConfig
-from go_rl.policy.decoders.order_decoder import OrderActions
+from go_rl.policy.config import MAX_CHIPS, PolicyConfig
+from go_rl.policy.makespan.observation import MAKESPAN_FEATURES, MAKESPAN_HARDWARE, MAKESPAN_ORDERS
 from go_rl.policy.network import Encoded, Params, Policy
-from go_rl.policy.observation import (
-    HARDWARE_FEATURES,
-    NUM_FEATURES,
-    REFERENCE_ORDERS,
-    observe,
-    tiny_graph,
-)
+from go_rl.policy.observation import HARDWARE_FEATURES, NUM_FEATURES, REFERENCE_ORDERS, tiny_graph
 
-SMALLEST = 64
-"""Nodes of the graph with which parameters are initialised."""
-
-
-class Placements(NamedTuple):
-    """``B`` placements as drawn, before the solver."""
-
-    chosen: Int32[jax.Array, "B T U"]
-    """[B, T, U] chips of each iteration."""
-    log_probs: Float32[jax.Array, "B U K"]
-    """[B, U, K] distributions of the last iteration."""
-    place: Float32[jax.Array, "U"]
-    """[U] share of the work before each node, in the policy's order."""
+Actions = dict[str, Any]
+"""What was drawn for each decision: `OrderActions`, `DrawnPlacements` or `NodeActions`."""
+Options = Mapping[str, Float32[np.ndarray, "U _"]]
+"""What each unit may choose, by decision; see `node_options`."""
+SHAPES = {
+    Objective.RING: (NUM_FEATURES, len(REFERENCE_ORDERS), len(HARDWARE_FEATURES)),
+    Objective.MAKESPAN: (MAKESPAN_FEATURES, len(MAKESPAN_ORDERS), len(MAKESPAN_HARDWARE)),
+}
+"""Columns of what the policies of each objective see: features, places, hardware."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,39 +39,59 @@ class Agent:
 
     config: PolicyConfig
     params: Params
+    objective: Objective = Objective.RING
 
     @property
     def policy(self) -> Policy:
         """The network without weights."""
-        return Policy(self.config)
+        return Policy(self.config, self.objective)
 
     @property
     def num_parameters(self) -> int:
         """Numbers in the weights."""
         return sum(int(leaf.size) for leaf in jax.tree.leaves(self.params))
 
+    def having(self, params: Params) -> Agent:
+        """Return an agent with the same network and other weights."""
+        return Agent(self.config, params, self.objective)
+
     def encode(self, padded: Padded) -> Encoded:
         """Embed a graph; once serves any number of draws."""
-        return encode(self.policy, self.params, padded.graph, padded.real)
-
-    def draw_orders(
-        self, padded: Padded, encoded: Encoded, key: jax.Array, noise: Float32[np.ndarray, "B"]
-    ) -> OrderActions:
-        """Draw [B] orders; the scores of the last iteration are the proposal."""
-        return draw_orders(self.policy, self.params, encoded, padded.graph, key, noise)
-
-    def draw_placements(
-        self, padded: Padded, encoded: Encoded, key: jax.Array, noise: Float32[np.ndarray, "B"]
-    ) -> Placements:
-        """Draw [B] placements; the last iteration's chips are the proposal."""
-        graph, real = padded.graph, padded.real
         chips = jnp.int32(padded.chips)
-        return draw_placements(self.policy, self.params, encoded, graph, real, chips, key, noise)
+        return encode(self.policy, self.params, padded.graph, padded.real, chips)
 
+    def draw(
+        self,
+        padded: Padded,
+        encoded: Encoded,
+        decisions: tuple[str, ...],
+        key: jax.Array,
+        noise: Float32[np.ndarray, "B"],
+        options: Options | None = None,
+    ) -> Actions:
+        """Draw [B] samples of every decision; ``noise`` scales the deviations (0: the likeliest).
 
-def padded_graph(workspace: RingWorkspace) -> Padded:
-    """Return the workspace's problem as the network takes it."""
-    return pad(observe(workspace))
+        A policy of the form ``nodes`` chooses among ``options`` (`MakespanDecoder.options`).
+
+        Raises:
+            PolicyError: it has no options, or places on more devices than `MAX_CHIPS`.
+        """
+        among = self._options(options, decisions)
+        return draw(self.policy, self.params, encoded, padded.graph, decisions, key, noise, among)
+
+    def _options(self, options: Options | None, decisions: tuple[str, ...]) -> Options:
+        if self.objective is Objective.RING or self.config.step_form != "nodes":
+            return {}
+        if options is None or any(decision not in options for decision in decisions):
+            raise PolicyError(
+                "a policy of the form 'nodes' draws among MakespanDecoder.options; give them"
+            )
+        if "placement" in decisions and options["placement"].shape[1] > MAX_CHIPS:
+            raise PolicyError(
+                f"a policy of the form 'nodes' places on at most {MAX_CHIPS} devices; "
+                "use one of the form 'orders'"
+            )
+        return {decision: options[decision] for decision in decisions}
 
 
 def widened(agent: Agent, factor: float) -> Agent:
@@ -86,55 +99,80 @@ def widened(agent: Agent, factor: float) -> Agent:
 
     A pretrained policy is sure of itself; a graph that it has never seen deserves more doubt.
     """
+    if factor == 1.0:
+        return agent
     params = jax.tree.map(jnp.asarray, agent.params)
-    spread = params["params"]["order"]["mix_spread"]
-    spread["bias"] = spread["bias"] + jnp.log(jnp.float32(factor))
-    return Agent(agent.config, params)
+    for decoder in params["params"].values():
+        if "mix_spread" in decoder:
+            spread = decoder["mix_spread"]
+            spread["bias"] = spread["bias"] + jnp.log(jnp.float32(factor))
+    return agent.having(params)
 
 
-def new_agent(config: PolicyConfig, seed: int) -> Agent:
+def new_agent(config: PolicyConfig, seed: int, objective: Objective = Objective.RING) -> Agent:
     """Return an untrained agent."""
     key = jax.random.key(seed)
-    padded = pad(tiny_graph(NUM_FEATURES, len(REFERENCE_ORDERS), len(HARDWARE_FEATURES)))
+    padded = pad(tiny_graph(*SHAPES[objective]))
     graph, real = jax.tree.map(jnp.asarray, (padded.graph, padded.real))
-    return Agent(config, _first_params(Policy(config), key, graph, real))
+    options = {}
+    if objective is Objective.MAKESPAN:
+        options = {decision: jnp.zeros((len(real), LEVELS)) for decision in TASKS}
+    params = _first_params(Policy(config, objective), key, graph, real, options)
+    return Agent(config, params, objective)
 
 
 @partial(jax.jit, static_argnums=0)
-def _first_params(policy: Policy, key: jax.Array, graph: jraph.GraphsTuple, real: Any) -> Params:
-    return policy.init(key, graph, real, key)
+def _first_params(
+    policy: Policy, key: jax.Array, graph: jraph.GraphsTuple, real: jax.Array, options: Any
+) -> Params:
+    return policy.init(key, graph, real, key, jnp.ones(1), options)
 
 
 @partial(jax.jit, static_argnums=0)
-def encode(policy: Policy, params: Params, graph: jraph.GraphsTuple, real: Any) -> Encoded:
+def encode(
+    policy: Policy, params: Params, graph: jraph.GraphsTuple, real: Any, chips: Any
+) -> Encoded:
     """`Policy.encode`, compiled."""
-    return cast(Encoded, policy.apply(params, graph, real, method=Policy.encode))
+    return cast(Encoded, policy.apply(params, graph, real, chips, method=Policy.encode))
 
 
-@partial(jax.jit, static_argnums=0)
-def draw_orders(
-    policy: Policy, params: Params, encoded: Encoded, graph: jraph.GraphsTuple, key: Any, noise: Any
-) -> OrderActions:
-    """`Policy.draw_orders`, compiled."""
-    drawn = policy.apply(params, encoded, graph, key, noise, method=Policy.draw_orders)
-    return cast(OrderActions, drawn)
-
-
-@partial(jax.jit, static_argnums=0)
-def draw_placements(
+@partial(jax.jit, static_argnums=(0, 4))
+def draw(
     policy: Policy,
     params: Params,
     encoded: Encoded,
     graph: jraph.GraphsTuple,
-    real: Any,
-    chips: Any,
-    key: Any,
-    noise: Any,
-) -> Placements:
-    """`Policy.place`, then `Policy.draw_placements`, compiled."""
-    place = policy.apply(params, encoded, graph, real, method=Policy.place)
-    drawn = policy.apply(
-        params, encoded, graph, chips, place, key, noise, method=Policy.draw_placements
-    )
-    chosen, log_probs = cast("tuple[jax.Array, jax.Array]", drawn)
-    return Placements(chosen, log_probs, cast("jax.Array", place))
+    decisions: tuple[str, ...],
+    key: jax.Array,
+    noise: jax.Array | np.ndarray,
+    options: Mapping[str, jax.Array | np.ndarray],
+) -> Actions:
+    """Draw every decision, compiled; with a critic, for each sample the best of
+    `PolicyConfig.best_of` graph-level decisions."""
+    apply = partial(policy.apply, params)
+    if policy.objective is Objective.RING:
+        keys = dict.fromkeys(decisions, key)
+    else:
+        keys = dict(zip(decisions, jax.random.split(key, len(decisions)), strict=True))
+    if policy.objective is Objective.RING or policy.config.step_form == "nodes":
+        return {
+            decision: apply(
+                encoded, graph, decision, one, noise, options.get(decision), method=Policy.draw
+            )
+            for decision, one in keys.items()
+        }
+    pairs = {decision: jax.random.split(one) for decision, one in keys.items()}
+    among = jnp.repeat(jnp.asarray(noise), policy.config.best_of)
+    mixes = {
+        decision: apply(encoded, decision, pair[0], among, method=Policy.propose)
+        for decision, pair in pairs.items()
+    }
+    scores = cast("jax.Array", apply(encoded.known, mixes, method=Policy.criticise))
+    best = scores.mean(0).reshape(len(noise), -1).argmin(1)
+    chosen = best + jnp.arange(len(noise)) * policy.config.best_of
+    return {
+        decision: apply(
+            encoded, graph, decision, mixes[decision][chosen], pair[1], noise, method=Policy.follow
+        )
+        for decision, pair in pairs.items()
+    }

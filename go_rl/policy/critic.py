@@ -68,7 +68,7 @@ class Critic(nn.Module):
         """Return [M, B] scores of every member.
 
         Args:
-            known: of the graph and the hardware; see `go_rl.policy.makespan.network.known_of`.
+            known: of the graph and the hardware; see `go_rl.policy.network.known_of`.
             seen: `decision_features` of the tasks asked.
         """
         mean = self.param("mean", nn.initializers.zeros, known.shape)

@@ -1,7 +1,6 @@
-"""Names of weights; imports nothing heavy."""
+"""Names of the weights that ship with the package; imports nothing heavy."""
 
-DEFAULT_WEIGHTS = "partition-1.0"
-"""The weights that ship with the hardware and that ``--method policy`` uses."""
+from go_rl.core import Objective
 
-DEFAULT_STEP_WEIGHTS = "graph-1.0"
-"""The same for placement, schedule and fusion."""
+SHIPPED_NAMES = {Objective.RING: "partition-1.0", Objective.MAKESPAN: "graph-1.0"}
+"""The weights of ``--method policy``, by objective."""

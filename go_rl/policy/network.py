@@ -1,100 +1,195 @@
-"""`Policy`: encoder, recurrent task heads and the decoders of all tasks."""
+"""`Policy`: one network for rings and connected devices (GO), with shared parameters.
+
+Encoder; recurrent decision heads, each of which sees what attention made of the head before; for
+each head a decoder. On a ring (objective ring): an `OrderDecoder`, whose order is cut by dynamic
+programming, and a `PlacementDecoder`, whose chips go through the constraint solver. For makespan,
+form ``orders``: an `OrderDecoder` for each decision, whose graph-level numbers hold what else it
+decides (`EXTRAS`), and a critic of these; form ``nodes``, GO's own: a `NodeDecoder` for each.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import jraph
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
+from go_rl.core import Objective
+from go_rl.core.problem import TASKS
 from go_rl.policy.config import PolicyConfig
-from go_rl.policy.decoders.order_decoder import OrderActions, OrderDecoder, OrderLogProbs
-from go_rl.policy.decoders.placement_decoder import PlacementDecoder, PlacementLogProbs, work_before
+from go_rl.policy.critic import Critic, decision_features
+from go_rl.policy.decoders.node_decoder import NodeDecoder
+from go_rl.policy.decoders.order_decoder import OrderActions, OrderDecoder
+from go_rl.policy.decoders.placement_decoder import DrawnPlacements, PlacementDecoder, work_before
 from go_rl.policy.encoder import Encoder
-from go_rl.policy.graph_arrays import node_array
-from go_rl.policy.task_head import TaskHeads
+from go_rl.policy.graph_arrays import hardware_features, node_array
+from go_rl.policy.heads import DecisionHeads
+from go_rl.policy.makespan.observation import MAKESPAN_ORDERS
 
+HEADS = {Objective.RING: ("order", "placement"), Objective.MAKESPAN: TASKS}
+"""Heads of the policies of each objective, in the order of the recurrence."""
+FUSION_ORDERS = 4
+"""Node-level reference priorities of fusion; see `go_rl.policy.makespan_decoder`."""
+PLACEMENT_EXTRAS = 5
+"""Attachment, caution, layers whole, warp, chronology."""
+LOGITS = {"placement": len(MAKESPAN_ORDERS), "schedule": 0, "fusion": FUSION_ORDERS}
+"""Mixing logits among a decision's `EXTRAS`: the last of them."""
+EXTRAS = {
+    "placement": PLACEMENT_EXTRAS + LOGITS["placement"],
+    "schedule": LOGITS["schedule"],
+    "fusion": 1 + LOGITS["fusion"],
+}
+"""Graph-level numbers of each decision beside those of its order. Placement: attachment and caution
+of the list scheduler, whether layers stay whole, how unevenly the pipeline is cut, chronology of
+the list scheduler, then logits that mix its order. Fusion: share left unfused, then logits that mix
+node-level priorities."""
 Params = Any
 """Pytree of float32 arrays, as flax makes it."""
 
 
 class Encoded(NamedTuple):
-    """A graph after the encoder and the task heads; computed once, shared by all samples."""
+    """A graph after encoder and heads; computed once, shared by all samples."""
 
-    order: Float[Array, "U D"]
-    placement: Float[Array, "U D"]
+    heads: dict[str, Float[Array, "U D"]]
     pooled: Float[Array, "D"]
+    """Summary of the graph (makespan: and of the hardware), for graph-level decisions."""
+    known: Float[Array, "K"]
+    """The same as the critic sees it; see `known_of`."""
+    real: Float[Array, "U"]
+    """[U] 1 for real units, 0 for padding."""
+    chips: Int[Array, ""]
+
+
+def known_of(graph: jraph.GraphsTuple, real: Float[Array, "U"]) -> Float[Array, "K"]:
+    """Return what a critic knows of a graph: features of the hardware, then means of the units'."""
+    features = node_array(graph, "features") * real[:, None]
+    means = features.sum(0) / jnp.maximum(real.sum(), 1.0)
+    return jnp.concatenate([hardware_features(graph), means])
 
 
 class Policy(nn.Module):
-    """One policy for all tasks, graphs and packages."""
+    """One policy for all graphs and hardware of an objective."""
 
     config: PolicyConfig
+    objective: Objective = Objective.RING
+
+    @property
+    def decision_widths(self) -> dict[str, int]:
+        """G of each decision for makespan: mixing logits, numbers along directions, `EXTRAS`."""
+        return {t: len(MAKESPAN_ORDERS) + self.config.directions + EXTRAS[t] for t in TASKS}
 
     def setup(self) -> None:
-        self.encoder = Encoder(self.config)
-        self.heads = TaskHeads(self.config)
-        self.order = OrderDecoder(self.config)
-        self.placement = PlacementDecoder(self.config)
+        config = self.config
+        self.encoder = Encoder(config)
+        self.heads = DecisionHeads(config, HEADS[self.objective])
+        if self.objective is Objective.RING:
+            self.order, self.placement = OrderDecoder(config), PlacementDecoder(config)
+            return
+        self.widen, self.summarise = nn.Dense(2 * config.hidden), nn.Dense(config.hidden)
+        if config.step_form == "nodes":
+            self.decoders = {task: NodeDecoder(config, task) for task in TASKS}
+        else:
+            self.decoders = {
+                task: OrderDecoder(config, len(MAKESPAN_ORDERS), EXTRAS[task]) for task in TASKS
+            }
+            self.critic = Critic()
 
-    def encode(self, graph: jraph.GraphsTuple, real: Float[Array, "U"]) -> Encoded:
-        """Embed the nodes for every task."""
+    def _decoder(self, decision: str) -> Any:
+        ring = self.objective is Objective.RING
+        return getattr(self, decision) if ring else self.decoders[decision]
+
+    def encode(
+        self, graph: jraph.GraphsTuple, real: Float[Array, "U"], chips: Int[Array, ""]
+    ) -> Encoded:
+        """Embed the units for every decision."""
         h, pooled = self.encoder(graph, real)
-        tasks = self.heads(h, real)
-        return Encoded(tasks["order"], tasks["placement"], pooled)
+        if self.objective is not Objective.RING:
+            seen = jnp.concatenate([pooled, hardware_features(graph)])
+            pooled = self.summarise(nn.silu(self.widen(seen)))
+        return Encoded(self.heads(h, real), pooled, known_of(graph, real), real, chips)
 
-    def draw_orders(
-        self, encoded: Encoded, graph: jraph.GraphsTuple, key: Array, noise: Float[Array, "B"]
-    ) -> OrderActions:
-        """Draw scores; see `OrderDecoder.sample`."""
-        return self.order.sample(encoded.order, encoded.pooled, graph, key, noise)
-
-    def judge_orders(
-        self, encoded: Encoded, graph: jraph.GraphsTuple, actions: OrderActions
-    ) -> tuple[OrderLogProbs, Float[Array, ""]]:
-        """Log-densities of scores; see `OrderDecoder.log_prob`."""
-        return self.order.log_prob(encoded.order, encoded.pooled, graph, actions)
-
-    def place(
-        self, encoded: Encoded, graph: jraph.GraphsTuple, real: Float[Array, "U"]
-    ) -> Float[Array, "U"]:
-        """Return [U] where the likeliest order puts each node, as the share of the work before."""
-        actions = self.draw_orders(encoded, graph, jax.random.key(0), jnp.zeros(1))
-        return work_before(actions.scores[0, -1], node_array(graph, "share"), real)
-
-    def draw_placements(
+    def draw(
         self,
         encoded: Encoded,
         graph: jraph.GraphsTuple,
-        chips: Int[Array, ""],
-        place: Float[Array, "U"],
+        decision: str,
         key: Array,
         noise: Float[Array, "B"],
-    ) -> tuple[Int[Array, "B T U"], Float[Array, "B U K"]]:
-        """Draw chips; see `PlacementDecoder.sample`."""
-        return self.placement.sample(encoded.placement, graph, chips, place, key, noise)
+        options: Float[Array, "U K"] | None = None,
+    ) -> Any:
+        """Draw [B] decisions; see the decoder's ``sample``.
 
-    def judge_placements(
+        ``noise`` [B] scales the deviations from the likeliest decision. ``options`` [U, K]: what
+        each unit may choose; form ``nodes`` only.
+        """
+        decoder, h = self._decoder(decision), encoded.heads[decision]
+        if isinstance(decoder, PlacementDecoder):
+            place = self.place(encoded, graph)
+            chosen, log_probs = decoder.sample(h, graph, encoded.chips, place, key, noise)
+            return DrawnPlacements(chosen, log_probs, place)
+        extra = () if options is None else (options,)
+        return decoder.sample(h, encoded.pooled, graph, *extra, key, noise)
+
+    def place(self, encoded: Encoded, graph: jraph.GraphsTuple) -> Float[Array, "U"]:
+        """Return [U] where the likeliest order of a ring puts each unit, as the share of the work
+        before."""
+        actions = self.draw(encoded, graph, "order", jax.random.key(0), jnp.zeros(1))
+        return work_before(actions.scores[0, -1], node_array(graph, "share"), encoded.real)
+
+    def propose(
+        self, encoded: Encoded, decision: str, key: Array, noise: Float[Array, "B"]
+    ) -> Float[Array, "B G"]:
+        """Draw graph-level decisions; see `OrderDecoder.sample_mix`."""
+        return self._decoder(decision).sample_mix(encoded.pooled, key, noise)
+
+    def follow(
         self,
         encoded: Encoded,
         graph: jraph.GraphsTuple,
-        chips: Int[Array, ""],
-        place: Float[Array, "U"],
-        chosen: Int[Array, "B T U"],
-        possible: Bool[Array, "B U K"],
-    ) -> PlacementLogProbs:
-        """Log-probabilities of chips; see `PlacementDecoder.log_prob`."""
-        return self.placement.log_prob(encoded.placement, graph, chips, place, chosen, possible)
+        decision: str,
+        mix: Float[Array, "B G"],
+        key: Array,
+        noise: Float[Array, "B"],
+    ) -> OrderActions:
+        """Draw what follows graph-level decisions; see `OrderDecoder.sample_scores`."""
+        keys, h = jax.random.split(key, self.config.iterations), encoded.heads[decision]
+        return self._decoder(decision).sample_scores(h, graph, mix, keys, noise)
 
-    def __call__(self, graph: jraph.GraphsTuple, real: Float[Array, "U"], key: Array) -> Any:
+    def criticise(
+        self, known: Float[Array, "K"], mixes: Mapping[str, Float[Array, "B G"]]
+    ) -> Float[Array, "M B"]:
+        """Return the scores that each member of the critic gives to graph-level decisions."""
+        orders = len(MAKESPAN_ORDERS)
+        seen = {t: decision_features(mix, orders, LOGITS[t]) for t, mix in mixes.items()}
+        return self.critic(known, seen)
+
+    def judge(
+        self, encoded: Encoded, graph: jraph.GraphsTuple, decision: str, actions: Any
+    ) -> tuple[Any, Float[Array, ""]]:
+        """Return log-densities of decisions and their entropy; see the decoder's ``log_prob``."""
+        decoder, h = self._decoder(decision), encoded.heads[decision]
+        if isinstance(decoder, PlacementDecoder):
+            return decoder.log_prob(h, graph, encoded.chips, encoded.real, actions)
+        return decoder.log_prob(h, encoded.pooled, graph, actions)
+
+    def __call__(
+        self,
+        graph: jraph.GraphsTuple,
+        real: Float[Array, "U"],
+        key: Array,
+        noise: Array,
+        options: Mapping[str, Float[Array, "U _"]],
+    ) -> Any:
         """Touch every parameter; used to initialise them."""
-        encoded = self.encode(graph, real)
-        chips, noise = jnp.int32(2), jnp.ones(1)
-        place = self.place(encoded, graph, real)
-        return (
-            self.draw_orders(encoded, graph, key, noise),
-            self.draw_placements(encoded, graph, chips, place, key, noise),
-        )
+        encoded = self.encode(graph, real, jnp.int32(2))
+        heads = HEADS[self.objective]
+        if self.objective is Objective.RING or self.config.step_form == "nodes":
+            return [self.draw(encoded, graph, d, key, noise, options.get(d)) for d in heads]
+        mixes = {d: self.propose(encoded, d, key, noise) for d in heads}
+        scores = self.criticise(encoded.known, mixes)
+        followed = [self.follow(encoded, graph, d, mix, key, noise) for d, mix in mixes.items()]
+        return scores, followed

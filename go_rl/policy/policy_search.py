@@ -6,116 +6,113 @@ from dataclasses import dataclass
 
 import jax
 import numpy as np
-from jaxtyping import Float, Float32
+from jaxtyping import Float32
 
 from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress
-from go_rl.envs.ring.rollouts import PartitionRollouts, Rollouts
 from go_rl.objectives.incumbent import Incumbent, finish_plan
-from go_rl.objectives.ring.workspace import ring_workspace
-from go_rl.policy.agent import Agent, padded_graph
-from go_rl.policy.buckets import Padded
-from go_rl.policy.names import DEFAULT_WEIGHTS
-from go_rl.policy.network import Encoded
-from go_rl.policy.task_head import check_task
-from go_rl.policy.weights import load_weights
+from go_rl.policy.agent import Agent
+from go_rl.policy.plan_decoder import PlanDecoder, Proposals
+from go_rl.policy.plan_decoders import plan_decoder
+from go_rl.policy.ring_decoder import check_group
+from go_rl.policy.weights import shipped_agent
 
 BATCH = 16
 """Samples drawn at a time; the first of all is the policy's likeliest decision."""
 DOUBT = (1.0, 2.0, 1.0, 4.0)
 """Factors on the standard deviations of successive samples: a pretrained policy is sure of itself,
-and a graph that it has never seen deserves some doubt. For orders only."""
-LIKELIEST = 20.0
-"""Inverse temperature of SAMPLE where the likeliest decision is asked for."""
+and a graph that it has never seen deserves some doubt. Chips are drawn as they are."""
 
 
 @dataclass(frozen=True, eq=False)
 class PolicySearch:
-    """`Optimizer`: the compiler heuristic's plan, then samples of a policy; the best of all."""
+    """`Optimizer`: the reference plan, then samples of a policy; the best of all."""
 
     agent: Agent | None = None
     """None: the weights that ship with the package."""
-    task: str = "order"
-    """``order``: scores, cut by dynamic programming; ``placement``: chips, through SAMPLE."""
+    decoder: str = "order"
+    """Rings: ``order`` (scores, cut by dynamic programming) or ``placement`` (chips, by SAMPLE)."""
     name: str = "policy"
 
     def __post_init__(self) -> None:
-        check_task(self.task)
+        check_group(self.decoder)
 
     def prepare(self, problem: Problem) -> None:
         """Load the weights and compile for graphs of this size.
 
         Raises:
-            PolicyError: the graph is larger than any bucket.
+            PolicyError: the graph is larger than any bucket, or no policy solves the objective.
             CheckpointError: the weights cannot be read.
         """
-        agent, workspace = self._agent(), ring_workspace(problem)
-        if workspace.solver.feasible_so_far and workspace.units.num_units > 0:
-            padded = padded_graph(workspace)
-            graph, noise = (padded, agent.encode(padded)), np.ones(BATCH, np.float32)
-            propose(agent, graph, self.task, noise, 0)
+        agent, decoder = self._agent(problem), plan_decoder(problem)
+        if decoder.decides:
+            noise, group = np.ones(BATCH, np.float32), group_of(decoder, self.decoder)
+            decoder.sample(agent, group, noise, 0)
 
-    def _agent(self) -> Agent:
-        return self.agent or load_weights(DEFAULT_WEIGHTS).agent
+    def _agent(self, problem: Problem) -> Agent:
+        return self.agent or shipped_agent(problem.objective)
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return the best plan drawn; see `go_rl.core.Optimizer`."""
-        agent = self._agent()
-        workspace, progress = ring_workspace(problem), Progress(budget, OPEN_SAMPLES)
-        incumbent = Incumbent(workspace, progress)
-        rollouts = PartitionRollouts(problem)
-        if start_from_heuristic(rollouts, incumbent, seed):
-            padded = padded_graph(workspace)
-            graph, rounds = (padded, agent.encode(padded)), 0
-            while not progress.spent:
-                size = int(min(BATCH, progress.remaining_samples))
-                noise = np.ones(BATCH, np.float32)
-                if self.task == "order":
-                    noise = np.resize(np.array(DOUBT, np.float32), BATCH)
-                noise[0] = min(rounds, 1)
-                number = seed * 1_000_003 + rounds
-                priced = draw(agent, rollouts, graph, self.task, noise, number).priced
-                incumbent.offer_scored(priced, range(size))
-                rounds += 1
-        return finish_plan(workspace, incumbent, self.name, seed, progress)
+        agent, decoder = self._agent(problem), plan_decoder(problem)
+        progress = Progress(budget, OPEN_SAMPLES)
+        incumbent = Incumbent(decoder.workspace, progress)
+        if decoder.start(incumbent, seed) and not progress.spent:
+            group = group_of(decoder, self.decoder)
+            _search(agent, decoder, group, (incumbent, progress), seed)
+        return finish_plan(decoder.workspace, incumbent, self.name, seed, progress)
 
 
-def draw(
+def group_of(decoder: PlanDecoder, chosen: str) -> str:
+    """Return the group of actions that a search draws: what was chosen, where there is a choice."""
+    return chosen if chosen in decoder.groups else decoder.groups[0]
+
+
+def _search(
     agent: Agent,
-    rollouts: PartitionRollouts,
-    graph: tuple[Padded, Encoded],
-    task: str,
-    noise: Float32[np.ndarray, "B"],
+    decoder: PlanDecoder,
+    group: str,
+    search: tuple[Incumbent, Progress],
     seed: int,
-) -> Rollouts:
-    """Return [B] priced samples of a task; ``noise`` 0 gives the likeliest decision."""
-    proposed = propose(agent, graph, task, noise, seed)
-    if task == "placement":
-        return rollouts.sample(proposed, seed)
-    return rollouts.orders(proposed, seed)
+) -> None:
+    """Draw and price until the budget is spent.
+
+    A batch is drawn whole, for draws of other sizes would have to be compiled, but where seconds
+    count it is decoded and priced in as large pieces as there is time for, and none is begun that
+    would take longer than what is left.
+    """
+    incumbent, progress = search
+    encoded, rounds, drawing, pace = agent.encode(decoder.padded), 0, 0.0, float("inf")
+    while not progress.spent and drawing < progress.remaining_seconds:
+        noise, number = _noise(group, rounds), seed * 1_000_003 + rounds
+        began = progress.wall_seconds
+        actions = decoder.draw(agent, encoded, group, noise, jax.random.key(number % 2**32))
+        proposals = decoder.proposals(actions, noise)
+        drawing = progress.wall_seconds - began
+        first, last = 0, int(min(BATCH, progress.remaining_samples))
+        while first < last and (first == 0 or not progress.spent):
+            began, size = progress.wall_seconds, _affordable(progress, pace, last - first)
+            rollouts = decoder.price(_rows(proposals, first, first + size), number + first)
+            incumbent.offer_scored(rollouts.priced)
+            pace = (progress.wall_seconds - began) / size
+            first += size
+        rounds += 1
 
 
-def propose(
-    agent: Agent,
-    graph: tuple[Padded, Encoded],
-    task: str,
-    noise: Float32[np.ndarray, "B"],
-    seed: int,
-) -> Float[np.ndarray, "B U *k"]:
-    """Return [B, U] scores, or [B, U, k] log-probabilities of chips."""
-    padded, encoded = graph
-    key = jax.random.key(seed % 2**32)
-    if task == "placement":
-        drawn = agent.draw_placements(padded, encoded, key, noise)
-        rows = np.array(drawn.log_probs[:, : padded.num_units, : padded.chips], np.float64)
-        rows[noise == 0] *= LIKELIEST
-        return rows
-    actions = agent.draw_orders(padded, encoded, key, noise)
-    return np.asarray(actions.scores[:, -1, : padded.num_units])
+def _noise(group: str, rounds: int) -> Float32[np.ndarray, "B"]:
+    noise = np.ones(BATCH, np.float32)
+    if group != "placement":
+        noise = np.resize(np.array(DOUBT, np.float32), BATCH)
+    noise[0] = min(rounds, 1)
+    return noise
 
 
-def start_from_heuristic(rollouts: PartitionRollouts, incumbent: Incumbent, seed: int) -> bool:
-    """Offer the compiler heuristic's plan; False when no plan exists at all."""
-    workspace = rollouts.workspace
-    legal, evaluation = workspace.legalize(rollouts.heuristic, seed)
-    incumbent.offer(legal, evaluation)
-    return workspace.solver.feasible_so_far and workspace.units.num_units > 0
+def _rows(proposals: Proposals, first: int, end: int) -> Proposals:
+    return jax.tree.map(lambda x: x[first:end], proposals)
+
+
+def _affordable(progress: Progress, pace: float, most: int) -> int:
+    """Samples to decode and price at once when one takes ``pace`` seconds; inf: not known yet."""
+    left = progress.remaining_seconds
+    if left == float("inf"):
+        return most
+    return int(min(max(left / pace, 1.0), most)) if pace > 0 else most

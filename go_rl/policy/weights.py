@@ -1,20 +1,39 @@
-"""Weights of ring policies."""
+"""Trained weights of policies, each a parameter file (`go_rl.runtime.parameter_file`).
+
+A name such as ``partition-1.0`` is interface-major, weights-minor: files of another major are
+refused, files of another minor hold other numbers for the same network. Files that go_rl 0.x wrote
+in a format of each objective still read.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import jax
+
+from go_rl.core import CheckpointError, Objective, PolicyError
+from go_rl.core.errors import nearest
 from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.config import PolicyConfig
-from go_rl.policy.names import DEFAULT_WEIGHTS
-from go_rl.policy.weights_file import read_weights_file, shipped_weights, write_weights_file
+from go_rl.policy.names import SHIPPED_NAMES
+from go_rl.runtime.parameter_file import (
+    check_digest,
+    check_parameters,
+    parameter_tree,
+    read_parameters,
+    write_parameters,
+)
 
-__all__ = ["DEFAULT_WEIGHTS", "Weights", "load_weights", "save_weights", "shipped_weights"]
-
-FORMAT = "go_rl-policy"
+INTERFACE = 1
+"""Major version: what the networks take and give."""
+FORMAT = "go_rl-policy-2"
+OLD_FORMATS = {"go_rl-policy": Objective.RING, "go_rl-step-policy": Objective.MAKESPAN}
+"""Formats without a field ``objective``."""
+SHIPPED = Path(__file__).parent / "pretrained"
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,20 +47,117 @@ class Weights:
 
 
 def save_weights(weights: Weights, path: str | Path) -> None:
-    """Write the weights; a reader never sees a half-written file."""
-    agent = weights.agent
-    write_weights_file(path, FORMAT, weights.name, (agent.config, agent.params), weights.card)
-
-
-def load_weights(source: str | Path = DEFAULT_WEIGHTS) -> Weights:
-    """Read weights by the name of a shipped file, or by path.
+    """Write the weights; a reader never sees a half-written file.
 
     Raises:
-        CheckpointError: no such weights, damaged, or of another interface.
+        CheckpointError: the file cannot be written.
     """
-    found = read_weights_file(source, FORMAT, _template)
-    return Weights(Agent(found.config, found.params), found.name, found.card)
+    agent = weights.agent
+    manifest = {
+        "format": FORMAT,
+        "interface": INTERFACE,
+        "objective": str(agent.objective),
+        "name": weights.name,
+        "config": asdict(agent.config),
+        "card": dict(weights.card),
+    }
+    write_parameters(Path(path), agent.params, manifest)
 
 
-def _template(config: PolicyConfig) -> Any:
-    return new_agent(config, 0).params
+def load_weights(source: str | Path, objective: Objective | None = None) -> Weights:
+    """Read weights by the name of a shipped file, or by path.
+
+    Args:
+        source: the name or path.
+        objective: that the policy must be of; None: any.
+
+    Raises:
+        CheckpointError: no such weights, damaged, of another interface or objective.
+    """
+    path = _path(source)
+    written = path.stat()
+    found = _load(path, written.st_mtime_ns, written.st_size)
+    theirs = found.agent.objective
+    if objective is not None and theirs is not objective:
+        raise CheckpointError(
+            f"{path}: weights of a policy for objective {theirs}, not {objective}; use "
+            f"{SHIPPED_NAMES[objective]!r}, or train some with: go-rl train policy DIR --objective "
+            f"{objective}"
+        )
+    return found
+
+
+def shipped_agent(objective: Objective) -> Agent:
+    """Return the policy of an objective that ships with the package.
+
+    Raises:
+        PolicyError: there is none.
+    """
+    if objective not in SHIPPED_NAMES:
+        raise PolicyError(f"no policy solves objective {objective}; policies solve ring, makespan")
+    return load_weights(SHIPPED_NAMES[objective]).agent
+
+
+@cache
+def _load(path: Path, time_written: int, size: int) -> Weights:
+    """Read a file once; another file in its place is another key."""
+    manifest, arrays = read_parameters(path)
+    objective = _objective(path, manifest)
+    if manifest.get("interface") != INTERFACE:
+        raise CheckpointError(
+            f"{path}: weights of interface {manifest.get('interface')}; this version of go_rl "
+            f"reads interface {INTERFACE}. Train anew, or use one of "
+            f"{', '.join(shipped_weights())}"
+        )
+    check_digest(path, manifest, arrays)
+    try:
+        config = PolicyConfig(**manifest["config"])
+        name, card = str(manifest["name"]), dict(manifest["card"])
+    except (KeyError, TypeError, ValueError, PolicyError) as error:
+        raise CheckpointError(
+            f"{path}: its manifest does not fit this version ({type(error).__name__}: {error})"
+        ) from error
+    if path.parent != SHIPPED:  # the tests check what ships; tracing a template takes half a second
+        check_parameters(path, arrays, _shapes(config, objective))
+    return Weights(Agent(config, parameter_tree(arrays), objective), name, card)
+
+
+def _objective(path: Path, manifest: Mapping[str, Any]) -> Objective:
+    """The objective of a policy's file, whose format is checked."""
+    kind = manifest.get("format")
+    if isinstance(kind, str) and kind in OLD_FORMATS:
+        return OLD_FORMATS[kind]
+    if kind != FORMAT:
+        what = f" but {kind!r}" if kind else ""
+        raise CheckpointError(f"{path}: is not a policy's weights file of format {FORMAT!r}{what}")
+    if manifest.get("objective") not in list(SHIPPED_NAMES):
+        raise CheckpointError(
+            f"{path}: objective {manifest.get('objective')!r} must be one of "
+            f"{', '.join(SHIPPED_NAMES)}"
+        )
+    return Objective(manifest["objective"])
+
+
+@cache
+def _shapes(config: PolicyConfig, objective: Objective) -> Any:
+    """Shapes of the parameters of a configuration; to trace the network takes half a second."""
+    return jax.eval_shape(lambda: new_agent(config, 0, objective).params)
+
+
+def shipped_weights() -> tuple[str, ...]:
+    """Return the names of the weights that ship with the package."""
+    return tuple(sorted(path.stem for path in SHIPPED.glob("*.npz")))
+
+
+def _path(source: str | Path) -> Path:
+    named = SHIPPED / f"{source}.npz"
+    if isinstance(source, str) and "/" not in source and named.exists():
+        return named
+    path = Path(source)
+    if not path.exists():
+        names = shipped_weights()
+        raise CheckpointError(
+            f"no weights {str(source)!r}{nearest(str(source), names)} "
+            f"Give a file, or one of {', '.join(names) or '(none are shipped)'}"
+        )
+    return path

@@ -25,8 +25,6 @@ from go_rl.core.errors import nearest
 from go_rl.objectives.ring.compilation import tiny_problem
 from go_rl.objectives.ring.workspace import ring_workspace
 from go_rl.policy.agent import Agent
-from go_rl.policy.makespan.agent import StepAgent
-from go_rl.policy.makespan.search import StepPolicySearch
 from go_rl.policy.policy_search import PolicySearch
 from go_rl.portfolio.compilation import Compilation, compile_method
 from go_rl.search import (
@@ -57,7 +55,7 @@ from go_rl.simulate import confirm_memory
 METHODS: dict[str, Callable[[], Optimizer]] = {
     "greedy": Greedy,
     "policy": PolicySearch,
-    "policy-placement": lambda: PolicySearch(task="placement", name="policy-placement"),
+    "policy-placement": lambda: PolicySearch(decoder="placement", name="policy-placement"),
     "random": RandomSearch,
     "annealing": Annealing,
     "metis": Metis,
@@ -71,7 +69,7 @@ METHODS: dict[str, Callable[[], Optimizer]] = {
 
 STEP_METHODS: dict[str, Callable[[], Optimizer]] = {
     "default": DefaultPlacement,
-    "policy": StepPolicySearch,
+    "policy": PolicySearch,
     "composed": Composed,
     "expert": MakespanExpert,
     "fusion-greedy": GreedyFusion,
@@ -165,7 +163,7 @@ def run(
     seed: int = 0,
     report: Callable[[str], None] | None = None,
     extra: tuple[Optimizer, ...] = (),
-    agent: Agent | StepAgent | None = None,
+    agent: Agent | None = None,
 ) -> Result:
     """Run the heuristic and then one method, all of them, or the portfolio ``auto``.
 
@@ -238,7 +236,7 @@ def _prepare(optimizer: Optimizer, problem: Problem, tell: Callable[[str], None]
     Raises:
         PolicyError: the graph is larger than any bucket.
     """
-    if not isinstance(optimizer, PolicySearch | StepPolicySearch | HDP):
+    if not isinstance(optimizer, PolicySearch | HDP):
         return 0.0
     tell(f"{optimizer.name} (compiled once for graphs of this size)")
     started = time.perf_counter()
@@ -246,12 +244,10 @@ def _prepare(optimizer: Optimizer, problem: Problem, tell: Callable[[str], None]
     return time.perf_counter() - started
 
 
-def _method(problem: Problem, name: str, agent: Agent | StepAgent | None = None) -> Optimizer:
+def _method(problem: Problem, name: str, agent: Agent | None = None) -> Optimizer:
     makespan = problem.objective is Objective.MAKESPAN
     optimizer = (STEP_METHODS if makespan else METHODS)[name]()
     if isinstance(agent, Agent) and isinstance(optimizer, PolicySearch):
-        return replace(optimizer, agent=agent)
-    if isinstance(agent, StepAgent) and isinstance(optimizer, StepPolicySearch):
         return replace(optimizer, agent=agent)
     return optimizer
 
@@ -262,7 +258,7 @@ def _auto(
     seed: int,
     compilation: Compilation,
     start: Plan,
-    agent: Agent | StepAgent | None,
+    agent: Agent | None,
 ) -> list[Plan]:
     """Each stage gets its share of what is left; the search ends when the gap is closed.
 

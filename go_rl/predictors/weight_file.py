@@ -1,25 +1,54 @@
-"""What weight files of all learned cost models have in common: how they are found and checked."""
+"""Weights files of ensembles of networks that learned seconds or ranks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from abc import ABC
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import jax
 import numpy as np
 
 from go_rl.core import CheckpointError, OpKind, TrainingError
-from go_rl.core.errors import nearest
+from go_rl.core.files.shipped import shipped_or_given
 from go_rl.kernels import cut_kernels
 from go_rl.predictors.kernels.batch import LENGTHS, batch_of
 from go_rl.predictors.kernels.features import kernel_features
 from go_rl.readers.graph_builder import GraphBuilder, Node
-from go_rl.runtime.parameter_file import check_digest, read_parameters
+from go_rl.runtime.parameter_file import (
+    check_digest,
+    check_parameters,
+    parameter_tree,
+    read_parameters,
+    write_parameters,
+)
 
+Config = TypeVar("Config")
+Network = TypeVar("Network")
 Columns = list[list[str]]
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble(ABC, Generic[Network]):
+    """Abstract: networks that learned from the same data, and what they know."""
+
+    networks: tuple[Network, ...]
+    """Of one configuration; each has a ``config`` and ``params``."""
+    vocabulary: tuple[str, ...]
+    """Opcodes that they have seen."""
+    target: str
+    """Kind of chip on which their kernels were measured."""
+    name: str
+    card: Mapping[str, Any]
+    """Model card: data sets, processor, training configuration, errors."""
+
+    def members(self) -> dict[str, Any]:
+        """Return the parameters of each network by its number."""
+        networks: tuple[Any, ...] = self.networks
+        return {str(i): network.params for i, network in enumerate(networks)}
 
 
 @dataclass(frozen=True)
@@ -34,44 +63,82 @@ class WeightKind:
     shipped: Path
     """The folder of those that ship with the package."""
 
-    def path(self, source: str | Path) -> Path:
-        """Return the file that a name of a shipped one, or a path, means; a `CheckpointError` says
-        that there is no such name."""
-        path = Path(source)
-        if path.suffix == ".npz" or path.exists():
-            return path
-        known = sorted(each.stem for each in self.shipped.glob("*.npz"))
-        if str(source) not in known:
-            raise CheckpointError(f"no {self.what} {str(source)!r}{nearest(str(source), known)}")
-        return self.shipped / f"{source}.npz"
-
-    def manifest(self, columns: Columns) -> dict[str, Any]:
-        """Return what every manifest of this kind says.
+    def write(self, path: Path, weights: Ensemble[Any], columns: Columns, params: Any) -> None:
+        """Write the weights of an ensemble; a reader never sees a half-written file.
 
         Args:
+            path: of the file.
+            weights: of the ensemble.
             columns: names of all features that the networks read.
-        """
-        return {"format": self.format, "interface": self.interface, "features": columns}
-
-    def read(self, path: Path, columns: Columns) -> tuple[dict[str, Any], Mapping[str, np.ndarray]]:
-        """Return the manifest and the arrays of a file that learned from these features.
+            params: tree of all arrays that the file holds.
 
         Raises:
-            CheckpointError: damaged, of another kind, interface or other features.
+            CheckpointError: the file cannot be written.
         """
+        manifest = {
+            **self._key(columns),
+            "name": weights.name,
+            "target": weights.target,
+            "members": len(weights.networks),
+            "network": asdict(weights.networks[0].config),
+            "vocabulary": list(weights.vocabulary),
+            "card": dict(weights.card),
+        }
+        write_parameters(path, params, manifest)
+
+    def read(
+        self,
+        source: str | Path,
+        columns: Columns,
+        expected: Callable[[Mapping[str, Any], int], tuple[Config, Any]],
+    ) -> StoredEnsemble[Config]:
+        """Read the weights of an ensemble by the name of a shipped file, or by path.
+
+        Args:
+            source: name or path.
+            columns: names of all features that the networks read.
+            expected: from the fields of a network's configuration and the number of members, the
+                configuration and the shapes of all arrays.
+
+        Raises:
+            CheckpointError: no such weights, damaged, of another kind, interface or other features.
+        """
+        path = shipped_or_given(source, self.shipped, ".npz", self.what, CheckpointError)
         manifest, arrays = read_parameters(path)
         if manifest.get("format") != self.format:
             raise CheckpointError(f"{path}: is no file of {self.what}")
-        if {**manifest, **self.manifest(columns)} != manifest:
+        if {**manifest, **self._key(columns)} != manifest:
             raise CheckpointError(
                 f"{path}: learned from other features than this version's; retrain"
             )
         check_digest(path, manifest, arrays)
-        return manifest, arrays
+        with _fitting_manifest(path):
+            members = _members(manifest, arrays)
+            config, shapes = expected(manifest["network"], members)
+            about = {key: manifest[key] for key in ("target", "name", "card")}
+            about["vocabulary"] = tuple(manifest["vocabulary"])
+        check_parameters(path, arrays, shapes)
+        return StoredEnsemble(config, members, parameter_tree(arrays), about)
+
+    def _key(self, columns: Columns) -> dict[str, Any]:
+        """What the manifests of all files that can be read say."""
+        return {"format": self.format, "interface": self.interface, "features": columns}
 
 
-def members_of(manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> int:
-    """Return the number of networks in a file; a `ValueError` when it cannot be so many."""
+@dataclass(frozen=True)
+class StoredEnsemble(Generic[Config]):
+    """What a file holds."""
+
+    config: Config
+    members: int
+    tree: Any
+    """All arrays."""
+    about: Mapping[str, Any]
+    """Vocabulary, target, name and model card."""
+
+
+def _members(manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> int:
+    """The number of networks in a file; a `ValueError` when it cannot be so many."""
     members = manifest["members"]
     if type(members) is not int or not 1 <= members <= len(arrays):
         raise ValueError(f"members must be a whole number of 1 to {len(arrays)}, not {members!r}")
@@ -79,7 +146,7 @@ def members_of(manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) ->
 
 
 @contextmanager
-def fitting_manifest(path: Path) -> Iterator[None]:
+def _fitting_manifest(path: Path) -> Iterator[None]:
     """Turn what a malformed manifest raises into a `CheckpointError`."""
     try:
         yield

@@ -1,4 +1,4 @@
-"""Readers: a model file or function becomes an `OpGraph`; one door, `load`."""
+"""Readers: a model file or function becomes an `OpGraph`; the entry point is `load`."""
 
 from go_rl.readers.archive import load_graph, save_graph
 from go_rl.readers.graph_builder import GraphBuilder, Node

@@ -1,4 +1,4 @@
-"""The last guard of the readers: what none of them foresaw becomes a `ReadError`, too."""
+"""The last guard of the readers: unforeseen errors become a `ReadError`, too."""
 
 from __future__ import annotations
 
@@ -10,21 +10,22 @@ from go_rl.core.errors import GoRLError, ReadError
 
 _UNFORESEEN = (ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, OSError,
                RuntimeError, StopIteration, TypeError, ValueError)  # fmt: skip
-"""What malformed content may raise; NotImplementedError and RecursionError are RuntimeErrors."""
+"""Errors that malformed content may raise; NotImplementedError and RecursionError are
+RuntimeErrors."""
 
 
 class UnforeseenError(ReadError):
-    """A file that no reader knows how to refuse; the cause is chained."""
+    """An unforeseen error in a file; the cause is chained."""
 
     unforeseen = True
-    """What the suite of mutated files looks for."""
+    """Defects that the suite of mutated files looks for."""
 
 
 @contextmanager
 def reading(path: str | Path) -> Iterator[None]:
-    """Turn what escapes from a reader into a `ReadError` that names the file.
+    """Turn errors that escape from a reader into a `ReadError` that names the file.
 
-    Each reader refuses by itself what it knows to be wrong; this is for the rest.
+    Each reader checks for the errors that it knows; this is for the rest.
     """
     try:
         yield

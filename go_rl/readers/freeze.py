@@ -1,4 +1,4 @@
-"""Turning what a reader collected into a graph, with errors that name the user's file."""
+"""Building a reader's graph, with errors that name the user's file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def add_node(builder: GraphBuilder, node: Node, path: str | Path) -> int:
 def add_edge(
     builder: GraphBuilder, ends: tuple[int, int], num_bytes: float, path: str | Path
 ) -> None:
-    """Add an edge; a node that feeds itself becomes a `ReadError` naming ``path``."""
+    """Add an edge; a node that reads itself becomes a `ReadError` naming ``path``."""
     try:
         builder.add_edge(*ends, num_bytes)
     except GraphError as error:

@@ -1,4 +1,4 @@
-"""`GraphBuilder`: the one way readers turn operators and tensors into a checked `OpGraph`."""
+"""`GraphBuilder`: turns the operators and tensors of all readers into a checked `OpGraph`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Node:
 
 
 class GraphBuilder:
-    """Collects nodes and edges in any order; `build` sorts, checks and freezes them."""
+    """Nodes and edges in any order; `build` sorts, checks and freezes them."""
 
     def __init__(self, name: str, meta: Mapping[str, Any] | None = None) -> None:
         self.name = name

@@ -1,4 +1,4 @@
-"""Subprocesses for C++ code that a malformed model may crash, hang or let ask for terabytes.
+"""Subprocesses for C++ code that a malformed model may crash, hang or make allocate terabytes.
 
 A worker is a module run as ``python -m MODULE FOLDER``, which reads and writes files in the folder
 and calls `limit_memory` first.
@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 SMALL_BYTES, SMALL_SECONDS = 1 << 20, 28.0
-"""A model up to this size, weights left out, has this time in all."""
+"""Time limit of a model up to this size, weights left out."""
 LARGE_SECONDS = 300.0
 """Longest time for a larger one."""
 MEMORY_BYTES = 4 << 30

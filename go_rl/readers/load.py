@@ -1,4 +1,4 @@
-"""`load`: the one door through which every model becomes an `OpGraph`."""
+"""`load`: the entry point that turns every model into an `OpGraph`."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ _TAKEN: Mapping[Format, Sequence[str]] = {
 
 
 def _bound(graph: OpGraph, path: Path, options: ModelOptions) -> OpGraph:
-    """A saved graph has its sizes; to be told the same ones again is no error."""
+    """A saved graph has its sizes; giving the same ones again is no error."""
     saved = dict(graph.meta.get("dims", {}))
     for name, size in options.all_dims.items():
         if saved.get(name) != size:

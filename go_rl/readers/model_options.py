@@ -1,4 +1,4 @@
-"""What a user may say about a model besides its name, checked before anything is read."""
+"""Options of a model besides its name, checked before anything is read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from go_rl.core.errors import ReadError
 from go_rl.readers.recognise import Format
 
 Unknown = Literal["error", "bytes"]
-"""What to do with an operator whose cost is unknown: refuse it, or count its bytes only."""
+"""Treatment of an operator whose cost is unknown: refuse it, or count its bytes only."""
 Inputs = Mapping[str, Sequence[int]]
 """Shapes of a model's inputs by name."""
 TRIP_COUNT = "trip_count"
@@ -122,7 +122,7 @@ def _shapes(inputs: object) -> dict[str, tuple[int, ...]]:
 
 
 def argument_positions(weights: object) -> tuple[int, ...] | None:
-    """Return the positions of weights; a `ReadError` says what else was given."""
+    """Return the positions of weights; a `ReadError` names what else was given."""
     if weights is None:
         return None
     given: Any = weights

@@ -1,4 +1,4 @@
-"""Which database a path or URL means, and what its errors mean in words."""
+"""The database of a path or URL, and its errors in words."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DATABASES = ("sqlite", "postgresql", "mysql", "mariadb", "oracle", "mssql")
 
 
 def public_name(url: str | Path) -> str:
-    """Return what messages call a database: a path as it is, a URL without user, password and
+    """Return the name of a database in messages: a path as it is, a URL without user, password and
     options; of a malformed one only its kind."""
     if _is_path(url):
         return str(url)
@@ -69,7 +69,7 @@ def open_engine(url: str | Path) -> tuple[sql.Engine, Path | None]:
 
 @contextmanager
 def explained(where: str) -> Iterator[None]:
-    """Turn what a database raises into a `RecordError`; ``where`` begins the sentence."""
+    """Turn a database's errors into a `RecordError`; ``where`` starts the sentence."""
     try:
         yield
     except exc.OperationalError as error:
@@ -102,7 +102,7 @@ def _parse(url: str | Path) -> sql.URL:
 
 
 def _malformed(where: str) -> RecordError:
-    """What SQLAlchemy says of it may repeat the URL, password and all."""
+    """SQLAlchemy's message may contain the URL with its password."""
     return RecordError(
         f"{where}: not a database URL; write the path of an SQLite file, or "
         "postgresql://user:password@host/name"

@@ -15,7 +15,7 @@ from go_rl.core.errors import RecordError, nearest
 LARGEST = 2**31 - 1
 """Largest whole number that every database keeps."""
 AS_IT_COMES = ""
-"""The setting of what was measured with nothing chosen."""
+"""The setting of a measurement under the defaults."""
 
 _FIELD_TYPES: dict[str, tuple[type, ...]] = {
     "workload": (str,),
@@ -40,29 +40,29 @@ def canonical_json(document: Any) -> str:
     """Return the one JSON text of ``document``: keys sorted, no spaces, ASCII.
 
     Raises:
-        RecordError: it holds something that JSON has not, such as infinity or an array.
+        RecordError: it holds something that JSON lacks, such as infinity or an array.
     """
     return json.dumps(_plain(document, "document"), sort_keys=True, separators=(",", ":"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """One measurement. Workload, target, setting and round make two records the same one.
+    """One measurement. Workload, target, setting and round are the key.
 
     Raises:
         RecordError: a field is out of range, or two contradict each other.
     """
 
     workload: str
-    """Canonical hash of what was measured."""
+    """Canonical hash of the workload."""
     target: str
     """Where it was measured, such as ``cpu-1``."""
     setting: str = AS_IT_COMES
-    """Canonical JSON of the configuration measured: tile sizes, layout, flags; "": as it comes."""
+    """Canonical JSON of the configuration measured: tile sizes, layout, flags; "": the defaults."""
     round: int = 0
     """Repetitions of the whole measurement, hours apart, are rounds."""
     seconds: float | None = None
-    """Of one run, by the rule of whoever measured; None: there is no time."""
+    """Seconds of one run, by the timing rule of the measurement; None: there is no time."""
     spread: float | None = None
     """Half the width of the 95 % interval of the seconds, relative to them; None: unknown."""
     repeats: int = 0
@@ -70,7 +70,7 @@ class Record:
     reason: str = ""
     """Why there is no time; "" where there is one."""
     details: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """Where the measurement comes from: free, as JSON."""
+    """Provenance of the measurement: any JSON."""
     measured_at: str = field(default_factory=utc_now)
     """ISO 8601 in UTC; when not given, now."""
 
@@ -86,7 +86,7 @@ class Record:
 
     @property
     def key(self) -> tuple[str, str, str, int]:
-        """What makes two records the same one."""
+        """Key of a record."""
         return self.workload, self.target, self.setting, self.round
 
     def to_json(self) -> dict[str, Any]:

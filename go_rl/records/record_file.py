@@ -1,4 +1,4 @@
-"""Records as one file to hand on: gzipped JSON lines under a header that says how many follow."""
+"""Records as one file: gzipped JSON lines under a header with their number."""
 
 from __future__ import annotations
 

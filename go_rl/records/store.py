@@ -15,9 +15,9 @@ from go_rl.records.database import explained, open_engine, public_name
 from go_rl.records.record import Record, canonical_json
 
 VERSION = 1
-"""Of the tables; kept in the database."""
+"""Version of the tables; kept in the database."""
 WORKLOADS_AT_ONCE = 500
-"""Databases limit how many values one question may name."""
+"""Databases limit the number of values in a query."""
 
 _TABLES = sql.MetaData()
 _VERSIONS = sql.Table(
@@ -63,7 +63,7 @@ class RecordStore:
         self._engine, self._file = open_engine(url)
 
     def add(self, records: Iterable[Record]) -> None:
-        """Keep records, all or none; the newer of two with the same key takes the older's place."""
+        """Keep records, all or none; a newer record replaces an older one with the same key."""
         newest = {record.key: record for record in records}
         if not newest:
             return
@@ -80,8 +80,8 @@ class RecordStore:
 
         Args:
             target: where they were measured.
-            workloads: of these only; None: of all.
-            round: of this one only; None: of all.
+            workloads: only of these; None: of all.
+            round: only of this one; None: of all.
         """
         asked = sql.select(_RECORDS).where(_RECORDS.c.target == target)
         if round is not None:
@@ -105,7 +105,7 @@ class RecordStore:
         return sum(row[0] for row in self._read(asked.select_from(_RECORDS)))
 
     def close(self) -> None:
-        """Let go of all connections; a later use opens new ones."""
+        """Close all connections; a later use opens new ones."""
         self._engine.dispose()
 
     def __enter__(self) -> RecordStore:
@@ -115,7 +115,7 @@ class RecordStore:
         self.close()
 
     def _read(self, *questions: sql.Select) -> list[Any]:
-        """The rows that answer all questions; none while nothing was ever written."""
+        """The rows that match; none while nothing was ever written."""
         if self._file is not None and not self._file.exists():  # SQLite would make it
             return []
         with explained(self._where), self._engine.connect() as connection:
@@ -133,7 +133,7 @@ class RecordStore:
             ) from error
 
     def _make_tables(self) -> None:
-        """Make what is missing; another process may be doing the same."""
+        """Create missing tables; another process may be doing the same."""
         if self._file is not None:
             self._file.parent.mkdir(parents=True, exist_ok=True)
         with self._engine.connect() as connection:
@@ -146,7 +146,7 @@ class RecordStore:
             connection.execute(_VERSIONS.insert().from_select(["version"], ours))
 
     def _has_tables(self, connection: sql.Connection) -> bool:
-        """Say whether a store was begun here; one of another version is refused."""
+        """Return whether a store exists here; one of another version is refused."""
         if not sql.inspect(connection).has_table(_VERSIONS.name):
             return False
         version = connection.scalar(sql.select(_VERSIONS.c.version))

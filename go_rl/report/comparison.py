@@ -1,4 +1,4 @@
-"""The folder that ``go-rl evaluate`` leaves: tables, and curves with their confidence bands."""
+"""The folder that ``go-rl evaluate`` writes: tables, and curves with their confidence bands."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 
 FILES = ("runs.csv", "summary.csv", "summary.md", "curves_samples.svg", "curves_samples.png",
          "curves_seconds.svg", "curves_seconds.png")  # fmt: skip
-"""What the folder holds beside runs.jsonl."""
+"""Files of the folder beside runs.jsonl."""
 COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, BLACK)
 POINTS = 200
 """Grid points of a curve over seconds."""
 LEAST_SAMPLES = 10.0
-"""The axis of samples reaches at least so far."""
+"""Minimum end of the axis of samples."""
 PANEL = (4.6, 3.4)
 """Inches of one panel."""
 LABELS = {"samples": "priced samples", "seconds": "seconds, compilation left out"}
@@ -98,7 +98,7 @@ def comparison_figure(comparison: Comparison, axis: Axis) -> Figure:
 
 
 def _by_rules(settings: Sequence[Setting]) -> list[Setting]:
-    """Packages side by side, rule sets one under the other."""
+    """Hardware side by side, rule sets below each other."""
     order = {rules: i for i, rules in enumerate(dict.fromkeys(s.rules for s in settings))}
     return sorted(settings, key=lambda s: order[s.rules])
 
@@ -138,7 +138,7 @@ def _draw(
 
 
 def _limit(runs: Sequence[Run], comparison: Comparison) -> float:
-    """Geometric mean of the improvement that the bounds leave possible; nan: some are missing."""
+    """Geometric mean of the improvement that the bounds allow; nan: some are missing."""
     known = {r.problem: (r.heuristic, comparison.bounds[r.problem]) for r in runs if r.heuristic}
     if not known or any(bound <= 0 for _, bound in known.values()):
         return float("nan")

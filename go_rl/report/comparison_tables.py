@@ -190,7 +190,7 @@ def _graphs_table(comparison: Comparison, by_method: dict[str, list[Run]]) -> st
 
 
 def _limit(comparison: Comparison, by_method: dict[str, list[Run]], problem: object) -> float:
-    """The improvement that no plan exceeds."""
+    """Upper bound on the improvement."""
     known = [r for runs in by_method.values() for r in runs if r.problem == problem]
     bound, heuristic = comparison.bounds[known[0].problem], known[0].heuristic
     return heuristic / bound if heuristic is not None and bound > 0 else float("nan")
@@ -205,7 +205,7 @@ def _left_out(runs: Sequence[Run]) -> list[str]:
 
 
 def _failures(runs: Sequence[Run]) -> list[str]:
-    """What went wrong, one line for each method, problem and sentence."""
+    """Failures, one line for each method, problem and sentence."""
     lines = {
         f"- {run.method} on {run.problem.graph}, {run.problem.hardware}, {run.problem.rules}: "
         f"{run.status}. {run.detail}": None

@@ -1,4 +1,4 @@
-"""Pictures of a plan: the loads of its chips, and how each method came to its value."""
+"""Pictures of a plan: the loads of its chips, and the progress of each method."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 BLUE, ORANGE, GREEN, RED, PURPLE, SKY, YELLOW, BLACK = (
     "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#F0E442", "#000000",
 )  # fmt: skip
-"""Okabe and Ito's palette, told apart by all common kinds of colour vision."""
+"""Okabe and Ito's palette, distinguishable by all common kinds of colour vision."""
 LINE_COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, BLACK)
 LINE_STYLES = ("-", "--", ":")
 GREY = "#666666"

@@ -1,8 +1,8 @@
-"""A timeline as a picture: a row for each engine and link, coloured by what it is busy with.
+"""A timeline as a picture: a row for each engine and link, coloured by kind of work.
 
 Slices are far more than pixels: each row is cut into `COLUMNS`, and a column is drawn in the colour
-of whatever takes most of its busy time, the paler the less of it is busy. How busy a row is as a
-whole stands at its end.
+of whatever takes most of its busy time, the paler the less of it is busy. The busy share of the
+whole row is printed at its end.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLUMNS = 1600
-"""Parts of the step that are told apart; about the pixels of a row."""
+"""Columns of the picture; about the pixels of a row."""
 MOST_ROWS = 40
 """Beyond, the links of each sender share a row; if that is not enough, the engines of a device."""
 SHADES = 4
-"""Degrees of busyness that are told apart; the faintest is 1 / `SHADES` of the colour."""
+"""Number of shades for busyness; the faintest is 1 / `SHADES` of the colour."""
 MOST_BOXES = 4000
 """Beyond, boxes are drawn as pixels in the SVG too."""
 KIND_COLOURS = {
@@ -60,18 +60,18 @@ class GanttRow:
 
 @dataclass(frozen=True, eq=False)
 class Boxes:
-    """What a row draws, and how busy it is."""
+    """Boxes of a row, and how busy it is."""
 
     start: Int64[np.ndarray, "X"]
     """[X] first column of each box."""
     end: Int64[np.ndarray, "X"]
-    """[X] column behind its last."""
+    """[X] column after its last."""
     colour: Int64[np.ndarray, "X"]
-    """[X] number of the colour."""
+    """[X] index of the colour."""
     shade: Int64[np.ndarray, "X"]
     """[X] 1 to `SHADES`; the last is the full colour."""
     busy: float
-    """Share of the step, mean over the tracks of the row."""
+    """Share of the iteration, mean over the tracks of the row."""
 
 
 def save_gantt(timeline: Timeline, stem: Path, colour: Literal["kind", "pass"] = "kind") -> None:
@@ -80,7 +80,7 @@ def save_gantt(timeline: Timeline, stem: Path, colour: Literal["kind", "pass"] =
 
 
 def gantt_figure(timeline: Timeline, colour: Literal["kind", "pass"] = "kind") -> Figure:
-    """Return the picture of a step.
+    """Return the picture of an iteration.
 
     Args:
         colour: by ``kind`` of operator, or by ``pass``, forward or backward.

@@ -1,4 +1,4 @@
-"""The folder that ``go-rl partition`` leaves: plan, tables, figures."""
+"""The folder that ``go-rl optimize`` writes: plan, tables, figures."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ FILES = ("plan.json", "table.csv", "table.md", "config.json",
 
 
 def write_plan_folder(folder: Path, result: Result, config: dict[str, Any]) -> tuple[str, ...]:
-    """Write all files aside, then move them into ``folder``; returns the names written.
+    """Write all files elsewhere, then move them into ``folder``; returns the names written.
 
-    A failed plan has no loads to draw; what an earlier run left under these names is removed.
+    A failed plan has no loads to draw; files of an earlier run under these names are removed.
     """
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""`plan_timeline`: the timeline of a plan that the judge's rules accept."""
+"""`plan_timeline`: the timeline of a plan that the checker's rules accept."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from go_rl.verify.rules import legal
 
 
 def plan_timeline(problem: Problem, plan: Plan) -> Timeline:
-    """Replay a plan, which may need more memory than there is, and return what happens when.
+    """Replay a plan, which may exceed the memory, and return its timeline.
 
     Raises:
         PlanError: the objective is not makespan, or the plan is of another problem or illegal.

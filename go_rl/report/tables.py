@@ -15,10 +15,10 @@ from go_rl.report.text_table import TextTable
 HEURISTIC = "greedy"
 """The compiler heuristic of the ring and of max-load."""
 BASELINES = (HEURISTIC, "default")
-"""The methods that improvements are measured against: the heuristic, or the framework's default."""
+"""The methods of reference plans: the heuristic, or the framework's default."""
 
 Unit = tuple[float, str]
-"""How many units make a second, and the unit's name."""
+"""Units in a second, and the unit's name."""
 
 VALUE_NAMES = {
     "ring": "T_max",
@@ -26,7 +26,7 @@ VALUE_NAMES = {
     "latency": "makespan",
     "makespan": "makespan",
 }
-"""What the objective's value is called."""
+"""Name of the objective's value."""
 
 UNITS: tuple[Unit, ...] = ((1.0, "s"), (1e3, "ms"), (1e6, "µs"), (1e9, "ns"))
 
@@ -40,17 +40,17 @@ class Row:
     seconds_per_step: float | None
     """The objective, seconds."""
     throughput: float | None
-    """Steps a second."""
+    """Iterations a second."""
     improvement: float | None
     """Throughput over that of the compiler heuristic (1.0: as good)."""
     gap: float | None
-    """How far the objective lies above the proven bound, as a ratio (0.1: 10 %)."""
+    """Distance of the objective from the proven bound, as a ratio (0.1: 10 %)."""
     samples: int
     """Complete plans priced."""
     wall_seconds: float
     """Time the search took, seconds."""
     status: str
-    """How it went: a `Status`."""
+    """`Status` of the result."""
 
 
 COLUMNS = tuple(f.name for f in fields(Row))
@@ -128,7 +128,7 @@ def cells(row: Row, unit: Unit) -> tuple[str, ...]:
 
 
 def percent(ratio: float) -> str:
-    """Return a gap as text; small ones keep two digits, for 0.0 claims an optimum."""
+    """Return a gap as text; small ones keep two digits, because 0.0 would claim an optimum."""
     proved = ratio <= OPTIMAL_GAP
     return f"{100 * ratio:.1f} %" if ratio >= 1e-3 or proved else f"{100 * ratio:.2g} %"
 
@@ -160,7 +160,7 @@ def markdown(table: Sequence[Row], objective: str) -> str:
 
 
 def text_table(table: Sequence[Row], best: Plan, title: str) -> TextTable:
-    """Return the rows for a terminal; the row of the best plan stands out."""
+    """Return the rows for a terminal; the row of the best plan is highlighted."""
     unit = table_unit(table)
     return TextTable(
         title=title,

@@ -1,4 +1,4 @@
-"""Tables for a terminal that are split where they are too wide, and never cut."""
+"""Tables for a terminal; wide ones are split, never cut."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.table import Table
 EDGE, BETWEEN = 1, 3
 """Characters of a table's border, and of the space and line beside each column."""
 PROSE = 24
-"""Characters of a column of prose that count; it wraps within what is left."""
+"""Minimum width of a column of prose, which wraps."""
 
 
 @dataclass(frozen=True)
@@ -22,11 +22,11 @@ class TextTable:
     heads: Sequence[str]
     rows: Sequence[Sequence[str]]
     words: Sequence[str] = ()
-    """Heads of the columns, beside the first, that are flush left: no numbers."""
+    """Heads of further columns that are flush left: texts."""
     prose: Sequence[str] = ()
     """Heads of those that may wrap between words."""
     bold: frozenset[int] = field(default_factory=frozenset)
-    """Rows that stand out."""
+    """Rows that are highlighted."""
 
     def tables(self, width: int) -> Iterator[Table]:
         """Yield tables of at most ``width`` characters: as many columns as fit, then the others
@@ -35,7 +35,7 @@ class TextTable:
             yield self._table(columns, "" if number else self.title)
 
     def _balanced(self, width: int) -> list[list[int]]:
-        """As few parts as there must be, of about equal width."""
+        """As few parts as possible, of about equal width."""
         parts = self._parts(width)
         while len(narrower := self._parts(width := width - 1)) == len(parts) > 1:
             parts = narrower

@@ -1,4 +1,4 @@
-"""A plan put to work: the user's JAX function on the devices that the plan names, and timed."""
+"""Execution of a plan: the user's JAX function on the devices that the plan names, timed."""
 
 from go_rl.run.devices import Chosen, choose_devices
 from go_rl.run.execute import Executed, execute, place_function

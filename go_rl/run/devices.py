@@ -1,4 +1,4 @@
-"""Which JAX device stands for which device of a plan."""
+"""JAX devices for the devices of a plan."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ class Chosen:
     """A JAX device for each device of a plan."""
 
     devices: Mapping[int, jax.Device]
-    """By the plan's number."""
+    """JAX devices by the plan's device index."""
     note: str = ""
-    """What makes times on them worth less, or empty."""
+    """Why times on them may be unreliable, or empty."""
 
 
 def choose_devices(hardware: Hardware, used: Collection[int], share: bool = False) -> Chosen:
     """Choose JAX devices for the devices of a plan that are in use.
 
-    Real accelerators if there are enough of them; else CPU devices of this host stand in for all.
+    Real accelerators if there are enough of them; else CPU devices of this host in place of all.
     Host processors of the plan are CPU devices. Where all numbers exist, device d of the plan is
     device d of JAX; else they are taken in order.
 
@@ -34,7 +34,7 @@ def choose_devices(hardware: Hardware, used: Collection[int], share: bool = Fals
         share: let several devices of the plan share one of JAX, rather than fail.
 
     Raises:
-        ExecutionError: too few devices; the message says how to get more.
+        ExecutionError: too few devices; the message explains how to get more.
     """
     numbers = sorted(used)
     chips = [d for d in numbers if not hardware.chips[d].is_cpu]

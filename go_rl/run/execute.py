@@ -1,4 +1,4 @@
-"""`execute`: run a JAX function as a plan has it, check nothing was lost, and time it."""
+"""`execute`: run a JAX function by a plan, check that all results exist, and time it."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from go_rl.verify.check_plan import check_same_graph
 
 @dataclass(frozen=True, eq=False)
 class Executed:
-    """A step that was really run."""
+    """An executed iteration."""
 
     outputs: Any
-    """What the function returns, each array on the device that made it."""
+    """Results of the function, each array on the device that made it."""
     seconds: float
-    """Median of the timed steps, from the start until all results are there. Arguments lie on
+    """Median of the timed iterations, from the start until all results are there. Arguments are on
     their devices before."""
     devices: Mapping[int, jax.Device]
     """JAX device of each device of the plan in use."""
     segments: int
-    """Programs that a step runs."""
+    """Programs that an iteration runs."""
     note: str
-    """What makes `seconds` worth less, or empty."""
+    """Why `seconds` may be unreliable, or empty."""
 
 
 def execute(

@@ -19,17 +19,17 @@ Arrays = dict[Held, Any]
 
 @dataclass(frozen=True)
 class Arguments:
-    """What a step starts from."""
+    """Inputs of an iteration."""
 
     given: Mapping[str, Any]
     """The arrays of the arguments by name, as the user gave them."""
     placed: Arrays
-    """The same on every device that reads them."""
+    """Copies on every device that reads them."""
 
 
 @dataclass(frozen=True)
 class _Call:
-    """One segment of a step."""
+    """One segment of an iteration."""
 
     function: Callable[..., Any]
     """Compiled for its device when first called."""
@@ -39,7 +39,7 @@ class _Call:
     sent: tuple[tuple[int, jax.Device], ...]
     """Outputs by number, and the other devices that need them."""
     last: tuple[Held, ...]
-    """Tensors that nobody reads later."""
+    """Tensors without a later reader."""
 
 
 class PlacedProgram:
@@ -61,11 +61,11 @@ class PlacedProgram:
 
     @property
     def num_segments(self) -> int:
-        """Programs that a step runs."""
+        """Programs that an iteration runs."""
         return len(self._calls)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return what the function returns; each result lies on the device that made it."""
+        """Return the function's result; each result lies on the device that made it."""
         return self.step(self.place(*args, **kwargs))
 
     def place(self, *args: Any, **kwargs: Any) -> Arguments:
@@ -83,7 +83,8 @@ class PlacedProgram:
         return Arguments(given, dict(zip(wanted, arrays, strict=True)))
 
     def step(self, arguments: Arguments) -> Any:
-        """Start a step from placed arguments; like all of JAX, it returns before it has ended."""
+        """Start an iteration from placed arguments; as everywhere in JAX, it returns before the
+        end."""
         held, made = dict(arguments.placed), dict(arguments.given)
         for call in self._calls:
             weights = tuple(held[key] for key in call.weights)

@@ -1,7 +1,7 @@
 """Cutting a placed graph into segments: nodes of one device that can run as one program.
 
 A node's *level* is the largest number of changes of device on any path that leads to it. The nodes
-of one device and level form a segment. Data only ever goes from lower levels to higher ones, so
+of one device and level form a segment. Data only flows from lower levels to higher ones, so
 segments do not wait for each other in circles, and segments of one level run side by side.
 """
 
@@ -28,7 +28,7 @@ class Segments:
     device: Int64[np.ndarray, "S"]
     """[S] device of the plan."""
     copies: Mapping[int, tuple[int, ...]]
-    """Further segments that make a constant again, by node."""
+    """Further segments that recompute a constant, by node."""
 
 
 def cut_segments(
@@ -38,7 +38,7 @@ def cut_segments(
 ) -> Segments:
     """Return the segments of a placement.
 
-    Inputs and constants lie wherever they are read, as the makespan objective has it.
+    Inputs and constants are on every device that reads them, as in the makespan objective.
 
     Args:
         device: [N] of each node.
@@ -99,7 +99,7 @@ def _levels(
 def _readers(
     graph: OpGraph, free: np.ndarray, segment: Int64[np.ndarray, "N"]
 ) -> dict[int, list[int]]:
-    """Segments that read each input and constant, ascending."""
+    """Indices of the segments that read each input and constant, ascending."""
     found: dict[int, set[int]] = defaultdict(set)
     for u, v in zip(graph.senders.tolist(), graph.receivers.tolist(), strict=True):
         if free[u]:

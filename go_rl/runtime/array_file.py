@@ -1,4 +1,4 @@
-"""Reading ``.npz`` archives from outside: nothing is unpacked that the file does not really hold.
+"""Reading untrusted ``.npz`` archives: nothing is unpacked that the file does not really hold.
 
 A small archive can promise terabytes: in the header of an array, which NumPy allocates before it
 reads, or as gigabytes of zeros, which compress a thousandfold.
@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 FREE_BYTES = 256 << 20
-"""An archive may always unpack to so many bytes."""
+"""Bytes to which an archive may always unpack."""
 LARGEST_RATIO = 100
-"""Beyond `FREE_BYTES`, an archive may unpack to so many times its own size."""
+"""Beyond `FREE_BYTES`, largest ratio of unpacked to packed size."""
 UNREADABLE = (OSError, ValueError, EOFError, LookupError, RuntimeError, TypeError, ArithmeticError,
               SyntaxError, struct.error, zipfile.BadZipFile, zlib.error)  # fmt: skip
-"""What `read_arrays` raises for a file that is damaged."""
+"""Raised by `read_arrays` for a damaged file."""
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:

@@ -35,7 +35,7 @@ from numba.np.arrayobj import make_array, populate_array
 F = TypeVar("F", bound=Callable[..., Any])
 
 SCALARS = {int: np.int64, float: np.float64, bool: np.bool_}
-"""Annotations of scalar fields, and what a kernel sees."""
+"""Annotations of scalar fields, and their types in a kernel."""
 WORD = ir.IntType(64)
 
 
@@ -95,7 +95,7 @@ class KernelStruct:
         return type(self), tuple(getattr(self, name) for name in self._numba_type_.fields)
 
     def _words(self, field: Field) -> list[int]:
-        """Return the words of the table that stand for a field.
+        """Return the words of the table for a field.
 
         Raises:
             ValueError: an array has other dimensions than annotated.

@@ -19,11 +19,11 @@ from go_rl.runtime.array_file import UNREADABLE, read_arrays
 
 MANIFEST, DIGEST = "manifest", "digest"
 Arrays = Mapping[str, np.ndarray]
-"""By the names of parameters, with slashes between those of modules."""
+"""Arrays by the names of parameters, with slashes between those of modules."""
 
 
 def write_parameters(path: Path, params: Any, manifest: Mapping[str, Any]) -> None:
-    """Write a tree of parameters and what is said about it; a reader never sees half a file.
+    """Write a tree of parameters and its manifest; a reader never sees half a file.
 
     Raises:
         CheckpointError: the file cannot be written.
@@ -39,7 +39,7 @@ def write_parameters(path: Path, params: Any, manifest: Mapping[str, Any]) -> No
 
 
 def read_parameters(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return the manifest and the arrays; `check_digest` says whether they are as written.
+    """Return the manifest and the arrays; `check_digest` compares them with their digest.
 
     Raises:
         CheckpointError: not such a file.

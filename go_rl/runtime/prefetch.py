@@ -14,10 +14,10 @@ _END = object()
 
 
 def prefetch(items: Iterable[T], count: int) -> Generator[T, None, None]:
-    """Yield the items in their order; what making one raises is raised in its place.
+    """Yield the items in their order; an error while making one is raised in its place.
 
-    Meanwhile the interpreter lets threads take turns every half millisecond, so that who uses the
-    items waits no longer than that.
+    Meanwhile the interpreter lets threads take turns every half millisecond, so that the user of
+    the items waits no longer than that.
 
     Args:
         items: all made in one thread, which is not the caller's.

@@ -8,13 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 
 def on_threads(work: Callable[[range], None], rows: int, threads: int | None = None) -> None:
-    """Call ``work`` with every ``threads``-th row, once a thread; it must let go of the interpreter
-    lock for this to be of use, as compiled kernels do.
+    """Call ``work`` with every ``threads``-th row, once a thread; useful only if it releases the
+    interpreter lock, as compiled kernels do.
 
     Args:
-        work: takes row numbers; what it raises is raised here.
+        work: takes row numbers; its errors are raised here.
         rows: 0 to this, excluded.
-        threads: at most so many; None: as many as there are cores.
+        threads: maximum number; None: the number of cores.
     """
     count = max(1, min(threads or os.cpu_count() or 1, rows))
     if count == 1:

@@ -1,4 +1,4 @@
-"""What the process of a `go_rl.runtime.warm_worker.WarmWorker` does: it answers, or dies."""
+"""The process of a `go_rl.runtime.warm_worker.WarmWorker`."""
 
 from __future__ import annotations
 

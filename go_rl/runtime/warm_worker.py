@@ -1,6 +1,6 @@
-"""`WarmWorker`: a function called in a process of its own, so that a crash or a hang is an answer.
+"""`WarmWorker`: a function called in a process of its own, so that a crash or a hang is a result.
 
-The process stays warm: what it has imported and compiled serves the next call.
+The process stays warm: imports and compiled code serve the next call.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 from go_rl.core.errors import GoRLError
 
 GRACE_SECONDS = 5.0
-"""What a process gets to end by itself, before it is killed."""
+"""Seconds that a process gets to end by itself, before it is killed."""
 NOTHING: Mapping[str, str] = MappingProxyType({})
 STDERR = 2
 
@@ -49,14 +49,14 @@ class WorkerDied(WorkerError):  # noqa: N818
 
 
 class WorkerFailed(WorkerError):  # noqa: N818
-    """The function raised; the process is as warm as before. A note holds the traceback."""
+    """The function raised; the process stays warm. A note holds the traceback."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(kind, message)
         self.kind = kind
         """Name of the type raised, such as ``ValueError``."""
         self.message = message
-        """Its text."""
+        """Message of the error."""
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.message}"
@@ -64,7 +64,7 @@ class WorkerFailed(WorkerError):  # noqa: N818
 
 @dataclass(frozen=True)
 class _Process:
-    """A running process and what ties it to this one."""
+    """A running process and its connection to this one."""
 
     popen: subprocess.Popen[bytes]
     connection: Connection
@@ -88,7 +88,7 @@ class _Process:
 
 
 class _Deadline:
-    """Within it, a process is killed when the time is over: what waits for the process ends."""
+    """Context in which a process is killed when the time is over, which ends waiting for it."""
 
     def __init__(self, process: _Process, seconds: float) -> None:
         self.passed = False
@@ -112,7 +112,7 @@ class _Deadline:
 class WarmWorker:
     """One process that calls one function, payload by payload; made by the first call.
 
-    What the function prints goes to the standard error. The process ends with the one that made
+    What the function prints goes to the standard error. The process ends with the one that started
     it (on Linux even in the middle of a call). Calls from several threads take turns.
 
     Args:
@@ -139,11 +139,11 @@ class WarmWorker:
         self._closed = False
 
     def call(self, payload: Any, timeout: float) -> Any:
-        """Return what the function returns; after a timeout or a death, the next call starts a
+        """Return the function's result; after a timeout or a death, the next call starts a
         fresh process.
 
         Args:
-            payload: what the function is given; pickled, as its result is.
+            payload: the function's argument; pickled, as its result is.
             timeout: seconds, which include starting a process and its imports where there is none.
 
         Raises:

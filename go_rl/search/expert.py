@@ -43,7 +43,7 @@ class Expert:
         if problem.objective is Objective.RING:
             workspace = ring_workspace(problem)
             incumbent = Incumbent(workspace, progress)
-            incumbent.offer(*workspace.legalize(device, seed))
+            incumbent.offer(*workspace.repair(device, seed))
         else:
             workspace = host_workspace(problem)
             incumbent = Incumbent(workspace, progress)

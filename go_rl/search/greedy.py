@@ -14,7 +14,7 @@ from go_rl.objectives.host.max_load_bounds import max_load_bound
 from go_rl.objectives.host.max_load_greedy import greedy_max_load
 from go_rl.objectives.host.workspace import host_workspace
 from go_rl.objectives.incumbent import Incumbent, finish_plan
-from go_rl.objectives.ring.greedy import greedy_ring_plan
+from go_rl.objectives.ring.workspace import ring_workspace
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,11 @@ class Greedy:
         """Return the heuristic's plan; see `go_rl.core.Optimizer`."""
         progress = Progress(budget)
         if problem.objective is Objective.RING:
-            return greedy_ring_plan(problem, progress, self.name, seed)
+            ring = ring_workspace(problem)
+            incumbent = Incumbent(ring, progress)
+            for decisions, evaluation in ring.greedy():
+                incumbent.offer(decisions, evaluation)
+            return finish_plan(ring, incumbent, self.name, seed, progress)
         workspace, latency = host_workspace(problem), problem.objective is Objective.LATENCY
         incumbent = Incumbent(workspace, progress)
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
@@ -16,7 +17,7 @@ import numpy as np
 import orbax.checkpoint as ocp
 
 from go_rl.core import CheckpointError
-from go_rl.train.baseline import RunningBaseline
+from go_rl.train.advantage import RunningBaseline
 from go_rl.train.ppo import Learner
 
 KEPT = 2
@@ -30,7 +31,7 @@ class Configuration(Protocol):
     """What a run was made with."""
 
     def to_json(self) -> str:
-        """Return it as text; runs of equal texts are the same run."""
+        """Return it as text; runs of equal fields are the same run."""
         ...
 
 
@@ -116,7 +117,7 @@ class Checkpoints:
                 f"{self.folder}/{step}: lacks {', '.join(sorted(missing))}; remove it to resume "
                 "from the one before"
             )
-        if meta["config"] != config.to_json():
+        if json.loads(meta["config"]) != json.loads(config.to_json()):
             raise CheckpointError(
                 f"{self.folder}: was made with another configuration; resume with the same one, "
                 "or start in an empty folder"

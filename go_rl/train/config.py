@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, field, replace
+from typing import ClassVar
 
-from go_rl.core import RULE_SETS, TASKS, TrainingError
+from go_rl.core import RULE_SETS, TASKS, Objective, TrainingError
 from go_rl.core.errors import nearest
 from go_rl.cost.registry import check_cost
 from go_rl.policy.config import PolicyConfig
-from go_rl.policy.names import DEFAULT_STEP_WEIGHTS
+from go_rl.policy.names import SHIPPED_NAMES
 from go_rl.zoo.split import TRAINED
 
 WORKERS = ("local", "ray")
@@ -17,7 +19,7 @@ WORKERS = ("local", "ray")
 
 
 TOP = {"orders": 0.3, "nodes": 1.0}
-"""Share of a batch that teaches, for each form of step policies; GO's learns from all of it."""
+"""Share of a batch that teaches, for each form of makespan policies; GO's learns from all."""
 SOLVER_MODES = ("sample", "fix", "none")
 """How placements go through the solver."""
 
@@ -32,6 +34,11 @@ class SampleConfig:
     """Placements drawn through the solver."""
     solver: str = "sample"
     """One of `SOLVER_MODES`."""
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Samples of each group of `RingDecoder`."""
+        return {"order": self.orders, "placement": self.placements}
 
     def __post_init__(self) -> None:
         if self.orders < 0 or self.placements < 0 or self.orders + self.placements < 2:
@@ -55,9 +62,9 @@ class PPOConfig:
     clip: float = 0.2
     """Ratios beyond 1 +- clip earn nothing more."""
     order_entropy: float = 1e-3
-    """Weight of the order's entropy; of a step policy's, whatever its form."""
+    """Weight of the entropy of orders; for makespan of all decisions, whatever the form."""
     placement_entropy: float = 1e-3
-    """Weight of the placement's entropy."""
+    """Weight of the entropy of chips on a ring."""
     gradient_norm: float = 1.0
     """Largest norm of a gradient."""
     decay_updates: int = 0
@@ -76,132 +83,11 @@ class PPOConfig:
             raise TrainingError(f"ppo: epochs must be >= 1, not {self.epochs}")
 
 
-@dataclass(frozen=True)
-class FineTuneConfig:
-    """How a policy learns on one graph."""
-
-    batch: int = 10
-    """Samples of an update."""
-    ppo: PPOConfig = field(default_factory=lambda: PPOConfig(learning_rate=1e-3, epochs=4))
-    """The learner."""
-
-    widen: float = 4.0
-    """Factor on the spread of graph-level decisions before learning starts."""
-    first: int = 10
-    """Samples of the policy as it came, its likeliest decision first, before all that."""
-
-    def __post_init__(self) -> None:
-        _check_batches(self.batch, self.first)
-        if not self.widen > 0:
-            raise TrainingError(f"fine-tuning: widen must be > 0, not {self.widen}")
-
-
-@dataclass(frozen=True)
-class StepFineTuneConfig:
-    """How a step policy learns on one graph."""
-
-    batch: int = 10
-    """Samples of an update."""
-    ppo: PPOConfig = field(default_factory=lambda: PPOConfig(learning_rate=3e-3, epochs=4))
-    """The learner."""
-    first: int = 10
-    """Samples of the policy as it came, its likeliest decision first, before all that."""
-    top: float | None = None
-    """Share of a batch that teaches, the best; 1: all, against their mean. None: as `TOP` has it
-    for the policy's form."""
-    remembered: int = 8
-    """Best decisions so far that are learned again with each batch; 0: none."""
-
-    def __post_init__(self) -> None:
-        _check_batches(self.batch, self.first)
-        _check_top(self.top, "fine-tuning")
-        if self.remembered < 0:
-            raise TrainingError(f"fine-tuning: remembered must be >= 0, not {self.remembered}")
-
-
 def _check_batches(batch: int, first: int) -> None:
     if batch < 2:
         raise TrainingError(f"fine-tuning: batch must be >= 2, not {batch}")
     if first < 1:
         raise TrainingError(f"fine-tuning: first must be >= 1, not {first}")
-
-
-@dataclass(frozen=True)
-class TrainConfig:
-    """One pretraining run; the same configuration and machine give the same weights."""
-
-    name: str = "partition-1.0"
-    """Name of the weights."""
-    split: str = "train"
-    """Split of the zoo that is trained on."""
-    validation: str = "validation"
-    """Split whose mean reward chooses the weights that are kept."""
-    packages: tuple[str, ...] = ("ring6", "ring16", "ring36")
-    """Packages, each as often as the others."""
-    rules: tuple[str, ...] = ("strict", "strict", "strict", "default")
-    """Rule sets, each as often as it is listed."""
-    validation_packages: tuple[str, ...] = ("ring16", "ring36")
-    """Packages of the validation problems, under strict rules."""
-    cost: str = "auto"
-    """Cost model: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
-    (docs/costs.md)."""
-    max_nodes: int = 1300
-    """Larger graphs of the split are left out: their updates cost too much."""
-    updates: int = 600
-    """Updates of the weights."""
-    graphs: int = 6
-    """Problems in each update."""
-    samples: SampleConfig = field(default_factory=lambda: SampleConfig(12, 4))
-    """Samples drawn on each problem."""
-    ppo: PPOConfig = field(
-        default_factory=lambda: PPOConfig(learning_rate=6e-4, epochs=2, decay_updates=600)
-    )
-    """The learner."""
-    policy: PolicyConfig = field(default_factory=PolicyConfig)
-    """The network."""
-    seed: int = 0
-    """From which every choice follows."""
-    validate_every: int = 50
-    """Updates between validations."""
-    checkpoint_every: int = 50
-    """Updates between checkpoints."""
-
-    def __post_init__(self) -> None:
-        for name in ("updates", "graphs", "max_nodes", "validate_every", "checkpoint_every"):
-            if getattr(self, name) < 1:
-                raise TrainingError(f"train: {name} must be >= 1, not {getattr(self, name)}")
-        for rules in self.rules:
-            if rules not in RULE_SETS:
-                raise TrainingError(
-                    f"train: unknown rules {rules!r}{nearest(rules, RULE_SETS)} "
-                    f"Use {', '.join(RULE_SETS)}"
-                )
-        if not self.packages or not self.rules:
-            raise TrainingError("train: packages and rules need at least one entry each")
-        if not self.validation_packages:
-            raise TrainingError("train: validation_packages need at least one entry")
-        check_cost(self.cost)
-        _check_seed(self.seed)
-
-    def to_json(self) -> str:
-        """Return the configuration as JSON text; see `LATER`."""
-        return _text(self)
-
-
-def _check_seed(seed: int) -> None:
-    if seed < 0:
-        raise TrainingError(f"train: seed must be >= 0, not {seed}")
-
-
-def _check_tasks(sets: tuple[tuple[str, ...], ...]) -> None:
-    for tasks in sets:
-        if not tasks:
-            raise TrainingError(f"train: each set of tasks names some of {', '.join(TASKS)}")
-        for task in tasks:
-            if task not in TASKS:
-                raise TrainingError(
-                    f"train: unknown task {task!r}{nearest(task, TASKS)} Tasks: {', '.join(TASKS)}"
-                )
 
 
 def _check_top(top: float | None, where: str) -> None:
@@ -210,8 +96,55 @@ def _check_top(top: float | None, where: str) -> None:
 
 
 @dataclass(frozen=True)
+class FineTuneConfig:
+    """How a policy learns on one graph; `FINE_TUNING` holds what serves each objective."""
+
+    batch: int = 10
+    """Samples of an update."""
+    ppo: PPOConfig = field(default_factory=lambda: PPOConfig(learning_rate=1e-3, epochs=4))
+    """The learner."""
+    widen: float = 4.0
+    """Factor on the spread of graph-level decisions before learning starts; 1: as it came."""
+    first: int = 10
+    """Samples of the policy as it came, its likeliest decision first, before all that."""
+    top: float | None = None
+    """Share of a batch that teaches, the best; 1: all, against their mean. None: on a ring all,
+    against a running baseline; for makespan as `TOP` has it for the policy's form."""
+    remembered: int = 0
+    """Best decisions so far that are learned again with each batch; 0: none."""
+
+    def __post_init__(self) -> None:
+        _check_batches(self.batch, self.first)
+        _check_top(self.top, "fine-tuning")
+        if not self.widen > 0:
+            raise TrainingError(f"fine-tuning: widen must be > 0, not {self.widen}")
+        if self.remembered < 0:
+            raise TrainingError(f"fine-tuning: remembered must be >= 0, not {self.remembered}")
+
+
+FINE_TUNING = {
+    Objective.RING: FineTuneConfig(),
+    Objective.MAKESPAN: FineTuneConfig(
+        ppo=PPOConfig(learning_rate=3e-3, epochs=4), widen=1.0, remembered=8
+    ),
+}
+"""By objective."""
+
+
+def _check_tasks(sets: tuple[tuple[str, ...], ...]) -> None:
+    for tasks in sets:
+        if not tasks:
+            raise TrainingError(f"train: each set of decisions names some of {', '.join(TASKS)}")
+        for task in tasks:
+            if task not in TASKS:
+                raise TrainingError(
+                    f"train: unknown decision {task!r}{nearest(task, TASKS)} Use {', '.join(TASKS)}"
+                )
+
+
+@dataclass(frozen=True)
 class SearchConfig:
-    """The searches that a step policy's critic learns from; see `go_rl.train.makespan.searches`."""
+    """Searches that teach a critic; see `go_rl.train.critic.searches`."""
 
     samples: int = 256
     """Decisions drawn on each problem, in whole batches, at least one; 0: none, and no critic."""
@@ -228,8 +161,8 @@ class SearchConfig:
 
 @dataclass(frozen=True)
 class CriticConfig:
-    """How the critic of a step policy learns from searches; see
-    `go_rl.train.makespan.critic_learning`."""
+    """How the critic of a makespan policy learns from searches; see
+    `go_rl.train.critic.learning`."""
 
     steps: int = 800
     """Updates."""
@@ -261,10 +194,122 @@ GO_GRAPHS = (
 
 
 @dataclass(frozen=True)
-class StepTrainConfig:
-    """One pretraining run; the same configuration and machine give the same weights."""
+class TrainConfig(ABC):
+    """Abstract: one pretraining run; the same configuration and machine give the same weights."""
 
-    name: str = DEFAULT_STEP_WEIGHTS
+    objective: ClassVar[Objective]
+    added: ClassVar[tuple[str, ...]] = ("cost",)
+    """Fields that older runs lack: left out of the text while they have their default, so that such
+    runs can be resumed."""
+
+    name: str
+    """Name of the weights."""
+    split: str = "train"
+    """Split of the zoo that is trained on."""
+    packages: tuple[str, ...] = ()
+    """Hardware, each as often as the others."""
+    validation_packages: tuple[str, ...] = ()
+    """Hardware of the validation problems."""
+    cost: str = "auto"
+    """Cost model: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
+    (docs/costs.md)."""
+    max_nodes: int = 2500
+    """Larger graphs are left out of updates and validation: they cost too much."""
+    updates: int = 600
+    """Updates of the weights."""
+    graphs: int = 6
+    """Problems in each update."""
+    ppo: PPOConfig = field(default_factory=PPOConfig)
+    """The learner."""
+    policy: PolicyConfig = field(default_factory=PolicyConfig)
+    """The network."""
+    seed: int = 0
+    """Random seed."""
+    validate_every: int = 50
+    """Updates between validations."""
+    checkpoint_every: int = 50
+    """Updates between checkpoints."""
+
+    def __post_init__(self) -> None:
+        for name in ("updates", "graphs", "max_nodes", "validate_every", "checkpoint_every"):
+            if getattr(self, name) < 1:
+                raise TrainingError(f"train: {name} must be >= 1, not {getattr(self, name)}")
+        for name in ("packages", "validation_packages"):
+            if not getattr(self, name):
+                raise TrainingError(f"train: {name} need at least one entry")
+        check_cost(self.cost)
+        if self.seed < 0:
+            raise TrainingError(f"train: seed must be >= 0, not {self.seed}")
+        self.check_own_fields()
+
+    @abstractmethod
+    def check_own_fields(self) -> None:
+        """Raise a `TrainingError` for a bad value of a field that only this objective has."""
+
+    @property
+    @abstractmethod
+    def sizes(self) -> dict[str, int]:
+        """Samples drawn on each problem, by group of the objective's decoder."""
+
+    def to_json(self) -> str:
+        """Return the configuration as JSON text; see `added`."""
+        default, values = type(self)(), asdict(self)
+        for name in self.added:
+            if getattr(self, name) == getattr(default, name):
+                del values[name]
+        return json.dumps(values, indent=2)
+
+
+@dataclass(frozen=True)
+class RingTrainConfig(TrainConfig):
+    """Pretraining of a policy for rings."""
+
+    objective = Objective.RING
+    added = ("validation_packages", "cost")
+
+    name: str = SHIPPED_NAMES[Objective.RING]
+    """Name of the weights."""
+    validation: str = "validation"
+    """Split whose mean reward chooses the weights that are kept."""
+    packages: tuple[str, ...] = ("ring6", "ring16", "ring36")
+    """Hardware, each as often as the others."""
+    rules: tuple[str, ...] = ("strict", "strict", "strict", "default")
+    """Rule sets, each as often as it is listed."""
+    validation_packages: tuple[str, ...] = ("ring16", "ring36")
+    """Hardware of the validation problems, under strict rules."""
+    max_nodes: int = 1300
+    """Larger graphs of the split are left out: their updates cost too much."""
+    samples: SampleConfig = field(default_factory=lambda: SampleConfig(12, 4))
+    """Samples drawn on each problem."""
+    ppo: PPOConfig = field(
+        default_factory=lambda: PPOConfig(learning_rate=6e-4, epochs=2, decay_updates=600)
+    )
+    """The learner."""
+
+    def check_own_fields(self) -> None:
+        """See `TrainConfig`."""
+        for rules in self.rules:
+            if rules not in RULE_SETS:
+                raise TrainingError(
+                    f"train: unknown rules {rules!r}{nearest(rules, RULE_SETS)} "
+                    f"Use {', '.join(RULE_SETS)}"
+                )
+        if not self.rules:
+            raise TrainingError("train: rules need at least one entry")
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Orders and placements."""
+        return self.samples.sizes
+
+
+@dataclass(frozen=True)
+class MakespanTrainConfig(TrainConfig):
+    """Pretraining of a policy for placement, schedule and fusion on connected devices."""
+
+    objective = Objective.MAKESPAN
+
+    name: str = SHIPPED_NAMES[Objective.MAKESPAN]
     """Name of the weights."""
     split: str = "train"
     """Split of the zoo that is trained on: inference graphs only."""
@@ -275,21 +320,14 @@ class StepTrainConfig:
     validation: str | None = None
     """Split whose best rewards choose the weights that are kept; None: the further graphs. On
     inference graphs one device and fusion is nearly all that can be had, whatever the policy."""
-    validation_packages: tuple[str, ...] = ("p100x4",)
-    """Packages of the validation problems."""
     packages: tuple[str, ...] = ("p100x2", "p100x4", "p100x8")
-    """Packages, each as often as the others."""
-    cost: str = "auto"
-    """Cost model: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
-    (docs/costs.md)."""
+    """Hardware, each as often as the others."""
+    validation_packages: tuple[str, ...] = ("p100x4",)
+    """Hardware of the validation problems."""
     tasks: tuple[tuple[str, ...], ...] = (TASKS, ("placement",), TASKS, ("placement", "schedule"))
-    """Sets of tasks, each as often as it is listed."""
-    max_nodes: int = 2500
-    """Larger graphs are left out of updates and validation: they cost too much."""
+    """Sets of decisions, each as often as it is listed."""
     updates: int = 160
     """Updates of the weights."""
-    graphs: int = 6
-    """Problems in each update."""
     samples: int = 20
     """Plans drawn on each problem."""
     top: float | None = None
@@ -305,47 +343,31 @@ class StepTrainConfig:
         )
     )
     """The learner."""
-    policy: PolicyConfig = field(default_factory=PolicyConfig)
-    """The network."""
-    seed: int = 0
-    """From which every choice follows."""
     validate_every: int = 20
     """Updates between validations."""
     checkpoint_every: int = 20
     """Updates between checkpoints."""
 
-    def __post_init__(self) -> None:
-        names = ("updates", "graphs", "samples", "max_nodes", "validate_every", "checkpoint_every")
-        for name in names:
-            least = 2 if name == "samples" else 1
-            if getattr(self, name) < least:
-                raise TrainingError(f"train: {name} must be >= {least}, not {getattr(self, name)}")
+    def check_own_fields(self) -> None:
+        """See `TrainConfig`."""
+        if self.samples < 2:
+            raise TrainingError(f"train: samples must be >= 2, not {self.samples}")
         _check_top(self.top, "train")
         if self.policy.step_form != "orders" and self.searches.samples:
             object.__setattr__(self, "searches", replace(self.searches, samples=0))
         if not 0 <= self.further_share <= 1:
             raise TrainingError(f"train: further_share must be 0 to 1, not {self.further_share}")
-        if not (self.packages and self.validation_packages and self.tasks):
-            raise TrainingError(
-                "train: packages, validation_packages and tasks need at least one entry each"
-            )
-        check_cost(self.cost)
-        _check_seed(self.seed)
+        if not self.tasks:
+            raise TrainingError("train: tasks need at least one entry")
         _check_tasks(self.tasks)
 
-    def to_json(self) -> str:
-        """Return the configuration as JSON text; see `LATER`."""
-        return _text(self)
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Plans."""
+        return {"plan": self.samples}
 
 
-LATER = {TrainConfig: ("validation_packages", "cost"), StepTrainConfig: ("cost",)}
-"""Fields that older runs lack: left out while they are as those runs had them, so that such runs
-go on."""
-
-
-def _text(config: TrainConfig | StepTrainConfig) -> str:
-    default, values = type(config)(), asdict(config)
-    for name in LATER[type(config)]:
-        if getattr(config, name) == getattr(default, name):
-            del values[name]
-    return json.dumps(values, indent=2)
+TRAINING: dict[Objective, type[TrainConfig]] = {
+    kind.objective: kind for kind in (RingTrainConfig, MakespanTrainConfig)
+}
+"""Configuration of pretraining by objective."""

@@ -21,18 +21,8 @@ def split_samples(batch: Batch) -> Batch:
     """
     if jax.device_count() == 1:
         return batch
-    order, placement = batch.order, batch.placement
-    if order is not None:
-        order = jax.tree.map(_split, order)
-    if placement is not None:
-        chosen, possible, gain = (
-            _split(x) for x in (placement.chosen, placement.possible, placement.advantage)
-        )
-        placement = placement._replace(
-            place=copied(placement.place), chosen=chosen, possible=possible, advantage=gain
-        )
     graph, real, chips = copied((batch.graph, batch.real, batch.chips))
-    return Batch(graph, real, chips, order, placement)
+    return Batch(graph, real, chips, jax.tree.map(_split, batch.groups))
 
 
 def on_all_devices(learner: Learner) -> Learner:

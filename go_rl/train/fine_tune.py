@@ -1,47 +1,48 @@
-"""`FineTuned`: a policy that goes on learning on the very graph that is to be partitioned.
+"""`FineTuned`: a policy that goes on learning on the very graph that is to be planned.
 
-From pretrained weights this is fine-tuning; from untrained ones, training from scratch.
+From pretrained weights this is fine-tuning; from untrained ones, training from scratch (GO-one).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress, SearchError
-from go_rl.envs.ring.rollouts import PartitionRollouts, Rollouts
 from go_rl.objectives.incumbent import Incumbent, finish_plan
-from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
+from go_rl.objectives.workspace import Workspace
 from go_rl.policy.agent import Agent, widened
-from go_rl.policy.names import DEFAULT_WEIGHTS
-from go_rl.policy.policy_search import draw, start_from_heuristic
-from go_rl.policy.task_head import check_task
-from go_rl.policy.weights import load_weights
-from go_rl.train.baseline import RunningBaseline
-from go_rl.train.collect import Case, collect
-from go_rl.train.config import FineTuneConfig, SampleConfig
+from go_rl.policy.plan_decoders import plan_decoder
+from go_rl.policy.policy_search import group_of
+from go_rl.policy.ring_decoder import check_group
+from go_rl.policy.weights import shipped_agent
+from go_rl.train.collect import Case, Credit, collect
+from go_rl.train.config import FINE_TUNING, FineTuneConfig
 from go_rl.train.devices import on_all_devices, split_samples
+from go_rl.train.memory import Memory
 from go_rl.train.ppo import Learner, new_learner, update
 
 
 @dataclass(frozen=True, eq=False)
 class FineTuned:
-    """`Optimizer`: the heuristic's plan, a few of the policy as it came, then PPO on this graph."""
+    """`Optimizer`: the reference plan, a few of the policy as it came, then PPO on this graph."""
 
     agent: Agent | None = None
     """Where learning starts; None: the weights that ship with the package."""
-    task: str = "order"
-    """``order``: scores, cut by dynamic programming; ``placement``: chips, through the solver."""
-    config: FineTuneConfig = field(default_factory=FineTuneConfig)
+    decoder: str = "order"
+    """Rings: ``order`` (scores, cut by dynamic programming) or ``placement`` (chips, by the
+    solver)."""
+    config: FineTuneConfig | None = None
+    """None: what `FINE_TUNING` has for the objective."""
     solver: str = "sample"
     """How placements go through the solver: ``sample``, ``fix`` or ``none``."""
     samples: int | None = None
-    """Samples, instead of what the budget says; None: the budget decides."""
+    """Samples, instead of the budget's; None: the budget decides."""
     name: str = "finetuned"
 
     def __post_init__(self) -> None:
-        check_task(self.task)
+        check_group(self.decoder)
         if self.samples is not None and self.samples < 1:
             raise SearchError(f"fine-tuning: samples must be >= 1, not {self.samples}")
 
@@ -50,12 +51,12 @@ class FineTuned:
         return self._search(problem, budget, seed)[0]
 
     def learn(
-        self, problem: Problem, budget: Budget, seed: int, workspace: RingWorkspace | None = None
+        self, problem: Problem, budget: Budget, seed: int, workspace: Workspace | None = None
     ) -> tuple[Plan, Agent]:
         """Return the best plan seen, and the agent after the whole budget.
 
-        A ``workspace`` with a pricer of its own lets the policy learn from other prices than the
-        simulator's, such as measured ones.
+        A ring's ``workspace`` with a pricer of its own lets the policy learn from other prices than
+        the simulator's, such as measured ones.
 
         Raises:
             TrainingError: a reward or gradient is not finite.
@@ -67,69 +68,73 @@ class FineTuned:
         problem: Problem,
         budget: Budget,
         seed: int,
-        workspace: RingWorkspace | None = None,
+        workspace: Workspace | None = None,
         to_the_end: bool = False,
     ) -> tuple[Plan, Agent]:
         """Return the best plan seen, and the agent after its last update."""
-        given = self.agent or load_weights(DEFAULT_WEIGHTS).agent
-        agent = widened(given, self.config.widen)
-        workspace = workspace or ring_workspace(problem)
+        config = self.config or FINE_TUNING[problem.objective]
+        given = self.agent or shipped_agent(problem.objective)
+        agent = widened(given, config.widen)
+        decoder = plan_decoder(problem, workspace, self.solver)
         if self.samples is not None:
             budget = Budget(samples=self.samples)
         progress = Progress(budget, OPEN_SAMPLES, to_the_end=to_the_end)
-        incumbent = Incumbent(workspace, progress)
-        case = Case(problem.graph.name, problem)
-        case.rollouts = PartitionRollouts(problem, workspace=workspace)
-        learner = new_learner(agent.params, self.config.ppo)
-        if start_from_heuristic(case.rollouts, incumbent, seed):
-            self._as_given(given, case, incumbent, progress, seed)
-            learner = self._learn(agent, learner, case, (incumbent, progress), seed)
-        plan = finish_plan(workspace, incumbent, self.name, seed, progress)
-        return plan, Agent(agent.config, learner.params)
+        incumbent = Incumbent(decoder.workspace, progress)
+        learner = new_learner(agent.params, config.ppo)
+        if decoder.start(incumbent, seed):
+            lesson = _Lesson(
+                Case(problem.graph.name, decoder),
+                group_of(decoder, self.decoder),
+                config,
+                incumbent,
+                progress,
+                seed,
+            )
+            lesson.as_given(given)
+            learner = lesson.learn(agent, learner)
+        plan = finish_plan(decoder.workspace, incumbent, self.name, seed, progress)
+        return plan, agent.having(learner.params)
 
-    def _as_given(
-        self, agent: Agent, case: Case, incumbent: Incumbent, progress: Progress, seed: int
-    ) -> None:
-        if not progress.spent:
-            graph = (case.padded, agent.encode(case.padded))
+
+@dataclass(frozen=True, eq=False)
+class _Lesson:
+    """One run of fine-tuning."""
+
+    case: Case
+    group: str
+    config: FineTuneConfig
+    incumbent: Incumbent
+    progress: Progress
+    seed: int
+
+    def as_given(self, agent: Agent) -> None:
+        """Sample the policy as it came."""
+        if not self.progress.spent:
             noise = np.ones(self.config.first, np.float32)
             noise[0] = 0.0
-            found = draw(agent, case.rollouts, graph, self.task, noise, seed)
-            _offer(incumbent, found, int(min(len(noise), progress.remaining_samples)))
+            _, found = self.case.decoder.sample(agent, self.group, noise, self.seed)
+            count = int(min(len(noise), self.progress.remaining_samples))
+            self.incumbent.offer_scored(found.priced, range(count))
 
-    def _learn(
-        self,
-        agent: Agent,
-        learner: Learner,
-        case: Case,
-        search: tuple[Incumbent, Progress],
-        seed: int,
-    ) -> Learner:
-        incumbent, progress = search
-        size, baseline, rounds = self.config.batch, RunningBaseline(), 0
-        orders = size if self.task == "order" else 0
-        samples = SampleConfig(orders, size - orders, self.solver)
-        while not progress.spent:
-            now = Agent(agent.config, learner.params)
-            found = collect(now, case, samples, baseline, _seed(seed, rounds))
-            rollouts = found.order if orders else found.placement
-            assert rollouts is not None
-            wanted = int(min(size, progress.remaining_samples))
-            _offer(incumbent, rollouts, wanted)
-            if not progress.spent:
-                learner, _ = update(
-                    agent.policy,
-                    self.config.ppo,
-                    on_all_devices(learner),
-                    [split_samples(found.batch)],
-                )
+    def learn(self, agent: Agent, learner: Learner) -> Learner:
+        """Collect and update until the budget is spent; no batch is begun for which the seconds
+        that are left do not suffice."""
+        config, progress, sizes = self.config, self.progress, {self.group: self.config.batch}
+        credit, memory = Credit(config.top), Memory(config.remembered)
+        rounds, quickest = 0, 0.0
+        while not progress.spent and quickest <= progress.remaining_seconds:
+            began = progress.wall_seconds
+            key = int(np.random.SeedSequence((self.seed, rounds)).generate_state(1)[0])
+            found = collect(agent.having(learner.params), self.case, sizes, credit, key)
+            rollouts = found.rollouts[self.group]
+            count = int(min(config.batch, progress.remaining_samples))
+            self.incumbent.offer_scored(rollouts.priced, range(count))
+            if rounds:  # the first batch compiles, and says nothing of those that follow
+                took = progress.wall_seconds - began
+                quickest = min(quickest or took, took)
+            if not progress.spent and quickest <= progress.remaining_seconds:
+                lessons = memory.lessons(found.batch, rollouts.reward)
+                batches = [split_samples(batch) for batch in lessons]
+                learner, _ = update(agent.policy, config.ppo, on_all_devices(learner), batches)
             rounds += 1
         return learner
-
-
-def _offer(incumbent: Incumbent, rollouts: Rollouts, count: int) -> None:
-    incumbent.offer_scored(rollouts.priced, range(count))
-
-
-def _seed(seed: int, rounds: int) -> int:
-    return int(np.random.SeedSequence((seed, rounds)).generate_state(1)[0])

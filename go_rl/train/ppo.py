@@ -1,68 +1,56 @@
-"""Proximal policy optimisation over orders and placements (Schulman et al. 2017, equation 7).
+"""Proximal policy optimisation of a policy (Schulman et al. 2017, equation 7).
 
-Every node's decision has its own probability ratio, clipped apart; all share the advantage of the
-sample they belong to. Ratios of SAMPLE use log-probabilities renormalised over the chips that were
-possible; nodes that others decided have no part in the loss.
+Every unit's decision in every iteration has its own probability ratio, clipped apart, and so has a
+graph-level decision; all share the advantage of the plan they belong to. Ratios of SAMPLE use
+log-probabilities renormalised over the chips that were possible; units that others decided have no
+part in the loss.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
 import jraph
 import optax
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
 from go_rl.core import TrainingError
-from go_rl.policy.decoders.order_decoder import OrderActions, OrderLogProbs
+from go_rl.policy.agent import Actions
 from go_rl.policy.decoders.placement_decoder import PlacementLogProbs
 from go_rl.policy.network import Params, Policy
 from go_rl.train.config import PPOConfig
 
-B = TypeVar("B")
-"""A batch of one graph."""
-M = TypeVar("M", bound=Any)
-"""Metrics with a loss and a gradient norm, a named tuple."""
 
+class Group(NamedTuple):
+    """``B`` samples that share their advantages over all that was decided."""
 
-class OrderBatch(NamedTuple):
-    """``B`` orders and what they earned."""
-
-    actions: OrderActions
-    advantage: Float[Array, "B"]
-
-
-class PlacementBatch(NamedTuple):
-    """``B`` placements and what they earned."""
-
-    place: Float[Array, "U"]
-    """Where the order task put the nodes when the samples were drawn."""
-    chosen: Int[Array, "B T U"]
-    possible: Bool[Array, "B U K"]
-    """All true under FIX, which credits the proposal."""
+    actions: Actions
+    """By decision, as `Policy.judge` takes them."""
     advantage: Float[Array, "B"]
 
 
 class Batch(NamedTuple):
-    """Samples of one graph; a task that was not sampled is None."""
+    """Samples of one graph."""
 
     graph: jraph.GraphsTuple
     real: Float[Array, "U"]
     chips: Int[Array, ""]
-    order: OrderBatch | None
-    placement: PlacementBatch | None
+    groups: dict[str, Group]
+    """By name; see `PlanDecoder.groups`."""
 
 
 class Metrics(NamedTuple):
     """What an update did; means over its epochs."""
 
     loss: Float[Array, ""]
-    order_entropy: Float[Array, ""]
-    placement_entropy: Float[Array, ""]
+    entropy: Float[Array, ""]
+    """Mean over the decisions but for chips."""
+    chip_entropy: Float[Array, ""]
+    """Of chips on a ring; 0 where none were drawn."""
     clipped: Float[Array, ""]
     """Share of ratios outside the clip range."""
     gradient_norm: Float[Array, ""]
@@ -95,36 +83,13 @@ def update(
     """Return the learner after `PPOConfig.epochs` gradient steps on the batches of several graphs.
 
     Raises:
-        TrainingError: a gradient is not finite; the learner is left as it was.
-    """
-    judged = partial(judge, policy)
-    return take_epochs(config, learner, batches, judged, partial(gradient, policy, config))
-
-
-def take_epochs(
-    config: PPOConfig,
-    learner: Learner,
-    batches: Sequence[B],
-    judge: Callable[[Params, B], Any],
-    gradient: Callable[[Params, B, Any], tuple[Params, M]],
-) -> tuple[Learner, M]:
-    """Return the learner after the gradient steps of an update, and the means of their metrics.
-
-    Args:
-        config: of the update.
-        learner: before it.
-        batches: one a graph.
-        judge: log-probabilities of a batch under some parameters.
-        gradient: of the loss on a batch, given the log-probabilities before the update.
-
-    Raises:
         TrainingError: a loss or gradient is not finite; the learner is left as it was.
     """
-    old = [judge(learner.params, batch) for batch in batches]
-    metrics: list[M] = []
+    old = [judge(policy, learner.params, batch) for batch in batches]
+    metrics: list[Metrics] = []
     for _ in range(config.epochs):
         pairs = zip(batches, old, strict=True)
-        found = [gradient(learner.params, batch, before) for batch, before in pairs]
+        found = [gradient(policy, config, learner.params, batch, was) for batch, was in pairs]
         learner, norm = descend(config, learner, [g for g, _ in found])
         metrics += [m._replace(gradient_norm=norm) for _, m in found]
     means = jax.tree.map(lambda *x: jnp.stack(x).mean(), *metrics)
@@ -155,36 +120,25 @@ def descend(
     return Learner(optax.apply_updates(learner.params, updates), optimizer), optax.tree.norm(mean)
 
 
-class Judged(NamedTuple):
-    """Log-probabilities of a batch's decisions."""
-
-    order: OrderLogProbs | None
-    order_entropy: Float[Array, ""]
-    placement: PlacementLogProbs | None
+Judged = dict[str, dict[str, tuple[Any, Array]]]
+"""Log-densities of a batch's decisions with their entropies, by group and decision."""
 
 
 @partial(jax.jit, static_argnums=0)
 def judge(policy: Policy, params: Params, batch: Batch) -> Judged:
-    """Return the log-probabilities of the decisions; the graph is encoded once for all samples."""
-    encoded = policy.apply(params, batch.graph, batch.real, method=Policy.encode)
-    order, entropy, placement = None, jnp.float32(0.0), None
-    if batch.order is not None:
-        judged = policy.apply(
-            params, encoded, batch.graph, batch.order.actions, method=Policy.judge_orders
-        )
-        order, entropy = cast("tuple[OrderLogProbs, Array]", judged)
-    if batch.placement is not None:
-        placement = policy.apply(
-            params,
-            encoded,
-            batch.graph,
-            batch.chips,
-            batch.placement.place,
-            batch.placement.chosen,
-            batch.placement.possible,
-            method=Policy.judge_placements,
-        )
-    return Judged(order, entropy, cast("PlacementLogProbs | None", placement))
+    """Return the log-densities of the decisions; the graph is encoded once for all samples."""
+    graph = batch.graph
+    encoded = policy.apply(params, graph, batch.real, batch.chips, method=Policy.encode)
+    return {
+        name: {
+            decision: cast(
+                "tuple[Any, Array]",
+                policy.apply(params, encoded, graph, decision, actions, method=Policy.judge),
+            )
+            for decision, actions in group.actions.items()
+        }
+        for name, group in batch.groups.items()
+    }
 
 
 def loss(
@@ -193,31 +147,22 @@ def loss(
     """Return the clipped surrogate, negated, less the entropy bonus."""
     new = judge(policy, params, batch)
     total, clipped = jnp.float32(0.0), []
-    order_entropy = placement_entropy = jnp.float32(0.0)
-    if batch.order is not None:
-        assert new.order is not None
-        assert old.order is not None
-        gain = batch.order.advantage
-        mix = new.order.mix.sum(-1) - old.order.mix.sum(-1)
-        nodes = new.order.scores - old.order.scores
-        everywhere = jnp.broadcast_to(batch.real, nodes.shape)
-        for log_ratio, weight in ((mix, jnp.ones_like(mix)), (nodes, everywhere)):
-            part, share = surrogate(log_ratio, gain, weight, config.clip)
-            total, clipped = total - part, [*clipped, share]
-        order_entropy = new.order_entropy
-    if batch.placement is not None:
-        assert new.placement is not None
-        assert old.placement is not None
-        log_ratio = new.placement.chosen - old.placement.chosen
-        free = (batch.placement.possible.sum(-1) > 1) * batch.real
-        weight = jnp.broadcast_to(batch.real, log_ratio.shape).at[:, -1].set(free)
-        part, share = surrogate(log_ratio, batch.placement.advantage, weight, config.clip)
-        total, clipped = total - part, [*clipped, share]
-        placement_entropy = _mean(new.placement.entropy, batch.real)
-    total = total - config.order_entropy * order_entropy
-    total = total - config.placement_entropy * placement_entropy
+    entropies: list[Array] = []
+    chip_entropy = jnp.float32(0.0)
+    for name, group in batch.groups.items():
+        for decision, (now, entropy) in new[name].items():
+            before = old[name][decision][0].parts(batch.real)
+            for (log_prob, weight), (was, _) in zip(now.parts(batch.real), before, strict=True):
+                part, share = surrogate(log_prob - was, group.advantage, weight, config.clip)
+                total, clipped = total - part, [*clipped, share]
+            if isinstance(now, PlacementLogProbs):
+                chip_entropy = entropy
+            else:
+                entropies.append(entropy)
+    entropy = jnp.stack(entropies).mean() if entropies else jnp.float32(0.0)
+    total = total - config.order_entropy * entropy - config.placement_entropy * chip_entropy
     share = jnp.stack(clipped).mean()
-    return total, Metrics(total, order_entropy, placement_entropy, share, jnp.float32(0.0))
+    return total, Metrics(total, entropy, chip_entropy, share, jnp.float32(0.0))
 
 
 def surrogate(

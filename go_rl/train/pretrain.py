@@ -1,10 +1,11 @@
-"""Pretraining across the zoo: collect, update, validate, checkpoint, and go on where it stopped."""
+"""Pretraining across the zoo: collect, update, validate, checkpoint; resumable, bit for bit on a
+CPU. For makespan, searches teach a critic first."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 import jax
@@ -12,30 +13,31 @@ import numpy as np
 
 from go_rl.core import TrainingError
 from go_rl.policy.agent import Agent, new_agent
-from go_rl.policy.network import Policy
 from go_rl.policy.weights import Weights, save_weights
-from go_rl.train.baseline import RunningBaseline
+from go_rl.train.advantage import RunningBaseline
 from go_rl.train.checkpoints import Checkpoints, TrainState
-from go_rl.train.collect import Collected
-from go_rl.train.config import SampleConfig, TrainConfig
+from go_rl.train.collect import Collected, Credit
+from go_rl.train.config import MakespanTrainConfig, RingTrainConfig, TrainConfig
+from go_rl.train.critic.teaching import taught_agent
 from go_rl.train.devices import on_all_devices, split_samples
 from go_rl.train.ppo import Metrics, new_learner, update
-from go_rl.train.problems import Problems
+from go_rl.train.problems.curriculum import Curriculum
+from go_rl.train.problems.makespan import MakespanProblems
+from go_rl.train.problems.ring import RingProblems
 from go_rl.train.run_log import RunLog
 from go_rl.train.workers import Collector, local_collector
 from go_rl.zoo import ZOO_VERSION
 
 WEIGHTS_FILE = "weights.npz"
 """The best weights so far, in the folder of the run."""
-VALIDATION_SEED = 1_000_000_007
-"""Apart from the seeds of the updates."""
+Report = Callable[[int, str], None]
 
 
 def pretrain(
     config: TrainConfig,
     folder: str | Path,
-    report: Callable[[int, str], None] | None = None,
-    collector: Collector | None = None,
+    report: Report | None = None,
+    collector: Collector = local_collector,
     stop_after: int | None = None,
 ) -> Weights:
     """Train a policy on the zoo; return the weights of the best validation.
@@ -43,8 +45,9 @@ def pretrain(
     Args:
         config: what to do.
         folder: where checkpoints, logs and weights go; a run found there is resumed.
-        report: is told the updates done and a sentence, after every update.
-        collector: solves and prices samples; None: in this process.
+        report: called with the updates done and a sentence, after every search, the critic and
+            every update.
+        collector: solves and prices samples.
         stop_after: stop after this many updates of this call, as if killed right after a
             checkpoint; None: go on to the end.
 
@@ -52,12 +55,10 @@ def pretrain(
         TrainingError: a reward or gradient is not finite.
         CheckpointError: the folder holds a run of another configuration, or a damaged one.
     """
-    folder = Path(folder)
-    problems, checkpoints = Problems(config), Checkpoints(folder / "checkpoints")
-    state = _first(config)
-    if checkpoints.latest is not None:
-        state = checkpoints.restore(state, config)
-    log, collector = RunLog(folder, state.step), collector or local_collector()
+    folder, tell = Path(folder), report or (lambda update, sentence: None)
+    problems, checkpoints = _problems(config), Checkpoints(folder / "checkpoints")
+    state = _first(config, problems, checkpoints, folder, tell)
+    log = RunLog(folder, state.step)
     last = config.updates if stop_after is None else min(config.updates, state.step + stop_after)
     try:
         while state.step < last:
@@ -65,95 +66,101 @@ def pretrain(
             if state.step % config.checkpoint_every == 0 or state.step == last:
                 checkpoints.save(state, config)
                 save_weights(_weights(config, state), folder / WEIGHTS_FILE)
-            if report is not None:
-                report(state.step, sentence)
+            tell(state.step, sentence)
     finally:
         log.close()
         checkpoints.close()
     return _weights(config, state)
 
 
-def _first(config: TrainConfig) -> TrainState:
-    agent = new_agent(config.policy, config.seed)
-    return TrainState(
-        step=0,
-        learner=new_learner(agent.params, config.ppo),
-        baseline=RunningBaseline(),
-        best=agent.params,
-        best_score=-np.inf,
-        curve=[],
-    )
+def _problems(config: TrainConfig) -> Curriculum:
+    if isinstance(config, RingTrainConfig):
+        return RingProblems(config)
+    assert isinstance(config, MakespanTrainConfig)
+    return MakespanProblems(config)
 
 
-def _advance(state: TrainState, problems: Problems, collector: Collector, log: RunLog) -> str:
+def _first(
+    config: TrainConfig,
+    problems: Curriculum,
+    checkpoints: Checkpoints,
+    folder: Path,
+    tell: Report,
+) -> TrainState:
+    """Return the state of the run found in the folder, else of a new one."""
+    agent, resumed = new_agent(config.policy, config.seed, config.objective), checkpoints.latest
+    teaches = isinstance(problems, MakespanProblems)
+    if teaches and resumed is None and problems.config.searches.samples:
+        agent = taught_agent(agent, problems, folder, lambda sentence: tell(0, sentence))
+    learner = new_learner(agent.params, config.ppo)
+    state = TrainState(0, learner, RunningBaseline(), agent.params, -np.inf, [])
+    if resumed is not None:
+        return checkpoints.restore(state, config)
+    if teaches:  # the critic alone may be better than all that follows
+        _validate(state, problems)
+    return state
+
+
+def _advance(state: TrainState, problems: Curriculum, collector: Collector, log: RunLog) -> str:
     """Make one update in place, validate when it is time; return a sentence about it."""
     config, started = problems.config, time.perf_counter()
-    agent = Agent(config.policy, state.learner.params)
+    agent = _agent(config, state.learner.params)
     cases = problems.draw(state.step, state.baseline)
     seeds = [_seed(config.seed, state.step, i) for i in range(len(cases))]
-    found = collector(agent, cases, config.samples, state.baseline, seeds)
-    names = ", ".join(case.name for case in cases)
+    credit = Credit(getattr(config, "top", None), state.baseline)
+    found = collector(agent, cases, config.sizes, credit, seeds)
+    batches = [split_samples(each.batch) for each in found]
+    learner = on_all_devices(state.learner)
     try:
-        state.learner, metrics = update(
-            Policy(config.policy),
-            config.ppo,
-            on_all_devices(state.learner),
-            [split_samples(c.batch) for c in found],
-        )
+        state.learner, metrics = update(agent.policy, config.ppo, learner, batches)
     except TrainingError as error:
+        names = ", ".join(case.name for case in cases)
         raise TrainingError(f"update {state.step} on {names}: {error}") from error
     state.step += 1
     values = _values(found, metrics)
     if state.step % config.validate_every == 0:
-        score, parts = validate(Agent(config.policy, state.learner.params), problems)
-        values |= parts
-        state.curve.append((state.step, score))
-        if score > state.best_score:
-            state.best, state.best_score = state.learner.params, score
+        values |= _validate(state, problems)
     log.write(state.step, values)
-    spent = time.perf_counter() - started
-    return f"order {values['order']:+.3f}  placement {values['placement']:+.3f}  {spent:.1f} s"
+    shown = [f"{name} {values[name]:+.3f}" for name in config.sizes]
+    if "validation" in values:
+        shown.append(f"validation {values['validation']:+.4f}")
+    return "  ".join([*shown, f"{time.perf_counter() - started:.1f} s"])
 
 
-def validate(agent: Agent, problems: Problems) -> tuple[float, dict[str, float]]:
-    """Return the score of the validation problems and its parts.
-
-    Rewards are logarithms of the throughput relative to the compiler heuristic. The score adds the
-    means, over problems, of a batch's best order, its mean order and its mean
-    placement.
-    """
-    found: dict[str, list[float]] = {"best order": [], "mean order": [], "mean placement": []}
-    config, collector = SampleConfig(orders=16, placements=4), local_collector()
-    for case in problems.validation_cases():
-        got = collector(agent, [case], config, RunningBaseline(), [VALIDATION_SEED])[0]
-        found["best order"].append(got.rewards("order").max())
-        found["mean order"].append(got.rewards("order").mean())
-        found["mean placement"].append(got.rewards("placement").mean())
-    parts = {f"validation/{name}": float(np.mean(rewards)) for name, rewards in found.items()}
-    return sum(parts.values()), parts
+def _validate(state: TrainState, problems: Curriculum) -> dict[str, float]:
+    """Judge the learner, keep it if it is the best so far, and return what to log."""
+    score, parts = problems.validate(_agent(problems.config, state.learner.params))
+    state.curve.append((state.step, score))
+    if score > state.best_score:
+        state.best, state.best_score = state.learner.params, score
+    return parts
 
 
 def _values(found: list[Collected], metrics: Metrics) -> dict[str, float]:
+    """Metrics, and the mean reward of each group."""
     values = {name: float(value) for name, value in metrics._asdict().items()}
-    for task in ("order", "placement"):
-        rewards = [c.rewards(task).mean() for c in found if len(c.rewards(task))]
-        values[task] = float(np.mean(rewards)) if rewards else float("nan")
+    for group in found[0].rollouts:
+        values[group] = float(np.mean([c.rollouts[group].reward.mean() for c in found]))
     return values
 
 
-def _seed(seed: int, step: int, index: int) -> int:
+def _seed(seed: int, update: int, index: int) -> int:
     """One seed for each problem of each update."""
-    return int(np.random.SeedSequence((seed, step, index)).generate_state(1)[0])
+    return int(np.random.SeedSequence((seed, update, index)).generate_state(1)[0])
+
+
+def _agent(config: TrainConfig, params: object) -> Agent:
+    return Agent(config.policy, params, config.objective)
 
 
 def _weights(config: TrainConfig, state: TrainState) -> Weights:
     params = state.best if state.curve else state.learner.params
     card = {
         "zoo": ZOO_VERSION,
-        "training": asdict(replace(config)),
+        "training": asdict(config),
         "updates": state.step,
         "validation": [list(point) for point in state.curve],
         "best_validation": state.best_score if state.curve else None,
         "jax": jax.__version__,
     }
-    return Weights(Agent(config.policy, jax.tree.map(np.asarray, params)), config.name, card)
+    return Weights(_agent(config, jax.tree.map(np.asarray, params)), config.name, card)

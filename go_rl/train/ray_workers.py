@@ -8,23 +8,14 @@ from them in that order, and results equal those of one process.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from go_rl.core import MissingDependencyError, Problem, TrainingError
 from go_rl.policy.agent import Agent
-from go_rl.train.baseline import RunningBaseline
-from go_rl.train.collect import (
-    Answer,
-    Case,
-    Collected,
-    Question,
-    answer,
-    assemble,
-    propose,
-    question,
-)
-from go_rl.train.config import SampleConfig
+from go_rl.policy.plan_decoder import PlanDecoder, Proposals, Rollouts
+from go_rl.policy.plan_decoders import plan_decoder
+from go_rl.train.collect import Case, Collected, Credit, assemble, price, propose
 from go_rl.train.workers import Collector
 
 
@@ -32,15 +23,15 @@ class RolloutWorker:
     """What runs in a worker."""
 
     def __init__(self) -> None:
-        self._cases: dict[str, Case] = {}
+        self._decoders: dict[str, PlanDecoder] = {}
 
-    def learn(self, name: str, problem: Problem) -> None:
-        """Keep a problem."""
-        self._cases[name] = Case(name, problem)
+    def learn(self, name: str, problem: Problem, solver: str) -> None:
+        """Keep a problem, and how its placements go through the solver."""
+        self._decoders[name] = plan_decoder(problem, None, solver)
 
-    def answer(self, name: str, asked: Question) -> Answer:
+    def price(self, name: str, proposals: dict[str, Proposals], seed: int) -> dict[str, Rollouts]:
         """Solve and price one batch of a known problem."""
-        return answer(self._cases[name].rollouts, asked)
+        return price(self._decoders[name], proposals, seed)
 
 
 def ray_collector(workers: int | None = None) -> Collector:
@@ -62,38 +53,38 @@ def ray_collector(workers: int | None = None) -> Collector:
     pool = [actor.options(num_cpus=1).remote() for _ in range(workers or os.cpu_count() or 1)]
     known: set[tuple[int, str]] = set()
 
-    def ask(case: Case, asked: Question) -> Any:
+    def ask(case: Case, proposals: dict[str, Proposals], seed: int) -> Any:
         """Send a batch to the worker that has the problem's solver."""
         number = sum(case.name.encode()) % len(pool)
         if (number, case.name) not in known:
-            pool[number].learn.remote(case.name, case.problem)
+            solver = getattr(case.decoder, "solver", "sample")
+            pool[number].learn.remote(case.name, case.decoder.workspace.problem, solver)
             known.add((number, case.name))
-        return pool[number].answer.remote(case.name, asked)
+        return pool[number].price.remote(case.name, proposals, seed)
 
     def run(
         agent: Agent,
         cases: Sequence[Case],
-        config: SampleConfig,
-        baseline: RunningBaseline,
+        sizes: Mapping[str, int],
+        credit: Credit,
         seeds: Sequence[int],
     ) -> list[Collected]:
         pairs = list(zip(cases, seeds, strict=True))
-        drawn = [propose(agent, case, config, seed) for case, seed in pairs]
+        drawn = [propose(agent, case, sizes, seed) for case, seed in pairs]
         pending = [
-            ask(case, question(d, case, config, seed))
-            for d, (case, seed) in zip(drawn, pairs, strict=True)
+            ask(case, one.proposals, seed) for one, (case, seed) in zip(drawn, pairs, strict=True)
         ]
         found = _gather(ray, pending, cases)
         return [
-            assemble(d, f, case, config, baseline)
-            for d, f, case in zip(drawn, found, cases, strict=True)
+            assemble(agent, case, one, rollouts, credit)
+            for one, rollouts, case in zip(drawn, found, cases, strict=True)
         ]
 
     return run
 
 
-def _gather(ray: Any, pending: list[Any], cases: Sequence[Case]) -> list[Answer]:
-    found: list[Answer] = []
+def _gather(ray: Any, pending: list[Any], cases: Sequence[Case]) -> list[dict[str, Rollouts]]:
+    found: list[dict[str, Rollouts]] = []
     for case, reference in zip(cases, pending, strict=True):
         try:
             found.append(ray.get(reference))

@@ -1,40 +1,35 @@
-"""Who solves and prices samples: this process, or Ray workers (an optional extra).
+"""Where samples are solved and priced: this process, or Ray workers (an optional extra).
 
-The network runs here either way; a worker gets scores or log-probabilities and a seed, and answers
-with plans and prices. The same seeds give the same answers wherever they are computed.
+The network runs here either way; a worker gets proposals and a seed, and answers with plans and
+prices. The same seeds give the same answers wherever they are computed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from go_rl.core import TrainingError
 from go_rl.core.errors import nearest
 from go_rl.policy.agent import Agent
-from go_rl.train.baseline import RunningBaseline
-from go_rl.train.collect import Case, Collected, collect
-from go_rl.train.config import WORKERS, SampleConfig
+from go_rl.train.collect import Case, Collected, Credit, collect
+from go_rl.train.config import WORKERS
 
 Collector = Callable[
-    [Agent, Sequence[Case], SampleConfig, RunningBaseline, Sequence[int]], list[Collected]
+    [Agent, Sequence[Case], Mapping[str, int], Credit, Sequence[int]], list[Collected]
 ]
 """Collects one batch for each problem, each from its own seed."""
 
 
-def local_collector() -> Collector:
-    """Return a collector that works in this process, one problem after the other."""
-
-    def run(
-        agent: Agent,
-        cases: Sequence[Case],
-        config: SampleConfig,
-        baseline: RunningBaseline,
-        seeds: Sequence[int],
-    ) -> list[Collected]:
-        pairs = zip(cases, seeds, strict=True)
-        return [collect(agent, case, config, baseline, seed) for case, seed in pairs]
-
-    return run
+def local_collector(
+    agent: Agent,
+    cases: Sequence[Case],
+    sizes: Mapping[str, int],
+    credit: Credit,
+    seeds: Sequence[int],
+) -> list[Collected]:
+    """Collect in this process, one problem after the other; a `Collector`."""
+    pairs = zip(cases, seeds, strict=True)
+    return [collect(agent, case, sizes, credit, seed) for case, seed in pairs]
 
 
 def collector(workers: str) -> Collector:
@@ -45,7 +40,7 @@ def collector(workers: str) -> Collector:
         MissingDependencyError: Ray is not installed.
     """
     if workers == "local":
-        return local_collector()
+        return local_collector
     if workers == "ray":
         from go_rl.train.ray_workers import ray_collector
 

@@ -15,7 +15,6 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import count
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Protocol, runtime_checkable
 
 from go_rl.measure.config import CollectConfig
@@ -256,12 +255,7 @@ class WorkerSource:
     def __enter__(self) -> WorkerSource:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._worker.close()
 
     def _task(self, nodes: tuple[int, ...], setting: str) -> KernelTask | str:

@@ -1,7 +1,7 @@
-"""`check_plan`: the independent judge of a plan.
+"""`check_plan`: the independent checker of a plan.
 
-It shares no code with solvers, environments or simulators: what they propose and claim is read
-from the plan alone, held against the rules in `plan_rules`, and priced again in `plan_value`.
+It shares no code with solvers, environments or simulators: proposals and claims are read from the
+plan alone, checked against `go_rl.verify.rules`, and evaluated again in `go_rl.verify.value`.
 """
 
 from __future__ import annotations
@@ -23,19 +23,20 @@ from go_rl.verify.rules import ROUNDING, Violation, legal
 from go_rl.verify.value import plan_value
 
 VALUE_TOLERANCE = 1e-6
-"""Relative difference allowed between the plan's value and the judge's own."""
+"""Relative difference allowed between the plan's value and the checker's own."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the judge says of a plan."""
+    """The checker's verdict on a plan."""
 
     status: Status
     """``ok``; the status of the first violation; or the plan's own when it admits a failure."""
     violations: tuple[Violation, ...]
-    """Every broken rule; empty when the status is ``ok`` or the plan's own."""
+    """Every violated rule; empty when the status is ``ok`` or the plan's own."""
     value: float = float("inf")
-    """The objective as the judge computes it, seconds a step; inf when it was not computed."""
+    """The objective as the checker computes it, seconds an iteration; inf when it was not
+    computed."""
 
     @property
     def ok(self) -> bool:
@@ -51,9 +52,9 @@ class Verdict:
 
 
 def check_plan(plan: Plan, problem: Problem) -> Verdict:
-    """Judge a plan: does it keep every rule of the problem, and is its value what it says?
+    """Check a plan: does it satisfy every rule of the problem, and is its value correct?
 
-    A plan whose own status is a failure gets that status; nothing else is asked of it.
+    A plan whose own status is a failure gets that status; nothing else is checked.
 
     Raises:
         PlanError: the plan belongs to another graph, hardware, objective or rule set.

@@ -1,7 +1,7 @@
-"""`plan_figures`: what an evaluation has to say of a legal plan, device by device and link by link.
+"""`plan_figures`: the correct evaluation of a legal plan, device by device and link by link.
 
-For the judge alone: shares no code with solvers, environments or simulators. Dimension letters:
-``D`` devices, ``L`` links (`go_rl.core.Evaluation` says which).
+Shares no code with solvers, environments or simulators. Dimension letters:
+``D`` devices, ``L`` links (see `go_rl.core.Evaluation`).
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from go_rl.verify.makespan_value import Replayed
 from go_rl.verify.value import Replicas, device_loads, link_bytes, link_seconds, ring_compute
 
 TOLERANCE = 1e-6
-"""Relative difference allowed between a figure of the plan and the judge's own."""
+"""Relative difference allowed between a figure of the plan and the checker's own."""
 ROUNDING = 1e-9
-"""Share of the largest figure that a small one may be off, where sums grew and shrank."""
+"""Error allowed in small figures, as a share of the largest, because of rounding in sums."""
 
 
 @dataclass(frozen=True)
 class Figures:
-    """The judge's own figures, under the names that `Evaluation` has for them."""
+    """The checker's own figures, under the names of `Evaluation`."""
 
     device_seconds: Sequence[float]
-    """[D] seconds a step."""
+    """[D] seconds an iteration."""
     link_seconds: Sequence[float]
-    """[L] seconds a step."""
+    """[L] seconds an iteration."""
     link_bytes: Sequence[float]
-    """[L] bytes a step."""
+    """[L] bytes an iteration."""
     weight_bytes: Sequence[float]
-    """[D] bytes that stay."""
+    """[D] resident bytes."""
     streamed_bytes: Sequence[float]
-    """[D] bytes a step."""
+    """[D] bytes an iteration."""
     peak_bytes: Sequence[float] | None = None
-    """[D] bytes at once; None: live tensors are the simulator's (all objectives but makespan)."""
+    """[D] peak bytes; None: not recomputed (all objectives but makespan)."""
 
 
 def plan_figures(
@@ -68,7 +68,7 @@ def plan_figures(
 
 
 def false_figures(evaluation: Evaluation, mine: Figures, problem: Problem) -> Iterator[str]:
-    """Yield a sentence for each field of an evaluation that is not as the judge has it."""
+    """Yield a sentence for each field of an evaluation that differs from the checker's."""
     for field in fields(Figures):
         name, right = field.name, getattr(mine, field.name)
         if right is not None:
@@ -78,7 +78,7 @@ def false_figures(evaluation: Evaluation, mine: Figures, problem: Problem) -> It
 
 
 def _held(layout: Layout) -> tuple[list[float], list[float]]:
-    """[D] bytes of weights that stay and [D] that are streamed, copies included."""
+    """[D] bytes of resident weights and [D] of streamed ones, copies included."""
     problem, devices = layout.problem, range(layout.problem.hardware.num_chips)
     streamed = [0.0 for _ in devices]
     for node, chip in zip(layout.node.tolist(), layout.chip.tolist(), strict=True):
@@ -87,7 +87,7 @@ def _held(layout: Layout) -> tuple[list[float], list[float]]:
 
 
 def _differences(name: str, theirs: list[float], mine: Sequence[float]) -> Iterator[str]:
-    """The first entry that is wrong; a sentence for each of 64 would only hide it."""
+    """The first wrong entry; a sentence for each of 64 would only hide it."""
     if len(theirs) != len(mine):
         yield f"{name} has {len(theirs)} entries; it must have {len(mine)}"
         return
@@ -101,7 +101,7 @@ def _differences(name: str, theirs: list[float], mine: Sequence[float]) -> Itera
 def _impossible_peaks(
     peaks: list[float], weights: Sequence[float], problem: Problem
 ) -> Iterator[str]:
-    """Live tensors are not counted again, but they come on top of the weights, and must fit."""
+    """Live tensors are not recomputed, but the peak includes the weights, and must fit."""
     chips, ring = problem.hardware.chips, problem.objective is Objective.RING
     if len(peaks) != len(chips):
         yield f"peak_bytes has {len(peaks)} entries; it must have {len(chips)}"

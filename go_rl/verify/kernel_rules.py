@@ -1,6 +1,6 @@
-"""The rules that schedules and fused kernels keep, one rule a line, and `legal_kernels`, the loop.
+"""The rules of schedules and fused kernels, one rule a line, and `legal_kernels`, the loop.
 
-The judge's own: shares no code with `go_rl.kernels`, which makes kernels. What may be fused follows
+Shares no code with `go_rl.kernels`, which makes kernels. What may be fused follows
 XLA: elementwise and layout operators join either side, a matrix product or convolution takes
 them at its end, nothing is fused behind a reduction.
 """
@@ -57,7 +57,7 @@ class PlanKernels:
 
 @dataclass(frozen=True)
 class KernelRule:
-    """A rule: its name, its English, and what breaks it."""
+    """A rule: its name, its sentence, and its violations."""
 
     name: str
     english: str
@@ -70,7 +70,7 @@ def legal_kernels(
     priority: Int[np.ndarray, "P"] | None,
     group: Int[np.ndarray, "G"] | None,
 ) -> tuple[Violation, ...]:
-    """Return what a schedule and a fusion break; empty when legal.
+    """Return the violations of a schedule and a fusion; empty when legal.
 
     Raises:
         PlanError: priorities or groups have another length than the graph.

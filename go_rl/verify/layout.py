@@ -1,7 +1,7 @@
-"""`Layout`: where every node and copy of a plan sits, and which tensors must travel.
+"""`Layout`: the device of every node and copy of a plan, and the tensors that must be transferred.
 
-What the judge's rules read. Dimension letters: ``N`` nodes, ``D`` devices, ``C`` copies, ``I``
-presences (homes, then copies), ``M`` needs (an edge seen from one presence of its consumer).
+Data that the checker's rules read. Dimension letters: ``N`` nodes, ``D`` devices, ``C`` copies,
+``I`` presences (homes, then copies), ``M`` needs (an edge seen from one presence of its consumer).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from go_rl.core.problem import Objective, Problem
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Where everything sits: the plan as the rules read it."""
+    """The plan as the rules read it."""
 
     problem: Problem
     home: Int64[np.ndarray, "N"]
@@ -67,7 +67,7 @@ class Layout:
 
     @cached_property
     def direct(self) -> Bool[np.ndarray, "D D"]:
-        """[D, D] whether a tensor goes from the home chip a to a consumer's chip c > a."""
+        """[D, D] whether a tensor is sent from the home chip a to a consumer's chip c > a."""
         chips = self.problem.hardware.num_chips
         edges, c = self.needs
         a = self.home[self.problem.graph.senders[edges]]
@@ -77,7 +77,7 @@ class Layout:
 
     @cached_property
     def piece(self) -> Int64[np.ndarray, "N"]:
-        """[N] what runs as one: all nodes of an accelerator (its index), or a CPU node (D + n)."""
+        """[N] unit of execution: all nodes of an accelerator (its index), or a CPU node (D + n)."""
         hardware = self.problem.hardware
         cpu = np.array([c.is_cpu for c in hardware.chips])
         alone = np.arange(len(self.home)) + hardware.num_chips

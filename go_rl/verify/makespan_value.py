@@ -1,4 +1,4 @@
-"""`replayed`: one step of a plan on fully connected devices, slow and obvious, for the judge alone.
+"""`replayed`: one iteration of a plan on fully connected devices, slow and obvious.
 
 Shares no code with simulators. The definition is in docs/objectives.md, section makespan.
 """
@@ -23,13 +23,13 @@ Tensor = tuple[int, int]
 
 @dataclass(frozen=True)
 class Replayed:
-    """What one step takes."""
+    """Time and memory of one iteration."""
 
     seconds: float
     peak_bytes: list[float]
-    """[D] most bytes that ever lie on each device."""
+    """[D] peak bytes on each device."""
     peak_round: list[int] = field(default_factory=list, compare=False)
-    """[D] the first round, of all rounds of the step, at whose end they do."""
+    """[D] the first round at whose end the peak is reached."""
     device_seconds: list[float] = field(default_factory=list, compare=False)
     """[D] seconds of the kernels of each device, without gaps."""
     link_bytes: list[float] = field(default_factory=list, compare=False)
@@ -51,9 +51,9 @@ class _Task:
         self.waits: set[int] = set()
         self.after: list[_Task] = []
         self.takes: list[_Copy] = []
-        """Copies that take memory from the start on."""
+        """Copies that occupy memory from its start."""
         self.holds: list[_Copy] = []
-        """Copies that may go once this has ended."""
+        """Copies that may be freed once this has ended."""
 
 
 class _Copy:
@@ -81,7 +81,7 @@ def held_at_peak(
     group: Int[np.ndarray, "N"] | None,
     where: int,
 ) -> list[tuple[str, float]]:
-    """Return what lies on device ``where`` when it is fullest, with bytes; the plan as for
+    """Return the contents of device ``where`` at its peak, with bytes; the plan as for
     `replayed`, which runs again."""
     last = replayed(problem, device, priority, group).peak_round[where]
     step = _Replay(problem, device, priority, group)
@@ -107,7 +107,7 @@ class _Replay:
         self.fed = problem.graph.is_fed.tolist()
         self.live = [0.0] * problem.hardware.num_chips
         self.there: dict[_Copy, None] = {}
-        """Copies that take memory now, in the order in which they came."""
+        """Copies that occupy memory now, in the order of allocation."""
         self.weights: list[tuple[int, int, float]] = []
         """(node, device, bytes), a weight group once a device."""
         urgency = [0] * count if priority is None else [int(p) for p in priority]
@@ -217,7 +217,7 @@ class _Replay:
                 maker.after.append(reader)
 
     def run(self, last: int = -1) -> Replayed:
-        """Everything that ends at a moment is noted before anything starts; ``last``: the round to
+        """All jobs that end at a moment are processed before any starts; ``last``: the round to
         stop at, whose memory is then in `there`."""
         tasks = [*self.tasks.values(), *self.links]
         ready: dict[tuple[str, int, int], list[tuple[int, tuple[int, int, int], int]]] = (

@@ -1,7 +1,7 @@
-"""The rules a plan must keep, one rule a line with its English beside it, and `legal`, the loop
-over them.
+"""The rules of a plan, one rule a line with its sentence, and `legal`, the loop over them.
 
-Shares no code with solvers, environments or simulators. Dimension letters as in `plan_layout`.
+Shares no code with solvers, environments or simulators. Dimension letters as in
+`go_rl.verify.layout`.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from go_rl.core.problem import REPLICATE_SHARE, Objective, Problem
 from go_rl.verify.layout import Layout, read_layout
 
 MAX_MESSAGES = 20
-"""Violations of one rule that a verdict spells out; more would only hide the first."""
+"""Violations of one rule that a verdict lists; more would only hide the first."""
 ROUNDING = 1e-9
-"""Relative slack of comparisons between sums that another program may have added up otherwise."""
+"""Relative tolerance of comparisons between sums, whose order of addition may differ."""
 
 
 @dataclass(frozen=True)
 class Violation:
-    """One broken rule."""
+    """A violation of a rule."""
 
     rule: str
     """Name of the rule, as in docs/objectives.md."""
     message: str
     """What is wrong and where, with node ids and chips."""
     status: Status = Status.ILLEGAL
-    """What breaking this rule makes of the plan."""
+    """Status of a plan that violates this rule."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule: its name, its English, when it applies, and what breaks it."""
+    """A rule: its name, its sentence, when it applies, and its violations."""
 
     name: str
     english: str
@@ -52,7 +52,7 @@ class Rule:
 def legal(
     problem: Problem, device: Int[np.ndarray, "N"], replicas: Mapping[int, Sequence[int]]
 ) -> tuple[Violation, ...]:
-    """Return what a plan breaks, at most `MAX_MESSAGES` violations a rule; empty when legal.
+    """Return a plan's violations, at most `MAX_MESSAGES` a rule; empty when legal.
 
     Args:
         device: [N] device of each node.
@@ -115,7 +115,7 @@ def _unsupported(layout: Layout) -> Iterator[str]:
     problem = layout.problem
     seconds = problem.seconds[problem.device_kind[layout.chip], layout.node]
     unable = ~np.isfinite(seconds)
-    if problem.objective is Objective.MAKESPAN:  # what is known beforehand runs nowhere
+    if problem.objective is Objective.MAKESPAN:  # inputs and constants run nowhere
         unable &= ~problem.graph.is_fed[layout.node]
     for i in np.flatnonzero(unable).tolist():
         name, chip = problem.graph.names[layout.node[i]], int(layout.chip[i])
@@ -182,7 +182,7 @@ def _triangles(layout: Layout) -> Iterator[str]:
 
 
 def _chip_path(direct: np.ndarray, reach: np.ndarray, a: int, c: int) -> list[int]:
-    """A path of at least two steps from a to c, by the nearest next chip."""
+    """A path of at least two edges from a to c, by the nearest next chip."""
     path = [a]
     while path[-1] != c:
         onward = direct[path[-1]] & reach[:, c]
@@ -271,7 +271,7 @@ FORM_RULES: tuple[Rule, ...] = (
     Rule("copy-repeats", "a copy sits where the node is not yet",
          _always, _repeated_copies),
 )  # fmt: skip
-"""What must hold before the other rules can be read at all."""
+"""Conditions without which the other rules cannot be evaluated."""
 
 RULES: tuple[Rule, ...] = (
     Rule("acyclic", "an edge goes to the same or a higher chip, or its consumer's chip has a copy",

@@ -1,4 +1,4 @@
-"""`plan_value`: the objective of a legal plan, slow and obvious, for the judge alone.
+"""`plan_value`: the objective of a legal plan, slow and obvious.
 
 Shares no code with solvers, environments or simulators. Times in seconds, sizes in bytes.
 """
@@ -31,7 +31,7 @@ def plan_value(problem: Problem, device: Int[np.ndarray, "N"], replicas: Replica
 
 
 def ring_seconds(problem: Problem, home: list[int], replicas: Replicas) -> float:
-    """T_max: the busiest chip or link of the pipeline, seconds a step."""
+    """T_max: the busiest chip or link of the pipeline, seconds an iteration."""
     on = [{chip, *(int(c) for c in replicas.get(n, ()))} for n, chip in enumerate(home)]
     busy = link_seconds(problem, link_bytes(problem, home, on))
     return max(ring_compute(problem, on) + busy)

@@ -23,7 +23,7 @@ INDEX = "index.json"
 
 @dataclass(frozen=True)
 class ZooEntry:
-    """What the index says of one frozen graph."""
+    """Entry of the index for one frozen graph."""
 
     name: str
     """Unique; `zoo_graph` takes it."""
@@ -38,7 +38,7 @@ class ZooEntry:
     edges: int
     """Tensors between them, one for each consumer."""
     flops: float
-    """FLOP a step, as XLA's cost analysis counts them."""
+    """FLOP an iteration, as XLA's cost analysis counts them."""
     weight_bytes: float
     """Bytes of all weights, tied ones once."""
     digest: str
@@ -64,10 +64,10 @@ def zoo_names(split: str | None = None, training: bool = False) -> tuple[str, ..
 
 
 def zoo_entry(name: str) -> ZooEntry:
-    """Return what the index says of a graph.
+    """Return the entry of a graph in the index.
 
     Raises:
-        ZooError: no graph of that name; the message says the nearest one.
+        ZooError: no graph of that name; the message names the nearest one.
     """
     entries = read_index(FOLDER)
     if name not in entries:
@@ -80,7 +80,7 @@ def zoo_graph(name: str) -> OpGraph:
     """Read a frozen graph and check it against the index.
 
     Raises:
-        ZooError: no graph of that name, or the file holds another graph than the index says.
+        ZooError: no graph of that name, or the file does not match the index.
         ReadError: the file is missing or damaged.
     """
     from go_rl.readers.archive import load_graph

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from go_rl.readers.load import Unknown
 
 ZOO_PREFIX = "zoo:"
-"""What marks a graph of the zoo among models."""
+"""Prefix of graphs of the zoo."""
 
 
 def load_model(

@@ -89,7 +89,7 @@ def resnet50_model(batch: int = 1, weights: bool = True, seed: int = 0) -> onnx.
     That is 8.2 GFLOP an image with the padding of the convolutions, 7.96 as XLA counts, without.
 
     Args:
-        batch: images a step; 0 leaves the symbolic dimension ``batch``.
+        batch: images an iteration; 0 leaves the symbolic dimension ``batch``.
         weights: False stores headers that point to an absent external file, for tests.
         seed: of the random weights.
     """
@@ -125,8 +125,8 @@ def write_resnet50_onnx(
 ) -> Path:
     """Write `resnet50_model` to ``path``, about 102 MB (100 KB without weights), and return it.
 
-    The shapes of all tensors are stored with it. The file is written aside and renamed, so that a
-    stopped run leaves none cut off.
+    The shapes of all tensors are stored with it. The file is written under another name and
+    renamed, so that a stopped run leaves none cut off.
     """
     path = Path(path)
     model = _with_shapes(resnet50_model(batch, weights, seed))

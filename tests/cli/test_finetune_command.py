@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 import jax
 import numpy as np
 import pytest
+from go_rl.policy.makespan.agent import new_step_agent
+from go_rl.policy.makespan.weights import StepWeights, load_step_weights, save_step_weights
+from go_rl.train.makespan.learning import StepFineTuned
 from policy.tiny import TINY, tiny_agent
 
 import go_rl
 from go_rl.core import Budget, SearchError
-from go_rl.policy.makespan.agent import new_step_agent
-from go_rl.policy.makespan.weights import StepWeights, load_step_weights, save_step_weights
 from go_rl.policy.weights import Weights, load_weights, save_weights
 from go_rl.search import DefaultPlacement, Greedy
 from go_rl.train.fine_tune import FineTuned
-from go_rl.train.makespan.learning import StepFineTuned
 
 MODEL = "zoo:vae-3-layers"
 

@@ -9,12 +9,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from go_rl.policy.makespan.agent import new_step_agent
+from go_rl.train.baseline import RunningBaseline
 from policy.tiny import TINY, tiny_agent
 from train.toys import CONFIG, toy_zoo
 
 from go_rl.cli.options.step_configuration import StepLearner, StepTraining, plain
-from go_rl.policy.makespan.agent import new_step_agent
-from go_rl.train.baseline import RunningBaseline
 from go_rl.train.checkpoints import Checkpoints, TrainState
 from go_rl.train.config import StepFineTuneConfig, StepTrainConfig
 from go_rl.train.ppo import new_learner

@@ -1,7 +1,10 @@
-"""What all five environments owe Gymnasium: its checker, masks to sample from, one autoreset."""
+"""What every registered environment owes: Gymnasium's checker, masks to sample from, seeds, one
+autoreset, the same results alone and as a vector, and one sentence for each misuse."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import gymnasium
@@ -10,11 +13,12 @@ import pytest
 from gymnasium.utils.env_checker import check_env, data_equivalence
 from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
-from reference.small_rings import random_ring
-from reference.step_problems import random_step
+from reference.small_rings import random_ring, ring_problem
+from reference.step_problems import random_step, step_problem
 
 import go_rl.envs
-from go_rl.core import TASKS, Problem, Status
+from go_rl.core import TASKS, EnvironmentUseError, Problem, Status, ZooError
+from go_rl.readers.archive import save_graph
 
 NAMES = {
     "Partition": None,
@@ -23,19 +27,49 @@ NAMES = {
     "Fusion": ("fusion",),
     "Joint": TASKS,
 }
-"""Every environment that `go_rl.envs` registers, with the tasks it decides on a makespan."""
+"""Every environment that `go_rl.envs` registers, with what it decides on a makespan."""
+FORMS = [
+    (name, form)
+    for name, decided in NAMES.items()
+    for form in (("node", "fix", "sample") if decided is None else ("node", "all"))
+]
+"""Every environment with each form of its actions."""
+every_form = pytest.mark.parametrize(("name", "form"), FORMS)
+both_observations = pytest.mark.parametrize("observation", ["dict", "graph"])
 
 
 def problems(name: str, seed: int) -> list[Problem]:
     """Two random problems of an environment with equally many devices."""
+    first = next(random_problems(name, seed))
+    return [first, *alike(name, seed, first, 2)[1:]]
+
+
+def random_problems(name: str, seed: int) -> Iterator[Problem]:
+    """A thousand random problems of an environment."""
     tasks = NAMES[name]
-    made = (
-        random_ring(s, "default") if tasks is None else random_step(s, tasks=tasks)
-        for s in range(1000 * seed, 1000 * (seed + 1))
-    )
-    first = next(made)
-    alike = (p for p in made if p.hardware.num_chips == first.hardware.num_chips)
-    return [first, next(alike)]
+    for s in range(1000 * seed, 1000 * (seed + 1)):
+        yield random_ring(s, "default") if tasks is None else random_step(s, tasks=tasks)
+
+
+def alike(name: str, seed: int, other: Problem, count: int) -> list[Problem]:
+    """The first random problems with as many devices as another problem."""
+    chips = other.hardware.num_chips
+    found = (p for p in random_problems(name, seed) if p.hardware.num_chips == chips)
+    return list(islice(found, count))
+
+
+def by_hand(name: str) -> list[Problem]:
+    """Two small problems of an environment on three or two devices."""
+    if (decided := NAMES[name]) is None:
+        return [
+            ring_problem(4, [(0, 1), (1, 2), (2, 3)], 3),
+            ring_problem(5, [(0, 1), (0, 2), (1, 4)], 3),
+        ]
+    pairs = [(0, 2, 1.0), (1, 3, 1.0)]
+    return [
+        step_problem([1.0] * 4, pairs, 2, tasks=decided, fixed={0: 1}),
+        step_problem([1.0] * 3, [(0, 2, 1.0)], 2, tasks=decided),
+    ]
 
 
 def make(name: str, seed: int, **fields: Any) -> gymnasium.Env:
@@ -60,9 +94,18 @@ def sample(env: Any, infos: dict) -> np.ndarray:
 
 
 def test_every_registered_environment_is_tested():
-    assert go_rl.envs.PartitionEnv  # importing it registers them
+    assert go_rl.envs.PlanEnv  # importing it registers them
     found = {spec.name for spec in gymnasium.registry.values() if spec.namespace == "go_rl"}
     assert found == set(NAMES)
+
+
+@every_form
+@both_observations
+def test_gymnasiums_checker_passes_by_hand(name, form, observation):
+    fields = {"problem": by_hand(name), "action": form, "observation": observation}
+    env = gymnasium.make(f"go_rl/{name}-v1", **fields)
+    check_env(env.unwrapped)
+    env.close()
 
 
 def check_seeds(name: str, seeds: range) -> None:
@@ -154,3 +197,136 @@ def test_gymnasiums_statistics_count_the_native_form():
         steps += 1
     assert infos["episode"]["l"][ended].tolist() == steps[ended].tolist()
     assert infos["episode"]["r"][ended] == pytest.approx(rewards[ended])
+
+
+@every_form
+def test_two_copies_stay_equal_for_fifty_steps(name, form):
+    pair = [make(name, 1, action=form).unwrapped for _ in range(2)]
+    results = [env.reset(seed=11) for env in pair]
+    pair[0].action_space.seed(3)
+    for _ in range(50):
+        assert data_equivalence(*results, exact=True)
+        action = pair[0].action_space.sample()
+        results = [env.step(action) for env in pair]
+        assert data_equivalence(*results, exact=True)
+        if results[0][2]:
+            results = [env.reset() for env in pair]
+
+
+@every_form
+@both_observations
+def test_the_vector_form_is_the_single_one_many_times(name, form, observation):
+    """Actions at random, masks ignored."""
+    given = [*by_hand(name), *alike(name, 0, by_hand(name)[0], 2)]
+    fields = {"problem": given, "action": form, "observation": observation}
+    single = gymnasium.make_vec(f"go_rl/{name}-v1", 4, "sync", **fields)
+    vector = gymnasium.make_vec(f"go_rl/{name}-v1", 4, **fields)
+    assert isinstance(vector, go_rl.envs.PlanVectorEnv)
+    assert single.metadata["autoreset_mode"] is vector.metadata["autoreset_mode"]
+    single.action_space.seed(5)
+    results = [env.reset(seed=17) for env in (single, vector)]
+    ended = np.zeros(4, np.int64)
+    for _ in range(50):
+        assert data_equivalence(*results, exact=True)
+        action = single.action_space.sample()
+        results = [env.step(action) for env in (single, vector)]
+        ended += results[0][2]
+    assert (ended > 1).all()
+    assert results[1][0] in vector.observation_space
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_reset_chooses_among_problems(name):
+    problems = [*by_hand(name), by_hand(name)[0]]
+    env = gymnasium.make(f"go_rl/{name}-v1", problem=problems).unwrapped
+    for i in (2, 0, 1):
+        observed, info = env.reset(options={"graph": i})
+        assert info["graph"] == i
+        assert observed["node_mask"].sum() == problems[i].graph.num_nodes
+    drawn = [env.reset(seed=7 if n == 0 else None)[1]["graph"] for n in range(30)]
+    assert set(drawn) == {0, 1, 2}
+    assert drawn == [env.reset(seed=7 if n == 0 else None)[1]["graph"] for n in range(30)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_action_masks_follow_the_mask_of_info(name):
+    env: Any = make(name, 2).unwrapped
+    _, info = env.reset(seed=0)
+    mask = info["action_mask"]
+    assert env.action_masks().dtype == np.bool_
+    whole = np.concatenate(mask) if isinstance(mask, tuple) else mask
+    assert (env.action_masks() == whole).all()
+
+
+@every_form
+def test_stepping_without_an_episode(name, form):
+    env: Any = make(name, 1, action=form).unwrapped
+    env.action_space.seed(1)
+    for _ in range(2):
+        with pytest.raises(EnvironmentUseError, match=r"call reset\(\)"):
+            env.step(env.action_space.sample())
+        env.reset(seed=0)
+        while not env.step(env.action_space.sample())[2]:
+            pass
+    if form != "node":
+        with pytest.raises(EnvironmentUseError, match="needs action='node'"):
+            env.action_masks()
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"graph": 1}, r"must be 0\.\.0, not 1"),
+        ({"graph": "first"}, "not 'first'"),
+        ({"grpah": 0}, "unknown option 'grpah'"),
+    ],
+)
+def test_wrong_reset_options(name, options, sentence):
+    env = gymnasium.make(f"go_rl/{name}-v1", problem=by_hand(name)[0])
+    with pytest.raises(EnvironmentUseError, match=sentence):
+        env.unwrapped.reset(options=options)
+
+
+def vector_of(name: str, count: int) -> Any:
+    """A vector environment on one problem."""
+    return gymnasium.make_vec(f"go_rl/{name}-v1", count, problem=by_hand(name)[0])
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("misuse", "sentence"),
+    [
+        (lambda e, name: vector_of(name, 0), "num_envs must be >= 1"),
+        (lambda e, _: e.step(np.concatenate([e.action_space.sample()] * 2)[:3]), "3 actions for 2"),
+        (lambda e, _: e.step(e.action_space.sample() * 0 + 20), "names .* 20; allowed are 0"),
+        (lambda e, _: e.reset(seed=[1, 2, 3]), "3 seeds were given for 2 episodes"),
+        (lambda e, _: e.reset(options={"graph": 4}), r"must be 0\.\.0"),
+        (lambda e, name: vector_of(name, 2).step(e.action_space.sample()), "call reset"),
+    ],
+)
+def test_misuse_of_the_vector_form(name, misuse, sentence):
+    env = vector_of(name, 2)
+    env.reset()
+    with pytest.raises(EnvironmentUseError, match=sentence):
+        misuse(env, name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_model_is_priced_for_what_the_id_decides(name, tmp_path):
+    path = str(tmp_path / "small.npz")
+    save_graph(by_hand(name)[0].graph, path)
+    hardware = "ring6" if NAMES[name] is None else "p100x4"
+    for graph in (path, [by_hand(name)[0].graph]):
+        env = gymnasium.make(f"go_rl/{name}-v1", graph=graph, hardware=hardware).unwrapped
+        assert isinstance(env, go_rl.envs.PlanEnv)
+        assert env.cases[0].decided == (NAMES[name] or ("placement",))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_graphs_may_come_from_the_zoo(name):
+    model, hardware = "zoo:vae-3-layers", "ring6" if NAMES[name] is None else "p100x2"
+    vector = gymnasium.make_vec(f"go_rl/{name}-v1", num_envs=2, graph=model, hardware=hardware)
+    assert vector.reset(seed=0)[1]["graph"].tolist() == [0, 0]
+    with pytest.raises(ZooError, match="did you mean 'vae-3-layers'"):
+        gymnasium.make(f"go_rl/{name}-v1", graph=model[:-1])

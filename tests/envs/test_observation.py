@@ -9,7 +9,7 @@ import pytest
 from reference.small_rings import ring_problem
 
 from go_rl.core import OpKind
-from go_rl.envs import EDGE_FEATURES, NODE_FEATURES, PartitionEnv
+from go_rl.envs import EDGE_FEATURES, NODE_FEATURES, PlanEnv
 
 DIAMOND = [(0, 1), (0, 2), (1, 3), (2, 3)]
 
@@ -27,7 +27,7 @@ def column(observed, name: str) -> list[float]:
 
 
 def test_features_by_hand():
-    observed, _ = PartitionEnv(problem=diamond()).reset()
+    observed, _ = PlanEnv(problem=diamond()).reset()
     assert column(observed, "log_flops") == pytest.approx([np.log10(2) / 18] * 4)
     assert column(observed, "seconds_share") == pytest.approx([0.0, 1.0, 1.0, 0.5])
     assert column(observed, "memory_share") == pytest.approx([0.0, 0.25, 0.5, 0.0])
@@ -40,7 +40,7 @@ def test_features_by_hand():
 
 
 def test_progress_shows_in_the_last_columns():
-    env = PartitionEnv(problem=diamond())
+    env = PlanEnv(problem=diamond())
     observed, _ = env.reset()
     assert column(observed, "chip") == [0.0, -1.0, -1.0, -1.0]
     assert column(observed, "current") == [1.0, 0.0, 0.0, 0.0]
@@ -53,7 +53,7 @@ def test_progress_shows_in_the_last_columns():
 
 @pytest.mark.parametrize("action", ["fix", "sample"])
 def test_one_step_forms_show_the_partition_at_the_end(action):
-    env = PartitionEnv(problem=diamond(), action=action)
+    env = PlanEnv(problem=diamond(), action=action)
     observed, _ = env.reset()
     assert column(observed, "chip") == [-1.0] * 4
     env.action_space.seed(1)
@@ -63,7 +63,7 @@ def test_one_step_forms_show_the_partition_at_the_end(action):
 
 
 def test_padding_is_masked():
-    env = PartitionEnv(problem=diamond(), max_nodes=7, max_edges=9)
+    env = PlanEnv(problem=diamond(), max_nodes=7, max_edges=9)
     observed, _ = env.reset()
     assert observed["node_mask"].tolist() == [1, 1, 1, 1, 0, 0, 0]
     assert observed["edge_mask"].tolist() == [1] * 4 + [0] * 5
@@ -74,8 +74,8 @@ def test_padding_is_masked():
 
 
 def test_graph_form_holds_the_same_without_padding():
-    padded, _ = PartitionEnv(problem=diamond(), max_nodes=7, max_edges=9).reset()
-    env = PartitionEnv(problem=diamond(), observation="graph")
+    padded, _ = PlanEnv(problem=diamond(), max_nodes=7, max_edges=9).reset()
+    env = PlanEnv(problem=diamond(), observation="graph")
     observed, _ = env.reset()
     assert observed in env.observation_space
     assert (observed.nodes == padded["nodes"][:4]).all()
@@ -86,6 +86,6 @@ def test_graph_form_holds_the_same_without_padding():
 
 @pytest.mark.parametrize("seen", ["dict", "graph"])
 def test_a_graph_without_edges(seen):
-    env = PartitionEnv(problem=ring_problem(2, [], 2), observation=seen)
+    env = PlanEnv(problem=ring_problem(2, [], 2), observation=seen)
     observed, _ = env.reset()
     assert observed in env.observation_space

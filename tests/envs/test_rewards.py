@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from go_rl.core import EnvironmentUseError
-from go_rl.envs.environment_config import check_reward
+from go_rl.envs.config import check_reward
 from go_rl.envs.rewards import REWARDS
 
 SECONDS = np.array([1.0, 4.0, np.inf])

@@ -12,11 +12,11 @@ import pytest
 from policy.tiny import TINY
 from reference.step_problems import step_problem
 
-from go_rl.core import TASKS, Budget, OpKind, Problem, Progress
-from go_rl.policy.makespan.agent import new_step_agent
+from go_rl.core import TASKS, Budget, Objective, OpKind, Problem, Progress
+from go_rl.policy.agent import new_agent
 from go_rl.search import Composed
-from go_rl.train.config import StepFineTuneConfig
-from go_rl.train.makespan.learning import StepFineTuned
+from go_rl.train.config import FINE_TUNING
+from go_rl.train.fine_tune import FineTuned
 from go_rl.verify.check_plan import check_plan
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
 from go_compositions import Compiler
 from go_learners import GroupLearner, Policy, Search, SequentialLearner, learn, restricted
 
-SMALL = StepFineTuneConfig(batch=6, first=6)
+SMALL = replace(FINE_TUNING[Objective.MAKESPAN], batch=6, first=6)
 """Equal batches: nothing is compiled twice."""
 ATOM = replace(TINY, sage_layers=0, attention_layers=0, iterations=1)
 """Compiles fast."""
@@ -32,7 +32,7 @@ ATOM = replace(TINY, sage_layers=0, attention_layers=0, iterations=1)
 
 @pytest.fixture(scope="module")
 def agent():
-    return new_step_agent(ATOM, 0)
+    return new_agent(ATOM, 0, Objective.MAKESPAN)
 
 
 def branches(tasks: tuple[str, ...] = TASKS) -> Problem:
@@ -49,7 +49,7 @@ def branches(tasks: tuple[str, ...] = TASKS) -> Problem:
 def test_one_policy_for_all_is_the_librarys_own(agent):
     problem, budget = branches(("placement",)), Budget(samples=27)
     mine = GroupLearner((Policy(("placement",), agent),), SMALL).optimize(problem, budget, 5)
-    own = StepFineTuned(agent, SMALL).optimize(problem, budget, 5)
+    own = FineTuned(agent, config=SMALL).optimize(problem, budget, 5)
     assert [(c.samples, c.seconds_per_step) for c in mine.curve] == [
         (c.samples, c.seconds_per_step) for c in own.curve
     ]
@@ -60,7 +60,7 @@ def test_separate_policies_count_samples_and_learn_each_its_own_task(agent):
     problem = branches()
     policies = tuple(Policy((task,), agent) for task in TASKS)
     search = Search(problem, Progress(Budget(samples=30)))
-    after = learn(policies, SMALL, search.workspace.default, search, 0)
+    after = learn(policies, SMALL, search.workspace.reference, search, 0)
     plan = search.plan("separate", 0)
     assert plan.samples == 30
     assert check_plan(plan, problem).ok
@@ -80,11 +80,11 @@ def test_tasks_in_turn_keep_what_was_found_before(agent):
     plan = learner.optimize(problem, Budget(samples=31), 0)
     assert plan.samples == 31
     assert check_plan(plan, problem).ok
-    first = StepFineTuned(agent, SMALL).optimize(
+    first = FineTuned(agent, config=SMALL).optimize(
         restricted(problem, ("placement",)), Budget(samples=10), 0
     )
     np.testing.assert_array_equal(plan.device, first.device)
-    second = StepFineTuned(agent, SMALL).optimize(
+    second = FineTuned(agent, config=SMALL).optimize(
         restricted(problem, ("schedule",), first.device), Budget(samples=10), 0
     )
     assert plan.value <= second.value <= first.value

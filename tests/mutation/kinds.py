@@ -159,29 +159,18 @@ def _read_plan(path: Path) -> Any:
     return check(path, _graph())
 
 
-WEIGHTS = "go_rl-mutants"
-"""Kind of the weights files that are mutated: read as all policies' are, but of a tiny network."""
-
-
-def _template(config: Any) -> Any:
-    """The parameters of a configuration, as a policy's own template gives them."""
-    layer = {
-        "kernel": np.full((config.hidden, 3), 0.5, np.float32),
-        "bias": np.zeros(3, np.float32),
-    }
-    return {"params": {f"layer_{i}": layer for i in range(config.sage_layers)}}
-
-
 @functools.cache
 def _weights() -> bytes:
+    from go_rl.policy.agent import new_agent
     from go_rl.policy.config import PolicyConfig
-    from go_rl.policy.weights_file import write_weights_file
+    from go_rl.policy.weights import Weights, save_weights
 
-    config = PolicyConfig(hidden=8, sage_layers=2, heads=2, segment=16)
+    config = PolicyConfig(
+        hidden=8, sage_layers=2, attention_layers=1, heads=2, segment=16, decoder_width=8
+    )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "w.npz"
-        network = config, _template(config)
-        write_weights_file(path, WEIGHTS, "tiny", network, {"graphs": 1})
+        save_weights(Weights(new_agent(config, 0), "tiny", {"graphs": 1}), path)
         return path.read_bytes()
 
 
@@ -193,9 +182,9 @@ def _seal_weights(arrays: Arrays) -> None:
 
 
 def _read_weights(path: Path) -> Any:
-    from go_rl.policy.weights_file import read_weights_file
+    from go_rl.policy.weights import load_weights
 
-    return read_weights_file(path, WEIGHTS, _template)
+    return load_weights(path)
 
 
 KINDS: Mapping[str, Kind] = {

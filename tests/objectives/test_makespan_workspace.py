@@ -31,8 +31,8 @@ def test_the_default_plan_is_softly_placed():
     """Device 0 cannot run the second operator: it goes to the next device that can."""
     seconds = [[1.0, np.inf, 1.0], [1.0, 1.0, 1.0]]
     workspace = MakespanWorkspace(step_problem(seconds, [(0, 1, 1.0), (1, 2, 1.0)], 2))
-    assert workspace.default.device.tolist() == [[0, 1, 0]]
-    assert workspace.default_seconds == 5.0
+    assert workspace.reference.device.tolist() == [[0, 1, 0]]
+    assert workspace.reference_seconds == 5.0
 
 
 def test_pins_and_classes_override_what_is_proposed():
@@ -79,28 +79,28 @@ def test_tasks_that_nobody_asked_for_are_left_out():
 
 def test_the_default_is_one_device_where_memory_allows():
     workspace = MakespanWorkspace(row(weights=[10.0] * 4, memory_bytes=42.0))
-    assert workspace.default.device.tolist() == [[0, 0, 0, 0]]
-    assert (workspace.default.priority, workspace.default.kernel_leader) == (None, None)
-    assert workspace.default_seconds == 4.0
+    assert workspace.reference.device.tolist() == [[0, 0, 0, 0]]
+    assert (workspace.reference.priority, workspace.reference.kernel_leader) == (None, None)
+    assert workspace.reference_seconds == 4.0
 
 
 def test_the_default_deals_layers_out_where_it_does_not():
     names = ["a/x", "a/y", "b/x", "c/x"]
     workspace = MakespanWorkspace(row(weights=[10.0] * 4, memory_bytes=33.0, names=names))
-    assert workspace.default.device.tolist() == [[0, 0, 1, 0]]
-    assert workspace.default_seconds == 6.0
+    assert workspace.reference.device.tolist() == [[0, 0, 1, 0]]
+    assert workspace.reference_seconds == 6.0
     pinned = MakespanWorkspace(
         row(weights=[10.0] * 4, memory_bytes=29.0, names=names, fixed={3: 1})
     )
-    assert pinned.default.device.tolist() == [[0, 0, 1, 1]]
+    assert pinned.reference.device.tolist() == [[0, 0, 1, 1]]
 
 
 def test_where_the_default_fails_its_seconds_are_all_work_in_a_row():
     workspace = MakespanWorkspace(step_problem([3.0, 4.0], weights=[9.0, 9.0], memory_bytes=10.0))
-    assert not workspace.evaluate(workspace.default).ok[0]
-    assert workspace.default_seconds == 7.0
+    assert not workspace.evaluate(workspace.reference).ok[0]
+    assert workspace.reference_seconds == 7.0
     nothing = MakespanWorkspace(step_problem([0.0], weights=[9.0], memory_bytes=5.0))
-    assert 0 < nothing.default_seconds < 1e-200
+    assert 0 < nothing.reference_seconds < 1e-200
 
 
 def test_the_bound_is_the_longest_path_or_the_mean_load():
@@ -232,7 +232,7 @@ def test_the_bound_leaves_out_gaps_of_inputs():
     problem = step_problem([0.0, 3.0], [(0, 1, 1.0)], kinds=kinds, gap=[5.0, 0.0],
                            tasks=("schedule",))  # fmt: skip
     workspace = MakespanWorkspace(problem)
-    assert workspace.evaluate(workspace.default).seconds.tolist() == [3.0]
+    assert workspace.evaluate(workspace.reference).seconds.tolist() == [3.0]
     assert workspace.bound == 3.0
 
 

@@ -1,4 +1,4 @@
-"""Encoder, task heads, padding and the policy as a whole."""
+"""Encoder, decision heads, padding and the policy as a whole."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ from rounding import assert_rounded_alike
 from go_rl.policy import buckets
 from go_rl.policy.agent import encode
 from go_rl.policy.encoder import AttentionLayer
+from go_rl.policy.heads import DecisionHeads
 from go_rl.policy.network import Policy
 from go_rl.policy.segmented_attention import SegmentedAttention
-from go_rl.policy.task_head import TASKS, TaskHeads
+
+TASKS = ("order", "placement")
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +42,7 @@ def test_padding_never_changes_what_real_nodes_get(monkeypatch):
         found.append(agent.encode(padded))
     small, large = found
     for name in ("order", "placement"):
-        one, two = (np.asarray(getattr(x, name))[:40] for x in (small, large))
+        one, two = (np.asarray(x.heads[name])[:40] for x in (small, large))
         assert_rounded_alike(one, two)
         assert one.std(axis=0).min() > 1e-3
     assert_rounded_alike(small.pooled, large.pooled)
@@ -66,10 +68,9 @@ def test_the_gate_of_conditioning_reads_the_input_features(layer_input):
         assert same is not conditioning
 
 
-def test_each_task_sees_the_task_before_and_none_after(layer_input):
+def test_each_head_sees_the_head_before_and_none_after(layer_input):
     h, _, real = layer_input
-    assert TASKS == ("order", "placement")
-    heads = TaskHeads(TINY)
+    heads = DecisionHeads(TINY, TASKS)
     params = random_variables(heads.init, h, real)
     plain = heads.apply(params, h, real)
 
@@ -84,10 +85,10 @@ def test_each_task_sees_the_task_before_and_none_after(layer_input):
     assert changed("placement_out") == {"order": False, "placement": True}
 
 
-def test_task_heads_are_the_recurrence_of_the_paper(layer_input):
+def test_heads_are_the_recurrence_of_the_paper(layer_input):
     """H_t = FC(LN(A_{t-1}, H_{t-1})), A_t = FC(attention(H_t)); the task gets relu(H_t + A_t)."""
     h, _, real = layer_input
-    heads = TaskHeads(TINY)
+    heads = DecisionHeads(TINY, TASKS)
     params = random_variables(heads.init, h, real)["params"]
     found = heads.apply({"params": params}, h, real)
     attended = state = h
@@ -106,7 +107,8 @@ def test_layers_can_be_left_out():
     config = replace(TINY, sage_layers=0, attention_layers=0)
     graph, real = as_arrays(small_padded())
     key = jax.random.key(0)
-    shapes = jax.eval_shape(Policy(config).init, key, graph, real, key)["params"]
+    noise = jnp.ones(1)
+    shapes = jax.eval_shape(Policy(config).init, key, graph, real, key, noise, {})["params"]
     assert set(shapes["encoder"]) == {"embed", "pool"}
     assert not any("attention" in name for name in shapes["heads"])
 
@@ -114,7 +116,9 @@ def test_layers_can_be_left_out():
 def test_parameters_depend_on_no_graph():
     key = jax.random.key(0)
     one, two = (
-        jax.eval_shape(Policy(TINY).init, key, *as_arrays(small_padded(seed, units)), key)
+        jax.eval_shape(
+            Policy(TINY).init, key, *as_arrays(small_padded(seed, units)), key, jnp.ones(1), {}
+        )
         for seed, units in ((0, 5), (1, 40))
     )
     assert jax.tree.map(lambda x: x.shape, one) == jax.tree.map(lambda x: x.shape, two)

@@ -9,23 +9,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from policy.tiny import TINY
+from policy.tiny import TINY, drawn_plans
 from reference.node_logits import device_log_probs, level_log_probs
 from reference.step_problems import random_step, step_problem
 from rounding import assert_rounded_alike
 
-from go_rl.core import Budget, OpKind, PolicyError, Problem, Progress
+from go_rl.core import Budget, Objective, OpKind, PolicyError, Problem, Progress
 from go_rl.core.problem import TASKS
 from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.objectives.makespan.choices import LEVELS
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
+from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.config import PolicyConfig
 from go_rl.policy.decoders.node_decoder import NodeActions
 from go_rl.policy.decoders.node_logits import DeviceLogits
-from go_rl.policy.makespan.agent import StepAgent, new_step_agent
-from go_rl.policy.makespan.decisions import StepDecoder
-from go_rl.policy.makespan.network import StepPolicy
-from go_rl.policy.makespan.search import draw_actions
+from go_rl.policy.makespan_decoder import MakespanDecoder
+from go_rl.policy.network import Policy
 from go_rl.verify.check_plan import check_plan
 
 NODES = replace(TINY, step_form="nodes", attention_layers=0)
@@ -34,13 +33,13 @@ DEVICES, NOISE = 3, np.array([1.0, 1.0, 2.0, 0.0], np.float32)
 
 
 @cache
-def lively() -> StepAgent:
+def lively() -> Agent:
     """Random weights everywhere, so that every input shows in the output."""
-    agent = new_step_agent(NODES, 0)
+    agent = new_agent(NODES, 0, Objective.MAKESPAN)
     leaves, tree = jax.tree.flatten(agent.params)
     rng = np.random.default_rng(1)
     moved = [x + jnp.asarray(0.4 * rng.standard_normal(x.shape), jnp.float32) for x in leaves]
-    return StepAgent(NODES, jax.tree.unflatten(tree, moved))
+    return Agent(NODES, jax.tree.unflatten(tree, moved), Objective.MAKESPAN)
 
 
 def lattice() -> Problem:
@@ -56,21 +55,22 @@ def lattice() -> Problem:
 @pytest.fixture(scope="module")
 def drawn():
     """An agent, a decoder, and four samples of every task, the last without noise."""
-    agent, decoder = lively(), StepDecoder(MakespanWorkspace(lattice()))
-    return agent, decoder, draw_actions(agent, decoder, NOISE, 7)
+    agent, decoder = lively(), MakespanDecoder(MakespanWorkspace(lattice()))
+    return agent, decoder, drawn_plans(agent, decoder, NOISE, 7)
 
 
 @jax.jit
 def judged(params, graph, real, actions):
     """Log-probabilities and entropy by task."""
-    encoded = StepPolicy(NODES).apply(params, graph, real, method=StepPolicy.encode)
+    policy, chips = Policy(NODES, Objective.MAKESPAN), jnp.int32(DEVICES)
+    encoded = policy.apply(params, graph, real, chips, method=Policy.encode)
     return encoded, {
-        task: StepPolicy(NODES).apply(params, encoded, graph, task, one, method=StepPolicy.judge)
+        task: policy.apply(params, encoded, graph, task, one, method=Policy.judge)
         for task, one in actions.items()
     }
 
 
-def judge(agent: StepAgent, decoder: StepDecoder, actions):
+def judge(agent: Agent, decoder: MakespanDecoder, actions):
     return judged(agent.params, decoder.padded.graph, decoder.padded.real, actions)
 
 
@@ -78,7 +78,7 @@ def plain(agent, decoder, encoded, task, before):
     """[U, K] of the plain twin."""
     layers = agent.params["params"][f"decoders_{task}"]["score"]
     units = decoder.units.num_units
-    h = np.asarray(encoded.tasks[task], np.float64)[:units]
+    h = np.asarray(encoded.heads[task], np.float64)[:units]
     pooled = np.asarray(encoded.pooled, np.float64)
     succ = decoder.units.units
     senders = np.repeat(np.arange(units), np.diff(succ.succ_ptr))
@@ -126,7 +126,7 @@ def test_without_noise_the_likeliest_is_taken_and_equal_seeds_draw_equally(drawn
             # The likeliest, or as likely but for rounding.
             assert_rounded_alike(expected[range(units), chosen[t]], expected.max(axis=1), 4000)
             before = chosen[t].tolist()
-    again, other = (draw_actions(agent, decoder, NOISE, seed) for seed in (7, 8))
+    again, other = (drawn_plans(agent, decoder, NOISE, seed) for seed in (7, 8))
     same = [np.array_equal(again[t].chosen, actions[t].chosen) for t in TASKS]
     assert all(same)
     assert not np.array_equal(other["schedule"].chosen, actions["schedule"].chosen)
@@ -152,7 +152,7 @@ def test_devices_that_do_not_exist_or_cannot_run_a_unit_are_never_drawn(drawn):
     units, last = decoder.units.num_units, decoder.units.unit_of[5]
     assert decoder.options["placement"].shape[1] == 4
     hot = np.full(4, 4.0, np.float32)
-    many = [draw_actions(agent, decoder, hot, seed)["placement"].chosen for seed in range(16)]
+    many = [drawn_plans(agent, decoder, hot, seed)["placement"].chosen for seed in range(16)]
     placed = np.concatenate([np.asarray(chosen) for chosen in many])[:, :, :units]
     assert set(np.delete(placed, last, axis=2).ravel().tolist()) == {0, 1, 2}
     assert set(placed[:, :, last].ravel().tolist()) == {0, 1}
@@ -178,7 +178,7 @@ def test_options_by_hand():
         [[1.0, 2.0, 1.0], [2.0, 2.0, 1.0]], [(0, 1, 1.0), (1, 2, 1.0)], 2, fixed={2: 1},
         kinds=[OpKind.REDUCTION, OpKind.MATMUL, OpKind.ELEMENTWISE], tasks=TASKS,
     )  # fmt: skip
-    decoder = StepDecoder(MakespanWorkspace(problem))
+    decoder = MakespanDecoder(MakespanWorkspace(problem))
     unit = decoder.units.unit_of
     options = decoder.options
     assert options["placement"][unit].tolist() == [[0, 1], [0, 0], [np.inf, 0]]
@@ -202,7 +202,7 @@ def test_decisions_are_the_plan_by_hand():
     """No scheduler moves a node; a larger level runs first, and 0 fuses nothing."""
     problem = step_problem([1.0] * 4, [(0, 1, 1.0), (2, 3, 1.0)], 2,
                            kinds=[OpKind.MATMUL, OpKind.OTHER] * 2, tasks=TASKS)  # fmt: skip
-    decoder = StepDecoder(MakespanWorkspace(problem))
+    decoder = MakespanDecoder(MakespanWorkspace(problem))
     assert decoder.units.unit_of.tolist() == [0, 1, 2, 3]
     plans = decoder.decisions(
         chosen({"placement": [[0, 1, 1, 0]], "schedule": [[3, 19, 0, 7]], "fusion": [[0] * 4]})
@@ -219,7 +219,7 @@ def test_levels_decide_what_is_fused():
     problem = step_problem([1.0] * 3, [(0, 2, 1.0), (1, 2, 1.0)], 1,
                            kinds=[OpKind.MATMUL, OpKind.MATMUL, OpKind.ELEMENTWISE],
                            tasks=("fusion",))  # fmt: skip
-    decoder = StepDecoder(MakespanWorkspace(problem))
+    decoder = MakespanDecoder(MakespanWorkspace(problem))
     first, second = decoder.units.unit_of[:2]
     leaders = []
     for levels in ((5, 9), (9, 5), (0, 0)):
@@ -238,7 +238,7 @@ def test_a_class_goes_where_its_first_unit_goes_and_nodes_go_where_they_can_run(
         seconds, [(0, 1, 1.0), (1, 2, 1.0), (2, 3, 1.0)], 2, colocation=[4, 4, -1, -1],
         kinds=[OpKind.INPUT] + [OpKind.MATMUL] * 3, tasks=("placement",),
     )  # fmt: skip
-    decoder = StepDecoder(MakespanWorkspace(problem))
+    decoder = MakespanDecoder(MakespanWorkspace(problem))
     assert decoder.units.unit_of.tolist() == [-1, 0, 1, 2]
     plans = decoder.decisions(chosen({"placement": [[1, 0, 0]]}))
     assert plans.device.tolist() == [[1, 1, 0, 1]]
@@ -249,11 +249,11 @@ def test_plans_of_random_problems_are_legal():
     judged = 0
     for seed in range(40):
         problem = random_step(seed, tasks=TASKS)
-        decoder = StepDecoder(MakespanWorkspace(problem))
+        decoder = MakespanDecoder(MakespanWorkspace(problem))
         workspace = decoder.workspace
         if problem.hardware.num_chips < 3 or workspace.infeasible or not decoder.units.num_units:
             continue
-        plans = decoder.decisions(draw_actions(lively(), decoder, NOISE, seed))
+        plans = decoder.decisions(drawn_plans(lively(), decoder, NOISE, seed))
         for row in range(len(NOISE)):
             progress = Progress(Budget(samples=1), 1)
             incumbent = Incumbent(workspace, progress)
@@ -272,7 +272,7 @@ def test_what_is_asked_wrongly_is_said():
     with pytest.raises(PolicyError, match=r"^policy: step_form must be one of orders, nodes, not "
                                           r"'node'.*nodes"):  # fmt: skip
         PolicyConfig(step_form="node")
-    agent, decoder = lively(), StepDecoder(MakespanWorkspace(lattice()))
+    agent, decoder = lively(), MakespanDecoder(MakespanWorkspace(lattice()))
     padded, key = decoder.padded, jax.random.key(0)
     encoded = agent.encode(padded)
     with pytest.raises(PolicyError, match=r"draws among .*; give them"):

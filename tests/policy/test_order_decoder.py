@@ -11,7 +11,7 @@ from policy.tiny import TINY, lively_agent, small_padded, tiny_agent
 from rounding import assert_rounded_alike
 from scipy.stats import norm
 
-from go_rl.policy.agent import draw_orders
+from go_rl.policy.agent import draw
 from go_rl.policy.decoders.order_decoder import OrderActions, OrderDecoder, surroundings
 from go_rl.policy.network import Policy
 from go_rl.policy.observation import REFERENCE_ORDERS
@@ -20,13 +20,18 @@ KEY = jax.random.key(7)
 UNITS = 24
 
 
+def orders(agent, padded, encoded, noise):
+    """Orders of an agent."""
+    return agent.draw(padded, encoded, ("order",), KEY, noise)["order"]
+
+
 @pytest.fixture(scope="module")
 def drawn():
     """A graph, its encoding and four orders, the last without noise."""
     agent, padded = lively_agent(), small_padded(0, UNITS)
     encoded = agent.encode(padded)
     noise = np.array([1.0, 1.0, 0.5, 0.0], np.float32)
-    return agent, padded, encoded, agent.draw_orders(padded, encoded, KEY, noise)
+    return agent, padded, encoded, orders(agent, padded, encoded, noise)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +44,9 @@ def scoring():
         inside = {"params": params["params"]["order"]}
         mixing = decoder.apply(inside, encoded.pooled, method=OrderDecoder.mixing)
         found = [
-            decoder.apply(inside, encoded.order, graph, mix, before, t, method=OrderDecoder.scoring)
+            decoder.apply(
+                inside, encoded.heads["order"], graph, mix, before, t, method=OrderDecoder.scoring
+            )
             for t in range(2)
         ]
         return mixing, found
@@ -53,7 +60,7 @@ def judge():
 
     @jax.jit
     def log_prob(params, encoded, graph, actions):
-        return Policy(TINY).apply(params, encoded, graph, actions, method=Policy.judge_orders)
+        return Policy(TINY).apply(params, encoded, graph, "order", actions, method=Policy.judge)
 
     return log_prob
 
@@ -98,8 +105,10 @@ def test_without_noise_every_decision_is_its_mean(drawn, scoring):
 def test_equal_keys_give_equal_draws_and_others_do_not(drawn):
     agent, padded, encoded, actions = drawn
     noise = np.array([1.0, 1.0, 0.5, 0.0], np.float32)
-    again = draw_orders(agent.policy, agent.params, encoded, padded.graph, KEY, noise)
-    other = agent.draw_orders(padded, encoded, jax.random.key(8), noise)
+    again = draw(agent.policy, agent.params, encoded, padded.graph, ("order",), KEY, noise, {})[
+        "order"
+    ]
+    other = agent.draw(padded, encoded, ("order",), jax.random.key(8), noise)["order"]
     assert np.array_equal(np.asarray(again.scores), np.asarray(actions.scores))
     assert np.abs(np.asarray(other.scores - actions.scores))[:3, -1, :UNITS].max() > 1e-3
 
@@ -118,7 +127,7 @@ def test_an_untrained_policy_mixes_reference_orders():
     places = np.asarray(padded.graph.nodes["places"])[:UNITS]
     agent = tiny_agent()
     encoded = agent.encode(padded)
-    actions = agent.draw_orders(padded, encoded, KEY, np.zeros(4, np.float32))
+    actions = orders(agent, padded, encoded, np.zeros(4, np.float32))
     score = np.asarray(actions.scores)[0, -1, :UNITS]
     assert_rounded_alike(score, places.mean(axis=1))
 

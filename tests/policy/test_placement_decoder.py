@@ -10,12 +10,11 @@ import pytest
 from policy.tiny import TINY, lattice, lively_agent, small_padded
 from rounding import assert_rounded_alike
 
-from go_rl.envs.ring.rollouts import PartitionRollouts
 from go_rl.objectives.ring.workspace import RingWorkspace
-from go_rl.policy.agent import padded_graph
 from go_rl.policy.config import MAX_CHIPS
-from go_rl.policy.decoders.placement_decoder import loads_around, work_before
+from go_rl.policy.decoders.placement_decoder import PlacementActions, loads_around, work_before
 from go_rl.policy.network import Policy
+from go_rl.policy.ring_decoder import RingDecoder
 
 KEY = jax.random.key(7)
 UNITS, CHIPS, BATCH = 24, 3, 4
@@ -26,12 +25,17 @@ def judge():
     """Log-probabilities of placements, compiled once."""
 
     @jax.jit
-    def log_prob(params, encoded, graph, chips, place, chosen, possible):
-        return Policy(TINY).apply(
-            params, encoded, graph, chips, place, chosen, possible, method=Policy.judge_placements
-        )
+    def log_prob(params, encoded, graph, place, chosen, possible):
+        place = jnp.broadcast_to(place, (len(chosen), *place.shape))
+        actions = PlacementActions(chosen, possible, place)
+        return Policy(TINY).apply(params, encoded, graph, "placement", actions, method=Policy.judge)
 
     return log_prob
+
+
+def placements(agent, padded, encoded, noise):
+    """Placements as drawn, before the solver."""
+    return agent.draw(padded, encoded, ("placement",), KEY, noise)["placement"]
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +44,7 @@ def drawn():
     agent, padded = lively_agent(), small_padded(0, UNITS)
     encoded = agent.encode(padded)
     noise = np.array([1.0, 1.0, 1.0, 0.0], np.float32)
-    return agent, padded, encoded, agent.draw_placements(padded, encoded, KEY, noise)
+    return agent, padded, encoded, placements(agent, padded, encoded, noise)
 
 
 def everything(padded) -> jax.Array:
@@ -67,31 +71,29 @@ def test_without_noise_the_likeliest_chip_is_taken(drawn):
 def test_equal_keys_give_equal_draws(drawn):
     agent, padded, encoded, placed = drawn
     noise = np.array([1.0, 1.0, 1.0, 0.0], np.float32)
-    again = agent.draw_placements(padded, encoded, KEY, noise)
+    again = placements(agent, padded, encoded, noise)
     assert np.array_equal(np.asarray(again.chosen), np.asarray(placed.chosen))
 
 
 def test_fix_credits_the_proposal_in_full(drawn, judge):
     """With every chip possible, the last log-probability is that of the drawn chip."""
     agent, padded, encoded, placed = drawn
-    chips = jnp.int32(padded.chips)
-    found = judge(
-        agent.params, encoded, padded.graph, chips, placed.place, placed.chosen, everything(padded)
+    found, unsure = judge(
+        agent.params, encoded, padded.graph, placed.place, placed.chosen, everything(padded)
     )
     rows = np.asarray(placed.log_probs)
     last = np.asarray(placed.chosen)[:, -1]
     expected = np.take_along_axis(rows, last[..., None], -1)[..., 0]
     assert_rounded_alike(found.chosen[:, -1], expected)
     entropy = -(np.exp(rows) * rows).sum(axis=-1)
-    assert_rounded_alike(found.entropy, entropy)
+    assert float(unsure) == pytest.approx(entropy[:, :UNITS].mean(), rel=1e-5)
 
 
 def test_the_second_iteration_depends_on_the_chips_of_the_first(drawn, judge):
     agent, padded, encoded, placed = drawn
-    chips = jnp.int32(padded.chips)
     moved = placed.chosen.at[:, 0, :5].set((placed.chosen[:, 0, :5] + 1) % CHIPS)
     one, two = (
-        judge(agent.params, encoded, padded.graph, chips, placed.place, chosen, everything(padded))
+        judge(agent.params, encoded, padded.graph, placed.place, chosen, everything(padded))[0]
         for chosen in (placed.chosen, moved)
     )
     assert np.abs(np.asarray(one.chosen - two.chosen))[:, 1, :UNITS].max() > 1e-3
@@ -103,10 +105,7 @@ def test_renormalised_over_a_mask_by_hand(drawn, judge):
     mask[:, 0, :CHIPS] = [True, False, True]
     mask[:, 1, :CHIPS] = [False, True, False]
     chosen = placed.chosen.at[:, -1, 0].set(2).at[:, -1, 1].set(1)
-    chips = jnp.int32(padded.chips)
-    found = judge(
-        agent.params, encoded, padded.graph, chips, placed.place, chosen, jnp.asarray(mask)
-    )
+    found, _ = judge(agent.params, encoded, padded.graph, placed.place, chosen, jnp.asarray(mask))
     probability = np.exp(np.asarray(placed.log_probs, np.float64))[:, 0]
     expected = np.log(probability[:, 2] / (probability[:, 0] + probability[:, 2]))
     assert_rounded_alike(found.chosen[:, -1, 0], expected)
@@ -118,20 +117,20 @@ def test_credit_is_what_the_solver_says_its_samples_are_worth(judge, options):
     """The sum over units of masked, renormalised log-probabilities is `Samples.log_prob`."""
     problem = lattice(2, chips=CHIPS, rules="relay", **options)
     workspace, agent = RingWorkspace(problem), lively_agent()
-    padded = padded_graph(workspace)
+    rollouts = RingDecoder(problem, workspace)
+    padded = rollouts.padded
     units, encoded = padded.num_units, agent.encode(padded)
-    placed = agent.draw_placements(padded, encoded, KEY, np.ones(BATCH, np.float32))
+    placed = placements(agent, padded, encoded, np.ones(BATCH, np.float32))
     rows = np.asarray(placed.log_probs[:, :units, :CHIPS], np.float64)
-    rollouts = PartitionRollouts(problem, workspace=workspace)
-    found = rollouts.sample(rows, 3)
+    found = rollouts.sample_chips(rows, 3)
     samples = workspace.solver.sample(rollouts._nodes(rows), seed=3)
     assert samples.ok.all()
     assert found.possible is not None
     mask = np.zeros((BATCH, len(padded.real), MAX_CHIPS), np.bool_)
     mask[:, :units, :CHIPS] = found.possible
     chosen = placed.chosen.at[:, -1, :units].set(found.chip.astype(np.int32))
-    judged = judge(
-        agent.params, encoded, padded.graph, jnp.int32(CHIPS), placed.place, chosen,
+    judged, _ = judge(
+        agent.params, encoded, padded.graph, placed.place, chosen,
         jnp.asarray(mask),
     )  # fmt: skip
     credit = np.asarray(judged.chosen)[:, -1, :units]

@@ -8,14 +8,20 @@ from dataclasses import asdict, replace
 import jax
 import numpy as np
 import pytest
-from policy.tiny import TINY, lively_agent
+from policy.tiny import TINY, lively_agent, tiny_makespan_agent
 
-from go_rl.core import CheckpointError
-from go_rl.policy import weights
+from go_rl.core import CheckpointError, Objective, PolicyError
+from go_rl.policy.agent import new_agent
 from go_rl.policy.config import PolicyConfig
-from go_rl.policy.makespan import weights as step_weights
-from go_rl.policy.weights import DEFAULT_WEIGHTS, Weights, load_weights, save_weights
-from go_rl.policy.weights_file import SHIPPED, shipped_weights
+from go_rl.policy.names import SHIPPED_NAMES
+from go_rl.policy.weights import (
+    SHIPPED,
+    Weights,
+    load_weights,
+    save_weights,
+    shipped_agent,
+    shipped_weights,
+)
 from go_rl.runtime.parameter_file import MANIFEST, check_parameters, digest_of, read_parameters
 
 CARD = {"zoo": "zoo-1", "notes": "für Proben"}
@@ -137,9 +143,9 @@ def test_a_file_that_was_replaced_is_read_again(copy):
 
 
 def test_a_misspelt_name_finds_the_nearest(monkeypatch, tmp_path, written):
-    monkeypatch.setattr("go_rl.policy.weights_file.SHIPPED", tmp_path)
-    (tmp_path / f"{DEFAULT_WEIGHTS}.npz").write_bytes(written.read_bytes())
-    with pytest.raises(CheckpointError, match=rf"'partitoin-1\.0'.*{DEFAULT_WEIGHTS}"):
+    monkeypatch.setattr("go_rl.policy.weights.SHIPPED", tmp_path)
+    (tmp_path / "partition-1.0.npz").write_bytes(written.read_bytes())
+    with pytest.raises(CheckpointError, match=r"'partitoin-1\.0'.*partition-1.0"):
         load_weights("partitoin-1.0")
 
 
@@ -164,9 +170,55 @@ def test_the_configuration_is_part_of_the_file(copy):
 
 @pytest.mark.parametrize("name", shipped_weights())
 def test_what_ships_has_the_shapes_of_its_network(name):
-    """`read_weights_file` does not trace the network of a shipped file."""
+    """`load_weights` does not trace the network of a shipped file."""
     path = SHIPPED / f"{name}.npz"
     manifest, arrays = read_parameters(path)
     config = PolicyConfig(**manifest["config"])
-    kinds = {weights.FORMAT: weights._template, step_weights.STEP_FORMAT: step_weights._template}
-    check_parameters(path, arrays, jax.eval_shape(lambda: kinds[manifest["format"]](config)))
+    objective = load_weights(name).agent.objective
+    shapes = jax.eval_shape(lambda: new_agent(config, 0, objective).params)
+    check_parameters(path, arrays, shapes)
+
+
+def old_format(path, name: str) -> None:
+    """As files were before they named their objective."""
+
+    def change(manifest, arrays):
+        manifest["format"] = name
+        del manifest["objective"]
+
+    rewrite(path, change)
+
+
+def test_files_of_both_older_formats_are_read(copy, tmp_path):
+    old_format(copy, "go_rl-policy")
+    found = load_weights(copy)
+    assert found.agent.objective is Objective.RING
+    assert (found.name, found.agent.config) == ("toy-1.0", TINY)
+    path = tmp_path / "makespan.npz"
+    save_weights(Weights(tiny_makespan_agent(), "toy-2.0", CARD), path)
+    old_format(path, "go_rl-step-policy")
+    found = load_weights(path)
+    assert found.agent.objective is Objective.MAKESPAN
+    leaves = (jax.tree.leaves(agent.params) for agent in (found.agent, tiny_makespan_agent()))
+    assert all(np.array_equal(a, b) for a, b in zip(*leaves, strict=True))
+
+
+@pytest.mark.parametrize("objective", SHIPPED_NAMES)
+def test_each_objective_with_policies_ships_one(objective):
+    assert shipped_agent(objective).objective is objective
+
+
+def test_an_objective_without_policies_is_named():
+    with pytest.raises(PolicyError, match="no policy solves objective latency"):
+        shipped_agent(Objective.LATENCY)
+
+
+def test_weights_of_another_objective_are_refused():
+    with pytest.raises(CheckpointError, match="for objective ring, not makespan; use 'graph-1"):
+        load_weights("partition-1.0", Objective.MAKESPAN)
+
+
+def test_an_objective_that_no_policy_has_is_refused(copy):
+    rewrite(copy, lambda m, a: m.update(objective="latency"))
+    with pytest.raises(CheckpointError, match="objective 'latency' must be one of ring, makespan"):
+        load_weights(copy)

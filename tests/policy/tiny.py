@@ -3,6 +3,7 @@ and sizes share their compilations."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import jax
@@ -11,20 +12,19 @@ import numpy as np
 from reference.small_rings import ring_problem
 from reference.step_problems import step_problem
 
-from go_rl.core import OpKind, Problem
+from go_rl.core import Objective, OpKind, Problem
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
-from go_rl.policy.agent import Agent, new_agent
+from go_rl.policy.agent import Actions, Agent, new_agent
 from go_rl.policy.buckets import Padded, pad
 from go_rl.policy.config import PolicyConfig
-from go_rl.policy.makespan.agent import StepAgent, new_step_agent
-from go_rl.policy.makespan.decisions import StepDecoder
+from go_rl.policy.makespan_decoder import MakespanDecoder
 from go_rl.policy.observation import HARDWARE_FEATURES, NUM_FEATURES, REFERENCE_ORDERS, PolicyGraph
-from go_rl.train.config import StepFineTuneConfig
+from go_rl.train.config import FINE_TUNING
 
 TINY = PolicyConfig(
     hidden=8, sage_layers=1, attention_layers=1, heads=2, segment=16, decoder_width=8, directions=2
 )
-SMALL_STEP = StepFineTuneConfig(batch=8, first=8, remembered=8)
+SMALL_LESSON = replace(FINE_TUNING[Objective.MAKESPAN], batch=8, first=8)
 """What is drawn, judged and remembered comes in eights: programs of one shape."""
 
 
@@ -35,17 +35,23 @@ def tiny_agent() -> Agent:
 
 
 @cache
-def tiny_step_agent() -> StepAgent:
+def tiny_makespan_agent() -> Agent:
     """Untrained."""
-    return new_step_agent(TINY, 0)
+    return new_agent(TINY, 0, Objective.MAKESPAN)
+
+
+def drawn_plans(agent: Agent, decoder: MakespanDecoder, noise: np.ndarray, seed: int) -> Actions:
+    """Decisions of an agent, neither decoded nor priced."""
+    key = jax.random.key(seed)
+    return decoder.draw(agent, agent.encode(decoder.padded), "plan", noise, key)
 
 
 @cache
-def two_chains() -> StepDecoder:
+def two_chains() -> MakespanDecoder:
     """Two independent chains of matrix products on two devices; transfers are expensive."""
     edges = [(i, i + 2, 2.0) for i in range(6)]
     problem = step_problem([3.0] * 8, edges, 2, kinds=[OpKind.MATMUL] * 8, tasks=("placement",))
-    return StepDecoder(MakespanWorkspace(problem))
+    return MakespanDecoder(MakespanWorkspace(problem))
 
 
 @cache

@@ -54,4 +54,4 @@ def weights() -> KernelWeights:
         for i in range(2)
     )
     low, high = features.whole.min(axis=0), features.whole.max(axis=0)
-    return KernelWeights(members, vocabulary, low, high, "cpu-1", "test", {"data": "none"})
+    return KernelWeights(members, vocabulary, "cpu-1", "test", {"data": "none"}, low, high)

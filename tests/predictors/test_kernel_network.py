@@ -22,13 +22,9 @@ from go_rl.predictors.kernels.network import (
     PiecewiseLinear,
 )
 from go_rl.predictors.kernels.opcodes import vocabulary_of
-from go_rl.predictors.kernels.training import (
-    KernelTrainConfig,
-    absolute_loss,
-    bins_of,
-    rank_loss,
-    train_absolute,
-)
+from go_rl.predictors.kernels.training import KernelTrainConfig, train_absolute
+from go_rl.predictors.losses import absolute_loss, rank_loss
+from go_rl.predictors.training import bins_of
 
 TINY = KernelNetworkConfig(width=8, layers=2, head=8, opcode_width=4, opcodes=20)
 

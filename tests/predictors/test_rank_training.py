@@ -11,11 +11,12 @@ from predictors.ranks import CONFIG, PROGRAMS, TINY, flag_data, groups, heavy, l
 from rounding import assert_rounded_alike
 
 from go_rl.core import TrainingError
-from go_rl.predictors.kernels.metrics import ape, kendall
+from go_rl.predictors.losses import group_loss
+from go_rl.predictors.metrics import ape, kendall
 from go_rl.predictors.ranks.fit import fit_rank_weights
 from go_rl.predictors.ranks.network import RankNetworkConfig
 from go_rl.predictors.ranks.predictor import FlagRanks, rank_tiles
-from go_rl.predictors.ranks.training import RankTrainConfig, group_loss
+from go_rl.predictors.ranks.training import RankTrainConfig
 from go_rl.programs.tiles import tile_configurations
 
 LOG1P = np.log1p(np.exp(np.array([-2.0, -1.0, 1.0])))

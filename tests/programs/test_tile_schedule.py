@@ -10,7 +10,7 @@ import pytest
 from reference.tile_programs import compute
 
 from go_rl.core import ExecutionError
-from go_rl.measure.tiles.measure import example_arguments, run_once
+from go_rl.measure.tiles.measure import example_arguments
 from go_rl.programs.tiles import (
     TiledProgram,
     TileProgram,
@@ -32,6 +32,14 @@ PROGRAMS = [
     TileProgram("reduce_max", (12, 40, 0), "sigmoid"),
     TileProgram("reduce_max", (10, 24, 1)),
 ]
+
+
+def run_once(tiled: TiledProgram, arguments: dict[str, np.ndarray]) -> np.ndarray:
+    names = tiled.program.input_shapes
+    result = np.full(tiled.program.output_shape, np.nan, np.float32)
+    held = [tvm.runtime.tensor(array) for array in (*(arguments[n] for n in names), result)]
+    scheduling.build(tiled)["main"](*held)
+    return held[-1].numpy()
 
 
 def agrees(program: TileProgram, tiles: Tiles) -> None:

@@ -17,8 +17,7 @@ from go_rl.zoo.bert import bert_base, bert_base_training
 sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
 
 from cost_analysis_agreement import compare
-
-from go_rl.zoo.models import MODELS
+from cost_analysis_networks import MODELS
 
 QUICK = frozenset(
     ("mlp-training", "lenet-training", "dcgan", "mixture-of-experts", "vae", "gru", "neural-ode")

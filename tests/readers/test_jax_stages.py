@@ -13,7 +13,7 @@ from rounding import assert_rounded_alike
 from go_rl.core import PlanError, ReadError
 from go_rl.readers.jax.inline import JaxOptions
 from go_rl.readers.jax.reader import trace_jax
-from go_rl.readers.jax.stages import compiled_bytes, jax_program, run_stages, stage_functions
+from go_rl.readers.jax.stages import compiled_bytes, jax_program, run_stages
 from go_rl.zoo.bert import BertConfig, bert
 from go_rl.zoo.models.building import flax_model, floats
 from go_rl.zoo.models.vision import networks as vision
@@ -208,13 +208,12 @@ def test_what_cannot_be_cut_is_refused(function, options, message):
     ],
 )
 def test_a_plan_that_does_not_fit_is_refused(device, replicas, message):
+    def function(x):
+        return jnp.cos(jnp.sin(jnp.exp(x))) if len(device) > 3 else jnp.sin(jnp.exp(x))
+
+    program = jax_program(function, (floats(3),))
     with pytest.raises(PlanError, match=message):
-        stage_functions(
-            lambda x: jnp.cos(jnp.sin(jnp.exp(x))) if len(device) > 3 else jnp.sin(jnp.exp(x)),
-            (floats(3),),
-            np.array(device, np.int16),
-            replicas,
-        )
+        program.stages(np.array(device, np.int16), replicas)
 
 
 def test_other_arguments_than_traced_are_refused():

@@ -10,10 +10,10 @@ from policy.tiny import TINY
 from reference.step_networks import holds, operators, priced
 from reference.step_problems import random_step, step_problem
 
-from go_rl.core import Budget, OpKind, Problem, Progress
+from go_rl.core import Budget, Objective, OpKind, Problem, Progress
 from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.objectives.makespan.workspace import MakespanWorkspace, makespan_workspace
-from go_rl.policy.makespan.agent import new_step_agent
+from go_rl.policy.agent import new_agent
 from go_rl.portfolio.portfolio import run
 from go_rl.search import Composed, DefaultPlacement, GreedyFusion, Heft, MakespanExpert
 from go_rl.search.makespan.composed import Order, composition, compositions, expert_placement
@@ -123,7 +123,8 @@ def test_ranks_for_a_placement_are_those_of_the_problem_pinned_to_it(seed):
 
 def test_auto_runs_it_first():
     small = replace(TINY, sage_layers=0, attention_layers=0, iterations=1)
-    result = run(branches(), budget=Budget(samples=60), agent=new_step_agent(small, 0))
+    agent = new_agent(small, 0, Objective.MAKESPAN)
+    result = run(branches(), budget=Budget(samples=60), agent=agent)
     assert [plan.optimizer for plan in result.plans][:2] == ["default", "composed"]
     assert result.plans[1].samples == 7
     assert result.best.value <= result.plans[1].value

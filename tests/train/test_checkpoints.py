@@ -10,12 +10,12 @@ import pytest
 
 from go_rl.core import CheckpointError
 from go_rl.train import checkpoints as module
-from go_rl.train.baseline import RunningBaseline
+from go_rl.train.advantage import RunningBaseline
 from go_rl.train.checkpoints import KEPT, Checkpoints, TrainState
-from go_rl.train.config import PPOConfig, TrainConfig
+from go_rl.train.config import PPOConfig, RingTrainConfig
 from go_rl.train.ppo import new_learner
 
-CONFIG = TrainConfig()
+CONFIG = RingTrainConfig()
 
 
 def state(step: int, value: float = 1.0) -> TrainState:

@@ -8,22 +8,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from policy.tiny import tiny_step_agent, two_chains
+from policy.tiny import tiny_makespan_agent, two_chains
 from rounding import assert_rounded_alike
 
+from go_rl.policy.agent import Agent
 from go_rl.policy.critic import decision_features
-from go_rl.policy.makespan.agent import StepAgent
-from go_rl.policy.makespan.network import StepPolicy
+from go_rl.policy.network import Policy
 from go_rl.train.config import CriticConfig
-from go_rl.train.makespan.critic_learning import Experience, experience, with_critic
-from go_rl.train.makespan.searches import Search
+from go_rl.train.critic.learning import Experience, experience, with_critic
+from go_rl.train.critic.searches import Search
 
 LEARN = CriticConfig(steps=200, problems=4, decisions=32)
 JUDGED = 20
 """The graph-level number of placement that counts in these tests."""
 
 
-def draws(agent: StepAgent, count: int = 400) -> np.ndarray:
+def draws(agent: Agent, count: int = 400) -> np.ndarray:
     """[count, G] graph-level decisions of placement."""
     padded = two_chains().padded
     encoded = agent.encode(padded)
@@ -35,24 +35,24 @@ def draws(agent: StepAgent, count: int = 400) -> np.ndarray:
 def told(sign: float, seed: int, decisions: int = 64) -> Experience:
     """On graphs of one sort a large number is bad, on those of the other it is good."""
     rng = np.random.default_rng(seed)
-    width = tiny_step_agent().policy.decision_widths["placement"]
+    width = tiny_makespan_agent().policy.decision_widths["placement"]
     mix = rng.standard_normal((decisions, width)).astype(np.float32)
-    known = np.asarray(tiny_step_agent().encode(two_chains().padded).known).copy()
+    known = np.asarray(tiny_makespan_agent().encode(two_chains().padded).known).copy()
     known[0] = sign + 0.1 * rng.standard_normal()
     score = (sign * mix[:, JUDGED]).astype(np.float32)
     return Experience(known.astype(np.float32), {"placement": mix}, score)
 
 
 @cache
-def taught() -> StepAgent:
+def taught() -> Agent:
     lessons = [told(1.0 if i % 2 else -1.0, i) for i in range(24)]
-    return with_critic(tiny_step_agent(), lessons, LEARN, 0)[0]
+    return with_critic(tiny_makespan_agent(), lessons, LEARN, 0)[0]
 
 
-def scores(agent: StepAgent, one: Experience) -> np.ndarray:
+def scores(agent: Agent, one: Experience) -> np.ndarray:
     """[S] of a problem's decisions."""
     known, mixes = jax.tree.map(jnp.asarray, (one.known, one.mixes))
-    found = agent.policy.apply(agent.params, known, mixes, method=StepPolicy.criticise)
+    found = agent.policy.apply(agent.params, known, mixes, method=Policy.criticise)
     return np.asarray(found).mean(0)
 
 
@@ -65,8 +65,8 @@ def test_features_are_shares_of_what_is_mixed_and_plain_numbers():
 
 
 def test_an_untrained_critic_has_no_opinion():
-    assert not scores(tiny_step_agent(), told(1.0, 99)).any()
-    assert abs(draws(tiny_step_agent())[:, JUDGED].mean()) < 0.2
+    assert not scores(tiny_makespan_agent(), told(1.0, 99)).any()
+    assert abs(draws(tiny_makespan_agent())[:, JUDGED].mean()) < 0.2
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
@@ -80,16 +80,17 @@ def test_a_policy_draws_what_its_critic_likes():
     agent = taught()
     known = np.asarray(agent.encode(two_chains().padded).known)
     likes = scores(
-        agent, Experience(known, {"placement": draws(tiny_step_agent())}, np.zeros(400, np.float32))
+        agent,
+        Experience(known, {"placement": draws(tiny_makespan_agent())}, np.zeros(400, np.float32)),
     )
-    preferred = np.corrcoef(likes, draws(tiny_step_agent())[:, JUDGED])[0, 1]
+    preferred = np.corrcoef(likes, draws(tiny_makespan_agent())[:, JUDGED])[0, 1]
     chosen = draws(agent)[:, JUDGED].mean()
     assert abs(chosen) > 0.5
     assert np.sign(chosen) == -np.sign(preferred)
 
 
 def test_only_the_critic_learns():
-    before, after = tiny_step_agent().params["params"], taught().params["params"]
+    before, after = tiny_makespan_agent().params["params"], taught().params["params"]
     for name in before:
         if name != "critic":
             jax.tree.map(np.testing.assert_array_equal, before[name], after[name])

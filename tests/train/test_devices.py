@@ -13,25 +13,26 @@ import pytest
 PROGRAM = """
 import json, sys
 import jax, numpy as np
-from go_rl.core import hardware, rule_set
+from go_rl.core import load_hardware, rule_set
 from go_rl.cost import ProblemOptions, make_problem
 from go_rl.policy.agent import new_agent
 from go_rl.policy.config import PolicyConfig
-from go_rl.train.baseline import RunningBaseline
-from go_rl.train.collect import Case, collect
-from go_rl.train.config import PPOConfig, SampleConfig
+from go_rl.policy.ring_decoder import RingDecoder
+from go_rl.train.collect import Case, Credit, collect
+from go_rl.train.config import PPOConfig
 from go_rl.train.devices import on_all_devices, split_samples
 from go_rl.train.ppo import new_learner, update
 from go_rl.zoo import zoo_graph
 
 options = ProblemOptions(rules=rule_set("strict"), memory=False)
-case = Case("ncf", make_problem(zoo_graph("ncf"), package("ring6"), options))
+problem = make_problem(zoo_graph("ncf"), load_hardware("ring6"), options)
+case = Case("ncf", RingDecoder(problem))
 agent = new_agent(PolicyConfig(hidden=8, heads=2, decoder_width=4), 0)
 config = PPOConfig(epochs=2)
-batch = collect(agent, case, SampleConfig(4, 3), RunningBaseline(), 0).batch
+batch = collect(agent, case, {"order": 4, "placement": 3}, Credit(), 0).batch
 learner = on_all_devices(new_learner(agent.params, config))
 shared = split_samples(batch)
-pieces = len(shared.order.advantage.sharding.device_set)
+pieces = len(shared.groups["order"].advantage.sharding.device_set)
 learner, _ = update(agent.policy, config, learner, [shared])
 total = [float(np.asarray(x, np.float64).sum()) for x in jax.tree.leaves(learner.params)]
 json.dump({"devices": jax.device_count(), "pieces": pieces, "sums": total}, sys.stdout)

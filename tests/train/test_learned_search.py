@@ -9,7 +9,7 @@ from policy.tiny import lattice, tiny_agent
 
 from go_rl.core import Budget, SearchError
 from go_rl.objectives.ring.workspace import RingWorkspace
-from go_rl.policy.agent import draw_orders, encode
+from go_rl.policy.agent import draw, encode
 from go_rl.policy.policy_search import PolicySearch
 from go_rl.search import Greedy
 from go_rl.simulate import RingPricer
@@ -66,8 +66,14 @@ def _flat(agent) -> dict:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: PolicySearch(task="orders"), "task must be one of order, placement, not 'orders'"),
-        (lambda: FineTuned(task="chips"), "task must be one of order, placement, not 'chips'"),
+        (
+            lambda: PolicySearch(decoder="orders"),
+            "decoder must be one of order, placement, not 'orders'",
+        ),
+        (
+            lambda: FineTuned(decoder="chips"),
+            "decoder must be one of order, placement, not 'chips'",
+        ),
         (lambda: FineTuned(samples=0), "samples must be >= 1, not 0"),
     ],
 )
@@ -79,9 +85,9 @@ def test_bad_options_are_named(make, message):
 def test_preparing_compiles_what_optimizing_needs():
     search, problem = searches("order")[0], lattice(3, rules="relay")
     search.prepare(problem)
-    before = (encode._cache_size(), draw_orders._cache_size())
+    before = (encode._cache_size(), draw._cache_size())
     search.optimize(problem, Budget(samples=20), 0)
-    assert (encode._cache_size(), draw_orders._cache_size()) == before
+    assert (encode._cache_size(), draw._cache_size()) == before
 
 
 class _Doubled:

@@ -13,31 +13,34 @@ import pytest
 from policy.tiny import TINY
 from reference.step_problems import step_problem
 
-from go_rl.core import Budget, OpKind, Problem, TrainingError
+from go_rl.core import Budget, Objective, OpKind, Problem, TrainingError
 from go_rl.objectives.makespan.workspace import makespan_workspace
-from go_rl.policy.makespan.agent import StepAgent, new_step_agent
-from go_rl.policy.makespan.decisions import step_decoder
-from go_rl.policy.makespan.search import draw_steps
-from go_rl.policy.makespan.weights import StepWeights, load_step_weights, save_step_weights
+from go_rl.policy.agent import Agent, new_agent
+from go_rl.policy.makespan_decoder import MakespanDecoder
+from go_rl.policy.weights import Weights, load_weights, save_weights
 from go_rl.runtime.parameter_file import MANIFEST
-from go_rl.train.config import PPOConfig, StepFineTuneConfig, StepTrainConfig
-from go_rl.train.makespan.learning import StepFineTuned, collect_steps, top_advantage
-from go_rl.train.makespan.ppo import judge_step, step_gradient, update_step
-from go_rl.train.makespan.pretrain import pretrain_step
-from go_rl.train.ppo import new_learner
+from go_rl.train.advantage import top_advantage
+from go_rl.train.collect import Case, Credit, collect
+from go_rl.train.config import FINE_TUNING, FineTuneConfig, MakespanTrainConfig, PPOConfig
+from go_rl.train.fine_tune import FineTuned
+from go_rl.train.ppo import gradient, judge, new_learner, update
+from go_rl.train.pretrain import pretrain
 from go_rl.verify.check_plan import check_plan
 
 NODES = replace(TINY, step_form="nodes", attention_layers=0)
 BATCH = 16
-LEARN = StepFineTuneConfig(
-    batch=BATCH, first=BATCH, ppo=PPOConfig(learning_rate=3e-3, epochs=4, order_entropy=1e-3)
+LEARN = replace(
+    FINE_TUNING[Objective.MAKESPAN],
+    batch=BATCH,
+    first=BATCH,
+    ppo=PPOConfig(learning_rate=3e-3, epochs=4, order_entropy=1e-3),
 )
 
 
 @cache
-def tiny() -> StepAgent:
+def tiny() -> Agent:
     """Untrained."""
-    return new_step_agent(NODES, 0)
+    return new_agent(NODES, 0, Objective.MAKESPAN)
 
 
 @cache
@@ -53,19 +56,21 @@ def chains(here: float, there: float, pieces: int = 5) -> Problem:
 def test_each_chain_finds_its_own_device():
     """5 s instead of 20: not only the best plan, but whatever the policy draws in the end."""
     problem = chains(1.0, 3.0)
-    plan, learned = StepFineTuned(tiny(), LEARN).learn(problem, Budget(samples=640), 0)
+    plan, learned = FineTuned(tiny(), config=LEARN).learn(problem, Budget(samples=640), 0)
     assert plan.value == 5.0
     assert check_plan(plan, problem).ok
-    decoder, ones = step_decoder(makespan_workspace(problem)), np.ones(BATCH, np.float32)
-    before, after = (draw_steps(agent, decoder, ones, 9).seconds for agent in (tiny(), learned))
+    decoder, ones = MakespanDecoder(makespan_workspace(problem)), np.ones(BATCH, np.float32)
+    before, after = (
+        decoder.sample(agent, "plan", ones, 9)[1].priced.seconds for agent in (tiny(), learned)
+    )
     assert before.mean() > 10.0
     assert after.mean() < 7.0
 
 
 def test_two_equal_chains_share_the_devices_better_than_the_default():
     problem = chains(3.0, 3.0)
-    plan = StepFineTuned(tiny(), LEARN).optimize(problem, Budget(samples=320), 0)
-    assert makespan_workspace(problem).default_seconds == 30.0
+    plan = FineTuned(tiny(), config=LEARN).optimize(problem, Budget(samples=320), 0)
+    assert makespan_workspace(problem).reference_seconds == 30.0
     assert plan.value <= 20.0
     assert check_plan(plan, problem).ok
 
@@ -76,25 +81,28 @@ def test_all_of_a_batch_teaches_by_default():
     assert top_advantage(rewards, 1.0) == pytest.approx((rewards + 3.5) / rewards.std())
     assert top_advantage(np.r_[np.full(99, -1.0), -10.0], 1.0).min() == -4.0
     assert not top_advantage(np.full(4, -1.0), 1.0).any()
-    decoder = step_decoder(makespan_workspace(chains(1.0, 3.0)))
-    plain, _ = collect_steps(tiny(), decoder, BATCH, 0)
-    best, _ = collect_steps(tiny(), decoder, BATCH, 0, 0.3)
+    decoder = MakespanDecoder(makespan_workspace(chains(1.0, 3.0)))
+    case = Case("chains", decoder)
+    plain, best = (
+        collect(tiny(), case, {"plan": BATCH}, Credit(top), 0).batch.groups["plan"]
+        for top in (None, 0.3)
+    )
     assert float(plain.advantage.sum()) == pytest.approx(0.0, abs=1e-4)
     assert float(best.advantage.min()) == 0.0
-    for config in (StepFineTuneConfig, StepTrainConfig):
+    for config in (FineTuneConfig, MakespanTrainConfig):
         with pytest.raises(TrainingError, match="top must be above 0 and at most 1, not"):
             config(top=1.5)
 
 
 def test_an_update_starts_from_ratio_one_and_its_gradient_is_finite():
-    decoder = step_decoder(makespan_workspace(chains(1.0, 3.0)))
-    batch, _ = collect_steps(tiny(), decoder, BATCH, 0, 0.3)
+    decoder = MakespanDecoder(makespan_workspace(chains(1.0, 3.0)))
+    batch = collect(tiny(), Case("chains", decoder), {"plan": BATCH}, Credit(0.3), 0).batch
     config, policy, params = LEARN.ppo, tiny().policy, tiny().params
-    old = judge_step(policy, params, batch)
-    _, first = step_gradient(policy, config, params, batch, old)
+    old = judge(policy, params, batch)
+    _, first = gradient(policy, config, params, batch, old)
     surrogate = float(first.loss + config.order_entropy * first.entropy)
-    assert surrogate == pytest.approx(-float(batch.advantage.mean()), abs=1e-3)
-    learner, metrics = update_step(policy, config, new_learner(params, config), [batch])
+    assert surrogate == pytest.approx(-float(batch.groups["plan"].advantage.mean()), abs=1e-3)
+    learner, metrics = update(policy, config, new_learner(params, config), [batch])
     assert all(np.isfinite(float(x)) for x in metrics)
     assert float(metrics.gradient_norm) > 0.0
     moved = jax.tree.map(lambda a, b: bool(jnp.any(a != b)), params, learner.params)
@@ -103,24 +111,29 @@ def test_an_update_starts_from_ratio_one_and_its_gradient_is_finite():
 
 
 def test_pretraining_takes_either_form(tmp_path):
-    run = StepTrainConfig(
+    run = MakespanTrainConfig(
         validation="train", max_nodes=80, updates=2, graphs=1, samples=BATCH, packages=("p100x2",),
         validation_packages=("p100x2",), further=(), tasks=(("placement",),), policy=NODES,
         validate_every=2, checkpoint_every=2, ppo=PPOConfig(epochs=1, decay_updates=4),
     )  # fmt: skip
     assert not run.searches.samples  # a critic judges orders, of which this form has none
-    weights = pretrain_step(run, tmp_path)
+    weights = pretrain(run, tmp_path)
     assert weights.agent.config == NODES
-    again = load_step_weights(tmp_path / "weights.npz")
+    again = load_weights(tmp_path / "weights.npz")
     assert again.agent.config == NODES
     pairs = zip(*(jax.tree.leaves(w.agent.params) for w in (weights, again)), strict=True)
     assert all(np.array_equal(a, b) for a, b in pairs)
 
 
 def test_files_from_before_there_were_forms_hold_orders(tmp_path):
-    path, shapes = tmp_path / "old.npz", jax.eval_shape(lambda: new_step_agent(TINY, 0).params)
-    agent = StepAgent(TINY, jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), shapes))
-    save_step_weights(StepWeights(agent, "old-1.0", {}), path)
+    path, shapes = (
+        tmp_path / "old.npz",
+        jax.eval_shape(lambda: new_agent(TINY, 0, Objective.MAKESPAN).params),
+    )
+    agent = Agent(
+        TINY, jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), shapes), Objective.MAKESPAN
+    )
+    save_weights(Weights(agent, "old-1.0", {}), path)
     with np.load(path) as file:
         arrays = {name: file[name] for name in file.files}
     manifest = json.loads(arrays[MANIFEST].tobytes().decode())
@@ -128,4 +141,4 @@ def test_files_from_before_there_were_forms_hold_orders(tmp_path):
     del manifest["config"]["step_form"]
     arrays[MANIFEST] = np.frombuffer(json.dumps(manifest).encode(), np.uint8)
     np.savez(path, **arrays)
-    assert load_step_weights(path).agent.config == TINY
+    assert load_weights(path).agent.config == TINY

@@ -13,9 +13,9 @@ from train.toys import PPO, SAMPLES
 
 from go_rl.core import TrainingError
 from go_rl.policy.agent import Agent
-from go_rl.train.baseline import LARGEST, RunningBaseline
-from go_rl.train.collect import Case, Collected, collect
-from go_rl.train.config import SampleConfig
+from go_rl.policy.ring_decoder import RingDecoder
+from go_rl.train.advantage import LARGEST, RunningBaseline
+from go_rl.train.collect import Case, Collected, Credit, collect
 from go_rl.train.ppo import Learner, judge, new_learner, surrogate, update
 
 
@@ -29,8 +29,8 @@ class Setting(NamedTuple):
 @pytest.fixture(scope="module")
 def setting() -> Setting:
     """One batch of one small problem."""
-    agent, case = tiny_agent(), Case("lattice", lattice(1, rules="relay"))
-    found = collect(agent, case, SAMPLES, RunningBaseline(), 0)
+    agent, case = tiny_agent(), Case("lattice", RingDecoder(lattice(1, rules="relay")))
+    found = collect(agent, case, SAMPLES.sizes, Credit(), 0)
     return Setting(agent, case, new_learner(agent.params, PPO), found)
 
 
@@ -92,27 +92,26 @@ def test_equal_rewards_earn_nothing_and_outliers_are_cut():
 def test_before_any_step_all_ratios_are_one(setting):
     once, again = (judge(Agent(TINY, setting.learner.params).policy, setting.learner.params,
                          setting.found.batch) for _ in range(2))  # fmt: skip
-    assert once.order is not None
-    assert once.placement is not None
-    assert np.array_equal(np.asarray(once.order.scores), np.asarray(again.order.scores))
-    assert np.isfinite(np.asarray(once.placement.chosen)).all()
+    scores = [np.asarray(found["order"]["order"][0].scores) for found in (once, again)]
+    assert np.array_equal(*scores)
+    assert np.isfinite(np.asarray(once["placement"]["placement"][0].chosen)).all()
 
 
 def test_an_update_favours_what_earned_more(setting):
     """Sample 0 earned most: its decisions become likelier against the others'."""
     gain = jnp.array([3.0, -1.0, -1.0, -1.0])
     batch = setting.found.batch
-    batch = batch._replace(
-        order=batch.order._replace(advantage=gain),
-        placement=batch.placement._replace(advantage=gain),
-    )
+    groups = {name: group._replace(advantage=gain) for name, group in batch.groups.items()}
+    batch = batch._replace(groups=groups)
     policy = setting.agent.policy
     before = judge(policy, setting.learner.params, batch)
     learner, metrics = update(policy, PPO, setting.learner, [batch])
     after = judge(policy, learner.params, batch)
-    moved = np.asarray((after.order.scores - before.order.scores) * batch.real).sum((1, 2))
+    was, now = (found["order"]["order"][0].scores for found in (before, after))
+    moved = np.asarray((now - was) * batch.real).sum((1, 2))
     assert moved[0] > moved[1:].max()
-    moved = np.asarray((after.placement.chosen - before.placement.chosen) * batch.real).sum((1, 2))
+    was, now = (found["placement"]["placement"][0].chosen for found in (before, after))
+    moved = np.asarray((now - was) * batch.real).sum((1, 2))
     assert moved[0] > moved[1:].mean()
     assert float(metrics.gradient_norm) > 0
 
@@ -126,9 +125,10 @@ def test_the_same_update_gives_the_same_weights(setting):
 
 @pytest.mark.parametrize("task", ["order", "placement"])
 def test_a_gain_that_is_no_number_is_refused_and_nothing_is_learnt(setting, task):
-    part = getattr(setting.found.batch, task)
-    spoiled = part._replace(advantage=part.advantage.at[1].set(jnp.nan))
-    batch = setting.found.batch._replace(**{task: spoiled})
+    groups = dict(setting.found.batch.groups)
+    spoiled = groups[task].advantage.at[1].set(jnp.nan)
+    groups[task] = groups[task]._replace(advantage=spoiled)
+    batch = setting.found.batch._replace(groups=groups)
     before = jax.tree.map(np.array, setting.learner.params)
     with pytest.raises(TrainingError, match=r"gradient norm nan; lower ppo\.learning_rate"):
         update(setting.agent.policy, PPO, setting.learner, [batch])
@@ -139,9 +139,8 @@ def test_a_gain_that_is_no_number_is_refused_and_nothing_is_learnt(setting, task
 @pytest.mark.parametrize("reward", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("task", ["order", "placement"])
 def test_a_reward_that_is_not_finite_stops_training(setting, monkeypatch, task, reward):
-    case = Case("odd", setting.case.problem)
-    case.rollouts = setting.case.rollouts
-    inner = type(case.rollouts)._rollouts
+    case = Case("odd", setting.case.decoder)
+    inner = RingDecoder._rollouts
 
     def spoiled(self, priced, possible=None):
         found = inner(self, priced, possible)
@@ -149,46 +148,49 @@ def test_a_reward_that_is_not_finite_stops_training(setting, monkeypatch, task, 
             found.reward[2] = reward
         return found
 
-    monkeypatch.setattr(type(case.rollouts), "_rollouts", spoiled)
-    with pytest.raises(TrainingError, match=f"case 'odd': a {task} earned {reward}"):
-        collect(setting.agent, case, SAMPLES, RunningBaseline(), 0)
+    monkeypatch.setattr(RingDecoder, "_rollouts", spoiled)
+    with pytest.raises(TrainingError, match=f"case 'odd': a sample of '{task}' earned {reward}"):
+        collect(setting.agent, case, SAMPLES.sizes, Credit(), 0)
 
 
 def test_the_same_seed_collects_the_same_batch(setting):
-    again = collect(setting.agent, setting.case, SAMPLES, RunningBaseline(), 0)
-    other = collect(setting.agent, setting.case, SAMPLES, RunningBaseline(), 1)
+    again = collect(setting.agent, setting.case, SAMPLES.sizes, Credit(), 0)
+    other = collect(setting.agent, setting.case, SAMPLES.sizes, Credit(), 1)
     one, two, three = (jax.tree.leaves(x.batch) for x in (setting.found, again, other))
     assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
     assert not all(np.array_equal(a, b) for a, b in zip(one, three, strict=True))
 
 
 def test_fix_credits_the_proposal_with_every_chip_possible(setting):
-    config = SampleConfig(orders=0, placements=4, solver="fix")
-    found = collect(lively_agent(), setting.case, config, RunningBaseline(), 0)
-    assert found.order is None
-    assert found.rewards("order").size == 0
-    possible = np.asarray(found.batch.placement.possible)
-    chips = setting.case.problem.hardware.num_chips
+    decoder = RingDecoder(lattice(1, rules="relay"), solver="fix")
+    found = collect(lively_agent(), Case("lattice", decoder), {"placement": 4}, Credit(), 0)
+    assert set(found.rollouts) == set(found.batch.groups) == {"placement"}
+    credited = found.batch.groups["placement"].actions["placement"]
+    possible = np.asarray(credited.possible)
+    chips = decoder.problem.hardware.num_chips
     assert possible[..., :chips].all()
     assert not possible[..., chips:].any()
-    fixed, units = found.placement.chip, setting.case.padded.num_units
-    assert not np.array_equal(np.asarray(found.batch.placement.chosen)[:, -1, :units], fixed)
+    fixed, units = found.rollouts["placement"].chip, decoder.padded.num_units
+    assert not np.array_equal(np.asarray(credited.chosen)[:, -1, :units], fixed)
 
 
 def test_sample_credits_what_the_solver_drew(setting):
-    units, chips = setting.case.padded.num_units, setting.case.problem.hardware.num_chips
-    batch = setting.found.batch.placement
-    assert np.array_equal(np.asarray(batch.chosen)[:, -1, :units], setting.found.placement.chip)
-    possible = np.asarray(batch.possible)
-    assert np.array_equal(possible[:, :units, :chips], setting.found.placement.possible)
+    padded, rollouts = setting.case.decoder.padded, setting.found.rollouts["placement"]
+    units, chips = padded.num_units, padded.chips
+    credited = setting.found.batch.groups["placement"].actions["placement"]
+    assert np.array_equal(np.asarray(credited.chosen)[:, -1, :units], rollouts.chip)
+    possible = np.asarray(credited.possible)
+    assert np.array_equal(possible[:, :units, :chips], rollouts.possible)
     assert not possible[:, units:].any()
 
 
 def test_a_failed_sample_has_no_part_in_the_last_iteration(setting):
     """No chip possible: neither loss nor gradient, and no NaN."""
     batch = setting.found.batch
-    nothing = batch.placement._replace(possible=jnp.zeros_like(batch.placement.possible))
-    batch = batch._replace(order=None, placement=nothing)
+    group = batch.groups["placement"]
+    drawn = group.actions["placement"]
+    nothing = {"placement": drawn._replace(possible=jnp.zeros_like(drawn.possible))}
+    batch = batch._replace(groups={"placement": group._replace(actions=nothing)})
     learner, metrics = update(setting.agent.policy, PPO, setting.learner, [batch])
     assert np.isfinite(float(metrics.loss))
     assert all(np.isfinite(x).all() for x in jax.tree.leaves(learner.params))

@@ -11,9 +11,8 @@ from go_rl.core import TrainingError, load_hardware, rule_set
 from go_rl.cost import ProblemOptions, make_problem
 from go_rl.policy.agent import new_agent
 from go_rl.policy.config import PolicyConfig
-from go_rl.train.baseline import RunningBaseline
-from go_rl.train.collect import Case
-from go_rl.train.config import SampleConfig
+from go_rl.policy.ring_decoder import RingDecoder
+from go_rl.train.collect import Case, Credit
 from go_rl.train.workers import collector, local_collector
 from go_rl.zoo import zoo_graph
 
@@ -23,28 +22,28 @@ ray = pytest.importorskip("ray", reason="Ray is an optional extra: pip install '
 def _cases() -> list[Case]:
     options = ProblemOptions(rules=rule_set("strict"), memory=False)
     names = ("ncf", "vae-3-layers")
-    return [Case(n, make_problem(zoo_graph(n), load_hardware("ring6"), options)) for n in names]
+    problems = (make_problem(zoo_graph(n), load_hardware("ring6"), options) for n in names)
+    return [Case(n, RingDecoder(p)) for n, p in zip(names, problems, strict=True)]
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_ray_and_this_process_agree_bit_for_bit():
     agent = new_agent(PolicyConfig(hidden=8, heads=2, decoder_width=4), 0)
-    config, found = SampleConfig(3, 3), []
-    for run in (local_collector(), collector("ray")):
-        baseline = RunningBaseline()
-        batches = [run(agent, _cases(), config, baseline, [1, 2]) for _ in range(2)]
-        found.append((batches, baseline.mean, baseline.variance))
+    sizes, found = {"order": 3, "placement": 3}, []
+    for run in (local_collector, collector("ray")):
+        credit = Credit()
+        batches = [run(agent, _cases(), sizes, credit, [1, 2]) for _ in range(2)]
+        found.append((batches, credit.baseline.mean, credit.baseline.variance))
     (here, *learned_here), (there, *learned_there) = found
     assert learned_here == learned_there
     for ours, theirs in zip(chain(*here), chain(*there), strict=True):
         for task in ("order", "placement"):
-            np.testing.assert_array_equal(ours.rewards(task), theirs.rewards(task))
-        assert ours.batch.placement is not None
-        assert theirs.batch.placement is not None
-        np.testing.assert_array_equal(
-            ours.batch.placement.possible, theirs.batch.placement.possible
-        )
+            np.testing.assert_array_equal(ours.rollouts[task].reward, theirs.rollouts[task].reward)
+        possible = [
+            x.batch.groups["placement"].actions["placement"].possible for x in (ours, theirs)
+        ]
+        np.testing.assert_array_equal(*possible)
     ray.shutdown()
 
 
@@ -53,14 +52,14 @@ def test_ray_and_this_process_agree_bit_for_bit():
 def test_a_dead_worker_is_named_with_its_problem(monkeypatch):
     from go_rl.train import ray_workers
 
-    def die(self, name, asked):
+    def die(self, name, proposals, seed):
         import os
 
         os._exit(1)
 
-    monkeypatch.setattr(ray_workers.RolloutWorker, "answer", die)
+    monkeypatch.setattr(ray_workers.RolloutWorker, "price", die)
     agent = new_agent(PolicyConfig(hidden=8, heads=2, decoder_width=4), 0)
     run = ray_workers.ray_collector(1)
     with pytest.raises(TrainingError, match="worker died while it worked on 'ncf'"):
-        run(agent, _cases()[:1], SampleConfig(2, 2), RunningBaseline(), [1])
+        run(agent, _cases()[:1], {"order": 2, "placement": 2}, Credit(), [1])
     ray.shutdown()

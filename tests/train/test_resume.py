@@ -11,10 +11,12 @@ import pytest
 from train.toys import CONFIG, toy_zoo
 
 from go_rl.core import CheckpointError, TrainingError
+from go_rl.policy.agent import new_agent
 from go_rl.policy.weights import load_weights
-from go_rl.train import pretrain as module
-from go_rl.train.checkpoints import Checkpoints
+from go_rl.train.advantage import RunningBaseline
+from go_rl.train.checkpoints import Checkpoints, TrainState
 from go_rl.train.collect import Case
+from go_rl.train.ppo import new_learner
 from go_rl.train.pretrain import WEIGHTS_FILE, pretrain
 
 
@@ -48,10 +50,17 @@ def equal(one, two) -> bool:
     )
 
 
+def fresh() -> TrainState:
+    """Before any update."""
+    params = new_agent(CONFIG.policy, CONFIG.seed).params
+    learner = new_learner(params, CONFIG.ppo)
+    return TrainState(0, learner, RunningBaseline(), params, -np.inf, [])
+
+
 def state_of(folder):
     checkpoints = Checkpoints(folder / "checkpoints")
     try:
-        return checkpoints.restore(module._first(CONFIG), CONFIG)
+        return checkpoints.restore(fresh(), CONFIG)
     finally:
         checkpoints.close()
 
@@ -67,7 +76,7 @@ def test_weights_and_optimizer_are_those_of_the_uninterrupted_run(runs):
         second.baseline.mean, second.baseline.variance,
     )  # fmt: skip
     assert first.curve == second.curve
-    assert not equal(first.learner.params, module._first(CONFIG).learner.params)
+    assert not equal(first.learner.params, fresh().learner.params)
 
 
 def test_the_log_is_that_of_the_uninterrupted_run(runs):

@@ -7,17 +7,17 @@ from functools import cache
 
 import numpy as np
 import pytest
-from policy.tiny import TINY, tiny_step_agent, two_chains
+from policy.tiny import TINY, tiny_makespan_agent, two_chains
 
 from go_rl.core import CheckpointError, TrainingError
-from go_rl.train.config import CriticConfig, PPOConfig, SearchConfig, StepTrainConfig
-from go_rl.train.makespan.pretrain import pretrain_step
-from go_rl.train.makespan.problems import StepProblems
-from go_rl.train.makespan.searches import Search, search
-from go_rl.train.makespan.teaching import searched
+from go_rl.train.config import CriticConfig, MakespanTrainConfig, PPOConfig, SearchConfig
+from go_rl.train.critic.searches import Search, search
+from go_rl.train.critic.teaching import searched
+from go_rl.train.pretrain import pretrain
+from go_rl.train.problems.makespan import MakespanProblems
 
 SMALL = SearchConfig(samples=48, batch=8)
-RUN = StepTrainConfig(
+RUN = MakespanTrainConfig(
     further=("deep-autoencoder-training",),
     packages=("p100x2",),
     validation_packages=("p100x2",),
@@ -35,19 +35,19 @@ RUN = StepTrainConfig(
 @cache
 def found() -> Search:
     """What the search finds there."""
-    return search(tiny_step_agent(), two_chains(), SMALL, 0)
+    return search(tiny_makespan_agent(), two_chains(), SMALL, 0)
 
 
 def test_a_search_keeps_every_decision_and_what_it_earns():
     """The best: each chain on a device of its own, half the time of one device."""
     mix = found().mixes["placement"]
-    assert mix.shape == (SMALL.samples, tiny_step_agent().policy.decision_widths["placement"])
+    assert mix.shape == (SMALL.samples, tiny_makespan_agent().policy.decision_widths["placement"])
     assert found().reward.shape == (SMALL.samples,)
     assert found().reward.max() == pytest.approx(-np.sqrt(0.5))
 
 
 def test_the_same_seed_searches_the_same():
-    again = search(tiny_step_agent(), two_chains(), SMALL, 0)
+    again = search(tiny_makespan_agent(), two_chains(), SMALL, 0)
     np.testing.assert_array_equal(again.mixes["placement"], found().mixes["placement"])
     np.testing.assert_array_equal(again.reward, found().reward)
 
@@ -68,13 +68,13 @@ def test_a_search_of_another_version_is_refused(tmp_path):
     old = Search({"placement": np.zeros((8, 3), np.float32)}, -np.ones(8))
     old.save(tmp_path / "deep-autoencoder-training--p100x2--placement.npz")
     with pytest.raises(CheckpointError, match=r"decisions of \{'placement': 3\} numbers"):
-        searched(tiny_step_agent(), [key], SMALL, tmp_path, print)
+        searched(tiny_makespan_agent(), [key], SMALL, tmp_path, print)
 
 
 def test_large_graphs_are_taught_on_fewer_packages_and_tasks():
     every = ("placement", "schedule", "fusion")
     further = ("deep-autoencoder-training", "rnnlm-4-layers-training", "gnmt-4-layers-training")
-    keys = StepProblems(replace(RUN, packages=("p100x2", "p100x4"), further=further)).taught()
+    keys = MakespanProblems(replace(RUN, packages=("p100x2", "p100x4"), further=further)).taught()
     assert [key for key in keys if key[0] in further] == [
         ("deep-autoencoder-training", "p100x2", ("placement",)),
         ("deep-autoencoder-training", "p100x2", every),
@@ -89,19 +89,19 @@ def test_large_graphs_are_taught_on_fewer_packages_and_tasks():
 
 def test_searches_are_made_once_and_kept_apart_by_configuration(tmp_path):
     said: list[str] = []
-    first = pretrain_step(RUN, tmp_path, lambda _, sentence: said.append(sentence))
+    first = pretrain(RUN, tmp_path, lambda _, sentence: said.append(sentence))
     searches = [s for s in said if "searched" in s]
     assert len(searches) == len(list((tmp_path / "searches").glob("*.npz"))) > 0
     assert first.card["validation"][0][0] == 0
     for path in (tmp_path / "checkpoints").glob("*"):
         path.rename(tmp_path / f"away-{path.name}")
     said.clear()
-    pretrain_step(RUN, tmp_path, lambda _, sentence: said.append(sentence))
+    pretrain(RUN, tmp_path, lambda _, sentence: said.append(sentence))
     assert not [s for s in said if "searched" in s]
     for path in (tmp_path / "checkpoints").glob("*"):
         path.rename(tmp_path / f"gone-{path.name}")
     with pytest.raises(CheckpointError, match="another configuration"):
-        pretrain_step(replace(RUN, seed=5), tmp_path)
+        pretrain(replace(RUN, seed=5), tmp_path)
 
 
 def test_bad_settings_are_named():

@@ -9,10 +9,9 @@ from policy.tiny import tiny_agent
 from reference.small_rings import ring_problem
 
 from go_rl.core import Budget, Problem
-from go_rl.envs.ring.rollouts import PartitionRollouts
 from go_rl.objectives.ring.workspace import RingWorkspace
-from go_rl.policy.agent import Agent, padded_graph
-from go_rl.policy.policy_search import draw
+from go_rl.policy.agent import Agent
+from go_rl.policy.ring_decoder import RingDecoder
 from go_rl.train.config import FineTuneConfig, PPOConfig
 from go_rl.train.fine_tune import FineTuned
 
@@ -31,12 +30,10 @@ def three_uneven_chains() -> Problem:
 
 def throughputs(agent: Agent, problem: Problem, task: str, optimum: float) -> np.ndarray:
     """[16] throughputs of the agent's samples as a share of the optimum's; first the likeliest."""
-    workspace = RingWorkspace(problem)
-    padded, noise = padded_graph(workspace), np.ones(16, np.float32)
+    noise = np.ones(16, np.float32)
     noise[0] = 0.0
-    graph = (padded, agent.encode(padded))
-    rollouts = PartitionRollouts(problem, workspace=workspace)
-    return optimum / draw(agent, rollouts, graph, task, noise, 99).priced.seconds
+    decoder = RingDecoder(problem, RingWorkspace(problem))
+    return optimum / decoder.sample(agent, task, noise, 99)[1].priced.seconds
 
 
 @pytest.mark.parametrize(

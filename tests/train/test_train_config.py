@@ -10,16 +10,16 @@ from train.toys import CONFIG
 
 from go_rl.cli.options.configuration import from_json
 from go_rl.core import ProblemError, TrainingError
-from go_rl.train.baseline import RunningBaseline
+from go_rl.train.advantage import RunningBaseline
 from go_rl.train.config import (
     FineTuneConfig,
+    MakespanTrainConfig,
     PPOConfig,
+    RingTrainConfig,
     SampleConfig,
-    StepTrainConfig,
-    TrainConfig,
 )
-from go_rl.train.makespan.problems import StepProblems
-from go_rl.train.problems import Problems
+from go_rl.train.problems.makespan import MakespanProblems
+from go_rl.train.problems.ring import RingProblems
 
 
 @pytest.mark.parametrize(
@@ -39,14 +39,20 @@ from go_rl.train.problems import Problems
         (lambda: PPOConfig(decay_updates=-1), "ppo: decay_updates must be >= 0, not -1"),
         (lambda: PPOConfig(epochs=0), "ppo: epochs must be >= 1, not 0"),
         (lambda: FineTuneConfig(batch=1), "fine-tuning: batch must be >= 2, not 1"),
-        (lambda: TrainConfig(updates=0), "train: updates must be >= 1, not 0"),
-        (lambda: TrainConfig(packages=()), "train: packages and rules need at least one entry"),
-        (lambda: TrainConfig(rules=("strickt",)), "unknown rules 'strickt'.*'strict'"),
-        (lambda: TrainConfig(seed=-1), "train: seed must be >= 0, not -1"),
-        (lambda: StepTrainConfig(seed=-1), "train: seed must be >= 0, not -1"),
-        (lambda: StepTrainConfig(validation_packages=()), "validation_packages and tasks need at"),
-        (lambda: StepTrainConfig(tasks=((),)), "each set of tasks names some of placement"),
-        (lambda: StepTrainConfig(tasks=(("fussion",),)), "unknown task 'fussion'.*'fusion'"),
+        (lambda: RingTrainConfig(updates=0), "train: updates must be >= 1, not 0"),
+        (lambda: RingTrainConfig(packages=()), "train: packages need at least one entry"),
+        (lambda: RingTrainConfig(rules=("strickt",)), "unknown rules 'strickt'.*'strict'"),
+        (lambda: RingTrainConfig(seed=-1), "train: seed must be >= 0, not -1"),
+        (lambda: MakespanTrainConfig(seed=-1), "train: seed must be >= 0, not -1"),
+        (
+            lambda: MakespanTrainConfig(validation_packages=()),
+            "validation_packages need at",
+        ),
+        (lambda: MakespanTrainConfig(tasks=((),)), "each set of decisions names some of placement"),
+        (
+            lambda: MakespanTrainConfig(tasks=(("fussion",),)),
+            "decision 'fussion'.*'fusion'",
+        ),
     ],
 )
 def test_bad_values_are_named(make, message):
@@ -55,7 +61,7 @@ def test_bad_values_are_named(make, message):
 
 
 def test_fields_that_older_runs_lack_are_written_only_when_they_matter():
-    for config in (TrainConfig(), StepTrainConfig()):
+    for config in (RingTrainConfig(), MakespanTrainConfig()):
         assert "cost" not in json.loads(config.to_json())
         told = replace(config, cost="learned:w.npz", validation_packages=("cpu-1-ring4",))
         document = json.loads(told.to_json())
@@ -66,6 +72,6 @@ def test_fields_that_older_runs_lack_are_written_only_when_they_matter():
 def test_the_cost_reaches_the_problems_of_a_run():
     """Graphs of the zoo bring no profile."""
     with pytest.raises(ProblemError, match="brings no measured seconds"):
-        Problems(replace(CONFIG, cost="profiled")).draw(0, RunningBaseline())
+        RingProblems(replace(CONFIG, cost="profiled")).draw(0, RunningBaseline())
     with pytest.raises(ProblemError, match="brings no measured seconds"):
-        StepProblems(StepTrainConfig(cost="profiled")).draw(0)
+        MakespanProblems(MakespanTrainConfig(cost="profiled")).draw(0, RunningBaseline())

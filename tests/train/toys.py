@@ -5,13 +5,15 @@ from __future__ import annotations
 import pytest
 from policy.tiny import TINY, chain, lattice
 
-from go_rl.train import problems
+from go_rl.objectives.ring.workspace import RingWorkspace
+from go_rl.policy.ring_decoder import RingDecoder
 from go_rl.train.collect import Case
-from go_rl.train.config import PPOConfig, SampleConfig, TrainConfig
+from go_rl.train.config import PPOConfig, RingTrainConfig, SampleConfig
+from go_rl.train.problems import ring
 
 PPO = PPOConfig(learning_rate=1e-3, epochs=2)
 SAMPLES = SampleConfig(orders=4, placements=4)
-CONFIG = TrainConfig(
+CONFIG = RingTrainConfig(
     name="toy",
     updates=4,
     graphs=1,
@@ -27,8 +29,9 @@ def toy_zoo(patch: pytest.MonkeyPatch) -> None:
     """Let a run draw from two small problems instead of the zoo's."""
     names = {"train": ["lattice", "chain"], "validation": ["chain"]}
 
-    def case(name: str, hardware: str, rules: str, cost: str) -> Case:
-        return Case(name, lattice(1, rules="relay") if name == "lattice" else chain(9))
+    def case(name: str, hardware: str, rules: str, cost: str, solver: str) -> Case:
+        problem = lattice(1, rules="relay") if name == "lattice" else chain(9)
+        return Case(name, RingDecoder(problem, RingWorkspace(problem), solver))
 
-    patch.setattr(problems, "_small", lambda split, max_nodes: names[split])
-    patch.setattr(problems, "_case", case)
+    patch.setattr(ring, "small_graphs", lambda split, max_nodes: names[split])
+    patch.setattr(ring, "ring_case", case)

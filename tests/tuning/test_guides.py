@@ -45,7 +45,7 @@ def tiny_weights() -> KernelWeights:
     batch = jax.tree.map(jnp.asarray, batch_of(features, np.array([0]), 1, 8))
     one = TrainedNetwork(config, random_variables(KernelNetwork(config).init, batch))
     low, high = features.whole.min(axis=0), features.whole.max(axis=0)
-    return KernelWeights((one,), words, low, high, "cpu-1", "tiny", {"data": "none"})
+    return KernelWeights((one,), words, "cpu-1", "tiny", {"data": "none"}, low, high)
 
 
 def test_a_fusion_costs_the_sum_of_its_kernels_and_each_is_priced_once():

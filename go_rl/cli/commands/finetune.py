@@ -19,7 +19,7 @@ from go_rl.cli.options.step_configuration import plain
 from go_rl.core import OpGraph
 from go_rl.report.plan_folder import write_plan_folder
 from go_rl.report.tables import rows
-from go_rl.train.config import StepFineTuneConfig
+from go_rl.train.config import FineTuneConfig
 
 WEIGHTS_FILE = "weights.npz"
 """The trained weights, in the output folder."""
@@ -58,7 +58,7 @@ def run_finetune_step(config: FineTuneStep) -> int:
             config.tasks,
             memory=config.memory == "on",
             samples=config.samples,
-            config=plain(StepFineTuneConfig, config.learner),
+            config=plain(FineTuneConfig, config.learner),
             report=report,
             cost=config.cost,
             weights=config.weights,

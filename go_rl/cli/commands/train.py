@@ -15,7 +15,7 @@ from go_rl.cli.options.step_configuration import plain
 from go_rl.core import TrainingError
 from go_rl.core.files.strict_json import read_json
 from go_rl.core.files.whole_file import write_text
-from go_rl.train.config import StepTrainConfig, TrainConfig
+from go_rl.train.config import MakespanTrainConfig, TrainConfig
 
 CONFIG_FILE = "config.json"
 """The configuration of a run, in its folder."""
@@ -46,12 +46,12 @@ def run_train(config: Train) -> int:
 
 def run_train_step(config: TrainStep) -> int:
     """Run ``go-rl train-step``; returns the exit code."""
-    folder, training = Path(config.out), plain(StepTrainConfig, config.training)
+    folder, training = Path(config.out), plain(MakespanTrainConfig, config.training)
     check_folder(folder, "DIR")
     from go_rl.train.makespan.pretrain import WEIGHTS_FILE, pretrain_step
 
     if config.config is not None:
-        training = from_json(StepTrainConfig, _document(Path(config.config)), config.config)
+        training = from_json(MakespanTrainConfig, _document(Path(config.config)), config.config)
     _begin(training, folder)
     with counting(f"training {training.name}", training.updates) as advance:
         weights = pretrain_step(training, folder, advance)
@@ -83,7 +83,7 @@ def _document(path: Path) -> dict[str, Any]:
     return document
 
 
-def _begin(training: TrainConfig | StepTrainConfig, folder: Path) -> None:
+def _begin(training: TrainConfig | MakespanTrainConfig, folder: Path) -> None:
     """Write the configuration, unless the folder holds a run.
 
     A run with a checkpoint or searches is resumed or refused by the trainer, and has its file

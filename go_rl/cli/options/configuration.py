@@ -11,11 +11,11 @@ import tyro
 
 from go_rl.api.options import OptimizeOptions, PartitionOptions
 from go_rl.cli.options.step_configuration import StepLearner, StepTraining
-from go_rl.core import GoRLError, ReadError
+from go_rl.core import GoRLError, Objective, ReadError
 from go_rl.core.errors import nearest
 from go_rl.measure.config import CollectConfig
-from go_rl.policy.names import DEFAULT_STEP_WEIGHTS, DEFAULT_WEIGHTS
-from go_rl.train.config import FineTuneConfig, TrainConfig
+from go_rl.policy.names import SHIPPED_NAMES
+from go_rl.train.config import FineTuneConfig, RingTrainConfig
 
 T = TypeVar("T")
 Dims = Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(metavar="NAME=SIZE")]
@@ -146,7 +146,7 @@ class Train:
 
     out: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="DIR")]
     """Folder of the run: checkpoints, log.jsonl, tensorboard, weights.npz."""
-    training: TrainConfig = field(default_factory=TrainConfig)
+    training: RingTrainConfig = field(default_factory=RingTrainConfig)
     config: Annotated[str | None, tyro.conf.arg(metavar="FILE.json")] = None
     """Read the whole configuration from a file instead (docs/policy.md); DIR/config.json is one."""
     workers: Literal["local", "ray"] = "local"
@@ -169,7 +169,7 @@ class FineTune:
     (docs/costs.md)."""
     samples: int = 200
     """Plans to learn from."""
-    weights: Annotated[str, tyro.conf.arg(metavar="NAME|FILE")] = DEFAULT_WEIGHTS
+    weights: Annotated[str, tyro.conf.arg(metavar="NAME|FILE")] = SHIPPED_NAMES[Objective.RING]
     """Where to start: shipped weights, or a file that go-rl train or finetune wrote."""
     task: Literal["order", "placement"] = "order"
     """order: scores, cut by dynamic programming; placement: chips, through the solver."""
@@ -197,7 +197,7 @@ class FineTuneStep:
     (docs/costs.md)."""
     samples: int = 200
     """Plans to learn from."""
-    weights: Annotated[str, tyro.conf.arg(metavar="NAME|FILE")] = DEFAULT_STEP_WEIGHTS
+    weights: Annotated[str, tyro.conf.arg(metavar="NAME|FILE")] = SHIPPED_NAMES[Objective.MAKESPAN]
     """Where to start: shipped weights, or a file that go-rl train-step or finetune-step wrote."""
     seed: int = 0
     """Random seed."""

@@ -9,9 +9,9 @@ from typing import Annotated, Any, TypeVar
 import tyro
 
 from go_rl.core import ProblemError
-from go_rl.train.config import PPOConfig, StepFineTuneConfig, StepTrainConfig
+from go_rl.train.config import FineTuneConfig, MakespanTrainConfig, PPOConfig
 
-T = TypeVar("T", StepFineTuneConfig, StepTrainConfig)
+T = TypeVar("T", FineTuneConfig, MakespanTrainConfig)
 TaskSets = tuple[tuple[str, ...], ...]
 
 
@@ -45,20 +45,20 @@ TASK_SETS: tyro.constructors.PrimitiveConstructorSpec[TaskSets] = (
 
 
 @dataclass(frozen=True)
-class StepTraining(StepTrainConfig):
+class StepTraining(MakespanTrainConfig):
     """One pretraining run; the same configuration and machine give the same weights."""
 
-    tasks: Annotated[TaskSets, TASK_SETS] = StepTrainConfig.tasks
+    tasks: Annotated[TaskSets, TASK_SETS] = MakespanTrainConfig.tasks
     """Sets of tasks, each as often as it is listed."""
-    ppo: StepPPO = field(default_factory=lambda: StepPPO(**asdict(StepTrainConfig().ppo)))
+    ppo: StepPPO = field(default_factory=lambda: StepPPO(**asdict(MakespanTrainConfig().ppo)))
     """The learner."""
 
 
 @dataclass(frozen=True)
-class StepLearner(StepFineTuneConfig):
+class StepLearner(FineTuneConfig):
     """How a step policy learns on one graph."""
 
-    ppo: StepPPO = field(default_factory=lambda: StepPPO(**asdict(StepFineTuneConfig().ppo)))
+    ppo: StepPPO = field(default_factory=lambda: StepPPO(**asdict(FineTuneConfig().ppo)))
     """The learner."""
 
 

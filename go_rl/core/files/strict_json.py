@@ -1,6 +1,6 @@
-"""JSON as RFC 8259 has it: no NaN, no infinity, no field twice, no nesting without end.
+"""Strict JSON (RFC 8259): no NaN, no infinity, no duplicate field, limited nesting.
 
-Python's own reader takes all of these, and a plan or configuration that says something twice would
+Python's own reader accepts all of these, and a plan or configuration with a duplicate field would
 mean whatever came last.
 """
 
@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 DEEPEST = 64
-"""Levels that lists and objects may lie in each other; our documents have five."""
+"""Maximum depth of nested lists and objects; our documents have five levels."""
 MOST_BYTES = 1 << 28
-"""Of a file; a plan of a million operators has a tenth of it."""
+"""Largest file, bytes; a plan of a million operators has a tenth of it."""
 LONGEST = 80
 """Characters of a text or number that a message repeats."""
 
@@ -24,12 +24,11 @@ _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = LONGEST
 
 
 def read_json(path: str | Path) -> Any:
-    """Return what a file says, which may be a pipe.
+    """Return the document in a file, which may be a pipe.
 
     Raises:
         OSError: it cannot be read.
-        ValueError: see `parse_json`; or it is larger than `MOST_BYTES`, as a device may be that
-            never ends.
+        ValueError: see `parse_json`; or it is larger than `MOST_BYTES`, as an endless device is.
     """
     with Path(path).open("rb") as file:
         content = file.read(MOST_BYTES + 1)
@@ -39,10 +38,10 @@ def read_json(path: str | Path) -> Any:
 
 
 def parse_json(content: str | bytes) -> Any:
-    """Return what a document says; bytes are UTF-8, with or without a byte order mark.
+    """Parse a document; bytes are UTF-8, with or without a byte order mark.
 
     Raises:
-        ValueError: it is no JSON, in the sense of this module; the message says what and where.
+        ValueError: it is not JSON in the sense of this module; the message says what and where.
     """
     try:
         text = content.decode("utf-8-sig") if isinstance(content, bytes) else content
@@ -86,7 +85,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _check_surrogates(document: Any) -> None:
-    """Refuse half a surrogate pair, which no file can hold."""
+    """Refuse half a surrogate pair, which UTF-8 cannot encode."""
     try:
         json.dumps(document, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:

@@ -1,8 +1,7 @@
-"""Writing files whole: aside first, then renamed, so that no reader ever sees half of one.
+"""Atomic writing: under another name first, then renamed, so that no reader sees half a file.
 
-The one door for everything that go_rl writes under a name that the user chose. A rename would put
-a file in the place of whatever is there, a device node included, so only regular files are
-replaced.
+Used for everything that go_rl writes under a name that the user chose. A rename would replace
+whatever is there, a device node included, so only regular files are replaced.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import IO
 
 LONGEST = 60
-"""Characters of the file's name that the name of the part repeats; file systems allow 255 bytes."""
+"""Characters of the file's name in the name of the temporary file; file systems allow 255 bytes."""
 
 _KINDS = (
     (stat.S_ISDIR, "a folder"),
@@ -30,10 +29,10 @@ _KINDS = (
 
 @contextmanager
 def whole_file(path: str | Path) -> Iterator[IO[bytes]]:
-    """Yield a file that takes the place of ``path`` once the block has ended well.
+    """Yield a file that replaces ``path`` once the block has ended without an error.
 
-    Folders that lack are made; a symbolic link stays one, and what it points to is replaced. When
-    the block raises, interrupts included, what was there before stays.
+    Missing folders are made; a symbolic link stays one, and its target is replaced. When the block
+    raises, interrupts included, the old file stays.
 
     Raises:
         OSError: see `check_target`; or the disk is full, or the folder cannot be written.
@@ -46,7 +45,7 @@ def whole_file(path: str | Path) -> Iterator[IO[bytes]]:
         with part.open("xb") as file:
             yield file
         os.replace(part, path)
-    except OSError as error:  # a full disk names no file, and nobody knows the part
+    except OSError as error:  # without a name, or with the temporary one
         if error.errno is None or error.filename not in (None, str(part)):
             raise
         raise OSError(error.errno, error.strerror, str(path)) from error
@@ -67,8 +66,8 @@ def write_bytes(path: str | Path, content: bytes) -> None:
 
 
 def check_target(path: str | Path) -> None:
-    """Raise an `OSError`, whose ``strerror`` is a sentence, unless a file can have this name: there
-    is none yet, or a regular one, and no file is in the way of its folders."""
+    """Raise an `OSError`, whose ``strerror`` is a sentence, unless a file can have this name:
+    nothing or a regular file has it, and its folders are not files."""
     check_parents(path)
     try:
         mode = os.stat(path).st_mode
@@ -80,7 +79,7 @@ def check_target(path: str | Path) -> None:
 
 
 def check_parents(path: str | Path) -> None:
-    """Raise a `NotADirectoryError` where a file is in the way of the folders above ``path``."""
+    """Raise a `NotADirectoryError` where a folder above ``path`` is a file."""
     for place in Path(path).parents:
         if os.path.lexists(place) and not os.path.isdir(place):
             raise NotADirectoryError(errno.ENOTDIR, f"{place} is not a folder", str(path))

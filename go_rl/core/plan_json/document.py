@@ -1,6 +1,6 @@
 """`read_plan`: a plan from the document that `Plan.to_json` writes, field by field.
 
-Every error names the field, what is wrong with it and what would be right.
+Every error names the field, what is wrong with it and what would be allowed.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ REQUIRED = (
     "memory", "all_chips", "fixed", "cost_model", "bound", "optimal", "evaluation", *DERIVED,
     "optimizer", "seed",
 )  # fmt: skip
-"""Fields without which a document is no plan: a default would change which problem is solved."""
+"""Required fields: a default would change which problem is solved."""
 PER_DEVICE = ("device_seconds", "weight_bytes", "streamed_bytes", "peak_bytes")
 PER_LINK = ("link_seconds", "link_bytes")
-"""Fields of an evaluation that have as many entries as each other."""
+"""Fields of an evaluation with equal numbers of entries."""
 
 _FIELD_TYPES: dict[str, tuple[type, ...]] = {
     "nodes": (list,),
@@ -159,7 +159,7 @@ def _check_derived(document: Mapping[str, Any], written: Mapping[str, Any], wher
 
 
 def _check_failure(plan: Plan, where: str) -> None:
-    """A failure is worth nothing, and is not the best there is."""
+    """A failure has no value, and is not optimal."""
     status = plan.evaluation.status
     if status.ok or not (plan.optimal or math.isfinite(plan.value)):
         return
@@ -248,7 +248,7 @@ def _read_wall_seconds(seconds: object, where: str) -> float:
 
 
 def _read_element_bytes(document: dict[str, Any], where: str) -> float | None:
-    """The width of the hardware's elements, where nothing is said."""
+    """The default width of the hardware's elements."""
     dtype = document.get("dtype", {})
     check_known(dtype, ("element_bytes",), f"{where}: dtype")
     size = dtype.get("element_bytes", document["package"].get("element_bytes"))

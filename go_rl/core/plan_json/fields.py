@@ -1,4 +1,4 @@
-"""What the fields of a plan document may hold: the tests that `plan_document` puts to them."""
+"""Allowed values of the fields of a plan document."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def check_there(document: Mapping[str, Any], names: Collection[str], where: str)
 
 
 def check_known(document: Mapping[str, Any], known: Collection[str], where: str) -> None:
-    """A misspelt field would otherwise be as good as absent."""
+    """A misspelt field would otherwise be ignored."""
     for name in document:
         if name not in known:
             raise PlanError(f"{where}: unknown field {shown(name)}{nearest(name, known)}")
@@ -39,7 +39,7 @@ def is_text(value: object) -> bool:
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
-    """Whether 64 bits hold it: neither NaN nor infinite, nor an integer without end."""
+    """Whether it fits in 64 bits: neither NaN nor infinite, nor a larger integer."""
     return type(value) in (int, float) and abs(value) <= sys.float_info.max  # pyright: ignore[reportArgumentType]
 
 

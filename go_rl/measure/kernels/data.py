@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int, Int64
 
 from go_rl.core import ReadError
-from go_rl.core.errors import nearest
+from go_rl.core.files.shipped import shipped_or_given
 from go_rl.kernels import KernelSet, join_kernels
 from go_rl.kernels.file_format import load_kernels, save_kernels
 from go_rl.measure.core_speed_file import pace_path, read_pace
@@ -142,15 +142,7 @@ def load_kernel_data(source: str | Path) -> KernelData:
     Raises:
         ReadError: no such data set, another version, or damaged.
     """
-    path = Path(source)
-    if path.suffix != ".npz":
-        path = SHIPPED / f"{source}.npz"
-        shipped = sorted(p.stem for p in SHIPPED.glob("*.npz"))
-        if not path.exists():
-            raise ReadError(
-                f"no kernel data {str(source)!r}{nearest(str(source), shipped)} Give a folder of "
-                f"go-rl measure kernels, a .npz file, or what ships: {', '.join(shipped)}"
-            )
+    path = shipped_or_given(source, SHIPPED, ".npz", "kernel data", ReadError)
     kernels, about = load_kernels(path)
     if about.get("version") != VERSION:
         raise ReadError(

@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int64
 
 from go_rl.core import ReadError, RecordError
-from go_rl.core.errors import nearest
+from go_rl.core.files.shipped import shipped_or_given
 from go_rl.kernels import KernelSet, cut_kernels, join_kernels
 from go_rl.measure.kernels.collect import MODEL, RECORDS
 from go_rl.programs.tiles import TileError, TileProgram, Tiles
@@ -117,18 +117,11 @@ def load_tile_data(source: str | Path) -> TileData:
     Raises:
         ReadError: no such data set, another version, or damaged.
     """
-    path = Path(source)
-    if not path.name.endswith(ENDING):
-        path = SHIPPED / f"{source}{ENDING}"
-        shipped = sorted(p.name.removesuffix(ENDING) for p in SHIPPED.glob(f"*{ENDING}"))
-        if not path.exists():
-            raise ReadError(f"no tile data {str(source)!r}{nearest(str(source), shipped)}")
+    path = shipped_or_given(source, SHIPPED, ENDING, "tile data", ReadError)
     try:
-        records = load_records(path)
+        return gather_tiles(load_records(path), path.name.removesuffix(ENDING))
     except RecordError as error:
         raise ReadError(str(error)) from error
-    try:
-        return gather_tiles(records, path.name.removesuffix(ENDING))
     except ReadError as error:
         raise ReadError(f"{path}: {error}") from error
 

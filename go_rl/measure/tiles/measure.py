@@ -13,7 +13,6 @@ from math import ceil
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float32
 
 from go_rl.measure.config import TimingConfig
 from go_rl.measure.core_speed import CoreSpeed
@@ -68,18 +67,6 @@ def compile_tiles(task: TileTask) -> tuple[Timed, dict[str, Any]]:
 
 answer = MeasuringRun(compile_tiles).answer
 """What a worker process calls."""
-
-
-def run_once(
-    tiled: TiledProgram, arguments: dict[str, Float32[np.ndarray, "..."]]
-) -> Float32[np.ndarray, "..."]:
-    """Return what the scheduled program computes from its arguments by name."""
-    tvm = import_tvm()
-    names = tiled.program.input_shapes
-    result = np.full(tiled.program.output_shape, np.nan, np.float32)
-    held = [tvm.runtime.tensor(array) for array in (*(arguments[n] for n in names), result)]
-    build(tiled)["main"](*held)
-    return held[-1].numpy()
 
 
 def example_arguments(program: TileProgram, seed: int = 0) -> dict[str, np.ndarray]:

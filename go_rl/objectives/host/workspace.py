@@ -7,11 +7,11 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from go_rl.core import Evaluation, Objective, Problem, Status
-from go_rl.core.decisions import Decisions
+from go_rl.core.decisions import Decisions, Scored
 from go_rl.core.evaluation import failed
 from go_rl.objectives.host.hypergraph import Contraction, contract_problem
 from go_rl.objectives.host.latency_blocks import LatencyBlocks, latency_blocks
-from go_rl.objectives.incumbent import Workspace
+from go_rl.objectives.workspace import Workspace
 from go_rl.simulate import pricer
 
 
@@ -66,8 +66,12 @@ class HostWorkspace(Workspace):
         """Return a failure's evaluation."""
         return failed(status, self.problem.hardware.num_chips, detail)
 
+    def evaluate(self, decisions: Decisions) -> Scored:
+        """Simulate a batch of plans."""
+        return Scored(decisions, *pricer(self.problem).price(decisions.device))
+
     def detail(self, decisions: Decisions, row: int = 0) -> Evaluation:
-        """Price one plan in full."""
+        """Evaluate one plan in full."""
         return pricer(self.problem).evaluate(decisions.device[row])
 
     def with_copies(self, decisions: Decisions) -> Decisions:

@@ -9,7 +9,6 @@ from jaxtyping import Bool, Int, Int16, Int64
 
 from go_rl.core import FREE, OpGraph
 from go_rl.objectives.makespan.choices import NOWHERE
-from go_rl.objectives.makespan.workspace import MakespanWorkspace
 
 
 def infer_devices(
@@ -72,14 +71,11 @@ def _follow(
                 found[node] = chosen(near)
 
 
-def beside_readers(
-    workspace: MakespanWorkspace, device: Int[np.ndarray, "N"]
-) -> Int16[np.ndarray, "N"]:
+def beside_readers(graph: OpGraph, device: Int[np.ndarray, "N"]) -> Int16[np.ndarray, "N"]:
     """Return [N] devices with inputs and constants put where the first of their readers is."""
-    graph, fed = workspace.problem.graph, workspace.fed
     placed = device.astype(np.int16)
     offsets, edges = graph.successors
-    for node in np.flatnonzero(fed & (np.diff(offsets) > 0)):
+    for node in np.flatnonzero(graph.is_fed & (np.diff(offsets) > 0)):
         readers = graph.receivers[edges[offsets[node] : offsets[node + 1]]]
         placed[node] = placed[readers.min()]
     return placed

@@ -1,4 +1,4 @@
-"""What every makespan optimizer needs of a problem: pricer, fuser, the default plan, a bound."""
+"""What every makespan optimizer needs of a problem: pricer, fuser, the reference plan, a bound."""
 
 from __future__ import annotations
 
@@ -8,22 +8,23 @@ import numpy as np
 from jaxtyping import Bool, Int, Int16, Int64
 
 from go_rl.core import FREE, Problem, Status
-from go_rl.core.decisions import Decisions, Scored
+from go_rl.core.decisions import Decisions, Legalized, Proposals, Scored
 from go_rl.core.errors import name_largest
-from go_rl.core.evaluation import Evaluation, failed
+from go_rl.core.evaluation import STATUS_CODES, Evaluation, failed
 from go_rl.kernels import Fuser
 from go_rl.kernels.layers import layers
-from go_rl.objectives.incumbent import Workspace
+from go_rl.objectives.makespan.assignment import MakespanAssignment
 from go_rl.objectives.makespan.bound import makespan_bound
 from go_rl.objectives.makespan.choices import Choices, softly_placed
+from go_rl.objectives.workspace import PlanningWorkspace
 from go_rl.simulate.makespan.pricing import MakespanPricer
 
 LEAST = 1e-300
 """Seconds below which logarithms are not taken."""
 
 
-class MakespanWorkspace(Workspace):
-    """Pricer, fuser and default plan of one makespan problem; parts are built when first used."""
+class MakespanWorkspace(PlanningWorkspace):
+    """Pricer, fuser and reference plan of one makespan problem; parts are built when first used."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -115,6 +116,25 @@ class MakespanWorkspace(Workspace):
             ranked = priority.astype(np.int64)
         return Decisions(placed, ranked, leader)
 
+    def prepare(self) -> None:
+        """See `PlanningWorkspace`."""
+        _ = self.infeasible, self.class_leader, self.pinned, self.fuser
+
+    def legalize(self, proposals: Proposals, seed: int = 0) -> Legalized:
+        """See `decisions`; without devices, the reference plan's. Nothing is drawn."""
+        device = proposals.device
+        if device is None:
+            device = self.reference.device
+        legal = self.decisions(device, proposals.priority, proposals.fusion)
+        failure = self.infeasible
+        status = Status.OK if failure is None else failure.status
+        codes = np.full(len(legal), STATUS_CODES.index(status), np.int8)
+        return Legalized(legal, codes, "" if failure is None else failure.detail)
+
+    def assignment(self) -> MakespanAssignment:
+        """See `PlanningWorkspace`."""
+        return MakespanAssignment(self, self.choices)
+
     def evaluate(self, decisions: Decisions) -> Scored:
         """Replay plans."""
         seconds, codes = self.pricer.price(decisions)
@@ -134,7 +154,7 @@ class MakespanWorkspace(Workspace):
         return self.bound
 
     @cached_property
-    def default(self) -> Decisions:
+    def reference(self) -> Decisions:
         """The framework's own plan: one device if memory allows, else layers round-robin, softly
         placed; in topological order, nothing fused."""
         first = np.zeros((1, self.num_nodes), np.int64)
@@ -145,9 +165,9 @@ class MakespanWorkspace(Workspace):
         return self.decisions(softly_placed(self.choices, by_layer[None]))
 
     @cached_property
-    def default_seconds(self) -> float:
-        """What `default` takes; where it fails, all work one after the other."""
-        seconds = float(self.evaluate(self.default).seconds[0])
+    def reference_seconds(self) -> float:
+        """What `reference` takes; where it fails, all work one after the other."""
+        seconds = float(self.evaluate(self.reference).seconds[0])
         work = self.problem.seconds.min(axis=0)
         serial = float(work[np.isfinite(work)].sum())
         return max(seconds if np.isfinite(seconds) else serial, LEAST)

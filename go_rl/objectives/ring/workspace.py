@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property, lru_cache
 
@@ -9,19 +10,21 @@ import numpy as np
 from jaxtyping import Float64, Int, Int16, Int32
 
 from go_rl.core import Evaluation, Problem
-from go_rl.core.decisions import Decisions
+from go_rl.core.decisions import Decisions, Legalized, Proposals, Scored
 from go_rl.core.evaluation import STATUS_CODES, failed
-from go_rl.objectives.incumbent import Workspace
+from go_rl.objectives.ring.assignment import RingAssignment
 from go_rl.objectives.ring.bounds import ring_bound
-from go_rl.objectives.ring.units import DROPPED, RingUnits, bound_units, ring_units, slowest_seconds
+from go_rl.objectives.ring.greedy import greedy_fills, topological_fill, work_share
+from go_rl.objectives.ring.units import DROPPED, RingUnits, bound_units, ring_units
+from go_rl.objectives.workspace import PlanningWorkspace
 from go_rl.simulate import CopyingPricer, RingPricer
-from go_rl.solvers import RingSolver
+from go_rl.solvers import RingSolver, ring_instance
 
 FAITHFUL = 4.0
 """Log-odds that FIX loses for each chip of distance from a proposal that it cannot keep."""
 
 
-class RingWorkspace(Workspace):
+class RingWorkspace(PlanningWorkspace):
     """Solver, pricer, units and bound of one ring problem; parts are built when first used.
 
     A ``pricer`` of one's own replaces the simulator's.
@@ -92,20 +95,68 @@ class RingWorkspace(Workspace):
         """Return [..., N, k] log-odds that fall with the distance from a proposal's chips."""
         return -FAITHFUL * np.abs(np.arange(self.chips) - proposal[..., None]).astype(np.float64)
 
-    def legalize(
+    def prepare(self) -> None:
+        """See `PlanningWorkspace`."""
+        _ = self.solver
+
+    def legalize(self, proposals: Proposals, seed: int = 0) -> Legalized:
+        """FIX the devices of proposals, or SAMPLE from log-probabilities where there are none."""
+        if proposals.device is None:
+            found = self.solver.sample(proposals.log_probs, seed=seed)
+        else:
+            found = self.solver.fix(proposals.device, proposals.log_probs, seed)
+        return Legalized(Decisions(found.device), found.status, found.detail)
+
+    def repair(
         self, proposal: Int16[np.ndarray, "N"], seed: int = 0
     ) -> tuple[Decisions | None, Evaluation]:
-        """FIX a proposal and price it; nodes that must move prefer nearby chips."""
-        fixed = self.solver.fix(proposal, self.near(proposal), seed)
-        if not fixed.ok[0]:
-            status = STATUS_CODES[int(fixed.status[0])]
-            return None, failed(status, self.chips, fixed.detail or status.sentence)
-        return Decisions(fixed.device[:1]), self.pricer.evaluate(fixed.device[0])
+        """FIX one proposal and evaluate it; nodes that must move prefer nearby chips."""
+        proposals = Proposals(proposal[None], self.near(proposal)[None])
+        found = self.legalize(proposals, seed)
+        status = STATUS_CODES[int(found.status[0])]
+        if not status.ok:
+            return None, failed(status, self.chips, found.detail or status.sentence)
+        return found.decisions, self.detail(found.decisions)
+
+    def assignment(self) -> RingAssignment:
+        """See `PlanningWorkspace`."""
+        return RingAssignment(ring_instance(self.problem))
+
+    @property
+    def work_fill(self) -> Int16[np.ndarray, "N"]:
+        """[N] the topological fill balanced by work alone, not yet legal."""
+        return topological_fill(work_share(self.problem, self.pricer.replicated), self.chips)
+
+    def greedy(self) -> Iterator[tuple[Decisions | None, Evaluation]]:
+        """Yield what becomes of the compiler heuristic's fills, up to the first that fits."""
+        for proposal in greedy_fills(self.problem, self.pricer.replicated):
+            found = self.repair(proposal)
+            yield found
+            if found[1].status.ok or not self.problem.memory:
+                return
+
+    @cached_property
+    def reference(self) -> Decisions:
+        """The compiler heuristic's plan; everything on one chip where it places nothing."""
+        placed = None
+        for decisions, evaluation in self.greedy():
+            placed = decisions if evaluation.status.ok else placed or decisions
+        return placed or Decisions(np.zeros((1, self.problem.graph.num_nodes), np.int16))
+
+    @cached_property
+    def reference_seconds(self) -> float:
+        """T_max of `reference`; where it fails, of everything on one chip."""
+        seconds = float(self.evaluate(self.reference).seconds[0])
+        return seconds if np.isfinite(seconds) else float(self.problem.work.sum())
 
     @property
     def infeasible(self) -> Evaluation | None:
         """None: the solver says why nothing can be placed when it is asked."""
         return None
+
+    def evaluate(self, decisions: Decisions) -> Scored:
+        """Price a batch of plans."""
+        return Scored(decisions, *self.pricer.price(decisions.device))
 
     def detail(self, decisions: Decisions, row: int = 0) -> Evaluation:
         """Price one plan in full."""
@@ -121,10 +172,3 @@ class RingWorkspace(Workspace):
 def ring_workspace(problem: Problem) -> RingWorkspace:
     """Return the workspace of a problem, shared by all optimizers that work on it."""
     return RingWorkspace(problem)
-
-
-def work_share(workspace: RingWorkspace) -> Float64[np.ndarray, "N"]:
-    """Return [N] each node's share of the work; copied nodes none."""
-    work = np.where(workspace.pricer.replicated, 0.0, slowest_seconds(workspace.problem))
-    total = work.sum()
-    return work / total if total > 0 else np.full(len(work), 1.0 / len(work))

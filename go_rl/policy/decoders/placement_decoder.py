@@ -30,13 +30,40 @@ NEVER = -1e9
 """Logit of what cannot be chosen, such as a chip that does not exist."""
 
 
+class DrawnPlacements(NamedTuple):
+    """``B`` placements as drawn, before the solver."""
+
+    chosen: Int[Array, "B T U"]
+    """[B, T, U] chips of each iteration."""
+    log_probs: Float[Array, "B U K"]
+    """[B, U, K] distributions of the last iteration."""
+    place: Float[Array, "U"]
+    """[U] share of the work before each unit, in the policy's order."""
+
+
+class PlacementActions(NamedTuple):
+    """Chips to credit."""
+
+    chosen: Int[Array, "B T U"]
+    possible: Bool[Array, "B U K"]
+    """[B, U, K] chips among which the last iteration's were chosen; all under FIX, which credits
+    the proposal."""
+    place: Float[Array, "B U"]
+    """[B, U] as drawn, the same in each sample."""
+
+
 class PlacementLogProbs(NamedTuple):
     """Log-probabilities of decisions."""
 
     chosen: Float[Array, "B T U"]
     """[B, T, U] of the chosen chips, renormalised over what was possible."""
-    entropy: Float[Array, "B U"]
-    """[B, U] of the last iteration's distributions."""
+    free: Bool[Array, "B U"]
+    """[B, U] units with several possible chips; others decided for the rest."""
+
+    def parts(self, real: Float[Array, "U"]) -> tuple[tuple[Array, Array], ...]:
+        """Return the log-probabilities whose ratios are clipped apart, with their weights."""
+        weight = jnp.broadcast_to(real, self.chosen.shape).at[:, -1].set(self.free * real)
+        return ((self.chosen, weight),)
 
 
 class PlacementDecoder(nn.Module):
@@ -103,14 +130,15 @@ class PlacementDecoder(nn.Module):
         h: Float[Array, "U D"],
         graph: jraph.GraphsTuple,
         chips: Int[Array, ""],
-        place: Float[Array, "U"],
-        chosen: Int[Array, "B T U"],
-        possible: Bool[Array, "B U K"],
-    ) -> PlacementLogProbs:
-        """Return log-probabilities of [B, T, U] chips; the last renormalised over ``possible``.
+        real: Float[Array, "U"],
+        actions: PlacementActions,
+    ) -> tuple[PlacementLogProbs, Float[Array, ""]]:
+        """Return the log-probabilities of chips, the last renormalised over what was possible, and
+        the mean entropy of a unit's last distribution.
 
-        A node with one possible chip was decided by others: its log-probability is 0.
+        A unit with one possible chip was decided by others: its log-probability is 0.
         """
+        chosen, possible, place = actions.chosen, actions.possible, actions.place[0]
         before = jnp.zeros_like(chosen[:, 0])
         found, entropy = [], jnp.zeros(before.shape)
         for t in range(self.config.iterations):
@@ -121,7 +149,9 @@ class PlacementDecoder(nn.Module):
                 log_probs = jax.nn.log_softmax(masked, axis=-1)
             before = chosen[:, t]
             found.append(jnp.take_along_axis(log_probs, before[..., None], axis=-1)[..., 0])
-        return PlacementLogProbs(jnp.stack(found, axis=1), entropy)
+        weight = jnp.broadcast_to(real, entropy.shape)
+        mean = (entropy * weight).sum() / jnp.maximum(weight.sum(), 1.0)
+        return PlacementLogProbs(jnp.stack(found, axis=1), possible.sum(-1) > 1), mean
 
 
 def work_before(

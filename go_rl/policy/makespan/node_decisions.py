@@ -24,7 +24,7 @@ def node_decisions(
     """
     rows = {task: _nodes(units, drawn) for task, drawn in actions.items()}
     count = len(next(iter(rows.values())))
-    device = np.repeat(workspace.default.device, count, axis=0)
+    device = np.repeat(workspace.reference.device, count, axis=0)
     if "placement" in rows:
         led = rows["placement"][:, _deciders(workspace, units)]
         device = softly_placed(workspace.choices, led)

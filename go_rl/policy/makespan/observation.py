@@ -21,22 +21,22 @@ from go_rl.policy.observation import (
 )
 from go_rl.solvers.graphs.heads_tails import path_sums_after
 
-STEP_ORDERS = (*REFERENCE_ORDERS, "layer", "upward rank")
+MAKESPAN_ORDERS = (*REFERENCE_ORDERS, "layer", "upward rank")
 """Places of units; the layer of a backward unit is its forward layer, the upward rank that of HEFT
 with every transfer paid for."""
-STEP_SCALARS = ("log_seconds", "load_share", "log_weight_bytes", "log_tensor_seconds", "in_degree",
-                "out_degree", "span_level", "backward", "layer", "tail")  # fmt: skip
-STEP_HARDWARE = ("devices", "placement", "schedule", "fusion", "traffic", "largest", "longest",
+MAKESPAN_SCALARS = ("log_seconds", "load_share", "log_weight_bytes", "log_tensor_seconds",
+    "in_degree", "out_degree", "span_level", "backward", "layer", "tail")  # fmt: skip
+MAKESPAN_HARDWARE = ("devices", "placement", "schedule", "fusion", "traffic", "largest", "longest",
                 "crowding", "layers", "latency", "units")  # fmt: skip
 """The hardware and the whole graph. log2 devices / 6; the tasks asked; then logarithms to base 10
 of the whole traffic, the largest unit and the longest path against the whole work; of the longest
 path against an equal share of the work (crowding: above 0, the path is longer); of layers against
 units; of a link's latency against the mean unit; and of the units / 4."""
-STEP_FEATURES = len(STEP_SCALARS) + len(OpKind) + len(STEP_ORDERS)
+MAKESPAN_FEATURES = len(MAKESPAN_SCALARS) + len(OpKind) + len(MAKESPAN_ORDERS)
 """F."""
 
 
-def observe_step(workspace: MakespanWorkspace, step: MakespanUnits) -> PolicyGraph:
+def observe_makespan(workspace: MakespanWorkspace, step: MakespanUnits) -> PolicyGraph:
     """Return what the policy sees of a workspace's problem."""
     units = step.units
     ranks = _upward_rank(step)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -90,3 +90,13 @@ def all_batches(
             part = which[start : start + size]
             rows = size if len(part) > size // 8 else max(size // 8, 1)
             yield part, batch_of(features, part, rows, length)
+
+
+def over_batches(
+    features: KernelFeatures, columns: int, compute: Callable[[KernelBatch], Any]
+) -> Float32[np.ndarray, "K C"]:
+    """Return [K, C] what is computed for all kernels, from [B, C] for each batch."""
+    found = np.zeros((features.num_kernels, columns), np.float32)
+    for which, batch in all_batches(features):
+        found[which] = np.asarray(compute(batch))[: len(which)]
+    return found

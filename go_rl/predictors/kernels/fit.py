@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import asdict, replace
-from typing import TypeVar
 
 import numpy as np
 from jaxtyping import Float64, Int, Int64
@@ -17,15 +15,8 @@ from go_rl.predictors.kernels.features import kernel_features
 from go_rl.predictors.kernels.opcodes import vocabulary_of
 from go_rl.predictors.kernels.training import KernelTrainConfig, TrainedNetwork, train_absolute
 from go_rl.predictors.kernels.weights import PROCESSOR, KernelWeights
+from go_rl.predictors.training import MEMBERS, MemberReport, Report, train_members
 from go_rl.records import AS_IT_COMES
-
-Told = Callable[[int, float], None]
-"""Is told the update and the loss."""
-Report = Callable[[int, int, float], None]
-"""Is told the network, the update and the loss."""
-Trained = TypeVar("Trained")
-MEMBERS = 3
-"""Networks of an ensemble; they differ by their seed."""
 
 
 def plain_seconds(data: KernelData) -> Float64[np.ndarray, "K"]:
@@ -33,24 +24,6 @@ def plain_seconds(data: KernelData) -> Float64[np.ndarray, "K"]:
     seconds = np.full(data.kernels.num_kernels, np.nan)
     seconds[data.kernel[data.plain]] = data.seconds[data.plain]
     return seconds
-
-
-def train_members(
-    train: Callable[[int, Told], Trained], seed: int, members: int, report: Report | None
-) -> tuple[Trained, ...]:
-    """Return the networks of an ensemble, which differ by their seed.
-
-    Args:
-        train: one, from its seed; tells now and then how far it is.
-        seed: of the first; those that follow take the next.
-        members: networks.
-        report: is told of all of them.
-    """
-
-    def told(member: int) -> Told:
-        return lambda step, loss: None if report is None else report(member, step, loss)
-
-    return tuple(train(seed + i, told(i)) for i in range(members))
 
 
 def absolute_rows(data: KernelData, which: Int[np.ndarray, "T"]) -> Int64[np.ndarray, "R"]:
@@ -76,7 +49,7 @@ def fit_kernel_weights(
         which: the kernels that are learned from.
         config: of each member; its opcodes and seed are set here.
         members: networks.
-        report: is told the network, the update and the loss, every hundredth time.
+        report: receives the network, every hundredth update, and its loss.
 
     Raises:
         TrainingError: a kernel has no time, or the loss became NaN.
@@ -93,10 +66,10 @@ def fit_kernel_weights(
     seconds = data.seconds[rows]
     network = replace(config.network, opcodes=len(vocabulary), outputs=2)
 
-    def train(seed: int, told: Told) -> TrainedNetwork:
+    def train_one(seed: int, told: MemberReport) -> TrainedNetwork:
         return train_absolute(features, seconds, replace(config, network=network, seed=seed), told)
 
-    trained = train_members(train, config.seed, members, report)
+    trained = train_members(train_one, config.seed, members, report)
     card = {
         "data": data.name, PROCESSOR: data.processor,
         "kernels": len(which), "measurements": len(rows),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,7 @@ from jaxtyping import Float32
 from go_rl.predictors.kernels.features import KERNEL_FEATURES, NODE_FEATURES
 from go_rl.predictors.kernels.network import KernelNetwork, KernelNetworkConfig
 from go_rl.predictors.kernels.training import TrainedNetwork
-from go_rl.predictors.weight_file import WeightKind, batch_shapes, fitting_manifest, members_of
-from go_rl.runtime.parameter_file import check_parameters, parameter_tree, write_parameters
+from go_rl.predictors.weight_file import Columns, Ensemble, WeightKind, batch_shapes
 
 SHIPPED = Path(__file__).parent / "pretrained"
 KIND = WeightKind("kernel cost weights", "go_rl-kernel-cost", 1, SHIPPED)
@@ -26,21 +25,12 @@ PROCESSOR = "processor"
 
 
 @dataclass(frozen=True, eq=False)
-class KernelWeights:
-    """An ensemble and what it knows."""
+class KernelWeights(Ensemble[TrainedNetwork]):
+    """An ensemble that predicts seconds of kernels, and the sizes of those that it has seen."""
 
-    networks: tuple[TrainedNetwork, ...]
-    """Of one configuration."""
-    vocabulary: tuple[str, ...]
-    """Opcodes that it has seen."""
     low: Float32[np.ndarray, "W"]
     high: Float32[np.ndarray, "W"]
-    """[W] least and largest `KERNEL_FEATURES` that it has seen."""
-    target: str
-    """Kind of chip on which its kernels were measured."""
-    name: str
-    card: Mapping[str, Any]
-    """Model card: data set, processor, training configuration, errors."""
+    """[W] least and largest `KERNEL_FEATURES`."""
 
     @property
     def processor(self) -> str:
@@ -54,18 +44,8 @@ def save_kernel_weights(weights: KernelWeights, path: Path) -> None:
     Raises:
         CheckpointError: the file cannot be written.
     """
-    members = {str(i): each.params for i, each in enumerate(weights.networks)}
-    params = {MEMBERS: members, RANGE: {"low": weights.low, "high": weights.high}}
-    manifest = {
-        **KIND.manifest(_columns()),
-        "name": weights.name,
-        "target": weights.target,
-        "members": len(members),
-        "network": asdict(weights.networks[0].config),
-        "vocabulary": list(weights.vocabulary),
-        "card": dict(weights.card),
-    }
-    write_parameters(path, params, manifest)
+    params = {MEMBERS: weights.members(), RANGE: {"low": weights.low, "high": weights.high}}
+    KIND.write(path, weights, _columns(), params)
 
 
 def load_kernel_weights(source: str | Path) -> KernelWeights:
@@ -74,29 +54,23 @@ def load_kernel_weights(source: str | Path) -> KernelWeights:
     Raises:
         CheckpointError: no such weights, damaged, of another kind or interface.
     """
-    path = KIND.path(source)
-    manifest, arrays = KIND.read(path, _columns())
-    with fitting_manifest(path):
-        config = KernelNetworkConfig(**manifest["network"])
-        members, vocabulary = members_of(manifest, arrays), tuple(manifest["vocabulary"])
-        target, name, card = manifest["target"], manifest["name"], manifest["card"]
-        expected = _expected(config, members)
-    check_parameters(path, arrays, expected)
-    tree = parameter_tree(arrays)
-    networks = tuple(TrainedNetwork(config, tree[MEMBERS][str(i)]) for i in range(members))
-    reach = tree[RANGE]
-    return KernelWeights(networks, vocabulary, reach["low"], reach["high"], target, name, card)
+    found = KIND.read(source, _columns(), _expected)
+    members = (found.tree[MEMBERS][str(i)] for i in range(found.members))
+    networks = tuple(TrainedNetwork(found.config, params) for params in members)
+    return KernelWeights(networks, **found.about, **found.tree[RANGE])
 
 
-def _columns() -> list[list[str]]:
+def _columns() -> Columns:
     return [list(NODE_FEATURES), list(KERNEL_FEATURES)]
 
 
-def _expected(config: KernelNetworkConfig, members: int) -> Any:
-    """Shapes of everything that a file holds."""
+def _expected(network: Mapping[str, Any], members: int) -> tuple[KernelNetworkConfig, Any]:
+    """The configuration of a file's networks, and shapes of everything that it holds."""
+    config = KernelNetworkConfig(**network)
     columns = jax.ShapeDtypeStruct((len(KERNEL_FEATURES),), jnp.float32)
     one = jax.eval_shape(KernelNetwork(config).init, jax.random.key(0), batch_shapes())
-    return {
+    shapes = {
         MEMBERS: {str(i): one for i in range(members)},
         RANGE: {"low": columns, "high": columns},
     }
+    return config, shapes

@@ -9,11 +9,11 @@ from typing import Any
 from go_rl.core import TrainingError
 from go_rl.measure.kernels.data import KernelData
 from go_rl.measure.tiles.data import TileData
-from go_rl.predictors.kernels.fit import MEMBERS, Report, Told, train_members
 from go_rl.predictors.kernels.opcodes import vocabulary_of
 from go_rl.predictors.ranks.data import RankGroups, Rows, Task, flag_groups, tile_groups
 from go_rl.predictors.ranks.training import RankTrainConfig, TrainedRanks, train_ranks
 from go_rl.predictors.ranks.weights import RankWeights
+from go_rl.predictors.training import MEMBERS, MemberReport, Report, train_members
 
 
 def fit_rank_weights(
@@ -32,7 +32,7 @@ def fit_rank_weights(
         which: kernels or programs, by task, that are learned from; all of a task not named.
         config: of each member; its opcodes and seed are set here.
         members: networks.
-        report: is told the network, the update and the loss, every hundredth time.
+        report: receives the network, every hundredth update, and its loss.
 
     Raises:
         TrainingError: there is nothing to learn from, the data are of different targets, or the
@@ -69,16 +69,16 @@ def fit_rank_groups(
         card: what the weights' model card says beside the training.
         config: of each member.
         members: networks.
-        report: is told the network, the update and the loss, every hundredth time.
+        report: receives the network, every hundredth update, and its loss.
     """
     config = config or RankTrainConfig()
     names = {name for each in groups.values() for name in each.kernels.graph.op_type}
     vocabulary = vocabulary_of(sorted(names))
 
-    def train(seed: int, told: Told) -> TrainedRanks:
+    def train_one(seed: int, told: MemberReport) -> TrainedRanks:
         return train_ranks(groups, vocabulary, replace(config, seed=seed), told)
 
-    trained = train_members(train, config.seed, members, report)
+    trained = train_members(train_one, config.seed, members, report)
     said = {
         **card, "groups": {task: each.count for task, each in groups.items()},
         "training": asdict(config),

@@ -1,78 +1,74 @@
 """Training a ranking network: which of a kernel's candidates is faster, for all tasks together.
 
-An update adds the gradients of one batch of groups of every task, so that the shared embedding
-learns from all of them. Losses are within groups: the pairwise rank loss of the talk with the hinge
-or the logistic function; or, for comparison, the squared error of the log of the seconds.
+The shared embedding learns from every task in each update.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, get_args
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jaxtyping import Array, Float, Float32, Float64, Int64
 
 from go_rl.core import TrainingError
-from go_rl.predictors.kernels.batch import LENGTHS, KernelBatch, all_batches, batch_of, lengths
+from go_rl.predictors.kernels.batch import KernelBatch, over_batches
 from go_rl.predictors.kernels.features import KernelFeatures, kernel_features
-from go_rl.predictors.kernels.training import (
-    bins_of,
-    check_learning,
-    forgetful,
-    learning_rule,
-    rank_loss,
-    scale_of,
-)
+from go_rl.predictors.losses import RankLoss, group_loss
 from go_rl.predictors.ranks.data import CandidateBatch, RankGroups, Task, candidate_batch
 from go_rl.predictors.ranks.network import RankNetwork, RankNetworkConfig
+from go_rl.predictors.training import (
+    MemberReport,
+    Params,
+    RandomKernels,
+    TrainRun,
+    bins_of,
+    initial_params,
+    scale_of,
+    set_kernel_scales,
+    train,
+)
 
-RankLoss = Literal["hinge", "logistic", "mse"]
 CANDIDATES = 32
 """Most candidates of a group in an update."""
 ROWS = (256, 8192)
 """Candidates that are scored at once."""
-REPORTED = 100
-Params = Any
 
 
 @dataclass(frozen=True)
-class RankTrainConfig:
-    """One training run; the same configuration and machine give the same weights."""
+class RankTrainConfig(TrainRun):
+    """One training run of a ranking network."""
 
     network: RankNetworkConfig = field(default_factory=RankNetworkConfig)
+    _: KW_ONLY
     loss: RankLoss = "hinge"
     """``hinge`` or ``logistic``: pairwise rank loss; ``mse``: squared error of log seconds."""
     most: float | None = None
     """Of a pairwise loss: pairs count by how far apart the logs of their seconds are, up to this,
     for which of two almost equal ones is faster is noise; None: all alike, as published, which
     ``experiments/kernel_ranks.py`` finds as good."""
-    steps: int = 1000
-    """Updates."""
     batch: int = 32
     """Groups of each task in an update, all of one length bucket."""
+    steps: int = 1000
     learning_rate: float = 2e-3
-    """AdamW's largest; warm-up over a twentieth of the steps, then a cosine."""
-    weight_decay: float = 1e-2
-    forget: float = 0.02
-    """Share of the opcodes that an update replaces by the unknown one, so that it is learned."""
-    seed: int = 0
 
-    def __post_init__(self) -> None:
+    @property
+    def what(self) -> str:
+        """The run in messages."""
+        return "rank training"
+
+    def check(self) -> None:
+        """Raise a `TrainingError` for a loss or a batch that does not exist."""
         if self.loss not in get_args(RankLoss):
-            known = ", ".join(get_args(RankLoss))
-            raise TrainingError(f"rank training: loss must be one of {known}, not {self.loss!r}")
-        for name in ("steps", "batch"):
-            if getattr(self, name) < 1:
-                raise TrainingError(f"rank training: {name} must be >= 1")
+            self.refuse(f"loss must be one of {', '.join(get_args(RankLoss))}, not {self.loss!r}")
+        if self.batch < 1:
+            self.refuse(f"batch must be >= 1, not {self.batch}")
         if self.most is not None and not self.most > 0:
-            raise TrainingError(f"rank training: most must be > 0 or None, not {self.most}")
-        check_learning("rank training", self.learning_rate, self.forget)
+            self.refuse(f"most must be > 0 or None, not {self.most}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,10 +80,8 @@ class TrainedRanks:
 
     def embed(self, features: KernelFeatures) -> Float32[np.ndarray, "K E"]:
         """Return [K, E] an embedding of each kernel."""
-        found = np.zeros((features.num_kernels, self.config.embedding.outputs), np.float32)
-        for which, batch in all_batches(features):
-            found[which] = np.asarray(_embed(self.config, self.params, batch))[: len(which)]
-        return found
+        compute = partial(_embed, self.config, self.params)
+        return over_batches(features, self.config.embedding.outputs, compute)
 
     def scores(
         self,
@@ -130,36 +124,11 @@ def _score(
     return RankNetwork(config).apply(params, task, kernel, candidates, method="score")
 
 
-def group_loss(
-    loss: RankLoss,
-    score: Float[Array, "B C"],
-    log_seconds: Float[Array, "B C"],
-    real: Float[Array, "B C"],
-    most: float | None = None,
-) -> Float[Array, ""]:
-    """Return the loss of scores: of a pairwise one, the mean over groups of the mean over pairs
-    that differ in time.
-
-    Args:
-        loss: which.
-        score: [B, C] of the candidates, smaller for faster.
-        log_seconds: [B, C] what was measured.
-        real: [B, C] 1 for candidates, 0 for padding.
-        most: see `RankTrainConfig.most`.
-    """
-    if loss == "mse":
-        return (jnp.square(score - log_seconds) * real).sum() / jnp.maximum(real.sum(), 1.0)
-    target = jnp.stack([log_seconds, jnp.zeros_like(log_seconds)], axis=-1)
-    of_group = jax.vmap(partial(rank_loss, loss, most=most))(score[..., None], target, real)
-    counted = jnp.sign(real.sum(axis=1))
-    return (of_group * counted).sum() / jnp.maximum(counted.sum(), 1.0)
-
-
 def train_ranks(
     groups: Mapping[Task, RankGroups],
     vocabulary: tuple[str, ...],
     config: RankTrainConfig,
-    report: Callable[[int, float], None] | None = None,
+    report: MemberReport | None = None,
 ) -> TrainedRanks:
     """Return a network that ranks the candidates of every task given.
 
@@ -167,7 +136,7 @@ def train_ranks(
         groups: by task.
         vocabulary: opcodes that the network tells apart.
         config: of the run; sizes of its network that follow from the data are set here.
-        report: is told the update and the loss, every hundredth time.
+        report: receives every hundredth update, and the last, and its loss.
 
     Raises:
         TrainingError: no task is given, or the loss became NaN.
@@ -179,70 +148,55 @@ def train_ranks(
     network = replace(config.network, embedding=embedding, **{"flags": 0, "tiles": 0} | columns)
     config = replace(config, network=network)
     sources = [_Source(each, vocabulary, config) for each in groups.values()]
-    return TrainedRanks(network, _learned(sources, config, report))
+    rng = np.random.default_rng(config.seed)
+    params = train(_initial(sources, config, rng), sources, config, rng, report)
+    return TrainedRanks(network, params)
+
+
+@dataclass(frozen=True)
+class _Loss:
+    """`group_loss` of a task's candidates on kernels and their `CandidateBatch`."""
+
+    network: RankNetworkConfig
+    task: Task
+    function: RankLoss
+    most: float | None
+
+    def __call__(
+        self, params: Params, batch: tuple[KernelBatch, CandidateBatch]
+    ) -> Float[Array, ""]:
+        kernels, rows = batch
+        wanted: Any = {self.task: rows.features}
+        scores: Any = RankNetwork(self.network).apply(params, kernels, wanted)
+        log_seconds, real = jnp.asarray(rows.log_seconds), jnp.asarray(rows.real)
+        return group_loss(self.function, scores[self.task], log_seconds, real, self.most)
 
 
 class _Source:
-    """Where the batches of a task come from; their shapes are few."""
+    """Batches of a task."""
 
     def __init__(
         self, groups: RankGroups, vocabulary: tuple[str, ...], config: RankTrainConfig
     ) -> None:
         self.groups = groups
-        self.features = kernel_features(groups.kernels, vocabulary)
-        self._config = config
-        bucket = lengths(self.features)
-        self._buckets = [(n, np.flatnonzero(bucket == n)) for n in LENGTHS if n in bucket]
-        self._chance = [len(members) / groups.count for _, members in self._buckets]
+        self.loss = _Loss(config.network, groups.task, config.loss, config.most)
+        features = kernel_features(groups.kernels, vocabulary)
+        self.kernels = RandomKernels(features, lambda _: config.batch, config.forget)
         self._width = min(int(np.diff(groups.first).max()), CANDIDATES)
 
     def draw(self, rng: np.random.Generator) -> tuple[KernelBatch, CandidateBatch]:
-        """Return a random batch of groups of one length bucket."""
-        size = self._config.batch
-        length, members = self._buckets[int(rng.choice(len(self._buckets), p=self._chance))]
-        which = rng.choice(members, min(size, len(members)), replace=False)
-        batch = batch_of(self.features, which, size, length)
-        batch = forgetful(batch, self._config.forget, rng)
-        return batch, candidate_batch(self.groups, which, (size, self._width), rng)
-
-
-def _learned(
-    sources: list[_Source], config: RankTrainConfig, report: Callable[[int, float], None] | None
-) -> Params:
-    rng = np.random.default_rng(config.seed)
-    params = _initial(sources, config, rng)
-    rule = _Rule(config.steps, config.learning_rate, config.weight_decay)
-    state = rule.transformation().init(params["params"])
-    goal = _Goal(config.loss, config.most)
-    for i in range(1, config.steps + 1):
-        drawn = [(source.groups.task, *source.draw(rng)) for source in sources]
-        found = [_slope(config.network, goal, task, params, *rows) for task, *rows in drawn]
-        weights, state = _change(rule, params["params"], state, [slope for _, slope in found])
-        params = {**params, "params": weights}
-        if i % REPORTED == 0 or i == config.steps:
-            _told(i, float(sum(loss for loss, _ in found)), config, report)
-    return params
-
-
-def _told(
-    step: int, loss: float, config: RankTrainConfig, report: Callable[[int, float], None] | None
-) -> None:
-    if not np.isfinite(loss):
-        raise TrainingError(
-            f"rank training: the loss became {loss}; lower learning_rate ({config.learning_rate})"
-        )
-    if report is not None:
-        report(step, loss)
+        which, batch = self.kernels.draw(rng)
+        shape = (len(batch.opcode), self._width)
+        return batch, candidate_batch(self.groups, which, shape, rng)
 
 
 def _initial(sources: list[_Source], config: RankTrainConfig, rng: np.random.Generator) -> Params:
     batch = sources[0].draw(rng)[0]
     rows = {s.groups.task: s.draw(rng)[1].features for s in sources}
-    params = _drawn(config.network, jax.random.key(config.seed), batch, rows)
+    key = jax.random.key(config.seed)
+    params = initial_params(RankNetwork(config.network), key, batch, rows)
     scale = params["scale"]
-    features = [source.features for source in sources]
-    scale["embedding"]["node_scale"] = scale_of(np.concatenate([f.nodes for f in features]))
-    scale["embedding"]["whole_scale"] = scale_of(np.concatenate([f.whole for f in features]))
+    set_kernel_scales(scale["embedding"], [source.kernels.features for source in sources])
     for source in sources:
         name, groups = f"heads_{source.groups.task}", source.groups
         scale[name]["candidate_scale"] = scale_of(groups.candidates)
@@ -252,53 +206,3 @@ def _initial(sources: list[_Source], config: RankTrainConfig, rng: np.random.Gen
             bias = jnp.full(1, np.log(groups.seconds).mean(), jnp.float32)
             params["params"][name]["out"]["bias"] = bias
     return params
-
-
-class _Goal(NamedTuple):
-    """What is made small."""
-
-    loss: RankLoss
-    most: float | None
-
-
-class _Rule(NamedTuple):
-    """How gradients change the weights."""
-
-    steps: int
-    learning_rate: float
-    weight_decay: float
-
-    def transformation(self) -> optax.GradientTransformation:
-        return learning_rule(*self)
-
-
-@partial(jax.jit, static_argnums=0)
-def _drawn(config: RankNetworkConfig, key: Array, batch: KernelBatch, rows: Any) -> Params:
-    return RankNetwork(config).init(key, batch, rows)
-
-
-@partial(jax.jit, static_argnums=(0, 1, 2))
-def _slope(
-    config: RankNetworkConfig,
-    goal: _Goal,
-    task: Task,
-    params: Params,
-    batch: KernelBatch,
-    rows: Any,
-) -> Any:
-    """The loss and its gradient, of a task on a batch; ``rows``: a `CandidateBatch`."""
-
-    def cost(weights: Any) -> Array:
-        known = {**params, "params": weights}
-        scores: Any = RankNetwork(config).apply(known, batch, {task: rows.features})
-        return group_loss(goal.loss, scores[task], rows.log_seconds, rows.real, goal.most)
-
-    return jax.value_and_grad(cost)(params["params"])
-
-
-@partial(jax.jit, static_argnums=0)
-def _change(rule: _Rule, weights: Any, state: Any, gradients: list[Any]) -> tuple[Any, Any]:
-    """New weights and state of the rule, by the sum of gradients."""
-    total = jax.tree.map(lambda *each: sum(each), *gradients)
-    step, after = rule.transformation().update(total, state, weights)
-    return optax.apply_updates(weights, step), after

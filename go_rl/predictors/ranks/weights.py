@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +19,7 @@ from go_rl.predictors.kernels.network import KernelNetworkConfig
 from go_rl.predictors.ranks.data import TASKS, Task, candidate_columns
 from go_rl.predictors.ranks.network import RankNetwork, RankNetworkConfig
 from go_rl.predictors.ranks.training import TrainedRanks
-from go_rl.predictors.weight_file import (
-    Columns,
-    WeightKind,
-    batch_shapes,
-    fitting_manifest,
-    members_of,
-)
-from go_rl.runtime.parameter_file import check_parameters, parameter_tree, write_parameters
+from go_rl.predictors.weight_file import Columns, Ensemble, WeightKind, batch_shapes
 
 SHIPPED = Path(__file__).parent / "pretrained"
 KIND = WeightKind("rank weights", "go_rl-kernel-ranks", 2, SHIPPED)
@@ -35,18 +28,8 @@ are now; a change of these is a new version."""
 
 
 @dataclass(frozen=True, eq=False)
-class RankWeights:
-    """An ensemble and what it knows."""
-
-    networks: tuple[TrainedRanks, ...]
-    """Of one configuration."""
-    vocabulary: tuple[str, ...]
-    """Opcodes that it has seen."""
-    target: str
-    """Kind of chip on which its kernels were measured."""
-    name: str
-    card: Mapping[str, Any]
-    """Model card: data sets, training configuration."""
+class RankWeights(Ensemble[TrainedRanks]):
+    """An ensemble that ranks configurations of kernels."""
 
     @property
     def tasks(self) -> tuple[Task, ...]:
@@ -86,16 +69,7 @@ def save_rank_weights(weights: RankWeights, path: Path) -> None:
     Raises:
         CheckpointError: the file cannot be written.
     """
-    manifest = {
-        **KIND.manifest(_columns()),
-        "name": weights.name,
-        "target": weights.target,
-        "members": len(weights.networks),
-        "network": asdict(weights.networks[0].config),
-        "vocabulary": list(weights.vocabulary),
-        "card": dict(weights.card),
-    }
-    write_parameters(path, {str(i): x.params for i, x in enumerate(weights.networks)}, manifest)
+    KIND.write(path, weights, _columns(), weights.members())
 
 
 def load_rank_weights(source: str | Path) -> RankWeights:
@@ -104,18 +78,10 @@ def load_rank_weights(source: str | Path) -> RankWeights:
     Raises:
         CheckpointError: no such weights, damaged, of another kind or interface.
     """
-    path = KIND.path(source)
-    manifest, arrays = KIND.read(path, _columns())
-    with fitting_manifest(path):
-        told = dict(manifest["network"])
-        config = RankNetworkConfig(KernelNetworkConfig(**told.pop("embedding")), **told)
-        members, vocabulary = members_of(manifest, arrays), tuple(manifest["vocabulary"])
-        target, name, card = manifest["target"], manifest["name"], manifest["card"]
-        one = _expected(config)
-    check_parameters(path, arrays, {str(i): one for i in range(members)})
-    tree = parameter_tree(arrays)
-    networks = tuple(TrainedRanks(config, tree[str(i)]) for i in range(members))
-    return RankWeights(networks, vocabulary, target, name, card)
+    found = KIND.read(source, _columns(), _expected)
+    members = (found.tree[str(i)] for i in range(found.members))
+    networks = tuple(TrainedRanks(found.config, params) for params in members)
+    return RankWeights(networks, **found.about)
 
 
 def shipped_ranks(target: str, task: Task) -> RankWeights | None:
@@ -132,10 +98,13 @@ def _columns() -> Columns:
     return [list(each) for each in names]
 
 
-def _expected(config: RankNetworkConfig) -> Any:
-    """Shapes of a network's parameters."""
+def _expected(network: Mapping[str, Any], members: int) -> tuple[RankNetworkConfig, Any]:
+    """The configuration of a file's networks, and shapes of everything that it holds."""
+    embedding = KernelNetworkConfig(**network["embedding"])
+    config = RankNetworkConfig(**{**network, "embedding": embedding})
     rows = {
         task: jax.ShapeDtypeStruct((1, 2, getattr(config, task)), jnp.float32)
         for task in config.tasks
     }
-    return jax.eval_shape(RankNetwork(config).init, jax.random.key(0), batch_shapes(), rows)
+    one = jax.eval_shape(RankNetwork(config).init, jax.random.key(0), batch_shapes(), rows)
+    return config, {str(i): one for i in range(members)}

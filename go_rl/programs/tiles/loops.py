@@ -6,8 +6,10 @@ of a reduction. All arrays are row-major.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from go_rl.core.errors import GoRLError
 
@@ -24,6 +26,18 @@ DIMENSIONS: Mapping[str, tuple[str, ...]] = {
 }
 """The sizes of each operator. ``axis`` 0 reduces ``outer``, the major dimension; 1 reduces
 ``inner``, the minor one. ``padding`` counts the zeros on each of the four sides."""
+
+
+def json_object(what: str, text: str, fields: Sequence[str]) -> dict[str, Any]:
+    """Return the JSON object of exactly these fields; a `TileError` begins with
+    ``what``, such as ``tiles are``."""
+    try:
+        found: Any = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise TileError(f"{what} not JSON: {error}") from error
+    if not isinstance(found, dict) or sorted(found) != sorted(fields):
+        raise TileError(f"{what} a JSON object of {', '.join(fields)}, not {text[:80]}")
+    return found
 
 
 def whole_number(what: str, size: object, least: int = 1) -> int:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from go_rl.core.errors import nearest
 from go_rl.programs.tiles.loops import (
@@ -16,6 +15,7 @@ from go_rl.programs.tiles.loops import (
     Operand,
     TileError,
     input_shapes_of,
+    json_object,
     loops_of,
     operands_of,
     whole_number,
@@ -169,12 +169,7 @@ class TileProgram:
         Raises:
             TileError: not JSON, missing or further fields, or a program that cannot be.
         """
-        try:
-            found: Any = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise TileError(f"a program is not JSON: {error}") from error
-        if not isinstance(found, dict) or sorted(found) != list(FIELDS):
-            raise TileError(f"a program is a JSON object of {', '.join(FIELDS)}, not {text[:80]}")
+        found = json_object("a program is", text, FIELDS)
         op, sizes = str(found["op"]), found["sizes"]
         names = DIMENSIONS.get(op, ())
         if names and (not isinstance(sizes, dict) or set(sizes) != set(names)):

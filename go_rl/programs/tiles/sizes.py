@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from typing import Any
 
-from go_rl.programs.tiles.loops import TileError, whole_number
+from go_rl.programs.tiles.loops import TileError, json_object, whole_number
 from go_rl.records import canonical_json
 
 FIELDS = ("cache", "reduction_outside", "register", "unroll")
@@ -47,12 +45,7 @@ class Tiles:
     @staticmethod
     def from_json(text: str) -> Tiles:
         """Read what `setting` wrote, in whatever order and spacing; a `TileError` names a fault."""
-        try:
-            found: Any = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise TileError(f"tiles are not JSON: {error}") from error
-        if not isinstance(found, dict) or sorted(found) != list(FIELDS):
-            raise TileError(f"tiles are a JSON object of {', '.join(FIELDS)}, not {text[:80]}")
+        found = json_object("tiles are", text, FIELDS)
         for name in ("cache", "register"):
             if not isinstance(found[name], list):
                 raise TileError(f"tiles: {name} must be a list, not {found[name]!r}")

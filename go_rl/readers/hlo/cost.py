@@ -49,13 +49,13 @@ class HloCost:
 
 @dataclass(frozen=True)
 class Costs:
-    """Costs of the computations of one module, and how to treat what is not known."""
+    """Costs of the computations of one module, and the treatment of unknown ones."""
 
     module: Module
     unknown: str
     computations: dict[str, HloCost]
     trip_count: int | None = None
-    """Trips of every loop whose count the program does not tell."""
+    """Trips of every loop whose count does not follow from the program."""
 
     @staticmethod
     def of(module: Module, unknown: str, trip_count: int | None = None) -> Costs:

@@ -21,7 +21,7 @@ def hlo_geometry(instruction: Instruction, operands: Sequence[Shape]) -> Geometr
 
 
 def _minor(shape: Shape) -> int:
-    """The dimension that varies fastest: as the layout says, or the last."""
+    """The dimension that varies fastest: the layout's, or the last."""
     return shape.layout[0] if shape.layout else len(shape.dims) - 1
 
 

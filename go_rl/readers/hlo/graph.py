@@ -1,9 +1,9 @@
 """From a parsed HLO module to an `OpGraph`.
 
-Calls are inlined, conditionals become their dearest branch, a fusion is one node, and a loop is
-unrolled when that yields at most `UNROLL_NODES` nodes, else folded into one `OpKind.CONTROL` node
-that costs its body and condition times the trip count. Tuples, bitcasts and parameters of inlined
-computations are not nodes.
+Calls are inlined, conditionals become their most expensive branch, a fusion is one node, and a loop
+is unrolled when that yields at most `UNROLL_NODES` nodes, else folded into one `OpKind.CONTROL`
+node that costs its body and condition times the trip count. Tuples, bitcasts and parameters of
+inlined computations are not nodes.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from go_rl.readers.hlo.shape import Shape
 from go_rl.readers.hlo.text import Computation, Instruction
 
 UNROLL_NODES = 2_000
-"""A loop is unrolled into at most so many nodes."""
+"""Largest number of nodes into which a loop is unrolled."""
 MOST_STEPS, GROWTH = 300_000, 20
-"""Instructions that inlining may visit: so many, or so many times those that are written."""
+"""Limit on instructions that inlining processes: a number, or a multiple of those in the text."""
 _SLICES = ("slice", "dynamic-slice")
 _KIND_ORDER = (
     OpKind.CONVOLUTION,
@@ -66,7 +66,7 @@ class _Frame:
 
 
 class HloWalk:
-    """Walks a module from its entry and adds a node for each instruction that does work."""
+    """Traverses a module from its entry and adds a node for each instruction that does work."""
 
     def __init__(self, costs: Costs, builder: GraphBuilder, weights: Collection[int]) -> None:
         self.costs = costs

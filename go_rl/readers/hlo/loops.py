@@ -9,14 +9,15 @@ from go_rl.core import ReadError
 from go_rl.readers.hlo.text import Computation, Instruction, Module
 
 MOST_TRIPS = 1 << 62
-"""Of the longest loop."""
+"""Trips of the longest loop that is followed."""
 
 _ALIASES = frozenset(("copy", "bitcast", "convert", "reshape", "opt-barrier"))
 _MIRRORED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "NE": "NE"}
 
 
 def trip_count(module: Module, loop: Instruction, named: Mapping[str, Instruction]) -> int | None:
-    """Trips of ``loop``, whose operands ``named`` holds, or None when the text does not tell.
+    """Trips of ``loop``, whose operands ``named`` holds, or None when it does not follow from the
+    text.
 
     Taken from XLA's own ``known_trip_count``, else from the canonical pattern: the condition
     compares one element of the loop state with a constant (or with an element that the body passes
@@ -94,7 +95,7 @@ def _integer(instruction: Instruction) -> int | None:
 
 
 class _Scalars:
-    """What the scalars of a loop's condition or body are, in terms of the loop state."""
+    """Scalars of a loop's condition or body in terms of the loop state."""
 
     def __init__(self, computation: Computation) -> None:
         self.computation = computation
@@ -111,7 +112,7 @@ class _Scalars:
         return None if instruction is None else _integer(instruction)
 
     def state_element(self, name: str) -> int | None:
-        """Index of the state element that ``name`` is, or None."""
+        """Index of the state element called ``name``, or None."""
         instruction = self._resolve(name)
         if instruction is None or instruction.opcode != "get-tuple-element":
             return None

@@ -13,7 +13,7 @@ TRANSCENDENTAL = _names(
     "exponential log tanh rsqrt sqrt power logistic sine cosine erf cbrt exponential-minus-one "
     "log-plus-one atan2 tan acos acosh asin asinh atanh cosh sinh"
 )
-"""Counted apart by XLA's cost analysis: 0 FLOP."""
+"""Counted separately by XLA's cost analysis: 0 FLOP."""
 ARITHMETIC = _names(
     "abs add and ceil clamp clz compare complex convert count-leading-zeros divide floor imag "
     "is-finite maximum minimum multiply negate not or popcnt real reduce-precision remainder "

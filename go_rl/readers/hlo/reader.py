@@ -33,7 +33,7 @@ def read_hlo(
             ``"bytes"`` counts their bytes (of a loop, one pass).
         weights: numbers of the entry parameters that stay on the chip between steps; all others
             are inputs. Constant arrays are always weights of the nodes that read them.
-        trip_count: trips of every loop whose count the text does not tell.
+        trip_count: trips of every loop whose count does not follow from the text.
 
     Raises:
         ReadError: the text is not HLO, is cut short, or contradicts itself.

@@ -14,7 +14,7 @@ TUPLE = "tuple"
 _BITS = {"pred": 8, "token": 0, "opaque": 0, "bf16": 16, "c64": 64, "c128": 128}
 _MAX_NESTING = 64
 MOST_DIMENSIONS, MOST_ELEMENTS = 64, 1 << 62
-"""Of the largest array that is taken for one."""
+"""Bytes of the largest array that is accepted."""
 _ARRAY = re.compile(r"([a-z]\w*)\[([^\]]*)\](?:\{([^}]*)\})?")
 
 

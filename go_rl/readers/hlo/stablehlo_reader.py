@@ -21,7 +21,7 @@ from go_rl.readers.hlo.reader import graph_of_hlo
 FORMAT = "stablehlo"
 WORKER = "go_rl.readers.hlo.stablehlo_worker"
 DEEPEST = 256
-"""Brackets inside each other; real programs nest a few dozen."""
+"""Depth of nested brackets; real programs nest a few dozen."""
 
 
 def read_stablehlo(
@@ -45,7 +45,7 @@ def read_stablehlo(
 
 
 def _check_depth(text: str, path: Path) -> None:
-    """XLA's parser calls itself for each bracket; too many end the process."""
+    """XLA's parser recurses for each bracket; too many crash the process."""
     letters = np.frombuffer(text.encode("utf-8", "replace"), np.uint8)
     opening = np.isin(letters, np.frombuffer(b"([{<", np.uint8))
     closing = np.isin(letters, np.frombuffer(b")]}>", np.uint8))

@@ -34,7 +34,7 @@ class Instruction:
     """Attribute texts as written, such as ``{1}`` or ``LT``."""
     is_root: bool
     source: str
-    """The instruction's name with what its metadata says about the user's program."""
+    """The instruction's name with the place in the user's program from its metadata."""
 
     def numbers(self, attribute: str) -> tuple[int, ...]:
         """The integers of an attribute such as ``dimensions={0,1}``; empty when absent."""

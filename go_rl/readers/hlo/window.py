@@ -1,4 +1,4 @@
-"""HLO windows, and how many of their positions a convolution really multiplies."""
+"""HLO windows, and the number of their positions that a convolution really multiplies."""
 
 from __future__ import annotations
 

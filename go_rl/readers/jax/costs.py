@@ -186,7 +186,7 @@ def _slices(inputs: Sequence[Value], outputs: Sequence[Value], params: Params) -
 
 
 def _dynamic_slice(inputs: Sequence[Value], outputs: Sequence[Value], params: Params) -> Cost:
-    """XLA counts one of the indices, however many there are."""
+    """XLA counts one of the indices, for any number of them."""
     return Cost(0.0, 2 * outputs[0].num_bytes + inputs[1].num_bytes)
 
 

@@ -59,10 +59,10 @@ VIEWS = frozenset(
 """Layout and cast of a weight: the result is still that weight, unless it has grown."""
 
 DROPPED = frozenset(("debug_callback", "debug_print"))
-"""Effects that a step's cost does not include."""
+"""Effects that the cost of an iteration does not include."""
 
 Finish = Callable[[list[Value]], None]
-"""Takes the results of a jaxpr that has been walked."""
+"""Callback for the results of a jaxpr."""
 
 
 @dataclass(frozen=True)
@@ -85,12 +85,12 @@ class JaxOptions:
 
 @dataclass(frozen=True)
 class Context:
-    """Where a jaxpr is being walked."""
+    """Place at which a jaxpr is inlined."""
 
     scope: str = ""
     """Name stack of its caller."""
     line: str = ""
-    """Where the user called it: what equations say that come from a library."""
+    """Source location of the user's call, for equations that come from a library."""
     fold_inner: bool = False
     """Loops inside are folded because unrolling them too would pass the limit."""
     unroll_inner: bool = False
@@ -101,7 +101,7 @@ class Context:
 
 @dataclass(eq=False)
 class Frame:
-    """A jaxpr being walked."""
+    """A jaxpr being traversed."""
 
     jaxpr: Jaxpr
     values: dict[Any, Value]
@@ -119,9 +119,9 @@ class Inliner:
     unrolled: int = 0
     """Equations added by unrolled loops so far."""
     notes: list[str] = field(default_factory=list)
-    """Sentences the user should read."""
+    """Notes for the user."""
     inexact: list[str] = field(default_factory=list)
-    """Where the equations say what the program costs, but do not compute what it computes."""
+    """Places where the equations have the program's cost, but do not compute its results."""
     _constants: dict[int, tuple[str, Any]] = field(default_factory=dict)
     """Name of each closed-over array by its id; the array is kept so that the id stays its own."""
     _costs: dict[Any, tuple[ClosedJaxpr, Cost]] = field(default_factory=dict)
@@ -231,8 +231,8 @@ class Inliner:
         self.call(eqn.params["jaxprs"].solve, constants + operands, bind, context)
 
     def _cond(self, eqn: Any, inputs: list[Value], bind: Finish, context: Context) -> None:
-        """Inline the branch that a known number chooses; else the dearest, then a node without
-        cost where the predicate chooses."""
+        """Inline the branch that a known number chooses; else the most expensive, then a node
+        without cost where the predicate chooses."""
 
         def choose(results: list[Value]) -> None:
             outputs = [Value(v.shape, v.dtype, output=i) for i, v in enumerate(results)]
@@ -253,7 +253,7 @@ class Inliner:
         self.call(branch, inputs[1:], finish, replace(context, splats=set()))
 
     def _dearest(self, branches: Sequence[ClosedJaxpr]) -> ClosedJaxpr:
-        """The branch of most FLOP (then bytes) stands for a ``cond``."""
+        """The branch of most FLOP (then bytes) represents a ``cond``."""
 
         def cost(branch: ClosedJaxpr) -> tuple[float, float]:
             total = self.body_cost(branch, _blanks(branch))

@@ -14,7 +14,7 @@ from go_rl.core.errors import ReadError
 from go_rl.readers.jax.values import Value
 
 TRIP_LIMIT = 10_000_000
-"""A loop that counts further than this is taken as not ending."""
+"""A loop that counts further than this is treated as infinite."""
 
 
 @dataclass(frozen=True)

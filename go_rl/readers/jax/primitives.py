@@ -1,4 +1,4 @@
-"""JAX primitives by class: what XLA charges an element, and the `OpKind` of each."""
+"""JAX primitives by class: XLA's cost of an element, and the `OpKind` of each."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from go_rl.readers.jax.values import Equation, Value, mark_live, view_cost
 from go_rl.readers.model_options import argument_positions
 
 SMALL_WEIGHT_BYTES = 1024
-"""Weights up to this size do not tell weight groups apart, unless a node reads only such."""
+"""Weights up to this size do not distinguish weight groups, unless a node reads only such."""
 
 
 def trace_jax(
@@ -45,7 +45,7 @@ def trace_jax(
 
     Weights are the array leaves of the arguments whose positions are in ``weights``, and arrays
     that the function closes over. By default argument 0 is weights if it is a pytree with more than
-    one array leaf and there are other arguments. Weights are no nodes: their bytes lie on the
+    one array leaf and there are other arguments. Weights are not nodes: their bytes are on the
     operators that read them, under names such as ``params/dense/kernel``. Reshapes, transposes,
     casts and slices of a weight are still that weight (a slice or a cast counts its own bytes, and
     the first reader pays for making it). Operators that read exactly the same weight arrays form a
@@ -74,7 +74,7 @@ class FlatProgram:
     """Tree structure of what the function returns."""
     notes: Sequence[str]
     inexact: Sequence[str]
-    """Places whose equations do not compute what the function computes."""
+    """Places whose equations do not compute the function's results."""
 
 
 def flatten_jax(
@@ -104,7 +104,8 @@ def flatten_jax(
 
 
 def program_graph(program: FlatProgram, dims: Mapping[str, int] | None = None) -> OpGraph:
-    """Price a flat program; once, for the costs of weights' views go to their first readers."""
+    """Price a flat program; only once, because costs of weights' views are charged to their first
+    readers."""
     meta = {"format": "jax", "dims": dict(dims or {}), "notes": list(program.notes)}
     return _assemble(program.title, meta, program.equations, program.results)
 
@@ -149,7 +150,7 @@ def _weight_positions(
 def _guessed(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> list[str]:
-    """Say which arguments the default rule takes for weights, where another reading is likely: a
+    """Report which arguments the default rule takes for weights, where another reading is likely: a
     bare array may be one, and a second pytree the state of an optimizer."""
     chosen = _weight_positions(args, kwargs, None)
     several = [i for i, arg in enumerate(args) if len(jax.tree.leaves(arg)) > 1]

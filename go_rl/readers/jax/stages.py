@@ -1,4 +1,4 @@
-"""The way back from a plan to programs: one JAX function for the nodes of each chip.
+"""From a plan to programs: one JAX function for the nodes of each chip.
 
 The function is traced and flattened as `trace_jax` does it, so that node ``i`` of the graph is
 equation ``i`` of the flat program; a stage binds the equations of its nodes. What the graph folds
@@ -30,7 +30,7 @@ Crossing = tuple[int, int]
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """What one chip computes in a step."""
+    """The computation of one chip in an iteration."""
 
     chip: int
     function: Callable[[Arrays, Arrays], Arrays]
@@ -52,7 +52,7 @@ class Stage:
 
 
 class JaxProgram:
-    """A traced JAX function that can be cut into stages, as often as one likes."""
+    """A traced JAX function that can be cut into stages repeatedly."""
 
     def __init__(self, flat: FlatProgram) -> None:
         self.graph: OpGraph = program_graph(flat)
@@ -310,28 +310,11 @@ def jax_program(
 
     Raises:
         ReadError: as `trace_jax`; also a ``cond``, a ``while`` of given trip count or one that is
-            folded, for which the graph does not say all that they compute.
+            folded, for which the graph does not contain all that they compute.
     """
     return JaxProgram(
         flatten_jax(function, args, kwargs, name=name, weights=weights, options=options)
     )
-
-
-def stage_functions(
-    function: Callable[..., Any],
-    args: Sequence[Any],
-    device: Int[np.ndarray, "N"],
-    replicas: Mapping[int, Sequence[int]] | None = None,
-    *,
-    weights: Collection[int] | None = None,
-    options: JaxOptions | None = None,
-) -> tuple[Stage, ...]:
-    """Return the stages of one plan for ``trace_jax(function, *args)``; see `JaxProgram.stages`.
-
-    Arguments may be abstract. To cut a function more than once, or to run the stages, keep a
-    `jax_program`.
-    """
-    return jax_program(function, args, weights=weights, options=options).stages(device, replicas)
 
 
 def run_stages(
@@ -353,7 +336,7 @@ def compiled_bytes(compiled: jax.stages.Compiled) -> float:
     """Bytes that XLA reserves for a compiled program: arguments, temporaries and outputs.
 
     Raises:
-        ReadError: the backend does not say.
+        ReadError: the backend does not report it.
     """
     stats = compiled.memory_analysis()
     if stats is None:

@@ -1,6 +1,6 @@
 """Read ``module:function`` (or ``path/to/file.py:function``) from the command line as a graph.
 
-What the name may stand for:
+The name may be:
 
 - a factory: called with the user's dims as keyword arguments, it returns ``(function, args)`` or
   ``(function, args, weights)``, where ``args`` are arrays or `jax.ShapeDtypeStruct` pytrees and
@@ -40,8 +40,8 @@ def read_jax_target(
 ) -> OpGraph:
     """Return the graph of ``module:function``; the current folder is searched first.
 
-    ``weights`` are the positions of the arguments that are weights; None: as the factory says, or
-    by the rule of `trace_jax`.
+    ``weights`` are the positions of the arguments that are weights; None: as the factory gives
+    them, or by the rule of `trace_jax`.
 
     Raises:
         ReadError: no such module or attribute (the nearest is named), a dim that the factory does
@@ -68,8 +68,8 @@ def read_jax_program(target: str, options: JaxOptions | None = None) -> JaxProgr
 def _resolved(
     target: str, dims: Mapping[str, int] | None, trips: int | None = None
 ) -> Iterator[tuple[str, Target]]:
-    """Name of the function and what it stands for; within it, the current folder can be imported
-    from. A factory with a parameter of that name is told the trip count, too."""
+    """Name of the function and its value; within it, the current folder can be imported
+    from. A factory with a parameter of that name also gets the trip count."""
     module_name, colon, attribute = target.rpartition(":")
     if not colon or not module_name or not attribute:
         raise ReadError(f"{target!r} is not of the form module:function or file.py:function")

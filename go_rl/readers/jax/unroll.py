@@ -1,4 +1,4 @@
-"""Put a loop into the flat program: unrolled while that stays small, else as one folded node."""
+"""Add a loop to the flat program: unrolled while that stays small, else as one folded node."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class LoopPart:
-    """What an unrolled loop does between its trips, and no jaxpr equation says."""
+    """Operations of an unrolled loop between its trips, which no jaxpr equation contains."""
 
     row: int | None
     """Row that is taken of a scanned array; None: the operands are stacked as rows."""
@@ -50,7 +50,7 @@ class Value:
     known: Any = None
     """The number itself, where a scalar's value does not depend on the inputs."""
     views: list[Cost] = field(default_factory=list)
-    """What making the view costs; the first equation that reads it pays."""
+    """Cost of making the view; charged to the first equation that reads it."""
     view_of: tuple[Any, Value] | None = None
     """The jaxpr equation or `LoopPart` that makes the view, and the weight or view it reads."""
     array: Any = None
@@ -117,7 +117,7 @@ def mark_live(equations: Sequence[Equation], outputs: Sequence[Value]) -> None:
 
 
 def view_cost(value: Value) -> Cost:
-    """Take the pending cost of a weight's view: a view is made once, whoever reads it."""
+    """Take the pending cost of a weight's view: a view is made once for all readers."""
     total = Cost()
     for cost in value.views:
         total = total + cost

@@ -1,4 +1,4 @@
-"""The price of a rare primitive, asked of XLA: lower it alone, read the cost analysis, remember.
+"""The cost of a rare primitive by XLA: lower it alone, read the cost analysis, cache it.
 
 Composite lowerings (erf_inv, threefry2x32, cumsum, gather modes, scatters, …) change from one JAX
 release to the next; asking keeps the counts right. Nothing is compiled or run.
@@ -17,7 +17,7 @@ _SKIPPED = frozenset({"update_jaxpr", "update_consts", "jvp_jaxpr_fun", "jvp", "
 """Parameters that never change the cost but are slow to print or print differently each time."""
 _CACHE: dict[tuple[Any, ...], Cost | None] = {}
 _TUPLE_BYTES = 16.0
-"""What XLA charges for returning two results."""
+"""XLA's cost of returning two results."""
 
 
 def cost_key(primitive: Any, inputs: Sequence[Value], params: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -28,7 +28,7 @@ def cost_key(primitive: Any, inputs: Sequence[Value], params: Mapping[str, Any])
 
 
 def xla_cost(primitive: Any, inputs: Sequence[Value], params: Mapping[str, Any]) -> Cost | None:
-    """Return XLA's cost of one primitive on these operands, or None when XLA cannot say."""
+    """Return XLA's cost of one primitive on these operands, or None when XLA has none."""
     return _cached(primitive, inputs, params, 1)
 
 

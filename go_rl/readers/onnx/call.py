@@ -1,4 +1,4 @@
-"""One operator with the static types of its operands: what every cost rule is computed from."""
+"""One operator with the static types of its operands, the input of every cost rule."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Call:
     outputs: tuple[Tensor | None, ...]
     """Results by position; None where one is left out."""
     parameters: Tensor | None = None
-    """All that is learned and stored in attributes (``ai.onnx.ml``), as one array."""
+    """All learned parameters in attributes (``ai.onnx.ml``), as one array."""
 
     def has(self, position: int) -> bool:
         """True when operand ``position`` is given."""
@@ -113,7 +113,7 @@ def default_bytes(call: Call) -> float:
 
 @dataclass(frozen=True)
 class CostRule:
-    """How one operator is counted."""
+    """Cost of one operator."""
 
     kind: OpKind
     flops: Formula

@@ -30,7 +30,7 @@ FOLDABLE = frozenset(_FOLDABLE.split())
 
 
 _SIZED_BY = frozenset(("ConstantOfShape", "Expand", "Tile"))
-"""Operators whose last operand says how large the result is."""
+"""Operators whose last operand is the size of the result."""
 _LOOKED_UP = frozenset(("Gather", "GatherElements", "GatherND"))
 """Operators that repeat parts of their first operand."""
 

@@ -9,7 +9,7 @@ Rules stated once:
 - An `If` becomes the nodes of the branch taken, or of the branch with more FLOP when its
   condition depends on data. A `Loop` or `Scan` is one node of kind ``CONTROL`` with the work of
   its body times its trip count; weights that its body reads whole are read once, as those of an
-  `LSTM` are, for they stay where they are between the trips.
+  `LSTM` are, because they stay in place between the trips.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ _LAYOUT = (
 LAYOUT_OF_WEIGHTS = frozenset(_LAYOUT.split())
 """Operators that leave a weight a weight."""
 TIE_BYTES = 1024.0
-"""Arrays up to this size do not tell weight groups apart."""
+"""Arrays up to this size do not distinguish weight groups."""
 
 
 @dataclass(frozen=True)
 class OnnxValue:
-    """A tensor during the walk: where it comes from and which weights it is made of."""
+    """A tensor during the traversal: its producer, and the weights in it."""
 
     tensor: Tensor
     producer: int | None = None
@@ -69,7 +69,7 @@ class Walk:
     names: Counter[str] = field(default_factory=Counter)
     """How often each node name occurs in the file."""
     copies: Counter[str] = field(default_factory=Counter)
-    """How many nodes of a name the graph has, where a name had to be told apart."""
+    """Number of nodes of a name, where names had to be made unique."""
     held: dict[str, float] = field(default_factory=dict)
     """Bytes of each weight that some operator reads whole, by operand."""
     held_reads: float = 0.0

@@ -161,7 +161,7 @@ def _bind_axis(
     given: tuple[int, int],
     name: str,
 ) -> None:
-    """Enter the size of one axis of an input, unless the file or another input says otherwise."""
+    """Set the size of one axis of an input, unless the file or another input contradicts it."""
     axis, size = given
     dim = onnx.TensorShapeProto.Dimension() if dimensions is None else dimensions[axis]
     fixed = dim.dim_value if dim.HasField("dim_value") and dim.dim_value >= 0 else None

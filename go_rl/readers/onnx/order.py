@@ -115,7 +115,7 @@ def _check_defined(
 
 
 def _stable_order(waiting: list[int], readers: dict[int, list[int]]) -> list[int]:
-    """Depth-first over the file: a node goes as soon as its last producer has gone."""
+    """Depth-first over the file: a node follows as soon as its last producer is placed."""
     order: list[int] = []
     done = [False] * len(waiting)
     for start in range(len(waiting)):

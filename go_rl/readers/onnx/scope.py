@@ -1,4 +1,4 @@
-"""What is known while an ONNX model is completed: types, constants, settings and findings."""
+"""State while an ONNX model is completed: types, constants, settings and findings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class MissingShapeError(ReadError):
 
 @dataclass(frozen=True)
 class Scope:
-    """What is known at one point of the walk; subgraphs see their outer scope."""
+    """State at one point of the traversal; subgraphs see their outer scope."""
 
     types: MutableMapping[str, onnx.TypeProto] = field(default_factory=lambda: ChainMap())
     """Static types by tensor name."""
@@ -54,7 +54,7 @@ class Completion:
 
 @dataclass(frozen=True)
 class FileFacts:
-    """What one graph of the file says of its tensors."""
+    """Facts about tensors in one graph of the file."""
 
     types: dict[str, onnx.TypeProto]
     """Declared types by name, static or not."""
@@ -63,5 +63,5 @@ class FileFacts:
 
 
 def maps_of(mapping: MutableMapping) -> list[MutableMapping]:
-    """Return the maps that ``mapping`` is made of, the innermost first."""
+    """Return the component maps of ``mapping``, the innermost first."""
     return mapping.maps if isinstance(mapping, ChainMap) else [mapping]

@@ -26,7 +26,7 @@ class StandIn:
     operands: tuple[int, ...] = (0,)
     """Operands of the operator that are those of the standard one; the others play no role."""
     channels_last: bool | None = False
-    """None: where the attribute ``channels_last`` says so."""
+    """None: given by the attribute ``channels_last``."""
     opset: int = OPSET
 
 

@@ -1,7 +1,7 @@
-"""What the reader takes for granted of an ONNX file, checked once where the file enters.
+"""Assumptions of the reader about an ONNX file, checked once when the file is loaded.
 
-Protobuf only says that fields are of the right wire type. The rules here say that names are text,
-attributes hold what their type says, subgraphs have the inputs and results that their operator
+Protobuf only ensures that fields are of the right wire type. The rules here ensure that names are
+text, attributes match their type, subgraphs have the inputs and results that their operator
 gives them, and stored arrays have a size that a machine can address.
 """
 
@@ -225,4 +225,4 @@ def _check_scan(node: onnx.NodeProto, attributes: _Attributes, where: str) -> No
 
 
 _RULES = {"Constant": _check_constant, "If": _check_if, "Loop": _check_loop, "Scan": _check_scan}
-"""What an operator must have beyond what all have."""
+"""Further requirements of single operators."""

@@ -23,8 +23,6 @@ from go_rl.readers.graph_builder import GraphBuilder, Node
 
 FORMAT = "dnn-partitioning"
 MILLISECOND = 1e-3
-NODE_FIELDS = ("id", "supportedOnFpga", "cpuLatency", "fpgaLatency", "isBackwardNode", "size")
-EDGE_FIELDS = ("sourceId", "destId", "cost")
 TOP_FIELDS = ("maxSizePerFPGA", "maxFPGAs", "maxCPUs", "nodes", "edges")
 
 
@@ -142,7 +140,7 @@ def _place(field: str, i: int, item: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class _Flow:
-    """What the edges say about each node."""
+    """Facts about each node that follow from the edges."""
 
     sent_seconds: Mapping[NodeId, float]
     sent_bytes: Mapping[NodeId, float]

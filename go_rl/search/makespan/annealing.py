@@ -83,7 +83,7 @@ class MakespanAnnealing:
         if self.start is not None:
             return [_given(workspace, self.start)]
         zero = np.zeros(workspace.num_nodes, np.int64)
-        device = softly_placed(options, workspace.default.device)[0]
+        device = softly_placed(options, workspace.reference.device)[0]
         state = MoveState(device, zero, zero + NO_FUSION)
         found = [(_plan_of(workspace, state), state)]
         if "fusion" in workspace.problem.tasks:

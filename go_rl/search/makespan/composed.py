@@ -90,11 +90,11 @@ def _placements(workspace: MakespanWorkspace, seed: int) -> dict[str, Callable[[
     def by_heft(queues: bool) -> Devices:
         return _legal(
             workspace,
-            beside_readers(workspace, heft(workspace, queues).device),
+            beside_readers(workspace.problem.graph, heft(workspace, queues).device),
         )
 
     def default() -> Devices:
-        return _legal(workspace, workspace.default.device[0])
+        return _legal(workspace, workspace.reference.device[0])
 
     if "placement" not in workspace.problem.tasks:
         return {"default": default}
@@ -111,7 +111,7 @@ def expert_placement(workspace: MakespanWorkspace) -> Devices:
     """Return the expert's [N] devices, moved to the next that can run a node; where nothing is to
     be placed, the default's."""
     if "placement" not in workspace.problem.tasks:
-        return _legal(workspace, workspace.default.device[0])
+        return _legal(workspace, workspace.reference.device[0])
     placed = softly_placed(workspace.choices, expert_devices(workspace)[None])[0]
     return _legal(workspace, placed)
 

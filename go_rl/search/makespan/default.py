@@ -20,5 +20,5 @@ class DefaultPlacement:
         workspace, progress = makespan_workspace(problem), Progress(budget)
         incumbent = Incumbent(workspace, progress)
         if not incumbent.hopeless:
-            incumbent.offer_scored(workspace.evaluate(workspace.default))
+            incumbent.offer_scored(workspace.evaluate(workspace.reference))
         return finish_plan(workspace, incumbent, self.name, seed, progress)

@@ -34,5 +34,5 @@ class GreedyFusion:
 
 def greedily_fused(workspace: MakespanWorkspace) -> Decisions:
     """Return the default plan with kernels by equal fusion priority."""
-    device = workspace.default.device
+    device = workspace.reference.device
     return workspace.decisions(device, None, np.ones(device.shape, np.int64))

@@ -44,7 +44,7 @@ class Heft:
                 if queues and progress.spent:
                     break
                 schedule = heft(workspace, queues)
-                device = beside_readers(workspace, schedule.device)
+                device = beside_readers(workspace.problem.graph, schedule.device)
                 priority = rank_priorities(schedule.rank)
                 incumbent.offer_scored(
                     workspace.evaluate(workspace.decisions(device[None], priority[None]))

@@ -63,7 +63,7 @@ def metis_devices(
     device = np.zeros(workspace.num_nodes, np.int64)
     device[real] = rank[part]
     placed = softly_placed(options, device[options.leader][None])[0]
-    return beside_readers(workspace, placed)
+    return beside_readers(workspace.problem.graph, placed)
 
 
 def _partition(

@@ -14,8 +14,7 @@ from jaxtyping import Int16
 
 from go_rl.core import Budget, Evaluation, Plan, Problem, Progress
 from go_rl.objectives.incumbent import Incumbent, finish_plan
-from go_rl.objectives.ring.greedy import topological_fill
-from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace, work_share
+from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
 
 HOT, COLD = 0.1, 0.001
 """First and last temperature, in units of log T_max."""
@@ -36,15 +35,15 @@ class Annealing:
         rng = np.random.default_rng(seed)
         start = self.start
         if start is None:
-            start = topological_fill(workspace, work_share(workspace))
-        legal, evaluation = workspace.legalize(np.asarray(start, np.int16), seed)
+            start = workspace.work_fill
+        legal, evaluation = workspace.repair(np.asarray(start, np.int16), seed)
         incumbent.offer(legal, evaluation)
         current = None if legal is None else legal.device[0]
         energy, busiest = _energy(evaluation.seconds_per_step), _busiest(evaluation)
         while current is not None and not progress.spent and progress.share < 1.0:
             temperature = HOT * (COLD / HOT) ** progress.share
             proposal = _move(workspace, current, busiest, rng)
-            moved, evaluation = workspace.legalize(proposal, int(rng.integers(2**31)))
+            moved, evaluation = workspace.repair(proposal, int(rng.integers(2**31)))
             incumbent.offer(moved, evaluation)
             after = _energy(evaluation.seconds_per_step)
             if moved is not None and rng.random() < np.exp(

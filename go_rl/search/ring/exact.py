@@ -13,8 +13,7 @@ from go_rl.core.decisions import Decisions
 from go_rl.core.evaluation import failed
 from go_rl.core.plan import CurvePoint
 from go_rl.objectives.incumbent import Incumbent, finish_plan
-from go_rl.objectives.ring.greedy import topological_fill
-from go_rl.objectives.ring.workspace import ring_workspace, work_share
+from go_rl.objectives.ring.workspace import ring_workspace
 
 DEFAULT_SECONDS = 60.0
 """Time limit when the budget counts samples only."""
@@ -40,8 +39,8 @@ class Exact:
         incumbent = Incumbent(workspace, progress)
         start = self.start
         if start is None:
-            start = topological_fill(workspace, work_share(workspace))
-        legal, evaluation = workspace.legalize(np.asarray(start, np.int16), seed)
+            start = workspace.work_fill
+        legal, evaluation = workspace.repair(np.asarray(start, np.int16), seed)
         incumbent.offer(legal, evaluation)
         device = None if legal is None else legal.device[0]
         hopeless = device is None and evaluation.status is Status.INFEASIBLE

@@ -51,11 +51,11 @@ class IdealDP:
         incumbent = Incumbent(workspace, progress)
         interval = _Interval(workspace.bound, workspace.bound, np.inf)
         if self.start is not None:
-            incumbent.offer(*workspace.legalize(self.start, seed))
+            incumbent.offer(*workspace.repair(self.start, seed))
             interval.high = incumbent.evaluation.seconds_per_step
         if not workspace.solver.feasible_so_far or workspace.units.num_units == 0:
             nothing = np.zeros(problem.graph.num_nodes, np.int16)
-            incumbent.offer(*workspace.legalize(nothing, seed))
+            incumbent.offer(*workspace.repair(nothing, seed))
         elif workspace.units.num_units <= LARGEST:
             for width in WIDTHS:
                 if progress.spent or _closed(interval):
@@ -145,4 +145,4 @@ def _attempt(
             limits.seconds, chips, limits.weight, exactly=True
         )
         stage = stage if spread is None else spread
-    return verdict, *workspace.legalize(workspace.nodes_of(stage[units.unit_of]))
+    return verdict, *workspace.repair(workspace.nodes_of(stage[units.unit_of]))

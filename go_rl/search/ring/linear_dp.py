@@ -32,7 +32,7 @@ class LinearDP:
             _try_orders(workspace, progress, incumbent, seed)
         else:
             empty = np.zeros(problem.graph.num_nodes, np.int16)
-            incumbent.offer(*workspace.legalize(empty))
+            incumbent.offer(*workspace.repair(empty))
         return finish_plan(workspace, incumbent, self.name, seed, progress)
 
 
@@ -55,7 +55,7 @@ def _try_orders(
         if stage is None:
             progress.record(float("inf"))
             continue
-        legal, evaluation = workspace.legalize(workspace.nodes_of(stage[units.unit_of]), seed)
+        legal, evaluation = workspace.repair(workspace.nodes_of(stage[units.unit_of]), seed)
         incumbent.offer(legal, evaluation)
         if not evaluation.status.ok and np.isfinite(limit):
             limit *= SQUEEZE

@@ -37,7 +37,7 @@ class Metis:
             if attempt and (progress.spent or incumbent.decisions is None):
                 break
             proposal = _parts(workspace, seed + attempt)
-            incumbent.offer(*workspace.legalize(proposal, seed + attempt))
+            incumbent.offer(*workspace.repair(proposal, seed + attempt))
         return finish_plan(workspace, incumbent, self.name, seed, progress)
 
 

@@ -1,4 +1,4 @@
-"""What every network here is made of: abstract arguments, abstract parameters, training steps."""
+"""Parts of every network here: abstract arguments, abstract parameters, training iterations."""
 
 from __future__ import annotations
 

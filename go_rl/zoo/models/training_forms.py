@@ -1,4 +1,5 @@
-"""Training steps of inference networks: what step policies learn from beside GO's own families."""
+"""Training iterations of inference networks: training data of makespan policies beside GO's
+families."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,33 +13,28 @@ from typing import Any
 import jax
 import numpy as np
 
-from go_rl.core import TASKS, Budget
+from go_rl.core import TASKS, Budget, Objective
 from go_rl.objectives.makespan.workspace import makespan_workspace
-from go_rl.policy.agent import new_agent
+from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.config import PolicyConfig
-from go_rl.policy.makespan.agent import StepAgent, new_step_agent
-from go_rl.policy.makespan.decisions import StepDecoder
-from go_rl.policy.makespan.weights import load_step_weights
-from go_rl.policy.weights import load_weights
+from go_rl.policy.makespan_decoder import MakespanDecoder
+from go_rl.policy.ring_decoder import RingDecoder
+from go_rl.policy.weights import shipped_agent
 from go_rl.search.makespan.hdp.hdp import HDP, Actors, HDPConfig, draw
 from go_rl.search.makespan.hdp.hdp import new_learner as new_hdp_learner
 from go_rl.search.makespan.hdp.hdp import update as update_hdp
-from go_rl.train.baseline import RunningBaseline
-from go_rl.train.collect import Case, collect
+from go_rl.train.collect import Case, Credit, collect
 from go_rl.train.config import (
+    FINE_TUNING,
     CriticConfig,
     FineTuneConfig,
+    MakespanTrainConfig,
     PPOConfig,
+    RingTrainConfig,
     SampleConfig,
     SearchConfig,
-    StepFineTuneConfig,
-    StepTrainConfig,
-    TrainConfig,
 )
 from go_rl.train.fine_tune import FineTuned
-from go_rl.train.makespan.learning import StepFineTuned, collect_steps
-from go_rl.train.makespan.ppo import update_step
-from go_rl.train.makespan.pretrain import pretrain_step
 from go_rl.train.ppo import new_learner, update
 from go_rl.train.pretrain import pretrain
 from go_rl.train.run_log import FILE
@@ -71,14 +67,14 @@ def _metrics(metrics: Any) -> list[float]:
 
 def ring_update(solver: str) -> Facts:
     """One PPO update of the shipped ring policy on orders and placements."""
-    agent, baseline = load_weights().agent, RunningBaseline()
-    case = Case("golden", problem(RING))
-    found = collect(agent, case, SampleConfig(8, 8, solver), baseline, SEED)
+    agent = shipped_agent(Objective.RING)
+    case = Case("golden", RingDecoder(problem(RING), solver=solver))
+    found = collect(agent, case, {"order": 8, "placement": 8}, Credit(), SEED)
     learner = new_learner(agent.params, PPO)
     learner, metrics = update(agent.policy, PPO, learner, [found.batch])
     return _weights(agent.params, learner.params) | {
-        "order rewards": moments([found.rewards("order")]),
-        "placement rewards": moments([found.rewards("placement")]),
+        "order rewards": moments([found.rollouts["order"].reward]),
+        "placement rewards": moments([found.rollouts["placement"].reward]),
         "losses": _metrics(metrics),
     }
 
@@ -87,25 +83,25 @@ def step_update(form: str) -> Facts:
     """One PPO update of a policy for placement, schedule and fusion: the shipped one, or an
     untrained one of the form ``nodes``."""
     agent = _step_agent(form)
-    decoder = StepDecoder(makespan_workspace(problem(DEVICES)))
-    batch, priced = collect_steps(agent, decoder, 8, SEED)
+    case = Case("golden", MakespanDecoder(makespan_workspace(problem(DEVICES))))
+    found = collect(agent, case, {"plan": 8}, Credit(), SEED)
     learner = new_learner(agent.params, PPO)
-    learner, metrics = update_step(agent.policy, PPO, learner, [batch])
+    learner, metrics = update(agent.policy, PPO, learner, [found.batch])
     return _weights(agent.params, learner.params) | {
-        "seconds": moments([priced.seconds]),
-        "losses": _metrics(metrics),
+        "seconds": moments([found.rollouts["plan"].priced.seconds]),
+        "losses": [x for i, x in enumerate(_metrics(metrics)) if i != 2],  # no chips on a ring
     }
 
 
-def _step_agent(form: str) -> StepAgent:
+def _step_agent(form: str) -> Agent:
     if form == "orders":
-        return load_step_weights().agent
-    return new_step_agent(PolicyConfig(step_form=form), 0)
+        return shipped_agent(Objective.MAKESPAN)
+    return new_agent(PolicyConfig(step_form=form), 0, Objective.MAKESPAN)
 
 
 def ring_pretraining() -> Facts:
     """Two updates of a tiny ring policy across the zoo's smallest graphs, with validation."""
-    config = TrainConfig(
+    config = RingTrainConfig(
         validation="train", packages=("ring6",), validation_packages=("ring6",), max_nodes=62,
         updates=2, graphs=2, samples=SampleConfig(4, 4), ppo=PPO, policy=TINY, validate_every=1,
         checkpoint_every=2,
@@ -116,14 +112,14 @@ def ring_pretraining() -> Facts:
 
 def step_pretraining() -> Facts:
     """A critic from searches, then two updates of a tiny policy for connected devices."""
-    config = StepTrainConfig(
+    config = MakespanTrainConfig(
         validation="train", max_nodes=51, updates=2, graphs=2, samples=4, packages=("p100x2",),
         validation_packages=("p100x2",), further=(), policy=TINY, validate_every=1,
         checkpoint_every=2, ppo=PPO, searches=SearchConfig(samples=16, batch=8),
         critic=CriticConfig(steps=20, problems=2, decisions=8), tasks=(TASKS,),
     )  # fmt: skip
-    before = new_step_agent(config.policy, config.seed).params
-    return _run(lambda folder: pretrain_step(config, folder), before)
+    before = new_agent(config.policy, config.seed, config.objective).params
+    return _run(lambda folder: pretrain(config, folder), before)
 
 
 def _run(train: Callable[[Path], Any], before: Any) -> Facts:
@@ -131,7 +127,7 @@ def _run(train: Callable[[Path], Any], before: Any) -> Facts:
     with TemporaryDirectory() as folder:
         found = train(Path(folder))
         lines = (Path(folder) / FILE).read_text().splitlines()
-    logged = [value for line in lines for name, value in sorted(json.loads(line).items())]
+    logged = [value for line in lines for name, value in sorted(_as_recorded(json.loads(line)))]
     curve = np.array(found.card["validation"], np.float64)
     return _weights(before, found.agent.params) | {
         "log": moments([logged]),
@@ -139,10 +135,20 @@ def _run(train: Callable[[Path], Any], before: Any) -> Facts:
     }
 
 
+def _as_recorded(line: dict[str, float]) -> list[tuple[str, float]]:
+    """Return what a line of the log holds by the names that were logged when it was recorded."""
+    ring = "order" in line
+    names = {"plan": "reward"} if not ring else {
+        "entropy": "order_entropy", "chip_entropy": "placement_entropy"
+    }  # fmt: skip
+    kept = {name: value for name, value in line.items() if ring or name != "chip_entropy"}
+    return [(names.get(name, name), value) for name, value in kept.items()]
+
+
 def ring_fine_tuning(task: str) -> Facts:
     """The shipped ring policy learns on one graph; the best plan on the way."""
-    learner = FineTuned(task=task, config=FineTuneConfig(batch=8, ppo=PPO, first=4))
-    given, before = problem(RING), load_weights().agent.params
+    learner = FineTuned(decoder=task, config=FineTuneConfig(batch=8, ppo=PPO, first=4))
+    given, before = problem(RING), shipped_agent(Objective.RING).params
     plan, agent = learner.learn(given, Budget(samples=SAMPLES), SEED)
     return facts_of(plan, given) | _weights(before, agent.params)
 
@@ -150,7 +156,9 @@ def ring_fine_tuning(task: str) -> Facts:
 def step_fine_tuning(form: str) -> Facts:
     """The same on connected devices; of the form ``nodes``, from scratch."""
     before = _step_agent(form)
-    learner = StepFineTuned(before, StepFineTuneConfig(batch=8, ppo=PPO, first=4))
+    learner = FineTuned(
+        before, config=replace(FINE_TUNING[Objective.MAKESPAN], batch=8, ppo=PPO, first=4)
+    )
     given = problem(DEVICES)
     plan, agent = learner.learn(given, Budget(samples=SAMPLES), SEED)
     return facts_of(plan, given) | _weights(before.params, agent.params)

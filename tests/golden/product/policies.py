@@ -9,11 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from go_rl.objectives.makespan.workspace import makespan_workspace
-from go_rl.objectives.ring.workspace import ring_workspace
-from go_rl.policy.agent import padded_graph
-from go_rl.policy.makespan.decisions import StepDecoder
-from go_rl.policy.makespan.network import StepPolicy
-from go_rl.policy.makespan.weights import load_step_weights
+from go_rl.policy.makespan_decoder import MakespanDecoder
+from go_rl.policy.network import Policy
+from go_rl.policy.ring_decoder import RingDecoder
 from go_rl.policy.weights import load_weights, shipped_weights
 
 from ..fingerprint import Facts, moments
@@ -33,17 +31,17 @@ def shipped() -> set[str]:
 
 def ring_predictions(name: str, setting: Setting) -> Facts:
     """Return scores of orders and distributions of chips that a ring policy draws."""
-    agent, workspace = load_weights(name).agent, ring_workspace(problem(setting))
-    padded = padded_graph(workspace)
+    agent, padded = load_weights(name).agent, RingDecoder(problem(setting)).padded
     encoded, key = agent.encode(padded), jax.random.key(SEED)
-    orders = agent.draw_orders(padded, encoded, key, NOISE)
-    placed = agent.draw_placements(padded, encoded, key, NOISE)
+    orders = agent.draw(padded, encoded, ("order",), key, NOISE)["order"]
+    placed = agent.draw(padded, encoded, ("placement",), key, NOISE)["placement"]
+    embedded = (encoded.heads["order"], encoded.heads["placement"], encoded.pooled)
     units, chips = padded.num_units, padded.chips
     likely = np.exp(np.asarray(placed.log_probs[0, :units, :chips], np.float64))
     return {
         "units": units,
         "observation": _moments(padded.graph.nodes, padded.graph.globals),
-        "encoded": _moments(jax.tree.map(lambda x: x[:units] if x.ndim > 1 else x, encoded)),
+        "encoded": _moments(jax.tree.map(lambda x: x[:units] if x.ndim > 1 else x, embedded)),
         "decision": _moments(orders.mix),
         "scores": _moments(orders.scores[:, :, :units]),
         "distributions": _moments(likely),
@@ -53,13 +51,13 @@ def ring_predictions(name: str, setting: Setting) -> Facts:
 
 def step_predictions(name: str, setting: Setting) -> Facts:
     """Return the decisions that a policy for connected devices draws, and its critic's scores."""
-    agent, given = load_step_weights(name).agent, problem(setting)
-    decoder = StepDecoder(makespan_workspace(given))
+    agent, given = load_weights(name).agent, problem(setting)
+    decoder = MakespanDecoder(makespan_workspace(given))
     padded = decoder.padded
     encoded, key = agent.encode(padded), jax.random.key(SEED)
     actions = agent.draw(padded, encoded, given.tasks, key, NOISE)
     mixes = {task: jnp.asarray(each.mix) for task, each in actions.items()}
-    scores = agent.policy.apply(agent.params, encoded.known, mixes, method=StepPolicy.criticise)
+    scores = agent.policy.apply(agent.params, encoded.known, mixes, method=Policy.criticise)
     units = padded.num_units
     return {
         "units": units,

@@ -23,10 +23,11 @@ from go_rl.predictors.kernels.opcodes import vocabulary_of
 from go_rl.predictors.kernels.training import KernelTrainConfig
 from go_rl.predictors.kernels.weights import SHIPPED as KERNEL_MODELS
 from go_rl.predictors.kernels.weights import load_kernel_weights
+from go_rl.predictors.losses import RankLoss
 from go_rl.predictors.ranks.fit import fit_rank_weights
 from go_rl.predictors.ranks.network import RankNetworkConfig
 from go_rl.predictors.ranks.predictor import FlagRanks, rank_tiles
-from go_rl.predictors.ranks.training import RankLoss, RankTrainConfig
+from go_rl.predictors.ranks.training import RankTrainConfig
 from go_rl.predictors.ranks.weights import SHIPPED as RANKS
 from go_rl.predictors.ranks.weights import load_rank_weights
 from go_rl.predictors.residuals import compared_features, learn_residuals

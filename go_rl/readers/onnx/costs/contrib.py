@@ -112,7 +112,7 @@ def distances(call: Call) -> float:
 
 
 def experts(call: Call) -> float:
-    """Every token goes through ``k`` of the experts: 2 FLOP a weight of theirs.
+    """Every token passes through ``k`` of the experts: 2 FLOP a weight of theirs.
 
     Weights have the experts first. `MoE` has pairs of weights and bias, `QMoE` triples of packed
     weights, scales and bias.

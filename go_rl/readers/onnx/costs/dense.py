@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from go_rl.core.errors import ReadError
 from go_rl.readers.lattice_points import valid_pairs
-from go_rl.readers.onnx.call import Call
+from go_rl.readers.onnx.call import Call, Tensor
 
 
 def matmul(call: Call) -> float:
@@ -110,19 +110,21 @@ def qlinear_conv(call: Call) -> float:
 
 
 def _convolution(call: Call, weight: int, bias: int) -> float:
-    x, w, out = call.operand(0), call.operand(weight), call.result
-    kernel = w.shape[2:]
-    if not 2 < len(x.shape) == len(w.shape) == len(out.shape):
-        raise ReadError(f"{call.where}: operands {x.shape} and {w.shape} are of unequal rank")
+    w, out = call.operand(weight), call.result
+    pairs = _pairs(call, w, call.operand(0), out)
+    return 2.0 * out.shape[0] * out.shape[1] * w.shape[1] * pairs + _bias(call, bias)
+
+
+def _pairs(call: Call, weight: Tensor, read: Tensor, written: Tensor) -> int:
+    """Pairs of tap and element written whose element read is no padding."""
+    x, out, kernel = call.operand(0).shape, call.result.shape, weight.shape[2:]
+    if not 2 < len(x) == len(weight.shape) == len(out):
+        raise ReadError(f"{call.where}: operands {x} and {weight.shape} are of unequal rank")
     strides = _spatial(call, "strides", 1, len(kernel))
     dilations = _spatial(call, "dilations", 1, len(kernel))
-    begin = pads_begin(call, x.shape[2:], out.shape[2:], kernel)
-    pairs = 1
-    for i, taps in enumerate(kernel):
-        pairs *= valid_pairs(
-            out.shape[2 + i], taps, x.shape[2 + i], strides[i], dilations[i], begin[i]
-        )
-    return 2.0 * out.shape[0] * out.shape[1] * w.shape[1] * pairs + _bias(call, bias)
+    begin = pads_begin(call, x[2:], out[2:], kernel)
+    axes = zip(written.shape[2:], kernel, read.shape[2:], strides, dilations, begin, strict=True)
+    return math.prod(valid_pairs(*axis) for axis in axes)
 
 
 def _bias(call: Call, position: int) -> int:
@@ -131,20 +133,10 @@ def _bias(call: Call, position: int) -> int:
 
 def convolution_transpose(call: Call) -> float:
     """2 per multiply-add whose result lies inside the cropped output, and the bias."""
-    x, w, out = call.operand(0), call.operand(1), call.result
-    kernel = w.shape[2:]
-    if not 2 < len(x.shape) == len(w.shape) == len(out.shape):
-        raise ReadError(f"{call.where}: operands {x.shape} and {w.shape} are of unequal rank")
-    strides = _spatial(call, "strides", 1, len(kernel))
-    dilations = _spatial(call, "dilations", 1, len(kernel))
-    begin = pads_begin(call, x.shape[2:], out.shape[2:], kernel)
-    pairs = 1
-    for i, taps in enumerate(kernel):
-        # Input i and tap k write output i * stride + k * dilation - pad: the roles of input and
-        # output of a convolution change places.
-        pairs *= valid_pairs(
-            x.shape[2 + i], taps, out.shape[2 + i], strides[i], dilations[i], begin[i]
-        )
+    x, w = call.operand(0), call.operand(1)
+    # Input i and tap k write output i * stride + k * dilation - pad: the roles of input and output
+    # of a convolution change places.
+    pairs = _pairs(call, w, call.result, x)
     return 2.0 * x.shape[0] * x.shape[1] * w.shape[1] * pairs + _bias(call, 2)
 
 

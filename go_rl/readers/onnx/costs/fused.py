@@ -94,7 +94,7 @@ def group_query_attention(call: Call) -> float:
 
 
 def linear_attention(call: Call) -> float:
-    """A state of key x value numbers per head, updated and read at every step."""
+    """A state of key x value numbers per head, updated and read at every time step."""
     query, value = call.operand(0), call.operand(2)
     heads = call.get("kv_num_heads", call.get("num_heads", 1))
     width = query.shape[-1] if len(query.shape) == 3 else query.shape[1] * query.shape[3]

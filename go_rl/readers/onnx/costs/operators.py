@@ -290,4 +290,4 @@ RULES: dict[str, CostRule] = _table()
 """The rule of every operator that is counted, by operator type with its domain in front."""
 
 BYTES_ONLY = CostRule(OpKind.OTHER, no_flops)
-"""An operator nobody knows, counted by bytes at the user's wish."""
+"""An unknown operator, counted by bytes at the user's request."""

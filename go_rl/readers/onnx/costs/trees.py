@@ -15,7 +15,7 @@ from go_rl.readers.onnx.call import Call
 
 LEAF = b"LEAF"
 NO_NODE = -1
-"""Stands where a branch ends in a leaf that is no node."""
+"""Marks a branch that ends in a leaf that is not a node."""
 SIDES = ("true", "false")
 
 
@@ -52,7 +52,7 @@ def tree_depths(call: Call) -> np.ndarray:
 
 
 def _indexed(call: Call) -> Forest:
-    """`TreeEnsemble`: only inner nodes are listed; a flag says whether a branch ends in a leaf."""
+    """`TreeEnsemble`: only inner nodes are listed; a flag marks a branch that ends in a leaf."""
     count = len(call.get("nodes_featureids", ()))
     children = np.full((2, count), NO_NODE)
     for row, side in zip(children, SIDES, strict=True):

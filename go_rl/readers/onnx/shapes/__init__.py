@@ -1,1 +1,1 @@
-"""Shapes of ONNX operators, where the file does not tell them."""
+"""Shapes of ONNX operators, where the file does not contain them."""

@@ -22,7 +22,7 @@ Inputs = Sequence[Any]
 Rule = Callable[[Attributes, Inputs], Sequence[Result | None]]
 FLOAT = TensorProto.FLOAT
 NCHWC_BLOCK = 16
-"""Channels of a block, as on processors with AVX-512; 8 on others. The file does not say."""
+"""Channels of a block, as on processors with AVX-512; 8 on others. The file does not contain it."""
 
 
 def given(inputs: Inputs, position: int) -> Result | None:

@@ -1,4 +1,4 @@
-"""Sizes of results that nothing tells: guessed from the file and the neighbours, and counted.
+"""Unknown sizes of results: guessed from the file and the neighbours, and counted.
 
 Only with ``unknown="bytes"``. What the file declares in part (its rank, some of its sizes) is
 completed from the operands; else an element-wise reader of known shape tells; else the result is as
@@ -35,7 +35,7 @@ def guessed_type(
         result: the tensor's name.
         node: what produces it.
         known: static types of the tensors before it, weights among them.
-        partial: what the file or ONNX's inference says about it, if anything.
+        partial: its type from the file or ONNX's inference, if any.
         readers: the nodes that read it.
         declared: the types that the file declares.
     """

@@ -107,7 +107,7 @@ def _guessed(
     partial: onnx.TypeProto | None,
     reason: str,
 ) -> onnx.TypeProto:
-    """Guess a type where the user asked for that, and nothing says that the model is wrong."""
+    """Guess a type where the user asked for that and the model is not known to be wrong."""
     name = node.output[output]
     kind = node.op_type if node.domain in DEFAULT_DOMAINS else f"{node.domain}.{node.op_type}"
     open_ended = reason in ("", NO_SCHEMA)

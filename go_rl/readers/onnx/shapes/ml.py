@@ -87,7 +87,7 @@ def _svm_classifier(attributes: Attributes, inputs: Sequence[Any]) -> Sequence[R
 
 
 def _regressor(count: str, default: int) -> Rule:
-    """A row of as many values as the attribute ``count`` says."""
+    """A row whose length is the attribute ``count``."""
 
     def rule(attributes: Attributes, inputs: Sequence[Any]) -> Sequence[Result]:
         targets = int(attributes.get(count, default))

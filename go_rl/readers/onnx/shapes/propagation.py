@@ -3,7 +3,7 @@
 `complete` walks each graph once in topological order. It folds constants (`onnx_fold`), takes a
 tensor's shape from the file where it is static, and otherwise asks ONNX's own inference for that
 one node, with the values of constants at hand. Since that inference is C++ and may crash, callers
-who cannot trust a model run this in a subprocess (`onnx_worker`).
+untrusted models are processed in a subprocess (`go_rl.readers.onnx.worker`).
 """
 
 from __future__ import annotations

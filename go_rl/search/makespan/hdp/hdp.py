@@ -76,7 +76,7 @@ class HDP:
         workspace, progress = makespan_workspace(problem), Progress(budget, OPEN_SAMPLES)
         incumbent = Incumbent(workspace, progress)
         if not incumbent.hopeless:
-            incumbent.offer_scored(workspace.evaluate(workspace.default))
+            incumbent.offer_scored(workspace.evaluate(workspace.reference))
             if _decides(workspace):
                 _learn(self.config, workspace, incumbent, progress, seed)
         return finish_plan(workspace, incumbent, self.name, seed, progress)

@@ -63,7 +63,7 @@ class RelativeAttention(nn.Module):
 
 
 def shift(scores: Any) -> Any:
-    """Move row q left by queries − 1 − q places: column k then tells distance (appendix B)."""
+    """Move row q left by queries − 1 − q places: column k then stands for distance (appendix B)."""
     b, h, q, k = scores.shape
     padded = jnp.pad(scores, ((0, 0), (0, 0), (0, 0), (1, 0))).reshape(b, h, k + 1, q)
     return padded[:, :, 1:].reshape(b, h, q, k)

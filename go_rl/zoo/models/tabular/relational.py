@@ -51,18 +51,6 @@ class VAE(nn.Module):
         return y, divergence
 
 
-class DropoutMLP(nn.Module):
-    """Dense layers with dropout, its mask drawn inside the graph."""
-
-    @nn.compact
-    def __call__(self, x: Any, key: Any) -> Any:
-        for layer in range(3):
-            x = nn.relu(nn.Dense(512)(x))
-            keep = jax.random.bernoulli(jax.random.fold_in(key, layer), 0.9, x.shape)
-            x = jnp.where(keep, x / 0.9, 0.0)
-        return nn.Dense(10)(x)
-
-
 class NeuralODE(nn.Module):
     """Runge–Kutta steps of a learned field in a fori_loop (Chen et al. 2018)."""
 

@@ -28,7 +28,7 @@ class Application:
     resolution: int = 224
     """Height and width of the images, pixels."""
     batch: int = 1
-    """Images a step."""
+    """Images an iteration."""
 
 
 def build(application: Application) -> Built:

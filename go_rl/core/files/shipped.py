@@ -1,0 +1,31 @@
+"""Files that ship with the package, found by their names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from go_rl.core.errors import GoRLError, nearest
+
+
+def shipped_or_given(
+    source: str | Path, folder: Path, ending: str, what: str, error: type[GoRLError]
+) -> Path:
+    """Return the file that a path, or the name of one in ``folder`` without its ending, means.
+
+    Args:
+        source: path or name; what ends in ``ending`` or is a file is a path.
+        folder: of the files that ship.
+        ending: of all of them, such as ``.npz``.
+        what: what such a file is, for messages.
+        error: raised if there is no such name.
+    """
+    path = Path(source)
+    if path.name.endswith(ending) or path.is_file():
+        return path
+    known = sorted(each.name.removesuffix(ending) for each in folder.glob(f"*{ending}"))
+    if str(source) not in known:
+        raise error(
+            f"no {what} {str(source)!r}{nearest(str(source), known)} Give a {ending} file, or what "
+            f"ships: {', '.join(known) or 'none'}"
+        )
+    return folder / f"{source}{ending}"

@@ -1,0 +1,111 @@
+"""`Case`: one problem as an environment needs it, and the evaluation of finished episodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Bool
+
+from go_rl.core import TASKS, Objective, Problem, Status
+from go_rl.core.decisions import Decisions
+from go_rl.core.evaluation import STATUS_CODES
+from go_rl.envs.observation import GraphFeatures, graph_features
+from go_rl.envs.rewards import REWARDS
+from go_rl.objectives.makespan.workspace import MakespanWorkspace
+from go_rl.objectives.ring.workspace import RingWorkspace
+from go_rl.objectives.workspace import UNDECIDED, PlanningWorkspace
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """How an episode ended, before evaluation."""
+
+    decisions: Decisions | None
+    """One legal plan; None: there is none."""
+    status: Status = Status.OK
+    """Why there is none."""
+    detail: str = ""
+    """What failed and where, in words."""
+
+
+@dataclass(frozen=True, eq=False)
+class EpisodeResult:
+    """How an episode ended, evaluated."""
+
+    status: Status
+    reward: float
+    seconds: float
+    """Of the plan; inf for a failure."""
+    baseline_seconds: float
+    """Of the reference plan, which the reward compares with."""
+    detail: str
+    plan: dict[str, np.ndarray]
+    """[N] arrays of what was decided, by their names in ``info``; `UNDECIDED` without a plan."""
+
+
+class Case:
+    """One problem; everything expensive is made when first needed and kept. Not thread-safe."""
+
+    def __init__(self, problem: Problem, reward: str, failure_reward: float | None = None) -> None:
+        self.problem = problem
+        self._reward, self._failure = REWARDS[reward], failure_reward
+        self._is_ring = problem.objective is Objective.RING
+        self.workspace: PlanningWorkspace = (
+            RingWorkspace(problem) if self._is_ring else MakespanWorkspace(problem)
+        )
+
+    @property
+    def decided(self) -> tuple[str, ...]:
+        """What is decided, in the order of `TASKS`; a placement on a ring."""
+        return TASKS[:1] if self._is_ring else tuple(t for t in TASKS if t in self.problem.tasks)
+
+    @cached_property
+    def features(self) -> GraphFeatures:
+        """The fixed part of the observations."""
+        return graph_features(self.problem)
+
+    @cached_property
+    def decidable(self) -> Bool[np.ndarray, "N"]:
+        """[N] nodes that an action for all nodes decides: on a ring all, else all but inputs and
+        constants."""
+        fed = self.problem.graph.is_fed
+        return np.ones_like(fed) if self._is_ring else ~fed
+
+    def evaluate(self, outcomes: Sequence[Outcome]) -> list[EpisodeResult]:
+        """Evaluate finished episodes of this problem, all plans in one batch."""
+        status = [outcome.status for outcome in outcomes]
+        seconds = np.full(len(outcomes), np.inf)
+        plans = {i: o.decisions for i, o in enumerate(outcomes) if o.decisions is not None}
+        if plans:
+            scored = self.workspace.evaluate(Decisions.stack(list(plans.values())))
+            seconds[list(plans)] = np.where(scored.ok, scored.seconds, np.inf)
+            for i, code in zip(plans, scored.status.tolist(), strict=True):
+                status[i] = STATUS_CODES[code]
+        baseline = self.workspace.reference_seconds
+        rewards = self._reward(seconds, baseline, self._failure)
+        return [
+            EpisodeResult(
+                status=status[i],
+                reward=float(rewards[i]),
+                seconds=float(seconds[i]),
+                baseline_seconds=baseline,
+                detail="" if status[i].ok else outcome.detail or status[i].sentence,
+                plan=self._shown(outcome.decisions),
+            )
+            for i, outcome in enumerate(outcomes)
+        ]
+
+    def _shown(self, plan: Decisions | None) -> dict[str, np.ndarray]:
+        own = np.arange(self.problem.graph.num_nodes)
+        if plan is None:
+            none = np.full(len(own), UNDECIDED, np.int64)
+            device, priority, leader = none.astype(np.int16), none, none
+        else:
+            device = plan.device[0]
+            priority = own * 0 if plan.priority is None else plan.priority[0]
+            leader = own if plan.kernel_leader is None else plan.kernel_leader[0]
+        shown = {"device": device}
+        return shown if self._is_ring else shown | {"priority": priority, "fusion_group": leader}

@@ -1,0 +1,290 @@
+"""`EnvironmentConfig`: what a user may choose about an environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from go_rl.core import (
+    TASKS,
+    EnvironmentUseError,
+    Hardware,
+    Objective,
+    OpGraph,
+    Problem,
+    Topology,
+    load_hardware,
+    rule_set,
+    task_names,
+)
+from go_rl.core.errors import nearest
+from go_rl.cost import CostModel, ProblemOptions, make_problem, named_cost
+from go_rl.cost.registry import check_cost
+from go_rl.envs.observation import OBSERVATIONS, Observer
+from go_rl.envs.rewards import REWARDS
+from go_rl.zoo.load_model import load_model
+
+AS_NEEDED = 0
+"""`max_nodes`, `max_edges`: as many as the largest graph has."""
+GraphSource = str | Path | OpGraph
+"""A model file, ``module:function``, ``zoo:NAME``, or a graph."""
+OF_THE_ID = ("objective", "decide")
+"""Fields that a registered environment gives, beside a ``config`` that agrees."""
+RENAMED = {"tasks": "decide"}
+"""New names of old arguments."""
+
+
+@dataclass(frozen=True)
+class Manner:
+    """What the environments of an objective take and give."""
+
+    actions: tuple[str, ...]
+    """Forms of an action."""
+    hardware: str
+    """Hardware of ``graph``, unless it is given."""
+    reward: str
+    """Name of the reward, unless it is given."""
+    devices: str
+    """What messages call the devices of hardware."""
+
+
+MANNERS = {
+    Objective.RING: Manner(("node", "fix", "sample"), "ring36", "speed-up", "chips"),
+    Objective.MAKESPAN: Manner(("node", "all"), "p100x4", "root", "devices"),
+}
+"""By objective. ``node``: decisions for the next node. ``all``: decisions for every node at once.
+``fix``: a chip for every node, repaired by FIX. ``sample``: log-probabilities for every node, drawn
+by SAMPLE."""
+
+
+@dataclass(frozen=True, eq=False)
+class EnvironmentConfig:
+    """Configuration of an environment; give ``problem`` or ``graph``."""
+
+    problem: Problem | Sequence[Problem] | None = None
+    """The problem to solve, or several of them to draw from."""
+    graph: GraphSource | Sequence[GraphSource] | None = None
+    """A model file, ``module:function``, ``zoo:NAME`` or a graph, or several; priced on the
+    hardware."""
+    objective: str | Objective | None = None
+    """``ring`` or ``makespan``; None: the problem's, for ``graph`` as the hardware has it."""
+    decide: str | tuple[str, ...] | None = None
+    """What is decided, some of `TASKS`, as names or with commas between; None: what the problem
+    asks for, for ``graph`` all that the objective knows."""
+    hardware: str | Hardware | None = None
+    """Hardware, or the name of some, for ``graph``; None: as in `MANNERS`."""
+    rules: str = "default"
+    """Name of the rule set, for ``graph`` on a ring."""
+    memory: bool | None = None
+    """Whether weights and live tensors must fit, for ``graph``; None: unless a profile of another
+    machine is used."""
+    action: str = "node"
+    """Form of the actions; see `MANNERS`."""
+    observation: str = "dict"
+    """One of `OBSERVATIONS`."""
+    reward: str | None = None
+    """Name of the reward (`go_rl.envs.rewards`); None: as in `MANNERS`."""
+    failure_reward: float | None = None
+    """Reward of an episode that ends without a usable plan; None: as the reward has it."""
+    cost: str | CostModel = "auto"
+    """Cost model of ``graph``: ``auto``, ``analytical``, ``profiled``, ``learned[:NAME|FILE]``,
+    ``measured:DIR``, or a cost model."""
+    max_nodes: int = AS_NEEDED
+    """Rows of the padded node features."""
+    max_edges: int = AS_NEEDED
+    """Rows of the padded edge features."""
+
+    def __post_init__(self) -> None:
+        if (self.problem is None) == (self.graph is None):
+            raise EnvironmentUseError("give either problem= or graph= (not both, not neither)")
+        if self.objective is not None:
+            check_choice("objective", self.objective, [str(name) for name in MANNERS])
+        if self.decide is not None:
+            object.__setattr__(self, "decide", task_names(self.decide))
+            self._check_decisions()
+        check_choice("action", self.action, self.manner.actions)
+        check_choice("observation", self.observation, OBSERVATIONS)
+        check_reward(self.reward_name, self.failure_reward)
+        check_cost(self.cost)
+        for name in ("max_nodes", "max_edges"):
+            if getattr(self, name) < 0:
+                raise EnvironmentUseError(f"{name} must be >= 0, not {getattr(self, name)}")
+        if self.problem is not None:
+            self._check_problems(several(self.problem))
+
+    @property
+    def solved(self) -> Objective:
+        """The objective of all problems."""
+        if self.objective is not None:
+            return Objective(self.objective)
+        if self.problem is not None:
+            found = several(self.problem)[0].objective
+            return found if found in MANNERS else Objective.MAKESPAN
+        ring = self.hardware is not None and self._chips.links.topology is Topology.RING
+        return Objective.RING if ring else Objective.MAKESPAN
+
+    @property
+    def manner(self) -> Manner:
+        """What environments of the objective take and give."""
+        return MANNERS[self.solved]
+
+    @property
+    def reward_name(self) -> str:
+        """Name of the reward."""
+        return self.manner.reward if self.reward is None else self.reward
+
+    @property
+    def _chips(self) -> Hardware:
+        named = self.manner.hardware if self.hardware is None else self.hardware
+        return named if isinstance(named, Hardware) else load_hardware(named)
+
+    def problems(self) -> tuple[Problem, ...]:
+        """Return the problems, read and priced where ``graph`` names them.
+
+        Raises:
+            EnvironmentUseError: they do not fit the environment.
+            ReadError, ZooError, ProblemError: a model cannot be read or does not fit the hardware.
+        """
+        if self.graph is None:
+            return several(self.problem)
+        graphs = [g if isinstance(g, OpGraph) else load_model(g) for g in several(self.graph)]
+        found = tuple(make_problem(graph, self._chips, self._options()) for graph in graphs)
+        self._check_problems(found)
+        return found
+
+    def observer(self, problems: Sequence[Problem]) -> Observer:
+        """Return what builds observations of these problems, padded as configured."""
+        graphs = [problem.graph for problem in problems]
+        return Observer(
+            form=self.observation,
+            max_nodes=self.max_nodes or max(g.num_nodes for g in graphs),
+            max_edges=self.max_edges or max(1, *(g.num_edges for g in graphs)),
+            devices=problems[0].hardware.num_chips,
+            priorities=self.solved is Objective.MAKESPAN,
+        )
+
+    def _options(self) -> ProblemOptions:
+        return ProblemOptions(
+            objective=self.solved,
+            rules=rule_set(self.rules),
+            memory=self.memory,
+            cost_model=named_cost(self.cost, self._chips),
+            tasks=self.decide or TASKS,
+        )
+
+    def _check_decisions(self) -> None:
+        known = TASKS if self.solved is Objective.MAKESPAN else ("placement",)
+        for decision in self.decide or ():
+            check_choice("decision", decision, known)
+        if not self.decide:
+            raise EnvironmentUseError(f"decide: name at least one of {list(known)}")
+
+    def _check_problems(self, problems: Sequence[Problem]) -> None:
+        first = problems[0]
+        for problem in problems:
+            self._check_kind(problem, first)
+            name, count = problem.graph.name, problem.hardware.num_chips
+            if count != first.hardware.num_chips:
+                raise EnvironmentUseError(
+                    f"graph {name!r} has {count} {self.manner.devices} and {first.graph.name!r} "
+                    f"{first.hardware.num_chips}; all problems of one environment need equally many"
+                )
+            self._check_size(name, "max_nodes", problem.graph.num_nodes)
+            self._check_size(name, "max_edges", problem.graph.num_edges)
+
+    def _check_kind(self, problem: Problem, first: Problem) -> None:
+        """Check the objective and what is decided."""
+        name = problem.graph.name
+        if problem.objective is not self.solved:
+            known = self.objective is not None or first.objective is self.solved
+            allowed = self.solved if known else " or ".join(MANNERS)
+            raise EnvironmentUseError(
+                f"graph {name!r}: the objective is {problem.objective}; this environment is for "
+                f"{allowed}"
+            )
+        decided = task_names(self.decide or first.tasks)
+        if self.solved is Objective.MAKESPAN and set(problem.tasks) != set(decided):
+            raise EnvironmentUseError(
+                f"graph {name!r}: the problem's decisions are {', '.join(problem.tasks)}; this "
+                f"environment decides {', '.join(decided)}: make the problem with those decisions"
+            )
+
+    def _check_size(self, graph: str, field: str, needed: int) -> None:
+        limit = getattr(self, field)
+        if limit != AS_NEEDED and needed > limit:
+            raise EnvironmentUseError(
+                f"graph {graph!r} has {needed} {field[4:]}, more than {field}={limit}; give "
+                f"{field}={needed} or more"
+            )
+
+
+def read_config(config: EnvironmentConfig | None, given: Mapping[str, Any]) -> EnvironmentConfig:
+    """Return ``config``, or one made of keyword arguments.
+
+    What a registered environment gives may go with a ``config`` that agrees.
+
+    Raises:
+        EnvironmentUseError: both are given, or an argument is unknown (the nearest is named).
+    """
+    if config is None:
+        return from_arguments(given)
+    if others := sorted(set(given) - set(OF_THE_ID)):
+        raise EnvironmentUseError(f"give config= or {others}, not both")
+    for name, mine in given.items():
+        theirs = getattr(config, name)
+        if theirs is not None and _words(theirs) != _words(mine):
+            raise EnvironmentUseError(
+                f"config.{name} is {', '.join(sorted(_words(theirs)))}; this environment is for "
+                f"{', '.join(sorted(_words(mine)))}"
+            )
+    return replace(config, **given)
+
+
+def _words(given: str | Sequence[str]) -> set[str]:
+    return set(task_names(given))
+
+
+def from_arguments(given: Mapping[str, Any]) -> EnvironmentConfig:
+    """Return a configuration made of keyword arguments.
+
+    Raises:
+        EnvironmentUseError: an argument is unknown (the nearest is named).
+    """
+    known = [f.name for f in fields(EnvironmentConfig)]
+    for name in given:
+        if name in RENAMED:
+            raise EnvironmentUseError(f"{name}= is now {RENAMED[name]}=")
+        if name not in known:
+            raise EnvironmentUseError(f"unknown argument {name!r}{nearest(name, known)}")
+    return EnvironmentConfig(**given)
+
+
+def check_choice(field: str, value: str, allowed: Sequence[str]) -> None:
+    """Raise an `EnvironmentUseError` that lists what is allowed."""
+    if value not in allowed:
+        raise EnvironmentUseError(
+            f"unknown {field} {value!r}{nearest(str(value), allowed)} Use one of {list(allowed)}"
+        )
+
+
+def check_reward(name: str, failure: float | None) -> None:
+    """Raise an `EnvironmentUseError` for an unknown reward, or one of failures that is infinite."""
+    check_choice("reward", name, list(REWARDS))
+    if failure is not None and not np.isfinite(failure):
+        raise EnvironmentUseError(f"failure_reward must be finite, not {failure}")
+
+
+def several(given: Any) -> tuple[Any, ...]:
+    """Return one problem, graph or path, or several of them, as a tuple.
+
+    Raises:
+        EnvironmentUseError: there is none.
+    """
+    found = (given,) if isinstance(given, (str, Path, Problem, OpGraph)) else tuple(given)
+    if not found:
+        raise EnvironmentUseError("no problem was given; at least one is needed")
+    return found

@@ -1,1 +1,0 @@
-"""Environments of the makespan: placement, schedule, fusion, and all together."""

@@ -1,0 +1,61 @@
+"""`RingAssignment`: a partition decided node by node, with the solver's domains behind it."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Bool, Int16, Int64
+
+from go_rl.core import Evaluation, Status
+from go_rl.core.decisions import Decisions
+from go_rl.core.evaluation import failed
+from go_rl.solvers import DomainStore, RingInstance
+
+
+class RingAssignment:
+    """`Assignment` of a ring problem: each decision is propagated."""
+
+    def __init__(self, instance: RingInstance) -> None:
+        self._store = DomainStore(instance)
+        self._possible: dict[int, Bool[np.ndarray, "k"]] = {}
+        self.nodes: Int64[np.ndarray, "M"] = np.flatnonzero(~instance.replicated)
+
+    @property
+    def device(self) -> Int16[np.ndarray, "N"]:
+        """[N] the chip of each node that has one left."""
+        return self._store.placement()
+
+    @property
+    def infeasible(self) -> Evaluation | None:
+        """That propagation alone has proved it."""
+        if self._store.feasible:
+            return None
+        chips = self._store.problem.hardware.num_chips
+        return failed(Status.INFEASIBLE, chips, self._store.clash)
+
+    def reset(self) -> None:
+        """Take back all decisions."""
+        self._store.reset()
+        self._possible.clear()
+
+    def possible(self, node: int) -> Bool[np.ndarray, "k"]:
+        """Return [k] the chips that propagation does not refute."""
+        if node not in self._possible:
+            self._possible[node] = self._store.possible(node)
+        return self._possible[node]
+
+    def assign(self, node: int, device: int) -> str:
+        """Put a node on a chip; return why no legal partition can follow, or nothing."""
+        self._possible.clear()
+        if not self._store.set(node, device):
+            return self._store.clash
+        following = self.nodes[np.searchsorted(self.nodes, node) + 1 :]
+        if not len(following) or self.possible(int(following[0])).any():
+            return ""
+        name = self._store.problem.graph.names[int(following[0])]
+        return f"no legal chip is left for node {name!r}: the partition has no completion"
+
+    def decisions(
+        self, priority: Int64[np.ndarray, "N"], fusion: Int64[np.ndarray, "N"]
+    ) -> Decisions:
+        """Return the partition; a ring has no use for priorities."""
+        return Decisions(self._store.assignment()[None])

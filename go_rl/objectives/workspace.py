@@ -1,0 +1,107 @@
+"""`Workspace`: what an objective offers to all methods and environments; made once per problem."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Protocol
+
+import numpy as np
+from jaxtyping import Bool, Int16, Int64
+
+from go_rl.core import Evaluation, Problem
+from go_rl.core.decisions import Decisions, Legalized, Proposals, Scored
+
+UNDECIDED = -1
+"""Device, or priority, that has not been chosen."""
+
+
+class Workspace(ABC):
+    """Abstract: what every objective offers; see its own class for what else it has."""
+
+    problem: Problem
+    """What is to be solved."""
+
+    @property
+    @abstractmethod
+    def target(self) -> float:
+        """Bound that a value must meet to be the optimum; 0: none."""
+
+    @property
+    @abstractmethod
+    def infeasible(self) -> Evaluation | None:
+        """Why no plan exists, if that is easily proved."""
+
+    @abstractmethod
+    def evaluate(self, decisions: Decisions) -> Scored:
+        """Simulate a batch of plans."""
+
+    @abstractmethod
+    def detail(self, decisions: Decisions, row: int = 0) -> Evaluation:
+        """Evaluate one plan in full."""
+
+    @abstractmethod
+    def with_copies(self, decisions: Decisions) -> Decisions:
+        """Return one plan with its copies placed, for objectives that copy nodes."""
+
+
+class PlanningWorkspace(Workspace):
+    """Abstract: what environments need further; thread-safe after `prepare`."""
+
+    @property
+    @abstractmethod
+    def reference(self) -> Decisions:
+        """The reference plan: the compiler heuristic's."""
+
+    @property
+    @abstractmethod
+    def reference_seconds(self) -> float:
+        """Seconds of the reference plan; where it fails, of all work without any overlap."""
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Build what `legalize` needs."""
+
+    @abstractmethod
+    def legalize(self, proposals: Proposals, seed: int = 0) -> Legalized:
+        """Make proposals legal, as far as the objective's rules allow."""
+
+    @abstractmethod
+    def assignment(self) -> Assignment:
+        """Return an empty assignment, which decides node by node."""
+
+
+class Assignment(Protocol):
+    """A placement that is decided node by node."""
+
+    @property
+    def nodes(self) -> Int64[np.ndarray, "M"]:
+        """[M] nodes that are decided, in topological order."""
+        ...
+
+    @property
+    def device(self) -> Int16[np.ndarray, "N"]:
+        """[N] the device of each node, or `UNDECIDED`."""
+        ...
+
+    @property
+    def infeasible(self) -> Evaluation | None:
+        """Why no plan exists, if that is proved."""
+        ...
+
+    def reset(self) -> None:
+        """Take back all decisions."""
+        ...
+
+    def possible(self, node: int) -> Bool[np.ndarray, "D"]:
+        """Return [D] where a node may go, given the decisions so far."""
+        ...
+
+    def assign(self, node: int, device: int) -> str:
+        """Put a node on a device; return why no legal plan can follow, or nothing."""
+        ...
+
+    def decisions(
+        self, priority: Int64[np.ndarray, "N"], fusion: Int64[np.ndarray, "N"]
+    ) -> Decisions:
+        """Return the plan, once all nodes are assigned, with scheduling and fusion priorities."""
+        ...

@@ -1,0 +1,100 @@
+"""`PlanDecoder`: from what a policy draws for one problem to priced plans."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import jax
+import numpy as np
+from jaxtyping import Bool, Float32, Float64, Int16
+
+from go_rl.core.decisions import Scored
+from go_rl.envs.rewards import Reward
+from go_rl.objectives.incumbent import Incumbent
+from go_rl.objectives.workspace import Workspace
+from go_rl.policy.agent import Actions, Agent
+from go_rl.policy.buckets import Padded
+from go_rl.policy.network import Encoded
+
+Proposals = dict[str, Any]
+"""Arrays with a row for each sample, which may travel to another process."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rollouts:
+    """``B`` proposals for one problem, made legal, priced and rewarded."""
+
+    priced: Scored
+    reward: Float64[np.ndarray, "B"]
+    """[B] by `PlanDecoder.reward`."""
+    chip: Int16[np.ndarray, "B U"] | None = None
+    """[B, U] chip of each unit in the plan; rings only."""
+    possible: Bool[np.ndarray, "B U k"] | None = None
+    """[B, U, k] chips that were possible when a unit was drawn; SAMPLE only."""
+
+
+class PlanDecoder(ABC):
+    """One problem as a policy sees it; everything expensive is built when first used. Not
+    thread-safe."""
+
+    reward: ClassVar[Reward]
+    """What its plans earn while a policy learns."""
+    groups: ClassVar[tuple[str, ...]]
+    """Names of what is drawn together and shares an advantage."""
+    workspace: Workspace
+
+    @property
+    @abstractmethod
+    def padded(self) -> Padded:
+        """What the network sees."""
+
+    @property
+    @abstractmethod
+    def reference_seconds(self) -> float:
+        """Seconds of the reference plan."""
+
+    @property
+    @abstractmethod
+    def decides(self) -> bool:
+        """Whether there is anything to decide, and a plan is not known to be impossible."""
+
+    @abstractmethod
+    def start(self, incumbent: Incumbent, seed: int) -> bool:
+        """Offer the reference plan; False when no plan exists at all or nothing can be decided."""
+
+    @abstractmethod
+    def draw(
+        self,
+        agent: Agent,
+        encoded: Encoded,
+        group: str,
+        noise: Float32[np.ndarray, "B"],
+        key: jax.Array,
+    ) -> Actions:
+        """Draw [B] samples of a group, compiled; ``noise`` 0 gives the likeliest decision."""
+
+    @abstractmethod
+    def proposals(self, actions: Actions, noise: Float32[np.ndarray, "B"]) -> Proposals:
+        """Return what `price` must know of the actions."""
+
+    @abstractmethod
+    def price(self, proposals: Proposals, seed: int) -> Rollouts:
+        """Make proposals legal and price them; ``seed`` is for what the solver draws."""
+
+    @abstractmethod
+    def credit(self, actions: Actions, rollouts: Rollouts) -> Actions:
+        """Return the decisions that earned the rewards, as `Policy.judge` takes them."""
+
+    def rewards(self, priced: Scored) -> Float64[np.ndarray, "B"]:
+        """Return what plans earn."""
+        return self.reward(priced.seconds, self.reference_seconds)
+
+    def sample(
+        self, agent: Agent, group: str, noise: Float32[np.ndarray, "B"], seed: int
+    ) -> tuple[Actions, Rollouts]:
+        """Draw [B] samples and price them; the same seed gives the same ones."""
+        encoded = agent.encode(self.padded)
+        actions = self.draw(agent, encoded, group, noise, jax.random.key(seed % 2**32))
+        return actions, self.price(self.proposals(actions, noise), seed)

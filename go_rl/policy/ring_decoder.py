@@ -1,0 +1,225 @@
+"""`RingDecoder`: orders and placements of a ring policy, solved and priced.
+
+Every proposal goes through the solver, and a batch is priced at once. Decisions are per unit (block
+of the solver), ``U`` of them. Group ``order``: scores, whose list schedule is cut by dynamic
+programming; group ``placement``: chips, through FIX or SAMPLE.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, Float32, Int, Int16
+
+from go_rl.core import EnvironmentUseError, Objective, Problem, SearchError, Status
+from go_rl.core.decisions import Decisions, Scored
+from go_rl.core.errors import nearest
+from go_rl.core.evaluation import STATUS_CODES
+from go_rl.envs.rewards import LOG_SPEED_UP
+from go_rl.objectives.incumbent import Incumbent
+from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
+from go_rl.policy.agent import Actions, Agent
+from go_rl.policy.buckets import Padded, pad
+from go_rl.policy.config import MAX_CHIPS
+from go_rl.policy.decoders.placement_decoder import DrawnPlacements, PlacementActions
+from go_rl.policy.network import HEADS, Encoded
+from go_rl.policy.observation import observe
+from go_rl.policy.plan_decoder import PlanDecoder, Proposals, Rollouts
+from go_rl.search.ring.cut_scores import price_samples, price_scores
+from go_rl.search.ring.linear_dp import SQUEEZE
+from go_rl.simulate.bitset import membership
+
+SOLVER_MODES = ("sample", "fix", "none")
+"""How placements go through the solver."""
+LIKELIEST = 20.0
+"""Inverse temperature of SAMPLE where the likeliest decision is asked for."""
+
+
+def check_group(group: str) -> None:
+    """Raise a `SearchError` unless ring policies draw such a group."""
+    if group not in RingDecoder.groups:
+        raise SearchError(
+            f"decoder must be one of {', '.join(RingDecoder.groups)}, not "
+            f"{group!r}{nearest(group, RingDecoder.groups)}"
+        )
+
+
+class RingDecoder(PlanDecoder):
+    """A ring problem as a policy sees it."""
+
+    reward = LOG_SPEED_UP
+    groups = HEADS[Objective.RING]
+    workspace: RingWorkspace
+
+    def __init__(
+        self, problem: Problem, workspace: RingWorkspace | None = None, solver: str = "sample"
+    ) -> None:
+        self.problem = problem
+        self.workspace = workspace or ring_workspace(problem)
+        self.solver = solver
+        self._squeeze = 1.0
+
+    @cached_property
+    def padded(self) -> Padded:
+        """What the network sees."""
+        return pad(observe(self.workspace))
+
+    @property
+    def decides(self) -> bool:
+        """See `PlanDecoder`."""
+        workspace = self.workspace
+        return workspace.solver.feasible_so_far and workspace.units.num_units > 0
+
+    def start(self, incumbent: Incumbent, seed: int) -> bool:
+        """Offer the compiler heuristic's plan; see `PlanDecoder`."""
+        incumbent.offer(*self.workspace.repair(self.heuristic, seed))
+        return self.decides
+
+    def draw(
+        self,
+        agent: Agent,
+        encoded: Encoded,
+        group: str,
+        noise: Float32[np.ndarray, "B"],
+        key: jax.Array,
+    ) -> Actions:
+        """See `PlanDecoder`."""
+        return agent.draw(self.padded, encoded, (group,), key, noise)
+
+    def proposals(self, actions: Actions, noise: Float32[np.ndarray, "B"]) -> Proposals:
+        """Return [B, U] scores, or [B, U] chips with [B, U, k] log-probabilities."""
+        units, chips = self.padded.num_units, self.padded.chips
+        if "order" in actions:
+            return {"scores": np.asarray(actions["order"].scores[:, -1, :units])}
+        drawn: DrawnPlacements = actions["placement"]
+        log_probs = np.array(drawn.log_probs[:, :units, :chips], np.float64)
+        log_probs[noise == 0] *= LIKELIEST
+        return {"chip": np.asarray(drawn.chosen[:, -1, :units]), "log_probs": log_probs}
+
+    def price(self, proposals: Proposals, seed: int) -> Rollouts:
+        """Solve and price; see `orders`, `sample_chips`, `fix` and `unsolved`."""
+        if "scores" in proposals:
+            return self.orders(proposals["scores"], seed)
+        if self.solver == "sample":
+            return self.sample_chips(proposals["log_probs"], seed)
+        if self.solver == "fix":
+            return self.fix(proposals["chip"], proposals["log_probs"], seed)
+        return self.unsolved(proposals["chip"])
+
+    def credit(self, actions: Actions, rollouts: Rollouts) -> Actions:
+        """Of chips: what SAMPLE drew, within the domains it drew from; otherwise the proposal."""
+        if "order" in actions:
+            return actions
+        drawn: DrawnPlacements = actions["placement"]
+        padded, count = self.padded, len(rollouts.reward)
+        shape = (count, len(padded.real), MAX_CHIPS)
+        chosen = drawn.chosen
+        possible = np.broadcast_to(np.arange(MAX_CHIPS) < padded.chips, shape)
+        if rollouts.possible is not None:
+            possible = np.zeros(shape, np.bool_)
+            possible[:, : padded.num_units, : padded.chips] = rollouts.possible
+            last = np.zeros(shape[:2], np.int32)
+            last[:, : padded.num_units] = rollouts.chip
+            chosen = chosen.at[:, -1].set(last)
+        place = jnp.broadcast_to(drawn.place, (count, *drawn.place.shape))
+        return {"placement": PlacementActions(chosen, jnp.asarray(possible), place)}
+
+    @property
+    def heuristic(self) -> Int16[np.ndarray, "N"]:
+        """[N] the compiler heuristic's chips; zeros where it fails."""
+        return self.workspace.reference.device[0]
+
+    @cached_property
+    def reference_seconds(self) -> float:
+        """T_max of the compiler heuristic; where it fails, of everything on one chip."""
+        return self.workspace.reference_seconds
+
+    @cached_property
+    def _leader(self) -> np.ndarray:
+        """[U] the node whose chip is the unit's."""
+        unit_of, leader = self.workspace.units.unit_of, self.workspace.solver.instance.leader
+        return leader[unit_of >= 0]
+
+    def orders(self, scores: Float[np.ndarray, "B U"], seed: int) -> Rollouts:
+        """Cut the list schedule of [B, U] scores by dynamic programming.
+
+        Once all plans of a batch have run out of memory, later ones keep more room beside weights.
+        """
+        self._check_units(scores, "scores")
+        values = scores.astype(np.float64)
+        priced = price_scores(self.workspace, values, seed, squeeze=self._squeeze)
+        overfull = priced.status == STATUS_CODES.index(Status.OUT_OF_MEMORY)
+        if overfull.any() and not priced.ok.any():
+            self._squeeze *= SQUEEZE
+        return self._rollouts(priced)
+
+    def sample_chips(self, log_probs: Float[np.ndarray, "B U k"], seed: int) -> Rollouts:
+        """Draw each of ``B`` partitions with SAMPLE from its own log-probabilities."""
+        self._check_chips(log_probs)
+        drawn = self.workspace.solver.sample(self._nodes(log_probs), seed=seed)
+        possible = membership(drawn.mask[:, self._leader], self.workspace.chips)
+        return self._rollouts(price_samples(self.workspace, drawn), possible)
+
+    def fix(
+        self,
+        chip: Int[np.ndarray, "B U"],
+        log_probs: Float[np.ndarray, "B U k"],
+        seed: int,
+    ) -> Rollouts:
+        """Keep [B, U] proposed chips where legal; draw the others from the log-probabilities."""
+        self._check_chips(log_probs)
+        self._check_units(chip, "chips")
+        wrong = chip[(chip < 0) | (chip >= self.workspace.chips)]
+        if wrong.size:
+            raise EnvironmentUseError(
+                f"graph {self.problem.graph.name!r}: chip {wrong[0]} is not one of "
+                f"0..{self.workspace.chips - 1}"
+            )
+        proposal = self._nodes(chip.astype(np.int16))
+        fixed = self.workspace.solver.fix(proposal, self._nodes(log_probs), seed)
+        return self._rollouts(price_samples(self.workspace, fixed))
+
+    def unsolved(self, chip: Int[np.ndarray, "B U"]) -> Rollouts:
+        """Price [B, U] chips as they are; what breaks a rule fails. What the solver is worth."""
+        self._check_units(chip, "chips")
+        device = self._nodes(chip.astype(np.int16))
+        seconds, codes = self.workspace.pricer.price(device)
+        solver = self.workspace.solver
+        kept = solver.fix(device, np.zeros((*device.shape, self.workspace.chips)), 0)
+        held = solver.instance.block_of >= 0
+        broken = ~kept.ok | (kept.device != device)[:, held].any(axis=1)
+        failed = broken | ~np.array([STATUS_CODES[int(code)].ok for code in codes])
+        status = np.where(broken, STATUS_CODES.index(Status.GAVE_UP), codes).astype(np.int8)
+        return self._rollouts(Scored(Decisions(device), np.where(failed, np.inf, seconds), status))
+
+    def _nodes(self, rows: np.ndarray) -> np.ndarray:
+        """Spread [B, U, ...] rows over nodes; nodes that no unit holds get zeros."""
+        unit = self.workspace.unit_of_node
+        spread = np.zeros((rows.shape[0], len(unit), *rows.shape[2:]), rows.dtype)
+        spread[:, unit >= 0] = rows[:, unit[unit >= 0]]
+        return spread
+
+    def _rollouts(self, priced: Scored, possible: np.ndarray | None = None) -> Rollouts:
+        chip = priced.decisions.device[:, self._leader]
+        return Rollouts(priced, self.rewards(priced), chip, possible)
+
+    def _check_chips(self, log_probs: np.ndarray) -> None:
+        self._check_units(log_probs, "log_probs")
+        if log_probs.shape[2] != self.workspace.chips:
+            raise EnvironmentUseError(
+                f"graph {self.problem.graph.name!r}: log_probs are for {log_probs.shape[2]} chips, "
+                f"the hardware has {self.workspace.chips}"
+            )
+
+    def _check_units(self, values: np.ndarray, what: str) -> None:
+        name, expected = self.problem.graph.name, self.workspace.units.num_units
+        if values.shape[1] != expected:
+            raise EnvironmentUseError(
+                f"graph {name!r}: {what} are for {values.shape[1]} units, "
+                f"the problem has {expected}"
+            )
+        if np.isnan(values).any():
+            raise EnvironmentUseError(f"graph {name!r}: {what} contain NaN")

@@ -1,0 +1,1 @@
+"""A critic of graph-level decisions, taught by searches (makespan)."""

@@ -1,0 +1,66 @@
+"""Searches: many independent decisions of a policy for one problem, and what their plans earn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy as np
+from jaxtyping import Float32, Float64
+
+from go_rl.core import CheckpointError
+from go_rl.core.files.whole_file import whole_file
+from go_rl.policy.agent import Agent
+from go_rl.policy.makespan_decoder import MakespanDecoder
+from go_rl.train.config import SearchConfig
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """``S`` decisions for one problem."""
+
+    mixes: dict[str, Float32[np.ndarray, "S _"]]
+    """[S, G] graph-level decisions of every decision."""
+    reward: Float64[np.ndarray, "S"]
+    """[S] what their plans earned."""
+
+    def save(self, path: Path) -> None:
+        """Write as npz; a reader never sees a half-written file."""
+        with whole_file(path) as file:
+            np.savez_compressed(file, reward=self.reward, **self.mixes)  # pyright: ignore[reportArgumentType]
+
+    @staticmethod
+    def load(path: Path) -> Search:
+        """Read what `save` wrote.
+
+        Raises:
+            CheckpointError: the file is damaged.
+        """
+        try:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+                found = {name: arrays[name] for name in arrays.files}
+            reward = found.pop("reward")
+        except (OSError, ValueError, KeyError, BadZipFile) as error:
+            raise CheckpointError(f"{path}: is no file of a search ({error}); delete it") from error
+        return Search(found, reward)
+
+
+def search(agent: Agent, decoder: MakespanDecoder, config: SearchConfig, seed: int) -> Search:
+    """Draw `SearchConfig.samples` decisions and price them; the same seed gives the same ones.
+
+    Args:
+        agent: draws.
+        decoder: the problem.
+        config: how many to draw.
+        seed: random seed.
+    """
+    drawn, rewards = [], []
+    for round_ in range(max(1, config.samples // config.batch)):
+        key = int(np.random.SeedSequence((seed, round_)).generate_state(1)[0])
+        noise = np.ones(config.batch, np.float32)
+        actions, rollouts = decoder.sample(agent, "plan", noise, key)
+        rewards.append(rollouts.reward)
+        drawn.append({task: np.asarray(each.mix) for task, each in actions.items()})
+    mixes = {task: np.concatenate([each[task] for each in drawn]) for task in drawn[0]}
+    return Search(mixes, np.concatenate(rewards))

@@ -1,0 +1,125 @@
+"""Teaching: searches on the training problems, and a critic that learns from them; resumable.
+
+The searches of a run stay in its folder, one file a problem, and are not made again; nor does the
+critic learn again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from go_rl.core import CheckpointError, Objective
+from go_rl.core.files.whole_file import write_text
+from go_rl.policy.agent import Agent
+from go_rl.policy.network import known_of
+from go_rl.policy.weights import Weights, load_weights, save_weights
+from go_rl.train.config import MakespanTrainConfig, SearchConfig
+from go_rl.train.critic.learning import Experience, experience, with_critic
+from go_rl.train.critic.searches import Search, search
+from go_rl.train.problems.makespan import MakespanProblems, ProblemKey, makespan_decoder
+
+SEARCHES = "searches"
+"""Folder of the searches."""
+CONFIG_FILE = "config.json"
+"""What the searches were made for."""
+TAUGHT_FILE = "taught.npz"
+"""The policy with its critic."""
+MOST_UNITS = 2300
+"""Larger problems are not searched: they cost too much."""
+Report = Callable[[str], None]
+Lessons = list[tuple[ProblemKey, Experience]]
+"""Problems with what the searches tell of them."""
+
+
+def taught_agent(agent: Agent, problems: MakespanProblems, folder: Path, report: Report) -> Agent:
+    """Return the agent with a critic that learned from searches on all problems.
+
+    Args:
+        agent: draws in the searches.
+        problems: what is searched, and how (`SearchConfig`, `CriticConfig`).
+        folder: of the run; searches and the policy are kept there.
+        report: called with a sentence after every search and after the critic.
+
+    Raises:
+        CheckpointError: a kept file is damaged, or the folder holds searches of another
+            configuration.
+    """
+    config = problems.config
+    _claim(folder / SEARCHES / CONFIG_FILE, config)
+    path = folder / TAUGHT_FILE
+    if path.exists():
+        return load_weights(path, Objective.MAKESPAN).agent
+    keys, kept = problems.taught(), folder / SEARCHES
+    lessons = searched(agent, keys, config.searches, kept, report, config.cost)
+    agent = taught(agent, lessons, config, report)
+    save_weights(Weights(agent, "taught", {"searches": len(lessons)}), path)
+    return agent
+
+
+def taught(agent: Agent, lessons: Lessons, config: MakespanTrainConfig, report: Report) -> Agent:
+    """Return the agent with a critic that learned from these lessons; none: as it is."""
+    if lessons:
+        told = [one for _, one in lessons]
+        agent, losses = with_critic(agent, told, config.critic, config.seed)
+        error = losses[-50:].mean()
+        report(f"critic: squared error {error:.3f} (blind: 1) on {len(told)} problems")
+    return agent
+
+
+def searched(
+    agent: Agent,
+    keys: list[ProblemKey],
+    config: SearchConfig,
+    folder: Path,
+    report: Report,
+    cost: str = "auto",
+) -> Lessons:
+    """Return the lesson of every problem that has something to decide and is not too large.
+
+    Searches are kept in ``folder`` and not made again; the rest as in `taught_agent`.
+    """
+    found: dict[str, tuple[ProblemKey, Experience]] = {}
+    for i, key in enumerate(keys):
+        decoder = makespan_decoder(*key, cost)
+        if not 0 < decoder.units.num_units <= MOST_UNITS:
+            continue
+        path = folder / f"{key[0]}--{key[1]}--{'+'.join(key[2])}.npz"
+        if not path.exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            search(agent, decoder, config, i).save(path)
+            report(f"{i + 1}/{len(keys)} searched {path.stem}")
+        padded = decoder.padded
+        known = np.asarray(known_of(*jax.tree.map(jnp.asarray, (padded.graph, padded.real))))
+        told = experience(known, _fitting(path, key, agent))
+        if told is not None:
+            found[path.name] = key, told
+    return [found[name] for name in sorted(found)]
+
+
+def _claim(path: Path, config: MakespanTrainConfig) -> None:
+    """Leave a copy of the configuration, or compare with the one that is there."""
+    text = config.to_json()
+    if not path.exists():
+        write_text(path, text)
+    elif path.read_text(encoding="utf-8") != text:
+        raise CheckpointError(
+            f"{path.parent.parent}: holds searches of another configuration ({path}); continue "
+            "with that one, or use another folder"
+        )
+
+
+def _fitting(path: Path, key: ProblemKey, agent: Agent) -> Search:
+    """The search of a file, which must hold decisions of the problem's tasks as they are now."""
+    found, widths = Search.load(path), agent.policy.decision_widths
+    theirs = {task: mix.shape[1] for task, mix in found.mixes.items()}
+    mine = {task: widths[task] for task in key[2]}
+    if theirs != mine:
+        raise CheckpointError(
+            f"{path}: holds decisions of {theirs} numbers, this version takes {mine}: delete it"
+        )
+    return found

@@ -1,0 +1,1 @@
+"""What a policy is pretrained on, by objective."""

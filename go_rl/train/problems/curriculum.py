@@ -1,0 +1,35 @@
+"""`Curriculum`: the problems of a pretraining run, for updates and for validation."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from go_rl.policy.agent import Agent
+from go_rl.train.advantage import RunningBaseline
+from go_rl.train.collect import Case
+from go_rl.train.config import TrainConfig
+from go_rl.zoo import zoo_entry, zoo_names
+
+KEPT = 256
+"""Problems whose solvers or units stay in memory."""
+VALIDATION_SEED = 1_000_000_007
+"""Apart from the seeds of the updates."""
+
+
+class Curriculum(ABC):
+    """All problems of a run; everything expensive is built when a problem is first drawn."""
+
+    config: TrainConfig
+
+    @abstractmethod
+    def draw(self, update: int, baseline: RunningBaseline) -> list[Case]:
+        """Return the problems of one update; equal updates and baselines give equal problems."""
+
+    @abstractmethod
+    def validate(self, agent: Agent) -> tuple[float, dict[str, float]]:
+        """Return the score of the validation problems, larger is better, and its parts to log."""
+
+
+def small_graphs(split: str, max_nodes: int) -> list[str]:
+    """Return the graphs of a split of the zoo with at most ``max_nodes`` nodes."""
+    return [name for name in zoo_names(split) if zoo_entry(name).nodes <= max_nodes]

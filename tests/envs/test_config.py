@@ -1,0 +1,101 @@
+"""Configuration: files and problems, and one sentence for each misuse."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import gymnasium
+import numpy as np
+import pytest
+from predictors.kernels import weights
+from reference.small_rings import ring_problem
+
+from go_rl.core import EnvironmentUseError, Objective, ProblemError, ZooError
+from go_rl.cost.learned import Learned
+from go_rl.envs import EnvironmentConfig, PlanEnv
+from go_rl.readers.archive import save_graph
+from go_rl.readers.jax.reader import trace_jax
+
+SMALL = ring_problem(4, [(0, 1), (1, 2)], 2)
+
+
+def test_a_model_file_is_read_and_priced(tmp_path):
+    path = str(tmp_path / "small.npz")
+    save_graph(SMALL.graph, path)
+    env = gymnasium.make("go_rl/Partition-v1", graph=path, hardware="ring6", rules="strict")
+    problem = env.unwrapped.cases[0].problem
+    assert (problem.graph.num_nodes, problem.hardware.name, problem.rules.name) == (
+        4,
+        "ring6",
+        "strict",
+    )
+    assert env.reset(seed=0)[1]["action_mask"].shape == (6,)
+
+
+def test_graphs_may_come_from_the_zoo_a_path_or_memory(tmp_path):
+    path = tmp_path / "small.npz"
+    save_graph(SMALL.graph, path)
+    graphs = ["zoo:vae-3-layers", path, SMALL.graph]
+    problems = EnvironmentConfig(graph=graphs, hardware="ring6").problems()
+    assert [p.graph.name for p in problems] == ["vae-3-layers", "small", "small"]
+    env = gymnasium.make("go_rl/Partition-v1", graph="zoo:vae-3-layers", hardware="ring6")
+    assert env.reset(seed=0)[1]["action_mask"].any()
+    with pytest.raises(ZooError, match="did you mean 'vae-3-layers'"):
+        gymnasium.make("go_rl/Partition-v1", graph="zoo:vae-3-layer")
+
+
+def test_a_cost_model_prices_the_graphs():
+    graph = trace_jax(lambda x, w: x @ w, *np.ones((2, 8, 8), np.float32))
+    model = Learned(weights())
+    problems = [
+        EnvironmentConfig(graph=graph, hardware=name, cost=model).problems()[0]
+        for name in ("cpu-1-ring2", "cpu-1x2")
+    ]
+    assert [problem.objective for problem in problems] == [Objective.RING, Objective.MAKESPAN]
+    assert [problem.cost_model for problem in problems] == ["learned", "learned"]
+    np.testing.assert_array_equal(problems[0].seconds, problems[1].seconds)
+    with pytest.raises(ProblemError, match="did you mean 'learned'"):
+        EnvironmentConfig(graph=graph, cost="lerned")
+
+
+def test_a_configuration_does_as_well_as_keywords():
+    config = EnvironmentConfig(problem=SMALL, action="fix", max_nodes=6)
+    assert (
+        PlanEnv(config).action_space
+        == PlanEnv(problem=SMALL, action="fix", max_nodes=6).action_space
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({}, "give either problem= or graph="),
+        ({"problem": SMALL, "graph": "x.npz"}, "give either problem= or graph="),
+        ({"problem": []}, "at least one is needed"),
+        ({"graph": []}, "at least one is needed"),
+        ({"problem": SMALL, "action": "fixx"}, r"unknown action 'fixx'; did you mean 'fix'\?"),
+        ({"problem": SMALL, "observation": "image"}, "unknown observation 'image'"),
+        ({"problem": SMALL, "max_nodes": 3}, "4 nodes, more than max_nodes=3; give max_nodes=4"),
+        ({"problem": SMALL, "max_edges": 1}, "2 edges, more than max_edges=1"),
+        ({"problem": SMALL, "max_nodes": -1}, "max_nodes must be >= 0"),
+        ({"problem": SMALL, "failure_reward": float("nan")}, "failure_reward must be finite"),
+        ({"problem": SMALL, "max_node": 3}, "unknown argument 'max_node'; did you mean 'max_nod"),
+        (
+            {"problem": replace(SMALL, objective=Objective.MAX_LOAD)},
+            "objective is max-load; this environment is for ring or makespan",
+        ),
+        (
+            {"problem": replace(SMALL, objective=Objective.MAX_LOAD), "objective": "ring"},
+            "objective is max-load; this environment is for ring$",
+        ),
+        ({"problem": SMALL, "objective": "rign"}, "did you mean 'ring'"),
+        ({"problem": SMALL, "decide": "schedule"}, "unknown decision 'schedule'"),
+        ({"problem": SMALL, "tasks": "placement"}, "tasks= is now decide="),
+        ({"problem": SMALL, "action": "all"}, "unknown action 'all'"),
+        ({"problem": [SMALL, ring_problem(4, [], 3)]}, "has 3 chips and 'small' 2"),
+        ({"config": EnvironmentConfig(SMALL), "action": "fix"}, r"not both"),
+    ],
+)
+def test_misuse(fields, sentence):
+    with pytest.raises(EnvironmentUseError, match=sentence):
+        PlanEnv(**fields)

@@ -1,0 +1,301 @@
+"""The makespan environments: rewards by hand, masks, failures, the contract, the vector form."""
+
+from __future__ import annotations
+
+import gymnasium
+import numpy as np
+import pytest
+from reference.small_rings import ring_problem
+from reference.step_problems import random_step, step_problem
+
+from go_rl.core import TASKS, EnvironmentUseError, OpKind, Problem, Status, load_hardware
+from go_rl.cost import ProblemOptions, make_problem
+from go_rl.envs import MAKESPAN_NODE_FEATURES, EnvironmentConfig, PlanEnv
+
+IDS = {
+    "Placement": ("placement",),
+    "Schedule": ("schedule",),
+    "Fusion": ("fusion",),
+    "Joint": TASKS,
+}
+PAIR = [(0, 2, 1.0), (1, 3, 1.0)]
+
+
+def chains(tasks=("placement",), **options) -> Problem:
+    """Two independent chains, 0 to 2 and 1 to 3, of one second a node; two devices."""
+    return step_problem([1.0] * 4, PAIR, 2, tasks=tasks, **options)
+
+
+def play(env, actions) -> tuple[float, dict]:
+    """The reward and info of the step that ends the episode."""
+    env.reset(seed=0)
+    for action in actions:
+        _, reward, terminated, truncated, info = env.step(np.array(action))
+        assert not truncated
+        if terminated:
+            return reward, info
+        assert reward == 0.0
+    raise AssertionError("the episode did not end")
+
+
+@pytest.mark.parametrize(
+    ("plan", "seconds"), [([0, 1, 0, 1], 2.0), ([1, 1, 1, 1], 4.0), ([0, 1, 1, 1], 3.0)]
+)
+@pytest.mark.parametrize("form", ["node", "all"])
+def test_reward_is_the_root_of_the_makespan_over_the_default(form, plan, seconds):
+    """The default is one device: 4 s. Apart: 2 s. With node 2 beside chain 1, device 1 runs
+    nodes 1 and 3 until 2 s, when node 0's byte is there, and node 2 until 3 s."""
+    env = PlanEnv(problem=chains(), action=form)
+    reward, info = play(env, plan if form == "node" else [plan])
+    assert info["status"] is Status.OK
+    assert info["device"].tolist() == plan
+    assert (info["seconds"], info["baseline_seconds"]) == (seconds, 4.0)
+    assert reward == pytest.approx(-np.sqrt(seconds / 4))
+
+
+@pytest.mark.parametrize("form", ["node", "all"])
+def test_schedule_by_hand(form):
+    """Node 1 feeds 3 s on the other device over a link of 1 s: first 1 s, then 0. In topological
+    order: 0 until 1, 1 until 2, its byte until 3, node 2 until 6. Node 1 first: one second less."""
+    problem = step_problem(
+        [1.0, 1.0, 3.0], [(1, 2, 1.0)], 2, tasks=("schedule",), fixed={0: 0, 1: 0, 2: 1}
+    )
+    actions = {"node": [0, 19, 0], "all": [[0, 19, 0]]}[form]
+    reward, info = play(PlanEnv(problem=problem, action=form), actions)
+    assert (info["seconds"], info["baseline_seconds"]) == (5.0, 6.0)
+    assert reward == pytest.approx(-np.sqrt(5 / 6))
+    assert info["priority"].tolist() == [0, 19, 0]
+    assert info["device"].tolist() == [0, 0, 1]
+
+
+def test_fusion_by_hand():
+    """A chain of three elementwise nodes; the first two join, the second keeps to itself."""
+    problem = step_problem(
+        [1.0] * 3, [(0, 1, 1.0), (1, 2, 1.0)], tasks=("fusion",), kinds=[OpKind.ELEMENTWISE] * 3
+    )
+    reward, info = play(PlanEnv(problem=problem), [5, 0, 7])
+    assert info["fusion_group"].tolist() == [0, 0, 2]
+    assert (reward, info["seconds"]) == (-1.0, 3.0)  # these prices gain nothing by fusion
+    _, info = play(PlanEnv(problem=problem, action="all"), [[0, 0, 7]])
+    assert info["fusion_group"].tolist() == [0, 1, 2]
+
+
+def test_fusion_pays_where_the_prices_say_so():
+    source = step_problem([0.0] * 3, [(0, 1, 4e9), (1, 2, 4e9)], kinds=[OpKind.ELEMENTWISE] * 3)
+    options = ProblemOptions(objective=source.objective, tasks=("fusion",), memory=False)
+    env = PlanEnv(problem=make_problem(source.graph, load_hardware("p100x4"), options))
+    assert play(env, [0, 0, 0])[0] == pytest.approx(-1.0)
+    reward, info = play(env, [1, 1, 0])
+    assert info["fusion_group"].tolist() == [0, 0, 0]
+    assert -1.0 < reward < 0.0
+
+
+@pytest.mark.parametrize("form", ["node", "all"])
+def test_joint_decides_all_three(form):
+    chosen = [[0, 3, 1], [1, 2, 0], [0, 1, 0], [1, 0, 0]]
+    problem = chains(TASKS, kinds=[OpKind.ELEMENTWISE] * 4)
+    env = PlanEnv(problem=problem, action=form)
+    reward, info = play(env, chosen if form == "node" else [chosen])
+    assert reward == pytest.approx(-np.sqrt(0.5))
+    assert info["device"].tolist() == [0, 1, 0, 1]
+    assert info["priority"].tolist() == [3, 2, 1, 0]
+    assert info["fusion_group"].tolist() == [0, 1, 0, 3]
+
+
+def test_masks_by_hand():
+    """Node 0 is pinned, 1 and 3 share a class, kind 1 cannot run node 2."""
+    seconds = [[1.0, 1.0, 1.0, 1.0], [1.0, 1.0, np.inf, 1.0]]
+    colocation = [-1, 5, -1, 5]
+    problem = step_problem(
+        seconds, PAIR, 2, tasks=("placement",), fixed={0: 1}, colocation=colocation
+    )
+    env = PlanEnv(problem=problem)
+    _, info = env.reset()
+    masks = [info["action_mask"].tolist()]
+    for device in (1, 1, 0):
+        info = env.step(device)[4]
+        masks.append(info["action_mask"].tolist())
+        assert (env.action_masks() == info["action_mask"]).all()
+    assert masks == [[0, 1], [1, 1], [1, 0], [0, 1]]
+    info = env.step(1)[4]
+    assert info["device"].tolist() == [1, 1, 0, 1]
+    assert info["action_mask"].all()
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_following_the_masks_obeys_pins_classes_and_abilities(seed):
+    rng = np.random.default_rng(seed)
+    colocation = rng.integers(-2, 2, 14).clip(-1).tolist()
+    problem = random_step(seed, tasks=("placement",), colocation=colocation, fixed={0: 0})
+    env = PlanEnv(problem=problem)
+    _, info = env.reset(seed=seed)
+    ended = False
+    while not ended:
+        _, _, ended, _, info = env.step(rng.choice(np.flatnonzero(info["action_mask"])))
+    if env.unwrapped.cases[0].workspace.infeasible is not None:
+        assert info["status"] in {Status.UNSUPPORTED, Status.INFEASIBLE}
+        return
+    assert info["status"] in {Status.OK, Status.OUT_OF_MEMORY}
+    device, label = info["device"], problem.graph.colocation
+    assert device[0] == 0
+    assert all(len(set(device[label == c])) <= 1 for c in (0, 1))
+    takes = problem.seconds[problem.device_kind[device], np.arange(len(device))]
+    assert np.isfinite(takes[~problem.graph.is_fed]).all()
+
+
+def test_inputs_and_constants_are_not_decided_and_sit_beside_their_readers():
+    kinds = [OpKind.INPUT, OpKind.OTHER, OpKind.OTHER]
+    problem = step_problem([0.0, 1.0, 1.0], [(0, 2, 1.0)], 2, tasks=("placement",), kinds=kinds)
+    env = PlanEnv(problem=problem)
+    observed, info = env.reset()
+    assert info["node"] == 1
+    copied = observed["nodes"][:, MAKESPAN_NODE_FEATURES.index("copied")]
+    assert copied.tolist() == [1, 0, 0]
+    reward, info = play(env, [0, 1])
+    assert info["device"].tolist() == [1, 0, 1]
+    assert reward == pytest.approx(-np.sqrt(0.5))
+
+
+def test_a_class_led_by_a_constant_follows_its_decided_node():
+    problem = step_problem(
+        [0.0, 1.0, 1.0],
+        [(0, 1, 1.0)],
+        2,
+        tasks=("placement",),
+        kinds=[OpKind.CONSTANT, OpKind.OTHER, OpKind.OTHER],
+        colocation=[3, -1, 3],
+    )
+    _, info = play(PlanEnv(problem=problem), [0, 1])
+    assert info["device"].tolist() == [1, 0, 1]
+
+
+def test_observations_show_decisions():
+    env = PlanEnv(problem=chains(TASKS), max_nodes=6, max_edges=3)
+    env.reset()
+    observed = env.step(np.array([1, 19, 0]))[0]
+    assert observed in env.observation_space
+    shown = {
+        name: observed["nodes"][:, MAKESPAN_NODE_FEATURES.index(name)].tolist()
+        for name in ("chip", "decided", "current", "priority", "fusion_priority")
+    }
+    assert shown == {
+        "chip": [1, -1, -1, -1, 0, 0],
+        "decided": [1, 0, 0, 0, 0, 0],
+        "current": [0, 1, 0, 0, 0, 0],
+        "priority": [1, -1, -1, -1, 0, 0],
+        "fusion_priority": [0, -1, -1, -1, 0, 0],
+    }
+
+
+@pytest.mark.parametrize("form", ["node", "all"])
+def test_one_node(form):
+    problem = step_problem([2.0], tasks=("placement",))
+    reward, info = play(PlanEnv(problem=problem, action=form), [0] if form == "node" else [[0]])
+    assert (reward, info["seconds"], info["device"].tolist()) == (-1.0, 2.0, [0])
+
+
+def test_only_inputs():
+    """Nothing to decide: any action ends the episode."""
+    problem = step_problem([0.0], tasks=("placement",), kinds=[OpKind.INPUT])
+    reward, info = play(PlanEnv(problem=problem), [0])
+    assert (reward, info["status"], info["node"]) == (0.0, Status.OK, -1)
+
+
+@pytest.mark.parametrize(
+    ("problem", "form", "actions", "status", "words"),
+    [
+        (chains(fixed={0: 1}), "node", [0], Status.ILLEGAL, "node 0 cannot be put on device 0"),
+        (
+            step_problem([[1.0, 1.0], [1.0, np.inf]], [], 2, tasks=("placement",)),
+            "all",
+            [[0, 1]],
+            Status.UNSUPPORTED,
+            "cannot run",
+        ),
+        (
+            step_problem([1.0, np.inf], tasks=("placement",)),
+            "node",
+            [0],
+            Status.UNSUPPORTED,
+            "no device can run node 1",
+        ),
+        (
+            chains(memory_bytes=100.0, weights=[60.0, 60.0, 0.0, 0.0]),
+            "node",
+            [0, 0, 0, 0],
+            Status.OUT_OF_MEMORY,
+            "needs more memory",
+        ),
+    ],
+)
+def test_failures_end_the_episode(problem, form, actions, status, words):
+    env = PlanEnv(problem=problem, action=form, failure_reward=-3.0)
+    reward, info = play(env, actions)
+    assert (reward, info["status"], info["seconds"]) == (-3.0, status, np.inf)
+    assert words in info["detail"]
+    assert play(PlanEnv(problem=problem, action=form), actions)[0] == -10.0
+
+
+@pytest.mark.parametrize(
+    ("tasks", "form", "action", "sentence"),
+    [
+        (("placement",), "node", 2, r"names device 2; allowed are 0\.\.1"),
+        (("schedule",), "node", 20, r"names priority 20; allowed are 0\.\.19"),
+        (("fusion",), "node", -1, r"names fusion priority -1; allowed are 0\.\.19"),
+        (("fusion",), "node", 0.5, "whole numbers, not float64"),
+        (TASKS, "node", [0, 0], r"shape \[2\]; the node form takes \[3\]"),
+        (TASKS, "node", [0, 0, 20], "fusion priority 20"),
+        (("schedule",), "all", [0, 1], r"shape \[2\]; the all form takes \[4\]"),
+        (TASKS, "all", [0] * 4, r"the all form takes \[4, 3\]"),
+    ],
+)
+def test_wrong_actions(tasks, form, action, sentence):
+    env = PlanEnv(problem=chains(tasks), action=form)
+    env.reset()
+    with pytest.raises(EnvironmentUseError, match=sentence):
+        env.step(action)
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({}, "give either problem= or graph="),
+        ({"problem": []}, "at least one is needed"),
+        ({"problem": chains(), "action": "nod"}, r"unknown action 'nod'; did you mean 'node'\?"),
+        ({"problem": chains(), "decide": ("plcement",)}, "did you mean 'placement'"),
+        (
+            {"problem": chains(), "decide": "placement,plcement"},
+            "unknown decision 'plcement'",
+        ),
+        ({"problem": chains(), "decide": ()}, "at least one of"),
+        ({"problem": chains(), "decide": ("fusion",)}, "decisions are placement; this environment"),
+        ({"problem": chains(), "max_nodes": 3}, "4 nodes, more than max_nodes=3"),
+        ({"problem": chains(), "max_edges": -1}, "max_edges must be >= 0"),
+        ({"problem": chains(), "failure_reward": np.inf}, "failure_reward must be finite"),
+        ({"problem": chains(), "max_node": 3}, "unknown argument 'max_node'"),
+        ({"problem": ring_problem(4, [], 2), "objective": "makespan"}, "the objective is ring"),
+        ({"problem": [chains(), step_problem([1.0], tasks=("placement",))]}, "has 1 devices and"),
+        ({"config": EnvironmentConfig(chains()), "action": "all"}, "not both"),
+        (
+            {"config": EnvironmentConfig(chains(), decide=("placement",)), "decide": TASKS},
+            "config.decide",
+        ),
+    ],
+)
+def test_misuse(fields, sentence):
+    with pytest.raises(EnvironmentUseError, match=sentence):
+        PlanEnv(**fields)
+
+
+def test_tasks_may_be_one_text():
+    assert EnvironmentConfig(chains(), decide="placement").decide == ("placement",)
+    assert EnvironmentConfig(chains(TASKS), decide="placement, fusion,schedule").decide == (
+        "placement", "fusion", "schedule"
+    )  # fmt: skip
+
+
+def test_a_configuration_goes_with_an_id_that_agrees():
+    env = gymnasium.make("go_rl/Placement-v1", config=EnvironmentConfig(chains()))
+    assert env.action_space == gymnasium.spaces.Discrete(2)
+    with pytest.raises(EnvironmentUseError, match="decisions are placement"):
+        gymnasium.make("go_rl/Fusion-v1", config=EnvironmentConfig(chains()))

@@ -1,0 +1,36 @@
+"""Learning on one graph stops when not even a quick batch would end in time."""
+
+from __future__ import annotations
+
+from policy.tiny import SMALL_LESSON, tiny_makespan_agent
+from reference.step_networks import operators, priced
+
+from go_rl.core import Budget, Progress
+from go_rl.train import fine_tune
+from go_rl.train.fine_tune import FineTuned
+
+
+def test_no_batch_begins_that_would_take_longer_than_what_is_left(monkeypatch):
+    """Batches take 9 (the first compiles), 2, 1, 2 and 2 seconds; then half a second is left."""
+    seconds, batches, updates = [9.0, 2.0, 1.0, 2.0, 2.0], [], []
+    collect, update = fine_tune.collect, fine_tune.update
+    now = [0.0]
+
+    def slowly(*given):
+        now[0] += seconds[len(batches)]
+        batches.append(now[0])
+        return collect(*given)
+
+    def counted(*given):
+        updates.append(now[0])
+        return update(*given)
+
+    monkeypatch.setattr(Progress, "wall_seconds", property(lambda _: now[0]))
+    monkeypatch.setattr(fine_tune, "collect", slowly)
+    monkeypatch.setattr(fine_tune, "update", counted)
+    learner = FineTuned(tiny_makespan_agent(), config=SMALL_LESSON)
+    problem = priced(operators(3), "p100x2", tasks=("placement",))
+    plan = learner.optimize(problem, Budget(seconds=16.5), 0)
+    assert batches == [9.0, 11.0, 12.0, 14.0, 16.0]
+    assert updates == [9.0, 11.0, 12.0, 14.0]
+    assert plan.samples == 1 + 8 + 5 * 8
