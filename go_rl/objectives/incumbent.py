@@ -64,6 +64,20 @@ class Incumbent:
         return self.decisions is None and not self.evaluation.status.ok
 
 
+def best_of(
+    workspace: Workspace, plans: Iterable[Decisions], name: str, seed: int, progress: Progress
+) -> Plan:
+    """Return the best of plans, evaluated batch by batch until the budget is spent; the first batch
+    is always evaluated. See `finish_plan`."""
+    incumbent = Incumbent(workspace, progress)
+    if not incumbent.hopeless:
+        for decisions in plans:
+            incumbent.offer_scored(workspace.evaluate(decisions))
+            if progress.spent:
+                break
+    return finish_plan(workspace, incumbent, name, seed, progress)
+
+
 def finish_plan(
     workspace: Workspace,
     found: Incumbent | Decisions | Evaluation,

@@ -18,7 +18,7 @@ from jaxtyping import Int, Int64
 
 from go_rl.core import Budget, Plan, Problem, Progress
 from go_rl.core.decisions import Decisions
-from go_rl.objectives.incumbent import Incumbent, finish_plan
+from go_rl.objectives.incumbent import best_of
 from go_rl.objectives.makespan.choices import softly_placed
 from go_rl.objectives.makespan.infer_devices import beside_readers
 from go_rl.objectives.makespan.workspace import MakespanWorkspace, makespan_workspace
@@ -39,20 +39,15 @@ class Order(enum.Enum):
 
 @dataclass(frozen=True)
 class Composed:
-    """`Optimizer`: the best composition of the tasks asked for; the others keep their defaults."""
+    """`Optimizer`: the best composition; decisions that are not asked for keep their defaults."""
 
     name: str = "composed"
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return that plan; see `go_rl.core.Optimizer`."""
-        workspace, progress = makespan_workspace(problem), Progress(budget)
-        incumbent = Incumbent(workspace, progress)
-        if not incumbent.hopeless:
-            for made in compositions(workspace, seed):
-                incumbent.offer_scored(workspace.evaluate(made))
-                if progress.spent:
-                    break
-        return finish_plan(workspace, incumbent, self.name, seed, progress)
+        workspace = makespan_workspace(problem)
+        plans = compositions(workspace, seed)
+        return best_of(workspace, plans, self.name, seed, Progress(budget))
 
 
 def compositions(workspace: MakespanWorkspace, seed: int) -> Iterator[Decisions]:
@@ -76,7 +71,7 @@ def compositions(workspace: MakespanWorkspace, seed: int) -> Iterator[Decisions]
 def composition(
     workspace: MakespanWorkspace, device: Int[np.ndarray, "N"], order: Order, fused: bool
 ) -> Decisions:
-    """Return a plan on devices [N]; a task that is not asked for keeps its default."""
+    """Return a plan on devices [N]; a decision that is not asked for keeps its default."""
     rows, priority = device[None], None
     if order is not Order.TOPOLOGICAL:
         rank = upward_rank(workspace, None if order is Order.UNPLACED else device)

@@ -13,14 +13,16 @@ forward layer.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Int16, Int64
 
 from go_rl.core import Budget, Plan, Problem, Progress
+from go_rl.core.decisions import Decisions
 from go_rl.kernels.layers import layer_names, layers
-from go_rl.objectives.incumbent import Incumbent, finish_plan
+from go_rl.objectives.incumbent import best_of
 from go_rl.objectives.makespan.choices import NOWHERE, softly_placed
 from go_rl.objectives.makespan.infer_devices import infer_devices
 from go_rl.objectives.makespan.workspace import MakespanWorkspace, makespan_workspace
@@ -35,12 +37,13 @@ class MakespanExpert:
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return that plan; see `go_rl.core.Optimizer`."""
-        workspace, progress = makespan_workspace(problem), Progress(budget)
-        incumbent = Incumbent(workspace, progress)
-        if not incumbent.hopeless:
-            device = softly_placed(workspace.choices, expert_devices(workspace)[None])
-            incumbent.offer_scored(workspace.evaluate(workspace.decisions(device)))
-        return finish_plan(workspace, incumbent, self.name, seed, progress)
+        workspace = makespan_workspace(problem)
+        return best_of(workspace, _plans(workspace), self.name, seed, Progress(budget))
+
+
+def _plans(workspace: MakespanWorkspace) -> Iterator[Decisions]:
+    device = softly_placed(workspace.choices, expert_devices(workspace)[None])
+    yield workspace.decisions(device)
 
 
 @dataclass(frozen=True)

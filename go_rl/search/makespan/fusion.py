@@ -12,7 +12,7 @@ import numpy as np
 
 from go_rl.core import Budget, Plan, Problem, Progress
 from go_rl.core.decisions import Decisions
-from go_rl.objectives.incumbent import Incumbent, finish_plan
+from go_rl.objectives.incumbent import best_of
 from go_rl.objectives.makespan.workspace import MakespanWorkspace, makespan_workspace
 
 
@@ -23,13 +23,11 @@ class GreedyFusion:
     name: str = "fusion-greedy"
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
-        """Return that one plan, which without the task fusion is the default; see
+        """Return that one plan, which without the decision fusion is the default; see
         `go_rl.core.Optimizer`."""
-        workspace, progress = makespan_workspace(problem), Progress(budget)
-        incumbent = Incumbent(workspace, progress)
-        if not incumbent.hopeless:
-            incumbent.offer_scored(workspace.evaluate(greedily_fused(workspace)))
-        return finish_plan(workspace, incumbent, self.name, seed, progress)
+        workspace = makespan_workspace(problem)
+        plans = (greedily_fused(workspace),)
+        return best_of(workspace, plans, self.name, seed, Progress(budget))
 
 
 def greedily_fused(workspace: MakespanWorkspace) -> Decisions:

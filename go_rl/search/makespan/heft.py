@@ -11,6 +11,7 @@ operators into parts counts as one.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import no_type_check
 
@@ -19,7 +20,8 @@ from jaxtyping import Float64, Int, Int16, Int64
 from numba import njit
 
 from go_rl.core import Budget, Plan, Problem, Progress
-from go_rl.objectives.incumbent import Incumbent, finish_plan
+from go_rl.core.decisions import Decisions
+from go_rl.objectives.incumbent import best_of
 from go_rl.objectives.makespan.choices import NOWHERE
 from go_rl.objectives.makespan.infer_devices import beside_readers
 from go_rl.objectives.makespan.longest_path import longest_tails
@@ -37,19 +39,15 @@ class Heft:
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return the better of the two; see `go_rl.core.Optimizer`."""
-        workspace, progress = makespan_workspace(problem), Progress(budget)
-        incumbent = Incumbent(workspace, progress)
-        if not incumbent.hopeless:
-            for queues in (False, True):
-                if queues and progress.spent:
-                    break
-                schedule = heft(workspace, queues)
-                device = beside_readers(workspace.problem.graph, schedule.device)
-                priority = rank_priorities(schedule.rank)
-                incumbent.offer_scored(
-                    workspace.evaluate(workspace.decisions(device[None], priority[None]))
-                )
-        return finish_plan(workspace, incumbent, self.name, seed, progress)
+        workspace = makespan_workspace(problem)
+        return best_of(workspace, _plans(workspace), self.name, seed, Progress(budget))
+
+
+def _plans(workspace: MakespanWorkspace) -> Iterator[Decisions]:
+    for queues in (False, True):
+        schedule = heft(workspace, queues)
+        device = beside_readers(workspace.problem.graph, schedule.device)
+        yield workspace.decisions(device[None], rank_priorities(schedule.rank)[None])
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ it knows neither the direction of an edge nor time nor memory, and a plan that d
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +15,8 @@ import pymetis
 from jaxtyping import Float64, Int16, Int64
 
 from go_rl.core import Budget, Plan, Problem, Progress
-from go_rl.objectives.incumbent import Incumbent, finish_plan
+from go_rl.core.decisions import Decisions
+from go_rl.objectives.incumbent import best_of
 from go_rl.objectives.makespan.choices import Choices, softly_placed
 from go_rl.objectives.makespan.infer_devices import beside_readers
 from go_rl.objectives.makespan.workspace import MakespanWorkspace, makespan_workspace
@@ -34,16 +36,14 @@ class MakespanMetis:
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return the best of a few seeds; see `go_rl.core.Optimizer`."""
-        workspace, progress = makespan_workspace(problem), Progress(budget)
-        incumbent = Incumbent(workspace, progress)
-        if not incumbent.hopeless:
-            options = workspace.choices
-            for attempt in range(TRIES):
-                if attempt and progress.spent:
-                    break
-                device = metis_devices(workspace, options, seed + attempt)
-                incumbent.offer_scored(workspace.evaluate(workspace.decisions(device[None])))
-        return finish_plan(workspace, incumbent, self.name, seed, progress)
+        workspace = makespan_workspace(problem)
+        return best_of(workspace, _plans(workspace, seed), self.name, seed, Progress(budget))
+
+
+def _plans(workspace: MakespanWorkspace, seed: int) -> Iterator[Decisions]:
+    for attempt in range(TRIES):
+        device = metis_devices(workspace, workspace.choices, seed + attempt)
+        yield workspace.decisions(device[None])
 
 
 def metis_devices(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress
 from go_rl.core.decisions import Decisions
-from go_rl.objectives.incumbent import Incumbent, finish_plan
-from go_rl.objectives.makespan.choices import LEVELS, Choices
+from go_rl.objectives.incumbent import best_of
+from go_rl.objectives.makespan.choices import LEVELS
 from go_rl.objectives.makespan.workspace import MakespanWorkspace, makespan_workspace
 
 BATCH = 16
@@ -26,23 +27,20 @@ class MakespanRandom:
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return the best of the samples; see `go_rl.core.Optimizer`."""
         workspace, progress = makespan_workspace(problem), Progress(budget, OPEN_SAMPLES)
-        incumbent = Incumbent(workspace, progress)
-        if not incumbent.hopeless:
-            options, rng = workspace.choices, np.random.default_rng(seed)
-            while not progress.spent:
-                size = int(min(BATCH, progress.remaining_samples))
-                incumbent.offer_scored(workspace.evaluate(_drawn(workspace, options, rng, size)))
-        return finish_plan(workspace, incumbent, self.name, seed, progress)
+        plans = _plans(workspace, np.random.default_rng(seed), progress)
+        return best_of(workspace, plans, self.name, seed, progress)
 
 
-def _drawn(
-    workspace: MakespanWorkspace, options: Choices, rng: np.random.Generator, size: int
-) -> Decisions:
-    """Return ``size`` random plans."""
-    shape = (size, workspace.num_nodes)
+def _plans(
+    workspace: MakespanWorkspace, rng: np.random.Generator, progress: Progress
+) -> Iterator[Decisions]:
+    """Yield batches of random plans without end."""
+    options = workspace.choices
     count = np.maximum(options.allowed.sum(axis=0), 1)
     order = np.argsort(~options.allowed, axis=0, kind="stable")  # allowed devices first
-    which = np.minimum((rng.random(shape) * count).astype(np.int64), count - 1)
-    device = order[which, np.arange(workspace.num_nodes)].astype(np.int16)
-    priority = rng.integers(0, LEVELS, shape)
-    return workspace.decisions(device, priority, rng.integers(0, LEVELS, shape))
+    while True:
+        shape = (int(min(BATCH, progress.remaining_samples)), workspace.num_nodes)
+        which = np.minimum((rng.random(shape) * count).astype(np.int64), count - 1)
+        device = order[which, np.arange(workspace.num_nodes)].astype(np.int16)
+        priority = rng.integers(0, LEVELS, shape)
+        yield workspace.decisions(device, priority, rng.integers(0, LEVELS, shape))
