@@ -6,7 +6,7 @@ families of the published table are held out whole). *data sheet* is the rooflin
 peak rates and the time of an empty call; *calibrated* the same with all its efficiencies and the
 call fitted to the training split; *xla* the calibrated roofline on the FLOP and bytes of XLA's own
 analysis of the compiled kernel; *boosted* trees on summed features; *learned* the ensemble of
-`go_rl.predictors.kernels`. Of kernels that were also measured under layouts of their operands, what the
+`go_rl.predictors.kernels`. Of kernels that were also measured under layouts of operands, what the
 choice of one loses: a random one, row by row as they come, or by those who learned.
 
 Published ("A Learnt Performance Model for TPUs", fusion, random split): learned 4.5 % on average,
