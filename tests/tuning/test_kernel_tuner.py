@@ -187,7 +187,7 @@ def test_what_is_new_of_several_fusions_is_measured_together(tmp_path):
 
     def together(jobs, times=1):
         batches.append((len(jobs), times))
-        return [machine(nodes, setting) for nodes, setting in jobs]
+        return [machine.time_one(nodes, setting) for nodes, setting in jobs]
 
     machine.together = together
     tune(machine, tmp_path, EVERYTHING)

@@ -181,8 +181,8 @@ def _judged(
     weights: KernelWeights, data: KernelData, which: Int[np.ndarray, "V"]
 ) -> dict[str, float]:
     """Percentage errors on kernels that were not learned from; empty: there are none."""
-    from go_rl.cost.learned import predict_kernels
     from go_rl.predictors.kernels.fit import plain_seconds
+    from go_rl.predictors.kernels.predictor import predict_kernels
 
     if not len(which):
         return {}
