@@ -110,7 +110,7 @@ def _chosen(config: Evaluate) -> EvaluateConfig:
     unlimited = config.samples is None and config.seconds is None
     return EvaluateConfig(
         graphs=config.graphs,
-        packages=config.hardware,
+        hardware=config.hardware,
         rules=config.rules,
         cost=config.cost,
         memory={"auto": None, "on": True, "off": False}[config.memory],
