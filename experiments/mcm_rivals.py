@@ -46,7 +46,7 @@ class Options:
     """Graphs up to this size are given to CP-SAT."""
     seeds: int = 1
     """Runs of each method on each problem."""
-    packages: tuple[str, ...] = CHIPS
+    hardware: tuple[str, ...] = CHIPS
     """Hardware."""
     folder: Path = RESULTS / NAME
     """Where finished runs are kept."""
@@ -72,7 +72,7 @@ def main(options: Options) -> None:
     """Make the missing runs, then the tables."""
     config = EvaluateConfig(
         graphs=("zoo:test",),
-        packages=options.packages,
+        hardware=options.hardware,
         rules=("strict",),
         memory=False,
         methods=("greedy", "metis", "annealing", "linear-dp", "ideal-dp", "policy"),
@@ -95,7 +95,7 @@ def _exact(config: EvaluateConfig, options: Options) -> tuple[Run, ...]:
     asked = replace(
         config,
         graphs=tuple(f"zoo:{name}" for name in small),
-        packages=("ring36",),
+        hardware=("ring36",),
         methods=("exact",),
         seconds=options.exact_seconds,
         seeds=1,
@@ -117,7 +117,7 @@ def _report(comparison: Comparison, exact: tuple[Run, ...], options: Options) ->
         "\n| package | method | graphs | T_max / best bound | throughput / heuristic | no plan |\n"
         "| --- | --- | --- | --- | --- | --- |\n"
     )
-    for hardware in comparison.config.packages:
+    for hardware in comparison.config.hardware:
         for method in comparison.methods:
             runs = [r for r in comparison.runs
                     if r.problem.hardware == hardware and r.method == method]  # fmt: skip

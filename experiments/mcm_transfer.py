@@ -91,7 +91,7 @@ def main(options: Options) -> None:
     """Make the missing runs, then all tables and figures."""
     config = EvaluateConfig(
         graphs=options.graphs,
-        packages=(options.hardware,),
+        hardware=(options.hardware,),
         rules=("strict",),
         memory=False,
         methods=("greedy",),
@@ -155,7 +155,7 @@ def _report(comparison: Comparison) -> str:
     graphs = len({run.problem.graph for run in runs})
     out.write(
         f"# Transfer to unseen graphs\n\n{graphs} test graphs of the zoo, "
-        f"{comparison.config.packages[0]}, strict rules, {comparison.config.samples} samples, "
+        f"{comparison.config.hardware[0]}, strict rules, {comparison.config.samples} samples, "
         f"{comparison.config.seeds} seeds; {hours:.1f} hours on two shared cores.\n\n"
         "Without a suffix a policy gives an order, cut by dynamic programming; with "
         "`, placement` it gives chips, drawn by SAMPLE, as in the paper.\n\n"

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from go_rl.run import Executed
 
 
+__all__ = ["Verdict", "check", "execute", "require_accepted"]
+
+
 def check(plan: Plan | str | Path, model: OpGraph | Problem | str | Path) -> Verdict:
     """Judge a plan independently of the method that made it.
 

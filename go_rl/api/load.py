@@ -1,4 +1,4 @@
-"""`load`, `trace`: a model file, a name or a JAX function as a graph."""
+"""`load`, `trace`, `save_graph`: a model file, a name or a JAX function as a graph."""
 
 from __future__ import annotations
 
@@ -34,6 +34,13 @@ def load(
 
     told = {"inputs": inputs, "trip_count": trip_count, "weights": weights}
     return load_model(model, dims, unknown, training, **told)
+
+
+def save_graph(graph: OpGraph, path: str | Path) -> None:
+    """Write a graph to an .npz file that `load` reads back."""
+    from go_rl.readers import save_graph as save
+
+    save(graph, path)
 
 
 def trace(

@@ -12,7 +12,7 @@ from go_rl.api.problem import problem_for
 from go_rl.core import Hardware, NodeId, OpGraph, Optimizer, Problem
 
 if TYPE_CHECKING:
-    from go_rl.portfolio import Result
+    from go_rl.portfolio import Result as Result
     from go_rl.readers.model_options import Inputs
 
 

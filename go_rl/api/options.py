@@ -26,6 +26,8 @@ _PLAIN: dict[Any, tuple[type, str]] = {
 OWN_CHECK = ("cost", "decide")
 """Options that are more than a plain type."""
 
+Cost = str | CostModel
+"""A cost model, or how it is named."""
 Decide = str | Sequence[str] | None
 """Names of decisions, with commas between or in a sequence."""
 
@@ -43,7 +45,7 @@ class OptimizeOptions:
     """Ring: rule set; strict: the paper's own."""
     all_chips: bool = False
     """Ring: every chip must be used."""
-    cost: str | CostModel = "auto"
+    cost: Cost = "auto"
     """Cost model: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
     (docs/costs.md)."""
     method: str = "auto"

@@ -14,7 +14,7 @@ class EvaluateConfig:
 
     graphs: tuple[str, ...]
     """``zoo:NAME``, a whole split of the zoo such as ``zoo:test``, or files that go_rl reads."""
-    packages: tuple[str, ...] = ("ring36",)
+    hardware: tuple[str, ...] = ("ring36",)
     """Presets or JSON files, with ring links."""
     rules: tuple[str, ...] = ("strict",)
     """Rule sets."""
@@ -39,7 +39,7 @@ class EvaluateConfig:
     """CP-SAT's time to raise each problem's proven bound, beside the methods; 0: not run."""
 
     def __post_init__(self) -> None:
-        for name in ("graphs", "packages", "rules"):
+        for name in ("graphs", "hardware", "rules"):
             if not getattr(self, name):
                 raise TrainingError(f"evaluate: {name} needs at least one entry")
         check_cost(self.cost)

@@ -85,7 +85,7 @@ def evaluate(
     bench = _Bench(config, RunStore(folder), chosen, report or (lambda done, sentence: None))
     runs = [
         run
-        for hardware in config.packages
+        for hardware in config.hardware
         for rules in config.rules
         for graph in graphs
         for run in bench.runs(graph, _name(config, graph, hardware, rules))
@@ -96,12 +96,12 @@ def evaluate(
 
 def number_of_runs(config: EvaluateConfig, methods: Factories | None = None) -> int:
     """Return how many runs `evaluate` makes of these arguments; it raises what that does."""
-    problems = len(find_graphs(config.graphs)) * len(config.packages) * len(config.rules)
+    problems = len(find_graphs(config.graphs)) * len(config.hardware) * len(config.rules)
     return problems * len(_wanted(config, _checked(config, methods)))
 
 
 def _checked(config: EvaluateConfig, methods: Factories | None) -> Methods:
-    for hardware in config.packages:
+    for hardware in config.hardware:
         for rules in config.rules:
             check_setting(hardware, rules, config.cost)
     return find_methods(config.methods, methods or {}, config.weights)

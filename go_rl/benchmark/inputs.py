@@ -141,11 +141,12 @@ def find_methods(
         SearchError: no such method (the nearest is named), none at all, or a label given twice.
         CheckpointError: the weights of a learned method cannot be read.
     """
-    from go_rl.portfolio.portfolio import METHODS
+    from go_rl.portfolio import methods_of
 
+    methods = methods_of(Objective.RING)
     make: dict[str, Callable[[], Optimizer]] = {}
     for name in names:
-        factory = METHODS[name] if name in METHODS else _learned(name, METHODS)
+        factory = methods[name] if name in methods else _learned(name, methods)
         make[name] = factory if weights is None else _starting_from(weights, factory)
     for label, factory in extra.items():
         if label in make or label == BOUND:

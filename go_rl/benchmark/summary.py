@@ -86,7 +86,7 @@ def summarise(comparison: Comparison, thresholds: Sequence[float] = THRESHOLDS) 
 
 
 def settings(comparison: Comparison) -> tuple[Setting, ...]:
-    """Return the packages and rule sets in order."""
+    """Return the hardware and rule sets in order."""
     return tuple(dict.fromkeys(run.setting for run in comparison.runs))
 
 

@@ -13,13 +13,12 @@ from typing import Any
 import tyro
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
-from go_rl.api.options import Decide
+from go_rl.api.options import Cost, Decide
 from go_rl.cli.exit_codes import EXIT_CODES, OK
 from go_rl.cli.parse_error import sentence
 from go_rl.cli.table import COMMANDS, GROUPS, Command, members
 from go_rl.cli.usage_error import UsageError
 from go_rl.core.errors import nearest
-from go_rl.cost import CostModel
 
 DESCRIPTION = (
     f"Partition, place, schedule and fuse neural networks, with proven bounds. {EXIT_CODES}"
@@ -28,7 +27,7 @@ HELP = ("-h", "--help")
 STYLE = (tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes)
 PREFIXED = (tyro.conf.FlagCreatePairsOff,)
 """For configurations whose parts have fields of one name."""
-NAMED_TYPES = (str | CostModel, Decide)
+NAMED_TYPES = (Cost, Decide)
 """What Python takes in several forms, and the command line by name."""
 _FLAG = re.compile(r"--[a-z][a-z0-9.-]*")
 

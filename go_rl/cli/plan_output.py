@@ -14,7 +14,7 @@ from go_rl.cli.folders import check_folder
 from go_rl.core import Objective, OpGraph
 
 if TYPE_CHECKING:
-    from go_rl.portfolio.portfolio import Result
+    from go_rl.api.optimize import Result
     from go_rl.report.tables import Row
 
 PLAN_FILE = "plan.json"

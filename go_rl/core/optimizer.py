@@ -52,6 +52,24 @@ class Optimizer(Protocol):
         ...
 
 
+@runtime_checkable
+class Compiled(Protocol):
+    """An `Optimizer` with something to compile for each size of problem."""
+
+    def prepare(self, problem: Problem) -> None:
+        """Compile, so that no budget pays for it."""
+        ...
+
+
+@runtime_checkable
+class Restartable(Protocol):
+    """An `Optimizer` that improves a given plan."""
+
+    def with_start(self, plan: Plan) -> Optimizer:
+        """Return the same method, to start from a legal plan for the same problem."""
+        ...
+
+
 @dataclass
 class Progress:
     """Counts priced samples against a budget and keeps the best-so-far curve."""

@@ -22,6 +22,8 @@ from go_rl.core.problem import Problem
 
 PLAN_FORMAT = "go_rl-plan-1"
 """Version of the JSON layout described in docs/plan.md."""
+OLD_HARDWARE = "package"
+"""Field that held the hardware before ``hardware`` did; both are written, either is read."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,8 @@ class Plan:
                 str(self.nodes[n]): [int(d) for d in devices]
                 for n, devices in sorted(self.replicas.items())
             },
-            "package": dict(self.hardware),
+            "hardware": dict(self.hardware),
+            OLD_HARDWARE: dict(self.hardware),
             "rules": self.rules,
             "objective": self.objective,
             "memory": self.memory,

@@ -1,5 +1,7 @@
 """Which methods run, in what order, within a budget."""
 
-from go_rl.portfolio.portfolio import METHODS, STEP_METHODS, Result, methods_for, run, summarise
+from go_rl.portfolio.portfolio import run
+from go_rl.portfolio.registry import METHODS, methods_for, methods_of
+from go_rl.portfolio.result import Result, summarise
 
-__all__ = ["METHODS", "STEP_METHODS", "Result", "methods_for", "run", "summarise"]
+__all__ = ["METHODS", "Result", "methods_for", "methods_of", "run", "summarise"]

@@ -17,7 +17,7 @@ from go_rl.report.plan_timeline import plan_timeline
 from go_rl.report.tables import csv_text, markdown, rows
 
 if TYPE_CHECKING:
-    from go_rl.portfolio.portfolio import Result
+    from go_rl.portfolio import Result
 
 FILES = ("plan.json", "table.csv", "table.md", "config.json",
          "loads.svg", "loads.png", "curves.svg", "curves.png",

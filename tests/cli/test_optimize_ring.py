@@ -108,7 +108,7 @@ def test_a_profile_runs_on_its_own_hardware(command, chain, objective):
     found = command("optimize", chain, *flags)
     assert found.code == 0, found.err
     plan = found.document["plan"]
-    assert plan["package"]["name"] == "file"
+    assert plan["hardware"]["name"] == "file"
     assert plan["objective"] == objective
     assert max(plan["device"]) <= 2
     assert command("optimize", chain, "--hardware", "file", *flags).document["plan"]["value"] == (
@@ -145,4 +145,4 @@ def test_what_a_model_prints_stays_out_of_the_document(command, tmp_path):
         *QUICK,
     )  # fmt: skip
     assert found.code == 0, found.err
-    assert found.document["plan"]["package"]["name"] == "ring2"
+    assert found.document["plan"]["hardware"]["name"] == "ring2"

@@ -64,7 +64,8 @@ def test_check_refuses_a_plan_for_another_graph(command, plan, tmp_path):
     ("change", "message"),
     [
         ({"device": None}, "device"),
-        ({"package": {"chips": []}}, "the plan's hardware"),
+        ({"package": {"chips": []}}, "'hardware' and 'package', its older name, must be equal"),
+        ({"hardware": {"chips": []}, "package": {"chips": []}}, "the plan's hardware"),
         ({"cost_model": "guess"}, "cost_model"),
         ({"rules": "loose"}, "unknown rules"),
         ({"objective": "speed"}, "objective"),

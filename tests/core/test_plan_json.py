@@ -61,7 +61,7 @@ def test_the_document_says_what_an_outside_program_needs(plan):
     assert (document["bound"], document["gap"], document["throughput"]) == (1.0, 0.25, 0.8)
     assert document["status"] == "ok"
     assert document["curve"] == [[1, 0.1, None], [3, 0.5, 1.25]]
-    assert document["package"]["chips"][0]["count"] == 3
+    assert document["hardware"]["chips"][0]["count"] == 3
     assert "go_rl" in document["versions"]
 
 
@@ -98,7 +98,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"device": DROP}, "field 'device' is missing"),
     ({"replicas": DROP}, "field 'replicas' is missing"),
     ({"evaluation": DROP}, "field 'evaluation' is missing"),
-    ({"package": DROP}, "field 'package' is missing"),
+    ({"hardware": DROP}, "field 'hardware' is missing"),
     ({"graph_hash": DROP}, "field 'graph_hash' is missing"),
     ({"bound": DROP}, "field 'bound' is missing"),
     ({"format": "go_rl-plan-9"}, "format must be 'go_rl-plan-1', not 'go_rl-plan-9'"),
@@ -142,7 +142,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"replicas": {"a": 1}}, "replicas of 'a' must list device indices >= 0"),
     ({"replicas": {"a": [1.5]}}, "replicas of 'a' must list"),
     ({"replicas": {"a": [-1]}}, "replicas of 'a' must list"),
-    ({"package": "ring36"}, "field 'package' must be a dict, not a str"),
+    ({"hardware": "ring36"}, "field 'hardware' must be a dict, not a str"),
     ({"memory": "false"}, "field 'memory' must be a bool, not a str"),
     ({"seed": "7"}, "field 'seed' must be a int"),
     ({"rules": None}, "field 'rules' must be a str, not a NoneType"),
@@ -182,9 +182,20 @@ BAD: list[tuple[dict[str, Any], str]] = [
 ]
 
 
+def test_the_older_name_of_the_hardware_is_written_and_read(plan):
+    document = plan.to_json()
+    assert document["package"] == document["hardware"]
+    for name in ("package", "hardware"):
+        alone = {k: v for k, v in document.items() if k != name}
+        assert Plan.from_json(alone).to_json() == document
+    with pytest.raises(PlanError, match="'hardware' and 'package', its older name, must be equal"):
+        Plan.from_json({**document, "package": {}})
+
+
 @pytest.mark.parametrize(("change", "words"), BAD, ids=[f"{i}-{w}" for i, (_, w) in enumerate(BAD)])
 def test_bad_documents_are_refused(change, words, plan):
     document = {**plan.to_json(), **change}
+    del document["package"]
     document = {k: v for k, v in document.items() if v is not DROP}
     with pytest.raises(PlanError) as error:
         Plan.from_json(document, "where")

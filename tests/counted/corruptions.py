@@ -16,8 +16,8 @@ import numpy as np
 
 Document = dict[str, Any]
 Rng = np.random.Generator
-DROPPABLE = ("format", "nodes", "device", "replicas", "graph_hash", "package", "objective", "rules",
-             "memory", "all_chips", "fixed", "cost_model", "status", "bound", "optimal",
+DROPPABLE = ("format", "nodes", "device", "replicas", "graph_hash", "hardware", "objective",
+             "rules", "memory", "all_chips", "fixed", "cost_model", "status", "bound", "optimal",
              "evaluation")  # fmt: skip
 """Fields without which a plan cannot be held against a problem."""
 ARRAYS = ("device_seconds", "link_seconds", "link_bytes", "weight_bytes", "streamed_bytes")
@@ -48,7 +48,7 @@ def _node(rng: Rng, document: Document) -> int:
 
 
 def _devices(document: Document) -> int:
-    return sum(group["count"] for group in document["package"]["chips"])
+    return sum(group["count"] for group in document["hardware"]["chips"])
 
 
 def move_node(rng: Rng, document: Document) -> None:
@@ -162,14 +162,14 @@ def change_hash(rng: Rng, document: Document) -> None:
 
 def change_hardware(rng: Rng, document: Document) -> None:
     """Other hardware."""
-    group = document["package"]["chips"][0]
+    group = document["hardware"]["chips"][0]
     name = str(rng.choice(["memory_bytes", "peak_flops", "count", "kind"]))
     group[name] = "other" if name == "kind" else group[name] + 1
 
 
 def change_links(rng: Rng, document: Document) -> None:
     """Faster links."""
-    document["package"]["links"]["bandwidth"] *= 2
+    document["hardware"]["links"]["bandwidth"] *= 2
 
 
 def change_problem(rng: Rng, document: Document) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from go_rl.core import Budget, Objective, Plan, Problem
-from go_rl.portfolio.portfolio import METHODS, STEP_METHODS
+from go_rl.portfolio import METHODS
 
 QUICK = {
     Objective.RING: ("greedy", "random", "annealing", "metis", "linear-dp"),
@@ -35,5 +35,4 @@ def quick_plan(problem: Problem, seed: int) -> Plan:
 
 def plan_by(name: str, problem: Problem, samples: int, seed: int) -> Plan:
     """A plan of a method within some samples."""
-    methods = STEP_METHODS if problem.objective is Objective.MAKESPAN else METHODS
-    return methods[name]().optimize(problem, Budget(samples=samples), seed)
+    return METHODS[name][problem.objective]().optimize(problem, Budget(samples=samples), seed)

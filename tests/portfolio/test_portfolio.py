@@ -11,8 +11,8 @@ from reference.layered import layered_ring
 from reference.random_rings import random_ring
 from reference.small_rings import ring_problem
 
-from go_rl.core import Budget, Chip, Objective, Problem, SearchError, Status, with_bound
-from go_rl.portfolio.portfolio import METHODS, STEP_METHODS, methods_for, run
+from go_rl.core import Budget, Chip, Objective, Optimizer, Problem, SearchError, Status, with_bound
+from go_rl.portfolio import METHODS, methods_for, methods_of, run
 from go_rl.report.summary import plan_lines
 from go_rl.search import Expert, Greedy
 from go_rl.verify.check_plan import check_plan
@@ -125,7 +125,8 @@ def test_further_optimizers_take_part():
 def test_methods_of_an_objective_exist(objective):
     boxed = objective is not Objective.RING
     problem = random_problem(0, objective, 3, 2) if boxed else chain()
-    assert set(methods_for(problem)) <= {*METHODS, *STEP_METHODS}
+    assert set(methods_for(problem)) <= set(METHODS)
+    assert all(isinstance(make(), Optimizer) for make in methods_of(objective).values())
     assert methods_for(problem)[0] in ("greedy", "default")
 
 

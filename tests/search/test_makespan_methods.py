@@ -13,7 +13,7 @@ from search.conformance import OptimizerConformance
 from go_rl.core import FREE, Budget, Objective, OpKind, Optimizer, Problem, Status
 from go_rl.objectives.makespan.choices import softly_placed
 from go_rl.objectives.makespan.workspace import makespan_workspace
-from go_rl.portfolio.portfolio import STEP_METHODS
+from go_rl.portfolio import methods_of
 from go_rl.search import (
     Composed,
     DefaultPlacement,
@@ -83,9 +83,10 @@ class TestMakespanAnnealing(StepConformance):
 
 
 def test_every_rival_is_registered_under_its_name():
-    assert {rival.name for rival in RIVALS} <= set(STEP_METHODS)
-    assert all(STEP_METHODS[rival.name]() == rival for rival in RIVALS[1:])
-    assert isinstance(STEP_METHODS["annealing"](), MakespanAnnealing)
+    methods = methods_of(Objective.MAKESPAN)
+    assert {rival.name for rival in RIVALS} <= set(methods)
+    assert all(methods[rival.name]() == rival for rival in RIVALS[1:])
+    assert isinstance(methods["annealing"](), MakespanAnnealing)
 
 
 @every

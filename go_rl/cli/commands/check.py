@@ -16,7 +16,7 @@ from go_rl.core import HardwareError, Objective, Plan, load_hardware
 from go_rl.core.evaluation import finite
 
 if TYPE_CHECKING:
-    from go_rl.verify.check_plan import Verdict
+    from go_rl.api.check import Verdict
 
 
 @dataclass(frozen=True)

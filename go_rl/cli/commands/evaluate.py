@@ -14,7 +14,7 @@ from go_rl.cli.console import console, counting, print_line, print_table
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.folders import check_folder
 from go_rl.cli.next_command import say_next
-from go_rl.core import TrainingError
+from go_rl.core import Objective, TrainingError
 from go_rl.report.comparison import FILES, write_comparison
 from go_rl.report.comparison_tables import samples_cells
 from go_rl.report.text_table import TextTable
@@ -88,7 +88,7 @@ def run(config: Evaluate) -> int:
 
 def _after(config: Evaluate, comparison: Comparison, summary: Summary) -> list[str]:
     """The command that plans the first graph by the method that did best in the first setting."""
-    from go_rl.portfolio.portfolio import METHODS
+    from go_rl.portfolio import methods_of
 
     first, names = config.graphs[0], [run.problem.graph for run in comparison.runs]
     if first.removeprefix(ZOO_PREFIX) in SPLITS:
@@ -96,7 +96,11 @@ def _after(config: Evaluate, comparison: Comparison, summary: Summary) -> list[s
     rows = [row for row in summary.rows if row.setting == summary.rows[0].setting]
     best = max(rows, key=lambda row: np.nan_to_num(row.improvement[0]))
     words = ["optimize", first, "--hardware", config.hardware[0], "--rules", config.rules[0]]
-    return [*words, "--method", best.method if best.method in METHODS else "auto"]
+    return [
+        *words,
+        "--method",
+        best.method if best.method in methods_of(Objective.RING) else "auto",
+    ]
 
 
 def _chosen(config: Evaluate) -> EvaluateConfig:
@@ -106,7 +110,7 @@ def _chosen(config: Evaluate) -> EvaluateConfig:
     unlimited = config.samples is None and config.seconds is None
     return EvaluateConfig(
         graphs=config.graphs,
-        packages=config.hardware,
+        hardware=config.hardware,
         rules=config.rules,
         cost=config.cost,
         memory={"auto": None, "on": True, "off": False}[config.memory],

@@ -54,7 +54,7 @@ def run(config: Graph) -> int:
 
 
 def _save(graph: OpGraph, path: Path) -> None:
-    from go_rl.readers import save_graph
+    from go_rl.api.load import save_graph
 
     try:
         save_graph(graph, path)

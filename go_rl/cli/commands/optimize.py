@@ -19,7 +19,7 @@ from go_rl.cli.next_command import model_words, say_next
 from go_rl.cli.plan_output import MEMORY, PLAN_FILE, output_folder, print_result
 
 if TYPE_CHECKING:
-    from go_rl.portfolio.portfolio import Result
+    from go_rl.api.optimize import Result
 
 
 @dataclass(frozen=True)

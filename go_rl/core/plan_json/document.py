@@ -18,7 +18,7 @@ from jaxtyping import Int16, Int64
 from go_rl.core.errors import PlanError, nearest
 from go_rl.core.evaluation import Evaluation, Status
 from go_rl.core.files.strict_json import shown
-from go_rl.core.plan import PLAN_FORMAT, CurvePoint, Plan
+from go_rl.core.plan import OLD_HARDWARE, PLAN_FORMAT, CurvePoint, Plan
 from go_rl.core.plan_json.fields import (
     LARGEST,
     MOST_DEVICES,
@@ -34,7 +34,7 @@ from go_rl.core.plan_json.fields import (
 DERIVED = ("value", "seconds_per_step", "throughput", "gap", "status")
 """Fields for outside readers that follow from others."""
 REQUIRED = (
-    "format", "nodes", "device", "replicas", "graph_hash", "package", "objective", "rules",
+    "format", "nodes", "device", "replicas", "graph_hash", "hardware", "objective", "rules",
     "memory", "all_chips", "fixed", "cost_model", "bound", "optimal", "evaluation", *DERIVED,
     "optimizer", "seed",
 )  # fmt: skip
@@ -47,7 +47,7 @@ _FIELD_TYPES: dict[str, tuple[type, ...]] = {
     "nodes": (list,),
     "device": (list,),
     "replicas": (dict,),
-    "package": (dict,),
+    "hardware": (dict,),
     "evaluation": (dict,),
     "rules": (str,),
     "objective": (str,),
@@ -80,6 +80,7 @@ def read_plan(document: object, where: str) -> Plan:
     """
     if not isinstance(document, dict):
         raise PlanError(f"{where}: a plan is a JSON object with nodes and device")
+    document = _with_hardware(document, where)
     check_there(document, REQUIRED, where)
     try:
         plan = _read(document, where)
@@ -92,6 +93,19 @@ def read_plan(document: object, where: str) -> Plan:
     _check_derived(document, written, where)
     _check_failure(plan, where)
     return plan
+
+
+def _with_hardware(document: dict[str, Any], where: str) -> dict[str, Any]:
+    """The fields without the older name of ``hardware``, which older plans have alone."""
+    if OLD_HARDWARE not in document:
+        return document
+    fields = dict(document)
+    older = fields.pop(OLD_HARDWARE)
+    if fields.setdefault("hardware", older) != older:
+        raise PlanError(
+            f"{where}: fields 'hardware' and {OLD_HARDWARE!r}, its older name, must be equal"
+        )
+    return fields
 
 
 def _read(document: dict[str, Any], where: str) -> Plan:
@@ -114,7 +128,7 @@ def _read(document: dict[str, Any], where: str) -> Plan:
         samples=_read_samples(document.get("samples", 0), where),
         wall_seconds=_read_wall_seconds(document.get("wall_seconds", 0.0), where),
         graph_hash=document["graph_hash"],
-        hardware=document["package"],
+        hardware=document["hardware"],
         rules=document["rules"],
         objective=document["objective"],
         memory=document["memory"],
@@ -251,7 +265,7 @@ def _read_element_bytes(document: dict[str, Any], where: str) -> float | None:
     """The default width of the hardware's elements."""
     dtype = document.get("dtype", {})
     check_known(dtype, ("element_bytes",), f"{where}: dtype")
-    size = dtype.get("element_bytes", document["package"].get("element_bytes"))
+    size = dtype.get("element_bytes", document["hardware"].get("element_bytes"))
     if size is not None and not (is_number(size) and size > 0):
         raise PlanError(
             f"{where}: dtype: element_bytes must be a number > 0 or null, not {shown(size)}"

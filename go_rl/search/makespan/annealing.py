@@ -8,7 +8,7 @@ do, the higher the more bytes are missing, so that a search that starts there fi
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Int64
@@ -40,6 +40,10 @@ class MakespanAnnealing:
     start: Plan | None = None
     """Plan to start from; it must be one for the same problem."""
     name: str = "annealing"
+
+    def with_start(self, plan: Plan) -> MakespanAnnealing:
+        """Return the same method, to start from a legal plan for the same problem."""
+        return replace(self, start=plan)
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return the best plan visited; see `go_rl.core.Optimizer`."""

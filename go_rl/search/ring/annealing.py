@@ -7,7 +7,7 @@ chip, to a neighbouring chip. Energy is log T_max, so temperatures have no unit.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Int16
@@ -27,6 +27,10 @@ class Annealing:
     start: Int16[np.ndarray, "N"] | None = None
     """[N] chips to start from."""
     name: str = "annealing"
+
+    def with_start(self, plan: Plan) -> Annealing:
+        """Return the same method, to start from a legal plan for the same problem."""
+        return replace(self, start=plan.device)
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return the best partition visited; see `go_rl.core.Optimizer`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Int16
@@ -27,6 +27,10 @@ class Exact:
     """[N] a legal partition to start from; None: the compiler heuristic's."""
     workers: int = 2
     name: str = "exact"
+
+    def with_start(self, plan: Plan) -> Exact:
+        """Return the same method, to start from a legal plan for the same problem."""
+        return replace(self, start=plan.device)
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return CP-SAT's best partition and bound; see `go_rl.core.Optimizer`."""

@@ -45,6 +45,10 @@ class IdealDP:
     """[N] a legal partition to better; None: none is known."""
     name: str = "ideal-dp"
 
+    def with_start(self, plan: Plan) -> IdealDP:
+        """Return the same method, to start from a legal plan for the same problem."""
+        return replace(self, start=plan.device)
+
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return the best partition found; see `go_rl.core.Optimizer`."""
         workspace, progress = ring_workspace(problem), Progress(budget)

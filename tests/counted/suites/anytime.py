@@ -12,7 +12,8 @@ import numpy as np
 from reference.naive_judge import improves_only
 
 from go_rl.core import Budget, Objective, Plan, Problem
-from go_rl.portfolio.portfolio import METHODS, STEP_METHODS, compile_kernels, run
+from go_rl.portfolio import METHODS
+from go_rl.portfolio.portfolio import compile_kernels, run
 from go_rl.verify.check_plan import check_plan
 
 from ..random_problems import TOPOLOGIES, problem_on, random_graph
@@ -96,7 +97,7 @@ def solve(problem: Problem, name: str, budget: Budget) -> Plan:
 
 def optimizer_of(problem: Problem, name: str) -> Any:
     """A method by its name."""
-    return (STEP_METHODS if problem.objective is Objective.MAKESPAN else METHODS)[name]()
+    return METHODS[name][problem.objective]()
 
 
 def curve_errors(plan: Plan) -> Iterator[str]:

@@ -22,7 +22,7 @@ from go_rl.objectives.host.latency_bounds import latency_bound
 from go_rl.objectives.host.max_load_bounds import max_load_bound
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.objectives.ring.bounds import improve_bound, ring_bound
-from go_rl.portfolio.portfolio import METHODS, STEP_METHODS, run
+from go_rl.portfolio import methods_of, run
 from go_rl.solvers import RingSolver
 from go_rl.verify.check_plan import check_plan
 
@@ -133,7 +133,7 @@ def trial(index: int) -> str | None:
 
 def plans_of(problem: Problem, index: int) -> Iterator[Plan]:
     """A plan of each quick method; in some trials of the slower ones and of ``auto``."""
-    methods = STEP_METHODS if problem.objective is Objective.MAKESPAN else METHODS
+    methods = methods_of(problem.objective)
     names = list(dict.fromkeys(QUICK[problem.objective]))
     if problem.objective is Objective.RING and index // len(CASES) % 4 == 0:
         names.append("ideal-dp")
@@ -141,7 +141,7 @@ def plans_of(problem: Problem, index: int) -> Iterator[Plan]:
         yield methods[name]().optimize(problem, Budget(samples=SAMPLES), index)
     if index // len(CASES) % AUTO_EVERY == 0:
         if problem.objective is Objective.RING:
-            yield METHODS["exact"]().optimize(problem, Budget(seconds=5.0), index)
+            yield methods["exact"]().optimize(problem, Budget(seconds=5.0), index)
         yield replace(run(problem, budget=Budget(samples=60), seed=index).best, optimizer="auto")
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from go_rl.core import Budget, Optimizer, Plan, Problem
-from go_rl.portfolio import portfolio
+from go_rl import portfolio
+from go_rl.core import Budget, Objective, Optimizer, Plan, Problem
 from go_rl.verify.check_plan import check_plan
 
 from ..fingerprint import Facts, digest, moments, short
@@ -28,7 +28,7 @@ AUTO = "auto"
 
 def registered() -> set[str]:
     """Return the methods of all objectives that go_rl has, under the names that cases carry."""
-    return {*portfolio.METHODS, *portfolio.STEP_METHODS}
+    return {*portfolio.METHODS}
 
 
 def plan_facts(setting: Setting, method: str, budget: tuple[int | None, float | None]) -> Facts:
@@ -50,8 +50,7 @@ SEED = 7
 
 
 def _optimizer(objective: str, method: str) -> Optimizer:
-    registry = portfolio.STEP_METHODS if objective == "makespan" else portfolio.METHODS
-    return registry[method]()
+    return portfolio.METHODS[method][Objective(objective)]()
 
 
 SIZES = ("link_bytes", "weight_bytes", "streamed_bytes", "peak_bytes")

@@ -1,0 +1,106 @@
+"""The registry of methods by name and objective, and what the portfolio ``auto`` runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from go_rl.core import Budget, Objective, Optimizer, Problem
+from go_rl.policy.policy_search import PolicySearch
+from go_rl.search import (
+    Annealing,
+    Exact,
+    Greedy,
+    IdealDP,
+    LinearDP,
+    LocalSearch,
+    MaxLoadDP,
+    Metis,
+    RandomSearch,
+    MakespanAnnealing,
+    Composed,
+    DefaultPlacement,
+    MakespanExpert,
+    GreedyFusion,
+    Heft,
+    MakespanMetis,
+    MakespanRandom,
+)
+from go_rl.search.makespan.hdp.hdp import HDP
+
+Factory = Callable[[], Optimizer]
+RING, MAX_LOAD, LATENCY, MAKESPAN = Objective
+
+
+def _placing() -> Optimizer:
+    return PolicySearch(decoder="placement", name="policy-placement")
+
+
+METHODS: Mapping[str, Mapping[Objective, Factory]] = {
+    "greedy": {RING: Greedy, MAX_LOAD: Greedy, LATENCY: Greedy},
+    "default": {MAKESPAN: DefaultPlacement},
+    "policy": {RING: PolicySearch, MAKESPAN: PolicySearch},
+    "policy-placement": {RING: _placing},
+    "composed": {MAKESPAN: Composed},
+    "expert": {MAKESPAN: MakespanExpert},
+    "fusion-greedy": {MAKESPAN: GreedyFusion},
+    "hdp": {MAKESPAN: HDP},
+    "heft": {MAKESPAN: Heft},
+    "random": {RING: RandomSearch, MAKESPAN: MakespanRandom},
+    "annealing": {RING: Annealing, MAKESPAN: MakespanAnnealing},
+    "metis": {RING: Metis, MAKESPAN: MakespanMetis},
+    "linear-dp": {RING: LinearDP},
+    "ideal-dp": {RING: IdealDP},
+    "exact": {RING: Exact},
+    "dp": {MAX_LOAD: MaxLoadDP},
+    "local-search": {MAX_LOAD: LocalSearch, LATENCY: LocalSearch},
+}
+"""Optimizers by the name that ``--method`` takes, and by objective. The first of an objective is
+the heuristic of the reference plan."""
+
+EXACT_CELLS = 30_000
+"""Nodes times devices up to which ``auto`` hands the last part of its time to CP-SAT."""
+
+
+def _always(problem: Problem, budget: Budget) -> bool:
+    return True
+
+
+def _suits_cp_sat(problem: Problem, budget: Budget) -> bool:
+    """CP-SAT counts no samples, and its model of a large problem is not worth building."""
+    cells = problem.graph.num_nodes * problem.hardware.num_chips
+    return cells <= EXACT_CELLS and bool(budget.seconds)
+
+
+class Turn(NamedTuple):
+    """One method of ``auto``."""
+
+    name: str
+    share: float
+    """Of the budget."""
+    suits: Callable[[Problem, Budget], bool] = _always
+
+
+AUTO: Mapping[Objective, tuple[Turn, ...]] = {
+    RING: (
+        Turn("ideal-dp", 0.15),
+        Turn("policy", 0.35),
+        Turn("linear-dp", 0.1),
+        Turn("annealing", 0.2),
+        Turn("exact", 0.2, _suits_cp_sat),
+    ),
+    MAX_LOAD: (Turn("dp", 0.3), Turn("local-search", 0.7)),
+    LATENCY: (Turn("local-search", 1.0),),
+    MAKESPAN: (Turn("composed", 0.12), Turn("policy", 0.48), Turn("annealing", 0.4)),
+}
+"""What ``auto`` runs after the heuristic."""
+
+
+def methods_of(objective: Objective) -> dict[str, Factory]:
+    """Return the methods that work on an objective, the heuristic first."""
+    return {name: made[objective] for name, made in METHODS.items() if objective in made}
+
+
+def methods_for(problem: Problem) -> tuple[str, ...]:
+    """Return the names of the methods that work on the problem's objective."""
+    return tuple(methods_of(problem.objective))
