@@ -9,22 +9,22 @@ from go_rl.core import Budget, Objective, Optimizer, Problem
 from go_rl.policy.policy_search import PolicySearch
 from go_rl.search import (
     Annealing,
+    Composed,
+    DefaultPlacement,
     Exact,
     Greedy,
+    GreedyFusion,
+    Heft,
     IdealDP,
     LinearDP,
     LocalSearch,
+    MakespanAnnealing,
+    MakespanExpert,
+    MakespanMetis,
+    MakespanRandom,
     MaxLoadDP,
     Metis,
     RandomSearch,
-    MakespanAnnealing,
-    Composed,
-    DefaultPlacement,
-    MakespanExpert,
-    GreedyFusion,
-    Heft,
-    MakespanMetis,
-    MakespanRandom,
 )
 from go_rl.search.makespan.hdp.hdp import HDP
 
