@@ -109,7 +109,7 @@ def unit_for(seconds: float) -> Unit:
 def headings(unit: Unit, objective: str) -> tuple[str, ...]:
     """Return the printed column heads for an objective."""
     rival = "default" if objective == Objective.MAKESPAN else "heuristic"
-    return ("method", f"{VALUE_NAMES[objective]} [{unit[1]}]", "steps/s", f"vs {rival}",
+    return ("method", f"{VALUE_NAMES[objective]} [{unit[1]}]", "iterations/s", f"vs {rival}",
             "gap to bound", "samples", "seconds", "status")  # fmt: skip
 
 
