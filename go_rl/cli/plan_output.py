@@ -39,7 +39,7 @@ def output_folder(chosen: str | None, graph: OpGraph) -> Path:
 def print_result(out: Console, result: Result, table: Sequence[Row]) -> None:
     """Print the table of methods and what is known about the best plan."""
     from go_rl.report.summary import plan_lines
-    from go_rl.report.tables import text_table
+    from go_rl.report.tables import VALUE_NAMES, text_table
 
     problem = result.problem
     title = f"{problem.graph.name} on {problem.hardware.name}, objective {problem.objective}"
@@ -47,6 +47,7 @@ def print_result(out: Console, result: Result, table: Sequence[Row]) -> None:
         title += f", rules {problem.rules.name}"
     if problem.objective == Objective.MAKESPAN:
         title += f", decides {', '.join(problem.tasks)}"
+    title += f" ({VALUE_NAMES[problem.objective]}: lower is better)"
     print_table(out, text_table(table, result.best, title))
     for line in plan_lines(result.best, result.plans[0]):
         print_line(out, line)

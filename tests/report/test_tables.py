@@ -94,6 +94,10 @@ def test_lines_under_the_table():
     assert lines[0] == (
         "best: dp, 1.25 ms an iteration, at most 25.0 % above the optimum (no plan beats 1 ms)"
     )
+    against = plan_lines(plan("dp", 1.25e-3), plan("greedy", 2.5e-3))[0]
+    assert "1.25 ms an iteration, 2.00 times the throughput of greedy, at most" in against
+    lost = plan_lines(plan("dp", 1.25e-3), plan("greedy", math.inf))[0]
+    assert "where greedy found no plan" in lost
     assert lines[1] == "devices used: 1 of 2; 1 nodes have 1 copies"
     assert "proved optimal" in plan_lines(plan("dp", 1e-3))[0]
     assert "no bound was proved" in plan_lines(plan("dp", 1e-3, bound=0.0))[0]

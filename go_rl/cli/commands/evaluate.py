@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -23,7 +24,7 @@ from go_rl.zoo.split import SPLITS
 
 if TYPE_CHECKING:
     from go_rl.benchmark.evaluate import Comparison
-    from go_rl.benchmark.summary import Summary
+    from go_rl.benchmark.summary import Summary, SummaryRow
 
 DEFAULT_SAMPLES = 200
 """Budget when the user gives neither samples nor seconds."""
@@ -79,8 +80,11 @@ def run(config: Evaluate) -> int:
     for setting in settings(comparison):
         rows = [row for row in summary.rows if row.setting == setting]
         what = "throughput over the compiler heuristic's, at the end and after so many samples"
-        title = f"{setting.hardware}, rules {setting.rules}: {what}"
+        title = f"{setting.hardware}, rules {setting.rules}: {what} (higher is better)"
         print_table(out, TextTable(title, *samples_cells(rows, summary)))
+        best = _best(rows)
+        print_line(out, f"best: {best.method}, {best.improvement[0]:.3f} times the throughput of "
+                        "the compiler heuristic")  # fmt: skip
     print_line(out, f"written to {folder}: {', '.join(FILES)}")
     say_next(out, *_after(config, comparison, summary))
     return OK
@@ -94,13 +98,15 @@ def _after(config: Evaluate, comparison: Comparison, summary: Summary) -> list[s
     if first.removeprefix(ZOO_PREFIX) in SPLITS:
         first = f"{ZOO_PREFIX}{names[0]}"
     rows = [row for row in summary.rows if row.setting == summary.rows[0].setting]
-    best = max(rows, key=lambda row: np.nan_to_num(row.improvement[0]))
+    best = _best(rows)
     words = ["optimize", first, "--hardware", config.hardware[0], "--rules", config.rules[0]]
-    return [
-        *words,
-        "--method",
-        best.method if best.method in methods_of(Objective.RING) else "auto",
-    ]
+    known = methods_of(Objective.RING)
+    return [*words, "--method", best.method if best.method in known else "auto"]
+
+
+def _best(rows: Sequence[SummaryRow]) -> SummaryRow:
+    """The method with the highest throughput at the end."""
+    return max(rows, key=lambda row: np.nan_to_num(row.improvement[0]))
 
 
 def _chosen(config: Evaluate) -> EvaluateConfig:

@@ -67,7 +67,7 @@ def _print(tuned: Tuned) -> None:
     from go_rl.report.text_table import TextTable
 
     scale, unit = unit_for(tuned.kept_seconds)
-    title = f"{tuned.model} on {tuned.target}, guide {tuned.guide}"
+    title = f"{tuned.model} on {tuned.target}, guide {tuned.guide} (time: lower is better)"
     flagged = sum(part.hash in tuned.settings for part in tuned.fusion.parts)
     heads = ("", f"sum of kernels [{unit}]", "speed-up", "kernels", "with flags")
     cells = [

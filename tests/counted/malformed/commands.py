@@ -89,7 +89,7 @@ OTHERS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("train", "policy", "run", "--config", "model.json"), "model.json"),
     (("train", "policy", "run", "--objective", "makespan", "--config", "model.json"), "model.json"),
     (("tune", "kernels", "nothing.onnx", "--guide", "random"), "no model that can be tuned"),
-    (("finetune", "model.json", "--samples", "0"), "samples must be >= 1"),
+    (("finetune", "model.json", "--objective", "ring", "--samples", "0"), "samples must be >= 1"),
     (("train", "kernels", "kernels-cpu-0", "w.npz"), "kernels-cpu-0"),
     (("train", "tiles", "r.npz"), "--kernels"),
 )
