@@ -12,8 +12,8 @@ RESNET := build/resnet50.onnx
 BERT := go_rl.zoo.bert:bert_base
 
 demo: $(RESNET)
-	$(GO_RL) partition $(RESNET) --hardware ring36 --method all --seconds 4 --out out/resnet50
-	$(GO_RL) partition $(BERT) --hardware ring36 --method all --seconds 4 --out out/bert_base
+	$(GO_RL) optimize $(RESNET) --hardware ring36 --method all --seconds 4 --out out/resnet50
+	$(GO_RL) optimize $(BERT) --hardware ring36 --method all --seconds 4 --out out/bert_base
 	$(GO_RL) check out/resnet50/plan.json $(RESNET)
 	$(GO_RL) check out/bert_base/plan.json $(BERT)
 

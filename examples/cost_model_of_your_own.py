@@ -32,12 +32,12 @@ class MatrixAndVectorUnit:
     """A `go_rl.cost.CostModel`: any object with ``name`` and ``seconds``; no base class."""
 
     name: str = "matrix-and-vector-unit"
-    """What plans and tables call it."""
+    """Name in plans and tables."""
     slower: float = 64.0
     """Rate of the matrix unit over that of the vector unit."""
 
     def seconds(self, kernels: Kernels, chip: Chip) -> Float64[np.ndarray, "K"]:
-        """Return [K] seconds a step of each kernel; inf would say that the chip cannot run it."""
+        """Return [K] seconds of each kernel; inf marks one that the chip cannot run."""
         matrix = np.isin(kernels.kind, ON_MATRIX_UNIT)
         rate = np.where(matrix, chip.peak_flops, chip.peak_flops / self.slower)
         arithmetic = kernels.flops / rate
@@ -71,7 +71,7 @@ def main(arguments: list[str] | None = None) -> None:
     search = {"method": args.method, **limit}
     mine = MatrixAndVectorUnit()
     for cost in ("analytical", mine):
-        ring = go_rl.partition(args.model, "ring4", cost=cost, **search)
+        ring = go_rl.optimize(args.model, "ring4", cost=cost, **search)
         # A plan is judged under the problem that it was made for; a plan.json priced by a model
         # of your own is checked so, too: go_rl.check("plan.json", ring.problem).
         assert go_rl.check(ring.best, ring.problem).ok

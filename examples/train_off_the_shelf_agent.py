@@ -65,7 +65,7 @@ def main() -> None:
     torch.set_num_threads(1)  # a network this small gains nothing from more
     model = {"problem": residual_network()}
     if args.graph:
-        model = {"graph": args.graph, "package": args.hardware}
+        model = {"graph": args.graph, "hardware": args.hardware}
     env = NearestLegalChip(FlattenObservation(gymnasium.make("go_rl/Partition-v1", **model)))
     agent = PPO("MlpPolicy", env, device="cpu", n_steps=1024, gamma=1.0, ent_coef=0.01, seed=0)
     for label, steps in (("untrained", 0), ("trained", args.steps)):

@@ -51,7 +51,7 @@ def main(options: Options) -> None:
     cold, warm = zip(*waits, strict=True)
     out = io.StringIO()
     out.write(
-        f"# First run\n\n`go-rl partition {options.model} --hardware {options.hardware} --seconds "
+        f"# First run\n\n`go-rl optimize {options.model} --hardware {options.hardware} --seconds "
         f"{options.seconds:g}`, {options.rounds} rounds on {os.cpu_count()} cores. Median wall "
         "seconds (least to most) from the start of the process.\n\n| run | first legal plan | done "
         "|\n| --- | ---: | ---: |\n"
@@ -67,7 +67,7 @@ def _round(options: Options) -> tuple[Wait, Wait]:
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "NUMBA_CACHE_DIR": str(Path(folder) / "kernels")}
         command = [
-            sys.executable, "-m", "go_rl", "partition", options.model, "--hardware",
+            sys.executable, "-m", "go_rl", "optimize", options.model, "--hardware",
             options.hardware, "--seconds", str(options.seconds), "--out",
             str(Path(folder) / "plan"),
         ]  # fmt: skip

@@ -17,63 +17,31 @@ from typing import Any
 LENGTH, WIDTH, HEADS, WORDS = 16, 64, 4, 200
 
 
-def _bert() -> Any:
-    from transformers import BertConfig, BertModel
+COMMON: dict[str, Any] = {
+    "hidden_size": WIDTH, "num_hidden_layers": 2, "num_attention_heads": HEADS,
+    "intermediate_size": 4 * WIDTH,
+}  # fmt: skip
+CONFIGURATIONS: dict[str, dict[str, Any]] = {
+    "Bert": {**COMMON, "vocab_size": WORDS},
+    "GPT2": {
+        "vocab_size": WORDS, "n_embd": WIDTH, "n_layer": 2, "n_head": HEADS, "use_cache": False,
+    },
+    "ViT": {**COMMON, "image_size": 32, "patch_size": 8},
+    "Llama": {
+        **COMMON, "vocab_size": WORDS, "num_key_value_heads": 2, "intermediate_size": 2 * WIDTH,
+        "use_cache": False,
+    },
+}  # fmt: skip
+"""Arguments of the configurations of ``transformers``, by the family's name there."""
 
-    config = BertConfig(
-        vocab_size=WORDS,
-        hidden_size=WIDTH,
-        num_hidden_layers=2,
-        num_attention_heads=HEADS,
-        intermediate_size=4 * WIDTH,
-        attn_implementation="eager",
+
+def _from_transformers(family: str) -> Any:
+    import transformers
+
+    configuration = getattr(transformers, f"{family}Config")(
+        **CONFIGURATIONS[family], attn_implementation="eager"
     )
-    return BertModel(config)
-
-
-def _gpt2() -> Any:
-    from transformers import GPT2Config, GPT2Model
-
-    config = GPT2Config(
-        vocab_size=WORDS,
-        n_embd=WIDTH,
-        n_layer=2,
-        n_head=HEADS,
-        attn_implementation="eager",
-        use_cache=False,
-    )
-    return GPT2Model(config)
-
-
-def _vit() -> Any:
-    from transformers import ViTConfig, ViTModel
-
-    config = ViTConfig(
-        image_size=32,
-        patch_size=8,
-        hidden_size=WIDTH,
-        num_hidden_layers=2,
-        num_attention_heads=HEADS,
-        intermediate_size=4 * WIDTH,
-        attn_implementation="eager",
-    )
-    return ViTModel(config)
-
-
-def _llama() -> Any:
-    from transformers import LlamaConfig, LlamaModel
-
-    config = LlamaConfig(
-        vocab_size=WORDS,
-        hidden_size=WIDTH,
-        num_hidden_layers=2,
-        num_attention_heads=HEADS,
-        num_key_value_heads=2,
-        intermediate_size=2 * WIDTH,
-        attn_implementation="eager",
-        use_cache=False,
-    )
-    return LlamaModel(config)
+    return getattr(transformers, f"{family}Model")(configuration)
 
 
 def _classic_bert() -> Any:
@@ -124,11 +92,11 @@ def _classic_bert() -> Any:
 
 
 ARCHITECTURES: dict[str, Callable[[], Any]] = {
-    "bert": _bert,
+    "bert": partial(_from_transformers, "Bert"),
     "classic_bert": _classic_bert,
-    "gpt2": _gpt2,
-    "llama": _llama,
-    "vit": _vit,
+    "gpt2": partial(_from_transformers, "GPT2"),
+    "llama": partial(_from_transformers, "Llama"),
+    "vit": partial(_from_transformers, "ViT"),
 }
 
 

@@ -31,7 +31,8 @@ from csv_rows import csv_text
 from jaxtyping import Int64
 from matplotlib.figure import Figure
 
-from go_rl.api.joint import step_problem
+from go_rl.api.options import OptimizeOptions
+from go_rl.api.problem import problem_for
 from go_rl.core import OpGraph
 from go_rl.core.decisions import Decisions
 from go_rl.core.plan import write_text
@@ -105,7 +106,9 @@ def main(options: Options) -> None:
 
 def row_of(graph: OpGraph, options: Options) -> Row:
     """Fuse and replay one graph."""
-    workspace = MakespanWorkspace(step_problem(graph, DEVICE, ("fusion",), memory=False))
+    workspace = MakespanWorkspace(
+        problem_for(graph, DEVICE, OptimizeOptions("makespan", "fusion"), memory=False)
+    )
     units = makespan_units(workspace)
     within = {
         "anywhere": np.zeros(graph.num_nodes, np.int64),

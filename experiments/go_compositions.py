@@ -13,7 +13,7 @@ from go_rl.search.makespan.composed import Order, composition, expert_placement
 @dataclass(frozen=True)
 class Compiler:
     """`Optimizer`: the one plan of the expert's placement, HEFT's order and greedy fusion, as far
-    as these tasks are asked for. `go_rl.search.Composed` has the best of all such stacks."""
+    as these decisions are asked for. `go_rl.search.Composed` has the best of all such stacks."""
 
     name: str = "compiler"
 

@@ -59,7 +59,9 @@ def main(options: Options) -> None:
         path = FOLDER / f"{fold}.npz"
         if options.fold not in (fold, "both") or path.exists():
             continue
-        seen = [(key, told) for key, told in lessons if zoo_entry(key[0]).family not in families]
+        seen = [
+            (key, lesson) for key, lesson in lessons if zoo_entry(key[0]).family not in families
+        ]
         print(f"without {', '.join(families)}: {len(seen)} of {len(lessons)} problems", flush=True)
         card = {"zoo": ZOO_VERSION, "held out": list(families), "searches": len(seen)}
         save_weights(Weights(taught(agent, seen, config, print), fold, card), path)

@@ -1,8 +1,8 @@
 """Other ways to learn placement, schedule and fusion than one policy for all of them at once.
 
-`GroupLearner` gives each group of tasks a policy of its own; every policy learns from the advantage
-of the whole plan. With one group it is `FineTuned`. `SequentialLearner` learns placement, then
-schedule, then fusion, each alone, with the best decisions of the tasks before frozen.
+`GroupLearner` gives each group of decisions a policy of its own; every policy learns from the
+advantage of the whole plan. With one group it is `FineTuned`. `SequentialLearner` learns placement,
+then schedule, then fusion, each alone, with the best values of the earlier ones frozen.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ONE = replace(FINE_TUNING[Objective.MAKESPAN], first=1)
 
 @dataclass(frozen=True, eq=False)
 class Policy:
-    """A policy and the tasks that it decides."""
+    """A policy and the decisions that it decides."""
 
     tasks: tuple[str, ...]
     agent: Agent
@@ -61,7 +61,7 @@ class GroupLearner:
     """`Optimizer`: the default plan, one batch of the initial policies, then PPO."""
 
     policies: tuple[Policy, ...]
-    """Disjoint tasks; tasks of none keep their default."""
+    """Disjoint decisions; those of no group keep their default."""
     config: FineTuneConfig = ONE
     name: str = "groups"
 
@@ -74,21 +74,21 @@ class GroupLearner:
 
 @dataclass(frozen=True, eq=False)
 class SequentialLearner:
-    """`Optimizer`: a third of the samples for each task in turn, all others frozen.
+    """`Optimizer`: a third of the samples for each decision in turn, all others frozen.
 
-    Later tasks begin at their defaults. The curve holds the end only.
+    Later decisions begin at their defaults. The curve holds the end only.
     """
 
     agent: Agent
-    """Where the learning of each task starts."""
+    """Where the learning of each decision starts."""
     config: FineTuneConfig = FINE_TUNING[Objective.MAKESPAN]
     name: str = "sequential"
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
-        """Return the plan of the last task; see `go_rl.core.Optimizer`.
+        """Return the plan of the last decision; see `go_rl.core.Optimizer`.
 
         Raises:
-            ValueError: the budget counts no samples, or too few for a plan of each task.
+            ValueError: the budget counts no samples, or too few for a plan of each decision.
         """
         if budget.samples is None or budget.samples < len(TASKS):
             raise ValueError(f"a budget of at least {len(TASKS)} samples is needed, not {budget}")
@@ -116,8 +116,8 @@ class SequentialLearner:
 def restricted(
     problem: Problem, tasks: tuple[str, ...], device: np.ndarray | None = None
 ) -> Problem:
-    """Return the problem with these tasks only; without placement nodes are pinned to ``device``
-    [N]."""
+    """Return the problem with these decisions only; without placement, nodes are pinned to
+    ``device`` [N]."""
     if "placement" in tasks or device is None:
         return replace(problem, tasks=tasks)
     return replace(problem, tasks=tasks, fixed=dict(enumerate(device.tolist())))
@@ -133,7 +133,7 @@ def learn(
     """Offer plans until the budget is spent, and return the policies as they are then.
 
     Args:
-        policies: with disjoint tasks.
+        policies: with disjoint decisions.
         config: batch, learner and samples of the initial policies.
         start: one plan, which is offered first; its priorities hold where no policy schedules.
         search: the problem, the budget and the best plan so far.

@@ -1,18 +1,20 @@
-"""GO's three tasks together: step time with placement, schedule and fusion learned jointly.
+"""GO's three decisions together: makespan with placement, schedule and fusion learned jointly.
 
 Run: ``python experiments/go_multitask.py [--rows NAME ...] [--samples 200] [--seeds 1]``. Training
-graphs of the zoo on P100-class devices, analytical costs, one simulator for all. Each task alone,
-each pair and all three, the others as the framework's default has them: everything on one device if
-it fits, topological order, nothing fused. *one* is the policy learning on the single graph from
-untrained weights (GO-one), *fine-tuned* from the shipped ones; *compiler* is what a stack of passes
-does today (expert placement, HEFT's order, greedy fusion), *composed* the best of all such stacks,
-*auto* the portfolio. *separate* learns like *one*, with a policy (encoder included) for each task
-instead of one for all; *sequential* learns placement, then schedule, then fusion, the earlier ones
-frozen at their best, in as many samples altogether, and *sequential, tuned* does from the shipped
-weights. Every finished run is kept in ``results/go_multitask/runs.jsonl`` and not made again.
+graphs of the zoo on P100-class devices, analytical costs, one simulator for all. Each decision
+alone, each pair and all three, the others as the framework's default has them: everything on one
+device if it fits, topological order, nothing fused. *one* is the policy learning on the single
+graph from untrained weights (GO-one), *fine-tuned* from the shipped ones; *compiler* is what a
+stack of passes does today (expert placement, HEFT's order, greedy fusion), *composed* the best of
+all such stacks, *auto* the portfolio. *separate* learns like *one*, with a policy (encoder
+included) for each decision instead of one for all; *sequential* learns placement, then schedule,
+then fusion, the earlier ones frozen at their best, in as many samples altogether, and *sequential,
+tuned* does from the shipped weights. Every finished run is kept in
+``results/go_multitask/runs.jsonl`` and not made again.
 
-Published (Zhou et al. 2020): three tasks jointly are 33 to 60 % faster than TensorFlow's default.
-Here the speed-up is default / joint - 1; time saved, 1 - joint / default, is given as well.
+Published (Zhou et al. 2020): three decisions jointly are 33 to 60 % faster than TensorFlow's
+default. Here the speed-up is default / joint - 1; time saved, 1 - joint / default, is given as
+well.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ from go_multitask_report import JOINT, NAME, SETS, Options, Run, page, picture
 from go_rows import ROWS
 from go_runs import keep_run, read_runs
 
-from go_rl.api.joint import step_problem
+from go_rl.api.options import OptimizeOptions
+from go_rl.api.problem import problem_for
 from go_rl.core import TASKS, Budget, Objective, Plan, Problem
 from go_rl.core.plan import write_text
 from go_rl.objectives.makespan.workspace import makespan_workspace
@@ -49,7 +52,7 @@ WARM = {"one": 25, "fine-tuned": 25, "auto": 100, "separate": 25, "sequential": 
         "sequential, tuned": 75}  # fmt: skip
 """Samples of a search before the timed one, because learners compile for each size of graph."""
 EVERY_SET = ("compiler", "one", "fine-tuned")
-"""Methods that run on each set of tasks; the others only on all three."""
+"""Methods that run on each set of decisions; the others only on all three."""
 
 
 def untrained(seed: int = 0) -> Agent:
@@ -58,7 +61,7 @@ def untrained(seed: int = 0) -> Agent:
 
 
 def separate() -> GroupLearner:
-    """Return the learner with a policy for each task."""
+    """Return the learner with a policy for each decision."""
     policies = tuple(Policy((task,), untrained(i)) for i, task in enumerate(TASKS))
     return GroupLearner(policies, name="separate")
 
@@ -81,13 +84,15 @@ METHODS: dict[str, Solve] = {
 
 def main(options: Options) -> None:
     """Make the missing runs, then the tables and the figure."""
-    compile_kernels(step_problem(zoo_graph("ncf"), "p100x2").objective)
+    compile_kernels(problem_for(zoo_graph("ncf"), "p100x2").objective)
     path = options.folder / "runs.jsonl"
     runs = read_runs(Run, path)
     done = {(r.row, r.method, r.tasks, r.seed, r.samples) for r in runs}
     for row in options.rows:
         name, devices = ROWS[row]
-        problem = step_problem(zoo_graph(name), f"p100x{devices}", TASKS)
+        problem = problem_for(
+            zoo_graph(name), f"p100x{devices}", OptimizeOptions("makespan", TASKS)
+        )
         for tasks in SETS:
             missing = [
                 (method, seed)
@@ -110,7 +115,7 @@ def main(options: Options) -> None:
 
 
 def part_of(problem: Problem, tasks: tuple[str, ...]) -> Problem:
-    """Return the problem with these tasks; what is not placed sits where the default has it."""
+    """Return the problem with these decisions; what is not placed sits where the default has it."""
     if tasks == problem.tasks:
         return problem
     return restricted(problem, tasks, makespan_workspace(problem).reference.device[0])

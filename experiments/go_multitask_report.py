@@ -21,9 +21,9 @@ JOINT = TASKS
 SETS: tuple[tuple[str, ...], ...] = tuple(
     chosen for count in (1, 2, 3) for chosen in combinations(TASKS, count)
 )
-"""Each task alone, each pair, all three."""
+"""Each decision alone, each pair, all three."""
 FUSED = ("compiler", ("fusion",))
-"""Method and tasks of the default plan with greedy fusion."""
+"""Method and decisions of the default plan with greedy fusion."""
 PUBLISHED = (0.33, 0.60)
 """Speed-up over TensorFlow's default."""
 

@@ -1,7 +1,7 @@
-"""GO's device-placement table on its six families: step time and search cost of every method.
+"""GO's device-placement table on its six families: makespan and search cost of every method.
 
 Run: ``python experiments/go_placement.py [--rows NAME ...] [--samples 200] [--seeds 1]``. Training
-graphs of the zoo on P100-class devices, analytical costs, the same simulator for all; task
+graphs of the zoo on P100-class devices, analytical costs, the same simulator for all; decision
 placement only. *expert* are the published rules of each family; *one* is the policy learning on the
 single graph from untrained weights (GO-one), *one, nodes* the same in GO's own form; *zero-shot*
 and *fine-tuned* start from weights that never saw the row's family (``go_held_out.py`` makes them,
@@ -26,7 +26,8 @@ from go_placement_report import Run, page
 from go_rows import ROWS
 from go_runs import keep_run, read_runs
 
-from go_rl.api.joint import step_problem
+from go_rl.api.options import OptimizeOptions
+from go_rl.api.problem import problem_for
 from go_rl.core import Budget, Objective, Optimizer, Problem
 from go_rl.core.plan import write_text
 from go_rl.policy.agent import new_agent
@@ -100,7 +101,9 @@ def main(options: Options) -> None:
     done = {(r.row, r.method, r.seed, r.samples) for r in runs}
     for row in options.rows:
         name, devices = ROWS[row]
-        problem = step_problem(zoo_graph(name), f"p100x{devices}", ("placement",))
+        problem = problem_for(
+            zoo_graph(name), f"p100x{devices}", OptimizeOptions("makespan", "placement")
+        )
         for method in options.methods:
             for seed in range(1 if method in SINGLE else options.seeds):
                 if (row, method, seed, options.samples) in done:

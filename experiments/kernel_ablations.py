@@ -24,10 +24,10 @@ import tyro
 from csv_rows import csv_text, rows_of_run, run_name
 
 from go_rl.core.plan import write_text
-from go_rl.cost.learned import predict_kernels
 from go_rl.measure.kernels.data import KernelData, load_kernel_data
 from go_rl.predictors.kernels.fit import fit_kernel_weights, plain_seconds
 from go_rl.predictors.kernels.network import KernelNetworkConfig
+from go_rl.predictors.kernels.predictor import predict_kernels
 from go_rl.predictors.kernels.training import KernelTrainConfig
 
 RESULTS = Path(__file__).parent / "results"

@@ -178,7 +178,7 @@ def run(
     learned_on = load_kernel_weights(config.weights).processor if guide == "learned" else ""
     row = replace(row_of(tuned, model, guide, seed, options.minutes), learned_on=learned_on)
     return row, [
-        Point(model, guide, seed, point.minutes, point.seconds, point.reference_seconds)
+        Point(model, guide, seed, point.minutes, point.seconds, point.default_seconds)
         for point in tuned.curve
     ]
 
@@ -205,7 +205,7 @@ def speedup_at(points: Sequence[Point], minutes: float) -> float:
     """Return how many times faster than the default a run's best so far is, both as known then; 1
     before anything was."""
     found = [point for point in points if point.minutes <= minutes]
-    return found[-1].reference_seconds / found[-1].seconds if found else 1.0
+    return found[-1].default_seconds / found[-1].seconds if found else 1.0
 
 
 def mean_speedup_at(

@@ -6,7 +6,7 @@ families of the published table are held out whole). *data sheet* is the rooflin
 peak rates and the time of an empty call; *calibrated* the same with all its efficiencies and the
 call fitted to the training split; *xla* the calibrated roofline on the FLOP and bytes of XLA's own
 analysis of the compiled kernel; *boosted* trees on summed features; *learned* the ensemble of
-`go_rl.cost.learned`. Of kernels that were also measured under layouts of their operands, what the
+`go_rl.predictors.kernels`. Of kernels that were also measured under layouts of operands, what the
 choice of one loses: a random one, row by row as they come, or by those who learned.
 
 Published ("A Learnt Performance Model for TPUs", fusion, random split): learned 4.5 % on average,
@@ -29,12 +29,12 @@ from go_rl.core.plan import write_text
 from go_rl.cost.analytical import Analytical, Efficiency, calibrate
 from go_rl.cost.cost_model import Kernels
 from go_rl.cost.kernel_work import kernel_work
-from go_rl.cost.learned import predict_layouts
 from go_rl.measure.kernels.data import KernelData, by_model_split, gather_kernels, load_kernel_data
 from go_rl.predictors.boosted import summed_features, train_boosted
 from go_rl.predictors.kernels.features import kernel_features, layout_features
 from go_rl.predictors.kernels.fit import absolute_rows, fit_kernel_weights, plain_seconds
 from go_rl.predictors.kernels.opcodes import vocabulary_of
+from go_rl.predictors.kernels.predictor import predict_layouts
 from go_rl.predictors.kernels.training import KernelTrainConfig
 from go_rl.predictors.metrics import (
     ape,

@@ -128,7 +128,7 @@ class Judgement:
 Fold = tuple[np.ndarray, np.ndarray]
 """Groups to learn from, and those to test on."""
 Split = Mapping[Task, Sequence[Fold]]
-"""Folds, as many of each task; each group is judged at most once."""
+"""Folds, as many of each task; each group is tested at most once."""
 Scores = np.ndarray | None
 """[r] of the tested candidates, smaller for faster; None: a random choice."""
 SplitName = Literal["at random", "by model"]

@@ -56,7 +56,7 @@ class Row:
 
 
 def page(rows: Sequence[Row]) -> str:
-    """Return the page: for each task what was measured, and how the searches went."""
+    """Return the page: for each decision the measurements, and the course of the searches."""
     out = io.StringIO()
     minutes = {row.task: row.minutes for row in rows if row.minutes}
     said = " and ".join(f"{m:g} min a search for a {task}" for task, m in minutes.items())

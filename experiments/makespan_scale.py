@@ -31,7 +31,8 @@ import numpy as np
 import tyro
 from matplotlib.figure import Figure
 
-from go_rl.api.joint import step_problem
+from go_rl.api.options import OptimizeOptions
+from go_rl.api.problem import problem_for
 from go_rl.core import Objective, OpGraph, Problem
 from go_rl.core.plan import write_text
 from go_rl.policy.agent import Actions, Agent
@@ -154,7 +155,9 @@ def traced(size: int) -> OpGraph:
 def measured(graph: OpGraph, file: Path, hardware: str) -> Row:
     """Plan one graph in this process."""
     compile_kernels(Objective.MAKESPAN)
-    read, problem = _timed(lambda: step_problem(load_graph(file), hardware))
+    read, problem = _timed(
+        lambda: problem_for(load_graph(file), hardware, OptimizeOptions("makespan"))
+    )
     prepare, decoder = _timed(lambda: _prepared(problem))
     workspace = decoder.workspace
     noise = np.ones(BATCH, np.float32)

@@ -117,7 +117,7 @@ def write_page(
             "instead of one; `published share`: where the share of zero-shot plans that fail is "
             "nearest to the published one. First and last quarter: of the "
             f"{setting.finetune} samples of the fine-tuning itself. Decoder `placement`: chips "
-            "drawn through SAMPLE; `order`: scores that a dynamic program cuts into balanced stages. "
+            "drawn through SAMPLE; `order`: scores cut into stages by dynamic programming. "
             "Nine chips were picked because there some and not all placements of provisional "
             "weights exceeded 128 MB: the share at 9 is no estimate for other packages.",
             "",

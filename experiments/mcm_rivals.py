@@ -3,7 +3,7 @@
 Run: ``python experiments/mcm_rivals.py [--seconds 10] [--exact-seconds 90]``. The 16 test graphs of
 the zoo at 6, 16 and 36 chips under strict rules, equal seconds for every method; at 36 chips also
 CP-SAT, started from the compiler heuristic's plan, on graphs of at most ``--exact-nodes`` nodes.
-Memory is off: these are the static rules alone. ``auto`` is what ``go-rl partition`` does.
+Memory is off: these are the static rules alone. ``auto`` is what ``go-rl optimize`` does.
 Finished runs are kept in ``results/mcm_rivals/``; a second start goes on from there.
 """
 

@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 import tyro
 
-from go_rl.api.joint import step_problem
+from go_rl.api.options import OptimizeOptions
+from go_rl.api.problem import problem_for
 from go_rl.core import Budget
 from go_rl.core.decisions import Decisions
 from go_rl.core.plan import write_text
@@ -63,7 +64,9 @@ def main(options: Options) -> None:
 
 def _rows(name: str, options: Options) -> list[str]:
     graph = zoo_graph(name)
-    problem = step_problem(graph, options.hardware, ("placement", "schedule"))
+    problem = problem_for(
+        graph, options.hardware, OptimizeOptions("makespan", "placement,schedule")
+    )
     workspace, rng = makespan_workspace(problem), np.random.default_rng(0)
     heft = Heft().optimize(problem, Budget(samples=1), 0)
     devices = workspace.num_devices

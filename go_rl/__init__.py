@@ -8,30 +8,35 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from go_rl.api.joint import fine_tune_step, optimize
-    from go_rl.api.partition import check, execute, fine_tune, load, partition, problem_of, trace
+    from go_rl.api.check import check, execute
+    from go_rl.api.finetune import finetune
+    from go_rl.api.load import load, trace
+    from go_rl.api.optimize import optimize
+    from go_rl.api.problem import problem_of
 
-_JOINT = ("fine_tune_step", "optimize")
-__all__ = [
-    "check",
-    "execute",
-    "fine_tune",
-    "fine_tune_step",
-    "load",
-    "optimize",
-    "partition",
-    "problem_of",
-    "trace",
-]
+_MODULES = {
+    "check": "check",
+    "execute": "check",
+    "finetune": "finetune",
+    "load": "load",
+    "optimize": "optimize",
+    "problem_of": "problem",
+    "trace": "load",
+}
+"""Where in `go_rl.api` each name is defined."""
+_RENAMED = {"fine_tune": "finetune", "fine_tune_step": "finetune", "partition": "optimize"}
+"""Names of earlier versions, and those that do their work now."""
+__all__ = ["check", "execute", "finetune", "load", "optimize", "problem_of", "trace"]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name in _RENAMED:
+        raise AttributeError(f"go_rl.{name} is gone; use go_rl.{_RENAMED[name]}")
+    if name not in _MODULES:
         raise AttributeError(f"module 'go_rl' has no attribute {name!r}; it has {__all__}")
-    from go_rl.api import joint
-    from go_rl.api import partition as api
+    from importlib import import_module
 
-    return getattr(joint if name in _JOINT else api, name)
+    return getattr(import_module(f"go_rl.api.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -1,18 +1,17 @@
-"""What `go_rl.partition` and `go_rl.optimize` may be told; the command line's flags."""
+"""What `go_rl.optimize` takes beside a model and hardware; the command line's flags."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from numbers import Integral, Real
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, get_args, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from go_rl.core import Budget, Objective, ProblemError, SearchError, rule_set
+from go_rl.core import TASKS, Budget, Objective, ProblemError, SearchError, rule_set, task_names
 from go_rl.core.errors import nearest
 from go_rl.cost import CostModel
 from go_rl.cost.registry import check_cost
-from go_rl.policy.names import SHIPPED_NAMES
 
 DEFAULT_SECONDS = 20.0
 """Budget when the user gives neither samples nor seconds."""
@@ -23,144 +22,161 @@ _PLAIN: dict[Any, tuple[type, str]] = {
     str: (str, "a text"),
     NoneType: (NoneType, "None"),
 }
-"""What a field of a plain type takes, and how a message says so."""
-T = TypeVar("T", "PartitionOptions", "OptimizeOptions")
+"""What a field of a plain type takes, and how a message says so; texts stand for other types."""
+OWN_CHECK = ("cost", "decide")
+"""Options that are more than a plain type."""
+
+Decide = str | Sequence[str] | None
+"""Names of decisions, with commas between or in a sequence."""
 
 
 @dataclass(frozen=True)
-class PartitionOptions:
-    """What `partition` optimises, and how long; the command line's flags of the same names."""
+class OptimizeOptions:
+    """What a plan minimises and may decide, and how it is searched."""
 
-    objective: Literal["ring", "max-load", "latency"] = "ring"
-    """What a plan is judged by (docs/objectives.md)."""
+    objective: Literal["ring", "max-load", "latency", "makespan"] | None = None
+    """What is minimised (docs/objectives.md). Default: ring on ring links, max-load for a profile
+    with hardware of its own, else makespan."""
+    decide: Decide = None
+    """Makespan: some of placement,schedule,fusion. Default: all that make sense."""
     rules: Literal["default", "strict", "replicate", "relay"] = "default"
-    """Rule set of the ring; strict: the paper's own."""
+    """Ring: rule set; strict: the paper's own."""
     all_chips: bool = False
     """Ring: every chip must be used."""
     cost: str | CostModel = "auto"
     """Cost model: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
     (docs/costs.md)."""
     method: str = "auto"
-    """auto (a portfolio), all, or the name of one method (docs/index.md)."""
+    """auto (a portfolio), all, or the name of one method (docs/methods.md)."""
     samples: int | None = None
-    """Stop after this many priced plans a method."""
+    """Stop after this many evaluated plans a method."""
     seconds: float | None = None
     """Stop after this many seconds (auto: in all; all: each method); 20 if no limit is given."""
     seed: int = 0
     """Random seed."""
-    weights: str = SHIPPED_NAMES[Objective.RING]
-    """Policy: weights that ship with the package, or a file that go-rl train or finetune wrote."""
+    weights: str | None = None
+    """Ring, makespan: weights of the policy, by name or a file that go-rl train policy or finetune
+    wrote. Default: those that ship for the objective."""
     finetune: int = 0
-    """Ring: plans to train the policy on this very graph with, before the search; 0: none."""
+    """Ring, makespan: plans to train the policy on this very graph with, before the search; 0:
+    none."""
     expert: str | None = None
-    """JSON file with a human expert's split, priced beside the methods (docs/index.md)."""
+    """All but makespan: JSON file with a human expert's split, evaluated beside the methods
+    (docs/methods.md)."""
 
     def __post_init__(self) -> None:
         check_words(self.objective, self.rules)
+        named_decisions(self.decide)
         check_cost(self.cost)
-        check_counts(self.seed, self.finetune)
-        if self.finetune and self.objective != "ring":
-            raise SearchError(f"finetune: the policy works on objective ring, not {self.objective}")
+        for name in ("seed", "finetune"):
+            if getattr(self, name) < 0:
+                raise SearchError(f"{name} must be >= 0, not {getattr(self, name)}")
         self.budget  # noqa: B018 - a budget checks itself
 
     @property
     def budget(self) -> Budget:
-        """The limits as a `Budget`."""
-        return budget_of(self.samples, self.seconds)
+        """The limits as a `Budget`; `DEFAULT_SECONDS` when there are none."""
+        unlimited = self.samples is None and self.seconds is None
+        return Budget(self.samples, DEFAULT_SECONDS if unlimited else self.seconds)
+
+    def check_for(self, objective: Objective) -> None:
+        """Raise an error for an option that has no meaning for the objective."""
+        for option in fields(self):
+            known = OBJECTIVES_OF.get(option.name, tuple(Objective))
+            if objective not in known and getattr(self, option.name) != option.default:
+                raise SearchError(
+                    f"{option.name} has no meaning for objective {objective}, only for "
+                    f"{', '.join(known)}; leave it out"
+                )
+        chosen = named_decisions(self.decide)
+        if objective is not Objective.MAKESPAN and chosen not in (None, TASKS[:1]):
+            raise ProblemError(
+                f"objective {objective} decides placement only, not {', '.join(chosen or ())}; "
+                f"{Objective.MAKESPAN}, on fully connected devices such as p100x4, decides them all"
+            )
 
 
-@dataclass(frozen=True)
-class OptimizeOptions:
-    """What `optimize` decides, and how long; the command line's flags of the same names."""
-
-    cost: str | CostModel = "auto"
-    """Cost model: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
-    (docs/costs.md)."""
-    method: str = "auto"
-    """auto (a portfolio), all, or the name of one method (docs/step.md)."""
-    samples: int | None = None
-    """Stop after this many priced plans a method."""
-    seconds: float | None = None
-    """Stop after this many seconds (auto: in all; all: each method); 20 if no limit is given."""
-    seed: int = 0
-    """Random seed."""
-    weights: str = SHIPPED_NAMES[Objective.MAKESPAN]
-    """Policy: weights that ship with the package, or a file that go-rl train-step or finetune-step
-    wrote."""
-    finetune: int = 0
-    """Plans to train the policy on this very graph with, before the search; 0: none."""
-
-    def __post_init__(self) -> None:
-        check_cost(self.cost)
-        check_counts(self.seed, self.finetune)
-        self.budget  # noqa: B018 - a budget checks itself
-
-    @property
-    def budget(self) -> Budget:
-        """The limits as a `Budget`."""
-        return budget_of(self.samples, self.seconds)
+_POLICIES = (Objective.RING, Objective.MAKESPAN)
+OBJECTIVES_OF = {
+    "rules": (Objective.RING,),
+    "all_chips": (Objective.RING,),
+    "weights": _POLICIES,
+    "finetune": _POLICIES,
+    "expert": (Objective.RING, Objective.MAX_LOAD, Objective.LATENCY),
+}
+"""Objectives for which an option has a meaning, where not for all."""
 
 
 def options_from(
-    kind: type[T], given: Mapping[str, Any], command: str, allowed: Collection[str] = ()
-) -> T:
+    given: Mapping[str, Any], command: str, allowed: Collection[str] = ()
+) -> OptimizeOptions:
     """Return the options given by name.
 
     Args:
-        kind: their class.
         given: values by name.
-        command: what is told so, for the message.
-        allowed: names that the command takes; empty: all.
+        command: the function that takes them, for the message.
+        allowed: names that it takes; empty: all.
 
     Raises:
         SearchError: it has no such option (the nearest is named), or a value is of another type or
             out of range.
-        ProblemError: an unknown objective or rule set.
+        ProblemError: an unknown objective, decision or rule set.
     """
-    known = allowed or [f.name for f in fields(kind)]
+    known = allowed or [f.name for f in fields(OptimizeOptions)]
     for name in given:
         if name not in known:
             raise SearchError(
                 f"{command} has no option {name!r}{nearest(name, known)} Options: "
                 f"{', '.join(known)}"
             )
-    hints = get_type_hints(kind)
+    hints = get_type_hints(OptimizeOptions)
     for name, value in given.items():
-        if name != "cost":  # a text or a cost model
+        if name not in OWN_CHECK:
             check_type(value, hints[name], f"{command}: {name}")
     check_cost(given.get("cost", "auto"))
-    check_words(given.get("objective", "ring"), given.get("rules", "default"))
-    return kind(**given)
+    check_words(given.get("objective"), given.get("rules", "default"))
+    return OptimizeOptions(**{**given, "decide": named_decisions(given.get("decide"))})
 
 
 def check_type(value: object, hint: Any, what: str) -> None:
     """Raise a `SearchError` for an option of another type than its field's."""
-    kinds = get_args(hint) if isinstance(hint, UnionType) else (hint,)
-    allowed = [_PLAIN[kind] for kind in kinds if kind in _PLAIN] or [_PLAIN[str]]
+    kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    allowed = [_PLAIN.get(kind, _PLAIN[str]) for kind in kinds]
     for kind, _ in allowed:
         if isinstance(value, kind) and (kind is bool or not isinstance(value, bool)):
             return
-    raise SearchError(f"{what} must be {' or '.join(said for _, said in allowed)}, not {value!r}")
+    raise SearchError(f"{what} must be {' or '.join(word for _, word in allowed)}, not {value!r}")
 
 
-def check_counts(seed: int, finetune: int) -> None:
-    """Raise a `SearchError` for a negative seed or number of plans to learn from."""
-    for name, count in (("seed", seed), ("finetune", finetune)):
-        if count < 0:
-            raise SearchError(f"{name} must be >= 0, not {count}")
-
-
-def budget_of(samples: int | None, seconds: float | None) -> Budget:
-    """Return the user's limits; `DEFAULT_SECONDS` when there are none."""
-    unlimited = samples is None and seconds is None
-    return Budget(samples, DEFAULT_SECONDS if unlimited else seconds)
-
-
-def check_words(objective: str, rules: str) -> None:
+def check_words(objective: str | None, rules: str) -> None:
     """Raise a `ProblemError` for an unknown objective or rule set."""
     known = [str(o) for o in Objective]
-    if objective not in known:
+    if objective is not None and objective not in known:
         raise ProblemError(
             f"unknown objective {objective!r}{nearest(objective, known)} Use {known}"
         )
     rule_set(rules)
+
+
+def named_decisions(given: str | Sequence[str] | None) -> tuple[str, ...] | None:
+    """Return the decisions in ``placement,schedule,fusion`` or a sequence of names; None: all that
+    make sense.
+
+    Raises:
+        ProblemError: nothing is named, or no decision (the nearest is named).
+    """
+    if given is None:
+        return None
+    if not isinstance(given, str) and not (
+        isinstance(given, Sequence) and all(isinstance(name, str) for name in given)
+    ):
+        raise ProblemError(f"decide: must be names, as a text or in a list, not {given!r}")
+    names = tuple(name for name in task_names(given) if name)
+    if not names:
+        raise ProblemError(f"decide: name some of {', '.join(TASKS)}, with commas between")
+    for name in names:
+        if name not in TASKS:
+            raise ProblemError(
+                f"unknown decision {name!r}{nearest(name, TASKS)} Decisions: {', '.join(TASKS)}"
+            )
+    return names

@@ -10,8 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from go_rl.cli.console import print_line
-from go_rl.cli.options.configuration import ModelArguments
-from go_rl.core import Hardware, Objective, OpGraph, Topology
+from go_rl.cli.model_arguments import ModelArguments
 
 EXAMPLE_MODEL = "zoo:resnet50"
 """What a next command plans where the user has named no model."""
@@ -37,21 +36,3 @@ def _options(source: ModelArguments) -> Iterator[str]:
         else:
             for one in value if isinstance(value, tuple) else (value,):
                 yield from (flag, str(one))
-
-
-def planner_words(graph: OpGraph) -> tuple[str, list[str]]:
-    """Return the command that plans a graph, and the options that it needs.
-
-    Training graphs move data both ways, which a ring does not; a profile is of its own hardware.
-    """
-    if not graph.has_flops and graph.seconds:
-        return "partition", ["--objective", Objective.MAX_LOAD]
-    return ("optimize" if graph.is_backward.any() else "partition"), []
-
-
-def planner_for(hardware: Hardware) -> list[str]:
-    """Return the command that plans `EXAMPLE_MODEL` for hardware's links."""
-    if hardware.links.topology is Topology.TREE:
-        return ["partition", EXAMPLE_MODEL, "--objective", Objective.MAX_LOAD]
-    ring = hardware.links.topology is Topology.RING
-    return ["partition" if ring else "optimize", EXAMPLE_MODEL]

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from go_rl.core import GoRLError
+from go_rl.cli.usage_error import UsageError
 
-COMMANDS = {"package": "hardware"}
+COMMANDS = {
+    "package": "hardware",
+    "partition": "optimize",
+    "finetune-step": "finetune",
+    "train-step": "train policy --objective makespan",
+    "train-cost": "train kernels",
+    "train-ranks": "train tiles",
+}
 """What commands were called before, and are called now."""
-FLAGS = {"--package": "--hardware"}
+FLAGS = {"--package": "--hardware", "--tasks": "--decide"}
 """The same of flags."""
-
-
-class UsageError(GoRLError):
-    """The command line uses a name that is gone."""
+FLAGS_OF: Mapping[str, Mapping[str, str]] = {"finetune": {"--task": "--decoder"}}
+"""The same of flags of one command."""
 
 
 def check_renamed(argv: Sequence[str]) -> None:
     """Raise a `UsageError` that names the new command or flag, where an old one is used."""
-    if argv and argv[0] in COMMANDS:
-        raise UsageError(f"go-rl {argv[0]} is called go-rl {COMMANDS[argv[0]]} now")
+    command = argv[0] if argv else ""
+    if command in COMMANDS:
+        raise UsageError(f"go-rl {command} is called go-rl {COMMANDS[command]} now")
+    flags = {**FLAGS, **FLAGS_OF.get(command, {})}
     for word in argv:
         flag = word.partition("=")[0]
-        if flag in FLAGS:
-            raise UsageError(f"{flag} is called {FLAGS[flag]} now")
+        if flag in flags:
+            raise UsageError(f"{flag} is called {flags[flag]} now")

@@ -77,7 +77,7 @@ class Plan:
         return (
             f"<Plan by {self.optimizer!r}, {self.objective} on {self.hardware.get('name')!r}: "
             f"{len(self.nodes)} nodes on {len(np.unique(self.device))} devices, "
-            f"{self.value:.6g} s a step, gap {100 * self.gap:.3g} %, "
+            f"{self.value:.6g} s an iteration, gap {100 * self.gap:.3g} %, "
             f"{self.evaluation.status}>"
         )
 

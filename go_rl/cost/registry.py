@@ -126,7 +126,7 @@ def _weights(source: str, hardware: Hardware) -> tuple[_File, str]:
         near = "." if path.suffix == ".npz" else nearest(name, shipped)
         raise CheckpointError(
             f"--cost {LEARNED}:{name}: {what}{near} Shipped: {', '.join(shipped) or 'none'}; "
-            "go-rl train-cost makes others"
+            "go-rl train kernels makes others"
         )
     return _seen(path), f"{LEARNED}:{path}"
 
@@ -139,7 +139,8 @@ def _for_chips_of(hardware: Hardware, shipped: tuple[str, ...]) -> str:
         f"--cost {LEARNED}: no learned cost model ships for chips of kind "
         f"{', '.join(map(repr, hardware.kinds))} (hardware {hardware.name!r}); shipped: "
         f"{', '.join(shipped) or 'none'}. Take --hardware cpu-1, cpu-1xN or cpu-1-ringN, "
-        "--cost analytical, or learn one from kernels measured there (go-rl measure, train-cost)"
+        "--cost analytical, or learn one from kernels measured there (go-rl measure kernels, "
+        "train kernels)"
     )
 
 

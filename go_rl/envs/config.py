@@ -39,7 +39,7 @@ RENAMED = {"tasks": "decide"}
 
 
 @dataclass(frozen=True)
-class Manner:
+class ObjectiveTraits:
     """What the environments of an objective take and give."""
 
     actions: tuple[str, ...]
@@ -52,9 +52,9 @@ class Manner:
     """What messages call the devices of hardware."""
 
 
-MANNERS = {
-    Objective.RING: Manner(("node", "fix", "sample"), "ring36", "speed-up", "chips"),
-    Objective.MAKESPAN: Manner(("node", "all"), "p100x4", "root", "devices"),
+TRAITS = {
+    Objective.RING: ObjectiveTraits(("node", "fix", "sample"), "ring36", "speed-up", "chips"),
+    Objective.MAKESPAN: ObjectiveTraits(("node", "all"), "p100x4", "root", "devices"),
 }
 """By objective. ``node``: decisions for the next node. ``all``: decisions for every node at once.
 ``fix``: a chip for every node, repaired by FIX. ``sample``: log-probabilities for every node, drawn
@@ -76,18 +76,18 @@ class EnvironmentConfig:
     """What is decided, some of `TASKS`, as names or with commas between; None: what the problem
     asks for, for ``graph`` all that the objective knows."""
     hardware: str | Hardware | None = None
-    """Hardware, or the name of some, for ``graph``; None: as in `MANNERS`."""
+    """Hardware, or the name of some, for ``graph``; None: as in `TRAITS`."""
     rules: str = "default"
     """Name of the rule set, for ``graph`` on a ring."""
     memory: bool | None = None
     """Whether weights and live tensors must fit, for ``graph``; None: unless a profile of another
     machine is used."""
     action: str = "node"
-    """Form of the actions; see `MANNERS`."""
+    """Form of the actions; see `TRAITS`."""
     observation: str = "dict"
     """One of `OBSERVATIONS`."""
     reward: str | None = None
-    """Name of the reward (`go_rl.envs.rewards`); None: as in `MANNERS`."""
+    """Name of the reward (`go_rl.envs.rewards`); None: as in `TRAITS`."""
     failure_reward: float | None = None
     """Reward of an episode that ends without a usable plan; None: as the reward has it."""
     cost: str | CostModel = "auto"
@@ -102,11 +102,11 @@ class EnvironmentConfig:
         if (self.problem is None) == (self.graph is None):
             raise EnvironmentUseError("give either problem= or graph= (not both, not neither)")
         if self.objective is not None:
-            check_choice("objective", self.objective, [str(name) for name in MANNERS])
+            check_choice("objective", self.objective, [str(name) for name in TRAITS])
         if self.decide is not None:
             object.__setattr__(self, "decide", task_names(self.decide))
             self._check_decisions()
-        check_choice("action", self.action, self.manner.actions)
+        check_choice("action", self.action, self.traits.actions)
         check_choice("observation", self.observation, OBSERVATIONS)
         check_reward(self.reward_name, self.failure_reward)
         check_cost(self.cost)
@@ -117,29 +117,29 @@ class EnvironmentConfig:
             self._check_problems(several(self.problem))
 
     @property
-    def solved(self) -> Objective:
+    def resolved_objective(self) -> Objective:
         """The objective of all problems."""
         if self.objective is not None:
             return Objective(self.objective)
         if self.problem is not None:
             found = several(self.problem)[0].objective
-            return found if found in MANNERS else Objective.MAKESPAN
+            return found if found in TRAITS else Objective.MAKESPAN
         ring = self.hardware is not None and self._chips.links.topology is Topology.RING
         return Objective.RING if ring else Objective.MAKESPAN
 
     @property
-    def manner(self) -> Manner:
+    def traits(self) -> ObjectiveTraits:
         """What environments of the objective take and give."""
-        return MANNERS[self.solved]
+        return TRAITS[self.resolved_objective]
 
     @property
     def reward_name(self) -> str:
         """Name of the reward."""
-        return self.manner.reward if self.reward is None else self.reward
+        return self.traits.reward if self.reward is None else self.reward
 
     @property
     def _chips(self) -> Hardware:
-        named = self.manner.hardware if self.hardware is None else self.hardware
+        named = self.traits.hardware if self.hardware is None else self.hardware
         return named if isinstance(named, Hardware) else load_hardware(named)
 
     def problems(self) -> tuple[Problem, ...]:
@@ -164,12 +164,12 @@ class EnvironmentConfig:
             max_nodes=self.max_nodes or max(g.num_nodes for g in graphs),
             max_edges=self.max_edges or max(1, *(g.num_edges for g in graphs)),
             devices=problems[0].hardware.num_chips,
-            priorities=self.solved is Objective.MAKESPAN,
+            priorities=self.resolved_objective is Objective.MAKESPAN,
         )
 
     def _options(self) -> ProblemOptions:
         return ProblemOptions(
-            objective=self.solved,
+            objective=self.resolved_objective,
             rules=rule_set(self.rules),
             memory=self.memory,
             cost_model=named_cost(self.cost, self._chips),
@@ -177,7 +177,7 @@ class EnvironmentConfig:
         )
 
     def _check_decisions(self) -> None:
-        known = TASKS if self.solved is Objective.MAKESPAN else ("placement",)
+        known = TASKS if self.resolved_objective is Objective.MAKESPAN else ("placement",)
         for decision in self.decide or ():
             check_choice("decision", decision, known)
         if not self.decide:
@@ -190,7 +190,7 @@ class EnvironmentConfig:
             name, count = problem.graph.name, problem.hardware.num_chips
             if count != first.hardware.num_chips:
                 raise EnvironmentUseError(
-                    f"graph {name!r} has {count} {self.manner.devices} and {first.graph.name!r} "
+                    f"graph {name!r} has {count} {self.traits.devices} and {first.graph.name!r} "
                     f"{first.hardware.num_chips}; all problems of one environment need equally many"
                 )
             self._check_size(name, "max_nodes", problem.graph.num_nodes)
@@ -199,15 +199,15 @@ class EnvironmentConfig:
     def _check_kind(self, problem: Problem, first: Problem) -> None:
         """Check the objective and what is decided."""
         name = problem.graph.name
-        if problem.objective is not self.solved:
-            known = self.objective is not None or first.objective is self.solved
-            allowed = self.solved if known else " or ".join(MANNERS)
+        if problem.objective is not self.resolved_objective:
+            known = self.objective is not None or first.objective is self.resolved_objective
+            allowed = self.resolved_objective if known else " or ".join(TRAITS)
             raise EnvironmentUseError(
                 f"graph {name!r}: the objective is {problem.objective}; this environment is for "
                 f"{allowed}"
             )
         decided = task_names(self.decide or first.tasks)
-        if self.solved is Objective.MAKESPAN and set(problem.tasks) != set(decided):
+        if self.resolved_objective is Objective.MAKESPAN and set(problem.tasks) != set(decided):
             raise EnvironmentUseError(
                 f"graph {name!r}: the problem's decisions are {', '.join(problem.tasks)}; this "
                 f"environment decides {', '.join(decided)}: make the problem with those decisions"

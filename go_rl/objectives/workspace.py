@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from typing import Protocol
 
 import numpy as np
@@ -31,6 +32,21 @@ class Workspace(ABC):
     def infeasible(self) -> Evaluation | None:
         """Why no plan exists, if that is easily proved."""
 
+    @property
+    @abstractmethod
+    def bound(self) -> float:
+        """A proven lower bound on the seconds of any plan, quick to compute."""
+
+    @property
+    @abstractmethod
+    def reference(self) -> Decisions:
+        """The reference plan: the compiler heuristic's."""
+
+    @property
+    @abstractmethod
+    def reference_seconds(self) -> float:
+        """Seconds of the reference plan; where it fails, of all work one after the other."""
+
     @abstractmethod
     def evaluate(self, decisions: Decisions) -> Scored:
         """Simulate a batch of plans."""
@@ -47,16 +63,6 @@ class Workspace(ABC):
 class PlanningWorkspace(Workspace):
     """Abstract: what environments need further; thread-safe after `prepare`."""
 
-    @property
-    @abstractmethod
-    def reference(self) -> Decisions:
-        """The reference plan: the compiler heuristic's."""
-
-    @property
-    @abstractmethod
-    def reference_seconds(self) -> float:
-        """Seconds of the reference plan; where it fails, of all work without any overlap."""
-
     @abstractmethod
     def prepare(self) -> None:
         """Build what `legalize` needs."""
@@ -68,6 +74,19 @@ class PlanningWorkspace(Workspace):
     @abstractmethod
     def assignment(self) -> Assignment:
         """Return an empty assignment, which decides node by node."""
+
+
+def first_usable(
+    problem: Problem, found: Iterable[tuple[Decisions | None, Evaluation]]
+) -> Decisions:
+    """Return the first plan that can run, else the first that could be placed, else everything on
+    device 0."""
+    placed = None
+    for decisions, evaluation in found:
+        if decisions is not None and evaluation.status.ok:
+            return decisions
+        placed = placed or decisions
+    return placed or Decisions(np.zeros((1, problem.graph.num_nodes), np.int16))
 
 
 class Assignment(Protocol):

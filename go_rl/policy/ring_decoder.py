@@ -122,7 +122,7 @@ class RingDecoder(PlanDecoder):
             possible = np.zeros(shape, np.bool_)
             possible[:, : padded.num_units, : padded.chips] = rollouts.possible
             last = np.zeros(shape[:2], np.int32)
-            last[:, : padded.num_units] = rollouts.chip
+            last[:, : padded.num_units] = np.asarray(rollouts.chip)
             chosen = chosen.at[:, -1].set(last)
         place = jnp.broadcast_to(drawn.place, (count, *drawn.place.shape))
         return {"placement": PlacementActions(chosen, jnp.asarray(possible), place)}

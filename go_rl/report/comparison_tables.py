@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from math import isfinite
 from typing import TYPE_CHECKING
 
+from go_rl.report.file_tables import Cell, csv_table, markdown_table
 from go_rl.report.tables import HEURISTIC
 
 if TYPE_CHECKING:
@@ -24,12 +23,10 @@ NEVER = "never"
 """A threshold that a method's mean does not reach within the budget."""
 NOTHING = "–"
 
-Cell = str | float | int | None
-
 
 def runs_csv(comparison: Comparison) -> str:
     """Return a row a run, SI units; ``bound`` and ``gap`` are by the best bound of the problem."""
-    return _csv(RUN_COLUMNS, (_run_cells(run, comparison) for run in comparison.runs))
+    return csv_table(RUN_COLUMNS, (_run_cells(run, comparison) for run in comparison.runs))
 
 
 def summary_csv(summary: Summary) -> str:
@@ -43,7 +40,7 @@ def summary_csv(summary: Summary) -> str:
         *(f"over_bound_at_{n:g}_samples" for n in summary.samples),
         *(f"samples_to_{n:g}" for n in summary.thresholds),
     )  # fmt: skip
-    return _csv(columns, (_summary_cells(row) for row in summary.rows))
+    return csv_table(columns, (_summary_cells(row) for row in summary.rows))
 
 
 def summary_markdown(comparison: Comparison, summary: Summary) -> str:
@@ -57,7 +54,7 @@ def summary_markdown(comparison: Comparison, summary: Summary) -> str:
             f"## {setting.hardware}, rules {setting.rules}\n",
             *_left_out([run for run in comparison.runs if run.setting == setting]),
             "Throughput over the compiler heuristic's, by samples:\n",
-            _markdown(*samples_cells(rows, summary)),
+            markdown_table(*samples_cells(rows, summary)),
             "T_max over the best proven bound, by samples:\n",
             _bound_table(rows, summary),
             "Throughput over the compiler heuristic's, by seconds, compilation left out:\n",
@@ -86,19 +83,6 @@ def _summary_cells(row: SummaryRow) -> list[Cell]:
         *row.at_samples, *row.at_seconds, *row.bound_at_samples,
         *(NEVER if n is None else n for n in row.reach),
     ]  # fmt: skip
-
-
-def _csv(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    for row in rows:
-        writer.writerow("" if _is_nothing(cell) else cell for cell in row)
-    return text.getvalue()
-
-
-def _is_nothing(cell: Cell) -> bool:
-    return cell is None or (isinstance(cell, float) and not isfinite(cell))
 
 
 def _introduction(comparison: Comparison) -> str:
@@ -149,7 +133,7 @@ def _bound_table(rows: Sequence[SummaryRow], summary: Summary) -> str:
         [row.method, *(_ratio(x, 3) for x in row.bound_at_samples), _ratio(row.over_bound, 3)]
         for row in rows
     ]
-    return _markdown(heads, cells)
+    return markdown_table(heads, cells)
 
 
 def _seconds_table(rows: Sequence[SummaryRow], summary: Summary) -> str:
@@ -165,7 +149,7 @@ def _seconds_table(rows: Sequence[SummaryRow], summary: Summary) -> str:
         ]
         for row in rows
     ]
-    return _markdown(heads, cells)
+    return markdown_table(heads, cells)
 
 
 def _graphs_table(comparison: Comparison, by_method: dict[str, list[Run]]) -> str:
@@ -186,7 +170,7 @@ def _graphs_table(comparison: Comparison, by_method: dict[str, list[Run]]) -> st
         ]
         for problem in problems
     ]
-    return _markdown(["graph", "nodes", *shown, "bound"], cells)
+    return markdown_table(["graph", "nodes", *shown, "bound"], cells)
 
 
 def _limit(comparison: Comparison, by_method: dict[str, list[Run]], problem: object) -> float:
@@ -213,11 +197,6 @@ def _failures(runs: Sequence[Run]) -> list[str]:
         if run.value is None
     }
     return ["## Runs without a plan\n", *lines, ""] if lines else []
-
-
-def _markdown(heads: Sequence[str], cells: Iterable[Sequence[str]]) -> str:
-    rule = ["---", *["---:"] * (len(heads) - 1)]
-    return "".join(f"| {' | '.join(line)} |\n" for line in (heads, rule, *cells))
 
 
 def _ratio(ratio: float, digits: int = 2) -> str:

@@ -71,7 +71,7 @@ def curves_figure(plans: Sequence[Plan], bound: float, model: str) -> Figure:
                          label="proven bound" if axes is left else None)  # fmt: skip
     if finite and max(finite) > 5 * max(min(finite), 1e-30):
         left.set_yscale("log")
-    left.set_ylabel(f"best objective so far [{unit[1]} a step]")
+    left.set_ylabel(f"best objective so far [{unit[1]} an iteration]")
     if plans:
         _title(figure, model, plans[0])
     handles, labels = left.get_legend_handles_labels()
@@ -108,7 +108,7 @@ def _draw_seconds(axes: Axes, plan: Plan) -> None:
     if 0 < plan.bound < np.inf:
         axes.axhline(plan.bound * unit[0], color=RED, linewidth=1.2, linestyle="--",
                      label=f"proven bound {plan.bound * unit[0]:.4g} {unit[1]}")  # fmt: skip
-    axes.set_ylabel(f"{unit[1]} a step")
+    axes.set_ylabel(f"{unit[1]} an iteration")
     axes.set_ylim(bottom=0)
     _legend(axes)
 

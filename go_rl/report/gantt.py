@@ -103,7 +103,9 @@ def gantt_figure(timeline: Timeline, colour: Literal["kind", "pass"] = "kind") -
     axes.grid(axis="x", color="#dddddd", linewidth=0.6)
     _legend(figure, boxes, colours)
     failed = "" if timeline.status.ok else f" · {timeline.status.sentence}"
-    title = f"{timeline.model} on {timeline.hardware}: a step of {timeline.makespan * 1e3:.4g} ms"
+    title = (
+        f"{timeline.model} on {timeline.hardware}: an iteration of {timeline.makespan * 1e3:.4g} ms"
+    )
     figure.suptitle(title + failed, x=0.01, ha="left", fontsize=11)
     return figure
 

@@ -1,4 +1,4 @@
-"""The folder that ``go-rl optimize`` writes: plan, tables, figures."""
+"""The folder that ``go-rl optimize`` leaves: plan, tables, figures."""
 
 from __future__ import annotations
 

@@ -9,8 +9,9 @@ from go_rl.report.notes import note_lines
 from go_rl.report.tables import percent, unit_for
 
 
-def plan_lines(plan: Plan) -> list[str]:
-    """Return the sentences that go under the table: value, bound, chips, memory, notes."""
+def plan_lines(plan: Plan, reference: Plan | None = None) -> list[str]:
+    """Return the sentences that go under the table: value, against the ``reference`` plan of the
+    compiler heuristic, bound, devices, memory, notes."""
     evaluation = plan.evaluation
     if not evaluation.status.ok:
         return [
@@ -18,12 +19,23 @@ def plan_lines(plan: Plan) -> list[str]:
             *note_lines(plan.notes),
         ]
     return [
-        f"best: {plan.optimizer}, {_time(plan.value)} a step, {_bound_sentence(plan)}",
+        f"best: {plan.optimizer}, {_time(plan.value)} an iteration"
+        f"{_against(plan, reference)}, {_bound_sentence(plan)}",
         f"devices used: {len(np.unique(plan.device))} of {len(evaluation.device_seconds)}"
         f"{_copies(plan)}",
-        f"verdict of the independent judge: {evaluation.status.sentence}",
+        f"verdict of the independent checker: {evaluation.status.sentence}",
         *note_lines(plan.notes),
     ]
+
+
+def _against(plan: Plan, reference: Plan | None) -> str:
+    """How much faster than the reference plan, where there is one to compare with."""
+    if reference is None or reference.optimizer == plan.optimizer:
+        return ""
+    if not reference.evaluation.status.ok or plan.value <= 0:
+        return f", where {reference.optimizer} found no plan"
+    ratio = reference.value / plan.value
+    return f", {ratio:.2f} times the throughput of {reference.optimizer}"
 
 
 def _bound_sentence(plan: Plan) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from math import inf, isfinite
 from typing import Any
 
 from go_rl.core import OPTIMAL_GAP, Objective, Plan
+from go_rl.report.file_tables import csv_table, markdown_table
 from go_rl.report.text_table import TextTable
 
 HEURISTIC = "greedy"
@@ -90,12 +89,7 @@ def json_rows(table: Sequence[Row]) -> list[dict[str, Any]]:
 
 def csv_text(table: Sequence[Row]) -> str:
     """Return the rows as CSV in SI units; an empty field stands for no number."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for row in table:
-        writer.writerow("" if cell is None else cell for cell in asdict(row).values())
-    return text.getvalue()
+    return csv_table(COLUMNS, (asdict(row).values() for row in table))
 
 
 def unit_for(seconds: float) -> Unit:
@@ -109,7 +103,7 @@ def unit_for(seconds: float) -> Unit:
 def headings(unit: Unit, objective: str) -> tuple[str, ...]:
     """Return the printed column heads for an objective."""
     rival = "default" if objective == Objective.MAKESPAN else "heuristic"
-    return ("method", f"{VALUE_NAMES[objective]} [{unit[1]}]", "steps/s", f"vs {rival}",
+    return ("method", f"{VALUE_NAMES[objective]} [{unit[1]}]", "iterations/s", f"vs {rival}",
             "gap to bound", "samples", "seconds", "status")  # fmt: skip
 
 
@@ -151,12 +145,8 @@ def table_unit(table: Sequence[Row]) -> Unit:
 def markdown(table: Sequence[Row], objective: str) -> str:
     """Return the rows as a Markdown table."""
     unit = table_unit(table)
-    lines = [
-        headings(unit, objective),
-        ("---", *["---:"] * 6, "---"),
-        *(cells(r, unit) for r in table),
-    ]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    rows = (cells(row, unit) for row in table)
+    return markdown_table(headings(unit, objective), rows, words=("status",))
 
 
 def text_table(table: Sequence[Row], best: Plan, title: str) -> TextTable:

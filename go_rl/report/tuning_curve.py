@@ -25,7 +25,7 @@ def tuning_figure(tuned: Tuned) -> Figure:
     scale, unit = unit_for(min(point.seconds for point in tuned.curve))
     minutes = [*(point.minutes for point in tuned.curve), tuned.minutes]
     seconds = [scale * point.seconds for point in tuned.curve]
-    default = [scale * point.reference_seconds for point in tuned.curve]
+    default = [scale * point.default_seconds for point in tuned.curve]
     axes.step(minutes, [*default, default[-1]], where="post", color=GREY, linewidth=1,
               linestyle=(0, (1, 1)), label="XLA's default")  # fmt: skip
     axes.step(minutes, [*seconds, seconds[-1]], where="post", color=BLUE, marker="o", markersize=3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from typing import ClassVar
 
@@ -253,7 +254,7 @@ class TrainConfig(ABC):
 
     def to_json(self) -> str:
         """Return the configuration as JSON text; see `added`."""
-        default, values = type(self)(), asdict(self)
+        default, values = TRAINING[self.objective](), asdict(self)
         for name in self.added:
             if getattr(self, name) == getattr(default, name):
                 del values[name]
@@ -367,7 +368,8 @@ class MakespanTrainConfig(TrainConfig):
         return {"plan": self.samples}
 
 
-TRAINING: dict[Objective, type[TrainConfig]] = {
-    kind.objective: kind for kind in (RingTrainConfig, MakespanTrainConfig)
+TRAINING: dict[Objective, Callable[[], TrainConfig]] = {
+    Objective.RING: RingTrainConfig,
+    Objective.MAKESPAN: MakespanTrainConfig,
 }
 """Configuration of pretraining by objective."""

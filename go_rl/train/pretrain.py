@@ -73,7 +73,7 @@ def pretrain(
     return _weights(config, state)
 
 
-def _problems(config: TrainConfig) -> Curriculum:
+def _problems(config: TrainConfig) -> Curriculum[TrainConfig]:
     if isinstance(config, RingTrainConfig):
         return RingProblems(config)
     assert isinstance(config, MakespanTrainConfig)
@@ -82,26 +82,27 @@ def _problems(config: TrainConfig) -> Curriculum:
 
 def _first(
     config: TrainConfig,
-    problems: Curriculum,
+    problems: Curriculum[TrainConfig],
     checkpoints: Checkpoints,
     folder: Path,
     tell: Report,
 ) -> TrainState:
     """Return the state of the run found in the folder, else of a new one."""
     agent, resumed = new_agent(config.policy, config.seed, config.objective), checkpoints.latest
-    teaches = isinstance(problems, MakespanProblems)
-    if teaches and resumed is None and problems.config.searches.samples:
+    if isinstance(problems, MakespanProblems) and resumed is None:
         agent = taught_agent(agent, problems, folder, lambda sentence: tell(0, sentence))
     learner = new_learner(agent.params, config.ppo)
     state = TrainState(0, learner, RunningBaseline(), agent.params, -np.inf, [])
     if resumed is not None:
         return checkpoints.restore(state, config)
-    if teaches:  # the critic alone may be better than all that follows
+    if isinstance(problems, MakespanProblems):  # the critic may be better than all that follows
         _validate(state, problems)
     return state
 
 
-def _advance(state: TrainState, problems: Curriculum, collector: Collector, log: RunLog) -> str:
+def _advance(
+    state: TrainState, problems: Curriculum[TrainConfig], collector: Collector, log: RunLog
+) -> str:
     """Make one update in place, validate when it is time; return a sentence about it."""
     config, started = problems.config, time.perf_counter()
     agent = _agent(config, state.learner.params)
@@ -127,7 +128,7 @@ def _advance(state: TrainState, problems: Curriculum, collector: Collector, log:
     return "  ".join([*shown, f"{time.perf_counter() - started:.1f} s"])
 
 
-def _validate(state: TrainState, problems: Curriculum) -> dict[str, float]:
+def _validate(state: TrainState, problems: Curriculum[TrainConfig]) -> dict[str, float]:
     """Judge the learner, keep it if it is the best so far, and return what to log."""
     score, parts = problems.validate(_agent(problems.config, state.learner.params))
     state.curve.append((state.step, score))

@@ -19,9 +19,9 @@ from go_rl.core.presets import HOST, load_hardware
 from go_rl.core.processor import own_target, processor_name
 from go_rl.cost.analytical import Analytical
 from go_rl.cost.kernel_work import kernel_work
-from go_rl.cost.learned import predict_kernels
 from go_rl.kernels import KernelSet
 from go_rl.measure.kernels.settings import FLAG_SETTINGS
+from go_rl.predictors.kernels.predictor import predict_kernels
 from go_rl.predictors.kernels.weights import KernelWeights, load_kernel_weights
 from go_rl.predictors.ranks.predictor import FlagRanks
 from go_rl.predictors.ranks.weights import shipped_ranks
@@ -253,6 +253,6 @@ def _weights(config: TuneConfig) -> KernelWeights:
 
 
 _OTHERWISE = (
-    "take --guide analytical, or learn one from this machine's kernels (go-rl train-cost) and give "
-    "--cost learned:FILE.npz"
+    "take --guide analytical, or learn one from this machine's kernels (go-rl train kernels) and "
+    "give --cost learned:FILE.npz"
 )

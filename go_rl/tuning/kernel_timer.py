@@ -27,7 +27,6 @@ from go_rl.measure.worker import (
     WORKER,
     check_worker,
     folder_pace,
-    outcome_of,
     worker_core,
     worker_environment,
 )
@@ -57,16 +56,11 @@ class Source(Protocol):
         """Get ready; the first time only. This is no tuning, and does not count as such."""
         ...
 
-    def __call__(self, nodes: Sequence[int], setting: str) -> dict[str, Any] | str:
-        """Return what `go_rl.measure.measuring_run.MeasuringRun.answer` does, or why there is no
-        time."""
-        ...
-
     def together(
         self, jobs: Sequence[tuple[Sequence[int], str]], times: int = 1
     ) -> list[dict[str, Any] | str]:
-        """Return the same of nodes under settings, all visited in turn: it says more
-        (`go_rl.measure.kernels.rounds`), yet more with so many times as many visits."""
+        """Return what `go_rl.measure.kernels.rounds.measure_together` does of nodes under settings,
+        all visited in turn, with so many times as many visits; or why there is no time."""
         ...
 
 
@@ -103,13 +97,6 @@ class KernelTimer:
         self._paid: set[Key] = set()
         for record in store.find(config.target):
             self._remember(record)
-
-    def measure(self, part: Part, setting: str) -> Record:
-        """Return the record of a kernel under a setting, from this run or an earlier one."""
-        key = (part.hash, setting, 0)
-        if key in self._known:
-            return self._replay(key)
-        return self._measure(part, setting)
 
     def measure_together(self, jobs: Sequence[Job]) -> list[Record]:
         """Return the records of kernels under settings; those that are missing are visited in
@@ -159,13 +146,6 @@ class KernelTimer:
             self.replayed += 1
             self._budget.charge(_spent(record))
         return record
-
-    def _measure(self, part: Part, setting: str) -> Record:
-        with self._budget.paused():
-            self._source.start()
-        began = self._clock()
-        outcome = self._source(part.nodes, setting)
-        return self._keep((part, setting), 0, outcome, {SPENT: self._clock() - began})
 
     def _together(
         self, jobs: Sequence[Job], rounds: Sequence[int], times: int, details: dict[str, Any]
@@ -226,13 +206,6 @@ class WorkerSource:
         if not self._ready:
             check_worker(self._worker, self._config, self._full_pace)
             self._ready = True
-
-    def __call__(self, nodes: Sequence[int], setting: str) -> dict[str, Any] | str:
-        """See `Source`."""
-        task = self._task(tuple(nodes), setting)
-        if isinstance(task, str):
-            return task
-        return outcome_of(self._worker, task, self._config.timeout)
 
     def together(
         self, jobs: Sequence[tuple[Sequence[int], str]], times: int = 1

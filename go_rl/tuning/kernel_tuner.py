@@ -177,12 +177,17 @@ class KernelTuner:
                 return False
             count = min(self.timer.affordable(self.budget.left - left), TOGETHER)
             batch, new = new[:count], new[count:]
-            records = self.timer.measure_together([(part, AS_IT_COMES) for part in batch])
-            for part, record in zip(batch, records, strict=True):
-                found.times[part.hash, AS_IT_COMES] = [record.seconds or float("inf")]
-                if record.seconds is None:
-                    found.notes.append(self._failure(part, "", record.reason))
+            self._first(found, [(part, AS_IT_COMES) for part in batch])
         return True
+
+    def _first(self, found: TuningState, jobs: Sequence[tuple[Part, str]]) -> None:
+        """Measure kernels under settings for the first time, together."""
+        records = self.timer.measure_together(jobs)
+        for (part, setting), record in zip(jobs, records, strict=True):
+            found.times[part.hash, setting] = [record.seconds or float("inf")]
+            if record.seconds is None:
+                under = f" under {setting}" if setting else ""
+                found.notes.append(self._failure(part, under, record.reason))
 
     def _improve(self, found: TuningState, fusions: Sequence[Fusion]) -> None:
         """Keep the best of fusions whose kernels are known, if it still is when measured again."""
@@ -253,11 +258,7 @@ class KernelTuner:
         order = [names[s] for s in self._setting_order(found, part)]
         new = [(part, s) for s in order if (part.hash, s) not in found.times]
         count = self.timer.affordable(self.budget.left)
-        records = self.timer.measure_together(new[:count])
-        for (_, setting), record in zip(new, records, strict=False):
-            found.times[part.hash, setting] = [record.seconds or float("inf")]
-            if record.seconds is None:
-                found.notes.append(self._failure(part, f" under {setting}", record.reason))
+        self._first(found, new[:count])
         self._take(found, part)
         if count < len(new):
             return False

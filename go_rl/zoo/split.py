@@ -36,7 +36,7 @@ TRAINED = (
     "transformer-base", "vgg16", "vit-base", "vit-small-b8", "wav2vec2-base", "whisper-tiny",
     "wide-and-deep", "xception",
 )  # fmt: skip
-"""Networks of the split ``train`` that are frozen as training steps as well."""
+"""Networks of the split ``train`` that are frozen as training iterations as well."""
 
 
 def split_of(name: str, family: str, training: bool) -> Split:

@@ -12,9 +12,8 @@ import pytest
 from predictors.kernels import weights
 
 import go_rl
-from go_rl.api.joint import step_problem
-from go_rl.api.options import PartitionOptions, options_from
-from go_rl.api.partition import fixed_nodes, problem_for
+from go_rl.api.options import OptimizeOptions, options_from
+from go_rl.api.problem import fixed_nodes, problem_for
 from go_rl.core import (
     CheckpointError,
     GoRLError,
@@ -62,13 +61,17 @@ def test_the_command_line_is_parsed_without_jax():
 
 def test_names_of_the_package():
     assert set(go_rl.__all__) <= set(dir(go_rl))
-    with pytest.raises(AttributeError, match="has no attribute 'partitoin'"):
-        _ = go_rl.partitoin
+    with pytest.raises(AttributeError, match="has no attribute 'optimise'"):
+        _ = go_rl.optimise
+    for old, new in (("partition", "optimize"), ("fine_tune", "finetune"),
+                     ("fine_tune_step", "finetune")):  # fmt: skip
+        with pytest.raises(AttributeError, match=f"go_rl.{old} is gone; use go_rl.{new}"):
+            getattr(go_rl, old)
 
 
-def test_partition_a_graph_and_check_the_plan(graph, tmp_path):
+def test_optimize_a_graph_and_check_the_plan(graph, tmp_path):
     said = []
-    result = go_rl.partition(graph, "ring2", report=said.append, **QUICK)
+    result = go_rl.optimize(graph, "ring2", report=said.append, **QUICK)
     assert result.best.device.tolist() == [0, 0, 1, 1]
     assert said
     assert go_rl.check(result.best, graph).ok
@@ -79,28 +82,28 @@ def test_partition_a_graph_and_check_the_plan(graph, tmp_path):
 
 
 def test_fixed_nodes_stay_where_they_are(graph):
-    result = go_rl.partition(graph, "ring3", fixed={"m0": 0, "m1": 1, "m2": 1, "m3": 1}, **QUICK)
+    result = go_rl.optimize(graph, "ring3", fixed={"m0": 0, "m1": 1, "m2": 1, "m3": 1}, **QUICK)
     assert result.best.device.tolist() == [0, 1, 1, 1]
     with pytest.raises(ProblemError, match="no node 'm9'"):
-        go_rl.partition(graph, fixed={"m9": 0}, **QUICK)
+        go_rl.optimize(graph, fixed={"m9": 0}, **QUICK)
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"samples": "5"}, "partition: samples must be a whole number or None, not '5'"),
-        ({"seconds": "5"}, "partition: seconds must be a number or None, not '5'"),
-        ({"seed": "a"}, "partition: seed must be a whole number, not 'a'"),
-        ({"seed": True}, "partition: seed must be a whole number, not True"),
-        ({"all_chips": 1}, "partition: all_chips must be True or False, not 1"),
-        ({"rules": 5}, "partition: rules must be a text, not 5"),
+        ({"samples": "5"}, "optimize: samples must be a whole number or None, not '5'"),
+        ({"seconds": "5"}, "optimize: seconds must be a number or None, not '5'"),
+        ({"seed": "a"}, "optimize: seed must be a whole number, not 'a'"),
+        ({"seed": True}, "optimize: seed must be a whole number, not True"),
+        ({"all_chips": 1}, "optimize: all_chips must be True or False, not 1"),
+        ({"rules": 5}, "optimize: rules must be a text, not 5"),
         ({"cost": len}, "cost must be one of auto, .* not <built-in function len>"),
         ({"cost": None}, "cost must be one of auto, .* not None"),
     ],
 )
 def test_options_of_another_type_are_refused(given, message):
     with pytest.raises(GoRLError, match=message):
-        options_from(PartitionOptions, given, "partition")
+        options_from(given, "optimize")
 
 
 @pytest.mark.parametrize(
@@ -120,16 +123,16 @@ def test_pins_of_another_type_are_refused(graph, fixed, message):
 
 def test_hardware_by_value_and_by_default(graph):
     own = replace(load_hardware("ring2"), name="mine")
-    assert go_rl.partition(graph, own, **QUICK).problem.hardware == own
+    assert go_rl.optimize(graph, own, **QUICK).problem.hardware == own
     assert problem_for(graph).hardware.name == "ring36"
     with pytest.raises(HardwareError, match="brings no hardware"):
         problem_for(graph, "file")
 
 
 def test_the_problem_of_a_plan_is_the_problem_it_was_made_for(graph):
-    options = PartitionOptions(rules="strict", all_chips=True, method="greedy", samples=10)
+    options = OptimizeOptions(rules="strict", all_chips=True, method="greedy", samples=10)
     problem = problem_for(graph, "ring4", options, memory=False)
-    plan = go_rl.partition(
+    plan = go_rl.optimize(
         graph, "ring4", memory=False, rules="strict", all_chips=True, **QUICK
     ).best
     again = go_rl.problem_of(plan, graph)
@@ -140,7 +143,7 @@ def test_the_problem_of_a_plan_is_the_problem_it_was_made_for(graph):
 
 def test_a_plan_made_without_colocation_is_checked_without(graph):
     coloured = replace(graph, colocation=np.zeros(4, np.int32))
-    made = go_rl.partition(graph, "ring2", **QUICK).best
+    made = go_rl.optimize(graph, "ring2", **QUICK).best
     free = make_problem(coloured, load_hardware("ring2"), ProblemOptions(colocation=False))
     plan = replace(made, graph_hash=free.graph.digest)
     assert judge(plan, free).ok
@@ -148,7 +151,7 @@ def test_a_plan_made_without_colocation_is_checked_without(graph):
 
 
 def test_a_plan_with_unknown_costs_is_refused(graph):
-    plan = replace(go_rl.partition(graph, "ring2", **QUICK).best, cost_model="analytic")
+    plan = replace(go_rl.optimize(graph, "ring2", **QUICK).best, cost_model="analytic")
     with pytest.raises(PlanError, match=r"cost_model is 'analytic'; did you mean 'analytical'\?"):
         go_rl.problem_of(plan, graph)
 
@@ -157,7 +160,7 @@ def test_plans_by_a_learned_model_are_checked_by_the_same(tmp_path):
     path = tmp_path / "w.npz"
     save_kernel_weights(weights(), path)
     graph = go_rl.trace(lambda x, w: (x @ w) @ w, *np.ones((2, 8, 8), np.float32))
-    best = go_rl.partition(graph, "cpu-1-ring2", cost=f"learned:{path}", **QUICK).best
+    best = go_rl.optimize(graph, "cpu-1-ring2", cost=f"learned:{path}", **QUICK).best
     assert best.cost_model == f"learned:{path}"
     assert go_rl.check(best, graph).ok
     assert any("predicted by" in note for note in best.notes)
@@ -173,7 +176,7 @@ def test_trace_a_function():
     graph = go_rl.trace(net, np.ones((4, 4), np.float32))
     assert graph.name == "net"
     assert "dot_general" in graph.op_type
-    result = go_rl.partition(graph, "ring2", **QUICK)
+    result = go_rl.optimize(graph, "ring2", **QUICK)
     assert go_rl.check(result.best, graph).ok
 
 
@@ -190,35 +193,91 @@ def test_trace_a_function():
 )
 def test_bad_options(graph, options, error, message):
     with pytest.raises(error, match=message):
-        go_rl.partition(graph, "ring2", **options)
+        go_rl.optimize(graph, "ring2", **options)
 
 
 def test_the_default_budget_is_seconds():
-    assert PartitionOptions().budget.seconds == 20.0
-    assert PartitionOptions(samples=5).budget.seconds is None
+    assert OptimizeOptions().budget.seconds == 20.0
+    assert OptimizeOptions(samples=5).budget.seconds is None
+
+
+def problem_of_kind(kind: str) -> OpGraph:
+    """A graph of one node: of inference, of training, or a profile with or without hardware."""
+    meta = {"accelerators": 2, "memory_bytes": 9.0} if kind == "with hardware" else {}
+    builder = GraphBuilder(kind.replace(" ", "-"), meta)
+    profile = kind in ("with hardware", "profile")
+    node = Node("a", "Op", OpKind.OTHER, flops=0.0 if profile else 1.0, output_bytes=1.0,
+                is_backward=kind == "training", seconds={"accelerator": 1.0} if profile else {},
+                is_output=True)  # fmt: skip
+    builder.add_node(node)
+    return builder.build()
 
 
 @pytest.mark.parametrize(
-    "tasks", ["placement, fusion", ("placement", "fusion"), ["placement", "fusion"]]
+    ("kind", "hardware", "objective", "wanted"),
+    [
+        ("inference", None, None, ("ring", "ring36")),
+        ("inference", None, "makespan", ("makespan", "p100x4")),
+        ("inference", None, "max-load", ("max-load", "ring36")),
+        ("inference", "a100x2", None, ("makespan", "a100x2")),
+        ("inference", "ring2", None, ("ring", "ring2")),
+        ("inference", "ring2", "latency", ("latency", "ring2")),
+        ("training", None, None, ("makespan", "p100x4")),
+        ("training", None, "max-load", ("max-load", "ring36")),
+        ("profile", None, None, ("max-load", "ring36")),
+        ("with hardware", None, None, ("max-load", "file")),
+        ("with hardware", None, "latency", ("latency", "file")),
+        ("with hardware", None, "ring", ("ring", "ring36")),
+        ("with hardware", "file", None, ("max-load", "file")),
+        ("with hardware", "ring2", None, ("ring", "ring2")),
+        ("with hardware", "p100x2", None, ("max-load", "p100x2")),
+    ],
 )
-def test_tasks_are_named_in_any_form(graph, tasks):
-    problem = step_problem(graph, "p100x2", tasks)
+def test_objective_and_hardware_by_default(kind, hardware, objective, wanted):
+    graph = problem_of_kind(kind)
+    problem = problem_for(graph, hardware, OptimizeOptions(objective))
+    assert (problem.objective, problem.hardware.name) == wanted
+
+
+@pytest.mark.parametrize(
+    ("objective", "options", "message"),
+    [
+        ("max-load", {"rules": "strict"}, "rules has no meaning for objective max-load, only for"),
+        ("latency", {"all_chips": True}, "all_chips has no meaning for objective latency"),
+        ("max-load", {"weights": "graph-1.0"}, "weights has no meaning .* only for ring, makespan"),
+        ("max-load", {"finetune": 5}, "finetune has no meaning for objective max-load"),
+        ("makespan", {"expert": "e.json"}, "only for ring, max-load, latency"),
+        ("ring", {"decide": "fusion"}, "objective ring decides placement only, not fusion"),
+    ],
+)
+def test_options_without_meaning_for_the_objective_are_refused(graph, objective, options, message):
+    with pytest.raises(GoRLError, match=message):
+        go_rl.optimize(graph, objective=objective, **options)
+    placed = problem_for(graph, None, OptimizeOptions("ring", "placement"))
+    assert placed.objective == "ring"
+
+
+@pytest.mark.parametrize(
+    "decide", ["placement, fusion", ("placement", "fusion"), ["placement", "fusion"]]
+)
+def test_decisions_are_named_in_any_form(graph, decide):
+    problem = problem_for(graph, "p100x2", OptimizeOptions(decide=decide))
     assert problem.tasks == ("placement", "fusion")
 
 
 @pytest.mark.parametrize(
-    ("tasks", "message"),
+    ("decide", "message"),
     [
-        ("placement,fusoin", r"unknown task 'fusoin'; did you mean 'fusion'\?"),
-        (("schedul",), r"unknown task 'schedul'; did you mean 'schedule'\?"),
+        ("placement,fusoin", r"unknown decision 'fusoin'; did you mean 'fusion'\?"),
+        (("schedul",), r"unknown decision 'schedul'; did you mean 'schedule'\?"),
         (" , ", "name some of placement, schedule, fusion"),
         ((), "name some of placement, schedule, fusion"),
         ("fusion,fusion", "named twice"),
     ],
 )
-def test_bad_tasks(graph, tasks, message):
+def test_bad_decisions(graph, decide, message):
     with pytest.raises(ProblemError, match=message):
-        go_rl.optimize(graph, "p100x2", tasks, method="default", samples=1)
+        go_rl.optimize(graph, "p100x2", decide=decide, method="default", samples=1)
 
 
 def test_unknown_options_of_optimize(graph):

@@ -80,7 +80,7 @@ def test_one_clear_line(command, tmp_path, content, flags, message):
     if content is not None:
         path.write_bytes(content)
     Path("no_links.json").write_text(json.dumps(NO_LINKS))
-    found = command("partition", path, "--out", "out", "--json", *flags)
+    found = command("optimize", path, "--objective", "ring", "--out", "out", "--json", *flags)
     assert found.code == 2, found.out + found.err
     assert found.out == ""
     assert found.err.startswith("go-rl: ")
@@ -100,32 +100,40 @@ def test_unknown_operators_count_by_bytes_when_asked(command, tmp_path):
 
 @pytest.mark.parametrize("arguments", [["--frobnicate"], ["--objective", "speed"], []])
 def test_a_wrong_command_line_has_exit_code_2(command, arguments):
-    found = command("partition", *arguments)
-    assert (found.code, found.out) == (2, "")
+    found = command("optimize", *arguments)
+    assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
 
 
 def test_the_folder_for_results_is_a_file(command, chain, tmp_path):
     (tmp_path / "taken").write_text("mine")
-    found = command("partition", chain, "--method", "greedy", "--samples", 5, "--out", "taken")
+    found = command("optimize", chain, "--method", "greedy", "--samples", 5, "--out", "taken")
     assert (found.code, found.err.count("\n")) == (2, 1)
     assert "taken: cannot be written" in found.err
     assert (tmp_path / "taken").read_text() == "mine"
     assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".taken")] == []
 
 
-@pytest.mark.parametrize("name", ["partition", "optimize", "finetune", "finetune-step", "evaluate"])
-def test_the_cost_reaches_every_command(command, chain, name, monkeypatch):
+@pytest.mark.parametrize(
+    "words",
+    ["optimize --objective ring", "optimize --objective makespan", "optimize",
+     "finetune --objective ring", "finetune --objective makespan", "evaluate --hardware ring2"],
+)  # fmt: skip
+def test_the_cost_reaches_every_command(command, chain, words, monkeypatch):
     """The chain is a profile, which the analytical model cannot price."""
     monkeypatch.setattr("go_rl.portfolio.portfolio.compile_kernels", lambda objective: None)
-    ring = () if "step" in name or name == "optimize" else ("--hardware", "ring2")
-    found = command(name, chain, *ring, "--cost", "analytical")
+    name, *flags = words.split()
+    found = command(name, chain, *flags, "--cost", "analytical")
     assert (found.code, found.out) == (2, "")
     last = found.err.splitlines()[-1]
     assert "no FLOP, which the analytical model needs; use --cost profiled" in last
 
 
-@pytest.mark.parametrize("name", ["partition", "finetune-step", "evaluate", "train", "train-step"])
-def test_unknown_costs_are_refused(command, name):
-    found = command(name, "zoo:bert-base" if name[:5] != "train" else "run", "--cost", "lerned")
+@pytest.mark.parametrize(
+    "words",
+    ["optimize zoo:bert-base", "finetune zoo:bert-base", "evaluate zoo:bert-base",
+     "train policy run", "train policy run --objective makespan"],
+)  # fmt: skip
+def test_unknown_costs_are_refused(command, words):
+    found = command(*words.split(), "--cost", "lerned")
     assert found.code == 2
     assert "lerned'; did you mean 'learned'?" in " ".join(found.err.split())

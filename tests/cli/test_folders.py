@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from profile_documents import chain_document
 
-from go_rl.api.partition import load
+from go_rl.api.load import load
 from go_rl.cli.folders import check_file, check_folder, make_folder, own_folder
 from go_rl.core import Plan, PlanError
 
@@ -30,11 +30,11 @@ def plan_alone(folder, result, config):
 
 
 def test_models_of_one_file_name_have_folders_of_their_own(command, tmp_path, monkeypatch):
-    monkeypatch.setattr("go_rl.cli.commands.partition.write_plan_folder", plan_alone)
+    monkeypatch.setattr("go_rl.report.plan_folder.write_plan_folder", plan_alone)
     for place, length in (("a", 6), ("b", 4)):
         (tmp_path / place).mkdir()
         (tmp_path / place / "model.json").write_text(json.dumps(chain_document(length)))
-    said = [command("partition", f"{place}/model.json", *QUICK).out for place in "abab"]
+    said = [command("optimize", f"{place}/model.json", *QUICK).out for place in "abab"]
     assert [("written to out/model:" in out) for out in said] == [True, False, True, False]
     assert [("written to out/model-2:" in out) for out in said] == [False, True, False, True]
     plans = [Plan.load(tmp_path / "out" / name / "plan.json") for name in ("model", "model-2")]
@@ -83,11 +83,11 @@ def test_a_graph_is_not_saved_over_a_pipe(command, chain, tmp_path):
     [
         ("measure", "kernels", "file/m", "--models", "bert-tiny"),
         ("tune", "kernels", "zoo:bert-tiny", "--out", "file/t"),
-        ("train", "file/r"),
-        ("train-step", "file/r"),
+        ("train", "policy", "file/r"),
+        ("train", "policy", "file/r", "--objective", "makespan"),
         ("evaluate", "chain.json", "--out", "file/e"),
-        ("train-cost", "kernels-cpu-1", "file/w.npz"),
-        ("partition", "chain.json", "--out", "file/p"),
+        ("train", "kernels", "kernels-cpu-1", "file/w.npz"),
+        ("optimize", "chain.json", "--out", "file/p"),
         ("graph", "chain.json", "--save", "file/g.npz"),
     ],
 )

@@ -12,9 +12,9 @@ import pytest
 from profile_documents import chain_document
 from rich.console import Console
 
-from go_rl.cli.next_command import model_words, planner_for, planner_words, say_next
-from go_rl.cli.options.configuration import ModelArguments
-from go_rl.core import OpKind, load_hardware
+from go_rl.cli.model_arguments import ModelArguments
+from go_rl.cli.next_command import model_words, say_next
+from go_rl.core import OpKind
 from go_rl.readers.archive import save_graph
 from go_rl.readers.graph_builder import GraphBuilder, Node
 
@@ -28,13 +28,13 @@ def last(text: str) -> str:
     [
         ("hardware list", "hardware show ring6"),
         ("hardware show p100x2", "optimize zoo:resnet50 --hardware p100x2"),
-        ("hardware show ring4", "partition zoo:resnet50 --hardware ring4"),
+        ("hardware show ring4", "optimize zoo:resnet50 --hardware ring4"),
         ("zoo list --split test", "zoo show unet"),
-        ("zoo show vgg16", "partition zoo:vgg16"),
-        ("graph zoo:bert-tiny", "partition zoo:bert-tiny"),
-        ("graph zoo:bert-tiny --unknown bytes", "partition zoo:bert-tiny --unknown bytes"),
-        ("graph zoo:bert-tiny --save tiny.npz", "partition tiny.npz"),
-        ("graph chain.json", "partition chain.json --objective max-load"),
+        ("zoo show vgg16", "optimize zoo:vgg16"),
+        ("graph zoo:bert-tiny", "optimize zoo:bert-tiny"),
+        ("graph zoo:bert-tiny --unknown bytes", "optimize zoo:bert-tiny --unknown bytes"),
+        ("graph zoo:bert-tiny --save tiny.npz", "optimize tiny.npz"),
+        ("graph chain.json", "optimize chain.json"),
     ],
 )
 def test_commands_end_with_what_comes_next(command, words, following, tmp_path):
@@ -57,7 +57,7 @@ def test_what_comes_next_can_be_run(command, tmp_path):
     assert "graph two [ms]" in shown.out
     assert "Mat[Mul]" in shown.out
     following = shlex.split(last(shown.out).removeprefix("next: go-rl "))
-    assert following == ["partition", "two [ms].npz"]
+    assert following == ["optimize", "two [ms].npz"]
 
 
 def test_a_model_keeps_the_options_that_it_was_read_with():
@@ -66,14 +66,6 @@ def test_a_model_keeps_the_options_that_it_was_read_with():
     assert model_words(named) == [
         "m.onnx", "--dim", "batch=8", "--dim", "seq=4", "--unknown", "bytes", "--training"
     ]  # fmt: skip
-
-
-def test_who_plans_what():
-    builder = GraphBuilder("training")
-    builder.add_node(Node("a", "Op", OpKind.OTHER, flops=1.0, is_backward=True))
-    assert planner_words(builder.build()) == ("optimize", [])
-    assert planner_for(load_hardware("ring4")) == ["partition", "zoo:resnet50"]
-    assert planner_for(load_hardware("p100x4")) == ["optimize", "zoo:resnet50"]
 
 
 def test_the_line_is_one_line_however_narrow_the_screen():

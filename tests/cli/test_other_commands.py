@@ -9,22 +9,21 @@ from pathlib import Path
 import pytest
 from profile_documents import chain_document, node_document
 
-from go_rl.cli.options.configuration import (
-    CheckOptions,
-    GraphOptions,
-    ModelArguments,
-    Partition,
-    from_json,
-    to_json,
-)
+from go_rl.api.options import OptimizeOptions
+from go_rl.cli.commands.check import Check
+from go_rl.cli.commands.graph import Graph
+from go_rl.cli.commands.optimize import Optimize
+from go_rl.cli.configuration import from_json, to_json
+from go_rl.cli.model_arguments import ModelArguments
+from go_rl.cli.table import COMMANDS
 from go_rl.core import GoRLError, Hardware, ReadError, load_hardware
-from go_rl.train.config import SampleConfig, StepTrainConfig, TrainConfig
+from go_rl.train.config import MakespanTrainConfig, RingTrainConfig, SampleConfig
 
 
 @pytest.fixture
 def plan(command, chain) -> Path:
     flags = ("--hardware", "ring3", "--method", "greedy", "--samples", 5, "--out", "planned")
-    assert command("partition", chain, *flags).code == 0
+    assert command("optimize", chain, *flags).code == 0
     return Path("planned/plan.json")
 
 
@@ -32,7 +31,7 @@ def test_check_accepts_what_partition_wrote(command, chain, plan):
     found = command("check", plan, chain)
     assert (found.code, found.err) == (0, "")
     assert found.out.startswith("accepted: ")
-    assert "0.002 s a step" in found.out
+    assert "0.002 s an iteration" in found.out
 
 
 def test_check_rejects_with_a_line_for_each_violation(command, chain, plan):
@@ -42,7 +41,7 @@ def test_check_rejects_with_a_line_for_each_violation(command, chain, plan):
     found = command("check", plan, chain)
     assert found.code == 1
     first, *violations, following = found.out.splitlines()
-    assert following.startswith(f"next: go-rl partition {chain} ")
+    assert following.startswith(f"next: go-rl optimize {chain} ")
     assert first.startswith("rejected: ")
     assert any(line.startswith("acyclic: ") for line in violations)
     listed = command("check", plan, chain, "--json")
@@ -134,8 +133,9 @@ def test_version(command):
 
 @pytest.mark.parametrize(
     "name",
-    ["partition", "optimize", "finetune", "finetune-step", "train", "train-step", "evaluate",
-     "check", "graph", "hardware list", "hardware show", "zoo list", "zoo show"],
+    ["optimize", "finetune", "train", "train policy", "train kernels", "train tiles", "evaluate",
+     "check", "graph", "tune kernels", "measure kernels", "hardware",
+     "hardware list", "hardware show", "zoo list", "zoo show"],
 )  # fmt: skip
 def test_every_command_explains_itself(command, name):
     found = command(*name.split(), "--help")
@@ -144,7 +144,7 @@ def test_every_command_explains_itself(command, name):
 
 
 def test_help_names_every_flag(command):
-    found = command("partition", "--help")
+    found = command("optimize", "--help")
     assert found.code == 0
     for flag in ("--hardware", "--objective", "--rules", "--all-chips", "--memory", "--method",
                  "--samples", "--seconds", "--seed", "--dim", "--unknown", "--out",
@@ -155,11 +155,15 @@ def test_help_names_every_flag(command):
 @pytest.mark.parametrize(
     "config",
     [
-        Partition(
-            ModelArguments("m.onnx", ("batch=8",)), hardware="ring6", memory="off", json=True
+        Optimize(
+            ModelArguments("m.onnx", ("batch=8",)),
+            hardware="p100x2",
+            search=OptimizeOptions("makespan", "schedule,fusion"),
+            memory="off",
+            json=True,
         ),
-        CheckOptions("plan.json", ModelArguments("m.onnx")),
-        GraphOptions(ModelArguments("m.onnx", unknown="bytes"), save="x.npz"),
+        Check("plan.json", ModelArguments("m.onnx")),
+        Graph(ModelArguments("m.onnx", unknown="bytes"), save="x.npz"),
     ],
 )
 def test_configurations_survive_json(config):
@@ -168,7 +172,7 @@ def test_configurations_survive_json(config):
 
 def test_a_configuration_with_an_unknown_field_is_refused():
     with pytest.raises(GoRLError, match=r"source: unknown field 'modle'; did you mean 'model'\?"):
-        from_json(GraphOptions, {"source": {"modle": "m.onnx"}})
+        from_json(Graph, {"source": {"modle": "m.onnx"}})
 
 
 @pytest.mark.parametrize(
@@ -185,17 +189,17 @@ def test_a_configuration_with_an_unknown_field_is_refused():
 )
 def test_a_bad_field_of_a_training_configuration_is_named(document, message):
     with pytest.raises(GoRLError, match=message):
-        from_json(TrainConfig, document, "t.json")
+        from_json(RingTrainConfig, document, "t.json")
 
 
 def test_a_field_that_may_be_null_says_so():
     with pytest.raises(GoRLError, match="validation: must be a text or null, not 3"):
-        from_json(StepTrainConfig, {"validation": 3})
+        from_json(MakespanTrainConfig, {"validation": 3})
 
 
 def test_training_configurations_survive_json():
-    config = TrainConfig(updates=7, packages=("ring4",), samples=SampleConfig(2, 3, "fix"))
-    assert from_json(TrainConfig, json.loads(config.to_json())) == config
+    config = RingTrainConfig(updates=7, packages=("ring4",), samples=SampleConfig(2, 3, "fix"))
+    assert from_json(RingTrainConfig, json.loads(config.to_json())) == config
 
 
 def test_sizes_of_dimensions():
@@ -242,7 +246,7 @@ def test_what_is_said_of_a_function_reaches_it_and_its_plan(command, tmp_path):
     told = ("--trip-count", 3, "--weight-args", 0)
     assert "note" not in command("graph", model, *told).out
     budget = ("--method", "greedy", "--samples", 1, "--out", "out")
-    assert command("partition", model, *told, *budget).code == 0
+    assert command("optimize", model, *told, *budget).code == 0
     # The plan knows the trips; which arguments are weights, the user says again.
     assert command("check", "out/plan.json", model, "--weight-args", 0).out.startswith("accepted")
 
@@ -253,7 +257,7 @@ def test_check_reads_what_graph_saved(command, tmp_path):
     told = ("scaled_models.py:scaled", "--trip-count", 2, "--dim", "rows=3", "--weight-args", 0)
     assert command("graph", *told, "--save", "model.npz").code == 0
     budget = ("--method", "greedy", "--samples", 1, "--out", "out")
-    assert command("partition", *told, *budget).code == 0
+    assert command("optimize", *told, *budget).code == 0
     check = ("check", "out/plan.json", "model.npz")
     assert command(*check).out.startswith("accepted")
     assert "saved with dimensions: rows=3" in command(*check, "--dim", "rows=4").err
@@ -274,11 +278,50 @@ def test_measure_names_what_is_wrong_and_writes_nothing(command, tmp_path):
     ("words", "answer"),
     [
         (("package", "list"), "go-rl package is called go-rl hardware now"),
-        (("partition", "m.onnx", "--package", "ring4"), "--package is called --hardware now"),
-        (("partition", "m.onnx", "--package=ring4"), "--package is called --hardware now"),
+        (("optimize", "m.onnx", "--package", "ring4"), "--package is called --hardware now"),
+        (("optimize", "m.onnx", "--package=ring4"), "--package is called --hardware now"),
+        (("optimize", "m.onnx", "--tasks", "fusion"), "--tasks is called --decide now"),
+        (("finetune", "m.onnx", "--task", "order"), "--task is called --decoder now"),
+        (("partition", "m.onnx"), "go-rl partition is called go-rl optimize now"),
+        (("finetune-step", "m.onnx"), "go-rl finetune-step is called go-rl finetune now"),
+        (("train", "runs/mine"), "go-rl train DIR is called go-rl train policy DIR now"),
+        (("train-step", "r"), "called go-rl train policy --objective makespan now"),
+        (("train-cost", "d", "w.npz"), "go-rl train-cost is called go-rl train kernels now"),
+        (("train-ranks", "r.npz"), "go-rl train-ranks is called go-rl train tiles now"),
     ],
 )
 def test_old_words_are_answered_with_the_new_ones(command, words, answer):
     found = command(*words)
-    assert found.code == 2
+    assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
     assert answer in found.err
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        ("optimise m.onnx", "no command 'optimise'; did you mean 'optimize'?"),
+        ("train polcy r", "did you mean 'policy'?"),
+        ("hardware lst", "go-rl hardware takes list or show, not 'lst'; did you mean 'list'?"),
+        ("zoo", "go-rl zoo takes list or show, not ''"),
+        ("", "name a command: optimize, finetune, "),
+        ("optimize m.onnx --hardwar ring4", "no option --hardwar; did you mean '--hardware'?"),
+        ("optimize m.onnx --objective rng", "no choice 'rng'; did you mean 'ring'?"),
+        ("optimize m.onnx --samples many", "--samples: must be a whole number, not 'many'"),
+        ("optimize m.onnx --seconds x", "--seconds: must be a number, not 'x'"),
+        ("optimize m.onnx n.onnx", "one argument too many: 'n.onnx'"),
+        ("optimize m.onnx --seed", "Missing value for argument '--seed'"),
+        ("check", "missing: PLAN, MODEL (go-rl check --help)"),
+        ("train policy r --objective makspan", "did you mean 'makespan'?"),
+        ("train policy r --objective makespan --workers ray", "no option --workers"),
+    ],
+)
+def test_a_wrong_word_is_answered_in_one_line_with_the_nearest(command, words, answer):
+    found = command(*words.split())
+    assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
+    assert answer in found.err
+
+
+def test_the_commands_are_listed(command):
+    listed = command("--help").out
+    assert all(f"  {each.words} " in listed for each in COMMANDS)
+    assert "train kernels" in command("train", "-h").out

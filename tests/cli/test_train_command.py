@@ -1,4 +1,4 @@
-"""``go-rl train`` and ``train-step``: the configuration in the folder of a run."""
+"""``go-rl train policy``: the configuration in the folder of a run."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from go_rl.policy.makespan.agent import new_step_agent
-from go_rl.train.baseline import RunningBaseline
-from policy.tiny import TINY, tiny_agent
+from policy.tiny import TINY, tiny_agent, tiny_makespan_agent
 from train.toys import CONFIG, toy_zoo
 
-from go_rl.cli.options.step_configuration import StepLearner, StepTraining, plain
+from go_rl.cli.commands.train_policy import MakespanTraining
+from go_rl.train.advantage import RunningBaseline
 from go_rl.train.checkpoints import Checkpoints, TrainState
-from go_rl.train.config import StepFineTuneConfig, StepTrainConfig
+from go_rl.train.config import MakespanTrainConfig
 from go_rl.train.ppo import new_learner
 
-STEP = StepTrainConfig(policy=TINY, updates=4)
+MAKESPAN = ("train", "policy", "--objective", "makespan")
+STEP = MakespanTrainConfig(policy=TINY, updates=4)
 TINY_FLAGS = [
     text
     for name, value in asdict(TINY).items()
-    if value != asdict(StepTrainConfig().policy)[name]
+    if value != asdict(MakespanTrainConfig().policy)[name]
     for text in (f"--policy.{name.replace('_', '-')}", value)
 ]
 
@@ -45,7 +45,7 @@ def content(folder: Path) -> dict[str, bytes]:
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    """A run of ``go-rl train`` in the folder ``run``, and its configuration."""
+    """A run of ``go-rl train policy`` in the folder ``run``, and its configuration."""
     toy_zoo(monkeypatch)
     finished_run(tmp_path / "run", CONFIG, tiny_agent())
     (tmp_path / "same.json").write_text(CONFIG.to_json())
@@ -55,24 +55,24 @@ def run(tmp_path, monkeypatch):
 
 def test_a_run_of_another_configuration_is_refused_and_left_alone(command, run):
     before = content(run)
-    found = command("train", run, "--config", "other.json")
+    found = command("train", "policy", run, "--config", "other.json")
     assert found.code == 2
     assert "was made with another configuration" in found.err
     assert content(run) == before
 
 
 def test_the_same_configuration_goes_on(command, run):
-    found = command("train", run, "--config", "same.json")
+    found = command("train", "policy", run, "--config", "same.json")
     assert found.code == 0, found.err
-    assert "best validation +0.5000 after 4 updates" in found.out
+    assert "best validation reward +0.5000 (higher is better) after 4 updates" in found.out
     assert json.loads((run / "config.json").read_text())["seed"] == 0
 
 
 def test_a_step_run_of_another_configuration_is_refused_and_left_alone(command, tmp_path):
     folder = tmp_path / "run"
-    finished_run(folder, STEP, new_step_agent(TINY, 0))
+    finished_run(folder, STEP, tiny_makespan_agent())
     before = content(folder)
-    found = command("train-step", folder, "--updates", 4, "--seed", 1, *TINY_FLAGS)
+    found = command(*MAKESPAN, folder, "--updates", 4, "--seed", 1, *TINY_FLAGS)
     assert found.code == 2, found.out
     assert "was made with another configuration" in found.err
     assert content(folder) == before
@@ -84,7 +84,7 @@ def test_a_step_run_cut_off_among_its_searches_is_refused_and_left_alone(command
         path.parent.mkdir(exist_ok=True, parents=True)
         path.write_text(STEP.to_json())
     before = content(folder)
-    found = command("train-step", folder, "--updates", 4, "--seed", 1, *TINY_FLAGS)
+    found = command(*MAKESPAN, folder, "--updates", 4, "--seed", 1, *TINY_FLAGS)
     assert found.code == 2, found.out
     assert "holds searches of another configuration" in found.err
     assert content(folder) == before
@@ -92,21 +92,21 @@ def test_a_step_run_cut_off_among_its_searches_is_refused_and_left_alone(command
 
 @pytest.fixture
 def begun(monkeypatch):
-    """Configurations that ``go-rl train-step`` hands to the trainer, which is not run."""
+    """Configurations that the command hands to the trainer, which is not run."""
     seen = []
 
-    def pretrain_step(config, folder, advance):
+    def pretrain(config, folder, advance, collector):
         seen.append(config)
         return SimpleNamespace(card={"validation": []})
 
-    monkeypatch.setattr("go_rl.train.makespan.pretrain.pretrain_step", pretrain_step)
+    monkeypatch.setattr("go_rl.train.pretrain.pretrain", pretrain)
     return seen
 
 
 def test_a_step_run_takes_its_whole_configuration_from_a_file(command, tmp_path, begun):
     wanted = replace(STEP, seed=3, tasks=(("fusion",), ("placement", "schedule")), top=0.5)
     (tmp_path / "wanted.json").write_text(wanted.to_json())
-    found = command("train-step", "new", "--config", "wanted.json")
+    found = command(*MAKESPAN, "new", "--config", "wanted.json")
     assert (found.code, found.err) == (0, "")
     assert begun == [wanted]
     assert (tmp_path / "new" / "config.json").read_text() == wanted.to_json() + "\n"
@@ -120,12 +120,12 @@ def test_a_step_run_takes_its_whole_configuration_from_a_file(command, tmp_path,
         ('{"udpates": 3}', "odd.json: unknown field 'udpates'; did you mean 'updates'?"),
         ('{"ppo": {"clipp": 3}}', "odd.json: ppo: unknown field 'clipp'; did you mean 'clip'?"),
         ('{"updates": 0}', "updates must be >= 1"),
-        ('{"tasks": [["placment"]]}', "unknown task 'placment'; did you mean 'placement'?"),
+        ('{"tasks": [["placment"]]}', "unknown decision 'placment'; did you mean 'placement'?"),
     ],
 )
 def test_an_odd_file_is_refused_before_anything_is_written(command, tmp_path, begun, text, message):
     (tmp_path / "odd.json").write_text(text)
-    found = command("train-step", "new", "--config", "odd.json")
+    found = command(*MAKESPAN, "new", "--config", "odd.json")
     assert found.code == 2
     assert message in found.err
     assert begun == []
@@ -133,32 +133,33 @@ def test_an_odd_file_is_refused_before_anything_is_written(command, tmp_path, be
 
 
 def test_sets_of_tasks_are_words_with_commas_between(command, begun):
-    found = command("train-step", "new", "--tasks", "placement,fusion", "schedule", "--seed", 1)
+    found = command(*MAKESPAN, "new", "--decide", "placement,fusion", "schedule", "--seed", 1)
     assert found.code == 0, found.err
-    assert begun == [replace(StepTrainConfig(), tasks=(("placement", "fusion"), ("schedule",)),
+    assert begun == [replace(MakespanTrainConfig(), tasks=(("placement", "fusion"), ("schedule",)),
                              seed=1)]  # fmt: skip
-    wrong = command("train-step", "other", "--tasks", "placment")
+    wrong = command(*MAKESPAN, "other", "--decide", "placment")
     assert wrong.code == 2
     assert "did you mean 'placement'" in wrong.err
 
 
-def test_flags_of_step_policies_are_those_that_they_read(command):
-    for name in ("train-step", "finetune-step"):
-        shown = command(name, "--help").out
-        assert "order-entropy" in shown
-        assert "placement-entropy" not in shown
-        assert "widen" not in shown
-    assert asdict(StepTraining()) == asdict(StepTrainConfig())
-    assert plain(StepTrainConfig, StepTraining()) == StepTrainConfig()
-    assert plain(StepFineTuneConfig, StepLearner()) == StepFineTuneConfig()
+def test_flags_of_each_objective_are_those_that_its_configuration_reads(command):
+    shown = command(*MAKESPAN, "--help").out
+    assert "order-entropy" in shown
+    assert "placement-entropy" not in shown
+    assert "placement-entropy" in command("train", "policy", "--help").out
+    assert asdict(MakespanTraining()) == asdict(MakespanTrainConfig())
+    assert MakespanTraining().plain() == MakespanTrainConfig()
 
 
 def test_a_new_run_is_described_before_it_starts(command, tmp_path, monkeypatch):
-    def pretrain_step(config, folder, advance):
+    def pretrain(config, folder, advance, collector):
         assert json.loads((folder / "config.json").read_text())["seed"] == 7
         return SimpleNamespace(card={"validation": [[2, np.float64(-0.5)]]})
 
-    monkeypatch.setattr("go_rl.train.makespan.pretrain.pretrain_step", pretrain_step)
-    found = command("train-step", "new", "--seed", 7)
+    monkeypatch.setattr("go_rl.train.pretrain.pretrain", pretrain)
+    found = command(*MAKESPAN, "new", "--seed", 7)
     assert (found.code, found.err) == (0, "")
-    assert "next: go-rl optimize zoo:resnet50 --weights new/weights.npz" in found.out
+    assert (
+        "next: go-rl optimize zoo:resnet50 --objective makespan --weights new/weights.npz"
+        in found.out
+    )

@@ -1,4 +1,4 @@
-"""``go-rl train-cost`` and ``train-ranks``: weights of measurements, and what they refuse."""
+"""``go-rl train kernels`` and ``train tiles``: weights of measurements, and what they refuse."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import pytest
 from predictors.kernels import few_kernels
 from predictors.ranks import flag_data
 
-from go_rl.cli.commands.train_cost import _announce, _only_target, steps_for
+from go_rl.cli.commands.train_kernels import TrainKernels, _announce, _only_target, steps_for
 from go_rl.cli.main import main
-from go_rl.cli.options.train_cost_configuration import TrainCost
 from go_rl.core import TrainingError
 from go_rl.core.processor import own_target
 from go_rl.measure.kernels.collect import RECORDS
@@ -42,7 +41,7 @@ def data(tmp_path):
 
 def test_a_data_set_becomes_weights_judged_on_what_was_held_out(data, tmp_path, capsys):
     out = tmp_path / "new" / "mine.npz"
-    assert main(["train-cost", str(data), str(out), "--steps", "3", "--members", "1"]) == 0
+    assert main(["train", "kernels", str(data), str(out), "--steps", "3", "--members", "1"]) == 0
     weights, count = load_kernel_weights(out), few_kernels().num_kernels
     assert (weights.name, weights.target, len(weights.networks)) == ("mine", "cpu-9", 1)
     judged = round(0.2 * count)
@@ -61,7 +60,7 @@ def test_a_folder_of_records_is_gathered(tmp_path, monkeypatch, data):
     (tmp_path / "folder").mkdir()
     out, kept = str(tmp_path / "w.npz"), str(tmp_path / "kept.npz")
     options = ["--steps", "1", "--members", "1", "--held-out", "0", "--target", "cpu-9"]
-    assert main(["train-cost", str(tmp_path / "folder"), out, "--data", kept, *options]) == 0
+    assert main(["train", "kernels", str(tmp_path / "folder"), out, "--data", kept, *options]) == 0
     assert asked == [(tmp_path / "folder", "cpu-9", "kept")]
     assert load_kernel_data(kept).kernels.hashes == gathered.kernels.hashes
     assert load_kernel_weights(out).card["judged"] == {}
@@ -73,7 +72,7 @@ def test_few_kernels_are_worth_few_updates(kernels, steps):
 
 
 def test_what_is_learned_from_is_said_first(data, tmp_path, capsys):
-    config = TrainCost(str(data), str(tmp_path / "w.npz"), members=2)
+    config = TrainKernels(str(data), str(tmp_path / "w.npz"), members=2)
     loaded = load_kernel_data(data)
     _announce(loaded, np.arange(43), np.arange(11), replace(config, steps=430))
     assert capsys.readouterr().err == (
@@ -109,7 +108,7 @@ def test_records_of_several_targets_are_not_mixed_unasked(tmp_path):
     ],
 )
 def test_wrong_options_are_named_before_anything_is_trained(options, said, data, tmp_path, capsys):
-    assert main(["train-cost", str(data), str(tmp_path / "w.npz"), *options]) == 2
+    assert main(["train", "kernels", str(data), str(tmp_path / "w.npz"), *options]) == 2
     assert said in " ".join(capsys.readouterr().err.split())
     assert not (tmp_path / "w.npz").exists()
 
@@ -125,7 +124,7 @@ def test_wrong_options_are_named_before_anything_is_trained(options, said, data,
 )
 def test_wrong_places_are_named(source, out, said, data, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert main(["train-cost", source, str(tmp_path / out), "--steps", "1"]) == 2
+    assert main(["train", "kernels", source, str(tmp_path / out), "--steps", "1"]) == 2
     assert said in " ".join(capsys.readouterr().err.split())
 
 
@@ -133,7 +132,7 @@ def test_settings_of_flags_become_weights_that_rank_them(tmp_path, capsys):
     data, out = tmp_path / "flags.npz", tmp_path / "new" / "ranks.npz"
     save_kernel_data(flag_data(), data)
     options = ["--steps", "1", "--members", "1"]
-    assert main(["train-ranks", str(out), "--kernels", str(data), *options]) == 0
+    assert main(["train", "tiles", str(out), "--kernels", str(data), *options]) == 0
     weights = load_rank_weights(out)
     assert (len(weights.networks), weights.networks[0].config.tasks) == (1, ("flags",))
     assert "of flags. Weights: " in " ".join(capsys.readouterr().out.split())
@@ -148,5 +147,5 @@ def test_settings_of_flags_become_weights_that_rank_them(tmp_path, capsys):
     ],
 )
 def test_ranks_of_nothing_are_refused(options, said, tmp_path, capsys):
-    assert main(["train-ranks", str(tmp_path / "r.npz"), *options]) == 2
+    assert main(["train", "tiles", str(tmp_path / "r.npz"), *options]) == 2
     assert said in " ".join(capsys.readouterr().err.split())

@@ -38,9 +38,9 @@ def test_other_commands_take_a_graph_of_the_zoo(command):
     document = command("graph", "zoo:vgg16", "--json").document
     assert len(document["nodes"]) == zoo_entry("vgg16").nodes
     flags = ("--hardware", "ring3", "--method", "greedy", "--samples", 2)
-    run = command("partition", "zoo:vgg16", *flags, "--out", "p", "--rules", "strict")
+    run = command("optimize", "zoo:vgg16", *flags, "--out", "p", "--rules", "strict")
     assert run.code == 0, run.err
     assert command("check", "p/plan.json", "zoo:vgg16").code == 0
-    wrong = command("partition", "zoo:vgg-16")
+    wrong = command("optimize", "zoo:vgg-16")
     assert (wrong.code, wrong.err.count("\n")) == (2, 1)
     assert "did you mean 'vgg16'?" in wrong.err

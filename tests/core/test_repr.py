@@ -44,9 +44,10 @@ def test_a_profile_has_no_work(problem):
 def test_a_plan_and_a_result(problem):
     heuristic, best = plan(problem, 250.0), plan(problem, 200.0)
     assert repr(heuristic) == (
-        "<Plan by 'dp', ring on 'tiny-ring': 400 nodes on 2 devices, 250 s a step, gap 25 %, ok>"
+        "<Plan by 'dp', ring on 'tiny-ring': 400 nodes on 2 devices, 250 s an iteration, "
+        "gap 25 %, ok>"
     )
     assert repr(Result(problem, (heuristic, best), best, 200.0)) == (
         "<Result of 2 plans, 1.250 times the heuristic's throughput; best: <Plan by 'dp', ring on "
-        "'tiny-ring': 400 nodes on 2 devices, 200 s a step, gap 0 %, ok>>"
+        "'tiny-ring': 400 nodes on 2 devices, 200 s an iteration, gap 0 %, ok>>"
     )

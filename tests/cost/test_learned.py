@@ -11,7 +11,8 @@ from rounding import assert_rounded_alike
 
 from go_rl.core import CheckpointError, Chip, HardwareError, ProblemError, RecordError
 from go_rl.cost.cost_model import Kernels
-from go_rl.cost.learned import Learned, predict_kernels, predict_layouts
+from go_rl.cost.learned import Learned
+from go_rl.predictors.kernels.predictor import predict_kernels, predict_layouts
 from go_rl.predictors.kernels.weights import load_kernel_weights, save_kernel_weights
 
 CPU = Chip("cpu-1", 1e11, 1e12, 2e10, is_cpu=True)

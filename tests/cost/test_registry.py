@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from predictors.kernels import weights
 
-from go_rl.api.partition import trace
+from go_rl.api.load import trace
 from go_rl.core import (
     CheckpointError,
     HardwareError,
@@ -106,7 +106,7 @@ def test_learned_alone_is_what_ships_for_the_chips(shipped):
     with pytest.raises(HardwareError) as error:
         named_cost("learned", load_hardware("ring36"))
     for said in ("kind 'hermosa' (hardware 'ring36')", "shipped: kernels-cpu-1", "--hardware cpu-1",
-                 "--cost analytical", "train-cost"):  # fmt: skip
+                 "--cost analytical", "train kernels"):  # fmt: skip
         assert said in str(error.value)
     with pytest.raises(CheckpointError, match="weights ship; did you mean 'kernels-cpu-1'"):
         named_cost("learned:kernel-cpu1", CORES)

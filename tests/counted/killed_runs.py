@@ -26,7 +26,7 @@ RING: dict[str, Any] = {
     "packages": ["ring4"], "rules": ["strict", "default"], "validation_packages": ["ring4"],
     "samples": {"orders": 2, "placements": 2},
 }  # fmt: skip
-STEP: dict[str, Any] = {
+MAKESPAN: dict[str, Any] = {
     "further": [], "packages": ["p100x2"], "validation_packages": ["p100x2"],
     "tasks": [["placement"]], "samples": 2, "searches": {"samples": 4, "batch": 2},
     "critic": {"steps": 3, "problems": 2, "decisions": 2},
@@ -101,14 +101,14 @@ def _tiny_weights(folder: Path) -> None:
 
 
 RUNS: dict[str, Run] = {
-    "train": Run(
-        ("train", "run", "--config", "tiny.json"),
+    "train-ring": Run(
+        ("train", "policy", "run", "--config", "tiny.json"),
         {"tiny.json": json.dumps(COMMON | RING)},
         contents("run/weights.npz", "run/log.jsonl"),
     ),
-    "train-step": Run(
-        ("train-step", "run", "--config", "tiny.json"),
-        {"tiny.json": json.dumps(COMMON | STEP)},
+    "train-makespan": Run(
+        ("train", "policy", "run", "--objective", "makespan", "--config", "tiny.json"),
+        {"tiny.json": json.dumps(COMMON | MAKESPAN)},
         contents("run/weights.npz", "run/log.jsonl"),
     ),
     "finetune": Run(

@@ -299,3 +299,8 @@ def test_a_configuration_goes_with_an_id_that_agrees():
     assert env.action_space == gymnasium.spaces.Discrete(2)
     with pytest.raises(EnvironmentUseError, match="decisions are placement"):
         gymnasium.make("go_rl/Fusion-v1", config=EnvironmentConfig(chains()))
+
+
+def test_the_joint_id_may_decide_less():
+    env = gymnasium.make("go_rl/Joint-v1", graph=chains().graph, decide="fusion,placement")
+    assert env.action_space == gymnasium.spaces.MultiDiscrete([4, 20])

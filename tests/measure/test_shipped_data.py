@@ -6,10 +6,10 @@ import json
 
 import numpy as np
 
-from go_rl.cost.learned import predict_kernels
 from go_rl.measure.kernels.data import load_kernel_data
 from go_rl.measure.tiles.data import load_tile_data
 from go_rl.predictors.kernels.fit import plain_seconds
+from go_rl.predictors.kernels.predictor import predict_kernels
 from go_rl.predictors.kernels.weights import load_kernel_weights
 
 

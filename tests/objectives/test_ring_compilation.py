@@ -115,7 +115,7 @@ def test_an_idle_process_is_ended_and_waited_for(monkeypatch):
 @pytest.mark.slow
 def test_the_first_run_announces_its_plan_and_the_second_has_nothing_to_compile(tmp_path):
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kernels")}
-    command = [sys.executable, "-m", "go_rl", "partition", "zoo:bert-base", "--seconds", "1"]
+    command = [sys.executable, "-m", "go_rl", "optimize", "zoo:bert-base", "--seconds", "1"]
     said = [
         subprocess.run(
             [*command, "--out", str(tmp_path / "plan")],

@@ -9,10 +9,10 @@ import pytest
 from predictors.kernels import few_kernels
 
 from go_rl.core import TrainingError
-from go_rl.cost.learned import predict_kernels
 from go_rl.measure.kernels.data import KernelData
 from go_rl.predictors.kernels.fit import absolute_rows, fit_kernel_weights, plain_seconds
 from go_rl.predictors.kernels.network import KernelNetworkConfig
+from go_rl.predictors.kernels.predictor import predict_kernels
 from go_rl.predictors.kernels.training import KernelTrainConfig
 
 SMALL = KernelTrainConfig(

@@ -1,4 +1,4 @@
-"""The picture of a step: boxes where the slices are, for one node and for tens of thousands."""
+"""The picture of an iteration: boxes where slices are, for one node and for tens of thousands."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_boxes_lie_where_the_slices_are():
     assert legend(figure) == ["matmul", "reduction"]
     assert texts(figure) == ["busy", "75%"]
     assert figure.axes[0].get_xlabel() == "ms"
-    assert figure.get_suptitle() == "net on toys: a step of 8 ms"
+    assert figure.get_suptitle() == "net on toys: an iteration of 8 ms"
 
 
 def test_slices_smaller_than_a_column_merge_and_fade():

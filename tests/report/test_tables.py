@@ -57,7 +57,7 @@ def test_a_model_without_work_has_no_throughput():
 def test_markdown_and_csv_say_the_same():
     table = rows([plan("greedy", 4e-3), plan("random", math.inf)], 1e-3)
     lines = markdown(table, "ring").splitlines()
-    assert lines[0].startswith("| method | T_max [ms] | steps/s | vs heuristic |")
+    assert lines[0].startswith("| method | T_max [ms] | iterations/s | vs heuristic |")
     assert lines[2] == "| greedy | 4 | 250 | 1.00× | 300.0 % | 7 | 0.50 | ok |"
     assert lines[3] == "| random | – | – | – | – | 7 | 0.50 | gave-up |"
     assert markdown(table, "latency").startswith("| method | makespan [ms] |")
@@ -92,7 +92,7 @@ def test_gaps_in_words(ratio, text):
 def test_lines_under_the_table():
     lines = plan_lines(plan("dp", 1.25e-3, replicas={0: (1,)}))
     assert lines[0] == (
-        "best: dp, 1.25 ms a step, at most 25.0 % above the optimum (no plan beats 1 ms)"
+        "best: dp, 1.25 ms an iteration, at most 25.0 % above the optimum (no plan beats 1 ms)"
     )
     assert lines[1] == "devices used: 1 of 2; 1 nodes have 1 copies"
     assert "proved optimal" in plan_lines(plan("dp", 1e-3))[0]

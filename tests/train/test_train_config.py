@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from train.toys import CONFIG
 
-from go_rl.cli.options.configuration import from_json
+from go_rl.cli.configuration import from_json
 from go_rl.core import ProblemError, TrainingError
 from go_rl.train.advantage import RunningBaseline
 from go_rl.train.config import (

@@ -66,7 +66,7 @@ class Machine:
         if not self.asked:
             self.now += 1000.0
 
-    def __call__(self, nodes: Sequence[int], setting: str) -> dict[str, Any] | str:
+    def time_one(self, nodes: Sequence[int], setting: str) -> dict[str, Any] | str:
         self.asked.append((tuple(nodes), setting))
         self.now += MEASURING
         found = self.seconds(nodes, setting)
@@ -78,7 +78,7 @@ class Machine:
     def together(
         self, jobs: Sequence[tuple[Sequence[int], str]], times: int = 1
     ) -> list[dict[str, Any] | str]:
-        return [self(nodes, setting) for nodes, setting in jobs]
+        return [self.time_one(nodes, setting) for nodes, setting in jobs]
 
 
 def tune(

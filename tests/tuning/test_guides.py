@@ -16,11 +16,11 @@ from tuning.fakes import space
 from go_rl.core import GoRLError
 from go_rl.cost.analytical import Analytical
 from go_rl.cost.kernel_work import kernel_work
-from go_rl.cost.learned import KernelPredictions
 from go_rl.measure.kernels.settings import FLAG_SETTINGS
 from go_rl.predictors.kernels.batch import batch_of
 from go_rl.predictors.kernels.network import KernelNetwork, KernelNetworkConfig
 from go_rl.predictors.kernels.opcodes import vocabulary_of
+from go_rl.predictors.kernels.predictor import KernelPredictions
 from go_rl.predictors.kernels.training import TrainedNetwork
 from go_rl.predictors.kernels.weights import KernelWeights, save_kernel_weights
 from go_rl.predictors.ranks.predictor import FlagRanks
@@ -167,7 +167,7 @@ def test_weights_of_another_target_or_none_at_all_are_named(tmp_path):
     ):
         guide_of(TuneConfig(cost=f"learned:{path}", target="gpu-9"))
     with pytest.raises(
-        TuningError, match=r"no kernel cost weights 'kernels-gpu-9'.*go-rl train-cost"
+        TuningError, match=r"no kernel cost weights 'kernels-gpu-9'.*go-rl train kernels"
     ):
         guide_of(TuneConfig(target="gpu-9"))
 

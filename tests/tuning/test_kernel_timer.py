@@ -24,7 +24,7 @@ class Counting(Machine):
 
     def together(self, jobs, times=1):
         self.times.append(times)
-        return [self(nodes, setting) for nodes, setting in jobs]
+        return [self.time_one(nodes, setting) for nodes, setting in jobs]
 
 
 @contextmanager

@@ -41,7 +41,7 @@ def test_it_finds_the_best_fusion_and_the_best_setting(tmp_path):
     assert [len(part.nodes) for part in tuned.fusion.parts] == [3, 2, 1]
     assert list(tuned.settings.values()) == [O1]
     assert tuned.curve[0].seconds == pytest.approx(130e-6)
-    assert {point.reference_seconds for point in tuned.curve} == {tuned.curve[0].seconds}
+    assert {point.default_seconds for point in tuned.curve} == {tuned.curve[0].seconds}
     values = [point.seconds for point in tuned.curve]
     assert values == sorted(values, reverse=True)
     assert values[-1] == pytest.approx(60.5e-6)
@@ -187,7 +187,7 @@ def test_what_is_new_of_several_fusions_is_measured_together(tmp_path):
 
     def together(jobs, times=1):
         batches.append((len(jobs), times))
-        return [machine(nodes, setting) for nodes, setting in jobs]
+        return [machine.time_one(nodes, setting) for nodes, setting in jobs]
 
     machine.together = together
     tune(machine, tmp_path, EVERYTHING)

@@ -20,7 +20,8 @@ def test_an_operand_that_does_not_travel_is_named(tmp_path):
     program = jax_program(noise, (key, jax.ShapeDtypeStruct((4,), jnp.float32)))
     write_pace(pace_path(tmp_path, "cpu-1"), FolderPace(1e-5))
     with WorkerSource(program, CollectConfig(target="cpu-1"), tmp_path) as source:
-        said = [source((n,), "") for n in np.flatnonzero(~program.graph.is_fed)[:1].tolist()]
+        first = int(np.flatnonzero(~program.graph.is_fed)[0])
+        said = source.together([((first,), "")])
     assert len(said) == 1
     assert "cannot be exported" in str(said[0])
     assert "an operand is of type key<" in str(said[0])

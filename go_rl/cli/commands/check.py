@@ -1,29 +1,45 @@
-"""``go-rl check``: the independent judge's verdict on a plan."""
+"""``go-rl check``: the independent checker's verdict on a plan."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated
 
-from go_rl.api.partition import OWN_HARDWARE, problem_of
-from go_rl.cli.commands.partition import read
+import tyro
+
 from go_rl.cli.console import console, print_json, print_line, working
 from go_rl.cli.exit_codes import OK, REJECTED
+from go_rl.cli.model_arguments import ModelArguments, read
 from go_rl.cli.next_command import model_words, say_next
-from go_rl.cli.options.configuration import CheckOptions, ModelArguments
 from go_rl.core import HardwareError, Objective, Plan, load_hardware
 from go_rl.core.evaluation import finite
-from go_rl.verify.check_plan import Verdict, check_plan
+
+if TYPE_CHECKING:
+    from go_rl.verify.check_plan import Verdict
 
 
-def run_check(config: CheckOptions) -> int:
+@dataclass(frozen=True)
+class Check:
+    """Options of ``go-rl check``."""
+
+    plan: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="PLAN")]
+    """A plan.json."""
+    source: ModelArguments
+    json: bool = False
+    """Print one JSON document and nothing else."""
+
+
+def run(config: Check) -> int:
     """Run the command; returns the exit code."""
     plan = Plan.load(config.plan)
     source = config.source
     if not source.dim and not source.input:
         source = replace(source, dim=tuple(f"{name}={size}" for name, size in plan.dims.items()))
     with working(f"reading {source.model}"):
-        verdict = check_plan(plan, problem_of(plan, read(source)))
+        from go_rl.api.check import check
+
+        verdict = check(plan, read(source))
     if config.json:
         print_json(_document(verdict))
     else:
@@ -52,23 +68,22 @@ def _print(verdict: Verdict, plan: Plan) -> None:
         bound = "no bound was proved"
         if math.isfinite(plan.gap):
             bound = f"proven bound {plan.bound:.6g} s, gap {100 * plan.gap:.2f} %"
-        print_line(out, f"{verdict.value:.6g} s a step, {bound}")
+        print_line(out, f"{verdict.value:.6g} s an iteration, {bound}")
 
 
 def _after(verdict: Verdict, plan: Plan, source: ModelArguments) -> list[str]:
     """The command that makes the plan anew, or, if it is a good one, compares all methods."""
-    command = "optimize" if plan.objective == Objective.MAKESPAN else "partition"
-    words = [command, *model_words(source)]
+    words = ["optimize", *model_words(source), "--objective", plan.objective]
     if plan.objective == Objective.RING:
         words += ["--rules", plan.rules]
-    elif command == "partition":
-        words += ["--objective", plan.objective]
     words += ["--hardware", _hardware(plan)]
     return [*words, "--method", "all"] if verdict.ok else words
 
 
 def _hardware(plan: Plan) -> str:
     """What `--hardware` takes: a preset, ``file``, or a guess where the user's own file is."""
+    from go_rl.api.problem import OWN_HARDWARE
+
     name = str(plan.hardware["name"])
     try:
         return name if name == OWN_HARDWARE else load_hardware(name).name

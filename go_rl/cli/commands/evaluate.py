@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
+import tyro
 
 from go_rl.benchmark.config import EvaluateConfig
 from go_rl.cli.console import console, counting, print_line, print_table
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.folders import check_folder
 from go_rl.cli.next_command import say_next
-from go_rl.cli.options.configuration import Evaluate
 from go_rl.core import TrainingError
 from go_rl.report.comparison import FILES, write_comparison
 from go_rl.report.comparison_tables import samples_cells
@@ -28,7 +29,42 @@ DEFAULT_SAMPLES = 200
 """Budget when the user gives neither samples nor seconds."""
 
 
-def run_evaluate(config: Evaluate) -> int:
+@dataclass(frozen=True)
+class Evaluate:
+    """Options of ``go-rl evaluate``."""
+
+    graphs: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="GRAPHS")]
+    """zoo:NAME, a split of the zoo such as zoo:test (go-rl zoo list), or model files."""
+    hardware: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME|FILE ...")] = ("ring36",)
+    """Hardware, one or more: presets with ring links, or JSON files."""
+    rules: Annotated[tuple[str, ...], tyro.conf.arg(metavar="RULES ...")] = ("strict",)
+    """Rule sets, one or more of default, strict, replicate, relay."""
+    cost: str = "auto"
+    """Cost model: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
+    (docs/costs.md)."""
+    methods: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME ...")] = (
+        "greedy", "random", "annealing", "policy",
+    )  # fmt: skip
+    """Methods of go-rl optimize, and the learned ones (docs/policy.md)."""
+    weights: Annotated[str | None, tyro.conf.arg(metavar="NAME|FILE")] = None
+    """Weights of the policy methods and finetuned ones; default: those that ship."""
+    samples: int | None = None
+    """Evaluated plans of each run; 200 if no limit is given."""
+    seconds: float | None = None
+    """Seconds of each run, compilation left out."""
+    seeds: int = 3
+    """Runs of each method on each problem; bands need at least 2."""
+    bound_seconds: float = 0.0
+    """CP-SAT's time to raise the proven bound of each problem, beside the methods."""
+    memory: Literal["auto", "on", "off"] = "auto"
+    """Must weights and live tensors fit? auto: yes, except for a profile on foreign hardware."""
+    thresholds: tuple[float, ...] = (1.6, 1.7, 1.8)
+    """Improvements over the compiler heuristic whose samples are counted."""
+    out: Annotated[str, tyro.conf.arg(metavar="DIR")] = "out/evaluate"
+    """Folder for runs, tables and curves; what is finished there is not run again."""
+
+
+def run(config: Evaluate) -> int:
     """Run the command; returns the exit code."""
     chosen, folder = _chosen(config), Path(config.out)
     check_folder(folder)
@@ -59,7 +95,7 @@ def _after(config: Evaluate, comparison: Comparison, summary: Summary) -> list[s
         first = f"{ZOO_PREFIX}{names[0]}"
     rows = [row for row in summary.rows if row.setting == summary.rows[0].setting]
     best = max(rows, key=lambda row: np.nan_to_num(row.improvement[0]))
-    words = ["partition", first, "--hardware", config.hardware[0], "--rules", config.rules[0]]
+    words = ["optimize", first, "--hardware", config.hardware[0], "--rules", config.rules[0]]
     return [*words, "--method", best.method if best.method in METHODS else "auto"]
 
 

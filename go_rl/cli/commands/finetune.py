@@ -1,40 +1,77 @@
-"""``go-rl finetune``, ``finetune-step``: train a policy on one model; a plan, and weights for its
-relatives."""
+"""``go-rl finetune``: train a policy on one model; a plan, and weights for its relatives."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
 
-from go_rl.api.joint import fine_tune_step
-from go_rl.api.partition import fine_tune
-from go_rl.cli.commands.partition import judge, output_folder, print_result, read
+import tyro
+
+from go_rl.api.learner_options import LearnerOptions
+from go_rl.cli.configuration import to_json
 from go_rl.cli.console import console, print_line, working
 from go_rl.cli.exit_codes import FAILED_SEARCH, OK
 from go_rl.cli.folders import own_folder
+from go_rl.cli.model_arguments import ModelArguments, read
 from go_rl.cli.next_command import model_words, say_next
-from go_rl.cli.options.configuration import FineTune, FineTuneStep, to_json
-from go_rl.cli.options.step_configuration import plain
-from go_rl.core import OpGraph
-from go_rl.report.plan_folder import write_plan_folder
-from go_rl.report.tables import rows
-from go_rl.train.config import FineTuneConfig
+from go_rl.cli.plan_output import MEMORY, output_folder, print_result
 
 WEIGHTS_FILE = "weights.npz"
 """The trained weights, in the output folder."""
 
 
-def run_finetune(config: FineTune) -> int:
-    """Run the command; returns the exit code."""
+@dataclass(frozen=True)
+class FineTune:
+    """Options of ``go-rl finetune``."""
 
-    def learn(graph: OpGraph, report: Callable[[str], None]) -> Any:
-        return fine_tune(
+    source: ModelArguments
+    hardware: Annotated[str | None, tyro.conf.arg(metavar="NAME|FILE")] = None
+    """Hardware: a preset (go-rl hardware list) or a JSON file. Default: ring36; p100x4 for makespan
+    and training graphs."""
+    objective: Literal["ring", "makespan"] | None = None
+    """What is minimised (docs/objectives.md). Default: ring on ring links, else makespan."""
+    decide: Annotated[str | None, tyro.conf.arg(metavar="NAME,NAME")] = None
+    """Makespan: some of placement,schedule,fusion. Default: all that make sense."""
+    rules: Literal["default", "strict", "replicate", "relay"] = "default"
+    """Ring: rule set; strict: the paper's own."""
+    memory: Literal["auto", "on", "off"] = "auto"
+    """Must weights and live tensors fit? auto: yes, except for a profile on foreign hardware."""
+    cost: str = "auto"
+    """Cost model: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
+    (docs/costs.md)."""
+    samples: int = 200
+    """Plans to learn from."""
+    weights: Annotated[str | None, tyro.conf.arg(metavar="NAME|FILE")] = None
+    """Where to start: shipped weights, or a file that go-rl train policy or finetune wrote.
+    Default: those that ship for the objective."""
+    decoder: Literal["order", "placement"] = "order"
+    """Ring. order: scores, cut by dynamic programming; placement: devices, through the solver."""
+    seed: int = 0
+    """Random seed."""
+    learner: LearnerOptions = field(default_factory=LearnerOptions)
+    out: Annotated[str | None, tyro.conf.arg(metavar="DIR")] = None
+    """Folder for the plan, tables, figures and weights.npz. Default: out/MODEL."""
+
+
+def run(config: FineTune) -> int:
+    """Run the command; returns the exit code."""
+    with working(f"reading {config.source.model}") as report:
+        graph = read(config.source)
+        folder = output_folder(config.out, graph)
+        report(f"preparing {graph.num_nodes:,} operators")
+        from go_rl.api.check import require_accepted
+        from go_rl.api.finetune import finetune
+        from go_rl.policy.weights import save_weights
+        from go_rl.report.plan_folder import write_plan_folder
+
+        result, weights = finetune(
             graph,
             config.hardware,
-            memory={"auto": None, "on": True, "off": False}[config.memory],
+            objective=config.objective,
+            decide=config.decide,
+            memory=MEMORY[config.memory],
             samples=config.samples,
-            task=config.task,
+            decoder=config.decoder,
             config=config.learner,
             report=report,
             rules=config.rules,
@@ -42,54 +79,18 @@ def run_finetune(config: FineTune) -> int:
             weights=config.weights,
             seed=config.seed,
         )
-
-    from go_rl.policy.weights import save_weights
-
-    return _run(config, learn, save_weights, "partition")
-
-
-def run_finetune_step(config: FineTuneStep) -> int:
-    """Run ``go-rl finetune-step``; returns the exit code."""
-
-    def learn(graph: OpGraph, report: Callable[[str], None]) -> Any:
-        return fine_tune_step(
-            graph,
-            config.hardware,
-            config.tasks,
-            memory=config.memory == "on",
-            samples=config.samples,
-            config=plain(FineTuneConfig, config.learner),
-            report=report,
-            cost=config.cost,
-            weights=config.weights,
-            seed=config.seed,
-        )
-
-    from go_rl.policy.makespan.weights import save_step_weights
-
-    return _run(config, learn, save_step_weights, "optimize")
-
-
-def _run(
-    config: FineTune | FineTuneStep,
-    learn: Callable[[OpGraph, Callable[[str], None]], Any],
-    save: Callable[[Any, Path], None],
-    command: str,
-) -> int:
-    """Learn on the model, write its folder and say so; ``command`` takes the weights."""
-    with working(f"reading {config.source.model}") as report:
-        graph = read(config.source)
-        folder = output_folder(config.out, graph)
-        report(f"preparing {graph.num_nodes:,} operators")
-        result, weights = learn(graph, report)
-        judge(result)
+        require_accepted(result)
         report("drawing figures")
         folder = folder if config.out else own_folder(folder, result.problem.graph)
         written = write_plan_folder(folder, result, to_json(config))
-        save(weights, folder / WEIGHTS_FILE)
-    out, path = console(), folder / WEIGHTS_FILE
-    print_result(out, result, rows(result.plans, result.bound))
-    names = ", ".join((*written, WEIGHTS_FILE))
-    print_line(out, f"written to {folder}: {names}")
-    say_next(out, command, *model_words(config.source), "--weights", path)
+        path = folder / WEIGHTS_FILE
+        save_weights(weights, path)
+    from go_rl.report.tables import rows
+
+    print_result(out := console(), result, rows(result.plans, result.bound))
+    print_line(out, f"written to {folder}: {', '.join((*written, WEIGHTS_FILE))}")
+    hardware = ("--hardware", config.hardware) if config.hardware else ()
+    objective = ("--objective", config.objective) if config.objective else ()
+    use = (*hardware, *objective, "--weights", path)
+    say_next(out, "optimize", *model_words(config.source), *use)
     return OK if result.best.evaluation.status.ok else FAILED_SEARCH

@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from go_rl.cli.commands.partition import read
+import tyro
+
 from go_rl.cli.console import console, print_json, print_line, print_table, working
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.folders import check_file
-from go_rl.cli.next_command import model_words, planner_words, say_next
-from go_rl.cli.options.configuration import GraphOptions
+from go_rl.cli.model_arguments import ModelArguments, read
+from go_rl.cli.next_command import model_words, say_next
 from go_rl.core import OpGraph, ReadError
 from go_rl.report.graph_document import graph_document
 from go_rl.report.graph_summary import facts, histogram
 from go_rl.report.notes import note_lines
 
 
-def run_graph(config: GraphOptions) -> int:
+@dataclass(frozen=True)
+class Graph:
+    """Options of ``go-rl graph``."""
+
+    source: ModelArguments
+    save: Annotated[str | None, tyro.conf.arg(metavar="FILE.npz")] = None
+    """Write the graph to this .npz file, which every command reads back quickly."""
+    json: bool = False
+    """Print one JSON document with nodes and edges, and nothing else."""
+
+
+def run(config: Graph) -> int:
     """Run the command; returns the exit code."""
     if config.save is not None:
         check_file(Path(config.save), "--save")
@@ -34,9 +48,8 @@ def run_graph(config: GraphOptions) -> int:
         print_line(out, line)
     if config.save is not None:
         print_line(out, f"written to {config.save}")
-    command, options = planner_words(graph)
     model = model_words(config.source) if config.save is None else [config.save]
-    say_next(out, command, *model, *options)
+    say_next(out, "optimize", *model)
     return OK
 
 

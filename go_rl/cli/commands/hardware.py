@@ -2,16 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Annotated
+
+import tyro
+
 from go_rl.cli.console import console, print_json, print_line, print_table
 from go_rl.cli.exit_codes import OK
-from go_rl.cli.next_command import planner_for, say_next
-from go_rl.cli.options.configuration import HardwareList, HardwareShow
+from go_rl.cli.next_command import EXAMPLE_MODEL, say_next
 from go_rl.core import Hardware, load_hardware
 from go_rl.core.presets import EXAMPLES
 from go_rl.report.text_table import TextTable
 
 
-def run_hardware(config: HardwareList | HardwareShow) -> int:
+@dataclass(frozen=True)
+class HardwareList:
+    """Options of ``go-rl hardware list``."""
+
+    json: bool = False
+    """Print one JSON document and nothing else."""
+
+
+@dataclass(frozen=True)
+class HardwareShow:
+    """Options of ``go-rl hardware show``."""
+
+    hardware: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="NAME|FILE")]
+    """A preset such as ring36 or a100x8, or a JSON file."""
+    json: bool = False
+    """Print the JSON document that --hardware reads back, and nothing else."""
+
+
+def run(config: HardwareList | HardwareShow) -> int:
     """Run the command; returns the exit code."""
     if isinstance(config, HardwareShow):
         return _show(load_hardware(config.hardware), config)
@@ -51,5 +73,5 @@ def _show(shown: Hardware, config: HardwareShow) -> int:
     )
     width = shown.element_bytes
     print_line(out, f"bytes an element: {f'{width:g}' if width else 'as in the model'}")
-    say_next(out, *planner_for(shown), "--hardware", config.hardware)
+    say_next(out, "optimize", EXAMPLE_MODEL, "--hardware", config.hardware)
     return OK

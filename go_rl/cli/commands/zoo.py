@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from typing import Annotated, Literal
+
+import tyro
 
 from go_rl.cli.console import console, print_json, print_line, print_table
 from go_rl.cli.exit_codes import OK
-from go_rl.cli.next_command import planner_words, say_next
-from go_rl.cli.options.configuration import ZooList, ZooShow
+from go_rl.cli.next_command import say_next
 from go_rl.report.text_table import TextTable
 from go_rl.zoo import ZOO_VERSION, ZooEntry, zoo_entry, zoo_graph, zoo_names
 from go_rl.zoo.load_model import ZOO_PREFIX
 
 
-def run_zoo(config: ZooList | ZooShow) -> int:
+@dataclass(frozen=True)
+class ZooList:
+    """Options of ``go-rl zoo list``."""
+
+    split: Literal["train", "validation", "test", "extra", "training-form"] | None = None
+    """Only this part of the split (docs/zoo.md)."""
+    json: bool = False
+    """Print one JSON document and nothing else."""
+
+
+@dataclass(frozen=True)
+class ZooShow:
+    """Options of ``go-rl zoo show``."""
+
+    name: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="NAME")]
+    """A graph such as bert-base."""
+    json: bool = False
+    """Print one JSON document and nothing else."""
+
+
+def run(config: ZooList | ZooShow) -> int:
     """Run the command; returns the exit code."""
     if isinstance(config, ZooShow):
         return _show(config)
@@ -48,6 +70,5 @@ def _show(config: ZooShow) -> int:
     out.print(facts(graph))
     print_table(out, histogram(graph))
     print_line(out, f"digest {entry.digest}")
-    command, options = planner_words(graph)
-    say_next(out, command, f"{ZOO_PREFIX}{entry.name}", *options)
+    say_next(out, "optimize", f"{ZOO_PREFIX}{entry.name}")
     return OK

@@ -1,17 +1,22 @@
-"""What every max-load and latency method needs of a problem: blocks, prices, failures."""
+"""What every max-load and latency method needs of a problem: blocks, seconds, failures."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property, lru_cache
 
 import numpy as np
 
-from go_rl.core import Evaluation, Objective, Problem, Status
+from go_rl.core import Evaluation, Objective, Problem, SearchError, Status
 from go_rl.core.decisions import Decisions, Scored
 from go_rl.core.evaluation import failed
 from go_rl.objectives.host.hypergraph import Contraction, contract_problem
 from go_rl.objectives.host.latency_blocks import LatencyBlocks, latency_blocks
-from go_rl.objectives.workspace import Workspace
+from go_rl.objectives.host.latency_bounds import latency_bound
+from go_rl.objectives.host.latency_greedy import greedy_latency
+from go_rl.objectives.host.max_load_bounds import max_load_bound
+from go_rl.objectives.host.max_load_greedy import greedy_max_load
+from go_rl.objectives.workspace import Workspace, first_usable
 from go_rl.simulate import pricer
 
 
@@ -20,6 +25,7 @@ class HostWorkspace(Workspace):
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
+        self._is_latency = problem.objective is Objective.LATENCY
 
     @cached_property
     def blocks(self) -> LatencyBlocks:
@@ -29,13 +35,38 @@ class HostWorkspace(Workspace):
     @cached_property
     def contraction(self) -> Contraction:
         """Blocks of nodes that share a device."""
-        latency = self.problem.objective is Objective.LATENCY
-        return self.blocks.contraction if latency else contract_problem(self.problem)
+        return self.blocks.contraction if self._is_latency else contract_problem(self.problem)
 
     @property
     def target(self) -> float:
         """None: methods raise the bound themselves, for that of max-load takes a while."""
         return 0.0
+
+    @cached_property
+    def bound(self) -> float:
+        """A proven lower bound: the critical path, or what work alone does not refute."""
+        return (latency_bound if self._is_latency else max_load_bound)(self.problem)
+
+    def greedy(self) -> Iterator[tuple[Decisions | None, Evaluation]]:
+        """Yield the compiler heuristic's plan, or why there is none."""
+        try:
+            device = (greedy_latency if self._is_latency else greedy_max_load)(self.problem)
+        except SearchError as error:
+            yield None, self.failed(Status.GAVE_UP, str(error))
+        else:
+            decisions = Decisions(device.astype(np.int16)[None])
+            yield decisions, self.detail(decisions)
+
+    @cached_property
+    def reference(self) -> Decisions:
+        """The compiler heuristic's plan; everything on device 0 where it places nothing."""
+        return first_usable(self.problem, self.greedy())
+
+    @cached_property
+    def reference_seconds(self) -> float:
+        """Seconds of `reference`; where it fails, of all work on the fastest devices."""
+        seconds = float(self.evaluate(self.reference).seconds[0])
+        return seconds if np.isfinite(seconds) else float(self.problem.seconds.min(axis=0).sum())
 
     @property
     def infeasible(self) -> Evaluation | None:

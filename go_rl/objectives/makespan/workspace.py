@@ -76,11 +76,6 @@ class MakespanWorkspace(PlanningWorkspace):
         return leader
 
     @cached_property
-    def fed(self) -> Bool[np.ndarray, "N"]:
-        """[N] inputs and constants: their results are on every device from the start."""
-        return self.pricer.arrays.fed
-
-    @cached_property
     def choices(self) -> Choices:
         """What each node may have, its colocation class and pins included."""
         leader, pinned = self.class_leader, self.pinned
@@ -89,7 +84,7 @@ class MakespanWorkspace(PlanningWorkspace):
             row[leader[~able]] = True
         devices = np.arange(self.num_devices)[:, None]
         allowed = ~unable[:, leader] & ((pinned == FREE) | (pinned == devices))
-        return Choices(leader, allowed, self.fed)
+        return Choices(leader, allowed, self.problem.graph.is_fed)
 
     def decisions(
         self,
@@ -97,7 +92,7 @@ class MakespanWorkspace(PlanningWorkspace):
         priority: Int[np.ndarray, "B N"] | None = None,
         fusion: Int[np.ndarray, "B N"] | None = None,
     ) -> Decisions:
-        """Make proposals legal: pins and colocation hold, tasks that nobody asked for are left out,
+        """Make proposals legal: pins and colocation hold, what is not decided is left out,
         fusion priorities become kernels.
 
         Args:

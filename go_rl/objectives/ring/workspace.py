@@ -16,7 +16,7 @@ from go_rl.objectives.ring.assignment import RingAssignment
 from go_rl.objectives.ring.bounds import ring_bound
 from go_rl.objectives.ring.greedy import greedy_fills, topological_fill, work_share
 from go_rl.objectives.ring.units import DROPPED, RingUnits, bound_units, ring_units
-from go_rl.objectives.workspace import PlanningWorkspace
+from go_rl.objectives.workspace import PlanningWorkspace, first_usable
 from go_rl.simulate import CopyingPricer, RingPricer
 from go_rl.solvers import RingSolver, ring_instance
 
@@ -128,7 +128,7 @@ class RingWorkspace(PlanningWorkspace):
         return topological_fill(work_share(self.problem, self.pricer.replicated), self.chips)
 
     def greedy(self) -> Iterator[tuple[Decisions | None, Evaluation]]:
-        """Yield what becomes of the compiler heuristic's fills, up to the first that fits."""
+        """Yield the compiler heuristic's fills, legal and evaluated, up to the first that fits."""
         for proposal in greedy_fills(self.problem, self.pricer.replicated):
             found = self.repair(proposal)
             yield found
@@ -138,10 +138,7 @@ class RingWorkspace(PlanningWorkspace):
     @cached_property
     def reference(self) -> Decisions:
         """The compiler heuristic's plan; everything on one chip where it places nothing."""
-        placed = None
-        for decisions, evaluation in self.greedy():
-            placed = decisions if evaluation.status.ok else placed or decisions
-        return placed or Decisions(np.zeros((1, self.problem.graph.num_nodes), np.int16))
+        return first_usable(self.problem, self.greedy())
 
     @cached_property
     def reference_seconds(self) -> float:

@@ -105,6 +105,16 @@ class Call:
 Formula = Callable[[Call], float]
 
 
+def per_element(count: float | int) -> Formula:
+    """``count`` FLOP an element of the first result."""
+    return lambda call: float(count * call.result.size)
+
+
+def no_flops(call: Call) -> float:
+    """Layout and transcendentals."""
+    return 0.0
+
+
 def default_bytes(call: Call) -> float:
     """Return the bytes of all operands and results: XLA's rule for most operators."""
     tensors = (*call.inputs, *call.outputs)

@@ -98,7 +98,7 @@ def _inlined(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def main(folder: Path) -> None:
-    """Do the task in ``folder``; errors on purpose travel in ``answer.json``."""
+    """Do the task in ``folder``; expected errors are returned in ``answer.json``."""
     try:
         answer = _work(folder)
     except GoRLError as error:

@@ -37,7 +37,8 @@ Lessons = list[tuple[ProblemKey, Experience]]
 
 
 def taught_agent(agent: Agent, problems: MakespanProblems, folder: Path, report: Report) -> Agent:
-    """Return the agent with a critic that learned from searches on all problems.
+    """Return the agent with a critic that learned from searches on all problems; without searches,
+    as it is.
 
     Args:
         agent: draws in the searches.
@@ -50,6 +51,8 @@ def taught_agent(agent: Agent, problems: MakespanProblems, folder: Path, report:
             configuration.
     """
     config = problems.config
+    if not config.searches.samples:
+        return agent
     _claim(folder / SEARCHES / CONFIG_FILE, config)
     path = folder / TAUGHT_FILE
     if path.exists():

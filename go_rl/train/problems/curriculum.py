@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Generic, TypeVar
 
 from go_rl.policy.agent import Agent
 from go_rl.train.advantage import RunningBaseline
@@ -16,10 +17,14 @@ VALIDATION_SEED = 1_000_000_007
 """Apart from the seeds of the updates."""
 
 
-class Curriculum(ABC):
+C = TypeVar("C", bound=TrainConfig, covariant=True)
+
+
+class Curriculum(ABC, Generic[C]):
     """All problems of a run; everything expensive is built when a problem is first drawn."""
 
-    config: TrainConfig
+    def __init__(self, config: C) -> None:
+        self.config = config
 
     @abstractmethod
     def draw(self, update: int, baseline: RunningBaseline) -> list[Case]:

@@ -28,11 +28,11 @@ ProblemKey = tuple[str, str, tuple[str, ...]]
 """Graph of the zoo, hardware and decisions."""
 
 
-class MakespanProblems(Curriculum):
+class MakespanProblems(Curriculum[MakespanTrainConfig]):
     """All problems of a run; units are built when a problem is first drawn."""
 
     def __init__(self, config: MakespanTrainConfig) -> None:
-        self.config = config
+        super().__init__(config)
         self.train = small_graphs(config.split, config.max_nodes)
         self.further = [n for n in config.further if zoo_entry(n).nodes <= config.max_nodes]
         self.validation = self.further

@@ -23,11 +23,11 @@ PASSED_OVER = 0.9
 """Share of the draws of such a problem that are not used."""
 
 
-class RingProblems(Curriculum):
+class RingProblems(Curriculum[RingTrainConfig]):
     """All problems of a run; solvers are built when a problem is first drawn."""
 
     def __init__(self, config: RingTrainConfig) -> None:
-        self.config = config
+        super().__init__(config)
         self.train = small_graphs(config.split, config.max_nodes)
         self.validation = small_graphs(config.validation, config.max_nodes)
         if not self.train or not self.validation:

@@ -12,7 +12,7 @@ from go_rl.zoo.split import TRAINED
 
 
 def training_forms(models: Sequence[ZooModel]) -> tuple[ZooModel, ...]:
-    """Return the training steps of `TRAINED`, named ``NAME-training``."""
+    """Return the training iterations of `TRAINED`, named ``NAME-training``."""
     by_name = {model.name: model for model in models}
     return tuple(
         ZooModel(f"{name}-training", by_name[name].family, partial(_step, by_name[name]), True)

@@ -28,8 +28,6 @@ class Malformed:
     words: tuple[str, ...] = ()
     """What the sentence must contain: the field, node or file, or what would be right; a ``|``
     stands between words of which one will do."""
-    usage: bool = False
-    """The command line itself is wrong: the parser answers, in more than one line."""
 
 
 @dataclass(frozen=True)

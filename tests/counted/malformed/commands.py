@@ -33,18 +33,19 @@ FLAGS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("--expert", "model.json"), "model.json"),
     (("--finetune", "-1"), "finetune must be >= 0"),
 )
-USAGE: tuple[tuple[str, ...], ...] = (
-    ("frobnicate",),
-    ("partition",),
-    ("partition", "model.json", "--frobnicate"),
-    ("partition", "model.json", "--objective", "speed"),
-    ("partition", "model.json", "--rules", "lax"),
-    ("partition", "model.json", "--samples", "many"),
-    ("partition", "model.json", "--seed", "1.5"),
-    ("partition", "model.json", "--memory", "perhaps"),
-    ("optimize",),
-    ("check", "plan.json"),
-    ("graph",),
+MAKESPAN = ("optimize", "model.json", "--objective", "makespan")
+USAGE: tuple[tuple[tuple[str, ...], str], ...] = (
+    ((), "name a command"),
+    (("frobnicate",), "frobnicate"),
+    (("optimize",), "MODEL"),
+    (("optimize", "model.json", "--frobnicate"), "--frobnicate"),
+    (("optimize", "model.json", "--objective", "speed"), "max-load"),
+    (("optimize", "model.json", "--rules", "lax"), "relay"),
+    (("optimize", "model.json", "--samples", "many"), "a whole number"),
+    (("optimize", "model.json", "--seed", "1.5"), "a whole number"),
+    (("optimize", "model.json", "--memory", "perhaps"), "auto"),
+    (("check", "plan.json"), "MODEL"),
+    (("graph",), "MODEL"),
 )
 OTHERS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("graph", "absent.onnx"), "no such file"),
@@ -53,28 +54,54 @@ OTHERS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("graph", "no_module_of_mine:f"), "no_module_of_mine"),
     (("zoo", "show", "resnet5"), "did you mean"),
     (("hardware", "show", "ringg"), "did you mean"),
-    (("optimize", "model.json", "--hardware", "ring4"), "fully connected"),
-    (("optimize", "model.json", "--hardware", "p100x2", "--tasks", "plcement"), "placement"),
-    (("optimize", "model.json", "--hardware", "p100x1", "--tasks", "placement"), "two devices"),
+    (
+        ("optimize", "model.json", "--hardware", "ring4", "--objective", "makespan"),
+        "fully connected",
+    ),
+    (
+        (
+            "optimize",
+            "model.json",
+            "--hardware",
+            "p100x2",
+            "--objective",
+            "makespan",
+            "--decide",
+            "plcement",
+        ),
+        "placement",
+    ),
+    (
+        (
+            "optimize",
+            "model.json",
+            "--hardware",
+            "p100x1",
+            "--objective",
+            "makespan",
+            "--decide",
+            "placement",
+        ),
+        "two devices",
+    ),
     (("evaluate", "zoo:nope"), "nope"),
-    (("train", "run", "--config", "absent.json"), "absent.json"),
-    (("train", "run", "--config", "model.json"), "model.json"),
-    (("train-step", "run", "--config", "model.json"), "model.json"),
+    (("train", "policy", "run", "--config", "absent.json"), "absent.json"),
+    (("train", "policy", "run", "--config", "model.json"), "model.json"),
+    (("train", "policy", "run", "--objective", "makespan", "--config", "model.json"), "model.json"),
     (("tune", "kernels", "nothing.onnx", "--guide", "random"), "no model that can be tuned"),
     (("finetune", "model.json", "--samples", "0"), "samples must be >= 1"),
-    (("train-cost", "kernels-cpu-0", "w.npz"), "kernels-cpu-0"),
-    (("train-ranks", "r.npz"), "--kernels"),
+    (("train", "kernels", "kernels-cpu-0", "w.npz"), "kernels-cpu-0"),
+    (("train", "tiles", "r.npz"), "--kernels"),
 )
 COMMANDS = (
     *(
         Malformed(
-            f"partition {' '.join(flags)}",
-            ("partition", "model.json", "--method", "greedy", *flags),
+            f"optimize {' '.join(flags)}",
+            ("optimize", "model.json", "--objective", "ring", "--method", "greedy", *flags),
             MODEL,
             (words,),
         )
         for flags, words in FLAGS
     ),
-    *(Malformed(" ".join(line), line, MODEL, usage=True) for line in USAGE),
-    *(Malformed(" ".join(line), line, MODEL, (words,)) for line, words in OTHERS),
+    *(Malformed(" ".join(line), line, MODEL, (words,)) for line, words in (*USAGE, *OTHERS)),
 )

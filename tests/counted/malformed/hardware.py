@@ -41,7 +41,16 @@ WRONG = (
     (("links", "latency_seconds"), (-1, NAN, "x", None)),
     (("element_bytes",), (0, -1, NAN, "int8", [])),
 )
-ASKED = ("partition", "model.json", "--hardware", "mine.json", "--method", "greedy")
+ASKED = (
+    "optimize",
+    "model.json",
+    "--objective",
+    "ring",
+    "--hardware",
+    "mine.json",
+    "--method",
+    "greedy",
+)
 MODEL = {"model.json": TEXT.encode()}
 
 

@@ -20,8 +20,8 @@ from ..suite import Suite
 COUNT, EACH = 20, 5
 """Chains, and kills in each."""
 ROOT = Path(__file__).resolve().parents[3]
-TURN = ("train", "train-step", "train", "finetune", "measure", "train", "train-step", "train",
-        "finetune", "tune")  # fmt: skip
+TURN = ("train-ring", "train-makespan", "train-ring", "finetune", "measure",
+        "train-ring", "train-makespan", "train-ring", "finetune", "tune")  # fmt: skip
 LONGEST = 300.0
 """Seconds of one start."""
 POLL_SECONDS = 0.02

@@ -49,7 +49,7 @@ def answer_errors(case: Malformed, code: int, out: str, err: str) -> Iterator[st
         yield f"exit code {code}: {err.strip()[-200:]}"
     elif out:
         yield f"printed {out[:100]!r}"
-    elif not case.usage:
+    else:
         if not err.startswith("go-rl: ") or err.count("\n") != 1:
             yield f"no single line of its own: {err[:200]!r}"
         elif len(err) > MOST_CHARACTERS:

@@ -10,7 +10,6 @@ from typing import get_args
 
 import numpy as np
 
-from go_rl.cost.learned import KernelPredictions, predict_kernels, predict_layouts
 from go_rl.kernels import Fuser, KernelSet, cut_kernels, join_kernels
 from go_rl.measure.kernels.data import KernelData, load_kernel_data
 from go_rl.measure.kernels.settings import LAYOUTS
@@ -20,6 +19,7 @@ from go_rl.predictors.kernels.features import kernel_features
 from go_rl.predictors.kernels.fit import fit_kernel_weights, plain_seconds
 from go_rl.predictors.kernels.network import KernelNetworkConfig
 from go_rl.predictors.kernels.opcodes import vocabulary_of
+from go_rl.predictors.kernels.predictor import KernelPredictions, predict_kernels, predict_layouts
 from go_rl.predictors.kernels.training import KernelTrainConfig
 from go_rl.predictors.kernels.weights import SHIPPED as KERNEL_MODELS
 from go_rl.predictors.kernels.weights import load_kernel_weights

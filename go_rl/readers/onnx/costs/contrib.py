@@ -13,7 +13,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from go_rl.core.op_kind import OpKind
-from go_rl.readers.onnx.call import Call, CostRule, Formula, Tensor, default_bytes
+from go_rl.readers.onnx.call import (
+    Call,
+    CostRule,
+    Formula,
+    Tensor,
+    default_bytes,
+    no_flops,
+    per_element,
+)
 from go_rl.readers.onnx.costs import dense, fused
 from go_rl.readers.onnx.costs import reductions as red
 from go_rl.readers.onnx.standins import NCHWC
@@ -31,10 +39,6 @@ ACTIVATION_FLOPS = {
     "Tanh": 0,
 }
 """FLOP a result element of the activation fused into an operator."""
-
-
-def _each(count: float | int) -> Formula:
-    return lambda call: float(count * call.result.size)
 
 
 def activated(flops: Formula, added: int | None = None) -> Formula:
@@ -196,19 +200,19 @@ def _sum_of_results(count: float | int) -> Formula:
 _MICROSOFT: dict[OpKind, dict[str, Formula]] = {
     OpKind.ELEMENTWISE: {
         "BiasDropout": lambda call: float((1 + call.has(2)) * call.result.size),
-        "BiasSplitGelu": _each(7),
+        "BiasSplitGelu": per_element(7),
         "BitmaskBiasDropout": lambda call: float((1 + call.has(2)) * call.result.size),
-        "BitmaskDropout": _each(0),
-        "ComplexMul": _each(3),
-        "ComplexMulConj": _each(3),
-        "DequantizeLinear": _each(3),
+        "BitmaskDropout": no_flops,
+        "ComplexMul": per_element(3),
+        "ComplexMulConj": per_element(3),
+        "DequantizeLinear": per_element(3),
         "GemmaRotaryEmbedding": _sum_of_results(3),
-        "MulInteger": _each(3),
-        "MurmurHash3": _each(12),
-        "QLinearWhere": _each(9),
-        "QuantizeLinear": _each(5),
-        "SwiGLU": _each(6),
-        "Trilu": _each(2),
+        "MulInteger": per_element(3),
+        "MurmurHash3": per_element(12),
+        "QLinearWhere": per_element(9),
+        "QuantizeLinear": per_element(5),
+        "SwiGLU": per_element(6),
+        "Trilu": per_element(2),
     },
     OpKind.REDUCTION: {
         "IsAllFinite": lambda call: 2.0 * call.operand(0).size,
@@ -252,12 +256,12 @@ _MICROSOFT: dict[OpKind, dict[str, Formula]] = {
         "QLinearConv": channels_first(dense.qlinear_conv, always=False),
     },
     OpKind.GATHER: {
-        "GatherND": _each(0),
+        "GatherND": no_flops,
         "GridSample": fused.grid_sample,
-        "NGramRepeatBlock": _each(0),
-        "TorchEmbedding": _each(0),
+        "NGramRepeatBlock": no_flops,
+        "TorchEmbedding": no_flops,
     },
-    OpKind.MOVEMENT: {"Range": _each(0), "UnfoldTensor": _each(0)},
+    OpKind.MOVEMENT: {"Range": no_flops, "UnfoldTensor": no_flops},
 }
 
 _NCHWC: dict[OpKind, dict[str, Formula]] = {
@@ -268,7 +272,7 @@ _NCHWC: dict[OpKind, dict[str, Formula]] = {
         "GlobalMaxPool": red.reduction(),
         "MaxPool": red.max_pool,
     },
-    OpKind.MOVEMENT: {"ReorderInput": _each(0), "ReorderOutput": _each(0)},
+    OpKind.MOVEMENT: {"ReorderInput": no_flops, "ReorderOutput": no_flops},
     OpKind.ELEMENTWISE: {"Upsample": fused.resize},
 }
 
@@ -286,7 +290,7 @@ def _table() -> dict[str, CostRule]:
             }
     gathered = {"GatherND": fused.gather_bytes, "TorchEmbedding": fused.gather_bytes}
     for op, num_bytes in gathered.items():
-        rules[f"com.microsoft.{op}"] = CostRule(OpKind.GATHER, _each(0), num_bytes)
+        rules[f"com.microsoft.{op}"] = CostRule(OpKind.GATHER, no_flops, num_bytes)
     rules["com.microsoft.GatherBlockQuantized"] = CostRule(
         OpKind.GATHER, gather_dequantized, gather_dequantized_bytes
     )

@@ -17,7 +17,16 @@ import onnx
 
 from go_rl.core.errors import ReadError
 from go_rl.core.op_kind import OpKind
-from go_rl.readers.onnx.call import Call, CostRule, Formula, Tensor, default_bytes, itemsize
+from go_rl.readers.onnx.call import (
+    Call,
+    CostRule,
+    Formula,
+    Tensor,
+    default_bytes,
+    itemsize,
+    no_flops,
+    per_element,
+)
 from go_rl.readers.onnx.costs.trees import tree_depths
 from go_rl.readers.onnx.shapes.ml import ML_DOMAIN, rows
 
@@ -130,30 +139,26 @@ def extractor_bytes(call: Call) -> float:
     return 2.0 * call.result.nbytes + call.operand(1).nbytes
 
 
-def _each(count: float | int) -> Formula:
-    return lambda call: float(count * call.result.size)
-
-
 _ROWS: dict[str, tuple[OpKind, Formula, Formula]] = {
-    "ArrayFeatureExtractor": (OpKind.GATHER, _each(0), extractor_bytes),
-    "Binarizer": (OpKind.ELEMENTWISE, _each(1), default_bytes),
-    "CastMap": (OpKind.MOVEMENT, _each(0), default_bytes),
-    "CategoryMapper": (OpKind.GATHER, _each(0), look_up_bytes),
-    "DictVectorizer": (OpKind.GATHER, _each(0), look_up_bytes),
-    "FeatureVectorizer": (OpKind.MOVEMENT, _each(0), default_bytes),
-    "Imputer": (OpKind.ELEMENTWISE, _each(2), parameter_bytes),
-    "LabelEncoder": (OpKind.GATHER, _each(0), look_up_bytes),
+    "ArrayFeatureExtractor": (OpKind.GATHER, no_flops, extractor_bytes),
+    "Binarizer": (OpKind.ELEMENTWISE, per_element(1), default_bytes),
+    "CastMap": (OpKind.MOVEMENT, no_flops, default_bytes),
+    "CategoryMapper": (OpKind.GATHER, no_flops, look_up_bytes),
+    "DictVectorizer": (OpKind.GATHER, no_flops, look_up_bytes),
+    "FeatureVectorizer": (OpKind.MOVEMENT, no_flops, default_bytes),
+    "Imputer": (OpKind.ELEMENTWISE, per_element(2), parameter_bytes),
+    "LabelEncoder": (OpKind.GATHER, no_flops, look_up_bytes),
     "LinearClassifier": (OpKind.MATMUL, linear, parameter_bytes),
     "LinearRegressor": (OpKind.MATMUL, linear, parameter_bytes),
-    "Normalizer": (OpKind.REDUCTION, _each(3), default_bytes),
-    "OneHotEncoder": (OpKind.GATHER, _each(1), look_up_bytes),
+    "Normalizer": (OpKind.REDUCTION, per_element(3), default_bytes),
+    "OneHotEncoder": (OpKind.GATHER, per_element(1), look_up_bytes),
     "SVMClassifier": (OpKind.MATMUL, support_vectors, parameter_bytes),
     "SVMRegressor": (OpKind.MATMUL, support_vectors, parameter_bytes),
-    "Scaler": (OpKind.ELEMENTWISE, _each(2), parameter_bytes),
+    "Scaler": (OpKind.ELEMENTWISE, per_element(2), parameter_bytes),
     "TreeEnsemble": (OpKind.GATHER, trees, tree_bytes),
     "TreeEnsembleClassifier": (OpKind.GATHER, trees, tree_bytes),
     "TreeEnsembleRegressor": (OpKind.GATHER, trees, tree_bytes),
-    "ZipMap": (OpKind.MOVEMENT, _each(0), default_bytes),
+    "ZipMap": (OpKind.MOVEMENT, no_flops, default_bytes),
 }
 
 ML_RULES = {f"{ML_DOMAIN}.{op}": CostRule(*row) for op, row in _ROWS.items()}

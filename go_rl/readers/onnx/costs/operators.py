@@ -11,25 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from go_rl.core.op_kind import OpKind
-from go_rl.readers.onnx.call import Call, CostRule, Formula, default_bytes
+from go_rl.readers.onnx.call import Call, CostRule, Formula, default_bytes, no_flops, per_element
 from go_rl.readers.onnx.costs import dense, fused
 from go_rl.readers.onnx.costs import reductions as red
 from go_rl.readers.onnx.costs.contrib import CONTRIB_RULES
 from go_rl.readers.onnx.costs.ml import ML_RULES
-
-
-def no_flops(call: Call) -> float:
-    """Layout and transcendentals."""
-    return 0.0
-
-
-def per_element(count: float | int) -> Formula:
-    """``count`` FLOP an element of the first result."""
-
-    def flops(call: Call) -> float:
-        return float(count * call.result.size)
-
-    return flops
 
 
 def per_extra_operand(call: Call) -> float:
@@ -40,11 +26,6 @@ def per_extra_operand(call: Call) -> float:
 def mean_of_operands(call: Call) -> float:
     """`Mean`: the sum of the operands and one division."""
     return per_extra_operand(call) + call.result.size
-
-
-def clip(call: Call) -> float:
-    """One clamp an element."""
-    return float(call.result.size)
 
 
 def modulo(call: Call) -> float:
@@ -235,7 +216,7 @@ _INDEXED: dict[str, tuple[Formula, Formula]] = {
 
 _ELEMENTWISE: dict[str, Formula] = {
     "AffineGrid": fused.affine_grid,
-    "Clip": clip,
+    "Clip": per_element(1),
     "DFT": fused.fourier,
     "Gelu": gelu,
     "Max": per_extra_operand,
@@ -252,8 +233,8 @@ _ELEMENTWISE: dict[str, Formula] = {
     "com.microsoft.FastGelu": fast_gelu,
     "com.microsoft.Gelu": gelu,
     "com.microsoft.RotaryEmbedding": fused.rotary_embedding,
-    **{f"Random{how}": per_element(38) for how in ("Normal", "NormalLike")},
-    **{f"Random{how}": per_element(38) for how in ("Uniform", "UniformLike")},
+    **{f"Random{how}": per_element(38) for how in ("Normal", "Uniform")},
+    **{f"Random{how}Like": per_element(38) for how in ("Normal", "Uniform")},
     "Bernoulli": per_element(39),
     "Multinomial": per_element(40),
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from go_rl.readers.onnx.shapes.contrib import Attributes, Inputs, Result, Rule, given
+from go_rl.readers.onnx.shapes.rule import Attributes, Inputs, Result, Rule, given
 
 
 def packed(past: int, element_of: int = 0) -> Rule:

@@ -6,28 +6,17 @@ whose first result is all there is to know of; these have several, or another nu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from math import ceil, prod
-from typing import Any
 
 import numpy as np
 from onnx import TensorProto
 
-Shape = tuple[int, ...]
-Result = tuple[int, Shape]
-"""ONNX element type and shape."""
-Attributes = Mapping[str, Any]
-Inputs = Sequence[Any]
-"""A `Result` by position; None where an operand is left out or of unknown shape."""
-Rule = Callable[[Attributes, Inputs], Sequence[Result | None]]
+from go_rl.readers.onnx.shapes.rule import Attributes, Inputs, Result, Rule, given
+
 FLOAT = TensorProto.FLOAT
 NCHWC_BLOCK = 16
 """Channels of a block, as on processors with AVX-512; 8 on others. The file does not contain it."""
-
-
-def given(inputs: Inputs, position: int) -> Result | None:
-    """Return operand ``position``; None when it is left out."""
-    return inputs[position] if position < len(inputs) else None
 
 
 def like(*positions: int) -> Rule:

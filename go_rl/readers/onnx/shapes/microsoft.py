@@ -6,14 +6,14 @@ Source: the operator documentation of ONNX Runtime (``docs/ContribOperators.md``
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import onnx
 
 from go_rl.readers.onnx.shapes.attention import ATTENTION_SHAPES
-from go_rl.readers.onnx.shapes.contrib import CONTRIB_SHAPES, Result, Rule, product
+from go_rl.readers.onnx.shapes.contrib import CONTRIB_SHAPES, product
+from go_rl.readers.onnx.shapes.rule import Attributes, Inputs, Result, Rule, types_by
 from go_rl.readers.onnx.standins import NCHWC, infer_as_stand_in
-from go_rl.readers.onnx.types import element_type, static_shape, tensor_type
+from go_rl.readers.onnx.types import static_shape
 
 _SAME_AS_FIRST = (
     "BiasAdd BiasGelu BiasSoftmax FastGelu Gelu GroupNorm LayerNormalization QLinearLeakyRelu"
@@ -29,8 +29,7 @@ def infer_without_schema(
     node: onnx.NodeProto, types: Mapping[str, onnx.TypeProto]
 ) -> dict[str, onnx.TypeProto]:
     """Return the result types that follow from the input types; empty when not known."""
-    inputs = [types[i] if i else None for i in node.input]
-    first = inputs[0] if inputs else None
+    first = types[node.input[0]] if node.input and node.input[0] else None
     if first is None or node.domain not in DOMAINS:
         return {}
     if node.op_type in SAME_AS_FIRST:
@@ -39,26 +38,15 @@ def infer_without_schema(
     rule = _RULES.get(node.op_type)
     if found or rule is None or static_shape(first) is None:
         return found
-    attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
-    try:
-        results = rule(attributes, [_typed(t) for t in inputs])
-    except (ArithmeticError, KeyError, IndexError, TypeError, ValueError):  # they do not fit
-        return {}
-    pairs = zip(node.output, results, strict=False)
-    return {name: tensor_type(*result) for name, result in pairs if name and result}
+    return types_by(rule, node, types)
 
 
-def _typed(kind: onnx.TypeProto | None) -> Result | None:
-    shape = static_shape(kind) if kind is not None else None
-    return None if kind is None or shape is None else (element_type(kind), shape)
-
-
-def _matmul_n_bits(attributes: Mapping[str, Any], inputs: Sequence[Any]) -> Sequence[Result]:
+def _matmul_n_bits(attributes: Attributes, inputs: Inputs) -> Sequence[Result]:
     element, shape = inputs[0]
     return [(element, (*shape[:-1], attributes["N"]))]
 
 
-def _qlinear_global_pool(attributes: Mapping[str, Any], inputs: Sequence[Any]) -> Sequence[Result]:
+def _qlinear_global_pool(attributes: Attributes, inputs: Inputs) -> Sequence[Result]:
     element, shape = inputs[0]
     ones = [1] * (len(shape) - 2)
     if attributes.get("channels_last"):

@@ -9,21 +9,16 @@ silent: two columns of scores for two classes, even from one column of coefficie
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Any
 
 import onnx
 from onnx import TensorProto
 
-from go_rl.readers.onnx.types import element_type, static_shape, tensor_type
+from go_rl.readers.onnx.shapes.rule import Attributes, Inputs, Result, Rule, Shape, types_by
+from go_rl.readers.onnx.types import static_shape
 
 ML_DOMAIN = "ai.onnx.ml"
-Shape = tuple[int, ...]
-Attributes = Mapping[str, Any]
-Result = tuple[int, Shape]
-"""ONNX element type and shape."""
-Rule = Callable[[Attributes, Sequence[Result | None]], Sequence[Result]]
 
 
 def ml_result_types(
@@ -31,16 +26,10 @@ def ml_result_types(
 ) -> dict[str, onnx.TypeProto]:
     """Return the result types of an ``ai.onnx.ml`` node; empty when not known."""
     rule = _RULES.get(node.op_type)
-    inputs = [_typed(types[i]) if i else None for i in node.input]
-    if rule is None or not inputs or inputs[0] is None:
+    first = types[node.input[0]] if node.input and node.input[0] else None
+    if rule is None or first is None or static_shape(first) is None:
         return {}
-    attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
-    try:
-        results = rule(attributes, inputs)
-    except (ArithmeticError, KeyError, IndexError, TypeError, ValueError):  # they do not fit
-        return {}
-    typed = zip(node.output, results, strict=False)
-    return {output: tensor_type(*result) for output, result in typed if output}
+    return types_by(rule, node, types)
 
 
 def rows(shape: Shape) -> int:
@@ -54,11 +43,6 @@ def class_count(attributes: Attributes) -> int:
     return max(len(attributes.get(name, ())) for name in names)
 
 
-def _typed(kind: onnx.TypeProto) -> Result | None:
-    shape = static_shape(kind)
-    return None if shape is None else (element_type(kind), shape)
-
-
 def _label(attributes: Attributes) -> int:
     return TensorProto.STRING if attributes.get("classlabels_strings") else TensorProto.INT64
 
@@ -70,16 +54,16 @@ def _classified(attributes: Attributes, x: Result, scores: int) -> Sequence[Resu
     return (_label(attributes), (samples,)), (TensorProto.FLOAT, (samples, columns))
 
 
-def _linear_classifier(attributes: Attributes, inputs: Sequence[Any]) -> Sequence[Result]:
+def _linear_classifier(attributes: Attributes, inputs: Inputs) -> Sequence[Result]:
     features = inputs[0][1][-1]
     return _classified(attributes, inputs[0], len(attributes["coefficients"]) // features)
 
 
-def _tree_classifier(attributes: Attributes, inputs: Sequence[Any]) -> Sequence[Result]:
+def _tree_classifier(attributes: Attributes, inputs: Inputs) -> Sequence[Result]:
     return _classified(attributes, inputs[0], class_count(attributes))
 
 
-def _svm_classifier(attributes: Attributes, inputs: Sequence[Any]) -> Sequence[Result]:
+def _svm_classifier(attributes: Attributes, inputs: Inputs) -> Sequence[Result]:
     """One column a class with probabilities or a linear model, else one a pair of classes."""
     classes = class_count(attributes)
     paired = not attributes.get("prob_a") and attributes.get("vectors_per_class")
@@ -89,30 +73,30 @@ def _svm_classifier(attributes: Attributes, inputs: Sequence[Any]) -> Sequence[R
 def _regressor(count: str, default: int) -> Rule:
     """A row whose length is the attribute ``count``."""
 
-    def rule(attributes: Attributes, inputs: Sequence[Any]) -> Sequence[Result]:
+    def rule(attributes: Attributes, inputs: Inputs) -> Sequence[Result]:
         targets = int(attributes.get(count, default))
         return [(TensorProto.FLOAT, (rows(inputs[0][1]), targets))]
 
     return rule
 
 
-def _tree_ensemble(attributes: Attributes, inputs: Sequence[Any]) -> Sequence[Result]:
+def _tree_ensemble(attributes: Attributes, inputs: Inputs) -> Sequence[Result]:
     element, shape = inputs[0]
     return [(element, (rows(shape), int(attributes.get("n_targets", 1))))]
 
 
-def _one_hot(attributes: Attributes, inputs: Sequence[Any]) -> Sequence[Result]:
+def _one_hot(attributes: Attributes, inputs: Inputs) -> Sequence[Result]:
     categories = max(len(attributes.get(c, ())) for c in ("cats_int64s", "cats_strings"))
     return [(TensorProto.FLOAT, (*inputs[0][1], categories))]
 
 
-def _extracted(attributes: Attributes, inputs: Sequence[Any]) -> Sequence[Result]:
+def _extracted(attributes: Attributes, inputs: Inputs) -> Sequence[Result]:
     (element, shape), (_, indices) = inputs
     before = shape[:-1] if len(shape) > 1 else (1,)
     return [(element, (*before, prod(indices)))]
 
 
-def _encoded(attributes: Attributes, inputs: Sequence[Any]) -> Sequence[Result]:
+def _encoded(attributes: Attributes, inputs: Inputs) -> Sequence[Result]:
     """`LabelEncoder`: the type of its values; of version 1, the other of text and numbers."""
     if "values_tensor" in attributes:
         element = attributes["values_tensor"].data_type
@@ -127,17 +111,17 @@ def _encoded(attributes: Attributes, inputs: Sequence[Any]) -> Sequence[Result]:
     return [(element, inputs[0][1])]
 
 
-def _mapped(attributes: Attributes, inputs: Sequence[Any]) -> Sequence[Result]:
+def _mapped(attributes: Attributes, inputs: Inputs) -> Sequence[Result]:
     text = inputs[0][0] == TensorProto.STRING
     return [(TensorProto.INT64 if text else TensorProto.STRING, inputs[0][1])]
 
 
-def _vectorized(attributes: Attributes, inputs: Sequence[Any]) -> Sequence[Result]:
+def _vectorized(attributes: Attributes, inputs: Inputs) -> Sequence[Result]:
     names = ("string_vocabulary", "int64_vocabulary")
     return [(inputs[0][0], (1, max(len(attributes.get(n, ())) for n in names)))]
 
 
-def _cast_map(attributes: Attributes, inputs: Sequence[Any]) -> Sequence[Result]:
+def _cast_map(attributes: Attributes, inputs: Inputs) -> Sequence[Result]:
     to = attributes.get("cast_to", b"TO_FLOAT")
     elements = {b"TO_STRING": TensorProto.STRING, b"TO_INT64": TensorProto.INT64}
     sparse = attributes.get("map_form", b"DENSE") == b"SPARSE"
@@ -145,15 +129,15 @@ def _cast_map(attributes: Attributes, inputs: Sequence[Any]) -> Sequence[Result]
     return [(elements.get(to, TensorProto.FLOAT), (1, keys))]
 
 
-def _joined_features(attributes: Attributes, inputs: Sequence[Any]) -> Sequence[Result]:
+def _joined_features(attributes: Attributes, inputs: Inputs) -> Sequence[Result]:
     return [(TensorProto.FLOAT, (rows(inputs[0][1]), sum(attributes["inputdimensions"])))]
 
 
-def _same(attributes: Attributes, inputs: Sequence[Any]) -> Sequence[Result]:
+def _same(attributes: Attributes, inputs: Inputs) -> Sequence[Result]:
     return [inputs[0]]
 
 
-def _as_float(attributes: Attributes, inputs: Sequence[Any]) -> Sequence[Result]:
+def _as_float(attributes: Attributes, inputs: Inputs) -> Sequence[Result]:
     return [(TensorProto.FLOAT, inputs[0][1])]
 
 

@@ -119,6 +119,6 @@ TRAINING = tuple(
     )
     for layers in (2, 4, 8)
 )
-"""The families of GO (Zhou et al. 2020, table 1) as training steps."""
+"""Training iterations of the families of GO (Zhou et al. 2020, table 1)."""
 
 ENTRIES: tuple[ZooModel, ...] = (*BERT, *TRANSFORMERS, *RECURRENT, *TRAINING)

@@ -1,4 +1,4 @@
-"""``go-rl optimize``: documents, files, exit codes, bad input."""
+"""``go-rl optimize`` for the makespan objective: documents, files, exit codes, bad input."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_the_folder_holds_plan_timeline_and_figures(command, tmp_path):
     assert plan.objective == "makespan"
     checked = command("check", folder / "plan.json", MODEL)
     assert checked.code == 0, checked.err
-    assert f"a step, proven bound {plan.bound:.6g} s, gap" in checked.out
+    assert f"an iteration, proven bound {plan.bound:.6g} s, gap" in checked.out
     assert 0.1 * plan.value < plan.bound < plan.value
 
 
@@ -39,7 +39,7 @@ def test_one_json_document_with_improvements_over_the_default(command):
 
 
 def test_only_the_tasks_named_are_decided(command):
-    found = command("optimize", MODEL, "--hardware", "p100x2", "--tasks", "schedule", *QUICK,
+    found = command("optimize", MODEL, "--hardware", "p100x2", "--decide", "schedule", *QUICK,
                     "heft", "--json")  # fmt: skip
     assert found.code == 0, found.err
     assert set(found.document["plan"]["device"]) == {0}
@@ -49,13 +49,16 @@ def test_only_the_tasks_named_are_decided(command):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--hardware", "p100x1", "--tasks", "placement"), "placement needs two devices"),
-        (("--tasks", "placment"), "did you mean 'placement'"),
-        (("--tasks", ","), "name some of placement"),
-        (("--tasks", "fusion,fusion"), "named twice"),
-        (("--hardware", "ring4"), "needs fully connected devices"),
+        (("--hardware", "p100x1", "--decide", "placement"), "placement needs two devices"),
+        (("--decide", "placment"), "did you mean 'placement'"),
+        (("--decide", ","), "name some of placement"),
+        (("--decide", "fusion,fusion"), "named twice"),
+        (("--hardware", "ring4", "--objective", "makespan"), "needs fully connected devices"),
         (("--method", "linear-dp"), "cannot work on objective makespan"),
         (("--seed", "-1"), "seed must be >= 0"),
+        (("--all-chips",), "all_chips has no meaning for objective makespan, only for ring"),
+        (("--expert", "e.json"), "expert has no meaning for objective makespan"),
+        (("--hardware", "ring4", "--decide", "placement,fusion"), "ring decides placement only"),
         (("--weights", "graph-9.9", "--method", "policy"), "no weights 'graph-9.9'"),
     ],
 )
@@ -67,7 +70,7 @@ def test_bad_input_is_one_clear_error(command, arguments, message):
 
 def test_a_file_in_the_way_is_found_before_the_search(command, tmp_path, monkeypatch):
     (tmp_path / "taken").write_text("words")
-    monkeypatch.setattr("go_rl.api.joint.optimize", lambda *a, **k: pytest.fail("it searched"))
+    monkeypatch.setattr("go_rl.api.optimize.optimize", lambda *a, **k: pytest.fail("it searched"))
     for out in ("taken", "taken/inside"):
         found = command("optimize", MODEL, "--out", out)
         assert found.code == 2
@@ -78,7 +81,7 @@ def test_memory_that_no_placement_can_satisfy_names_the_tensors(command, tmp_pat
     document = load_hardware("p100x2").to_json()
     document["chips"][0]["memory_bytes"] = 1e6
     (tmp_path / "tiny.json").write_text(json.dumps(document))
-    found = command("optimize", MODEL, "--hardware", "tiny.json", "--tasks", "placement", *QUICK,
+    found = command("optimize", MODEL, "--hardware", "tiny.json", "--decide", "placement", *QUICK,
                     "expert", "--json")  # fmt: skip
     assert found.code == 3
     plan = found.document["plan"]

@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
 
 from go_rl.cli.console import console, print_line, print_table, working
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.folders import check_folder, make_folder
 from go_rl.cli.next_command import say_next
-from go_rl.cli.options.tune_configuration import Tune
+from go_rl.tuning.config import TuneConfig
 
 if TYPE_CHECKING:
     from go_rl.tuning.outcome import Tuned
 
 
-def run_tune(config: Tune) -> int:
+@dataclass(frozen=True)
+class TuneKernels:
+    """Options of ``go-rl tune kernels``."""
+
+    model: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="MODEL")]
+    """zoo:NAME (go-rl zoo list), or module:function for a JAX function."""
+    tune: TuneConfig = field(default_factory=TuneConfig)
+    """What is tuned, for how long, and who says what is worth measuring."""
+    out: Annotated[str | None, tyro.conf.arg(metavar="DIR")] = None
+    """Folder of tuned.json, the curve and the records; what these know is not measured again.
+    Default: out/tune-MODEL."""
+    records: Annotated[str | None, tyro.conf.arg(metavar="DIR")] = None
+    """Folder of the records, which several runs may share; default: that of --out."""
+
+
+def run(config: TuneKernels) -> int:
     """Run the command; returns the exit code."""
     folder = Path(config.out or Path("out") / f"tune-{_file_name(config.model)}")
     check_folder(folder)

@@ -1,4 +1,4 @@
-"""``go-rl partition``: documents, files, exit codes."""
+"""``go-rl optimize`` for rings and host objectives: documents, files, exit codes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from go_rl.cli.options.configuration import Partition, from_json
+from go_rl.cli.commands.optimize import Optimize
+from go_rl.cli.configuration import from_json
+from go_rl.cli.plan_output import MEMORY
 from go_rl.core import Plan, load_hardware
 from go_rl.report.plan_folder import FILES
 
@@ -21,7 +23,7 @@ QUICK = ("--samples", 20, "--seconds", 20)
 
 
 def test_json_is_one_document_with_table_and_plan(command, chain):
-    found = command("partition", chain, "--hardware", "ring3", "--json", *QUICK)
+    found = command("optimize", chain, "--hardware", "ring3", "--json", *QUICK)
     assert found.code == 0, found.err
     table, plan = found.document["table"], found.document["plan"]
     assert {*found.document} == {"table", "plan"}
@@ -40,7 +42,7 @@ def test_json_is_one_document_with_table_and_plan(command, chain):
 
 
 def test_improvement_is_the_ratio_of_throughputs(command, chain):
-    found = command("partition", chain, "--hardware", "ring4", "--method", "all", "--json", *QUICK)
+    found = command("optimize", chain, "--hardware", "ring4", "--method", "all", "--json", *QUICK)
     assert found.code == 0, found.err
     heuristic = found.document["table"][0]
     for row in found.document["table"]:
@@ -51,15 +53,15 @@ def test_improvement_is_the_ratio_of_throughputs(command, chain):
 
 
 def test_json_writes_no_files_unasked(command, chain, tmp_path):
-    command("partition", chain, "--method", "greedy", "--json", *QUICK)
+    command("optimize", chain, "--method", "greedy", "--json", *QUICK)
     assert [p.name for p in tmp_path.iterdir()] == ["chain.json"]
 
 
 def test_the_folder_holds_plan_tables_and_figures(command, chain, tmp_path):
-    found = command("partition", chain, "--hardware", "ring3", "--method", "greedy", *QUICK)
+    found = command("optimize", chain, "--hardware", "ring3", "--method", "greedy", *QUICK)
     assert found.code == 0, found.err
     folder = tmp_path / "out" / "chain"
-    timeline = {"trace.json", "gantt.svg", "gantt.png"}  # of go-rl optimize
+    timeline = {"trace.json", "gantt.svg", "gantt.png"}  # of makespan
     assert {p.name for p in folder.iterdir()} == {*FILES} - timeline
     assert [p.name for p in folder.parent.iterdir()] == ["chain"]
     for line in ("chain on ring3", "greedy", "devices used: 3 of 3", "is legal and fits"):
@@ -74,7 +76,7 @@ def test_the_folder_holds_plan_tables_and_figures(command, chain, tmp_path):
 
 
 def test_a_second_run_replaces_its_files_and_leaves_others(command, chain):
-    arguments = ("partition", chain, "--method", "greedy", "--out", "there", *QUICK)
+    arguments = ("optimize", chain, "--method", "greedy", "--out", "there", *QUICK)
     assert command(*arguments, "--seed", 1).code == 0
     Path("there/mine.txt").write_text("keep")
     assert command(*arguments, "--seed", 2).code == 0
@@ -83,23 +85,33 @@ def test_a_second_run_replaces_its_files_and_leaves_others(command, chain):
 
 
 def test_the_written_configuration_reads_back(command, chain):
-    flags = ("--rules", "strict", "--memory", "off", "--out", "there", *QUICK)
-    assert command("partition", chain, "--method", "greedy", *flags).code == 0
-    config = from_json(Partition, json.loads(Path("there/config.json").read_text()))
-    assert (config.source.model, config.memory_choice) == (str(chain), False)
+    flags = (
+        "--objective",
+        "ring",
+        "--rules",
+        "strict",
+        "--memory",
+        "off",
+        "--out",
+        "there",
+        *QUICK,
+    )
+    assert command("optimize", chain, "--method", "greedy", *flags).code == 0
+    config = from_json(Optimize, json.loads(Path("there/config.json").read_text()))
+    assert (config.source.model, MEMORY[config.memory]) == (str(chain), False)
     assert (config.search.rules, config.search.samples) == ("strict", 20)
 
 
 @pytest.mark.parametrize("objective", ["max-load", "latency"])
 def test_a_profile_runs_on_its_own_hardware(command, chain, objective):
     flags = ("--objective", objective, "--json", *QUICK)
-    found = command("partition", chain, *flags)
+    found = command("optimize", chain, *flags)
     assert found.code == 0, found.err
     plan = found.document["plan"]
     assert plan["package"]["name"] == "file"
     assert plan["objective"] == objective
     assert max(plan["device"]) <= 2
-    assert command("partition", chain, "--hardware", "file", *flags).document["plan"]["value"] == (
+    assert command("optimize", chain, "--hardware", "file", *flags).document["plan"]["value"] == (
         pytest.approx(plan["value"])
     )
 
@@ -110,12 +122,12 @@ def test_no_plan_is_told_and_has_exit_code_3(command, chain):
     hardware["chips"][0]["memory_bytes"] = 20.0
     Path("tight.json").write_text(json.dumps(hardware))
     flags = ("--hardware", "tight.json", "--memory", "on", *QUICK)
-    found = command("partition", chain, "--json", *flags)
+    found = command("optimize", chain, "--json", *flags)
     assert found.code == 3, found.err
     plan, row = found.document["plan"], found.document["table"][0]
     assert (plan["status"], plan["value"]) == ("infeasible", None)
     assert (row["status"], row["improvement"], row["gap"]) == ("infeasible", None, None)
-    shown = command("partition", chain, "--out", "there", *flags)
+    shown = command("optimize", chain, "--out", "there", *flags)
     assert shown.code == 3
     assert "No plan obeys the rules: this was proved." in shown.out
     assert not Path("there/loads.svg").exists()
@@ -129,7 +141,7 @@ def test_what_a_model_prints_stays_out_of_the_document(command, tmp_path):
         "net.example_args = (jax.ShapeDtypeStruct((4, 4), 'float32'),)\n"
     )
     found = command(
-        "partition", "noisy_model.py:net", "--hardware", "ring2", "--method", "greedy", "--json",
+        "optimize", "noisy_model.py:net", "--hardware", "ring2", "--method", "greedy", "--json",
         *QUICK,
     )  # fmt: skip
     assert found.code == 0, found.err

@@ -1,18 +1,34 @@
-"""``go-rl measure``: real times of kernels on this machine."""
+"""``go-rl measure kernels``: real times of kernels on this machine."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
+
+import tyro
 
 from go_rl.cli.console import console, counting, print_line
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.folders import check_folder, make_folder
 from go_rl.cli.next_command import say_next
-from go_rl.cli.options.configuration import Measure
+from go_rl.measure.config import CollectConfig
 from go_rl.zoo.models.zoo_model import ZooModel
 
 
-def run_measure(config: Measure) -> int:
+@dataclass(frozen=True)
+class MeasureKernels:
+    """Options of ``go-rl measure kernels``."""
+
+    folder: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="DIR")]
+    """Folder of the records: records.sqlite, kernels/MODEL.npz (docs/kernels.md)."""
+    models: tuple[str, ...] = ()
+    """Graphs of the zoo, with spaces between; none: all of them."""
+    measure: CollectConfig = field(default_factory=CollectConfig)
+    """What is measured, and how."""
+
+
+def run(config: MeasureKernels) -> int:
     """Run ``go-rl measure kernels``; returns the exit code."""
     folder, measure = Path(config.folder), config.measure
     check_folder(folder, "DIR")
@@ -44,7 +60,7 @@ def run_measure(config: Measure) -> int:
     if tiles:
         say_next(out, "measure", "kernels", folder)
     else:
-        say_next(out, "train-cost", folder, folder / "weights.npz")
+        say_next(out, "train", "kernels", folder, folder / "weights.npz")
     return OK
 
 

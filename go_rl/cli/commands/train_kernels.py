@@ -1,19 +1,19 @@
-"""``go-rl train-cost``: from measured kernels to the weights of a learned cost model."""
+"""``go-rl train kernels``: from measured kernels to the weights of a learned cost model."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+import tyro
 from jaxtyping import Int
 
 from go_rl.cli.console import console, counting, print_line, tell
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.folders import check_file
 from go_rl.cli.next_command import EXAMPLE_MODEL, say_next
-from go_rl.cli.options.train_cost_configuration import TrainCost
 from go_rl.core import TrainingError
 from go_rl.core.presets import CORE
 from go_rl.core.processor import own_target
@@ -30,8 +30,43 @@ if TYPE_CHECKING:
     from go_rl.predictors.kernels.weights import KernelWeights
 
 
-def run_train_cost(config: TrainCost) -> int:
-    """Run ``go-rl train-cost``; returns the exit code."""
+@dataclass(frozen=True)
+class TrainKernels:
+    """Options of ``go-rl train kernels``."""
+
+    source: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="DIR|DATA")]
+    """A folder of go-rl measure kernels, or a data set: a file, or the name of one that ships."""
+    out: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="OUT.npz")]
+    """Weights to be written; the file's name is theirs."""
+    data: Annotated[str | None, tyro.conf.arg(metavar="FILE.npz")] = None
+    """Of a folder: also write all its measurements as one data set."""
+    target: str | None = None
+    """Of a folder: the machine whose measurements are learned. Default: the only one there."""
+    held_out: float = 0.2
+    """Share of the kernels that is judged and not learned from, by chance; 0: all are learned
+    from, and none judged."""
+    steps: int | None = None
+    """Updates of each network. Default: 5000; fewer for fewer than 500 kernels, ten for each."""
+    members: int = 3
+    """Networks, which differ by their seed."""
+    seed: int = 0
+    """Random seed."""
+
+    def __post_init__(self) -> None:
+        if not self.out.endswith(".npz"):
+            raise TrainingError(f"train kernels: OUT must end in .npz, not {self.out!r}")
+        if self.data is not None and not self.data.endswith(".npz"):
+            raise TrainingError(f"train kernels: --data must end in .npz, not {self.data!r}")
+        if not 0 <= self.held_out < 1:
+            raise TrainingError(
+                f"train kernels: --held-out must lie in [0, 1), not {self.held_out}"
+            )
+        if (self.steps is not None and self.steps < 1) or self.members < 1:
+            raise TrainingError("train kernels: --steps and --members must be >= 1")
+
+
+def run(config: TrainKernels) -> int:
+    """Run ``go-rl train kernels``; returns the exit code."""
     out = Path(config.out)
     check_file(out, "OUT.npz")
     if config.data is not None:
@@ -53,7 +88,7 @@ def run_train_cost(config: TrainCost) -> int:
     return OK
 
 
-def _data(config: TrainCost) -> KernelData:
+def _data(config: TrainKernels) -> KernelData:
     from go_rl.measure.kernels.data import gather_kernels, load_kernel_data
 
     folder = Path(config.source)
@@ -63,7 +98,7 @@ def _data(config: TrainCost) -> KernelData:
     given = {"--data": config.data, "--target": config.target}
     for option in (name for name, value in given.items() if value is not None):
         raise TrainingError(
-            f"train-cost: {option} is for a folder of go-rl measure kernels, and "
+            f"train kernels: {option} is for a folder of go-rl measure kernels, and "
             f"{config.source!r} is a data set, which has its own; leave it out"
         )
     return load_kernel_data(config.source)
@@ -78,7 +113,7 @@ def _announce(
     data: KernelData,
     learned_from: Int[np.ndarray, "T"],
     judged: Int[np.ndarray, "V"],
-    config: TrainCost,
+    config: TrainKernels,
 ) -> None:
     """Say what begins, before minutes go into it."""
     few = len(learned_from) < FEW_KERNELS
@@ -99,14 +134,14 @@ def _only_target(folder: Path) -> str:
         targets = store.targets()
     if len(targets) > 1:
         raise TrainingError(
-            f"train-cost: {folder} has records of several targets: {', '.join(targets)}; name one "
-            "with --target"
+            f"train kernels: {folder} has records of several targets: {', '.join(targets)}; name "
+            "one with --target"
         )
     return targets[0] if targets else own_target()
 
 
 def _split(
-    data: KernelData, config: TrainCost
+    data: KernelData, config: TrainKernels
 ) -> tuple[Int[np.ndarray, "T"], Int[np.ndarray, "V"]]:
     """Kernels that are learned from, and those that are judged."""
     from go_rl.predictors.kernels.fit import plain_seconds
@@ -116,7 +151,7 @@ def _split(
     count = round(config.held_out * len(known))
     if len(known) - count < LEAST_KERNELS:
         raise TrainingError(
-            f"train-cost: of the {len(known)} kernels with a time in {config.source} "
+            f"train kernels: of the {len(known)} kernels with a time in {config.source} "
             f"{len(known) - count} are left to learn from, and no cost model comes of fewer than "
             f"{LEAST_KERNELS}; measure more models, or give a smaller --held-out"
         )
@@ -124,7 +159,7 @@ def _split(
 
 
 def _trained(
-    data: KernelData, learned_from: Int[np.ndarray, "T"], config: TrainCost
+    data: KernelData, learned_from: Int[np.ndarray, "T"], config: TrainKernels
 ) -> KernelWeights:
     from go_rl.predictors.kernels.fit import fit_kernel_weights
     from go_rl.predictors.kernels.training import KernelTrainConfig
@@ -146,8 +181,8 @@ def _judged(
     weights: KernelWeights, data: KernelData, which: Int[np.ndarray, "V"]
 ) -> dict[str, float]:
     """Percentage errors on kernels that were not learned from; empty: there are none."""
-    from go_rl.cost.learned import predict_kernels
     from go_rl.predictors.kernels.fit import plain_seconds
+    from go_rl.predictors.kernels.predictor import predict_kernels
 
     if not len(which):
         return {}
@@ -171,6 +206,6 @@ def _print(
     print_line(screen, f"{sentence}. Weights: {out}")
     if data.target in (CORE.kind, own_target()):
         hardware, cost = f"{data.target}-ring4", f"learned:{out}"
-        say_next(screen, "partition", EXAMPLE_MODEL, "--hardware", hardware, "--cost", cost)
+        say_next(screen, "optimize", EXAMPLE_MODEL, "--hardware", hardware, "--cost", cost)
     else:  # which needs a hardware file of one's own; a preset is a start for it
         say_next(screen, "hardware", "show", f"{CORE.kind}-ring4", "--json")

@@ -1,0 +1,75 @@
+"""`check`, `execute`: a plan judged by the independent checker, and run on devices of JAX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from go_rl.api.load import load
+from go_rl.api.problem import problem_of
+from go_rl.core import OpGraph, Plan, PlanError, Problem
+from go_rl.verify.check_plan import Verdict, check_plan
+
+if TYPE_CHECKING:
+    from go_rl.portfolio import Result
+    from go_rl.run import Executed
+
+
+def check(plan: Plan | str | Path, model: OpGraph | Problem | str | Path) -> Verdict:
+    """Judge a plan independently of the method that made it.
+
+    Args:
+        plan: a plan, or the path of a plan.json.
+        model: what the plan is for: a graph, a problem, or what `load` reads with the plan's dims.
+
+    Raises:
+        PlanError: the plan is malformed or belongs to another graph.
+    """
+    if not isinstance(plan, Plan | str | Path):
+        raise PlanError(f"a plan is a Plan or the path of a plan.json, not {plan!r}")
+    plan = plan if isinstance(plan, Plan) else Plan.load(plan)
+    if not isinstance(model, OpGraph | Problem):
+        model = load(model, plan.dims)
+    return check_plan(plan, model if isinstance(model, Problem) else problem_of(plan, model))
+
+
+def require_accepted(result: Result) -> None:
+    """Raise a `PlanError` where the checker rejects a result's best plan: a defect of go_rl."""
+    verdict = check_plan(result.best, result.problem)
+    if result.best.evaluation.status.ok and not verdict.ok:
+        raise PlanError(
+            f"the plan by {result.best.optimizer!r} was rejected by the judge, which is a defect "
+            f"in go_rl and nothing was written: {verdict.sentence}"
+        )
+
+
+def execute(
+    plan: Plan | str | Path,
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    weights: Collection[int] | None = None,
+    repeats: int = 5,
+    share: bool = False,
+) -> Executed:
+    """Run a JAX function on the devices that a plan names, and time it.
+
+    Args:
+        plan: made for ``trace(function, *args, **kwargs)``; or the path of its plan.json.
+        function: what was traced.
+        args, kwargs: its arguments, with real arrays.
+        weights: as for `trace`.
+        repeats: timed iterations, after one that compiles and one to warm up.
+        share: let several devices of the plan share one of JAX where there are too few.
+
+    Raises:
+        PlanError: the plan is malformed, a failure, or belongs to another graph.
+        ExecutionError: JAX shows too few devices; the message says how to get more.
+        ReadError: the function cannot be traced or cut.
+    """
+    from go_rl.run import execute as run
+
+    plan = plan if isinstance(plan, Plan) else Plan.load(plan)
+    return run(plan, function, args, kwargs, weights=weights, repeats=repeats, share=share)

@@ -1,0 +1,105 @@
+"""`finetune`: a policy learns on one model; the best plan and the trained weights come out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from go_rl.api.learner_options import LearnerOptions
+from go_rl.api.load import load
+from go_rl.api.options import options_from
+from go_rl.api.problem import problem_for
+from go_rl.core import Budget, Hardware, NodeId, Objective, OpGraph, Problem, SearchError
+from go_rl.policy.names import SHIPPED_NAMES
+from go_rl.train.config import FINE_TUNING, FineTuneConfig
+
+if TYPE_CHECKING:
+    from go_rl.policy.weights import Weights
+    from go_rl.portfolio import Result
+    from go_rl.readers.model_options import Inputs
+
+OPTIONS = ("objective", "decide", "rules", "cost", "weights", "seed")
+"""Fields of `OptimizeOptions` that `finetune` takes."""
+DEFAULT_DECODER = "order"
+
+
+def finetune(
+    model: OpGraph | str | Path,
+    hardware: str | Path | Hardware | None = None,
+    *,
+    objective: str | None = None,
+    decide: str | Sequence[str] | None = None,
+    memory: bool | None = None,
+    samples: int = 200,
+    decoder: str = DEFAULT_DECODER,
+    config: FineTuneConfig | LearnerOptions | None = None,
+    fixed: Mapping[NodeId, int] | None = None,
+    dims: Mapping[str, int] | None = None,
+    inputs: Inputs | None = None,
+    report: Callable[[str], None] | None = None,
+    **options: Any,
+) -> tuple[Result, Weights]:
+    """Train a policy further on one model; return the plans and the trained weights.
+
+    Args:
+        model, hardware, objective, decide, memory, fixed, dims, inputs, report: as for
+            `go_rl.optimize`; the objective is ``ring`` or ``makespan``.
+        samples: plans to learn from.
+        decoder: ring only: ``order`` (scores, cut by dynamic programming) or ``placement`` (chips,
+            through the solver).
+        config: how it learns: changes as `LearnerOptions`, or the whole configuration.
+        options: fields of `OptimizeOptions`: ``rules``, ``cost``, ``weights``, ``seed``.
+
+    Raises:
+        GoRLError: bad input. A problem without a solution is a plan whose status says so.
+    """
+    from go_rl.policy.weights import Weights, load_weights
+    from go_rl.portfolio import methods_for, run, summarise
+    from go_rl.train.fine_tune import FineTuned
+
+    given = {"objective": objective, "decide": decide, **options}
+    chosen = options_from(given, "finetune", OPTIONS)
+    graph = model if isinstance(model, OpGraph) else load(model, dims, inputs=inputs)
+    problem = problem_for(graph, hardware, chosen, memory, fixed)
+    config = _config_for(problem.objective, config, decoder)
+    source = chosen.weights or SHIPPED_NAMES[problem.objective]
+    before = load_weights(source, problem.objective)
+    learner = FineTuned(before.agent, decoder, config)
+    budget = Budget(samples=samples)
+    heuristic = run(problem, methods_for(problem)[0], None, chosen.seed, report).plans
+    if report is not None:
+        report(f"{learner.name} ({samples} samples)")
+    plan, agent = learner.learn(problem, budget, chosen.seed)
+    name = f"{before.name}+{problem.graph.name}"
+    weights = Weights(agent, name, _card(before, problem, samples))
+    return summarise(problem, [*heuristic, plan]), weights
+
+
+def _config_for(
+    objective: Objective, config: FineTuneConfig | LearnerOptions | None, decoder: str
+) -> FineTuneConfig:
+    """Return the configuration, by default the objective's own."""
+    if objective not in FINE_TUNING:
+        raise SearchError(
+            f"finetune: policies work on objectives {', '.join(FINE_TUNING)}, not {objective}"
+        )
+    if objective is not Objective.RING and decoder != DEFAULT_DECODER:
+        raise SearchError(f"decoder has no meaning for objective {objective}; leave it out")
+    if config is None or isinstance(config, LearnerOptions):
+        return (config or LearnerOptions()).config_for(objective)
+    if not isinstance(config, FineTuneConfig):
+        raise SearchError(f"finetune: config must be a FineTuneConfig, not {config!r}")
+    return config
+
+
+def _card(before: Any, problem: Problem, samples: int) -> dict[str, Any]:
+    """The model card of weights that learned on one problem: from which, where, how long."""
+    graph = problem.graph
+    hardware = problem.hardware.name
+    card = {"fine-tuned from": before.name, "graph": graph.name, "digest": graph.digest,
+            "hardware": hardware, "package": hardware, "cost": problem.cost_model,
+            "samples": samples, "before": dict(before.card)}  # fmt: skip
+    if problem.objective is Objective.RING:
+        return card | {"rules": problem.rules.name}
+    return card | {"decisions": list(problem.tasks), "tasks": list(problem.tasks)}

@@ -1,0 +1,60 @@
+"""`LearnerOptions`: how a policy learns on one graph, for every objective; the flags of
+``go-rl finetune``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+from go_rl.core import Objective, SearchError
+from go_rl.train.config import FINE_TUNING, FineTuneConfig, PPOConfig
+
+
+@dataclass(frozen=True)
+class LearnerOptions:
+    """Changes to the configuration that an objective's policies learn with; None: as it is."""
+
+    batch: int | None = None
+    """Samples of an update. Default: 10."""
+    first: int | None = None
+    """Samples of the unchanged policy, its likeliest decision first, before that. Default: 10."""
+    widen: float | None = None
+    """Factor on the spread of graph-level decisions before learning starts. Default: 4 for ring, 1
+    for makespan."""
+    top: float | None = None
+    """Share of a batch that teaches, the best; 1: all, against their mean. Default: for ring all,
+    against a running baseline; for makespan by the policy's form."""
+    remembered: int | None = None
+    """Best decisions so far that are learned again with each batch; 0: none. Default: 0 for ring,
+    8 for makespan."""
+    learning_rate: float | None = None
+    """Adam's first learning rate. Default: 1e-3 for ring, 3e-3 for makespan."""
+    epochs: int | None = None
+    """Gradient steps on one batch of samples. Default: 4."""
+    clip: float | None = None
+    """Probability ratios beyond 1 +- clip earn nothing more. Default: 0.2."""
+    order_entropy: float | None = None
+    """Weight of the order's entropy; for makespan of the policy's. Default: 1e-3."""
+    placement_entropy: float | None = None
+    """Ring: weight of the placement's entropy. Default: 1e-3."""
+    gradient_norm: float | None = None
+    """Largest norm of a gradient. Default: 1."""
+    decay_updates: int | None = None
+    """Updates over which the learning rate falls to a tenth, along a cosine; 0: it stays.
+    Default: 0."""
+
+    def config_for(self, objective: Objective) -> FineTuneConfig:
+        """Return the objective's configuration with these changes.
+
+        Raises:
+            SearchError: an option has no meaning for the objective.
+            TrainingError: a value is out of range.
+        """
+        default = FINE_TUNING[objective]
+        given = {f.name: v for f in fields(self) if (v := getattr(self, f.name)) is not None}
+        only_ring = {"placement_entropy"} if objective is Objective.MAKESPAN else set()
+        own, ppo = ({f.name for f in fields(kind)} for kind in (default, PPOConfig))
+        for name in given:
+            if name not in own | ppo or name in only_ring:
+                raise SearchError(f"{name} has no meaning for objective {objective}; leave it out")
+        learner = replace(default.ppo, **{n: v for n, v in given.items() if n in ppo})
+        return replace(default, ppo=learner, **{n: v for n, v in given.items() if n in own})

@@ -1,0 +1,79 @@
+"""`optimize`: a model in, the best plan that a portfolio of methods finds out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from go_rl.api.load import load
+from go_rl.api.options import OptimizeOptions, options_from
+from go_rl.api.problem import problem_for
+from go_rl.core import Hardware, NodeId, OpGraph, Optimizer, Problem
+
+if TYPE_CHECKING:
+    from go_rl.portfolio import Result
+    from go_rl.readers.model_options import Inputs
+
+
+def optimize(
+    model: OpGraph | str | Path,
+    hardware: str | Path | Hardware | None = None,
+    *,
+    objective: str | None = None,
+    decide: str | Sequence[str] | None = None,
+    memory: bool | None = None,
+    fixed: Mapping[NodeId, int] | None = None,
+    dims: Mapping[str, int] | None = None,
+    inputs: Inputs | None = None,
+    report: Callable[[str], None] | None = None,
+    **options: Any,
+) -> Result:
+    """Decide where, in which order and in which kernels the operators of a model run.
+
+    Args:
+        model: a graph, or what `go_rl.load` reads.
+        hardware: a preset's name, a JSON file, a `Hardware`, or ``"file"`` for the hardware that
+            the model file brings along; None: that one, else ``p100x4`` for makespan and for
+            training graphs, ``ring36`` for all others.
+        objective: ``ring``, ``max-load``, ``latency`` or ``makespan``; None: what the links of the
+            hardware and the model suggest (docs/objectives.md).
+        decide: makespan only: some of ``placement``, ``schedule``, ``fusion``, as names or with
+            commas between; None: all that make sense.
+        memory: whether weights and live tensors must fit; None: unless a profile is used on
+            another machine than its own.
+        fixed: devices of nodes that must not move, by node name.
+        dims: values for symbolic dimensions of a model given by name.
+        inputs: shapes of its inputs by name, another way to give these (see `go_rl.load`).
+        report: called with a sentence as each method starts.
+        options: further fields of `OptimizeOptions`.
+
+    Raises:
+        GoRLError: bad input. A problem without a solution is a plan whose status says so.
+    """
+    from go_rl.portfolio import run
+
+    chosen = options_from({"objective": objective, "decide": decide, **options}, "optimize")
+    graph = model if isinstance(model, OpGraph) else load(model, dims, inputs=inputs)
+    problem = problem_for(graph, hardware, chosen, memory, fixed)
+    agent = None
+    if chosen.weights is not None:
+        from go_rl.policy.weights import load_weights
+
+        agent = load_weights(chosen.weights, problem.objective).agent
+    extra = _extra_methods(problem, chosen, agent)
+    return run(problem, chosen.method, chosen.budget, chosen.seed, report, extra, agent)
+
+
+def _extra_methods(problem: Problem, options: OptimizeOptions, agent: Any) -> tuple[Optimizer, ...]:
+    """Methods that only some users ask for, in the order in which they run."""
+    extra: list[Optimizer] = []
+    if options.finetune:
+        from go_rl.train.fine_tune import FineTuned
+
+        extra.append(FineTuned(agent, samples=options.finetune))
+    if options.expert is not None:
+        from go_rl.search import Expert, read_split
+
+        extra.append(Expert(read_split(options.expert, problem)))
+    return tuple(extra)

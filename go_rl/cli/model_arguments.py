@@ -1,0 +1,94 @@
+"""The model that a command reads, and the options that say how."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import tyro
+
+from go_rl.core import OpGraph, ReadError
+
+Dims = Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(metavar="NAME=SIZE")]
+Shapes = Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(metavar="NAME=2x3")]
+
+
+@dataclass(frozen=True)
+class ModelArguments:
+    """The model to read."""
+
+    model: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="MODEL")]
+    """A file (ONNX, go_rl .npz, dnn-partitioning JSON, PipeDream text, HLO or StableHLO text),
+    module:function for a JAX function, or zoo:NAME (go-rl zoo list)."""
+    dim: Dims = ()
+    """Size of a symbolic dimension, such as batch=8; may be repeated."""
+    input: Shapes = ()
+    """Shape of an input of an ONNX model, such as x=1x224x224x3; may be repeated."""
+    trip_count: int | None = None
+    """Trips of every loop whose count does not follow from the model."""
+    weight_args: Annotated[str | None, tyro.conf.arg(metavar="0,1|none")] = None
+    """Positions of the arguments of a JAX function (parameters of HLO) that are weights. Default:
+    argument 0, if it is a pytree of several arrays and there are others."""
+    unknown: Literal["error", "bytes"] = "error"
+    """Operators of unknown cost: refuse the model, or count their bytes only."""
+    training: bool = False
+    """Expand a PipeDream profile into its forward and backward pass."""
+
+    def __post_init__(self) -> None:
+        # Malformed sizes are refused before anything is read.
+        _ = self.dims, self.inputs, self.weights
+
+    @property
+    def dims(self) -> dict[str, int]:
+        """The sizes by name."""
+        return dict(_size(text) for given in self.dim for text in given.split(","))
+
+    @property
+    def inputs(self) -> dict[str, tuple[int, ...]] | None:
+        """The shapes by name; None: none are given."""
+        return dict(map(_shape, self.input)) or None
+
+    @property
+    def weights(self) -> tuple[int, ...] | None:
+        """The positions; None: by the default rule."""
+        if self.weight_args is None:
+            return None
+        given = [] if self.weight_args == "none" else self.weight_args.split(",")
+        if not all(text.strip().isdecimal() for text in given):
+            raise ReadError(
+                f"--weight-args {self.weight_args}: must be positions with commas between, such as "
+                "0,2, or none"
+            )
+        return tuple(int(text) for text in given)
+
+
+def _shape(text: str) -> tuple[str, tuple[int, ...]]:
+    name, _, sizes = text.rpartition("=")
+    parts = sizes.split("x") if sizes else []
+    if not name or not all(part.isdecimal() and int(part) >= 1 for part in parts):
+        raise ReadError(
+            f"--input {text}: must be NAME=SIZExSIZE with sizes >= 1, such as x=1x224x224x3"
+        )
+    return name, tuple(map(int, parts))
+
+
+def _size(text: str) -> tuple[str, int]:
+    name, _, size = text.rpartition("=")
+    if not name or not size.isdecimal() or int(size) < 1:
+        raise ReadError(f"--dim {text}: must be NAME=SIZE with a size >= 1, such as batch=8")
+    return name, int(size)
+
+
+def read(source: ModelArguments) -> OpGraph:
+    """Read the model that the user named."""
+    from go_rl.api.load import load
+
+    return load(
+        source.model,
+        source.dims,
+        source.unknown,
+        source.training,
+        inputs=source.inputs,
+        trip_count=source.trip_count,
+        weights=source.weights,
+    )

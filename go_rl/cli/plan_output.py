@@ -1,0 +1,52 @@
+"""What ``go-rl optimize`` and ``finetune`` leave behind: a folder, a table, and what follows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from go_rl.cli.console import print_line, print_table
+from go_rl.cli.folders import check_folder
+from go_rl.core import Objective, OpGraph
+
+if TYPE_CHECKING:
+    from go_rl.portfolio.portfolio import Result
+    from go_rl.report.tables import Row
+
+PLAN_FILE = "plan.json"
+"""The plan, in the output folder."""
+MEMORY = {"auto": None, "on": True, "off": False}
+"""``--memory`` as `go_rl.optimize` takes it."""
+
+
+def output_folder(chosen: str | None, graph: OpGraph) -> Path:
+    """Return the folder that the user chose, else ``out/`` and the graph's name; see `own_folder`,
+    which is for when something is to be written.
+
+    Raises:
+        PlanError: see `check_folder`.
+    """
+    named = re.sub(r"[^\w.-]+", "_", graph.name).strip(".") or "model"
+    folder = Path("out") / named if chosen is None else Path(chosen)
+    check_folder(folder)
+    return folder
+
+
+def print_result(out: Console, result: Result, table: Sequence[Row]) -> None:
+    """Print the table of methods and what is known about the best plan."""
+    from go_rl.report.summary import plan_lines
+    from go_rl.report.tables import text_table
+
+    problem = result.problem
+    title = f"{problem.graph.name} on {problem.hardware.name}, objective {problem.objective}"
+    if problem.objective == Objective.RING:
+        title += f", rules {problem.rules.name}"
+    if problem.objective == Objective.MAKESPAN:
+        title += f", decides {', '.join(problem.tasks)}"
+    print_table(out, text_table(table, result.best, title))
+    for line in plan_lines(result.best, result.plans[0]):
+        print_line(out, line)

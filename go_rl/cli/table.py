@@ -1,0 +1,72 @@
+"""The table of commands. A command's module is imported when it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from types import ModuleType
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command: a file of `go_rl.cli.commands` with its options and its function ``run``."""
+
+    words: str
+    """What the user types."""
+    module: str
+    """File in `go_rl.cli.commands`."""
+    options: str
+    """Class of its options there, or a function that chooses it by the arguments."""
+    summary: str
+    """One sentence for ``--help``."""
+
+    @property
+    def group(self) -> str:
+        """First word."""
+        return self.words.partition(" ")[0]
+
+    def load(self) -> ModuleType:
+        """Import the command's module."""
+        return import_module(f"go_rl.cli.commands.{self.module}")
+
+    def kind(self, argv: Sequence[str]) -> type:
+        """Return the class of its options, for these arguments."""
+        kind = getattr(self.load(), self.options)
+        return kind if isinstance(kind, type) else kind(argv)
+
+
+COMMANDS = (
+    Command("optimize", "optimize", "Optimize",
+            "Decide where, in which order and in which kernels the operators of a model run."),
+    Command("finetune", "finetune", "FineTune",
+            "Train a policy further on one model; keep the best plan and the weights."),
+    Command("train policy", "train_policy", "options_of",
+            "Train a policy on the model zoo; an interrupted run goes on where it stopped."),
+    Command("train kernels", "train_kernels", "TrainKernels",
+            "Train a cost model on measured kernels; --cost learned:OUT uses it."),
+    Command("train tiles", "train_tiles", "TrainTiles",
+            "Train networks that rank tilings and XLA flags of kernels, for go-rl tune kernels."),
+    Command("evaluate", "evaluate", "Evaluate",
+            "Compare methods on graphs at equal samples and equal seconds; tables and curves."),
+    Command("check", "check", "Check",
+            "Judge a plan independently; exit code 0: accepted, 1: rejected."),
+    Command("graph", "graph", "Graph",
+            "Show or save a model's operator graph."),
+    Command("tune kernels", "tune_kernels", "TuneKernels",
+            "Search the fastest fusion and flags of a model's kernels, verified by measuring."),
+    Command("measure kernels", "measure_kernels", "MeasureKernels",
+            "Compile and time kernels of the zoo's models on this machine; goes on where it "
+            "stopped."),
+    Command("hardware list", "hardware", "HardwareList", "List the hardware presets."),
+    Command("hardware show", "hardware", "HardwareShow", "Show one hardware: devices and links."),
+    Command("zoo list", "zoo", "ZooList", "List the frozen graphs of the model zoo."),
+    Command("zoo show", "zoo", "ZooShow", "Show one graph of the model zoo."),
+)  # fmt: skip
+GROUPS = tuple(dict.fromkeys(command.group for command in COMMANDS))
+"""First words."""
+
+
+def members(group: str) -> tuple[Command, ...]:
+    """Return the commands that begin with a word."""
+    return tuple(command for command in COMMANDS if command.group == group)
