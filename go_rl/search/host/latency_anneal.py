@@ -45,6 +45,14 @@ def anneal_latency(hypergraph, devices, members, device, schedule, rng):
     Returns:
         ``(best [B], best value)``; inf when no legal assignment was seen. The last state is left
         in ``device``.
+
+    State beside `AnnealingState`, over ``N`` nodes and ``B`` blocks:
+
+        node_device  [N]  device of each node, kept equal to that of its block
+        best, least  [B]  best legal assignment within memory, and its latency
+        energy            latency and `IDLE_SHARE` of all loads; inf while illegal
+        over              bytes above the devices' limits
+        legal             the quotient graph has no cycle
     """
     rows = (members.consumer_offsets, members.consumers)
     state = initial_state(hypergraph, devices, device)
@@ -61,6 +69,7 @@ def anneal_latency(hypergraph, devices, members, device, schedule, rng):
     cooling = (schedule.cold / schedule.hot) ** (1.0 / max(1, schedule.moves))
     heat = schedule.hot
     for _ in range(schedule.moves):
+        # Propose a move of block b, or an exchange with block ``other``.
         heat *= cooling
         b = int(rng.random() * blocks)
         other, to = _propose(hypergraph, members, chips, state, b, rng)
@@ -69,6 +78,7 @@ def anneal_latency(hypergraph, devices, members, device, schedule, rng):
             continue
         if other >= 0 and not hypergraph.allowed[other, a]:
             continue
+        # Make it; no device may come to hold more than its limit unless it holds less than before.
         held_a, held_to = state.held[a], state.held[to]
         move(hypergraph, devices, state, b, to)
         if other >= 0:
@@ -77,6 +87,7 @@ def anneal_latency(hypergraph, devices, members, device, schedule, rng):
             state.held[to] <= devices.limit[to] or state.held[to] <= held_to
         )
         after, value = np.inf, -1.0
+        # Price it in full, and decide by Metropolis among legal states.
         if keep:
             _send(members, node_device, b, to)
             if other >= 0:
@@ -94,6 +105,7 @@ def anneal_latency(hypergraph, devices, members, device, schedule, rng):
                 _send(members, node_device, b, a)
                 if other >= 0:
                     _send(members, node_device, other, to)
+        # Take it back, or take it over.
         if not keep:
             if other >= 0:
                 move(hypergraph, devices, state, other, to)

@@ -70,6 +70,7 @@ def anneal(hypergraph, devices, device, schedule, rng):
     cooling = (schedule.cold / schedule.hot) ** (1.0 / max(1, schedule.moves))
     heat = schedule.hot * scale
     for _ in range(schedule.moves):
+        # Propose a move of block b, or an exchange with block ``other``.
         heat *= cooling
         b = int(rng.random() * blocks)
         other, to = _propose(hypergraph, chips, state, b, rng)
@@ -78,6 +79,7 @@ def anneal(hypergraph, devices, device, schedule, rng):
             continue
         if other >= 0 and not hypergraph.allowed[other, a]:
             continue
+        # Make it; only the two devices' energies change.
         before = _energy(devices, state, a, target) + _energy(devices, state, to, target)
         held_a, held_to = state.held[a], state.held[to]
         move(hypergraph, devices, state, b, to)
@@ -88,6 +90,7 @@ def anneal(hypergraph, devices, device, schedule, rng):
             state.held[to] <= devices.limit[to] or state.held[to] <= held_to
         )
         rise = after - before
+        # Take it back by Metropolis, or remember a new best.
         if not fits or (rise > 0.0 and rise > -heat * np.log(rng.random())):
             if other >= 0:
                 move(hypergraph, devices, state, other, to)

@@ -96,6 +96,12 @@ def quotient_makespan(place, rows, device, loads):
     """Longest path through accelerator subgraphs and CPU nodes; -1 where they form a cycle.
 
     Kahn's algorithm on the quotient. Vertices: accelerator d is d, CPU node n is D + n.
+
+        waiting    [D + N]  edges from other vertices not yet followed
+        start      [D + N]  seconds at which a vertex may start
+        head       [D]      first node of each accelerator, then ``following`` [N]; -1 ends the list
+        stack      [D + N]  vertices that are ready, ``top`` of them
+        left                vertices not yet finished
     """
     offsets, receivers = rows
     nodes, chips = device.shape[0], loads.shape[0]
@@ -103,6 +109,7 @@ def quotient_makespan(place, rows, device, loads):
     start = np.zeros(chips + nodes)
     head, following = np.full(chips, -1, np.int32), np.full(nodes, -1, np.int32)
     stack, top, left = np.empty(chips + nodes, np.int32), 0, 0
+    # Nodes of each accelerator, and edges into each vertex.
     for n in range(nodes - 1, -1, -1):
         d = device[n]
         mine = chips + n if place.is_cpu[d] else d
@@ -116,11 +123,13 @@ def quotient_makespan(place, rows, device, loads):
             other = chips + r if place.is_cpu[device[r]] else device[r]
             if other != mine:
                 waiting[other] += 1
+    # Vertices without predecessors.
     for v in range(chips + nodes):
         exists = head[v] >= 0 if v < chips else place.is_cpu[device[v - chips]]
         if exists and waiting[v] == 0:
             stack[top] = v
             top += 1
+    # Finish one vertex after the other.
     makespan = 0.0
     while top > 0:
         top -= 1
