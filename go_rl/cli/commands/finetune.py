@@ -61,7 +61,7 @@ def run(config: FineTune) -> int:
         report(f"preparing {graph.num_nodes:,} operators")
         from go_rl.api.check import require_accepted
         from go_rl.api.finetune import finetune
-        from go_rl.policy.weights import save_weights
+        from go_rl.api.train import save_weights
         from go_rl.report.plan_folder import write_plan_folder
 
         result, weights = finetune(

@@ -135,13 +135,12 @@ def run(config: TrainRing | TrainMakespan) -> int:
     """Run the command; returns the exit code."""
     folder, training = Path(config.out), _training(config)
     check_folder(folder, "DIR")
-    from go_rl.train.pretrain import pretrain
-    from go_rl.train.workers import collector
+    from go_rl.api.train import pretrain
 
     objective = Objective(config.objective)
     _begin(training, folder)
     with counting(f"training {training.name}", training.updates) as advance:
-        weights = pretrain(training, folder, advance, collector(config.workers))
+        weights = pretrain(training, folder, advance, config.workers)
     out, path = console(), folder / WEIGHTS_FILE
     if curve := weights.card["validation"]:
         updates, reward = max(curve, key=lambda point: point[1])
