@@ -313,7 +313,7 @@ def test_old_words_are_answered_with_the_new_ones(command, words, answer):
         ("optimize m.onnx --seed", "Missing value for argument '--seed'"),
         ("check", "missing: PLAN, MODEL (go-rl check --help)"),
         ("train policy r --objective makspan", "did you mean 'makespan'?"),
-        ("train policy r --objective makespan --workers ray", "no option --workers"),
+        ("train policy r --objective makespan --rules strict", "no option --rules"),
     ],
 )
 def test_a_wrong_word_is_answered_in_one_line_with_the_nearest(command, words, answer):
