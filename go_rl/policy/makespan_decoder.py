@@ -28,7 +28,7 @@ from go_rl.policy.makespan.node_decisions import node_decisions
 from go_rl.policy.makespan.node_options import node_options
 from go_rl.policy.makespan.observation import observe_makespan
 from go_rl.policy.network import EXTRAS, PLACEMENT_EXTRAS, Encoded
-from go_rl.policy.plan_decoder import PlanDecoder, Proposals, Rollouts
+from go_rl.policy.plan_decoder import PlanDecoder, ProposalArrays, Rollouts
 from go_rl.search.makespan.list_placement import ListRules, place_in_order, work_quantile_devices
 
 ATTACHMENT = 3.0
@@ -100,11 +100,11 @@ class MakespanDecoder(PlanDecoder):
         decisions = self.workspace.problem.tasks
         return agent.draw(self.padded, encoded, decisions, key, noise, options)
 
-    def proposals(self, actions: Actions, noise: Float32[np.ndarray, "B"]) -> Proposals:
+    def proposals(self, actions: Actions, noise: Float32[np.ndarray, "B"]) -> ProposalArrays:
         """Return the actions as arrays of this process."""
         return jax.device_get(actions)
 
-    def price(self, proposals: Proposals, seed: int) -> Rollouts:
+    def price(self, proposals: ProposalArrays, seed: int) -> Rollouts:
         """Decode and replay; see `PlanDecoder`."""
         priced = self.workspace.evaluate(self.decisions(proposals))
         return Rollouts(priced, self.rewards(priced))

@@ -18,7 +18,7 @@ from go_rl.policy.agent import Actions, Agent
 from go_rl.policy.buckets import Padded
 from go_rl.policy.network import Encoded
 
-Proposals = dict[str, Any]
+ProposalArrays = dict[str, Any]
 """Arrays with a row for each sample, which may travel to another process."""
 
 
@@ -76,11 +76,11 @@ class PlanDecoder(ABC):
         """Draw [B] samples of a group, compiled; ``noise`` 0 gives the likeliest decision."""
 
     @abstractmethod
-    def proposals(self, actions: Actions, noise: Float32[np.ndarray, "B"]) -> Proposals:
+    def proposals(self, actions: Actions, noise: Float32[np.ndarray, "B"]) -> ProposalArrays:
         """Return what `price` must know of the actions."""
 
     @abstractmethod
-    def price(self, proposals: Proposals, seed: int) -> Rollouts:
+    def price(self, proposals: ProposalArrays, seed: int) -> Rollouts:
         """Make proposals legal and price them; ``seed`` is for what the solver draws."""
 
     @abstractmethod

@@ -11,7 +11,7 @@ from jaxtyping import Float32
 from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress
 from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.policy.agent import Agent
-from go_rl.policy.plan_decoder import PlanDecoder, Proposals
+from go_rl.policy.plan_decoder import PlanDecoder, ProposalArrays
 from go_rl.policy.plan_decoders import plan_decoder
 from go_rl.policy.ring_decoder import check_group
 from go_rl.policy.weights import shipped_agent
@@ -106,7 +106,7 @@ def _noise(group: str, rounds: int) -> Float32[np.ndarray, "B"]:
     return noise
 
 
-def _rows(proposals: Proposals, first: int, end: int) -> Proposals:
+def _rows(proposals: ProposalArrays, first: int, end: int) -> ProposalArrays:
     return jax.tree.map(lambda x: x[first:end], proposals)
 
 

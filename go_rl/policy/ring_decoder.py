@@ -27,7 +27,7 @@ from go_rl.policy.config import MAX_CHIPS
 from go_rl.policy.decoders.placement_decoder import DrawnPlacements, PlacementActions
 from go_rl.policy.network import HEADS, Encoded
 from go_rl.policy.observation import observe
-from go_rl.policy.plan_decoder import PlanDecoder, Proposals, Rollouts
+from go_rl.policy.plan_decoder import PlanDecoder, ProposalArrays, Rollouts
 from go_rl.search.ring.cut_scores import price_samples, price_scores
 from go_rl.search.ring.linear_dp import SQUEEZE
 from go_rl.simulate.bitset import membership
@@ -89,7 +89,7 @@ class RingDecoder(PlanDecoder):
         """See `PlanDecoder`."""
         return agent.draw(self.padded, encoded, (group,), key, noise)
 
-    def proposals(self, actions: Actions, noise: Float32[np.ndarray, "B"]) -> Proposals:
+    def proposals(self, actions: Actions, noise: Float32[np.ndarray, "B"]) -> ProposalArrays:
         """Return [B, U] scores, or [B, U] chips with [B, U, k] log-probabilities."""
         units, chips = self.padded.num_units, self.padded.chips
         if "order" in actions:
@@ -99,7 +99,7 @@ class RingDecoder(PlanDecoder):
         log_probs[noise == 0] *= LIKELIEST
         return {"chip": np.asarray(drawn.chosen[:, -1, :units]), "log_probs": log_probs}
 
-    def price(self, proposals: Proposals, seed: int) -> Rollouts:
+    def price(self, proposals: ProposalArrays, seed: int) -> Rollouts:
         """Solve and price; see `orders`, `sample_chips`, `fix` and `unsolved`."""
         if "scores" in proposals:
             return self.orders(proposals["scores"], seed)

@@ -12,7 +12,7 @@ from jaxtyping import Float64
 
 from go_rl.core import Objective, TrainingError
 from go_rl.policy.agent import Actions, Agent
-from go_rl.policy.plan_decoder import PlanDecoder, Proposals, Rollouts
+from go_rl.policy.plan_decoder import PlanDecoder, ProposalArrays, Rollouts
 from go_rl.train.advantage import RunningBaseline, top_advantage
 from go_rl.train.config import TOP
 from go_rl.train.ppo import Batch, Group
@@ -51,7 +51,7 @@ class Drawn:
 
     actions: dict[str, Actions]
     """By group."""
-    proposals: dict[str, Proposals]
+    proposals: dict[str, ProposalArrays]
     """By group; these travel between processes."""
 
 
@@ -90,7 +90,7 @@ def propose(agent: Agent, case: Case, sizes: Mapping[str, int], seed: int) -> Dr
     count = len(decoder.groups)
     keys = [key] if count == 1 else jax.random.split(key, count)
     actions: dict[str, Actions] = {}
-    proposals: dict[str, Proposals] = {}
+    proposals: dict[str, ProposalArrays] = {}
     for group, one in zip(decoder.groups, keys, strict=True):
         if size := sizes.get(group, 0):
             noise = np.ones(size, np.float32)
@@ -100,7 +100,7 @@ def propose(agent: Agent, case: Case, sizes: Mapping[str, int], seed: int) -> Dr
 
 
 def price(
-    decoder: PlanDecoder, proposals: Mapping[str, Proposals], seed: int
+    decoder: PlanDecoder, proposals: Mapping[str, ProposalArrays], seed: int
 ) -> dict[str, Rollouts]:
     """Solve and price one batch."""
     return {group: decoder.price(asked, seed) for group, asked in proposals.items()}

@@ -13,7 +13,7 @@ from typing import Any
 
 from go_rl.core import MissingDependencyError, Problem, TrainingError
 from go_rl.policy.agent import Agent
-from go_rl.policy.plan_decoder import PlanDecoder, Proposals, Rollouts
+from go_rl.policy.plan_decoder import PlanDecoder, ProposalArrays, Rollouts
 from go_rl.policy.plan_decoders import plan_decoder
 from go_rl.train.collect import Case, Collected, Credit, assemble, price, propose
 from go_rl.train.workers import Collector
@@ -29,7 +29,9 @@ class RolloutWorker:
         """Keep a problem, and how its placements go through the solver."""
         self._decoders[name] = plan_decoder(problem, None, solver)
 
-    def price(self, name: str, proposals: dict[str, Proposals], seed: int) -> dict[str, Rollouts]:
+    def price(
+        self, name: str, proposals: dict[str, ProposalArrays], seed: int
+    ) -> dict[str, Rollouts]:
         """Solve and price one batch of a known problem."""
         return price(self._decoders[name], proposals, seed)
 
@@ -53,7 +55,7 @@ def ray_collector(workers: int | None = None) -> Collector:
     pool = [actor.options(num_cpus=1).remote() for _ in range(workers or os.cpu_count() or 1)]
     known: set[tuple[int, str]] = set()
 
-    def ask(case: Case, proposals: dict[str, Proposals], seed: int) -> Any:
+    def ask(case: Case, proposals: dict[str, ProposalArrays], seed: int) -> Any:
         """Send a batch to the worker that has the problem's solver."""
         number = sum(case.name.encode()) % len(pool)
         if (number, case.name) not in known:
