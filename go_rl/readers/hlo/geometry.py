@@ -10,6 +10,7 @@ from go_rl.core.geometry import Geometry
 from go_rl.readers.hlo.shape import Shape
 from go_rl.readers.hlo.text import Instruction
 from go_rl.readers.hlo.window import windows
+from go_rl.readers.tables import by_name
 
 Rule = Callable[[Instruction, Sequence[Shape]], Geometry]
 
@@ -86,19 +87,13 @@ def _broadcast(instruction: Instruction, operands: Sequence[Shape]) -> Geometry:
     return Geometry(minor=float(place >= 0 and place not in instruction.numbers("dimensions")))
 
 
-_RULES: dict[str, Rule] = {
-    "broadcast": _broadcast,
-    "concatenate": _along,
-    "convolution": _window,
-    "dot": _dot,
-    "dynamic-slice": _resized,
-    "gather": _resized,
-    "pad": _resized,
-    "reduce": _along,
-    "reduce-window": _window,
-    "reverse": _along,
-    "select-and-scatter": _window,
-    "slice": _resized,
-    "sort": _along,
-    "transpose": _transpose,
-}
+_RULES: dict[str, Rule] = by_name(
+    {
+        "broadcast": _broadcast,
+        "concatenate reduce reverse sort": _along,
+        "convolution reduce-window select-and-scatter": _window,
+        "dot": _dot,
+        "dynamic-slice gather pad slice": _resized,
+        "transpose": _transpose,
+    }
+)

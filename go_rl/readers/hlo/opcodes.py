@@ -3,54 +3,44 @@
 from __future__ import annotations
 
 from go_rl.core import OpKind
+from go_rl.readers.tables import names
 
-
-def _names(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
-TRANSCENDENTAL = _names(
+TRANSCENDENTAL = names(
     "exponential log tanh rsqrt sqrt power logistic sine cosine erf cbrt exponential-minus-one "
     "log-plus-one atan2 tan acos acosh asin asinh atanh cosh sinh"
 )
 """Counted separately by XLA's cost analysis: 0 FLOP."""
-ARITHMETIC = _names(
+ARITHMETIC = names(
     "abs add and ceil clamp clz compare complex convert count-leading-zeros divide floor imag "
     "is-finite maximum minimum multiply negate not or popcnt real reduce-precision remainder "
     "round-nearest-afz round-nearest-even select shift-left shift-right-arithmetic "
     "shift-right-logical sign stochastic-convert subtract xor"
 )
 """One FLOP an element of the result."""
-MOVEMENT = _names(
+MOVEMENT = names(
     "bitcast-convert broadcast concatenate copy copy-start iota pad reshape reverse slice "
     "transpose dynamic-reshape set-dimension-size get-dimension-size"
 )
-INDEXED = _names("dynamic-slice dynamic-update-slice gather scatter")
-REDUCTIONS = _names(
+INDEXED = names("dynamic-slice dynamic-update-slice gather scatter")
+REDUCTIONS = names(
     "reduce reduce-window select-and-scatter sort topk batch-norm-training batch-norm-inference "
     "batch-norm-grad"
 )
-DENSE = _names("dot cholesky triangular-solve")
-OTHERS = _names(
+DENSE = names("dot cholesky triangular-solve")
+OTHERS = names(
     "fft map rng rng-bit-generator rng-get-and-update-state all-reduce all-reduce-start "
     "all-gather all-gather-start all-to-all collective-permute collective-permute-start "
     "collective-broadcast reduce-scatter partition-id replica-id infeed outfeed send recv"
 )
-STRUCTURE = _names(
+STRUCTURE = names(
     "parameter constant tuple get-tuple-element bitcast opt-barrier optimization-barrier "
     "after-all add-dependency domain copy-done all-reduce-done all-gather-done "
     "collective-permute-done send-done recv-done"
 )
 """No node and no cost: names and groupings of values."""
-CALLS = _names("call while conditional fusion")
-KNOWN_CUSTOM_CALLS = frozenset(
-    (
-        "Sharding",
-        "shape_assertion",
-        "SPMDFullToShardShape",
-        "SPMDShardToFullShape",
-        "LayoutConstraint",
-    )
+CALLS = names("call while conditional fusion")
+KNOWN_CUSTOM_CALLS = names(
+    "Sharding shape_assertion SPMDFullToShardShape SPMDShardToFullShape LayoutConstraint"
 )
 """Custom calls that pass their operand through."""
 KNOWN = (

@@ -18,6 +18,7 @@ from go_rl.readers.hlo.window import Window
 from go_rl.readers.jax.primitives import ELEMENTWISE, ONE_FLOP, OPAQUE, REDUCTIONS, TRANSCENDENTAL
 from go_rl.readers.jax.values import Cost, Value
 from go_rl.readers.jax.xla_cost import cost_key, xla_cost, xla_saving
+from go_rl.readers.tables import by_name
 
 Params = Mapping[str, Any]
 Rule = Callable[[Sequence[Value], Sequence[Value], Params], Cost | None]
@@ -181,19 +182,9 @@ def _broadcast_in_dim(inputs: Sequence[Value], outputs: Sequence[Value], params:
     return Cost(0.0, x.num_bytes + dropped + out.num_bytes)
 
 
-def _slices(inputs: Sequence[Value], outputs: Sequence[Value], params: Params) -> Cost:
-    return Cost(0.0, 2.0 * _total(outputs))
-
-
 def _dynamic_slice(inputs: Sequence[Value], outputs: Sequence[Value], params: Params) -> Cost:
     """XLA counts one of the indices, for any number of them."""
     return Cost(0.0, 2 * outputs[0].num_bytes + inputs[1].num_bytes)
-
-
-def _dynamic_update_slice(
-    inputs: Sequence[Value], outputs: Sequence[Value], params: Params
-) -> Cost:
-    return Cost(0.0, 2 * inputs[1].num_bytes + inputs[2].num_bytes)
 
 
 def _reduce_window(inputs: Sequence[Value], outputs: Sequence[Value], params: Params) -> Cost:
@@ -210,55 +201,34 @@ def _convolution(inputs: Sequence[Value], outputs: Sequence[Value], params: Para
     """
     lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
     left, right, out = inputs[0].shape, inputs[1].shape, outputs[0].shape
-    positions = prod(
-        _valid_taps(
-            left[lhs_spec[2 + d]],
-            right[rhs_spec[2 + d]],
-            out[out_spec[2 + d]],
-            (
-                params["window_strides"][d],
-                params["padding"][d][0],
-                params["lhs_dilation"][d],
-                params["rhs_dilation"][d],
-            ),
-        )
-        for d in range(len(out) - 2)
-    )
+    names = ("window_strides", "padding", "lhs_dilation", "rhs_dilation")
+    positions, settings = 1, zip(*(params[name] for name in names), strict=True)
+    for d, (stride, (low, _), spread, dilation) in enumerate(settings, start=2):
+        window = Window(right[rhs_spec[d]], stride, low, spread, dilation)
+        positions *= window.valid_positions(left[lhs_spec[d]], out[out_spec[d]])
     channels = left[lhs_spec[1]] // params["feature_group_count"]
     batch = left[lhs_spec[0]] // params["batch_group_count"]
     products = positions * channels * batch * out[out_spec[1]]
     return _plain(inputs, outputs, 2.0 * products)
 
 
-def _valid_taps(size: int, kernel: int, out: int, geometry: tuple[int, int, int, int]) -> int:
-    """Count pairs of kernel tap and output position along one axis that meet an input element."""
-    stride, low, spread, dilation = geometry
-    return Window(kernel, stride, low, spread, dilation).valid_positions(size, out)
-
-
-_RULES: dict[str, Rule] = {
-    "broadcast_in_dim": _broadcast_in_dim,
-    "concatenate": lambda i, o, p: _plain(i, o),
-    "conv_general_dilated": _convolution,
-    "convert_element_type": _convert,
-    "dot_general": _dot_general,
-    "dynamic_slice": _dynamic_slice,
-    "dynamic_update_slice": _dynamic_update_slice,
-    "expand_dims": lambda i, o, p: _plain(i, o),
-    "integer_pow": _integer_pow,
-    "iota": lambda i, o, p: _plain((), o),
-    "lu": _lu,
-    "pad": lambda i, o, p: _plain(i, o),
-    "reduce_window_max": _reduce_window,
-    "reduce_window_min": _reduce_window,
-    "reduce_window_sum": _reduce_window,
-    "reshape": lambda i, o, p: _plain(i, o),
-    "rev": lambda i, o, p: _plain(i, o),
-    "scaled_matmul_wrapper": _scaled_matmul,
-    "slice": _slices,
-    "split": _slices,
-    "square": lambda i, o, p: Cost(float(o[0].size), 3.0 * o[0].num_bytes),
-    "squeeze": lambda i, o, p: _plain(i, o),
-    "transpose": lambda i, o, p: Cost(),
-    "triangular_solve": _triangular_solve,
-}
+_RULES: dict[str, Rule] = by_name(
+    {
+        "broadcast_in_dim": _broadcast_in_dim,
+        "concatenate expand_dims pad reshape rev squeeze": lambda i, o, p: _plain(i, o),
+        "conv_general_dilated": _convolution,
+        "convert_element_type": _convert,
+        "dot_general": _dot_general,
+        "dynamic_slice": _dynamic_slice,
+        "dynamic_update_slice": lambda i, o, p: Cost(0.0, 2 * i[1].num_bytes + i[2].num_bytes),
+        "integer_pow": _integer_pow,
+        "iota": lambda i, o, p: _plain((), o),
+        "lu": _lu,
+        "reduce_window_max reduce_window_min reduce_window_sum": _reduce_window,
+        "scaled_matmul_wrapper": _scaled_matmul,
+        "slice split": lambda i, o, p: Cost(0.0, 2.0 * _total(o)),
+        "square": lambda i, o, p: Cost(float(o[0].size), 3.0 * o[0].num_bytes),
+        "transpose": lambda i, o, p: Cost(),
+        "triangular_solve": _triangular_solve,
+    }
+)

@@ -9,6 +9,7 @@ from typing import Any
 from go_rl.core.geometry import Geometry
 from go_rl.readers.jax.primitives import REDUCTIONS
 from go_rl.readers.jax.values import Equation, LoopPart, Value
+from go_rl.readers.tables import by_name
 
 Params = Mapping[str, Any]
 Rule = Callable[[Sequence[Value], Sequence[Value], Params], Geometry]
@@ -113,36 +114,23 @@ def _axis(name: str) -> Rule:
     return lambda inputs, outputs, params: _along(inputs, (int(params[name]),))
 
 
-_RULES: dict[str, Rule] = {
-    "argmax": _reduction,
-    "argmin": _reduction,
-    "broadcast_in_dim": _broadcast,
-    "concatenate": _axis("dimension"),
-    "conv_general_dilated": _convolution,
-    "cumlogsumexp": _axis("axis"),
-    "cummax": _axis("axis"),
-    "cummin": _axis("axis"),
-    "cumprod": _axis("axis"),
-    "cumsum": _axis("axis"),
-    "dot_general": _dot_general,
-    "dynamic_slice": _resized,
-    "dynamic_update_slice": lambda i, o, p: Geometry(
-        minor=float(i[1].shape[-1:] != o[0].shape[-1:])
-    ),
-    "gather": _resized,
-    "pad": _pad,
-    "reduce_window": _window,
-    "reduce_window_max": _window,
-    "reduce_window_min": _window,
-    "reduce_window_sum": _window,
-    "rev": lambda i, o, p: _along(i, p["dimensions"]),
-    "scatter": _updated(2),
-    "scatter-add": _updated(2),
-    "select_and_gather_add": _window,
-    "select_and_scatter_add": _window,
-    "slice": _slice,
-    "sort": _axis("dimension"),
-    "split": _axis("axis"),
-    "top_k": lambda i, o, p: Geometry(minor=1.0),
-    "transpose": _transpose,
-}
+_RULES: dict[str, Rule] = by_name(
+    {
+        "argmax argmin": _reduction,
+        "broadcast_in_dim": _broadcast,
+        "concatenate sort": _axis("dimension"),
+        "conv_general_dilated": _convolution,
+        "cumlogsumexp cummax cummin cumprod cumsum split": _axis("axis"),
+        "dot_general": _dot_general,
+        "dynamic_slice gather": _resized,
+        "dynamic_update_slice": _updated(1),
+        "pad": _pad,
+        "reduce_window reduce_window_max reduce_window_min reduce_window_sum": _window,
+        "rev": lambda i, o, p: _along(i, p["dimensions"]),
+        "scatter scatter-add": _updated(2),
+        "select_and_gather_add select_and_scatter_add": _window,
+        "slice": _slice,
+        "top_k": lambda i, o, p: Geometry(minor=1.0),
+        "transpose": _transpose,
+    }
+)

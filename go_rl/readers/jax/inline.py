@@ -22,43 +22,27 @@ from go_rl.readers.jax.primitives import IDENTITY, kind_of
 from go_rl.readers.jax.source import join_scopes, source_line
 from go_rl.readers.jax.unroll import read_loop
 from go_rl.readers.jax.values import Cost, Equation, Value, mark_live, total_cost
+from go_rl.readers.tables import by_name, names
 
-CALLS = {
-    "checkpoint": "jaxpr",
-    "closed_call": "call_jaxpr",
-    "composite": "jaxpr",
-    "core_call": "call_jaxpr",
-    "custom_jvp_call": "call_jaxpr",
-    "custom_vjp_call": "call_jaxpr",
-    "custom_vjp_call_jaxpr": "fun_jaxpr",
-    "custom_vmap_call": "call",
-    "jit": "jaxpr",
-    "named_call": "call_jaxpr",
-    "pjit": "jaxpr",
-    "remat": "jaxpr",
-    "remat2": "jaxpr",
-    "xla_call": "call_jaxpr",
-}
+CALLS = by_name(
+    {
+        "checkpoint composite jit pjit remat remat2": "jaxpr",
+        "closed_call core_call custom_jvp_call custom_vjp_call named_call xla_call": "call_jaxpr",
+        "custom_vjp_call_jaxpr": "fun_jaxpr",
+        "custom_vmap_call": "call",
+    }
+)
 """Primitives that only call another jaxpr, and the parameter that holds it."""
 
 FUNCTIONS = CALLS.keys() - {"custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr"}
 """Calls that JAX lowers to a function of their own; the others are lowered in place."""
 
-VIEWS = frozenset(
-    (
-        "broadcast_in_dim",
-        "convert_element_type",
-        "expand_dims",
-        "reshape",
-        "rev",
-        "slice",
-        "squeeze",
-        "transpose",
-    )
+VIEWS = names(
+    "broadcast_in_dim convert_element_type expand_dims reshape rev slice squeeze transpose"
 )
 """Layout and cast of a weight: the result is still that weight, unless it has grown."""
 
-DROPPED = frozenset(("debug_callback", "debug_print"))
+DROPPED = names("debug_callback debug_print")
 """Effects that the cost of an iteration does not include."""
 
 Finish = Callable[[list[Value]], None]

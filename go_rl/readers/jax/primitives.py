@@ -3,175 +3,38 @@
 from __future__ import annotations
 
 from go_rl.core.op_kind import OpKind
+from go_rl.readers.tables import names
 
-ONE_FLOP = frozenset(
-    (
-        "abs",
-        "add",
-        "add_any",
-        "and",
-        "bitcast_convert_type",
-        "ceil",
-        "clamp",
-        "clz",
-        "div",
-        "eq",
-        "floor",
-        "ge",
-        "gt",
-        "is_finite",
-        "le",
-        "lt",
-        "max",
-        "min",
-        "mul",
-        "ne",
-        "neg",
-        "not",
-        "or",
-        "population_count",
-        "reduce_precision",
-        "rem",
-        "round",
-        "select_n",
-        "shift_left",
-        "shift_right_arithmetic",
-        "shift_right_logical",
-        "sign",
-        "sub",
-        "xor",
-    )
+ONE_FLOP = names(
+    "abs add add_any and bitcast_convert_type ceil clamp clz div eq floor ge gt is_finite le lt "
+    "max min mul ne neg not or population_count reduce_precision rem round select_n shift_left "
+    "shift_right_arithmetic shift_right_logical sign sub xor"
 )
 """Element-wise primitives of one FLOP an element (XLA counts comparisons and selects too)."""
-
-TRANSCENDENTAL = frozenset(
-    (
-        "atan2",
-        "cbrt",
-        "cos",
-        "erf",
-        "exp",
-        "expm1",
-        "log",
-        "log1p",
-        "pow",
-        "rsqrt",
-        "sin",
-        "sqrt",
-        "tan",
-        "tanh",
-    )
-)
+TRANSCENDENTAL = names("atan2 cbrt cos erf exp expm1 log log1p pow rsqrt sin sqrt tan tanh")
 """Element-wise primitives that XLA counts as transcendentals, not FLOP."""
-
-ELEMENTWISE = (
-    ONE_FLOP
-    | TRANSCENDENTAL
-    | frozenset(
-        (
-            "acos",
-            "acosh",
-            "asin",
-            "asinh",
-            "atan",
-            "atanh",
-            "convert_element_type",
-            "cosh",
-            "digamma",
-            "erf_inv",
-            "erfc",
-            "exp2",
-            "imag",
-            "integer_pow",
-            "le_to",
-            "lgamma",
-            "logistic",
-            "lt_to",
-            "nextafter",
-            "real",
-            "complex",
-            "conj",
-            "sinh",
-            "square",
-            "threefry2x32",
-        )
-    )
+_COMPOSITE = names(
+    "acos acosh asin asinh atan atanh complex conj convert_element_type cosh digamma erf_inv erfc "
+    "exp2 imag integer_pow le_to lgamma logistic lt_to nextafter real sinh square threefry2x32"
 )
-IDENTITY = frozenset(
-    (
-        "copy",
-        "copy_p",
-        "device_put",
-        "name",
-        "optimization_barrier",
-        "pbroadcast",
-        "pvary",
-        "sharding_constraint",
-        "stop_gradient",
-        "reshard",
-        "mesh_cast",
-        "layout_constraint",
-    )
+ELEMENTWISE = ONE_FLOP | TRANSCENDENTAL | _COMPOSITE
+IDENTITY = names(
+    "copy copy_p device_put layout_constraint mesh_cast name optimization_barrier pbroadcast pvary "
+    "reshard sharding_constraint stop_gradient"
 )
 """Primitives that XLA's program does not contain or charges nothing for: results are aliases."""
-
-LAYOUT = frozenset(
-    (
-        "broadcast_in_dim",
-        "concatenate",
-        "expand_dims",
-        "pad",
-        "reshape",
-        "rev",
-        "slice",
-        "split",
-        "squeeze",
-        "tile",
-        "transpose",
-    )
+LAYOUT = names(
+    "broadcast_in_dim concatenate expand_dims pad reshape rev slice split squeeze tile transpose"
 )
-INDEXED = frozenset(("dynamic_slice", "dynamic_update_slice", "gather"))
-REDUCTIONS = frozenset(
-    (
-        "reduce_and",
-        "reduce_max",
-        "reduce_min",
-        "reduce_or",
-        "reduce_prod",
-        "reduce_sum",
-        "reduce_xor",
-    )
+INDEXED = names("dynamic_slice dynamic_update_slice gather")
+REDUCTIONS = names("reduce_and reduce_max reduce_min reduce_or reduce_prod reduce_sum reduce_xor")
+OTHER_REDUCTIONS = names(
+    "approx_top_k argmax argmin cumlogsumexp cummax cummin cumprod cumsum reduce reduce_window "
+    "reduce_window_max reduce_window_min reduce_window_sum sort top_k"
 )
-OTHER_REDUCTIONS = frozenset(
-    (
-        "approx_top_k",
-        "argmax",
-        "argmin",
-        "cumlogsumexp",
-        "cummax",
-        "cummin",
-        "cumprod",
-        "cumsum",
-        "reduce",
-        "reduce_window",
-        "reduce_window_max",
-        "reduce_window_min",
-        "reduce_window_sum",
-        "sort",
-        "top_k",
-    )
-)
-OPAQUE = frozenset(
-    (
-        "custom_partitioning",
-        "ffi_call",
-        "io_callback",
-        "pallas_call",
-        "pure_callback",
-        "shard_map",
-        "tpu_custom_call",
-        "xla_pmap",
-    )
+OPAQUE = names(
+    "custom_partitioning ffi_call io_callback pallas_call pure_callback shard_map tpu_custom_call "
+    "xla_pmap"
 )
 """Primitives whose work XLA itself cannot see."""
 

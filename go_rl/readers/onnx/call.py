@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,19 +13,10 @@ from onnx import TensorProto
 
 from go_rl.core.errors import ReadError
 from go_rl.core.op_kind import OpKind
+from go_rl.readers.tables import by_name
 
-_BITS = {
-    **dict.fromkeys(("BOOL", "INT8", "UINT8", "STRING"), 8),
-    **dict.fromkeys(
-        ("FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ", "FLOAT8E8M0"), 8
-    ),
-    **dict.fromkeys(("FLOAT16", "BFLOAT16", "INT16", "UINT16"), 16),
-    **dict.fromkeys(("FLOAT", "INT32", "UINT32"), 32),
-    **dict.fromkeys(("DOUBLE", "INT64", "UINT64", "COMPLEX64"), 64),
-    "COMPLEX128": 128,
-    **dict.fromkeys(("INT4", "UINT4", "FLOAT4E2M1"), 4),
-    **dict.fromkeys(("INT2", "UINT2"), 2),
-}
+_BITS = {"BOOL": 8, "STRING": 8, "FLOAT": 32, "DOUBLE": 64, "UNDEFINED": 0}
+"""Bits of the element types whose names do not begin with letters and this number."""
 
 
 @functools.cache
@@ -37,7 +29,7 @@ def itemsize(element: int) -> float:
     if element not in TensorProto.DataType.values():
         raise ReadError(f"a tensor is of element type {element}, which ONNX does not have")
     name = TensorProto.DataType.Name(element)
-    return _BITS.get(name, 0) / 8
+    return (_BITS[name] if name in _BITS else int(re.findall(r"\d+", name)[0])) / 8
 
 
 @dataclass(frozen=True)
@@ -110,6 +102,11 @@ def per_element(count: float | int) -> Formula:
     return lambda call: float(count * call.result.size)
 
 
+def per_input(count: float | int, position: int = 0) -> Formula:
+    """``count`` FLOP an element of operand ``position``."""
+    return lambda call: float(count * call.operand(position).size)
+
+
 def no_flops(call: Call) -> float:
     """Layout and transcendentals."""
     return 0.0
@@ -132,3 +129,28 @@ class CostRule:
     """Bytes read and written."""
     settings: frozenset[int] = frozenset()
     """Operands that configure the operator (shapes, axes, pads): no weights even if constant."""
+
+
+Costs = Formula | tuple[Formula, Formula]
+"""FLOP, or FLOP and bytes where those are not `default_bytes`."""
+
+
+def cost_rules(
+    domain: str,
+    table: Mapping[OpKind, Mapping[str, Costs]],
+    settings: Mapping[str, Collection[int]] | None = None,
+) -> dict[str, CostRule]:
+    """Return the rules of a table whose rows name several operators, by operator type.
+
+    Args:
+        domain: put before each operator's name: empty, or ``com.microsoft.``.
+        table: costs by names (see `by_name`), by kind.
+        settings: operands of an operator that configure it.
+    """
+    rules = {}
+    for kind, rows in table.items():
+        for op, costs in by_name(rows).items():
+            flops, num_bytes = costs if isinstance(costs, tuple) else (costs, default_bytes)
+            held = frozenset((settings or {}).get(op, ()))
+            rules[domain + op] = CostRule(kind, flops, num_bytes, held)
+    return rules

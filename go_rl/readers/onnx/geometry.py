@@ -8,6 +8,7 @@ from math import prod
 from go_rl.core.geometry import Geometry
 from go_rl.readers.onnx.call import Call
 from go_rl.readers.onnx.costs.dense import pads_begin
+from go_rl.readers.tables import by_name
 
 Rule = Callable[[Call], Geometry]
 
@@ -86,33 +87,16 @@ def _resized(call: Call) -> Geometry:
     return Geometry(minor=float(before[-1:] != after[-1:]))
 
 
-_RULES: dict[str, Rule] = {
-    "ArgMax": _along(0),
-    "ArgMin": _along(0),
-    "AveragePool": _pool,
-    "Concat": _along(0),
-    "Conv": _convolution,
-    "ConvTranspose": _convolution,
-    "Expand": _resized,
-    "Gather": _along(0),
-    "Gemm": _gemm,
-    "GlobalAveragePool": _resized,
-    "GlobalMaxPool": _resized,
-    "LayerNormalization": _along(-1),
-    "LogSoftmax": _along(-1),
-    "LpPool": _pool,
-    "MatMul": _matmul,
-    "MaxPool": _pool,
-    "Pad": _resized,
-    "Resize": _resized,
-    "Slice": _resized,
-    "Softmax": _along(-1),
-    "Split": _along(0),
-    "TopK": _along(-1),
-    "Transpose": _transpose,
-    "com.microsoft.FusedConv": _convolution,
-    "com.microsoft.FusedGemm": _gemm,
-    "com.microsoft.nchwc.AveragePool": _pool,
-    "com.microsoft.nchwc.Conv": _convolution,
-    "com.microsoft.nchwc.MaxPool": _pool,
-}
+_RULES: dict[str, Rule] = by_name(
+    {
+        "ArgMax ArgMin Concat Gather Split": _along(0),
+        "LayerNormalization LogSoftmax Softmax TopK": _along(-1),
+        "AveragePool LpPool MaxPool": _pool,
+        "com.microsoft.nchwc.AveragePool com.microsoft.nchwc.MaxPool": _pool,
+        "Conv ConvTranspose com.microsoft.FusedConv com.microsoft.nchwc.Conv": _convolution,
+        "Expand GlobalAveragePool GlobalMaxPool Pad Resize Slice": _resized,
+        "Gemm com.microsoft.FusedGemm": _gemm,
+        "MatMul": _matmul,
+        "Transpose": _transpose,
+    }
+)

@@ -302,7 +302,7 @@ def _add_operator(
         _hold(walk, work.held)
     else:
         kind, flops, num_bytes = _price(call, rule)
-        if call.op in CONSTANTS.split() and all(values[i].producer is None for i in operands):
+        if call.op in CONSTANTS and all(values[i].producer is None for i in operands):
             kind, flops = OpKind.CONSTANT, 0.0
         if rule.num_bytes is default_bytes:
             reads = ((i, values[i]) for i in node.input if i)

@@ -1,4 +1,4 @@
-"""Costs of ONNX Runtime's own operators beyond those in `onnx_costs`, by their decomposition.
+"""Costs of ONNX Runtime's own operators, by their decomposition.
 
 Quantised ones count 3 FLOP an element to dequantise and 5 to quantise, as `DequantizeLinear` and
 `QuantizeLinear`; dynamically quantised operands 7, as `DynamicQuantizeLinear`. Blocked (NCHWC)
@@ -9,18 +9,18 @@ Source: ``docs/ContribOperators.md`` of ONNX Runtime.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from go_rl.core.op_kind import OpKind
 from go_rl.readers.onnx.call import (
     Call,
-    CostRule,
+    Costs,
     Formula,
     Tensor,
-    default_bytes,
+    cost_rules,
     no_flops,
     per_element,
+    per_input,
 )
 from go_rl.readers.onnx.costs import dense, fused
 from go_rl.readers.onnx.costs import reductions as red
@@ -153,11 +153,6 @@ def longformer(call: Call) -> float:
     return projections + scores * (4.0 * width / heads + 5.0)
 
 
-def gather_dequantized(call: Call) -> float:
-    """Dequantise what is gathered."""
-    return 3.0 * call.result.size
-
-
 def gather_dequantized_bytes(call: Call) -> float:
     """The rows gathered in their stored format, the result, and the indices."""
     stored = call.operand(0)
@@ -193,61 +188,73 @@ def skip_group_norm(call: Call) -> float:
     return red.group_norm(call) + float(extra * call.operand(0).size)
 
 
-def _sum_of_results(count: float | int) -> Formula:
-    return lambda call: float(sum(count * t.size for t in call.outputs if t is not None))
+def fast_gelu(call: Call) -> float:
+    """The tanh form of GELU, after adding a bias if there is one."""
+    return (8.0 + call.has(1)) * call.result.size
 
 
-_MICROSOFT: dict[OpKind, dict[str, Formula]] = {
+def bias_dropout(call: Call) -> float:
+    """Add the bias, and the residual if there is one."""
+    return float((1 + call.has(2)) * call.result.size)
+
+
+_MICROSOFT: dict[OpKind, dict[str, Costs]] = {
     OpKind.ELEMENTWISE: {
-        "BiasDropout": lambda call: float((1 + call.has(2)) * call.result.size),
+        "BiasAdd Trilu": per_element(2),
+        "BiasDropout BitmaskBiasDropout": bias_dropout,
+        "BiasGelu QuantizeLinear QuickGelu": per_element(5),
         "BiasSplitGelu": per_element(7),
-        "BitmaskBiasDropout": lambda call: float((1 + call.has(2)) * call.result.size),
         "BitmaskDropout": no_flops,
-        "ComplexMul": per_element(3),
-        "ComplexMulConj": per_element(3),
-        "DequantizeLinear": per_element(3),
-        "GemmaRotaryEmbedding": _sum_of_results(3),
-        "MulInteger": per_element(3),
-        "MurmurHash3": per_element(12),
+        "ComplexMul ComplexMulConj DequantizeLinear MulInteger": per_element(3),
+        "FastGelu": fast_gelu,
+        "Gelu": fused.gelu,
+        "GemmaRotaryEmbedding": lambda c: float(
+            sum(3 * t.size for t in c.outputs if t is not None)
+        ),
+        "MurmurHash3 QLinearAdd QLinearMul": per_element(12),
+        "QLinearLeakyRelu QLinearSigmoid": per_element(8),
         "QLinearWhere": per_element(9),
-        "QuantizeLinear": per_element(5),
+        "RotaryEmbedding": per_input(3),
         "SwiGLU": per_element(6),
-        "Trilu": per_element(2),
     },
     OpKind.REDUCTION: {
-        "IsAllFinite": lambda call: 2.0 * call.operand(0).size,
-        "MaxpoolWithMask": red.max_pool,
-        "NhwcMaxPool": red.max_pool,
+        "BiasSoftmax": lambda call: red.softmax(call) + call.result.size,
+        "EmbedLayerNormalization": (red.embed_layer_norm, fused.embed_bytes),
+        "GroupNorm": red.group_norm,
+        "IsAllFinite QLinearGlobalAveragePool": per_input(2),
+        "LayerNormalization": red.layer_norm,
+        "MaxpoolWithMask NhwcMaxPool": red.max_pool,
         "QEmbedLayerNormalization": red.embed_layer_norm,
         "QLinearAveragePool": average_pool,
         "QLinearReduceMean": quantized_mean,
+        "QLinearSoftmax": per_input(6),
+        "RMSNormalization SimplifiedLayerNormalization": red.rms_norm,
         "ReduceSumInteger": red.reduction(),
-        "RMSNormalization": red.rms_norm,
         "SkipGroupNorm": skip_group_norm,
+        "SkipLayerNormalization SkipSimplifiedLayerNormalization": red.skip_layer_norm,
         "Unique": red.sort,
     },
     OpKind.MATMUL: {
+        "Attention QAttention": fused.packed_attention,
         "CDist": distances,
-        "DecoderMaskedMultiHeadAttention": fused.multi_head_attention,
+        "DecoderMaskedMultiHeadAttention MultiHeadAttention": fused.multi_head_attention,
         "DynamicQuantizeLSTM": dynamic_quantize_lstm,
         "DynamicQuantizeMatMul": dynamic_quantize_matmul,
-        "FusedGemm": activated(dense.gemm),
+        "FusedGemm GemmFloat8": activated(dense.gemm),
+        "FusedMatMul TransposeMatMul": dense.fused_matmul,
         "FusedMatMulActivation": activated(dense.fused_matmul),
         "GemmFastGelu": gemm_gelu,
-        "GemmFloat8": activated(dense.gemm),
+        "GroupQueryAttention SparseAttention": fused.group_query_attention,
         "Inverse": inverse,
-        "Irfft": real_fourier,
+        "Irfft Rfft": real_fourier,
         "LongformerAttention": longformer,
-        "MatMulBnb4": dense.matmul_n_bits,
-        "MatMulInteger16": dense.matmul,
+        "MatMulBnb4 MatMulNBits": dense.matmul_n_bits,
+        "MatMulInteger16 SparseToDenseMatMul": dense.matmul,
         "MatMulIntegerToFloat": matmul_integer_to_float,
-        "MoE": experts,
+        "MoE QMoE": experts,
         "PackedAttention": packed_attention,
         "QGemm": qgemm,
-        "QMoE": experts,
-        "Rfft": real_fourier,
-        "SparseAttention": fused.group_query_attention,
-        "SparseToDenseMatMul": dense.matmul,
+        "QLinearMatMul": dense.qlinear_matmul,
     },
     OpKind.CONVOLUTION: {
         "FusedConv": activated(dense.convolution, added=3),
@@ -256,15 +263,15 @@ _MICROSOFT: dict[OpKind, dict[str, Formula]] = {
         "QLinearConv": channels_first(dense.qlinear_conv, always=False),
     },
     OpKind.GATHER: {
-        "GatherND": no_flops,
+        "GatherBlockQuantized": (per_element(3), gather_dequantized_bytes),  # dequantise
+        "GatherND TorchEmbedding": (no_flops, fused.gather_bytes),
         "GridSample": fused.grid_sample,
         "NGramRepeatBlock": no_flops,
-        "TorchEmbedding": no_flops,
     },
-    OpKind.MOVEMENT: {"Range": no_flops, "UnfoldTensor": no_flops},
+    OpKind.MOVEMENT: {"QLinearConcat Range Tokenizer UnfoldTensor": no_flops},
 }
 
-_NCHWC: dict[OpKind, dict[str, Formula]] = {
+_NCHWC: dict[OpKind, dict[str, Costs]] = {
     OpKind.CONVOLUTION: {"Conv": activated(dense.convolution, added=3)},
     OpKind.REDUCTION: {
         "AveragePool": red.average_pool,
@@ -272,30 +279,9 @@ _NCHWC: dict[OpKind, dict[str, Formula]] = {
         "GlobalMaxPool": red.reduction(),
         "MaxPool": red.max_pool,
     },
-    OpKind.MOVEMENT: {"ReorderInput": no_flops, "ReorderOutput": no_flops},
+    OpKind.MOVEMENT: {"ReorderInput ReorderOutput": no_flops},
     OpKind.ELEMENTWISE: {"Upsample": fused.resize},
 }
 
-
-def _table() -> dict[str, CostRule]:
-    rules: dict[str, CostRule] = {}
-    domains: Sequence[tuple[str, dict[OpKind, dict[str, Formula]]]] = (
-        ("com.microsoft", _MICROSOFT),
-        (NCHWC, _NCHWC),
-    )
-    for domain, kinds in domains:
-        for kind, formulas in kinds.items():
-            rules |= {
-                f"{domain}.{op}": CostRule(kind, f, default_bytes) for op, f in formulas.items()
-            }
-    gathered = {"GatherND": fused.gather_bytes, "TorchEmbedding": fused.gather_bytes}
-    for op, num_bytes in gathered.items():
-        rules[f"com.microsoft.{op}"] = CostRule(OpKind.GATHER, no_flops, num_bytes)
-    rules["com.microsoft.GatherBlockQuantized"] = CostRule(
-        OpKind.GATHER, gather_dequantized, gather_dequantized_bytes
-    )
-    return rules
-
-
-CONTRIB_RULES: dict[str, CostRule] = _table()
+CONTRIB_RULES = cost_rules("com.microsoft.", _MICROSOFT) | cost_rules(f"{NCHWC}.", _NCHWC)
 """The rule of each operator, by operator type with its domain in front."""

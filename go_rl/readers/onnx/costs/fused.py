@@ -102,9 +102,9 @@ def linear_attention(call: Call) -> float:
     return 6.0 * value.size * depth
 
 
-def rotary_embedding(call: Call) -> float:
-    """Two multiplies and one add or subtract for each of the rotated elements."""
-    return 3.0 * call.operand(0).size
+def gelu(call: Call) -> float:
+    """``x/2 (1 + erf(x / sqrt 2))``: 4; the tanh form: 8."""
+    return (8.0 if call.get("approximate", "none") == "tanh" else 4.0) * call.result.size
 
 
 def resize(call: Call) -> float:

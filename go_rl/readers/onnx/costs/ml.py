@@ -1,6 +1,6 @@
 """Costs of the ``ai.onnx.ml`` operators: linear models, support vectors, trees and encoders.
 
-FLOP follow the conventions of `onnx_costs`: a comparison is 1 FLOP, a multiply-add 2, exp and
+FLOP follow the conventions of `operators`: a comparison is 1 FLOP, a multiply-add 2, exp and
 power are transcendentals. Trees are counted to their farthest leaf, an upper bound: which way a
 sample goes depends on data. Coefficients, vectors, trees and dictionaries are attributes; they are
 stored as weights, and read whole by everything that does arithmetic with all of them.
@@ -19,14 +19,15 @@ from go_rl.core.errors import ReadError
 from go_rl.core.op_kind import OpKind
 from go_rl.readers.onnx.call import (
     Call,
-    CostRule,
-    Formula,
+    Costs,
     Tensor,
+    cost_rules,
     default_bytes,
     itemsize,
     no_flops,
     per_element,
 )
+from go_rl.readers.onnx.costs.fused import gather_bytes
 from go_rl.readers.onnx.costs.trees import tree_depths
 from go_rl.readers.onnx.shapes.ml import ML_DOMAIN, rows
 
@@ -134,32 +135,24 @@ def look_up_bytes(call: Call) -> float:
     return default_bytes(call) + min(stored, ENTRY_BYTES * call.operand(0).size)
 
 
-def extractor_bytes(call: Call) -> float:
-    """Only what is extracted is read: twice the result, and the indices."""
-    return 2.0 * call.result.nbytes + call.operand(1).nbytes
-
-
-_ROWS: dict[str, tuple[OpKind, Formula, Formula]] = {
-    "ArrayFeatureExtractor": (OpKind.GATHER, no_flops, extractor_bytes),
-    "Binarizer": (OpKind.ELEMENTWISE, per_element(1), default_bytes),
-    "CastMap": (OpKind.MOVEMENT, no_flops, default_bytes),
-    "CategoryMapper": (OpKind.GATHER, no_flops, look_up_bytes),
-    "DictVectorizer": (OpKind.GATHER, no_flops, look_up_bytes),
-    "FeatureVectorizer": (OpKind.MOVEMENT, no_flops, default_bytes),
-    "Imputer": (OpKind.ELEMENTWISE, per_element(2), parameter_bytes),
-    "LabelEncoder": (OpKind.GATHER, no_flops, look_up_bytes),
-    "LinearClassifier": (OpKind.MATMUL, linear, parameter_bytes),
-    "LinearRegressor": (OpKind.MATMUL, linear, parameter_bytes),
-    "Normalizer": (OpKind.REDUCTION, per_element(3), default_bytes),
-    "OneHotEncoder": (OpKind.GATHER, per_element(1), look_up_bytes),
-    "SVMClassifier": (OpKind.MATMUL, support_vectors, parameter_bytes),
-    "SVMRegressor": (OpKind.MATMUL, support_vectors, parameter_bytes),
-    "Scaler": (OpKind.ELEMENTWISE, per_element(2), parameter_bytes),
-    "TreeEnsemble": (OpKind.GATHER, trees, tree_bytes),
-    "TreeEnsembleClassifier": (OpKind.GATHER, trees, tree_bytes),
-    "TreeEnsembleRegressor": (OpKind.GATHER, trees, tree_bytes),
-    "ZipMap": (OpKind.MOVEMENT, no_flops, default_bytes),
+_TABLE: dict[OpKind, dict[str, Costs]] = {
+    OpKind.ELEMENTWISE: {
+        "Binarizer": per_element(1),
+        "Imputer Scaler": (per_element(2), parameter_bytes),
+    },
+    OpKind.GATHER: {
+        "ArrayFeatureExtractor": (no_flops, gather_bytes),
+        "CategoryMapper DictVectorizer LabelEncoder": (no_flops, look_up_bytes),
+        "OneHotEncoder": (per_element(1), look_up_bytes),
+        "TreeEnsemble TreeEnsembleClassifier TreeEnsembleRegressor": (trees, tree_bytes),
+    },
+    OpKind.MATMUL: {
+        "LinearClassifier LinearRegressor": (linear, parameter_bytes),
+        "SVMClassifier SVMRegressor": (support_vectors, parameter_bytes),
+    },
+    OpKind.MOVEMENT: {"CastMap FeatureVectorizer ZipMap": no_flops},
+    OpKind.REDUCTION: {"Normalizer": per_element(3)},
 }
 
-ML_RULES = {f"{ML_DOMAIN}.{op}": CostRule(*row) for op, row in _ROWS.items()}
+ML_RULES = cost_rules(f"{ML_DOMAIN}.", _TABLE)
 """The rule of each ``ai.onnx.ml`` operator."""

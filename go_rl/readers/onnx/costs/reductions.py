@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from go_rl.readers.onnx.call import Call, Formula
+from go_rl.readers.onnx.call import Call, Formula, per_input
 
 
 def ceil_log2(n: int) -> int:
@@ -47,11 +47,6 @@ def _rows(call: Call) -> int:
     return call.operand(0).size // max(1, width)
 
 
-def cumulative(call: Call) -> float:
-    """One FLOP an element. (XLA's naive lowering to reduce-window would count ``n`` a element.)"""
-    return float(call.result.size)
-
-
 def top_k(call: Call) -> float:
     """``n * ceil(log2 k)`` comparisons, at least ``n``: XLA hides its own behind a custom call."""
     axis = call.get("axis", -1)
@@ -65,24 +60,27 @@ def sort(call: Call) -> float:
     return float(n * ceil_log2(n))
 
 
-def max_pool(call: Call) -> float:
-    """Window size - 1 comparisons a result, padding included as in XLA's reduce-window."""
-    return float((math.prod(call.get("kernel_shape", [1])) - 1) * call.result.size)
+def pool(each: int, once: int) -> Formula:
+    """``each`` FLOP an element of the window, padding included as in XLA's reduce-window, and
+    ``once`` a result."""
+
+    def flops(call: Call) -> float:
+        window = math.prod(call.get("kernel_shape", [1]))
+        return float((each * window + once) * call.result.size)
+
+    return flops
 
 
-def average_pool(call: Call) -> float:
-    """Window size - 1 additions and one division a result."""
-    return float(math.prod(call.get("kernel_shape", [1])) * call.result.size)
-
-
-def lp_pool(call: Call) -> float:
-    """`average_pool` and a power of every window element (1 FLOP; the root is not FLOP)."""
-    return float((2 * math.prod(call.get("kernel_shape", [1])) - 1) * call.result.size)
-
-
-def global_average_pool(call: Call) -> float:
-    """Sum and divide."""
-    return float(call.operand(0).size)
+max_pool = pool(1, -1)
+"""Comparisons."""
+average_pool = pool(1, 0)
+"""Additions and one division."""
+lp_pool = pool(2, -1)
+"""A power of every window element (1 FLOP; the root is not FLOP) and additions."""
+global_average_pool = per_input(1)
+"""Sum and divide."""
+group_norm = per_input(7)
+"""As `layer_norm`, over groups of channels (or each channel, `InstanceNormalization`)."""
 
 
 def batch_norm(call: Call) -> float:
@@ -94,27 +92,18 @@ def batch_norm(call: Call) -> float:
 
 def layer_norm(call: Call) -> float:
     """Mean, centre, square, mean, divide, scale, bias: ``7n`` (6 without bias) and epsilon."""
-    n = call.operand(0).size
-    axis = call.get("axis", -1)
-    rows = math.prod(call.operand(0).shape[:axis]) if axis else 1
-    return (6.0 + call.has(2)) * n + rows
+    return (6.0 + call.has(2)) * call.operand(0).size + _normalised(call)
 
 
 def rms_norm(call: Call) -> float:
     """Square, mean, divide, scale: ``4n`` and epsilon."""
+    return 4.0 * call.operand(0).size + _normalised(call)
+
+
+def _normalised(call: Call) -> int:
+    """How many rows are normalised."""
     axis = call.get("axis", -1)
-    rows = math.prod(call.operand(0).shape[:axis]) if axis else 1
-    return 4.0 * call.operand(0).size + rows
-
-
-def group_norm(call: Call) -> float:
-    """As `layer_norm`, over groups of channels (or each channel, `InstanceNormalization`)."""
-    return 7.0 * call.operand(0).size
-
-
-def mean_variance_norm(call: Call) -> float:
-    """Mean, centre, square, mean, divide: ``5n``."""
-    return 5.0 * call.operand(0).size
+    return math.prod(call.operand(0).shape[:axis]) if axis else 1
 
 
 def skip_layer_norm(call: Call) -> float:
@@ -137,16 +126,6 @@ def local_response_norm(call: Call) -> float:
     return (float(call.get("size", 1)) + 3.0) * call.operand(0).size
 
 
-def lp_normalization(call: Call) -> float:
-    """Power, sum, divide."""
-    return 3.0 * call.operand(0).size
-
-
 def cross_entropy(call: Call) -> float:
     """Log-softmax, pick the target, negate, average."""
     return 4.0 * call.operand(0).size + 3.0 * call.operand(1).size
-
-
-def negative_log_likelihood(call: Call) -> float:
-    """Pick the target, negate, average."""
-    return 3.0 * call.operand(1).size
