@@ -50,3 +50,18 @@ def training(built: Built) -> Built:
         return value, jax.tree.map(lambda p, g: p - 0.01 * g, params, gradients)
 
     return step, args, weights
+
+
+def classifier_training(loss: Callable[..., Any], variables: tuple[Any, Any], images: Any) -> Built:
+    """Return one step of gradient descent on a classifier's loss, batch statistics updated.
+
+    ``loss(trained, statistics, images, labels)`` returns the loss and the new statistics;
+    ``variables`` are the abstract two.
+    """
+
+    def step(trained: Any, statistics: Any, images: Any, labels: Any) -> Any:
+        gradient = jax.value_and_grad(loss, has_aux=True)
+        (value, statistics), slopes = gradient(trained, statistics, images, labels)
+        return value, jax.tree.map(lambda p, g: p - 0.01 * g, trained, slopes), statistics
+
+    return step, (*variables, images, integers(images.shape[0])), (0, 1)

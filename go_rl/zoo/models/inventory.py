@@ -5,31 +5,19 @@ Importing this file imports JAX and flax; the frozen graphs (`go_rl.zoo.zoo_grap
 
 from __future__ import annotations
 
-from importlib import import_module
-from importlib.util import find_spec
-
 from go_rl.core import ZooError
 from go_rl.core.errors import nearest
-from go_rl.zoo.models.training_forms import training_forms
-from go_rl.zoo.models.zoo_model import ZooModel
+from go_rl.zoo.models.audio import speech
+from go_rl.zoo.models.language import language
+from go_rl.zoo.models.tabular import recommendation
+from go_rl.zoo.models.vision import entries, keras_applications
+from go_rl.zoo.models.zoo_model import ZooModel, training_form
+from go_rl.zoo.split import TRAINED
 
-MODULES = (
-    "vision.keras_applications",
-    "vision.entries",
-    "language.language",
-    "audio.speech",
-    "tabular.recommendation",
-)
-"""Files of this folder that export ``ENTRIES``."""
-
-
-def _entries(module: str) -> tuple[ZooModel, ...]:
-    name = f"go_rl.zoo.models.{module}"
-    return import_module(name).ENTRIES if find_spec(name) is not None else ()
-
-
-RECIPES: tuple[ZooModel, ...] = tuple(entry for m in MODULES for entry in _entries(m))
-ZOO_MODELS: tuple[ZooModel, ...] = (*RECIPES, *training_forms(RECIPES))
+_FILES = (keras_applications, entries, language, speech, recommendation)
+_BY_NAME = {model.name: model for file in _FILES for model in file.ENTRIES}
+_BY_NAME |= {form.name: form for form in (training_form(_BY_NAME[name]) for name in TRAINED)}
+ZOO_MODELS = tuple(_BY_NAME.values())
 """All recipes; names are unique."""
 
 
@@ -39,10 +27,9 @@ def zoo_model(name: str) -> ZooModel:
     Raises:
         ZooError: there is none; the nearest is named.
     """
-    by_name = {model.name: model for model in ZOO_MODELS}
-    if name not in by_name:
+    if name not in _BY_NAME:
         raise ZooError(
-            f"no model of the zoo is called {name!r}{nearest(name, by_name)} "
+            f"no model of the zoo is called {name!r}{nearest(name, _BY_NAME)} "
             "List them with go-rl zoo list"
         )
-    return by_name[name]
+    return _BY_NAME[name]

@@ -1,11 +1,15 @@
-"""`ZooModel`: one network of the zoo, as a recipe."""
+"""`ZooModel`: one network of the zoo, as a recipe; the recipes of flax modules and of training."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
-from go_rl.zoo.models.building import Built
+import flax.linen as nn
+
+from go_rl.zoo.models.building import Built, flax_model, training
 
 
 @dataclass(frozen=True)
@@ -20,3 +24,14 @@ class ZooModel:
     """Returns the function, its abstract arguments and the positions of the weights."""
     training: bool = False
     """One training step instead of inference."""
+
+
+def flax_entry(name: str, family: str, module: nn.Module, *inputs: Any) -> ZooModel:
+    """Return the recipe of a flax module's forward pass on abstract ``inputs``."""
+    return ZooModel(name, family, partial(flax_model, module, *inputs))
+
+
+def training_form(model: ZooModel) -> ZooModel:
+    """Return the training iteration of a network, named ``NAME-training``."""
+    build = model.build
+    return ZooModel(f"{model.name}-training", model.family, lambda: training(build()), True)

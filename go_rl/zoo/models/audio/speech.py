@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import flax.linen as nn
+
 from go_rl.zoo.models.audio.networks import (
     Conformer,
     DeepSpeech2,
@@ -12,45 +14,32 @@ from go_rl.zoo.models.audio.networks import (
     WaveRNN,
     Whisper,
 )
-from go_rl.zoo.models.building import Built, flax_model, floats, integers, training
-from go_rl.zoo.models.zoo_model import ZooModel
+from go_rl.zoo.models.building import floats, integers
+from go_rl.zoo.models.zoo_model import ZooModel, flax_entry, training_form
 
 
-def _wavenet(stacks: int, layers: int, batch: int, samples: int, **widths: Any) -> Built:
-    return flax_model(WaveNet(stacks, layers, **widths), floats(batch, samples, 1))
+def _wavenet(network: WaveNet, batch: int, samples: int) -> ZooModel:
+    name = f"wavenet-{network.stacks}x{network.layers}"
+    return flax_entry(name, "wavenet", network, floats(batch, samples, 1))
 
 
-def _whisper(network: Whisper, frames: int, tokens: int) -> Built:
-    return flax_model(network, floats(1, frames, 80), integers(1, tokens))
+def _speech(name: str, network: nn.Module, *inputs: Any) -> ZooModel:
+    return flax_entry(name, "speech", network, *inputs)
 
 
 ENTRIES: tuple[ZooModel, ...] = (
-    ZooModel("wavenet-1x10", "wavenet", lambda: _wavenet(1, 10, 1, 4096, residual=32, skip=128)),
-    ZooModel("wavenet-2x18", "wavenet", lambda: _wavenet(2, 18, 2, 8192)),
-    ZooModel("wavenet-3x30", "wavenet", lambda: _wavenet(3, 30, 1, 8192, residual=128)),
-    ZooModel("wavenet-4x36", "wavenet", lambda: _wavenet(4, 36, 2, 8192)),
-    ZooModel("wavernn-224", "wavernn", lambda: flax_model(WaveRNN(224), floats(96, 8, 80))),
-    ZooModel("wavernn-896", "wavernn", lambda: flax_model(WaveRNN(896), floats(40, 16, 80))),
-    ZooModel("conformer-s", "speech", lambda: flax_model(Conformer(), floats(4, 512, 80))),
-    ZooModel(
-        "conformer-l",
-        "speech",
-        lambda: flax_model(Conformer(17, 512, 8), floats(1, 1024, 80)),
-    ),
-    ZooModel("deepspeech2", "speech", lambda: flax_model(DeepSpeech2(), floats(8, 60, 161, 1))),
-    ZooModel("wav2vec2-base", "speech", lambda: flax_model(Wav2Vec2(), floats(1, 48000, 1))),
-    ZooModel("whisper-tiny", "speech", lambda: _whisper(Whisper(), 2000, 64)),
-    ZooModel("whisper-base", "speech", lambda: _whisper(Whisper(6, 512, 8), 1500, 32)),
-    ZooModel(
-        "wavenet-2x18-training",
-        "wavenet",
-        lambda: training(_wavenet(2, 18, 2, 8192)),
-        training=True,
-    ),
-    ZooModel(
-        "wavenet-4x36-training",
-        "wavenet",
-        lambda: training(_wavenet(4, 36, 2, 8192)),
-        training=True,
-    ),
+    _wavenet(WaveNet(1, 10, residual=32, skip=128), 1, 4096),
+    _wavenet(WaveNet(2, 18), 2, 8192),
+    _wavenet(WaveNet(3, 30, residual=128), 1, 8192),
+    _wavenet(WaveNet(4, 36), 2, 8192),
+    flax_entry("wavernn-224", "wavernn", WaveRNN(224), floats(96, 8, 80)),
+    flax_entry("wavernn-896", "wavernn", WaveRNN(896), floats(40, 16, 80)),
+    _speech("conformer-s", Conformer(), floats(4, 512, 80)),
+    _speech("conformer-l", Conformer(17, 512, 8), floats(1, 1024, 80)),
+    _speech("deepspeech2", DeepSpeech2(), floats(8, 60, 161, 1)),
+    _speech("wav2vec2-base", Wav2Vec2(), floats(1, 48000, 1)),
+    _speech("whisper-tiny", Whisper(), floats(1, 2000, 80), integers(1, 64)),
+    _speech("whisper-base", Whisper(6, 512, 8), floats(1, 1500, 80), integers(1, 32)),
+    training_form(_wavenet(WaveNet(2, 18), 2, 8192)),
+    training_form(_wavenet(WaveNet(4, 36), 2, 8192)),
 )

@@ -9,26 +9,22 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
-from go_rl.zoo.models.building import Built, flax_model, floats, integers, key
+from go_rl.zoo.models.building import Built, classifier_training, floats, key
 from go_rl.zoo.models.vision.amoebanet import AmoebaNetD
 from go_rl.zoo.models.vision.convdraw import ConvDRAW
 from go_rl.zoo.models.vision.dense_prediction import SSD, UNet
 from go_rl.zoo.models.vision.networks import ResNet
 from go_rl.zoo.models.vision.vision_transformers import MLPMixer, Swin, VisionTransformer
-from go_rl.zoo.models.zoo_model import ZooModel
-
-
-def _images(module: nn.Module, size: int = 224, batch: int = 1) -> Built:
-    return flax_model(module, floats(batch, size, size, 3))
+from go_rl.zoo.models.zoo_model import ZooModel, flax_entry
 
 
 def _entry(name: str, family: str, module: nn.Module, size: int = 224, batch: int = 1) -> ZooModel:
-    return ZooModel(name, family, partial(_images, module, size, batch))
+    return flax_entry(name, family, module, floats(batch, size, size, 3))
 
 
 def _classifier_training(module: nn.Module, size: int, batch: int) -> Built:
-    """One step of gradient descent on the cross-entropy, batch statistics updated."""
-    images, labels = floats(batch, size, size, 3), integers(batch)
+    """One step of gradient descent on the cross-entropy."""
+    images = floats(batch, size, size, 3)
     variables = jax.eval_shape(module.init, key(), images)
 
     def loss(params: Any, statistics: Any, images: Any, labels: Any) -> Any:
@@ -38,17 +34,7 @@ def _classifier_training(module: nn.Module, size: int, batch: int) -> Built:
         chosen = jnp.take_along_axis(shares, labels[:, None], axis=1, mode="clip")
         return -chosen.mean(), updated["batch_stats"]
 
-    def step(params: Any, statistics: Any, images: Any, labels: Any) -> Any:
-        gradient = jax.value_and_grad(loss, has_aux=True)
-        (value, statistics), slopes = gradient(params, statistics, images, labels)
-        return value, jax.tree.map(lambda p, g: p - 0.01 * g, params, slopes), statistics
-
-    return step, (variables["params"], variables["batch_stats"], images, labels), (0, 1)
-
-
-def _training(name: str, family: str, module: nn.Module, size: int, batch: int) -> ZooModel:
-    build = partial(_classifier_training, module, size, batch)
-    return ZooModel(name, family, build, training=True)
+    return classifier_training(loss, (variables["params"], variables["batch_stats"]), images)
 
 
 ENTRIES: tuple[ZooModel, ...] = (
@@ -75,5 +61,10 @@ ENTRIES: tuple[ZooModel, ...] = (
     _entry("mixer-b16-b8", "mixer", MLPMixer(12, 768, 16, 384, 3072), 224, 8),
     _entry("convdraw", "convdraw", ConvDRAW(8), 32, 4),
     _entry("convdraw-long", "convdraw", ConvDRAW(32), 64),
-    _training("amoebanet-d-6-192-training", "amoebanet", AmoebaNetD(6, 192, train=True), 224, 2),
+    ZooModel(
+        "amoebanet-d-6-192-training",
+        "amoebanet",
+        partial(_classifier_training, AmoebaNetD(6, 192, train=True), 224, 2),
+        training=True,
+    ),
 )

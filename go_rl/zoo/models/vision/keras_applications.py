@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from go_rl.core.errors import MissingDependencyError
-from go_rl.zoo.models.building import Built
+from go_rl.zoo.models.building import Built, classifier_training
 from go_rl.zoo.models.zoo_model import ZooModel
 
 WITHOUT_KERAS = "resnet18, bert-mini, vit-tiny"
@@ -47,23 +47,16 @@ def build(application: Application) -> Built:
 
 def build_training(application: Application) -> Built:
     """Return one step of gradient descent on the cross-entropy, batch statistics updated."""
-    import jax
     import jax.numpy as jnp
 
     model, trained, fixed, images = _parts(application)
-    labels = jax.ShapeDtypeStruct((application.batch,), jnp.int32)
 
     def loss(trained: Any, fixed: Any, images: Any, labels: Any) -> Any:
         shares, fixed = model.stateless_call(trained, fixed, images, training=True)
         chosen = jnp.take_along_axis(shares, labels[:, None], axis=1, mode="clip")
         return -jnp.log(chosen + 1e-7).mean(), fixed
 
-    def step(trained: Any, fixed: Any, images: Any, labels: Any) -> Any:
-        gradient = jax.value_and_grad(loss, has_aux=True)
-        (value, fixed), slopes = gradient(trained, fixed, images, labels)
-        return value, jax.tree.map(lambda p, g: p - 0.01 * g, trained, slopes), fixed
-
-    return step, (trained, fixed, images, labels), (0, 1)
+    return classifier_training(loss, (trained, fixed), images)
 
 
 def _parts(application: Application) -> tuple[Any, list[Any], list[Any], Any]:
@@ -144,19 +137,17 @@ ENTRIES: tuple[ZooModel, ...] = (
     _entry("convnext-tiny", "convnext", "ConvNeXtTiny"),
     _entry("convnext-tiny-b8", "convnext", "ConvNeXtTiny", 192, 8),
     _entry("convnext-base", "convnext", "ConvNeXtBase"),
-    ZooModel(
-        "inception-v3-training",
-        "inception",
-        partial(build_training, Application("InceptionV3", 299, 4)),
-        training=True,
-    ),
     *(
         ZooModel(
-            f"inception-v3-b{batch}-training",
+            name,
             "inception",
             partial(build_training, Application("InceptionV3", 299, batch)),
             training=True,
         )
-        for batch in (32, 64)
+        for name, batch in (
+            ("inception-v3-training", 4),
+            ("inception-v3-b32-training", 32),
+            ("inception-v3-b64-training", 64),
+        )
     ),
 )

@@ -1,4 +1,4 @@
-"""ResNet, and blocks that several vision networks share."""
+"""ResNet, and the batch normalisation that several vision networks share."""
 
 from __future__ import annotations
 
@@ -72,20 +72,3 @@ class ResNet(nn.Module):
             for j in range(blocks):
                 x = self.block(64 * 2**i, 2 if i > 0 and j == 0 else 1, self.train)(x)
         return nn.Dense(1000)(x.mean((1, 2)))
-
-
-class EncoderBlock(nn.Module):
-    """Pre-norm transformer block."""
-
-    heads: int
-    causal: bool = False
-    exact_gelu: bool = False
-
-    @nn.compact
-    def __call__(self, x: Any) -> Any:
-        mask = nn.make_causal_mask(jnp.ones(x.shape[:2], jnp.int32)) if self.causal else None
-        y = nn.LayerNorm()(x)
-        x = x + nn.MultiHeadDotProductAttention(self.heads)(y, y, mask=mask)
-        y = nn.Dense(4 * x.shape[-1])(nn.LayerNorm()(x))
-        y = nn.gelu(y, approximate=not self.exact_gelu)
-        return x + nn.Dense(x.shape[-1])(y)

@@ -10,7 +10,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from go_rl.zoo.models.vision.networks import EncoderBlock
+
+class EncoderBlock(nn.Module):
+    """Pre-norm transformer block."""
+
+    heads: int
+
+    @nn.compact
+    def __call__(self, x: Any) -> Any:
+        y = nn.LayerNorm()(x)
+        x = x + nn.MultiHeadDotProductAttention(self.heads)(y, y)
+        y = nn.gelu(nn.Dense(4 * x.shape[-1])(nn.LayerNorm()(x)), approximate=False)
+        return x + nn.Dense(x.shape[-1])(y)
 
 
 class VisionTransformer(nn.Module):
@@ -29,7 +40,7 @@ class VisionTransformer(nn.Module):
         x = jnp.concatenate([jnp.broadcast_to(token, (x.shape[0], 1, self.width)), x], axis=1)
         x = x + self.param("positions", nn.initializers.zeros, (1, x.shape[1], self.width))
         for _ in range(self.layers):
-            x = EncoderBlock(self.heads, exact_gelu=True)(x)
+            x = EncoderBlock(self.heads)(x)
         return nn.Dense(1000)(nn.LayerNorm()(x)[:, 0])
 
 
