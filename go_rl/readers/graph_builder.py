@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,15 @@ from go_rl.core.errors import GraphError
 from go_rl.core.geometry import Geometry, geometry_row
 from go_rl.core.op_graph import FREE, NO_DIM, NodeId, OpGraph
 from go_rl.core.op_kind import OpKind
+
+_COLUMNS: dict[str, type] = {
+    "kind": np.int8,
+    **dict.fromkeys(("flops", "bytes_accessed", "output_bytes", "weight_bytes"), np.float64),
+    **dict.fromkeys(("output_itemsize", "weight_itemsize"), np.float64),
+    "colocation": np.int32,
+    **dict.fromkeys(("is_backward", "is_output"), np.bool_),
+}
+"""Attributes of nodes that are arrays of the graph as they stand."""
 
 
 @dataclass(frozen=True)
@@ -127,16 +136,10 @@ class GraphBuilder:
         return order
 
     def _cycle(self, indegree: list[int], edges: Sequence[tuple[int, int, int]]) -> str:
-        predecessor = {v: u for u, v, _ in edges if indegree[u] > 0 and indegree[v] > 0}
-        seen: dict[int, int] = {}
-        node = next(iter(predecessor))
-        while node not in seen:
-            seen[node] = len(seen)
-            node = predecessor[node]
-        loop = [n for n in seen if seen[n] >= seen[node]]
-        names = [repr(self._nodes[n].name) for n in reversed(loop)]
-        shown = names if len(names) <= 8 else [*names[:4], "…", *names[-3:]]
-        return " -> ".join([*shown, names[0]])
+        before = {v: u for u, v, _ in edges if indegree[u] > 0 and indegree[v] > 0}
+        return cycle_text(
+            next(iter(before)), before.__getitem__, lambda n: repr(self._nodes[n].name)
+        )
 
     def _freeze(
         self, nodes: list[Node], edges: list[tuple[int, int, int]], position: np.ndarray
@@ -149,6 +152,7 @@ class GraphBuilder:
                     f"graph {self.name!r}: the {attribute} of a node is beyond {dtype.__name__}"
                 ) from error
 
+        columns: dict[str, Any] = {name: column(name, dtype) for name, dtype in _COLUMNS.items()}
         ends = np.array(edges, np.int64).reshape(-1, 3)
         sent = np.array([self._edges[e] for e in edges], np.float64)
         senders, receivers = position[ends[:, 0]], position[ends[:, 1]]
@@ -157,18 +161,9 @@ class GraphBuilder:
             name=self.name,
             names=tuple(n.name for n in nodes),
             op_type=tuple(n.op_type for n in nodes),
-            kind=column("kind", np.int8),
-            flops=column("flops", np.float64),
-            bytes_accessed=column("bytes_accessed", np.float64),
-            output_bytes=column("output_bytes", np.float64),
-            weight_bytes=column("weight_bytes", np.float64),
-            output_itemsize=column("output_itemsize", np.float64),
-            weight_itemsize=column("weight_itemsize", np.float64),
+            **columns,
             weight_group=_weight_groups(nodes),
             output_shape=_padded_shapes(self.name, nodes),
-            colocation=column("colocation", np.int32),
-            is_backward=column("is_backward", np.bool_),
-            is_output=column("is_output", np.bool_),
             senders=senders[by_place].astype(np.int32),
             receivers=receivers[by_place].astype(np.int32),
             edge_bytes=sent[by_place],
@@ -179,6 +174,17 @@ class GraphBuilder:
             meta=self.meta,
             geometry=_geometry(nodes),
         )
+
+
+def cycle_text(node: int, before: Callable[[int], int], name: Callable[[int], str]) -> str:
+    """Return ``a -> b -> a`` for the cycle that the nodes ``before`` the given one lead into."""
+    places: dict[int, int] = {}
+    while node not in places:
+        places[node] = len(places)
+        node = before(node)
+    names = [name(n) for n in reversed(list(places)[places[node] :])]
+    shown = names if len(names) <= 8 else [*names[:4], "…", *names[-3:]]
+    return " -> ".join([*shown, names[0]])
 
 
 def _padded_shapes(graph: str, nodes: list[Node]) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import Any
 
 from go_rl.core import OpGraph, ReadError
 from go_rl.readers.archive import load_graph
-from go_rl.readers.door import reading
+from go_rl.readers.file_errors import reading
 from go_rl.readers.hlo.reader import read_hlo
 from go_rl.readers.hlo.stablehlo_reader import read_stablehlo
 from go_rl.readers.model_options import TRIP_COUNT, Inputs, ModelOptions, Unknown

@@ -68,7 +68,7 @@ class Costs:
         costs = Costs(module, unknown, {}, trip_count)
         for name in _callees_first(module):
             computation = module.computations[name]
-            named = computation.by_name()
+            named = computation.by_name
             total = HloCost()
             for instruction in computation.instructions:
                 total += costs.of_instruction(instruction, named)

@@ -9,7 +9,7 @@ inlined computations are not nodes.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -73,7 +73,6 @@ class HloWalk:
         self.module = costs.module
         self.builder = builder
         self.weights = frozenset(weights)
-        self._named: dict[str, dict[str, Instruction]] = {}
 
     def run(self) -> None:
         """Add every node and edge, and mark the results of the entry computation."""
@@ -103,17 +102,9 @@ class HloWalk:
         frame = frames.pop()
         result = frame.values[frame.computation.root.name]
         if frame.trip + 1 < frame.trips:
-            base = frame.prefix.rsplit("/", 2)[0]
-            frames.append(
-                _Frame(
-                    frame.computation,
-                    (result,),
-                    f"{base}/{frame.trip + 1}/",
-                    frame.target,
-                    frame.trip + 1,
-                    frame.trips,
-                )
-            )
+            trip, base = frame.trip + 1, frame.prefix.rsplit("/", 2)[0]
+            place = frame.computation, (result,), f"{base}/{trip}/", frame.target
+            frames.append(_Frame(*place, trip, frame.trips))
         elif frames:
             frames[-1].values[frame.target] = result
         else:
@@ -140,7 +131,7 @@ class HloWalk:
             argument = _operands(instruction, frame)[1 + branches.index(name)]
             return _Frame(self.module.computations[name], (argument,), prefix, instruction.name)
         if opcode == "while":
-            trips = self.costs.trips(instruction, self._names(frame.computation))
+            trips = self.costs.trips(instruction, frame.computation.by_name)
             (name,) = instruction.callees("body")
             size = self.costs.computations[name].instructions
             if trips > 0 and trips * size <= UNROLL_NODES:
@@ -148,11 +139,6 @@ class HloWalk:
                 body = self.module.computations[name]
                 return _Frame(body, arguments, f"{prefix}0/", instruction.name, 0, trips)
         return None
-
-    def _names(self, computation: Computation) -> Mapping[str, Instruction]:
-        if computation.name not in self._named:
-            self._named[computation.name] = computation.by_name()
-        return self._named[computation.name]
 
     def _value(self, instruction: Instruction, frame: _Frame) -> Value:
         opcode = instruction.opcode
@@ -165,7 +151,7 @@ class HloWalk:
         if opcode in STRUCTURE or passes_through(instruction):
             return _grouping(instruction, _operands(instruction, frame))
         if opcode == "while":
-            trips = self.costs.trips(instruction, self._names(frame.computation))
+            trips = self.costs.trips(instruction, frame.computation.by_name)
             if trips == 0:
                 return _operands(instruction, frame)[0]
             loop = frame.prefix + instruction.name
@@ -194,7 +180,7 @@ class HloWalk:
         return _results(instruction.shape, self.builder.add_node(node), None)
 
     def _node(self, instruction: Instruction, frame: _Frame) -> Value:
-        named = self._names(frame.computation)
+        named = frame.computation.by_name
         cost = self.costs.of_instruction(instruction, named)
         read = [t for value in _operands(instruction, frame) for t in leaves(value)]
         shapes = operand_shapes(instruction, named)

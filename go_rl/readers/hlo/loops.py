@@ -99,7 +99,7 @@ class _Scalars:
 
     def __init__(self, computation: Computation) -> None:
         self.computation = computation
-        self.named = computation.by_name()
+        self.named = computation.by_name
 
     def _resolve(self, name: str) -> Instruction | None:
         instruction = self.named.get(name)

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from go_rl.core import GoRLError, OpGraph, ReadError, UnknownOperatorError
-from go_rl.readers.freeze import freeze
+from go_rl.readers.file_errors import naming, read_text
 from go_rl.readers.graph_builder import GraphBuilder
 from go_rl.readers.hlo.cost import Costs
 from go_rl.readers.hlo.graph import HloWalk
@@ -40,11 +40,7 @@ def read_hlo(
         UnknownOperatorError: see ``unknown``.
     """
     path = Path(path)
-    try:
-        text = path.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ReadError(f"{path}: cannot be read as text ({error})") from error
-    return graph_of_hlo(text, path, FORMAT, (unknown, trip_count), weights)
+    return graph_of_hlo(read_text(path), path, FORMAT, (unknown, trip_count), weights)
 
 
 def graph_of_hlo(
@@ -68,4 +64,5 @@ def graph_of_hlo(
         raise UnknownOperatorError(f"{path}: {error}") from error
     except (ArithmeticError, GoRLError, LookupError, TypeError, ValueError) as error:
         raise ReadError(f"{path}: malformed HLO: {error}") from error
-    return freeze(builder, path)
+    with naming(path):
+        return builder.build()

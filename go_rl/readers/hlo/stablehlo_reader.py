@@ -16,6 +16,7 @@ import numpy as np
 
 from go_rl.core import MissingDependencyError, OpGraph, ReadError
 from go_rl.readers import guarded
+from go_rl.readers.file_errors import read_text
 from go_rl.readers.hlo.reader import graph_of_hlo
 
 FORMAT = "stablehlo"
@@ -37,11 +38,8 @@ def read_stablehlo(
         UnknownOperatorError: see `read_hlo`.
     """
     path = Path(path)
-    try:
-        text = path.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ReadError(f"{path}: cannot be read as text ({error})") from error
-    return graph_of_hlo(_hlo_text(text, path), path, FORMAT, (unknown, trip_count), weights)
+    text = _hlo_text(read_text(path), path)
+    return graph_of_hlo(text, path, FORMAT, (unknown, trip_count), weights)
 
 
 def _check_depth(text: str, path: Path) -> None:

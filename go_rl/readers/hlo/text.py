@@ -57,11 +57,8 @@ class Computation:
     def root(self) -> Instruction:
         return next((i for i in self.instructions if i.is_root), self.instructions[-1])
 
-    def by_name(self) -> dict[str, Instruction]:
-        return self._named
-
     @cached_property
-    def _named(self) -> dict[str, Instruction]:
+    def by_name(self) -> dict[str, Instruction]:
         return {i.name: i for i in self.instructions}
 
 

@@ -73,15 +73,9 @@ def windows(instruction: Instruction) -> list[Window]:
         # A pad is written low_high.
         return [int(part.split("_")[0]) for part in fields[name].split("x")]
 
-    columns = zip(
-        sizes,
-        column("stride", 1),
-        column("pad", 0),
-        column("lhs_dilate", 1),
-        column("rhs_dilate", 1),
-        strict=True,
-    )
-    return [Window(*row) for row in columns]
+    defaults = {"stride": 1, "pad": 0, "lhs_dilate": 1, "rhs_dilate": 1}
+    columns = (column(name, default) for name, default in defaults.items())
+    return [Window(*row) for row in zip(sizes, *columns, strict=True)]
 
 
 def window_elements(instruction: Instruction) -> int:

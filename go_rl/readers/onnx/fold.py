@@ -15,23 +15,24 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from go_rl.readers.tables import names
+
 MAX_ELEMENTS = 4096
 """Arrays with more elements are data, not shape arithmetic."""
 
-_FOLDABLE = (
+FOLDABLE = names(
     "Abs Add And Cast CastLike Ceil Compress Concat ConstantOfShape Div Equal Expand Flatten Floor"
     " Gather GatherElements GatherND Greater GreaterOrEqual Identity Less LessOrEqual Max Min Mod"
     " Mul Neg NonZero Not Or Pow Range ReduceMax ReduceMin ReduceProd ReduceSum Reshape Round"
     " ScatterElements ScatterND Shape Sign Size Slice Split Sqrt Squeeze Sub Tile TopK Transpose"
     " Unsqueeze Where Xor"
 )
-FOLDABLE = frozenset(_FOLDABLE.split())
 """Operators of the default domain that shape arithmetic uses; all are pure functions."""
 
 
-_SIZED_BY = frozenset(("ConstantOfShape", "Expand", "Tile"))
+_SIZED_BY = names("ConstantOfShape Expand Tile")
 """Operators whose last operand is the size of the result."""
-_LOOKED_UP = frozenset(("Gather", "GatherElements", "GatherND"))
+_LOOKED_UP = names("Gather GatherElements GatherND")
 """Operators that repeat parts of their first operand."""
 
 

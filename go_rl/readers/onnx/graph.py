@@ -15,7 +15,7 @@ Rules stated once:
 from __future__ import annotations
 
 from collections import ChainMap, Counter
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -34,14 +34,14 @@ from go_rl.readers.onnx.order import captured_names
 from go_rl.readers.onnx.shapes.guesses import GUESSED
 from go_rl.readers.onnx.shapes.ml import ML_DOMAIN
 from go_rl.readers.onnx.shapes.propagation import BRANCH, TRIPS
-from go_rl.readers.onnx.structure import DEFAULT_DOMAINS, check_size, fitting
+from go_rl.readers.onnx.structure import DEFAULT_DOMAINS, check_size, describe, fitting
 from go_rl.readers.onnx.types import element_type, static_shape
+from go_rl.readers.tables import names
 
-_LAYOUT = (
+LAYOUT_OF_WEIGHTS = names(
     "Cast CastLike DequantizeLinear Flatten Identity QuantizeLinear Reshape Squeeze Transpose"
     " Unsqueeze"
 )
-LAYOUT_OF_WEIGHTS = frozenset(_LAYOUT.split())
 """Operators that leave a weight a weight."""
 TIE_BYTES = 1024.0
 """Arrays up to this size do not distinguish weight groups."""
@@ -76,7 +76,7 @@ class Walk:
     """Bytes of those weights, counted as often as they are read."""
 
 
-Values = MutableMapping[str, OnnxValue]
+Values = ChainMap[str, OnnxValue]
 
 
 def operator_name(node: onnx.NodeProto) -> str:
@@ -207,16 +207,11 @@ def _inline_branch(walk: Walk, node: onnx.NodeProto, values: Values, prefix: str
             "is counted"
         )
     branch = attributes[chosen].g
-    inner = _child(values)
+    inner = values.new_child()
     _walk_graph(walk, branch, inner, f"{prefix}{name}/")
     for output, result in zip(node.output, branch.output, strict=True):
         if output:
             values[output] = inner[result.name]
-
-
-def _child(values: Values) -> ChainMap[str, OnnxValue]:
-    maps = values.maps if isinstance(values, ChainMap) else [values]
-    return ChainMap({}, *maps)
 
 
 @dataclass(frozen=True)
@@ -231,7 +226,7 @@ class _Work:
 
 def _body_work(walk: Walk, body: onnx.GraphProto, values: Values) -> _Work:
     """Return the work of one run of ``body`` and the stored arrays that it reads."""
-    inner = _child(values)
+    inner = values.new_child()
     for value in body.input:
         inner[value.name] = OnnxValue(_tensor(_type_of(body, value), value.name))
     counting = Walk(GraphBuilder("body"), walk.opsets, walk.notes)
@@ -262,7 +257,7 @@ def _call(
     return Call(
         op=operator_name(node),
         version=walk.opsets.get(_domain(node.domain), 1),
-        where=f"{node.op_type} {node.name or node.output[0]!r} ({node.doc_string})",
+        where=describe(node),
         attributes={
             a.name: onnx.helper.get_attribute_value(a)
             for a in node.attribute

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from onnx import external_data_helper
 from go_rl.core.errors import ReadError, nearest
 from go_rl.readers.model_options import Inputs
 from go_rl.readers.onnx.call import itemsize
-from go_rl.readers.onnx.structure import check_structure
+from go_rl.readers.onnx.structure import check_structure, graphs
 
 KEPT_BYTES = 8192
 """Larger constants keep their header (name, type, shape) only; nothing reads their data."""
@@ -100,7 +100,7 @@ def bind_dims(model: onnx.ModelProto, dims: Mapping[str, int], name: str) -> dic
             raise ReadError(f"{name}: dimension {dim!r} must be at least 1, not {size}")
     _shape_rankless(model.graph, dims)
     symbols = _input_symbols(model.graph, name)
-    nodes = [n for g in _graphs(model) for n in g.node if n.op_type in COUNTED]
+    nodes = [n for g in graphs(model) for n in g.node if n.op_type in COUNTED]
     counted = {(n.name or n.output[0]) + COUNTED[n.op_type]: n.name or n.output[0] for n in nodes}
     allowed = {*symbols, *counted}
     for dim in dims:
@@ -228,15 +228,6 @@ def _spread_map(kind: onnx.TypeProto) -> None:
         kind.CopyFrom(onnx.helper.make_tensor_type_proto(element, axes))
 
 
-def _graphs(model: onnx.ModelProto) -> Iterator[onnx.GraphProto]:
-    stack = [model.graph]
-    while stack:
-        graph = stack.pop()
-        yield graph
-        for node in graph.node:
-            stack.extend(a.g for a in node.attribute if a.HasField("g"))
-
-
 def _dimensions(kind: onnx.TypeProto) -> list[onnx.TensorShapeProto.Dimension] | None:
     if kind.HasField("sequence_type"):
         kind = kind.sequence_type.elem_type
@@ -290,7 +281,7 @@ def _open_inputs(graph: onnx.GraphProto) -> list[str]:
 
 
 def _substitute(model: onnx.ModelProto, dims: Mapping[str, int]) -> None:
-    for graph in _graphs(model):
+    for graph in graphs(model):
         for value in (*graph.input, *graph.output, *graph.value_info):
             for dim in _dimensions(value.type) or ():
                 if dim.dim_param in dims:

@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterator
 import onnx
 
 from go_rl.core.errors import ReadError, nearest
+from go_rl.readers.graph_builder import cycle_text
+from go_rl.readers.onnx.structure import describe
 
 
 def captured_names(node: onnx.NodeProto) -> set[str]:
@@ -75,11 +77,6 @@ def live_nodes(graph: onnx.GraphProto, nodes: list[onnx.NodeProto]) -> list[onnx
     return kept[::-1]
 
 
-def describe(node: onnx.NodeProto) -> str:
-    """Return ``Conv 'conv1' (graph.node[12])`` for messages."""
-    return f"{node.op_type} {node.name or node.output[0]!r} ({node.doc_string})"
-
-
 def _producers(graph: onnx.GraphProto, nodes: list[onnx.NodeProto], where: str) -> dict[str, int]:
     producer: dict[str, int] = {}
     given = {v.name for v in graph.input} | {t.name for t in graph.initializer}
@@ -142,11 +139,5 @@ def _cycle(
             producer[n] for n in sorted(reads[i]) if n in producer and producer[n] not in done
         )
 
-    at = next(i for i in range(len(nodes)) if i not in done)
-    seen: dict[int, int] = {}
-    while at not in seen:
-        seen[at] = len(seen)
-        at = stuck_producer(at)
-    loop = [describe(nodes[i]) for i in seen if seen[i] >= seen[at]][::-1]
-    shown = loop if len(loop) <= 8 else [*loop[:4], "…", *loop[-3:]]
-    return " -> ".join([*shown, loop[0]])
+    start = next(i for i in range(len(nodes)) if i not in done)
+    return cycle_text(start, stuck_producer, lambda i: describe(nodes[i]))

@@ -18,6 +18,7 @@ from go_rl.readers.onnx.graph import build_graph, operator_name
 from go_rl.readers.onnx.load import bind_dims, dims_of_inputs, light_copy, load_header
 from go_rl.readers.onnx.scope import Completion, MissingShapeError
 from go_rl.readers.onnx.shapes.propagation import complete
+from go_rl.readers.onnx.structure import graphs
 from go_rl.readers.onnx.worker import complete_in_subprocess
 
 
@@ -99,11 +100,8 @@ def _complete(
     try:
         complete(attempt, run)
     except MissingShapeError:
-        settings = {
-            k: v
-            for k, v in asdict(run).items()
-            if k not in ("infer", "notes", "guessed", "uncertain")
-        }
+        found = ("infer", "notes", "guessed", "uncertain")
+        settings = {k: v for k, v in asdict(run).items() if k not in found}
         return complete_in_subprocess(model, {"task": "complete", **settings}, where)
     except ReadError as error:
         raise ReadError(f"{where}: {error}") from error
@@ -111,14 +109,8 @@ def _complete(
 
 
 def _check_operators(model: onnx.ModelProto, unknown: Unknown, where: str) -> list[str]:
-    counts: Counter[str] = Counter()
-    stack = [model.graph]
-    while stack:
-        for node in stack.pop().node:
-            name = operator_name(node)
-            if name not in RULES:
-                counts[name] += 1
-            stack.extend(a.g for a in node.attribute if a.HasField("g"))
+    found = (operator_name(node) for graph in graphs(model) for node in graph.node)
+    counts = Counter(name for name in found if name not in RULES)
     if not counts:
         return []
     listed = ", ".join(f"{op} ({count})" for op, count in counts.most_common())

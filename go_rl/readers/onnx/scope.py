@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import MutableMapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,14 +19,14 @@ class MissingShapeError(ReadError):
 class Scope:
     """State at one point of the traversal; subgraphs see their outer scope."""
 
-    types: MutableMapping[str, onnx.TypeProto] = field(default_factory=lambda: ChainMap())
+    types: ChainMap[str, onnx.TypeProto] = field(default_factory=lambda: ChainMap())
     """Static types by tensor name."""
-    constants: MutableMapping[str, np.ndarray] = field(default_factory=lambda: ChainMap())
+    constants: ChainMap[str, np.ndarray] = field(default_factory=lambda: ChainMap())
     """Small constant arrays by tensor name."""
 
     def child(self) -> Scope:
         """Return a scope for a subgraph."""
-        return Scope(ChainMap({}, *maps_of(self.types)), ChainMap({}, *maps_of(self.constants)))
+        return Scope(self.types.new_child(), self.constants.new_child())
 
 
 @dataclass(frozen=True)
@@ -60,8 +59,3 @@ class FileFacts:
     """Declared types by name, static or not."""
     readers: dict[str, list[onnx.NodeProto]]
     """Nodes by the names they read; empty unless sizes may be guessed."""
-
-
-def maps_of(mapping: MutableMapping) -> list[MutableMapping]:
-    """Return the component maps of ``mapping``, the innermost first."""
-    return mapping.maps if isinstance(mapping, ChainMap) else [mapping]

@@ -54,16 +54,17 @@ def check_structure(model: onnx.ModelProto, where: str) -> None:
         for text in (function.name, function.domain, *function.input, *function.output):
             _text(text, f"{where}: a name of a function")
         _check_nodes(function.node, where)
+    for graph in graphs(model):
+        _check_graph(graph, where)
+
+
+def graphs(model: onnx.ModelProto) -> Iterator[onnx.GraphProto]:
+    """Yield the graph of a model and those that its nodes hold, at any depth."""
     stack = [model.graph]
     while stack:
         graph = stack.pop()
-        _check_graph(graph, where)
-        stack += subgraphs(graph)
-
-
-def subgraphs(graph: onnx.GraphProto) -> list[onnx.GraphProto]:
-    """Return the graphs that nodes of ``graph`` hold, without those inside them."""
-    return [a.g for node in graph.node for a in node.attribute if a.HasField("g")]
+        yield graph
+        stack += [a.g for node in graph.node for a in node.attribute if a.HasField("g")]
 
 
 def _check_graph(graph: onnx.GraphProto, where: str) -> None:
@@ -133,6 +134,11 @@ def check_size(shape: Iterable[int], where: str) -> None:
         raise ReadError(f"{where} has shape {list(dims)}, which no tensor can have")
 
 
+def describe(node: onnx.NodeProto) -> str:
+    """Return ``Conv 'conv1' (graph.node[12])`` for messages."""
+    return f"{node.op_type} {node.name or node.output[0]!r} ({node.doc_string})"
+
+
 @contextmanager
 def fitting(node: onnx.NodeProto) -> Iterator[None]:
     """Turn what an operator raises whose operands or attributes do not fit it into a `ReadError`
@@ -148,8 +154,8 @@ def fitting(node: onnx.NodeProto) -> Iterator[None]:
         ValueError,
     ) as e:
         raise ReadError(
-            f"{node.op_type} {node.name or node.output[0]!r} ({node.doc_string}): its operands and "
-            f"attributes do not fit the operator ({type(e).__name__}: {e})"
+            f"{describe(node)}: its operands and attributes do not fit the operator "
+            f"({type(e).__name__}: {e})"
         ) from e
 
 

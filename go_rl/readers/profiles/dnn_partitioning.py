@@ -18,7 +18,7 @@ from typing import Any
 from go_rl.core import FREE, NodeId, OpGraph, OpKind, ReadError
 from go_rl.core.errors import nearest
 from go_rl.core.files.strict_json import parse_json
-from go_rl.readers.freeze import add_edge, add_node, freeze
+from go_rl.readers.file_errors import naming
 from go_rl.readers.graph_builder import GraphBuilder, Node
 
 FORMAT = "dnn-partitioning"
@@ -98,15 +98,15 @@ def read_dnn_partitioning(path: str | Path) -> OpGraph:
             if record.name(end) not in known:
                 raise record.wrong(end, record.get(end), "the id of a node in the file")
     flow = _Flow.of(edges)
-    colours = _colours(nodes)
-    for record, colour in zip(nodes, colours, strict=True):
-        add_node(builder, _node(record, colour, flow), path)
-    for record in edges:
-        source = record.name("sourceId")
-        ends = builder.number_of(source), builder.number_of(record.name("destId"))
-        add_edge(builder, ends, flow.sent_bytes[source], path)
-    builder.meta = _meta(top, nodes)
-    return freeze(builder, path)
+    with naming(path):
+        for record, colour in zip(nodes, _colours(nodes), strict=True):
+            builder.add_node(_node(record, colour, flow))
+        for record in edges:
+            source = record.name("sourceId")
+            ends = builder.number_of(source), builder.number_of(record.name("destId"))
+            builder.add_edge(*ends, flow.sent_bytes[source])
+        builder.meta = _meta(top, nodes)
+        return builder.build()
 
 
 def _parse(path: Path) -> Mapping[str, Any]:

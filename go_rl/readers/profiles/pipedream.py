@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from go_rl.core import FREE, OpGraph, OpKind, ReadError
-from go_rl.readers.freeze import add_edge, add_node, freeze
+from go_rl.readers.file_errors import naming, read_text
 from go_rl.readers.graph_builder import GraphBuilder, Node
 
 FORMAT = "pipedream"
@@ -80,26 +80,23 @@ def read_pipedream(path: str | Path, training: bool = False) -> OpGraph:
     layers, edges = _parse(path)
     builder = GraphBuilder(path.stem, {"format": FORMAT, "training": training, "notes": []})
     senders = {sender for sender, _ in edges}
-    for i, layer in enumerate(layers.values()):
-        add_node(builder, _forward(layer, i if training else FREE, layer.name in senders), path)
-    for u, v in edges:
-        ends = builder.number_of(u), builder.number_of(v)
-        add_edge(builder, ends, layers[u].activation, path)
-    if training:
-        _add_backward(builder, layers, edges)
     if any(layer.forward == 0 for layer in layers.values()):
         builder.meta["notes"].append("some nodes have a measured time of zero")
-    return freeze(builder, path)
+    with naming(path):
+        for i, layer in enumerate(layers.values()):
+            builder.add_node(_forward(layer, i if training else FREE, layer.name in senders))
+        for u, v in edges:
+            ends = builder.number_of(u), builder.number_of(v)
+            builder.add_edge(*ends, layers[u].activation)
+        if training:
+            _add_backward(builder, layers, edges)
+        return builder.build()
 
 
 def _parse(path: Path) -> tuple[dict[str, _Layer], list[tuple[str, str]]]:
-    try:
-        text = path.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ReadError(f"{path}: cannot be read as text ({error})") from error
     layers: dict[str, _Layer] = {}
     edges: list[tuple[str, str, int]] = []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(read_text(path).splitlines(), 1):
         if not line.strip():
             continue
         parts = [part.strip() for part in line.split(" -- ")]

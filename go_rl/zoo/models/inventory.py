@@ -15,9 +15,12 @@ from go_rl.zoo.models.zoo_model import ZooModel, training_form
 from go_rl.zoo.split import TRAINED
 
 _FILES = (keras_applications, entries, language, speech, recommendation)
-_BY_NAME = {model.name: model for file in _FILES for model in file.ENTRIES}
-_BY_NAME |= {form.name: form for form in (training_form(_BY_NAME[name]) for name in TRAINED)}
-ZOO_MODELS = tuple(_BY_NAME.values())
+_RECIPES = tuple(model for file in _FILES for model in file.ENTRIES)
+_BY_NAME = {model.name: model for model in _RECIPES}
+ZOO_MODELS: tuple[ZooModel, ...] = (
+    *_RECIPES,
+    *(training_form(_BY_NAME[name]) for name in TRAINED),
+)
 """All recipes; names are unique."""
 
 
@@ -27,9 +30,10 @@ def zoo_model(name: str) -> ZooModel:
     Raises:
         ZooError: there is none; the nearest is named.
     """
-    if name not in _BY_NAME:
+    by_name = {model.name: model for model in ZOO_MODELS}
+    if name not in by_name:
         raise ZooError(
-            f"no model of the zoo is called {name!r}{nearest(name, _BY_NAME)} "
+            f"no model of the zoo is called {name!r}{nearest(name, by_name)} "
             "List them with go-rl zoo list"
         )
-    return _BY_NAME[name]
+    return by_name[name]

@@ -1,7 +1,6 @@
 """Result types of ONNX Runtime's own operators, as far as its optimiser and quantiser write them.
 
-Source: ``docs/ContribOperators.md`` of ONNX Runtime. `onnx_microsoft_shapes` has the operators
-whose first result is all there is to know of; these have several, or another number format.
+Source: ``docs/ContribOperators.md`` of ONNX Runtime.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ import numpy as np
 from onnx import TensorProto
 
 from go_rl.readers.onnx.shapes.rule import Attributes, Inputs, Result, Rule, given
+from go_rl.readers.tables import by_name
 
 FLOAT = TensorProto.FLOAT
 NCHWC_BLOCK = 16
@@ -151,61 +151,58 @@ def _upsample(attributes: Attributes, inputs: Inputs) -> Sequence[Result]:
     return [(element, tuple(n * int(s) for n, s in zip(shape, scales, strict=True)))]
 
 
-def _qgemm(attributes: Attributes, inputs: Inputs) -> Sequence[Result | None]:
-    """8-bit when the result's zero point is given, else float."""
-    return product(0, 3, element_of=8)(attributes, inputs)
+def _matmul_n_bits(attributes: Attributes, inputs: Inputs) -> Sequence[Result]:
+    element, shape = inputs[0]
+    return [(element, (*shape[:-1], attributes["N"]))]
 
 
-def _gemma_rotary(attributes: Attributes, inputs: Inputs) -> Sequence[Result | None]:
-    return [inputs[1], inputs[3]]
+def _qlinear_global_pool(attributes: Attributes, inputs: Inputs) -> Sequence[Result]:
+    element, shape = inputs[0]
+    ones = [1] * (len(shape) - 2)
+    if attributes.get("channels_last"):
+        return [(element, (shape[0], *ones, shape[-1]))]
+    return [(element, (*shape[:2], *ones))]
 
 
-_SAME = like(0)
-_PRODUCT = product(0, 1)
-CONTRIB_SHAPES: dict[str, Rule] = {
-    "BiasDropout": _dropout,
-    "BiasSplitGelu": _halved,
-    "BitmaskBiasDropout": _bitmask_dropout,
-    "BitmaskDropout": _bitmask_dropout,
-    "CDist": _distances,
-    "ComplexMul": broadcast(0, 1),
-    "ComplexMulConj": broadcast(0, 1),
-    "DequantizeLinear": _typed_by(0, 1, FLOAT),
-    "DynamicQuantizeMatMul": _PRODUCT,
-    "EmbedLayerNormalization": _embed_layer_norm,
-    "FusedMatMulActivation": _PRODUCT,
-    "GatedRelativePositionBias": _gated_position_bias,
-    "GatherBlockQuantized": _gather_block_quantized,
-    "GemmFastGelu": _PRODUCT,
-    "GemmFloat8": product(0, 1, element=FLOAT),
-    "GemmaRotaryEmbedding": _gemma_rotary,
-    "Inverse": _SAME,
-    "Irfft": _irfft,
-    "IsAllFinite": lambda attributes, inputs: [(TensorProto.BOOL, ())],
-    "LongformerAttention": _SAME,
-    "MatMulInteger16": product(0, 1, element=TensorProto.INT32),
-    "MatMulIntegerToFloat": product(0, 1, element_of=2),
-    "MoE": _SAME,
-    "MulInteger": broadcast(0, 2, element=TensorProto.INT32),
-    "MurmurHash3": lambda attributes, inputs: [(TensorProto.UINT32, inputs[0][1])],
-    "NGramRepeatBlock": like(1),
-    "QEmbedLayerNormalization": _embed_layer_norm,
-    "QGemm": _qgemm,
-    "QLinearAdd": broadcast(0, 3),
-    "QLinearConcat": _qlinear_concat,
-    "QLinearMul": broadcast(0, 3),
-    "QLinearWhere": broadcast(0, 1, 4),
-    "QMoE": _SAME,
-    "QuantizeLinear": _typed_by(0, 2, TensorProto.UINT8),
-    "ReorderInput": _reorder_input,
-    "ReorderOutput": _reorder_output,
-    "Rfft": _rfft,
-    "SkipGroupNorm": like(0, 0),
-    "SparseToDenseMatMul": _PRODUCT,
-    "SwiGLU": _swiglu,
-    "TorchEmbedding": _embedding,
-    "Trilu": _SAME,
-    "UnfoldTensor": _unfold,
-    "Upsample": _upsample,
-}
+CONTRIB_SHAPES: dict[str, Rule] = by_name(
+    {
+        "BiasDropout": _dropout,
+        "BiasSplitGelu": _halved,
+        "BitmaskBiasDropout BitmaskDropout": _bitmask_dropout,
+        "CDist": _distances,
+        "ComplexMul ComplexMulConj": broadcast(0, 1),
+        "DequantizeLinear": _typed_by(0, 1, FLOAT),
+        "DynamicQuantizeMatMul FusedGemm FusedMatMul FusedMatMulActivation": product(0, 1),
+        "EmbedLayerNormalization QEmbedLayerNormalization": _embed_layer_norm,
+        "GatedRelativePositionBias": _gated_position_bias,
+        "GatherBlockQuantized": _gather_block_quantized,
+        "GemmFastGelu SparseToDenseMatMul TransposeMatMul": product(0, 1),
+        "GemmFloat8": product(0, 1, element=FLOAT),
+        "GemmaRotaryEmbedding": like(1, 3),
+        "Inverse LongformerAttention MoE QMoE Trilu": like(0),
+        "Irfft": _irfft,
+        "IsAllFinite": lambda attributes, inputs: [(TensorProto.BOOL, ())],
+        "MatMulBnb4 MatMulNBits": _matmul_n_bits,
+        "MatMulInteger16": product(0, 1, element=TensorProto.INT32),
+        "MatMulIntegerToFloat": product(0, 1, element_of=2),
+        "MulInteger": broadcast(0, 2, element=TensorProto.INT32),
+        "MurmurHash3": lambda attributes, inputs: [(TensorProto.UINT32, inputs[0][1])],
+        "NGramRepeatBlock": like(1),
+        "QGemm": product(0, 3, element_of=8),  # 8-bit when the result's zero point is given
+        "QLinearAdd QLinearMul": broadcast(0, 3),
+        "QLinearConcat": _qlinear_concat,
+        "QLinearGlobalAveragePool": _qlinear_global_pool,
+        "QLinearMatMul": product(0, 3),
+        "QLinearWhere": broadcast(0, 1, 4),
+        "QuantizeLinear": _typed_by(0, 2, TensorProto.UINT8),
+        "ReorderInput": _reorder_input,
+        "ReorderOutput": _reorder_output,
+        "Rfft": _rfft,
+        "SkipGroupNorm": like(0, 0),
+        "SwiGLU": _swiglu,
+        "TorchEmbedding": _embedding,
+        "UnfoldTensor": _unfold,
+        "Upsample": _upsample,
+    }
+)
 """Result types by operator type, in the domains of ONNX Runtime."""

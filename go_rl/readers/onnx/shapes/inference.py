@@ -46,7 +46,7 @@ def result_types(
     for i, name in enumerate(node.output):
         if name and name not in found:
             partial = inferred.get(name) or facts.types.get(name)
-            found[name] = _bounded_type(node, i, scope, run, partial, reason) or _guessed(
+            found[name] = _bounded_type(node, i, scope, run, partial) or _guessed(
                 node, i, scope, run, facts, partial, reason
             )
     return found
@@ -82,7 +82,6 @@ def _bounded_type(
     scope: Scope,
     run: Completion,
     partial: onnx.TypeProto | None,
-    reason: str,
 ) -> onnx.TypeProto | None:
     """Bound a shape that depends on data by its largest possible value; None: it has no bound."""
     first = scope.types.get(node.input[0]) if node.input else None

@@ -5,23 +5,23 @@ Source: the operator documentation of ONNX Runtime (``docs/ContribOperators.md``
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import onnx
 
 from go_rl.readers.onnx.shapes.attention import ATTENTION_SHAPES
-from go_rl.readers.onnx.shapes.contrib import CONTRIB_SHAPES, product
-from go_rl.readers.onnx.shapes.rule import Attributes, Inputs, Result, Rule, types_by
+from go_rl.readers.onnx.shapes.contrib import CONTRIB_SHAPES
+from go_rl.readers.onnx.shapes.rule import Rule, types_by
 from go_rl.readers.onnx.standins import NCHWC, infer_as_stand_in
 from go_rl.readers.onnx.types import static_shape
+from go_rl.readers.tables import names
 
-_SAME_AS_FIRST = (
+DOMAINS = ("", "ai.onnx", "com.microsoft", NCHWC)
+SAME_AS_FIRST = names(
     "BiasAdd BiasGelu BiasSoftmax FastGelu Gelu GroupNorm LayerNormalization QLinearLeakyRelu"
     " QLinearSigmoid QLinearSoftmax QuickGelu RMSNormalization RotaryEmbedding"
     " SimplifiedLayerNormalization SkipLayerNormalization SkipSimplifiedLayerNormalization"
 )
-DOMAINS = ("", "ai.onnx", "com.microsoft", NCHWC)
-SAME_AS_FIRST = frozenset(_SAME_AS_FIRST.split())
 """Operators whose results all have the type of the first input."""
 
 
@@ -41,27 +41,4 @@ def infer_without_schema(
     return types_by(rule, node, types)
 
 
-def _matmul_n_bits(attributes: Attributes, inputs: Inputs) -> Sequence[Result]:
-    element, shape = inputs[0]
-    return [(element, (*shape[:-1], attributes["N"]))]
-
-
-def _qlinear_global_pool(attributes: Attributes, inputs: Inputs) -> Sequence[Result]:
-    element, shape = inputs[0]
-    ones = [1] * (len(shape) - 2)
-    if attributes.get("channels_last"):
-        return [(element, (shape[0], *ones, shape[-1]))]
-    return [(element, (*shape[:2], *ones))]
-
-
-_RULES: dict[str, Rule] = {
-    **CONTRIB_SHAPES,
-    **ATTENTION_SHAPES,
-    "FusedGemm": product(0, 1),
-    "FusedMatMul": product(0, 1),
-    "MatMulBnb4": _matmul_n_bits,
-    "MatMulNBits": _matmul_n_bits,
-    "QLinearGlobalAveragePool": _qlinear_global_pool,
-    "QLinearMatMul": product(0, 3),
-    "TransposeMatMul": product(0, 1),
-}
+_RULES: dict[str, Rule] = CONTRIB_SHAPES | ATTENTION_SHAPES

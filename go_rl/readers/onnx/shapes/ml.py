@@ -17,6 +17,7 @@ from onnx import TensorProto
 
 from go_rl.readers.onnx.shapes.rule import Attributes, Inputs, Result, Rule, Shape, types_by
 from go_rl.readers.onnx.types import static_shape
+from go_rl.readers.tables import by_name
 
 ML_DOMAIN = "ai.onnx.ml"
 
@@ -70,11 +71,11 @@ def _svm_classifier(attributes: Attributes, inputs: Inputs) -> Sequence[Result]:
     return _classified(attributes, inputs[0], classes * (classes - 1) // 2 if paired else classes)
 
 
-def _regressor(count: str, default: int) -> Rule:
-    """A row whose length is the attribute ``count``."""
+def _regressor(count: str) -> Rule:
+    """A row whose length is the attribute ``count``, else 1."""
 
     def rule(attributes: Attributes, inputs: Inputs) -> Sequence[Result]:
-        targets = int(attributes.get(count, default))
+        targets = int(attributes.get(count, 1))
         return [(TensorProto.FLOAT, (rows(inputs[0][1]), targets))]
 
     return rule
@@ -133,32 +134,27 @@ def _joined_features(attributes: Attributes, inputs: Inputs) -> Sequence[Result]
     return [(TensorProto.FLOAT, (rows(inputs[0][1]), sum(attributes["inputdimensions"])))]
 
 
-def _same(attributes: Attributes, inputs: Inputs) -> Sequence[Result]:
-    return [inputs[0]]
-
-
 def _as_float(attributes: Attributes, inputs: Inputs) -> Sequence[Result]:
     return [(TensorProto.FLOAT, inputs[0][1])]
 
 
-_RULES: dict[str, Rule] = {
-    "ArrayFeatureExtractor": _extracted,
-    "Binarizer": _same,
-    "CastMap": _cast_map,
-    "CategoryMapper": _mapped,
-    "DictVectorizer": _vectorized,
-    "FeatureVectorizer": _joined_features,
-    "Imputer": _same,
-    "LabelEncoder": _encoded,
-    "LinearClassifier": _linear_classifier,
-    "LinearRegressor": _regressor("targets", 1),
-    "Normalizer": _as_float,
-    "OneHotEncoder": _one_hot,
-    "SVMClassifier": _svm_classifier,
-    "SVMRegressor": _regressor("no attribute counts them", 1),
-    "Scaler": _as_float,
-    "TreeEnsemble": _tree_ensemble,
-    "TreeEnsembleClassifier": _tree_classifier,
-    "TreeEnsembleRegressor": _regressor("n_targets", 1),
-    "ZipMap": _same,
-}
+_RULES: dict[str, Rule] = by_name(
+    {
+        "ArrayFeatureExtractor": _extracted,
+        "Binarizer Imputer ZipMap": lambda attributes, inputs: [inputs[0]],
+        "CastMap": _cast_map,
+        "CategoryMapper": _mapped,
+        "DictVectorizer": _vectorized,
+        "FeatureVectorizer": _joined_features,
+        "LabelEncoder": _encoded,
+        "LinearClassifier": _linear_classifier,
+        "LinearRegressor": _regressor("targets"),
+        "Normalizer Scaler": _as_float,
+        "OneHotEncoder": _one_hot,
+        "SVMClassifier": _svm_classifier,
+        "SVMRegressor": _regressor("no attribute counts them"),
+        "TreeEnsemble": _tree_ensemble,
+        "TreeEnsembleClassifier": _tree_classifier,
+        "TreeEnsembleRegressor": _regressor("n_targets"),
+    }
+)

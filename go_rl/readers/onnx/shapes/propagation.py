@@ -20,7 +20,7 @@ from go_rl.readers.onnx.order import (
     live_nodes,
     topological_nodes,
 )
-from go_rl.readers.onnx.scope import Completion, FileFacts, Scope, maps_of
+from go_rl.readers.onnx.scope import Completion, FileFacts, Scope
 from go_rl.readers.onnx.shapes.guesses import GUESSED, guess_note
 from go_rl.readers.onnx.shapes.inference import result_types
 from go_rl.readers.onnx.structure import DEFAULT_DOMAINS, fitting
@@ -268,7 +268,7 @@ def _rewrite(
     """Write nodes, folded constants that are still read, and all types back into ``graph``."""
     fresh = onnx.GraphProto(node=kept)
     nodes = fresh.node
-    own_constants = maps_of(scope.constants)[0]
+    own_constants = scope.constants.maps[0]
     read = {i for n in nodes for i in (*n.input, *captured_names(n))}
     read |= {o.name for o in graph.output}
     for name in sorted(read & set(own_constants) - set(initial)):

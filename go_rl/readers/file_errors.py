@@ -1,4 +1,4 @@
-"""The last guard of the readers: unforeseen errors become a `ReadError`, too."""
+"""Errors that name the user's file: unreadable text, broken invariants, unforeseen ones."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from go_rl.core.errors import GoRLError, ReadError
+from go_rl.core.errors import GoRLError, GraphError, ReadError
 
 _UNFORESEEN = (ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, OSError,
                RuntimeError, StopIteration, TypeError, ValueError)  # fmt: skip
@@ -37,3 +37,20 @@ def reading(path: str | Path) -> Iterator[None]:
             f"{path}: damaged, or of a form that go_rl does not know "
             f"({type(error).__name__}{': ' + said[0][:200] if said else ''})"
         ) from error
+
+
+@contextmanager
+def naming(path: str | Path) -> Iterator[None]:
+    """Turn a `GraphError` of a graph under construction into a `ReadError` that names the file."""
+    try:
+        yield
+    except GraphError as error:
+        raise ReadError(f"{path}: {error}") from error
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a file; a `ReadError` where it is none."""
+    try:
+        return path.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ReadError(f"{path}: cannot be read as text ({error})") from error
