@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -76,7 +77,7 @@ def freeze(models: Sequence[ZooModel], folder: Path = FOLDER) -> list[str]:
         if fresh or not graph_path(folder, model.name).exists():
             save_graph(graph, graph_path(folder, model.name))
             changed.append(model.name)
-        _update(folder, entry_of(model, graph))
+        _write(folder, (_index(folder) | {model.name: entry_of(model, graph)}).values())
         word = "frozen" if fresh else "as before"
         print(f"{model.name}: {graph.num_nodes:,} nodes, {graph.num_edges:,} edges, {word}")
         sys.stdout.flush()
@@ -101,17 +102,12 @@ def prune(models: Sequence[ZooModel], folder: Path = FOLDER) -> None:
 
 def entry_split(entry: ZooEntry, model: ZooModel) -> ZooEntry:
     """Return the entry with the family and split of today."""
-    fields = vars(entry) | {"family": model.family, "training": model.training}
-    fields["split"] = split_of(model.name, model.family, model.training)
-    return ZooEntry(**fields)
+    split = split_of(model.name, model.family, model.training)
+    return replace(entry, family=model.family, training=model.training, split=split)
 
 
-def _update(folder: Path, entry: ZooEntry) -> None:
-    _write(folder, (_index(folder) | {entry.name: entry}).values())
-
-
-def _write(folder: Path, entries: object) -> None:
-    write_text(folder / INDEX, index_text(entries))  # pyright: ignore[reportArgumentType]
+def _write(folder: Path, entries: Iterable[ZooEntry]) -> None:
+    write_text(folder / INDEX, index_text(entries))
 
 
 def _index(folder: Path) -> dict[str, ZooEntry]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from go_rl.core import ReadError, UnknownOperatorError
 from go_rl.core.errors import nearest
+from go_rl.readers.cost import Cost
 from go_rl.readers.hlo.loops import trip_count
 from go_rl.readers.hlo.opcodes import (
     ARITHMETIC,
@@ -27,33 +28,12 @@ CALLERS = (
 
 
 @dataclass(frozen=True)
-class HloCost:
-    """Work of an instruction or of a whole computation."""
-
-    flops: float = 0.0
-    num_bytes: float = 0.0
-    instructions: int = 0
-    """Instructions that become nodes when the computation is inlined."""
-
-    def __add__(self, other: HloCost) -> HloCost:
-        return HloCost(
-            self.flops + other.flops,
-            self.num_bytes + other.num_bytes,
-            self.instructions + other.instructions,
-        )
-
-    def times(self, count: int) -> HloCost:
-        """The cost of ``count`` repetitions."""
-        return HloCost(self.flops * count, self.num_bytes * count, self.instructions * count)
-
-
-@dataclass(frozen=True)
 class Costs:
     """Costs of the computations of one module, and the treatment of unknown ones."""
 
     module: Module
     unknown: str
-    computations: dict[str, HloCost]
+    computations: dict[str, Cost]
     trip_count: int | None = None
     """Trips of every loop whose count does not follow from the program."""
 
@@ -69,13 +49,11 @@ class Costs:
         for name in _callees_first(module):
             computation = module.computations[name]
             named = computation.by_name
-            total = HloCost()
-            for instruction in computation.instructions:
-                total += costs.of_instruction(instruction, named)
-            costs.computations[name] = total
+            inside = (costs.of_instruction(i, named) for i in computation.instructions)
+            costs.computations[name] = sum(inside, Cost())
         return costs
 
-    def of_instruction(self, instruction: Instruction, named: Mapping[str, Instruction]) -> HloCost:
+    def of_instruction(self, instruction: Instruction, named: Mapping[str, Instruction]) -> Cost:
         """Cost of one instruction whose operands ``named`` holds."""
         opcode = instruction.opcode
         if opcode == "call":
@@ -86,14 +64,14 @@ class Costs:
             trips = self.trips(instruction, named)
             return self._sum(instruction.callees("body", "condition")).times(trips)
         if opcode in STRUCTURE or passes_through(instruction):
-            return HloCost()
+            return Cost()
         operands = operand_shapes(instruction, named)
         num_bytes = _bytes(instruction, operands)
         if opcode == "fusion":
             inside = self._sum(instruction.callees("calls"))
-            return HloCost(inside.flops, num_bytes, 1)
+            return Cost(inside.flops, num_bytes, 1)
         self._refuse_unknown(instruction)
-        return HloCost(self._flops(instruction, operands), num_bytes, 1)
+        return Cost(self._flops(instruction, operands), num_bytes, 1)
 
     def dearest_branch(self, instruction: Instruction) -> str:
         """The branch of a conditional that costs most FLOP, then most bytes."""
@@ -117,11 +95,8 @@ class Costs:
             )
         return 1 if count is None else count
 
-    def _sum(self, names: Iterable[str]) -> HloCost:
-        total = HloCost()
-        for name in names:
-            total += self.computations[name]
-        return total
+    def _sum(self, names: Iterable[str]) -> Cost:
+        return sum((self.computations[name] for name in names), Cost())
 
     def _refuse_unknown(self, instruction: Instruction) -> None:
         if self.unknown == "bytes":

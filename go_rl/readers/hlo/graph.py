@@ -133,7 +133,7 @@ class HloWalk:
         if opcode == "while":
             trips = self.costs.trips(instruction, frame.computation.by_name)
             (name,) = instruction.callees("body")
-            size = self.costs.computations[name].instructions
+            size = self.costs.computations[name].operators
             if trips > 0 and trips * size <= UNROLL_NODES:
                 arguments = tuple(_operands(instruction, frame))
                 body = self.module.computations[name]

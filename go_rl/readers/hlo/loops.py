@@ -81,14 +81,22 @@ def _start_of(
 ) -> int | None:
     if element is None or element >= len(start):
         return None
-    instruction = start[element]
+    return _integer(_resolved(start[element], named))
+
+
+def _resolved(
+    instruction: Instruction | None, named: Mapping[str, Instruction]
+) -> Instruction | None:
+    """Follow copies and renamings to what they are of."""
     while instruction is not None and instruction.opcode in _ALIASES:
         instruction = named.get(instruction.operands[0])
-    return None if instruction is None else _integer(instruction)
+    return instruction
 
 
-def _integer(instruction: Instruction) -> int | None:
-    if instruction.opcode != "constant" or instruction.shape.dims or not instruction.operands:
+def _integer(instruction: Instruction | None) -> int | None:
+    if instruction is None or instruction.opcode != "constant":
+        return None
+    if instruction.shape.dims or not instruction.operands:
         return None
     literal = instruction.operands[0]
     return int(literal) if re.fullmatch(r"-?\d+", literal) else None
@@ -102,14 +110,10 @@ class _Scalars:
         self.named = computation.by_name
 
     def _resolve(self, name: str) -> Instruction | None:
-        instruction = self.named.get(name)
-        while instruction is not None and instruction.opcode in _ALIASES:
-            instruction = self.named.get(instruction.operands[0])
-        return instruction
+        return _resolved(self.named.get(name), self.named)
 
     def literal(self, name: str) -> int | None:
-        instruction = self._resolve(name)
-        return None if instruction is None else _integer(instruction)
+        return _integer(self._resolve(name))
 
     def state_element(self, name: str) -> int | None:
         """Index of the state element called ``name``, or None."""

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from go_rl.core.errors import UnknownOperatorError
+from go_rl.readers.cost import Cost
 from go_rl.readers.hlo.window import Window
 from go_rl.readers.jax.primitives import ELEMENTWISE, ONE_FLOP, OPAQUE, REDUCTIONS, TRANSCENDENTAL
-from go_rl.readers.jax.values import Cost, Value
+from go_rl.readers.jax.values import Value
 from go_rl.readers.jax.xla_cost import cost_key, xla_cost, xla_saving
 from go_rl.readers.tables import by_name
 

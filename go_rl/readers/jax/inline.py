@@ -16,12 +16,13 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 from go_rl.core.errors import ReadError
 from go_rl.core.op_kind import OpKind
+from go_rl.readers.cost import Cost
 from go_rl.readers.jax.costs import cost_of, shared_splats
 from go_rl.readers.jax.known import known_result, known_scalar
 from go_rl.readers.jax.primitives import IDENTITY, kind_of
 from go_rl.readers.jax.source import join_scopes, source_line
 from go_rl.readers.jax.unroll import read_loop
-from go_rl.readers.jax.values import Cost, Equation, Value, mark_live, total_cost
+from go_rl.readers.jax.values import Equation, Value, mark_live, total_cost
 from go_rl.readers.tables import by_name, names
 
 CALLS = by_name(
@@ -133,8 +134,10 @@ class Inliner:
         values.update(zip(jaxpr.invars, inputs, strict=True))
         self._stack.append(Frame(jaxpr, values, finish, context))
 
-    def emit(self, equation: Equation) -> None:
-        """Append an equation and make it the producer of its results."""
+    def emit(self, equation: Equation, context: Context | None = None) -> None:
+        """Append an equation at a place and make it the producer of its results."""
+        if context is not None:
+            equation.scope, equation.line = context.scope, context.line
         for value in equation.outputs:
             value.producer = equation
         self.equations.append(equation)
@@ -203,7 +206,7 @@ class Inliner:
         if len(outputs) == 1:
             outputs[0].known = known_result(name, inputs, outputs[0])
         kind = kind_of(name, any(v.producer or v.weights for v in inputs))
-        self.emit(Equation(name, kind, inputs, outputs, cost, context.scope, context.line, eqn=eqn))
+        self.emit(Equation(name, kind, inputs, outputs, cost, eqn=eqn), context)
         return outputs
 
     def _solve(self, eqn: Any, inputs: list[Value], bind: Finish, context: Context) -> None:
@@ -221,9 +224,7 @@ class Inliner:
         def choose(results: list[Value]) -> None:
             outputs = [Value(v.shape, v.dtype, output=i) for i, v in enumerate(results)]
             operands = [inputs[0], *results]
-            node = Equation("cond", OpKind.CONTROL, operands, outputs)
-            node.scope, node.line = context.scope, context.line
-            self.emit(node)
+            self.emit(Equation("cond", OpKind.CONTROL, operands, outputs), context)
             bind(outputs)
 
         branches = eqn.params["branches"]

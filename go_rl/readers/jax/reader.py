@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -16,7 +17,7 @@ from go_rl.core.op_kind import OpKind
 from go_rl.readers.graph_builder import GraphBuilder, Node
 from go_rl.readers.jax.geometry import jax_geometry
 from go_rl.readers.jax.inline import Inliner, JaxOptions
-from go_rl.readers.jax.source import clean_scope
+from go_rl.readers.jax.source import clean_scope, join_scopes
 from go_rl.readers.jax.values import Equation, Value, mark_live, view_cost
 from go_rl.readers.model_options import argument_positions
 
@@ -107,7 +108,17 @@ def program_graph(program: FlatProgram, dims: Mapping[str, int] | None = None) -
     """Price a flat program; only once, because costs of weights' views are charged to their first
     readers."""
     meta = {"format": "jax", "dims": dict(dims or {}), "notes": list(program.notes)}
-    return _assemble(program.title, meta, program.equations, program.results)
+    builder = GraphBuilder(program.title, meta)
+    outputs = {id(v.producer) for v in program.results if v.producer is not None}
+    numbers: dict[int, int] = {}
+    for equation, name in zip(program.equations, _names(program.equations), strict=True):
+        number = builder.add_node(_node(equation, name, id(equation) in outputs))
+        numbers[id(equation)] = number
+        for value in equation.inputs:
+            if value.producer is not None:
+                sender = numbers[id(value.producer)]
+                builder.add_edge(sender, number, value.num_bytes, value.output)
+    return builder.build()
 
 
 @dataclass(frozen=True)
@@ -213,52 +224,25 @@ def _unread(equations: Sequence[Equation]) -> list[str]:
     return [f"inputs that no result depends on are left out: {', '.join(names)}"] if names else []
 
 
-@dataclass(eq=False)
-class _Numbering:
-    """Unique, stable node names: scope, primitive, and a count of that primitive in the graph."""
-
-    counts: dict[str, int] = field(default_factory=dict)
-    taken: set[str] = field(default_factory=set)
-
-    def name(self, equation: Equation) -> str:
-        if equation.name:
-            base = equation.name
-            while base in self.taken:
-                base += "_"
-        else:
-            number = self.counts.get(equation.op_type, 0)
-            self.counts[equation.op_type] = number + 1
-            scope = clean_scope(equation.scope)
-            base = (
-                f"{scope}/{equation.op_type}.{number}" if scope else f"{equation.op_type}.{number}"
-            )
-        self.taken.add(base)
-        return base
-
-
-def _assemble(
-    title: str, meta: dict[str, Any], equations: Sequence[Equation], results: Sequence[Value]
-) -> OpGraph:
-    builder = GraphBuilder(title, meta)
-    numbering = _Numbering()
-    outputs = {id(v.producer) for v in results if v.producer is not None}
-    numbers: dict[int, int] = {}
+def _names(equations: Sequence[Equation]) -> Iterator[str]:
+    """Yield unique, stable names: scope, primitive, and a count of that primitive in the graph."""
+    counts: Counter[str] = Counter()
+    taken: set[str] = set()
     for equation in equations:
-        node = _node(equation, numbering.name(equation), id(equation) in outputs)
-        number = builder.add_node(node)
-        numbers[id(equation)] = number
-        for value in equation.inputs:
-            if value.producer is not None:
-                sender = numbers[id(value.producer)]
-                builder.add_edge(sender, number, value.num_bytes, value.output)
-    return builder.build()
+        name = equation.name
+        if not name:
+            numbered = f"{equation.op_type}.{counts[equation.op_type]}"
+            counts[equation.op_type] += 1
+            name = join_scopes(clean_scope(equation.scope), numbered)
+        while equation.name and name in taken:
+            name += "_"
+        taken.add(name)
+        yield name
 
 
 def _node(equation: Equation, name: str, is_output: bool) -> Node:
     held = {min(v.weights): v for v in equation.inputs if v.weights}
-    cost = equation.cost
-    for value in equation.inputs:
-        cost = cost + view_cost(value) if value.views else cost
+    cost = sum(map(view_cost, equation.inputs), equation.cost)
     outputs = equation.outputs
     return Node(
         name=name,

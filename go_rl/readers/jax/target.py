@@ -175,20 +175,17 @@ def _example(example: Any, target: str, dims: dict[str, int]) -> tuple[Any, ...]
     return tuple(example)
 
 
-def _parameters(function: Callable[..., Any]) -> Collection[str]:
+def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
     try:
         return inspect.signature(function).parameters
     except (TypeError, ValueError):
-        return ()
+        return {}
 
 
 def _required(function: Callable[..., Any]) -> list[str]:
     """Names of the parameters that must be given."""
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return []
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    parameters = _parameters(function).values()
     return [p.name for p in parameters if p.default is p.empty and p.kind not in variadic]
 
 

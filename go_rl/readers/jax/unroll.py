@@ -8,9 +8,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from go_rl.core.op_kind import OpKind
+from go_rl.readers.cost import Cost
 from go_rl.readers.jax.loops import JaxLoop, body_size, scan_loop, while_loop
 from go_rl.readers.jax.source import join_scopes
-from go_rl.readers.jax.values import Cost, Equation, LoopPart, Value
+from go_rl.readers.jax.values import Equation, LoopPart, Value
 
 if TYPE_CHECKING:
     from go_rl.readers.jax.inline import Context, Finish, Inliner
@@ -65,13 +66,9 @@ def _fold(inliner: Inliner, eqn: Any, loop: JaxLoop, context: Context) -> list[V
     name, where = eqn.primitive.name, context.line or context.scope or "top level"
     inliner.notes.append(f"{name} at {where}: its {loop.trips} trips are folded into one node")
     inputs = [*loop.constants, *loop.carry, *loop.sequences]
-    cost = once.times(float(loop.trips))
+    cost = once.times(loop.trips)
     whole = eqn if len(inputs) == len(eqn.invars) else None
-    inliner.emit(
-        Equation(
-            name, OpKind.CONTROL, inputs, outputs, cost, context.scope, context.line, eqn=whole
-        )
-    )
+    inliner.emit(Equation(name, OpKind.CONTROL, inputs, outputs, cost, eqn=whole), context)
     return outputs
 
 
@@ -94,12 +91,10 @@ def _unroll(inliner: Inliner, eqn: Any, loop: JaxLoop, bind: Finish, context: Co
     def stack(aval: Any, rows: list[Value]) -> Value:
         result = Value(tuple(aval.shape), aval.dtype)
         cost = Cost(0.0, 4.0 * result.num_bytes)
-        line, scope = context.line, context.scope
         made = LoopPart(None) if rows else None
         rows = rows[::-1] if backwards else rows
-        inliner.emit(
-            Equation("concatenate", OpKind.MOVEMENT, rows, [result], cost, scope, line, eqn=made)
-        )
+        joined = Equation("concatenate", OpKind.MOVEMENT, rows, [result], cost, eqn=made)
+        inliner.emit(joined, context)
         return result
 
     trip(0, list(loop.carry))
@@ -130,6 +125,6 @@ def _row(inliner: Inliner, stacked: Value, at: tuple[int, int], context: Context
         row.view_of = LoopPart(place), stacked
         stacked.views.clear()
         return row
-    line, scope, part = context.line, context.scope, LoopPart(place)
-    inliner.emit(Equation("slice", OpKind.MOVEMENT, [stacked], [row], cost, scope, line, eqn=part))
+    taken = Equation("slice", OpKind.MOVEMENT, [stacked], [row], cost, eqn=LoopPart(place))
+    inliner.emit(taken, context)
     return row

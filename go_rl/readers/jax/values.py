@@ -8,23 +8,7 @@ from math import prod
 from typing import Any
 
 from go_rl.core.op_kind import OpKind
-
-
-@dataclass(frozen=True)
-class Cost:
-    """Work of one equation as XLA's cost analysis counts it on the unoptimised program."""
-
-    flops: float = 0.0
-    """FLOP; transcendental functions (exp, tanh, rsqrt, erf, …) count as none, as in XLA."""
-    num_bytes: float = 0.0
-    """Bytes read and written."""
-
-    def __add__(self, other: Cost) -> Cost:
-        return Cost(self.flops + other.flops, self.num_bytes + other.num_bytes)
-
-    def times(self, count: float) -> Cost:
-        """Return the cost of ``count`` repetitions."""
-        return Cost(self.flops * count, self.num_bytes * count)
+from go_rl.readers.cost import Cost
 
 
 @dataclass(frozen=True)
@@ -85,7 +69,7 @@ class Equation:
     kind: OpKind
     inputs: list[Value]
     outputs: list[Value]
-    cost: Cost = Cost()
+    cost: Cost = field(default_factory=Cost)
     scope: str = ""
     """JAX name stack, transformations included."""
     line: str = ""
@@ -118,20 +102,12 @@ def mark_live(equations: Sequence[Equation], outputs: Sequence[Value]) -> None:
 
 def view_cost(value: Value) -> Cost:
     """Take the pending cost of a weight's view: a view is made once for all readers."""
-    total = Cost()
-    for cost in value.views:
-        total = total + cost
+    total = sum(value.views, Cost())
     value.views.clear()
     return total
 
 
 def total_cost(equations: Sequence[Equation]) -> Cost:
     """Sum the live equations and the views they are the first to read."""
-    flops = num_bytes = 0.0
-    for equation in equations:
-        if not equation.live:
-            continue
-        for cost in (equation.cost, *(view_cost(v) for v in equation.inputs)):
-            flops += cost.flops
-            num_bytes += cost.num_bytes
-    return Cost(flops, num_bytes)
+    live = (e for e in equations if e.live)
+    return sum((c for e in live for c in (e.cost, *map(view_cost, e.inputs))), Cost())

@@ -11,7 +11,8 @@ from typing import Any
 
 import jax
 
-from go_rl.readers.jax.values import Cost, Value
+from go_rl.readers.cost import Cost
+from go_rl.readers.jax.values import Value
 
 _SKIPPED = frozenset({"update_jaxpr", "update_consts", "jvp_jaxpr_fun", "jvp", "fwd", "bwd"})
 """Parameters that never change the cost but are slow to print or print differently each time."""
@@ -64,5 +65,8 @@ def _ask(
         return None
     if not analysis:
         return None
-    counts = [float(analysis.get(name, 0.0)) for name in ("flops", "bytes accessed")]
-    return Cost(*(max(count, 0.0) for count in counts))  # -1 stands for a library call's FLOP
+    # -1 stands for a library call's FLOP.
+    flops, num_bytes = (
+        max(float(analysis.get(name, 0.0)), 0.0) for name in ("flops", "bytes accessed")
+    )
+    return Cost(flops, num_bytes)

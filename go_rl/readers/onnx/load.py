@@ -16,7 +16,7 @@ from onnx import external_data_helper
 from go_rl.core.errors import ReadError, nearest
 from go_rl.readers.model_options import Inputs
 from go_rl.readers.onnx.call import itemsize
-from go_rl.readers.onnx.structure import check_structure, graphs
+from go_rl.readers.onnx.structure import check_structure, data_inputs, graphs
 
 KEPT_BYTES = 8192
 """Larger constants keep their header (name, type, shape) only; nothing reads their data."""
@@ -134,8 +134,7 @@ def dims_of_inputs(
         ReadError: no such input (the nearest is named), a shape of another rank than the model's,
             or two sizes of one dimension.
     """
-    weights = {t.name for t in model.graph.initializer}
-    known = {v.name: v for v in model.graph.input if v.name not in weights}
+    known = {v.name: v for v in data_inputs(model.graph)}
     found = dict(dims)
     for title, shape in inputs.items():
         if title not in known:
@@ -241,10 +240,7 @@ def _dimensions(kind: onnx.TypeProto) -> list[onnx.TensorShapeProto.Dimension] |
 def _input_symbols(graph: onnx.GraphProto, name: str) -> dict[str, str]:
     """Name every symbolic dimension of the inputs in place; return where each first occurs."""
     symbols: dict[str, str] = {}
-    initial = {t.name for t in graph.initializer}
-    for value in graph.input:
-        if value.name in initial:
-            continue
+    for value in data_inputs(graph):
         dimensions = _dimensions(value.type)
         if dimensions is None:
             raise ReadError(
@@ -271,10 +267,10 @@ def _shape_rankless(graph: onnx.GraphProto, dims: Mapping[str, int]) -> None:
 
 def _open_inputs(graph: onnx.GraphProto) -> list[str]:
     """Return ``x=<batch>x224`` for each input with a symbolic dimension."""
-    initial, shapes = {t.name for t in graph.initializer}, []
-    for value in graph.input:
+    shapes = []
+    for value in data_inputs(graph):
         dimensions = _dimensions(value.type) or []
-        if value.name not in initial and any(d.dim_param for d in dimensions):
+        if any(d.dim_param for d in dimensions):
             sizes = (f"<{d.dim_param}>" if d.dim_param else str(d.dim_value) for d in dimensions)
             shapes.append(f"{value.name}={'x'.join(sizes)}")
     return shapes

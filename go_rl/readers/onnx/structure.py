@@ -67,6 +67,12 @@ def graphs(model: onnx.ModelProto) -> Iterator[onnx.GraphProto]:
         stack += [a.g for node in graph.node for a in node.attribute if a.HasField("g")]
 
 
+def data_inputs(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
+    """Return the inputs of a graph that are no weights."""
+    weights = {t.name for t in graph.initializer}
+    return [value for value in graph.input if value.name not in weights]
+
+
 def _check_graph(graph: onnx.GraphProto, where: str) -> None:
     for value in (*graph.input, *graph.output, *graph.value_info):
         if not _text(value.name, f"{where}: the name of an input, result or tensor"):

@@ -11,7 +11,16 @@ from math import ceil, prod
 import numpy as np
 from onnx import TensorProto
 
-from go_rl.readers.onnx.shapes.rule import Attributes, Inputs, Result, Rule, given
+from go_rl.readers.onnx.shapes.rule import (
+    Attributes,
+    Inputs,
+    Result,
+    Rule,
+    Shape,
+    given,
+    reshaped,
+    retyped,
+)
 from go_rl.readers.tables import by_name
 
 FLOAT = TensorProto.FLOAT
@@ -66,13 +75,11 @@ def _bitmask_dropout(attributes: Attributes, inputs: Inputs) -> Sequence[Result]
     return [inputs[0], (TensorProto.UINT32, (ceil(prod(inputs[0][1]) / 32),))]
 
 
-def _halved(attributes: Attributes, inputs: Inputs) -> Sequence[Result]:
-    element, shape = inputs[0]
-    return [(element, (*shape[:-1], shape[-1] // 2))]
+_HALVED = reshaped(lambda a, shape: (*shape[:-1], shape[-1] // 2))
 
 
 def _swiglu(attributes: Attributes, inputs: Inputs) -> Sequence[Result | None]:
-    return [inputs[0]] if given(inputs, 1) else _halved(attributes, inputs)
+    return [inputs[0]] if given(inputs, 1) else _HALVED(attributes, inputs)
 
 
 def _distances(attributes: Attributes, inputs: Inputs) -> Sequence[Result]:
@@ -108,21 +115,10 @@ def _embed_layer_norm(attributes: Attributes, inputs: Inputs) -> Sequence[Result
     return [embedded, (TensorProto.INT32, (batch,)), embedded]
 
 
-def _rfft(attributes: Attributes, inputs: Inputs) -> Sequence[Result]:
-    element, shape = inputs[0]
-    return [(element, (*shape[:-1], shape[-1] // 2 + 1, 2))]
-
-
-def _irfft(attributes: Attributes, inputs: Inputs) -> Sequence[Result]:
-    element, shape = inputs[0]
-    return [(element, (*shape[:-2], 2 * (shape[-2] - 1)))]
-
-
-def _unfold(attributes: Attributes, inputs: Inputs) -> Sequence[Result]:
-    element, shape = inputs[0]
+def _unfolded(attributes: Attributes, shape: Shape) -> Shape:
     dim, size = attributes.get("dim", -1) % len(shape), attributes["size"]
     windows = (shape[dim] - size) // attributes.get("step", 1) + 1
-    return [(element, (*shape[:dim], windows, *shape[dim + 1 :], size))]
+    return (*shape[:dim], windows, *shape[dim + 1 :], size)
 
 
 def _gated_position_bias(attributes: Attributes, inputs: Inputs) -> Sequence[Result]:
@@ -130,44 +126,34 @@ def _gated_position_bias(attributes: Attributes, inputs: Inputs) -> Sequence[Res
     return [(element, (batch, attributes["num_heads"], length, length))]
 
 
-def _reorder_input(attributes: Attributes, inputs: Inputs) -> Sequence[Result]:
-    element, shape = inputs[0]
+def _blocked(attributes: Attributes, shape: Shape) -> Shape:
     if attributes.get("channels_last"):
         shape = (shape[0], shape[-1], *shape[1:-1])
     blocks = -(-shape[1] // NCHWC_BLOCK)
-    return [(element, (shape[0], blocks * NCHWC_BLOCK, *shape[2:]))]
+    return (shape[0], blocks * NCHWC_BLOCK, *shape[2:])
 
 
-def _reorder_output(attributes: Attributes, inputs: Inputs) -> Sequence[Result]:
-    element, shape = inputs[0]
+def _unblocked(attributes: Attributes, shape: Shape) -> Shape:
     spatial, channels = shape[2:], attributes["channels"]
     last = attributes.get("channels_last")
-    return [(element, (shape[0], *spatial, channels) if last else (shape[0], channels, *spatial))]
+    return (shape[0], *spatial, channels) if last else (shape[0], channels, *spatial)
 
 
-def _upsample(attributes: Attributes, inputs: Inputs) -> Sequence[Result]:
-    element, shape = inputs[0]
+def _upsampled(attributes: Attributes, shape: Shape) -> Shape:
     scales = attributes.get("scales") or [1] * len(shape)
-    return [(element, tuple(n * int(s) for n, s in zip(shape, scales, strict=True)))]
+    return tuple(n * int(s) for n, s in zip(shape, scales, strict=True))
 
 
-def _matmul_n_bits(attributes: Attributes, inputs: Inputs) -> Sequence[Result]:
-    element, shape = inputs[0]
-    return [(element, (*shape[:-1], attributes["N"]))]
-
-
-def _qlinear_global_pool(attributes: Attributes, inputs: Inputs) -> Sequence[Result]:
-    element, shape = inputs[0]
+def _pooled(attributes: Attributes, shape: Shape) -> Shape:
     ones = [1] * (len(shape) - 2)
-    if attributes.get("channels_last"):
-        return [(element, (shape[0], *ones, shape[-1]))]
-    return [(element, (*shape[:2], *ones))]
+    last = attributes.get("channels_last")
+    return (shape[0], *ones, shape[-1]) if last else (*shape[:2], *ones)
 
 
 CONTRIB_SHAPES: dict[str, Rule] = by_name(
     {
         "BiasDropout": _dropout,
-        "BiasSplitGelu": _halved,
+        "BiasSplitGelu": _HALVED,
         "BitmaskBiasDropout BitmaskDropout": _bitmask_dropout,
         "CDist": _distances,
         "ComplexMul ComplexMulConj": broadcast(0, 1),
@@ -180,29 +166,31 @@ CONTRIB_SHAPES: dict[str, Rule] = by_name(
         "GemmFloat8": product(0, 1, element=FLOAT),
         "GemmaRotaryEmbedding": like(1, 3),
         "Inverse LongformerAttention MoE QMoE Trilu": like(0),
-        "Irfft": _irfft,
+        "Irfft": reshaped(lambda a, shape: (*shape[:-2], 2 * (shape[-2] - 1))),
         "IsAllFinite": lambda attributes, inputs: [(TensorProto.BOOL, ())],
-        "MatMulBnb4 MatMulNBits": _matmul_n_bits,
+        "MatMulBnb4 MatMulNBits": reshaped(
+            lambda attributes, shape: (*shape[:-1], attributes["N"])
+        ),
         "MatMulInteger16": product(0, 1, element=TensorProto.INT32),
         "MatMulIntegerToFloat": product(0, 1, element_of=2),
         "MulInteger": broadcast(0, 2, element=TensorProto.INT32),
-        "MurmurHash3": lambda attributes, inputs: [(TensorProto.UINT32, inputs[0][1])],
+        "MurmurHash3": retyped(TensorProto.UINT32),
         "NGramRepeatBlock": like(1),
         "QGemm": product(0, 3, element_of=8),  # 8-bit when the result's zero point is given
         "QLinearAdd QLinearMul": broadcast(0, 3),
         "QLinearConcat": _qlinear_concat,
-        "QLinearGlobalAveragePool": _qlinear_global_pool,
+        "QLinearGlobalAveragePool": reshaped(_pooled),
         "QLinearMatMul": product(0, 3),
         "QLinearWhere": broadcast(0, 1, 4),
         "QuantizeLinear": _typed_by(0, 2, TensorProto.UINT8),
-        "ReorderInput": _reorder_input,
-        "ReorderOutput": _reorder_output,
-        "Rfft": _rfft,
+        "ReorderInput": reshaped(_blocked),
+        "ReorderOutput": reshaped(_unblocked),
+        "Rfft": reshaped(lambda a, shape: (*shape[:-1], shape[-1] // 2 + 1, 2)),
         "SkipGroupNorm": like(0, 0),
         "SwiGLU": _swiglu,
         "TorchEmbedding": _embedding,
-        "UnfoldTensor": _unfold,
-        "Upsample": _upsample,
+        "UnfoldTensor": reshaped(_unfolded),
+        "Upsample": reshaped(_upsampled),
     }
 )
 """Result types by operator type, in the domains of ONNX Runtime."""

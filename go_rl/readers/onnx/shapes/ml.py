@@ -15,7 +15,16 @@ from math import prod
 import onnx
 from onnx import TensorProto
 
-from go_rl.readers.onnx.shapes.rule import Attributes, Inputs, Result, Rule, Shape, types_by
+from go_rl.readers.onnx.shapes.rule import (
+    Attributes,
+    Inputs,
+    Result,
+    Rule,
+    Shape,
+    reshaped,
+    retyped,
+    types_by,
+)
 from go_rl.readers.onnx.types import static_shape
 from go_rl.readers.tables import by_name
 
@@ -81,11 +90,6 @@ def _regressor(count: str) -> Rule:
     return rule
 
 
-def _tree_ensemble(attributes: Attributes, inputs: Inputs) -> Sequence[Result]:
-    element, shape = inputs[0]
-    return [(element, (rows(shape), int(attributes.get("n_targets", 1))))]
-
-
 def _one_hot(attributes: Attributes, inputs: Inputs) -> Sequence[Result]:
     categories = max(len(attributes.get(c, ())) for c in ("cats_int64s", "cats_strings"))
     return [(TensorProto.FLOAT, (*inputs[0][1], categories))]
@@ -134,10 +138,6 @@ def _joined_features(attributes: Attributes, inputs: Inputs) -> Sequence[Result]
     return [(TensorProto.FLOAT, (rows(inputs[0][1]), sum(attributes["inputdimensions"])))]
 
 
-def _as_float(attributes: Attributes, inputs: Inputs) -> Sequence[Result]:
-    return [(TensorProto.FLOAT, inputs[0][1])]
-
-
 _RULES: dict[str, Rule] = by_name(
     {
         "ArrayFeatureExtractor": _extracted,
@@ -149,11 +149,11 @@ _RULES: dict[str, Rule] = by_name(
         "LabelEncoder": _encoded,
         "LinearClassifier": _linear_classifier,
         "LinearRegressor": _regressor("targets"),
-        "Normalizer Scaler": _as_float,
+        "Normalizer Scaler": retyped(TensorProto.FLOAT),
         "OneHotEncoder": _one_hot,
         "SVMClassifier": _svm_classifier,
         "SVMRegressor": _regressor("no attribute counts them"),
-        "TreeEnsemble": _tree_ensemble,
+        "TreeEnsemble": reshaped(lambda a, shape: (rows(shape), int(a.get("n_targets", 1)))),
         "TreeEnsembleClassifier": _tree_classifier,
         "TreeEnsembleRegressor": _regressor("n_targets"),
     }

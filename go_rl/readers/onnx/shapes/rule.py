@@ -23,6 +23,16 @@ def given(inputs: Inputs, position: int) -> Result | None:
     return inputs[position] if position < len(inputs) else None
 
 
+def reshaped(shape_of: Callable[[Attributes, Shape], Shape]) -> Rule:
+    """One result of the first operand's type; its shape follows from attributes and operand."""
+    return lambda attributes, inputs: [(inputs[0][0], shape_of(attributes, inputs[0][1]))]
+
+
+def retyped(element: int) -> Rule:
+    """One result of the first operand's shape."""
+    return lambda attributes, inputs: [(element, inputs[0][1])]
+
+
 def types_by(
     rule: Rule, node: onnx.NodeProto, types: Mapping[str, onnx.TypeProto]
 ) -> dict[str, onnx.TypeProto]:

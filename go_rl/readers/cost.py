@@ -1,0 +1,28 @@
+"""`Cost`: the work of an operator, or of a whole program, as XLA's cost analysis counts it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Work on the unoptimised program."""
+
+    flops: float = 0.0
+    """FLOP; transcendental functions (exp, tanh, rsqrt, erf, …) count as none, as in XLA."""
+    num_bytes: float = 0.0
+    """Bytes read and written."""
+    operators: int = 0
+    """Operators that become nodes when a computation is inlined; counted for HLO only."""
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(
+            self.flops + other.flops,
+            self.num_bytes + other.num_bytes,
+            self.operators + other.operators,
+        )
+
+    def times(self, count: int) -> Cost:
+        """Return the cost of ``count`` repetitions."""
+        return Cost(self.flops * count, self.num_bytes * count, self.operators * count)
