@@ -57,7 +57,7 @@ def trace(
         function: anything `jax.make_jaxpr` traces.
         args, kwargs: pytrees of arrays or `jax.ShapeDtypeStruct`.
         name: of the graph; the function's own by default.
-        weights: positions of the arguments that are weights (see `readers.jax_reader.trace_jax`).
+        weights: positions of the arguments that are weights (see `readers.jax.reader.trace_jax`).
         trip_count: trips of every ``while`` whose count depends on the inputs.
     """
     from go_rl.readers.jax.inline import JaxOptions

@@ -32,10 +32,10 @@ def reading(path: str | Path) -> Iterator[None]:
     except GoRLError:
         raise
     except _UNFORESEEN as error:
-        said = str(error).strip().splitlines()
+        lines = str(error).strip().splitlines()
         raise UnforeseenError(
             f"{path}: damaged, or of a form that go_rl does not know "
-            f"({type(error).__name__}{': ' + said[0][:200] if said else ''})"
+            f"({type(error).__name__}{': ' + lines[0][:200] if lines else ''})"
         ) from error
 
 

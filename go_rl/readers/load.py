@@ -44,7 +44,7 @@ def load(
         trip_count: trips of every loop whose count does not follow from an ONNX, HLO, StableHLO or
             JAX model.
         weights: positions of the arguments (of HLO: of the parameters) that are weights, which stay
-            on their chips; None: for a JAX function see `readers.jax_reader.trace_jax`.
+            on their chips; None: for a JAX function see `readers.jax.reader.trace_jax`.
 
     Raises:
         ReadError: no such file, an unknown format, damaged content, or an option that the format
@@ -69,25 +69,24 @@ def _load_target(model: str, options: ModelOptions) -> OpGraph:
     from go_rl.readers.jax.target import read_jax_target
 
     options.refuse(model, Format.JAX, ("dims", TRIP_COUNT, "unknown", "weights"))
-    told = JaxOptions(unknown=options.unknown, trip_count=options.trip_count)
-    return read_jax_target(model, options.dims, told, options.weights)
+    flattening = JaxOptions(unknown=options.unknown, trip_count=options.trip_count)
+    return read_jax_target(model, options.dims, flattening, options.weights)
 
 
 def _load_file(path: Path, options: ModelOptions) -> OpGraph:
     found = recognise(path)
     options.refuse(path, found, _TAKEN[found])
-    told: dict[str, Any] = {"unknown": options.unknown, TRIP_COUNT: options.trip_count}
+    counting: dict[str, Any] = {"unknown": options.unknown, TRIP_COUNT: options.trip_count}
     match found:
         case Format.ONNX:
             from go_rl.readers.onnx.reader import read_onnx
 
-            return read_onnx(path, options.dims, inputs=options.inputs, **told)
+            return read_onnx(path, options.dims, inputs=options.inputs, **counting)
         case Format.ARCHIVE:
             return _bound(load_graph(path), path, options)
-        case Format.HLO:
-            return read_hlo(path, weights=options.weights or (), **told)
-        case Format.STABLEHLO:
-            return read_stablehlo(path, weights=options.weights or (), **told)
+        case Format.HLO | Format.STABLEHLO:
+            read = read_hlo if found is Format.HLO else read_stablehlo
+            return read(path, weights=options.weights or (), **counting)
         case Format.PIPEDREAM:
             return read_pipedream(path, options.training)
         case _:

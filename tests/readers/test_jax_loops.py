@@ -158,7 +158,7 @@ def test_while_that_never_ends():
         trace_jax(lambda x: jax.lax.while_loop(lambda c: c[0] < 1, lambda c: c, (0, x)), X)
 
 
-def test_the_dearest_branch_stands_for_a_cond():
+def test_the_most_expensive_branch_stands_for_a_cond():
     branches = [lambda x: x, lambda x: x @ x @ x, lambda x: x @ x]
     index = jax.ShapeDtypeStruct((), jnp.int32)
     graph = trace_jax(lambda i, x: jax.lax.switch(i, branches, x), index, X)

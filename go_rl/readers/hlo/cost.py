@@ -59,7 +59,7 @@ class Costs:
         if opcode == "call":
             return self._sum(instruction.callees("to_apply"))
         if opcode == "conditional":
-            return self.computations[self.dearest_branch(instruction)]
+            return self.computations[self.costliest_branch(instruction)]
         if opcode == "while":
             trips = self.trips(instruction, named)
             return self._sum(instruction.callees("body", "condition")).times(trips)
@@ -73,7 +73,7 @@ class Costs:
         self._refuse_unknown(instruction)
         return Cost(self._flops(instruction, operands), num_bytes, 1)
 
-    def dearest_branch(self, instruction: Instruction) -> str:
+    def costliest_branch(self, instruction: Instruction) -> str:
         """The branch of a conditional that costs most FLOP, then most bytes."""
         branches = instruction.callees(
             "branch_computations", "true_computation", "false_computation"

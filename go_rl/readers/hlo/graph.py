@@ -124,7 +124,7 @@ class HloWalk:
             arguments = tuple(_operands(instruction, frame))
             return _Frame(self.module.computations[name], arguments, prefix, instruction.name)
         if opcode == "conditional":
-            name = self.costs.dearest_branch(instruction)
+            name = self.costs.costliest_branch(instruction)
             branches = instruction.callees(
                 "branch_computations", "true_computation", "false_computation"
             )

@@ -2,7 +2,7 @@
 
 XLA's own parser reads the text and translates it to HLO in a subprocess, so every printed form,
 `chlo` operator and composite that this version of jaxlib knows is covered by one reader of truth:
-`hlo_reader`.
+`readers.hlo.reader`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """FLOP and bytes of every JAX primitive, as XLA counts them on the unoptimised program.
 
 The common primitives are closed-form; the rest are priced by XLA itself, one primitive at a time
-(`jax_xla_cost`). Two of XLA's conventions are worth knowing: a transpose is a change of layout and
+(`xla_cost`). Two of XLA's conventions are worth knowing: a transpose is a change of layout and
 costs nothing, and a transcendental function (exp, tanh, rsqrt, erf, …) is no FLOP.
 """
 

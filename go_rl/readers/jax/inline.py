@@ -232,12 +232,12 @@ class Inliner:
             place = min(max(int(inputs[0].known), 0), len(branches) - 1)
             self.call(branches[place], inputs[1:], bind, replace(context, splats=set()))
             return
-        branch = self._dearest(branches)
+        branch = self._costliest(branches)
         self.inexact.append(f"cond at {context.line or context.scope or 'top level'}")
         finish = choose if inputs[0].producer is not None else bind
         self.call(branch, inputs[1:], finish, replace(context, splats=set()))
 
-    def _dearest(self, branches: Sequence[ClosedJaxpr]) -> ClosedJaxpr:
+    def _costliest(self, branches: Sequence[ClosedJaxpr]) -> ClosedJaxpr:
         """The branch of most FLOP (then bytes) represents a ``cond``."""
 
         def cost(branch: ClosedJaxpr) -> tuple[float, float]:

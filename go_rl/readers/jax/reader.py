@@ -40,7 +40,7 @@ def trace_jax(
     `custom_vjp`, `checkpoint`, …) are inlined. A ``scan``, or a ``while`` whose trips are known, is
     unrolled while all unrolled equations stay under ``options.unroll_limit``; beyond, its inner
     loops are folded first, then the loop itself: one `OpKind.CONTROL` node that costs the body
-    times the trips. Of a ``cond`` the dearest branch (FLOP, then bytes) is
+    times the trips. Of a ``cond`` the most expensive branch (FLOP, then bytes) is
     taken, and a ``cond`` node without cost follows where the predicate chooses. Equations that no
     result depends on are left out, and so are inputs that nothing reads.
 
@@ -140,9 +140,9 @@ def _traced(
         raise
     except Exception as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        said = lines[0] if lines else ""
+        first = lines[0] if lines else ""
         raise ReadError(
-            f"{title}: the function raised while it was traced: {type(error).__name__}: {said}"
+            f"{title}: the function raised while it was traced: {type(error).__name__}: {first}"
         ) from error
 
 

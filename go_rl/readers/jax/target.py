@@ -48,8 +48,8 @@ def read_jax_target(
             not take, a factory or function that raises, or a result of another form.
     """
     trips = options.trip_count if options else None
-    with _resolved(target, dims, trips) as (name, (function, args, told)):
-        chosen = told if weights is None else weights
+    with _resolved(target, dims, trips) as (name, (function, args, given)):
+        chosen = given if weights is None else weights
         meta = with_trips(dims or {}, trips)
         return trace_jax(function, *args, name=name, weights=chosen, options=options, dims=meta)
 

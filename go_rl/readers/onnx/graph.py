@@ -1,4 +1,4 @@
-"""From a completed ONNX model (`onnx_shapes`) to the nodes and edges of an `OpGraph`.
+"""From a completed ONNX model (`readers.onnx.shapes`) to the nodes and edges of an `OpGraph`.
 
 Rules stated once:
 

@@ -93,8 +93,8 @@ def _inlined(model: onnx.ModelProto) -> onnx.ModelProto:
     try:
         return inliner.inline_local_functions(model)
     except Exception as error:  # onnx raises ValidationError, ValueError and RuntimeError here
-        said = str(error).strip().split("\n")[0]
-        raise ReadError(f"its local functions cannot be inlined ({said})") from error
+        reason = str(error).strip().split("\n")[0]
+        raise ReadError(f"its local functions cannot be inlined ({reason})") from error
 
 
 def main(folder: Path) -> None:

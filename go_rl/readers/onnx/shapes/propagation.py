@@ -1,8 +1,8 @@
 """Completing an ONNX model: a static type for every tensor, shape arithmetic folded away.
 
-`complete` walks each graph once in topological order. It folds constants (`onnx_fold`), takes a
-tensor's shape from the file where it is static, and otherwise asks ONNX's own inference for that
-one node, with the values of constants at hand. Since that inference is C++ and may crash, callers
+`complete` walks each graph once in topological order. It folds constants (`readers.onnx.fold`),
+takes a tensor's shape from the file where it is static, and otherwise asks ONNX's own inference for
+that one node, with the values of constants at hand. That inference is C++ and may crash, so that
 untrusted models are processed in a subprocess (`go_rl.readers.onnx.worker`).
 """
 
