@@ -59,12 +59,8 @@ class _Network:
         pads, strides = [width // 2] * 4, [stride] * 2
         shape = [width, width]
         y = self.operator("Conv", name, [x, kernel], kernel_shape=shape, pads=pads, strides=strides)
-        parameters = [
-            self.weight(f"{name}.bn.scale", (outputs,), 0.1, 1.0),
-            self.weight(f"{name}.bn.bias", (outputs,), 0.1),
-            self.weight(f"{name}.bn.mean", (outputs,), 0.1),
-            self.weight(f"{name}.bn.var", (outputs,), 0.0, 1.0),
-        ]
+        moments = (("scale", 0.1, 1.0), ("bias", 0.1, 0.0), ("mean", 0.1, 0.0), ("var", 0.0, 1.0))
+        parameters = [self.weight(f"{name}.bn.{n}", (outputs,), *moment) for n, *moment in moments]
         return self.operator("BatchNormalization", f"{name}.bn", [y, *parameters])
 
     def relu(self, name: str, x: str) -> str:

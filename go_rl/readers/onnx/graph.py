@@ -227,28 +227,21 @@ class _Work:
 def _body_work(walk: Walk, body: onnx.GraphProto, values: Values) -> _Work:
     """Return the work of one run of ``body`` and the stored arrays that it reads."""
     inner = values.new_child()
+    types = {v.name: v.type for v in (*body.input, *body.value_info)}
     for value in body.input:
-        inner[value.name] = OnnxValue(_tensor(_type_of(body, value), value.name))
+        inner[value.name] = OnnxValue(_tensor(types[value.name], value.name))
     counting = Walk(GraphBuilder("body"), walk.opsets, walk.notes)
     # Values from outside the body have no producer inside it, so that no edge is drawn to them.
-    for name in {i for n in body.node for i in (*n.input, *captured_names(n)) if i}:
-        if name in inner and inner[name].producer is not None:
-            inner[name] = replace(inner[name], producer=None)
-    weights: dict[str, Tensor] = {}
+    read = {i for n in body.node for i in (*n.input, *captured_names(n)) if i}
+    for name in read & inner.keys():
+        inner[name] = replace(inner[name], producer=None)
     _walk_graph(counting, body, inner, "")
     nodes = [counting.builder.node(i) for i in range(len(counting.builder))]
-    for name in {i for n in body.node for i in (*n.input, *captured_names(n)) if i}:
-        if name in inner:
-            weights.update(inner[name].weights)
+    weights: dict[str, Tensor] = {}
+    for name in read & inner.keys():
+        weights.update(inner[name].weights)
     flops, num_bytes = sum(n.flops for n in nodes), sum(n.bytes_accessed for n in nodes)
     return _Work(flops, max(0.0, num_bytes - counting.held_reads), weights, counting.held)
-
-
-def _type_of(graph: onnx.GraphProto, value: onnx.ValueInfoProto) -> onnx.TypeProto:
-    for known in graph.value_info:
-        if known.name == value.name:
-            return known.type
-    return value.type
 
 
 def _call(

@@ -168,9 +168,7 @@ CONTRIB_SHAPES: dict[str, Rule] = by_name(
         "Inverse LongformerAttention MoE QMoE Trilu": like(0),
         "Irfft": reshaped(lambda a, shape: (*shape[:-2], 2 * (shape[-2] - 1))),
         "IsAllFinite": lambda attributes, inputs: [(TensorProto.BOOL, ())],
-        "MatMulBnb4 MatMulNBits": reshaped(
-            lambda attributes, shape: (*shape[:-1], attributes["N"])
-        ),
+        "MatMulBnb4 MatMulNBits": reshaped(lambda a, shape: (*shape[:-1], a["N"])),
         "MatMulInteger16": product(0, 1, element=TensorProto.INT32),
         "MatMulIntegerToFloat": product(0, 1, element_of=2),
         "MulInteger": broadcast(0, 2, element=TensorProto.INT32),

@@ -11,11 +11,12 @@ import onnx
 
 from go_rl.readers.onnx.shapes.attention import ATTENTION_SHAPES
 from go_rl.readers.onnx.shapes.contrib import CONTRIB_SHAPES
-from go_rl.readers.onnx.shapes.rule import Rule, types_by
+from go_rl.readers.onnx.shapes.rule import types_by
 from go_rl.readers.onnx.standins import NCHWC, infer_as_stand_in
 from go_rl.readers.onnx.types import static_shape
 from go_rl.readers.tables import names
 
+_RULES = CONTRIB_SHAPES | ATTENTION_SHAPES
 DOMAINS = ("", "ai.onnx", "com.microsoft", NCHWC)
 SAME_AS_FIRST = names(
     "BiasAdd BiasGelu BiasSoftmax FastGelu Gelu GroupNorm LayerNormalization QLinearLeakyRelu"
@@ -39,6 +40,3 @@ def infer_without_schema(
     if found or rule is None or static_shape(first) is None:
         return found
     return types_by(rule, node, types)
-
-
-_RULES: dict[str, Rule] = CONTRIB_SHAPES | ATTENTION_SHAPES
