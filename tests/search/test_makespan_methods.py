@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 
 import numpy as np
@@ -227,3 +228,13 @@ def test_greedy_fusion_fuses_a_row_of_elementwise_operators():
     plan = GreedyFusion().optimize(unfused, Budget(samples=1), 0)
     assert plan.fusion_group is None
     assert plan.value == DefaultPlacement().optimize(unfused, Budget(samples=1), 0).value
+
+
+def test_metis_prints_nothing_where_a_part_stays_empty(capfd):
+    edges = [(i, i + 1, 1.0) for i in range(4)]
+    problem = step_problem([100.0, 1, 1, 1, 1], edges, 4)
+    plan = MakespanMetis().optimize(problem, Budget(samples=8), 0)
+    assert plan.evaluation.status.ok
+    ctypes.CDLL(None).fflush(None)
+    print("still here", flush=True)
+    assert capfd.readouterr().out == "still here\n"

@@ -98,7 +98,7 @@ def _placements(workspace: MakespanWorkspace, seed: int) -> dict[str, Callable[[
         "heft": lambda: by_heft(False),
         "heft, queues": lambda: by_heft(True),
         "default": default,
-        "metis": lambda: _legal(workspace, metis_devices(workspace, workspace.choices, seed)),
+        "metis": lambda: _legal(workspace, metis_devices(workspace, seed)),
     }
 
 

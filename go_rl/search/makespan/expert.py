@@ -110,7 +110,7 @@ def expert_devices(workspace: MakespanWorkspace) -> Int16[np.ndarray, "N"]:
         device = np.array([by_scope.get(scope, NOWHERE) for scope in scopes], np.int64)
     else:
         device = _pipeline(workspace, scopes)
-    return infer_devices(graph, workspace.pricer.arrays.fed, device)
+    return infer_devices(graph, graph.is_fed, device)
 
 
 def _staged(scopes: list[str], stages: tuple[ExpertStage, ...], devices: int) -> dict[str, int]:
@@ -153,7 +153,7 @@ def _pipeline(workspace: MakespanWorkspace, scopes: tuple[str, ...]) -> Int64[np
     if len(set(layer.tolist())) < 2:
         layer, known = np.arange(graph.num_nodes), ~graph.is_backward
     seconds = workspace.problem.seconds.min(axis=0)
-    costs = known & np.isfinite(seconds) & ~workspace.pricer.arrays.fed
+    costs = known & np.isfinite(seconds) & ~graph.is_fed
     work = np.bincount(layer[costs], seconds[costs], int(layer.max(initial=0)) + 1)
     middle = (np.cumsum(work) - 0.5 * work) / max(float(work.sum()), 1e-300)
     device = np.minimum((middle * devices).astype(np.int64), devices - 1)
