@@ -172,7 +172,7 @@ def test_no_room_anywhere_is_a_status(rival):
 def test_a_device_that_cannot_run_a_node_is_left_alone(rival):
     """Device 0 runs neither of the last two, which share a class with the first."""
     seconds = [[1.0, 1.0, np.inf, np.inf], [1.0, 1.0, 1.0, 1.0]]
-    if isinstance(rival, GreedyFusion):
+    if rival.name == "fusion-greedy":
         seconds = seconds[::-1]  # the default plan is on device 0
     problem = step_problem(
         seconds, [(0, 1, 1.0), (1, 2, 1.0)], 2, colocation=[0, FREE, FREE, 0], tasks=("placement",)

@@ -15,35 +15,27 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from jaxtyping import Int16, Int64
 
-from go_rl.core import Budget, Plan, Problem, Progress
 from go_rl.core.decisions import Decisions
 from go_rl.kernels.layers import layer_names, layers
-from go_rl.objectives.incumbent import best_of
 from go_rl.objectives.makespan.choices import NOWHERE, softly_placed
 from go_rl.objectives.makespan.infer_devices import infer_devices
-from go_rl.objectives.makespan.workspace import MakespanWorkspace, makespan_workspace
+from go_rl.objectives.makespan.workspace import MakespanWorkspace
+from go_rl.search.makespan.best_of import BestOf
 from go_rl.search.makespan.towers import tower_devices
 
 
-@dataclass(frozen=True)
-class MakespanExpert:
-    """`Optimizer`: the one plan that the family's rule gives, in topological order, unfused."""
-
-    name: str = "expert"
-
-    def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
-        """Return that plan; see `go_rl.core.Optimizer`."""
-        workspace = makespan_workspace(problem)
-        return best_of(workspace, _plans(workspace), self.name, seed, Progress(budget))
-
-
-def _plans(workspace: MakespanWorkspace) -> Iterator[Decisions]:
+def _plans(workspace: MakespanWorkspace, seed: int) -> Iterator[Decisions]:
     device = softly_placed(workspace.choices, expert_devices(workspace)[None])
     yield workspace.decisions(device)
+
+
+MakespanExpert = partial(BestOf, "expert", _plans)
+"""`Optimizer`: the one plan that the family's rule gives, in topological order, unfused."""
 
 
 @dataclass(frozen=True)

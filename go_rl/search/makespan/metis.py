@@ -7,39 +7,30 @@ direction of an edge nor time nor memory, and a plan that does not fit fails.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float64, Int16, Int64
 
-from go_rl.core import Budget, Plan, Problem, Progress
 from go_rl.core.decisions import Decisions
-from go_rl.objectives.incumbent import best_of
 from go_rl.objectives.makespan.choices import softly_placed
 from go_rl.objectives.makespan.infer_devices import beside_readers
-from go_rl.objectives.makespan.workspace import MakespanWorkspace, makespan_workspace
+from go_rl.objectives.makespan.workspace import MakespanWorkspace
+from go_rl.search.makespan.best_of import BestOf
 from go_rl.search.metis import TRIES, in_order, partition
 
 TOTAL = 100_000_000
 """All work, and all traffic, are scaled to this sum."""
 
 
-@dataclass(frozen=True)
-class MakespanMetis:
-    """`Optimizer`: METIS parts on devices, in topological order, nothing fused; a sample is one
-    seed."""
-
-    name: str = "metis"
-
-    def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
-        """Return the best of a few seeds; see `go_rl.core.Optimizer`."""
-        workspace = makespan_workspace(problem)
-        return best_of(workspace, _plans(workspace, seed), self.name, seed, Progress(budget))
-
-
 def _plans(workspace: MakespanWorkspace, seed: int) -> Iterator[Decisions]:
     for attempt in range(TRIES):
         yield workspace.decisions(metis_devices(workspace, seed + attempt)[None])
+
+
+MakespanMetis = partial(BestOf, "metis", _plans)
+"""`Optimizer`: METIS parts on devices, in topological order, nothing fused; a sample is one
+seed."""
 
 
 def metis_devices(workspace: MakespanWorkspace, seed: int) -> Int16[np.ndarray, "N"]:
