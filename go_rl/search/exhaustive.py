@@ -30,7 +30,7 @@ from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
 from go_rl.search.makespan.exhaustive import first_makespan_plan, makespan_assignments
-from go_rl.simulate import confirm_memory, pricer
+from go_rl.simulate import confirm_memory
 from go_rl.solvers.stage_costs import other_copies
 
 MOST_ASSIGNMENTS = 250_000
@@ -97,9 +97,9 @@ def _boxed(problem: Problem, name: str, seed: int, progress: Progress) -> Plan:
         return finish_plan(workspace, workspace.infeasible, name, seed, progress)
     contraction = contract_problem(problem)
     allowed = contraction.hypergraph.allowed
-    price, tried, count = pricer(problem).price, 0, np.prod(allowed.sum(axis=1))
+    tried, count = 0, np.prod(allowed.sum(axis=1))
     for device in assignments(allowed):
-        seconds, _ = price(device[:, contraction.block])
+        seconds = workspace.evaluate(Decisions(device[:, contraction.block])).seconds
         tried, room = tried + len(device), progress.remaining_samples
         if (row := _counted(progress, seconds)) is not None:
             all_priced = len(device) == count and np.isfinite(seconds).sum() <= room

@@ -17,7 +17,7 @@ from go_rl.objectives.host.latency_greedy import greedy_latency
 from go_rl.objectives.host.max_load_bounds import max_load_bound
 from go_rl.objectives.host.max_load_greedy import greedy_max_load
 from go_rl.objectives.workspace import Workspace, first_usable
-from go_rl.simulate import pricer
+from go_rl.simulate import evaluate_latency, evaluate_max_load, latency_batch, max_load_batch
 
 
 class HostWorkspace(Workspace):
@@ -99,11 +99,13 @@ class HostWorkspace(Workspace):
 
     def evaluate(self, decisions: Decisions) -> Scored:
         """Simulate a batch of plans."""
-        return Scored(decisions, *pricer(self.problem).price(decisions.device))
+        batch = latency_batch if self._is_latency else max_load_batch
+        return Scored(decisions, *batch(self.problem, decisions.device))
 
     def detail(self, decisions: Decisions, row: int = 0) -> Evaluation:
         """Evaluate one plan in full."""
-        return pricer(self.problem).evaluate(decisions.device[row])
+        evaluate = evaluate_latency if self._is_latency else evaluate_max_load
+        return evaluate(self.problem, decisions.device[row])
 
     def with_copies(self, decisions: Decisions) -> Decisions:
         """Return the decisions: nothing is copied."""

@@ -17,7 +17,7 @@ from go_rl.objectives.ring.bounds import ring_bound
 from go_rl.objectives.ring.greedy import greedy_fills, topological_fill, work_share
 from go_rl.objectives.ring.units import DROPPED, RingUnits, bound_units, ring_units
 from go_rl.objectives.workspace import PlanningWorkspace, first_usable
-from go_rl.simulate import CopyingPricer, RingPricer
+from go_rl.simulate import Pricer, RingPricer
 from go_rl.solvers import RingSolver, ring_instance
 
 FAITHFUL = 4.0
@@ -30,7 +30,7 @@ class RingWorkspace(PlanningWorkspace):
     A ``pricer`` of one's own replaces the simulator's.
     """
 
-    def __init__(self, problem: Problem, pricer: CopyingPricer | None = None) -> None:
+    def __init__(self, problem: Problem, pricer: Pricer | None = None) -> None:
         self.problem = problem
         self.has_own_prices = pricer is not None
         if pricer is not None:
@@ -42,7 +42,7 @@ class RingWorkspace(PlanningWorkspace):
         return RingSolver(self.problem)
 
     @cached_property
-    def pricer(self) -> CopyingPricer:
+    def pricer(self) -> Pricer:
         """T_max of plans."""
         return RingPricer(self.problem)
 
