@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from go_rl.core import Problem
+from go_rl.solvers.graphs.heads_tails import path_sums_before
 
 
 def latency_bound(problem: Problem) -> float:
     """Return a lower bound in seconds: the critical path with each node on its best device."""
     graph = problem.graph
-    fastest = problem.seconds.min(axis=0)
-    end = fastest.copy()
     offsets, edges = graph.predecessors
-    for n in range(graph.num_nodes):
-        senders = graph.senders[edges[offsets[n] : offsets[n + 1]]]
-        if senders.size:
-            end[n] += end[senders].max()
-    return float(end.max())
+    ends = path_sums_before(offsets, graph.senders[edges], problem.seconds.min(axis=0))
+    return float(ends.max())

@@ -5,32 +5,15 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Int16
 
-from go_rl.core import Problem, SearchError
-from go_rl.objectives.host.latency_blocks import LatencyBlocks, latency_blocks
-from go_rl.objectives.host.latency_orders import latency_orders
-
-
-def greedy_latency(problem: Problem) -> Int16[np.ndarray, "N"]:
-    """Return the device [N] of each node: each accelerator in turn takes blocks until its memory is
-    full, CPUs take the rest (Tarnawski et al., appendix F), legal by contiguity and support.
-
-    Raises:
-        SearchError: some block finds no room.
-    """
-    blocks = latency_blocks(problem)
-    device = greedy_latency_blocks(blocks, latency_orders(blocks, 0, 2)[-1])
-    if device is None:
-        raise SearchError(
-            f"graph {problem.graph.name!r}: the topological fill finds no room for some nodes on "
-            f"hardware {problem.hardware.name!r}; give it more memory, or CPUs"
-        )
-    return device[blocks.contraction.block]
+from go_rl.objectives.host.latency_blocks import LatencyBlocks
 
 
 def greedy_latency_blocks(
     blocks: LatencyBlocks, order: np.ndarray
 ) -> Int16[np.ndarray, "B"] | None:
-    """Return the fill [B] along a topological ``order``, or None when a block finds no room."""
+    """Return the device [B] of each block along a topological ``order``: each accelerator in turn
+    takes blocks until its memory is full, CPUs take the rest (Tarnawski et al., appendix F), legal
+    by contiguity and support; None when a block finds no room."""
     hypergraph, devices = blocks.contraction.hypergraph, blocks.contraction.devices
     accelerators = np.flatnonzero(~devices.is_cpu)
     cpus = np.flatnonzero(devices.is_cpu)

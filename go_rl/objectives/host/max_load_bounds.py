@@ -22,11 +22,7 @@ def max_load_bound(problem: Problem, high: float = np.inf, seconds: float = 0.0)
         high: the value of a plan in hand; no bound above it can exist.
         seconds: time for the cut bound, which costs many minimum cuts; 0: work alone.
     """
-    return contraction_bound(contract_problem(problem), high, seconds)
-
-
-def contraction_bound(contraction: Contraction, high: float, seconds: float) -> float:
-    """Return `max_load_bound` of a problem that is already a hypergraph."""
+    contraction = contract_problem(problem)
     low = fractional_bound(contraction)
     if seconds > 0 and np.isfinite(high) and high > low:
         low = max(low, cut_bound(contraction, low, high, seconds))

@@ -7,15 +7,17 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from go_rl.core import Evaluation, Objective, Problem, SearchError, Status
+from go_rl.core import Evaluation, Objective, Problem, Status
 from go_rl.core.decisions import Decisions, Scored
 from go_rl.core.evaluation import failed
 from go_rl.objectives.host.hypergraph import Contraction, contract_problem
 from go_rl.objectives.host.latency_blocks import LatencyBlocks, latency_blocks
 from go_rl.objectives.host.latency_bounds import latency_bound
-from go_rl.objectives.host.latency_greedy import greedy_latency
+from go_rl.objectives.host.latency_greedy import greedy_latency_blocks
+from go_rl.objectives.host.latency_orders import latency_orders
 from go_rl.objectives.host.max_load_bounds import max_load_bound
-from go_rl.objectives.host.max_load_greedy import greedy_max_load
+from go_rl.objectives.host.max_load_greedy import greedy_blocks
+from go_rl.objectives.host.orders import block_orders
 from go_rl.objectives.workspace import Workspace, first_usable
 from go_rl.simulate import evaluate_latency, evaluate_max_load, latency_batch, max_load_batch
 
@@ -49,12 +51,24 @@ class HostWorkspace(Workspace):
 
     def greedy(self) -> Iterator[tuple[Decisions | None, Evaluation]]:
         """Yield the compiler heuristic's plan, or why there is none."""
-        try:
-            device = (greedy_latency if self._is_latency else greedy_max_load)(self.problem)
-        except SearchError as error:
-            yield None, self.failed(Status.GAVE_UP, str(error))
+        contraction, graph = self.contraction, self.problem.graph
+        if self._is_latency:
+            order = latency_orders(self.blocks, 0, 2)[-1]
+            device, cure = greedy_latency_blocks(self.blocks, order), ", or CPUs"
         else:
-            decisions = Decisions(device.astype(np.int16)[None])
+            order = block_orders(self.problem, contraction, 0, 1)[0]
+            device, cure = greedy_blocks(contraction, order), " or turn memory off"
+        if device is None:
+            yield (
+                None,
+                self.failed(
+                    Status.GAVE_UP,
+                    f"graph {graph.name!r}: the topological fill finds no room for some nodes on "
+                    f"hardware {self.problem.hardware.name!r}; give it more memory{cure}",
+                ),
+            )
+        else:
+            decisions = Decisions(device[contraction.block][None])
             yield decisions, self.detail(decisions)
 
     @cached_property
@@ -68,13 +82,9 @@ class HostWorkspace(Workspace):
         seconds = float(self.evaluate(self.reference).seconds[0])
         return seconds if np.isfinite(seconds) else float(self.problem.seconds.min(axis=0).sum())
 
-    @property
+    @cached_property
     def infeasible(self) -> Evaluation | None:
         """That no device can hold some block, and which node is of it."""
-        return self._infeasible
-
-    @cached_property
-    def _infeasible(self) -> Evaluation | None:
         contraction = self.contraction
         lost = np.flatnonzero(~contraction.hypergraph.allowed.any(axis=1))
         if not lost.size:

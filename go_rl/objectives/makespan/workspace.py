@@ -172,13 +172,9 @@ class MakespanWorkspace(PlanningWorkspace):
         """A proven lower bound on the makespan of any plan; see `makespan_bound`."""
         return makespan_bound(self.problem, self.pricer.arrays, self.pinned)
 
-    @property
+    @cached_property
     def infeasible(self) -> Evaluation | None:
         """Why no placement exists, if that is easily proved; it names the node or the tensors."""
-        return self._infeasible
-
-    @cached_property
-    def _infeasible(self) -> Evaluation | None:
         problem, graph = self.problem, self.problem.graph
         if (parted := self._parted_class()) is not None:
             return self._failed(Status.INFEASIBLE, parted)
