@@ -14,10 +14,9 @@ from go_rl.objectives.host.hypergraph import Contraction, contract_problem
 from go_rl.objectives.host.latency_blocks import LatencyBlocks, latency_blocks
 from go_rl.objectives.host.latency_bounds import latency_bound
 from go_rl.objectives.host.latency_greedy import greedy_latency_blocks
-from go_rl.objectives.host.latency_orders import latency_orders
 from go_rl.objectives.host.max_load_bounds import max_load_bound
 from go_rl.objectives.host.max_load_greedy import greedy_blocks
-from go_rl.objectives.host.orders import block_orders
+from go_rl.objectives.host.orders import block_orders, latency_orders
 from go_rl.objectives.workspace import Workspace, first_usable
 from go_rl.simulate import evaluate_latency, evaluate_max_load, latency_batch, max_load_batch
 

@@ -12,10 +12,9 @@ from jaxtyping import Int32
 from go_rl.core import Budget, Progress
 from go_rl.objectives.host.hypergraph import Hypergraph
 from go_rl.objectives.host.latency_greedy import greedy_latency_blocks
-from go_rl.objectives.host.latency_orders import latency_orders
 from go_rl.objectives.host.max_load_bounds import ROUNDING, fractional_bound
 from go_rl.objectives.host.max_load_cut_bound import cut_bound
-from go_rl.objectives.host.orders import block_orders
+from go_rl.objectives.host.orders import block_orders, latency_orders
 from go_rl.search.host.interval_dp import split_for_latency
 from go_rl.search.host.latency_anneal import Members, anneal_latency
 from go_rl.search.host.max_load_anneal import Schedule, anneal
