@@ -24,13 +24,13 @@ from go_rl.core import (
     with_bound,
 )
 from go_rl.core.decisions import Decisions
-from go_rl.core.evaluation import failed
 from go_rl.kernels import NO_FUSION
 from go_rl.objectives.host.hypergraph import contract_problem
 from go_rl.objectives.host.workspace import host_workspace
 from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.objectives.makespan.workspace import MakespanWorkspace, makespan_workspace
 from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
+from go_rl.objectives.workspace import Workspace
 from go_rl.simulate import confirm_memory
 from go_rl.solvers.stage_costs import other_copies
 
@@ -113,7 +113,7 @@ def _boxed(problem: Problem, name: str, seed: int, progress: Progress) -> Plan:
             return finish_plan(workspace, found, name, seed, progress, bound)
         if progress.remaining_seconds <= 0:
             return finish_plan(workspace, workspace.gave_up, name, seed, progress)
-    return finish_plan(workspace, _proved(problem, tried), name, seed, progress)
+    return finish_plan(workspace, _proved(workspace, tried), name, seed, progress)
 
 
 def _ring(problem: Problem, name: str, seed: int, progress: Progress) -> Plan:
@@ -136,11 +136,11 @@ def _ring(problem: Problem, name: str, seed: int, progress: Progress) -> Plan:
                 plan = replace(plan, rules=problem.rules.name)
                 return with_bound(plan, workspace.bound)
             if progress.remaining_seconds <= 0:
-                return finish_plan(workspace, _gave_up(problem, tried), name, seed, progress)
+                return finish_plan(workspace, _gave_up(workspace, tried), name, seed, progress)
     runs = np.isfinite(problem.seconds).any(axis=0).all()
     if copyable.any() and runs:
-        return finish_plan(workspace, _gave_up(problem, tried), name, seed, progress)
-    return finish_plan(workspace, _proved(problem, tried), name, seed, progress)
+        return finish_plan(workspace, _gave_up(workspace, tried), name, seed, progress)
+    return finish_plan(workspace, _proved(workspace, tried), name, seed, progress)
 
 
 def _first_ring(
@@ -177,9 +177,9 @@ def _makespan(problem: Problem, name: str, seed: int, progress: Progress) -> Pla
     if incumbent.evaluation.status.ok:
         return finish_plan(workspace, incumbent, name, seed, progress)
     if complete and "fusion" not in problem.tasks:
-        return finish_plan(workspace, _proved(problem, tried), name, seed, progress)
+        return finish_plan(workspace, _proved(workspace, tried), name, seed, progress)
     plan = finish_plan(workspace, incumbent, name, seed, progress)
-    return replace(plan, evaluation=_gave_up(problem, tried))
+    return replace(plan, evaluation=_gave_up(workspace, tried))
 
 
 def _allowed_makespan(
@@ -238,11 +238,11 @@ def _orders(workspace: MakespanWorkspace) -> Iterator[Nodes | None]:
         yield from (np.array(row, np.int64) for row in islice(orders, MOST_PLANS))
 
 
-def _gave_up(problem: Problem, tried: int) -> Evaluation:
+def _gave_up(workspace: Workspace, tried: int) -> Evaluation:
     detail = f"none of the {tried} assignments tried keeps the rules and fits the memory"
-    return failed(Status.GAVE_UP, problem.hardware.num_chips, detail)
+    return workspace.failed(Status.GAVE_UP, detail)
 
 
-def _proved(problem: Problem, tried: int) -> Evaluation:
+def _proved(workspace: Workspace, tried: int) -> Evaluation:
     detail = f"none of all {tried} assignments keeps the rules and fits the memory"
-    return failed(Status.INFEASIBLE, problem.hardware.num_chips, detail)
+    return workspace.failed(Status.INFEASIBLE, detail)

@@ -9,13 +9,10 @@ import numpy as np
 
 from go_rl.core import Evaluation, Objective, Problem, Status
 from go_rl.core.decisions import Decisions, Scored
-from go_rl.core.evaluation import failed
+from go_rl.objectives.host.bounds import latency_bound, max_load_bound
+from go_rl.objectives.host.greedy import greedy_latency, greedy_max_load
 from go_rl.objectives.host.hypergraph import Contraction, contract_problem
 from go_rl.objectives.host.latency_blocks import LatencyBlocks, latency_blocks
-from go_rl.objectives.host.latency_bounds import latency_bound
-from go_rl.objectives.host.latency_greedy import greedy_latency_blocks
-from go_rl.objectives.host.max_load_bounds import max_load_bound
-from go_rl.objectives.host.max_load_greedy import greedy_blocks
 from go_rl.objectives.host.orders import block_orders, latency_orders
 from go_rl.objectives.workspace import Workspace, first_usable
 from go_rl.simulate import evaluate_latency, evaluate_max_load, latency_batch, max_load_batch
@@ -53,10 +50,10 @@ class HostWorkspace(Workspace):
         contraction, graph = self.contraction, self.problem.graph
         if self._is_latency:
             order = latency_orders(self.blocks, 0, 2)[-1]
-            device, cure = greedy_latency_blocks(self.blocks, order), ", or CPUs"
+            device, cure = greedy_latency(self.blocks, order), ", or CPUs"
         else:
             order = block_orders(self.problem, contraction, 0, 1)[0]
-            device, cure = greedy_blocks(contraction, order), " or turn memory off"
+            device, cure = greedy_max_load(contraction, order), " or turn memory off"
         if device is None:
             yield (
                 None,
@@ -101,10 +98,6 @@ class HostWorkspace(Workspace):
             Status.GAVE_UP,
             "no assignment that fits the devices' memory was found within the budget",
         )
-
-    def failed(self, status: Status, detail: str) -> Evaluation:
-        """Return a failure's evaluation."""
-        return failed(status, self.problem.hardware.num_chips, detail)
 
     def evaluate(self, decisions: Decisions) -> Scored:
         """Simulate a batch of plans."""

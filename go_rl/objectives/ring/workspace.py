@@ -11,7 +11,7 @@ from jaxtyping import Float64, Int, Int16, Int32
 
 from go_rl.core import Evaluation, Problem
 from go_rl.core.decisions import Decisions, Legalized, Proposals, Scored
-from go_rl.core.evaluation import STATUS_CODES, failed
+from go_rl.core.evaluation import STATUS_CODES
 from go_rl.objectives.ring.assignment import RingAssignment
 from go_rl.objectives.ring.bounds import ring_bound
 from go_rl.objectives.ring.greedy import greedy_fills, topological_fill, work_share
@@ -115,7 +115,7 @@ class RingWorkspace(PlanningWorkspace):
         found = self.legalize(proposals, seed)
         status = STATUS_CODES[int(found.status[0])]
         if not status.ok:
-            return None, failed(status, self.chips, found.detail or status.sentence)
+            return None, self.failed(status, found.detail)
         return found.decisions, self.detail(found.decisions)
 
     def assignment(self) -> RingAssignment:

@@ -10,9 +10,9 @@ import numpy as np
 from jaxtyping import Int32
 
 from go_rl.core import Budget, Progress
+from go_rl.objectives.host.bounds import ROUNDING, fractional_bound
+from go_rl.objectives.host.greedy import greedy_latency
 from go_rl.objectives.host.hypergraph import Hypergraph
-from go_rl.objectives.host.latency_greedy import greedy_latency_blocks
-from go_rl.objectives.host.max_load_bounds import ROUNDING, fractional_bound
 from go_rl.objectives.host.max_load_cut_bound import cut_bound
 from go_rl.objectives.host.orders import block_orders, latency_orders
 from go_rl.search.host.interval_dp import split_for_latency
@@ -65,7 +65,7 @@ class LatencyLandscape(Landscape):
         blocks = self.workspace.blocks
         for order in latency_orders(blocks, seed, count):
             split = split_for_latency(self.contraction, order)
-            for device in (split, greedy_latency_blocks(blocks, order)):
+            for device in (split, greedy_latency(blocks, order)):
                 if device is not None:
                     yield device
 
@@ -174,11 +174,10 @@ class MaxLoadLandscape(Landscape):
         from go_rl.search.host.max_load_exact import solve_exactly  # OR-Tools: a fifth of a second
 
         known = best.least, best.best
-        exact = solve_exactly(self.contraction, low, known, left, os.cpu_count() or 1)
-        low, device = max(low, exact.bound), best.best
-        if exact.device is not None and progress.record(self.value(exact.device)):
-            device = exact.device
-        return device, low, progress
+        bound, better = solve_exactly(self.contraction, low, known, left, os.cpu_count() or 1)
+        if better is None or not progress.record(self.value(better)):
+            better = best.best
+        return better, max(low, bound), progress
 
 
 def _part(budget: Budget, share: float) -> Budget:

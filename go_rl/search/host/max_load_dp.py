@@ -10,9 +10,9 @@ from jaxtyping import Int16, Int32
 
 from go_rl.core import Budget, Plan, Problem, Progress
 from go_rl.core.decisions import Decisions
+from go_rl.objectives.host.bounds import max_load_bound
+from go_rl.objectives.host.greedy import greedy_max_load
 from go_rl.objectives.host.hypergraph import Contraction, device_loads
-from go_rl.objectives.host.max_load_bounds import max_load_bound
-from go_rl.objectives.host.max_load_greedy import greedy_blocks
 from go_rl.objectives.host.orders import block_orders
 from go_rl.objectives.host.workspace import host_workspace
 from go_rl.objectives.incumbent import finish_plan
@@ -55,7 +55,7 @@ def splits(
     """Yield legal assignments [B]: the greedy fill of the first order, then the split of each order
     that comes within ``slack`` times the best value so far."""
     least = np.inf
-    filled = greedy_blocks(contraction, orders[0])
+    filled = greedy_max_load(contraction, orders[0])
     if filled is not None:
         least = assignment_value(contraction, filled)
         yield filled

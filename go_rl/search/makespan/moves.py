@@ -16,7 +16,7 @@ from numba import njit
 
 from go_rl.kernels import NO_FUSION
 from go_rl.kernels.layers import layer_names, layers
-from go_rl.objectives.makespan.choices import LEVELS, NOWHERE, Choices
+from go_rl.objectives.makespan.choices import LEVELS, NOWHERE
 from go_rl.objectives.makespan.infer_devices import infer_devices
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.solvers.graphs.condensation import undirected_rows
@@ -39,9 +39,9 @@ class MoveState:
 class Moves:
     """Draws moves for one problem."""
 
-    def __init__(self, workspace: MakespanWorkspace, options: Choices) -> None:
+    def __init__(self, workspace: MakespanWorkspace) -> None:
+        options = self._options = workspace.choices
         graph, fed = workspace.problem.graph, options.fed
-        self._options = options
         self._timed = np.flatnonzero(~fed)
         matters = ~fed | (workspace.problem.weight_bytes > 0)
         self._movable = np.flatnonzero(matters & (options.allowed.sum(axis=0) > 1))

@@ -10,7 +10,6 @@ from jaxtyping import Int16
 
 from go_rl.core import Budget, Plan, Problem, Progress, Status
 from go_rl.core.decisions import Decisions
-from go_rl.core.evaluation import failed
 from go_rl.core.plan import CurvePoint
 from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.objectives.ring.workspace import ring_workspace
@@ -62,7 +61,7 @@ class Exact:
                 progress.curve[-1:] = [*_between(found.curve, before, progress.curve[-1])]
         elif found.status is Status.INFEASIBLE and device is None and not copied:
             reason = "CP-SAT proved that no partition obeys the rules"
-            incumbent.offer(None, failed(found.status, workspace.chips, reason))
+            incumbent.offer(None, workspace.failed(found.status, reason))
         bound = found.bound if np.isfinite(found.bound) else 0.0
         return finish_plan(workspace, incumbent, self.name, seed, progress, bound)
 

@@ -1,4 +1,4 @@
-"""The compiler heuristic for max-load: fill devices in topological order up to an equal share."""
+"""The compiler heuristics for max-load and latency: fill devices in topological order."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int16, Int32
 
 from go_rl.objectives.host.hypergraph import Contraction
+from go_rl.objectives.host.latency_blocks import LatencyBlocks
 
 Choice = Callable[[int, Bool[np.ndarray, "D"], Float64[np.ndarray, "D"]], int]
 """Device of a block, from the devices with room and their loads."""
 
 
-def greedy_blocks(
+def greedy_max_load(
     contraction: Contraction, order: Int32[np.ndarray, "B"]
 ) -> Int16[np.ndarray, "B"] | None:
     """Return the device [B] of each block: accelerators filled along ``order``, balanced by
@@ -61,4 +62,36 @@ def _fill(
         device[b] = d
         loads[d] += hypergraph.work[devices.kind[d], b]
         held[d] += hypergraph.size[b]
+    return device
+
+
+def greedy_latency(blocks: LatencyBlocks, order: np.ndarray) -> Int16[np.ndarray, "B"] | None:
+    """Return the device [B] of each block along a topological ``order``: each accelerator in turn
+    takes blocks until its memory is full, CPUs take the rest (Tarnawski et al., appendix F), legal
+    by contiguity and support; None when a block finds no room."""
+    hypergraph, devices = blocks.contraction.hypergraph, blocks.contraction.devices
+    accelerators = np.flatnonzero(~devices.is_cpu)
+    cpus = np.flatnonzero(devices.is_cpu)
+    held, used = np.zeros(len(devices.kind)), np.zeros(len(devices.kind), np.bool_)
+    device, at = np.empty(len(order), np.int16), 0
+    for b in order:
+        allowed, size = hypergraph.allowed[b], hypergraph.size[b]
+        while at < len(accelerators) and not (
+            allowed[accelerators[at]]
+            and held[accelerators[at]] + size <= devices.limit[accelerators[at]]
+        ):
+            if not allowed[accelerators[at:]].any():
+                break
+            at += 1
+        fits = at < len(accelerators) and allowed[accelerators[at]]
+        if fits:
+            device[b] = accelerators[at]
+            held[accelerators[at]] += size
+            used[accelerators[at]] = True
+            continue
+        able = cpus[allowed[cpus]]
+        if not able.size:
+            return None
+        device[b] = able[hypergraph.work[devices.kind[able], b].argmin()]
+        at += 1 if at < len(accelerators) and used[accelerators[at]] else 0
     return device

@@ -1,4 +1,4 @@
-"""Proven lower bounds on max-load."""
+"""Proven lower bounds on max-load and latency."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import numpy as np
 from go_rl.core import Problem
 from go_rl.objectives.host.hypergraph import Contraction, contract_problem
 from go_rl.objectives.host.max_load_cut_bound import cut_bound, fractional_refutes, seconds_by_side
+from go_rl.solvers.graphs.heads_tails import path_sums_before
 
 ROUNDING = 1e-9
 """Bounds are lowered by this share, so that rounding never lifts one above a real plan."""
@@ -46,3 +47,11 @@ def fractional_bound(contraction: Contraction) -> float:
         else:
             high = middle
     return low
+
+
+def latency_bound(problem: Problem) -> float:
+    """Return a lower bound in seconds: the critical path with each node on its best device."""
+    graph = problem.graph
+    offsets, edges = graph.predecessors
+    ends = path_sums_before(offsets, graph.senders[edges], problem.seconds.min(axis=0))
+    return float(ends.max())
