@@ -148,8 +148,7 @@ def _first_ring(
 ) -> Decisions | None:
     """The best legal plan of a batch whose tensors find real memory offsets; None without one."""
     instance = workspace.solver.instance
-    held = stage[:, np.maximum(instance.block_of, 0)]
-    fixed = workspace.solver.fix(np.where(instance.block_of >= 0, held, 0))
+    fixed = workspace.solver.fix(workspace.nodes_of(stage))
     kept = fixed.ok & (fixed.device[:, instance.leader] == stage).all(axis=1)
     seconds, _ = workspace.pricer.price(fixed.device)
     seconds = np.where(kept, seconds, np.inf)

@@ -59,7 +59,7 @@ def stages_within(
 ) -> tuple[int, Int32[np.ndarray, "U"], Int32[np.ndarray, "U"]]:
     """Return (verdict, order [U], stage [U] by unit); the arrays mean something when FOUND.
 
-    ``stop`` is asked every some hundredths of a second; when it says so, the verdict is TRUNCATED.
+    ``stop`` is called every few hundredths of a second; True makes the verdict TRUNCATED.
     """
     order = np.zeros(units.num_units, np.int32)
     stage = np.zeros(units.num_units, np.int32)

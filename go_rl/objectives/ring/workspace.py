@@ -84,12 +84,13 @@ class RingWorkspace(PlanningWorkspace):
         """Bytes of weights that every chip can hold; inf when memory is not checked."""
         return float(self.solver.instance.net.capacity.min()) if self.problem.memory else np.inf
 
-    def nodes_of(self, stage: Int[np.ndarray, "M"]) -> Int16[np.ndarray, "N"]:
-        """Spread [M] chips of blocks over [N] nodes; copied nodes get 0."""
+    def nodes_of(self, stage: Int[np.ndarray, "*B M"]) -> Int16[np.ndarray, "*B N"]:
+        """Spread [..., M] chips of blocks over [..., N] nodes; copied nodes get 0."""
         block_of = self.solver.instance.block_of
-        if not len(stage):
-            return np.zeros(len(block_of), np.int16)
-        return np.where(block_of >= 0, stage[np.maximum(block_of, 0)], 0).astype(np.int16)
+        if not stage.shape[-1]:
+            return np.zeros((*stage.shape[:-1], len(block_of)), np.int16)
+        held = stage[..., np.maximum(block_of, 0)]
+        return np.where(block_of >= 0, held, 0).astype(np.int16)
 
     def near(self, proposal: Int16[np.ndarray, "*B N"]) -> Float64[np.ndarray, "*B N k"]:
         """Return [..., N, k] log-odds that fall with the distance from a proposal's chips."""

@@ -10,7 +10,6 @@ from jaxtyping import Int16, Int32
 
 from go_rl.core import Budget, Plan, Problem, Progress
 from go_rl.core.decisions import Decisions
-from go_rl.objectives.host.bounds import max_load_bound
 from go_rl.objectives.host.greedy import greedy_max_load
 from go_rl.objectives.host.hypergraph import Contraction, device_loads
 from go_rl.objectives.host.orders import block_orders
@@ -25,11 +24,7 @@ class MaxLoadDP:
 
     orders: int = 8
     """Orders tried while the budget lasts."""
-
-    @property
-    def name(self) -> str:
-        """What tables call it."""
-        return "dp"
+    name: str = "dp"
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return the best plan over all orders; one sample is one order's plan."""
@@ -38,7 +33,7 @@ class MaxLoadDP:
         if workspace.infeasible is not None:
             return finish_plan(workspace, workspace.infeasible, self.name, seed, progress)
         best = None
-        progress.raise_bound(max_load_bound(problem))
+        progress.raise_bound(workspace.bound)
         orders = block_orders(problem, contraction, seed, self.orders)
         for device in splits(contraction, orders, 1.0):
             if progress.record(assignment_value(contraction, device)):

@@ -85,7 +85,7 @@ FAMILIES: dict[str, tuple[ExpertStage, ...]] = {
         ExpertStage(r"(?:Conv|BatchNorm)_0$", FIRST),
     ),
 }
-"""Parts of a network by the scope that gives its family away; the first pattern found counts."""
+"""Parts of a network by a scope that identifies its family; the first pattern found counts."""
 
 
 def expert_devices(workspace: MakespanWorkspace) -> Int16[np.ndarray, "N"]:

@@ -40,10 +40,8 @@ class Exact:
 
         workspace, progress = ring_workspace(problem), Progress(budget)
         incumbent = Incumbent(workspace, progress)
-        start = self.start
-        if start is None:
-            start = workspace.work_fill
-        legal, evaluation = workspace.repair(np.asarray(start, np.int16), seed)
+        start = workspace.work_fill if self.start is None else self.start
+        legal, evaluation = workspace.repair(start, seed)
         incumbent.offer(legal, evaluation)
         device = None if legal is None else legal.device[0]
         hopeless = device is None and evaluation.status is Status.INFEASIBLE

@@ -146,8 +146,8 @@ class DomainStore:
     def possible(self, node: int) -> Bool[np.ndarray, "chips"]:
         """Return [chips] the part of a node's domain that propagation would not refute if set.
 
-        Sharper than `domains` and dearer: one propagation a chip. Custom constraints are not
-        asked, and the domain itself is returned for a copied node.
+        Sharper than `domains` and more expensive: one propagation a chip. Custom constraints are
+        not asked, and the domain itself is returned for a copied node.
         """
         block, chips = self._block(node), self.instance.net.chips
         if block < 0 or not self._feasible:
