@@ -240,10 +240,6 @@ class CompiledPricer:
             )
         return self._analytical.evaluate(device)
 
-    def replicas(self, device: Int16[np.ndarray, "N"]) -> dict[int, tuple[int, ...]]:
-        """See `Pricer`."""
-        return self._analytical.replicas(device)
-
 
 def failure_share(plans: Iterable[Drawn], limit: float) -> float:
     """Return the share of plans that need more than ``limit`` bytes on some chip."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Float64, Int, Int8, Int16, Int64
 
-from go_rl.core.evaluation import STATUS_CODES, Status
+from go_rl.core.evaluation import OK
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +90,7 @@ class Scored:
     @property
     def ok(self) -> Bool[np.ndarray, "B"]:
         """[B] plans that are legal and fit."""
-        return self.status == STATUS_CODES.index(Status.OK)
+        return self.status == OK
 
     def best(self) -> int:
         """Return the index of the fastest plan."""

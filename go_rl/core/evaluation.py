@@ -43,6 +43,7 @@ _SENTENCES = {
 
 STATUS_CODES = tuple(Status)
 """Status by the small integer that compiled kernels return."""
+OK, INFEASIBLE, OUT_OF_MEMORY, ILLEGAL, UNSUPPORTED, GAVE_UP = range(len(STATUS_CODES))
 
 
 @dataclass(frozen=True, eq=False)

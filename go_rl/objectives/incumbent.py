@@ -8,7 +8,7 @@ import numpy as np
 
 from go_rl.core import Evaluation, Plan, Progress, Status, plan_for
 from go_rl.core.decisions import Decisions, Scored
-from go_rl.core.evaluation import STATUS_CODES, failed
+from go_rl.core.evaluation import STATUS_CODES
 from go_rl.objectives.workspace import Workspace
 from go_rl.simulate.ring.replication import replicas_of
 
@@ -24,10 +24,7 @@ class Incumbent:
         progress.raise_bound(workspace.target)
         self.decisions: Decisions | None = None
         """A batch of one; None: nothing could be placed."""
-        devices = workspace.problem.hardware.num_chips
-        self.evaluation = workspace.infeasible or failed(
-            Status.GAVE_UP, devices, Status.GAVE_UP.sentence
-        )
+        self.evaluation = workspace.infeasible or workspace.failed(Status.GAVE_UP)
 
     @property
     def hopeless(self) -> bool:

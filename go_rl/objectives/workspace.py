@@ -9,8 +9,9 @@ from typing import Protocol
 import numpy as np
 from jaxtyping import Bool, Int16, Int64
 
-from go_rl.core import Evaluation, Problem
+from go_rl.core import Evaluation, Problem, Status
 from go_rl.core.decisions import Decisions, Legalized, Proposals, Scored
+from go_rl.core.evaluation import failed
 
 UNDECIDED = -1
 """Device, or priority, that has not been chosen."""
@@ -46,6 +47,10 @@ class Workspace(ABC):
     @abstractmethod
     def reference_seconds(self) -> float:
         """Seconds of the reference plan; where it fails, of all work one after the other."""
+
+    def failed(self, status: Status, detail: str = "") -> Evaluation:
+        """Return a failure's evaluation; without detail it says what the status means."""
+        return failed(status, self.problem.hardware.num_chips, detail or status.sentence)
 
     @abstractmethod
     def evaluate(self, decisions: Decisions) -> Scored:

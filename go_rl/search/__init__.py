@@ -6,10 +6,9 @@ from go_rl.search.greedy import Greedy
 from go_rl.search.host.local_search import LocalSearch
 from go_rl.search.host.max_load_dp import MaxLoadDP
 from go_rl.search.makespan.annealing import MakespanAnnealing
+from go_rl.search.makespan.best_of import DefaultPlacement, GreedyFusion
 from go_rl.search.makespan.composed import Composed
-from go_rl.search.makespan.default import DefaultPlacement
 from go_rl.search.makespan.expert import MakespanExpert
-from go_rl.search.makespan.fusion import GreedyFusion
 from go_rl.search.makespan.heft import Heft
 from go_rl.search.makespan.metis import MakespanMetis
 from go_rl.search.makespan.random import MakespanRandom

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice, permutations, product
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int16
+from jaxtyping import Bool, Float64, Int16, Int64
 
 from go_rl.core import (
     Budget,
@@ -23,20 +24,23 @@ from go_rl.core import (
     with_bound,
 )
 from go_rl.core.decisions import Decisions
-from go_rl.core.evaluation import failed
+from go_rl.kernels import NO_FUSION
 from go_rl.objectives.host.hypergraph import contract_problem
 from go_rl.objectives.host.workspace import host_workspace
 from go_rl.objectives.incumbent import Incumbent, finish_plan
-from go_rl.objectives.makespan.workspace import makespan_workspace
+from go_rl.objectives.makespan.workspace import MakespanWorkspace, makespan_workspace
 from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
-from go_rl.search.makespan.exhaustive import first_makespan_plan, makespan_assignments
-from go_rl.simulate import confirm_memory, pricer
+from go_rl.objectives.workspace import Workspace
+from go_rl.simulate import confirm_memory
 from go_rl.solvers.stage_costs import other_copies
 
 MOST_ASSIGNMENTS = 250_000
 """Assignments of devices beyond which a problem is not small."""
+MOST_PLANS = 400_000
+"""Plans of a makespan problem priced at most: placements times orders times fusions."""
 BATCH = 2048
 """Assignments priced at a time."""
+Nodes = Int64[np.ndarray, "N"]
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,8 @@ def is_small(problem: Problem) -> bool:
         instance = ring_workspace(problem).solver.instance
         count = float(problem.hardware.num_chips) ** instance.num_blocks
     elif problem.objective is Objective.MAKESPAN:
-        count = makespan_assignments(makespan_workspace(problem))
+        _, allowed = _allowed_makespan(makespan_workspace(problem))
+        count = np.prod(allowed.sum(axis=1, dtype=float))
     else:
         count = np.prod(contract_problem(problem).hypergraph.allowed.sum(axis=1, dtype=float))
     return bool(count <= MOST_ASSIGNMENTS)
@@ -97,9 +102,9 @@ def _boxed(problem: Problem, name: str, seed: int, progress: Progress) -> Plan:
         return finish_plan(workspace, workspace.infeasible, name, seed, progress)
     contraction = contract_problem(problem)
     allowed = contraction.hypergraph.allowed
-    price, tried, count = pricer(problem).price, 0, np.prod(allowed.sum(axis=1))
+    tried, count = 0, np.prod(allowed.sum(axis=1))
     for device in assignments(allowed):
-        seconds, _ = price(device[:, contraction.block])
+        seconds = workspace.evaluate(Decisions(device[:, contraction.block])).seconds
         tried, room = tried + len(device), progress.remaining_samples
         if (row := _counted(progress, seconds)) is not None:
             all_priced = len(device) == count and np.isfinite(seconds).sum() <= room
@@ -108,7 +113,7 @@ def _boxed(problem: Problem, name: str, seed: int, progress: Progress) -> Plan:
             return finish_plan(workspace, found, name, seed, progress, bound)
         if progress.remaining_seconds <= 0:
             return finish_plan(workspace, workspace.gave_up, name, seed, progress)
-    return finish_plan(workspace, _proved(problem, tried), name, seed, progress)
+    return finish_plan(workspace, _proved(workspace, tried), name, seed, progress)
 
 
 def _ring(problem: Problem, name: str, seed: int, progress: Progress) -> Plan:
@@ -131,11 +136,11 @@ def _ring(problem: Problem, name: str, seed: int, progress: Progress) -> Plan:
                 plan = replace(plan, rules=problem.rules.name)
                 return with_bound(plan, workspace.bound)
             if progress.remaining_seconds <= 0:
-                return finish_plan(workspace, _gave_up(problem, tried), name, seed, progress)
+                return finish_plan(workspace, _gave_up(workspace, tried), name, seed, progress)
     runs = np.isfinite(problem.seconds).any(axis=0).all()
     if copyable.any() and runs:
-        return finish_plan(workspace, _gave_up(problem, tried), name, seed, progress)
-    return finish_plan(workspace, _proved(problem, tried), name, seed, progress)
+        return finish_plan(workspace, _gave_up(workspace, tried), name, seed, progress)
+    return finish_plan(workspace, _proved(workspace, tried), name, seed, progress)
 
 
 def _first_ring(
@@ -143,8 +148,7 @@ def _first_ring(
 ) -> Decisions | None:
     """The best legal plan of a batch whose tensors find real memory offsets; None without one."""
     instance = workspace.solver.instance
-    held = stage[:, np.maximum(instance.block_of, 0)]
-    fixed = workspace.solver.fix(np.where(instance.block_of >= 0, held, 0))
+    fixed = workspace.solver.fix(workspace.nodes_of(stage))
     kept = fixed.ok & (fixed.device[:, instance.leader] == stage).all(axis=1)
     seconds, _ = workspace.pricer.price(fixed.device)
     seconds = np.where(kept, seconds, np.inf)
@@ -168,20 +172,76 @@ def _makespan(problem: Problem, name: str, seed: int, progress: Progress) -> Pla
     incumbent = Incumbent(workspace, progress)
     if incumbent.hopeless:
         return finish_plan(workspace, incumbent, name, seed, progress)
-    complete, tried = first_makespan_plan(workspace, incumbent, progress, assignments)
+    complete, tried = _first_makespan(workspace, incumbent, progress)
     if incumbent.evaluation.status.ok:
         return finish_plan(workspace, incumbent, name, seed, progress)
     if complete and "fusion" not in problem.tasks:
-        return finish_plan(workspace, _proved(problem, tried), name, seed, progress)
+        return finish_plan(workspace, _proved(workspace, tried), name, seed, progress)
     plan = finish_plan(workspace, incumbent, name, seed, progress)
-    return replace(plan, evaluation=_gave_up(problem, tried))
+    return replace(plan, evaluation=_gave_up(workspace, tried))
 
 
-def _gave_up(problem: Problem, tried: int) -> Evaluation:
+def _allowed_makespan(
+    workspace: MakespanWorkspace,
+) -> tuple[Int64[np.ndarray, "B"], Bool[np.ndarray, "B D"]]:
+    """The nodes that decide for their colocation class, and the devices each may have; inputs and
+    constants, which are everywhere, have one."""
+    options = workspace.choices
+    leaders = np.unique(options.leader)
+    allowed = options.allowed[:, leaders].T.copy()
+    allowed[options.fed[leaders]] = False
+    allowed[~allowed.any(axis=1), 0] = True
+    return leaders, allowed
+
+
+def _first_makespan(
+    workspace: MakespanWorkspace, incumbent: Incumbent, progress: Progress
+) -> tuple[bool, int]:
+    """Price plans until a batch holds one that fits; return whether all were tried, and how many.
+
+    Only plans that fit are counted as samples.
+    """
+    leaders, allowed = _allowed_makespan(workspace)
+    slot = np.searchsorted(leaders, workspace.choices.leader)
+    tried = 0
+    others = ((f, p) for f in _fusions(workspace) for p in _orders(workspace))
+    for fusion, priority in others:
+        for device in assignments(allowed):
+            if tried >= MOST_PLANS or progress.remaining_seconds <= 0:
+                return False, tried
+            shape = (len(device), workspace.num_nodes)
+            rows = [None if x is None else np.broadcast_to(x, shape) for x in (priority, fusion)]
+            priced = workspace.evaluate(workspace.decisions(device[:, slot], *rows))
+            tried += len(device)
+            fits = np.flatnonzero(np.isfinite(priced.seconds))
+            if fits.size:
+                fits = fits[: int(max(1, min(len(fits), progress.remaining_samples)))]
+                incumbent.offer_scored(priced, fits.tolist())
+                return False, tried
+    return True, tried
+
+
+def _fusions(workspace: MakespanWorkspace) -> Iterator[Nodes | None]:
+    """Nothing fused, everything that may be, then every set of producers that join consumers."""
+    yield None
+    if "fusion" in workspace.problem.tasks:
+        joined = product((NO_FUSION + 1, NO_FUSION), repeat=workspace.num_nodes)
+        yield from (np.array(row, np.int64) for row in islice(joined, MOST_PLANS))
+
+
+def _orders(workspace: MakespanWorkspace) -> Iterator[Nodes | None]:
+    """Topological order, then every other."""
+    yield None
+    if "schedule" in workspace.problem.tasks:
+        orders = permutations(range(workspace.num_nodes))
+        yield from (np.array(row, np.int64) for row in islice(orders, MOST_PLANS))
+
+
+def _gave_up(workspace: Workspace, tried: int) -> Evaluation:
     detail = f"none of the {tried} assignments tried keeps the rules and fits the memory"
-    return failed(Status.GAVE_UP, problem.hardware.num_chips, detail)
+    return workspace.failed(Status.GAVE_UP, detail)
 
 
-def _proved(problem: Problem, tried: int) -> Evaluation:
+def _proved(workspace: Workspace, tried: int) -> Evaluation:
     detail = f"none of all {tried} assignments keeps the rules and fits the memory"
-    return failed(Status.INFEASIBLE, problem.hardware.num_chips, detail)
+    return workspace.failed(Status.INFEASIBLE, detail)

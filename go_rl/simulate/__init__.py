@@ -2,16 +2,14 @@
 
 from go_rl.simulate.allocator.allocate import Allocation, Buffers, allocate
 from go_rl.simulate.allocator.check import check_allocation
-from go_rl.simulate.evaluate import CopyingPricer, Pricer, pricer
 from go_rl.simulate.host.latency import evaluate_latency, latency_batch
 from go_rl.simulate.host.max_load import evaluate_max_load, max_load_batch
 from go_rl.simulate.ring.memory import confirm_memory
-from go_rl.simulate.ring.pricing import RingPricer
+from go_rl.simulate.ring.pricing import Pricer, RingPricer
 
 __all__ = [
     "Allocation",
     "Buffers",
-    "CopyingPricer",
     "Pricer",
     "RingPricer",
     "allocate",
@@ -21,5 +19,4 @@ __all__ = [
     "evaluate_max_load",
     "latency_batch",
     "max_load_batch",
-    "pricer",
 ]

@@ -202,23 +202,21 @@ def _weights(
     for extra, node in enumerate(copies, start=groups):
         shared = int(graph.weight_group[node])
         needed = extra if shared == FREE else shared
-        pairs |= {(b, needed) for b in _consumer_blocks(problem, replicated, block_of, int(node))}
+        pairs |= {(b, needed) for b in consumer_blocks(problem, block_of, int(node))}
     pairs_array = np.array(sorted(pairs), np.int64).reshape(-1, 2)
     group_ptr, group = sorted_rows(pairs_array[:, 0], pairs_array[:, 1], blocks)
     return weight, (group_ptr, group, np.concatenate([sizes, size[copies]]))
 
 
-def _consumer_blocks(
-    problem: Problem, replicated: np.ndarray, block_of: np.ndarray, node: int
-) -> set[int]:
-    """Blocks whose chip must hold a copy of a replicated node."""
+def consumer_blocks(problem: Problem, block_of: Int32[np.ndarray, "N"], node: int) -> set[int]:
+    """Return the blocks that read a copied node, directly or through other copied nodes: their
+    chips must hold a copy."""
     offsets, edges = problem.graph.successors
-    stack, seen, found = [int(node)], {int(node)}, set()
+    stack, seen, found = [node], {node}, set()
     while stack:
         v = stack.pop()
-        for e in edges[offsets[v] : offsets[v + 1]]:
-            w = int(problem.graph.receivers[e])
-            if not replicated[w]:
+        for w in problem.graph.receivers[edges[offsets[v] : offsets[v + 1]]].tolist():
+            if block_of[w] != REPLICATED:
                 found.add(int(block_of[w]))
             elif w not in seen:
                 seen.add(w)

@@ -54,7 +54,7 @@ class StageCosts:
 
     @property
     def total(self) -> float:
-        """All work on the dearest chip kind, one presence of each node, seconds."""
+        """All work on the slowest chip kind, one presence of each node, seconds."""
         finite = np.where(np.isfinite(self.seconds), self.seconds, 0.0)
         return float(finite.max(axis=0).sum() + sum(c.seconds.max() for c in self.copies))
 

@@ -6,8 +6,8 @@ from reference.boxed_problems import random_problem
 from reference.max_load import max_load, optimum
 
 from go_rl.core import Objective
+from go_rl.objectives.host.bounds import fractional_bound, max_load_bound
 from go_rl.objectives.host.hypergraph import contract_problem
-from go_rl.objectives.host.max_load_bounds import fractional_bound, max_load_bound
 from go_rl.objectives.host.max_load_cut_bound import cut_bound, fractional_knapsack
 from go_rl.search.host.max_load_dp import assignment_value
 from go_rl.search.host.max_load_exact import solve_exactly
@@ -36,11 +36,11 @@ def test_cp_sat_proves_the_optimum(seed):
         return
     contraction = contract_problem(problem)
     anything = np.zeros(len(contraction.hypergraph.size), np.int16)
-    found = solve_exactly(contraction, 0.0, (1.5 * best, anything), UNLIMITED, 1)
-    assert found.bound == pytest.approx(best, rel=1e-5)
-    assert found.bound <= best * (1 + 1e-9)
-    assert found.device is not None
-    assert assignment_value(contraction, found.device) == pytest.approx(best)
+    bound, device = solve_exactly(contraction, 0.0, (1.5 * best, anything), UNLIMITED, 1)
+    assert bound == pytest.approx(best, rel=1e-5)
+    assert bound <= best * (1 + 1e-9)
+    assert device is not None
+    assert assignment_value(contraction, device) == pytest.approx(best)
 
 
 def test_a_costly_cut_keeps_a_chain_on_one_device():

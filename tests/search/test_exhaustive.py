@@ -12,10 +12,13 @@ from reference.random_rings import random_ring
 from reference.step_problems import step_problem
 
 from go_rl.core import Budget, Objective, Problem, Status
+from go_rl.core.decisions import Decisions
+from go_rl.objectives.host.workspace import host_workspace
+from go_rl.objectives.ring.workspace import ring_workspace
 from go_rl.portfolio.portfolio import run
 from go_rl.search import Exhaustive, is_small
 from go_rl.search.exhaustive import MOST_ASSIGNMENTS
-from go_rl.simulate import RingPricer, pricer
+from go_rl.simulate import RingPricer
 from go_rl.verify.check_plan import check_plan
 from go_rl.verify.rules import legal
 
@@ -30,13 +33,17 @@ def homes(problem: Problem) -> np.ndarray:
 
 def optimum(problem: Problem) -> float:
     """Value of the best plan that the judge calls legal; inf without one."""
-    price, rows = pricer(problem), homes(problem)
-    seconds, _ = price.price(rows)
+    ring, rows = problem.objective is Objective.RING, homes(problem)
+    workspace = ring_workspace(problem) if ring else host_workspace(problem)
+    seconds = workspace.evaluate(Decisions(rows)).seconds
     for i in np.argsort(seconds, kind="stable"):
         if not np.isfinite(seconds[i]):
             break
-        home = price.place(rows[i])[0] if isinstance(price, RingPricer) else rows[i]
-        if not legal(problem, home, price.replicas(rows[i])):
+        home, copies = rows[i], {}
+        if ring:
+            pricer = RingPricer(problem)
+            home, copies = pricer.place(rows[i])[0], pricer.replicas(rows[i])
+        if not legal(problem, home, copies):
             return float(seconds[i])
     return float("inf")
 

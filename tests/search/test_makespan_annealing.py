@@ -102,7 +102,7 @@ def test_annealing_keeps_classes_and_pins():
 def test_priorities_keep_their_order_and_room_however_long_the_search():
     """Each shift may double their spread: after some hundreds they would leave 64 bits."""
     workspace = makespan_workspace(priced(operators(1), tasks=("schedule",)))
-    moves, rng = Moves(workspace, workspace.choices), np.random.default_rng(0)
+    moves, rng = Moves(workspace), np.random.default_rng(0)
     zero = np.zeros(workspace.num_nodes, np.int64)
     state, widest = MoveState(zero.astype(np.int16), zero, zero), 0
     for _ in range(3000):

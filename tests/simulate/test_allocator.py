@@ -20,7 +20,7 @@ from go_rl.simulate.allocator.allocate import AllocationError, Buffers, allocate
 from go_rl.simulate.allocator.cp_sat import solve_with_cp_sat
 from go_rl.simulate.allocator.first_fit import first_fit
 from go_rl.simulate.allocator.orders import disturbed_order
-from go_rl.simulate.allocator.restarts import RestartedSearch, luby, search_within
+from go_rl.simulate.allocator.restarts import RestartedSearch, luby
 from go_rl.simulate.allocator.search import (
     EXHAUSTED,
     RUNNING,
@@ -153,7 +153,7 @@ def test_the_search_decides_as_cp_sat_does_where_brute_force_is_too_slow():
         triples = near_gap(rng) if case % 2 else tight(rng, 9) + tight(rng, 9) + tight(rng, 9)
         buffers = buffers_of(triples)
         capacity = int(sections_of(buffers).live_bytes.max())
-        status, offsets = search_within(buffers, capacity, time.monotonic() + 60)
+        status, offsets = RestartedSearch(buffers, capacity).run(time.monotonic() + 60)
         truth, _ = solve_with_cp_sat(buffers, capacity, 60.0, workers=1)
         assert status is truth
         decided.append(status)

@@ -91,11 +91,11 @@ def test_preparing_compiles_what_optimizing_needs():
 
 
 class _Doubled:
-    """A `CopyingPricer` that charges twice what the simulator does, and counts."""
+    """A `Pricer` that charges twice what the simulator does, and counts."""
 
     def __init__(self, problem):
         self._true, self.priced = RingPricer(problem), 0
-        self.evaluate, self.replicas = self._true.evaluate, self._true.replicas
+        self.evaluate = self._true.evaluate
         self.place, self.replicated = self._true.place, self._true.replicated
 
     def price(self, devices):

@@ -63,17 +63,10 @@ def _components(edges: Edges, blocks: int) -> Int32[np.ndarray, "B"]:
     graph = nx.DiGraph()
     graph.add_nodes_from(range(blocks))
     graph.add_edges_from(zip(senders.tolist(), receivers.tolist(), strict=True))
-    components = [sorted(c) for c in nx.strongly_connected_components(graph)]
-    component = np.empty(blocks, np.int64)
-    for i, members in enumerate(components):
-        component[members] = i
-    quotient = nx.DiGraph()
-    quotient.add_nodes_from(range(len(components)))
-    ends = component[senders], component[receivers]
-    pairs = zip(ends[0].tolist(), ends[1].tolist(), strict=True)
-    quotient.add_edges_from((u, v) for u, v in pairs if u != v)
-    first = [members[0] for members in components]
-    rank = np.empty(len(components), np.int32)
-    for place, c in enumerate(nx.lexicographical_topological_sort(quotient, lambda c: first[c])):
-        rank[c] = place
-    return rank[component]
+    quotient = nx.condensation(graph)
+    members = [sorted(quotient.nodes[c]["members"]) for c in range(len(quotient))]
+    rank = np.empty(blocks, np.int32)
+    in_order = nx.lexicographical_topological_sort(quotient, lambda c: members[c][0])
+    for place, c in enumerate(in_order):
+        rank[members[c]] = place
+    return rank

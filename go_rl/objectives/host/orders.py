@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import count as count_up
+from itertools import islice
 from typing import no_type_check
 
 import numpy as np
-from jaxtyping import Float64, Int, Int32, Int64
+from jaxtyping import Int, Int32, Int64
 from numba import njit
 
 from go_rl.core import Problem
 from go_rl.objectives.host.hypergraph import Contraction
+from go_rl.objectives.host.latency_blocks import LatencyBlocks
+from go_rl.solvers.graphs.condensation import sorted_rows
 from go_rl.solvers.graphs.depth_first import depth_first_order
 from go_rl.solvers.graphs.heads_tails import path_sums_before
 
@@ -17,43 +22,54 @@ from go_rl.solvers.graphs.heads_tails import path_sums_before
 def block_orders(
     problem: Problem, contraction: Contraction, seed: int, count: int
 ) -> list[Int32[np.ndarray, "B"]]:
-    """Return up to ``count`` distinct orders [B] of the blocks, best guesses first.
+    """Return up to ``count`` distinct orders [B] of the blocks of a max-load problem.
 
-    Given, depth-first, reverse depth-first and breadth-first order, then depth-first with random
-    ties. A training graph is ordered by its forward pass: a backward node takes the place of the
+    A training graph is ordered by its forward pass: a backward node takes the place of the
     earliest forward node that it reads from, directly or through other backward nodes.
     """
     graph = problem.graph
-    rng = np.random.default_rng(seed)
-    forward = np.arange(graph.num_nodes, dtype=np.int64)
-    orders: dict[bytes, Int32[np.ndarray, "B"]] = {}
-    for attempt in range(3 * count):
+    (pred_ptr, into), (succ_ptr, out) = graph.predecessors, graph.successors
+    rows = pred_ptr, graph.senders[into], succ_ptr, graph.receivers[out]
+    nodes = _topological_orders(*rows, np.random.default_rng(seed))
+    return _distinct((_block_order(problem, contraction, order) for order in nodes), count)
+
+
+def latency_orders(blocks: LatencyBlocks, seed: int, count: int) -> list[Int32[np.ndarray, "B"]]:
+    """Return up to ``count`` distinct topological orders [B] of the blocks of a latency problem."""
+    (senders, receivers), total = blocks.edges, blocks.contraction.hypergraph.size.shape[0]
+    rows = *sorted_rows(receivers, senders, total), *sorted_rows(senders, receivers, total)
+    return _distinct(_topological_orders(*rows, np.random.default_rng(seed)), count)
+
+
+def _topological_orders(
+    pred_ptr: Int[np.ndarray, "rows"],
+    pred: Int[np.ndarray, "edges"],
+    succ_ptr: Int[np.ndarray, "rows"],
+    succ: Int[np.ndarray, "edges"],
+    rng: np.random.Generator,
+) -> Iterator[Int32[np.ndarray, "M"]]:
+    """Yield orders [M] without end, best guesses first: given, depth-first, reverse depth-first and
+    breadth-first order, then both depth-first ones with random ties."""
+    given = np.arange(len(pred_ptr) - 1, dtype=np.int32)
+    for attempt in count_up():
+        rank = (given if attempt < 3 else rng.permutation(len(given))).astype(np.float64)
         if attempt == 0:
-            position = forward
+            yield given
+        elif attempt == 3:
+            yield np.argsort(edge_depth(pred_ptr, pred), kind="stable").astype(np.int32)
+        elif attempt % 2:
+            yield depth_first_order(pred_ptr, succ_ptr, succ, rank)
         else:
-            position = _position(problem, attempt, rng)
-        order = _block_order(problem, contraction, position.astype(np.float64))
-        orders.setdefault(order.tobytes(), order)
-        if len(orders) >= count:
+            yield depth_first_order(succ_ptr, pred_ptr, pred, rank)[::-1].copy()
+
+
+def _distinct(orders: Iterator[Int32[np.ndarray, "M"]], count: int) -> list[Int32[np.ndarray, "M"]]:
+    found: dict[bytes, Int32[np.ndarray, "M"]] = {}
+    for order in islice(orders, 3 * count):
+        found.setdefault(order.tobytes(), order)
+        if len(found) >= count:
             break
-    return list(orders.values())
-
-
-def _position(problem: Problem, attempt: int, rng: np.random.Generator) -> np.ndarray:
-    graph = problem.graph
-    out, into = graph.successors, graph.predecessors
-    nodes = graph.num_nodes
-    rank = np.arange(nodes) if attempt <= 2 else rng.permutation(nodes)
-    if attempt == 3:
-        return edge_depth(into[0], graph.senders[into[1]]) * nodes + np.arange(nodes)
-    tie = rank.astype(np.float64)
-    if attempt % 2 == 1:
-        order = depth_first_order(into[0], out[0], graph.receivers[out[1]], tie)
-    else:
-        order = depth_first_order(out[0], into[0], graph.senders[into[1]], tie)[::-1]
-    position = np.empty(nodes, np.int64)
-    position[order] = np.arange(nodes)
-    return position
+    return list(found.values())
 
 
 def edge_depth(
@@ -64,9 +80,11 @@ def edge_depth(
 
 
 def _block_order(
-    problem: Problem, contraction: Contraction, position: Float64[np.ndarray, "N"]
+    problem: Problem, contraction: Contraction, order: Int32[np.ndarray, "N"]
 ) -> Int32[np.ndarray, "B"]:
     graph, block = problem.graph, contraction.block
+    position = np.empty(len(order))
+    position[order] = np.arange(len(order))
     mirrored = mirror_backward(position, graph.is_backward, graph.senders, graph.receivers)
     key = np.full(int(block.max()) + 1, np.inf)
     np.minimum.at(key, block, np.where(graph.is_backward, np.inf, mirrored))

@@ -7,17 +7,15 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from go_rl.core import Evaluation, Objective, Problem, SearchError, Status
+from go_rl.core import Evaluation, Objective, Problem, Status
 from go_rl.core.decisions import Decisions, Scored
-from go_rl.core.evaluation import failed
+from go_rl.objectives.host.bounds import latency_bound, max_load_bound
+from go_rl.objectives.host.greedy import greedy_latency, greedy_max_load
 from go_rl.objectives.host.hypergraph import Contraction, contract_problem
 from go_rl.objectives.host.latency_blocks import LatencyBlocks, latency_blocks
-from go_rl.objectives.host.latency_bounds import latency_bound
-from go_rl.objectives.host.latency_greedy import greedy_latency
-from go_rl.objectives.host.max_load_bounds import max_load_bound
-from go_rl.objectives.host.max_load_greedy import greedy_max_load
+from go_rl.objectives.host.orders import block_orders, latency_orders
 from go_rl.objectives.workspace import Workspace, first_usable
-from go_rl.simulate import pricer
+from go_rl.simulate import evaluate_latency, evaluate_max_load, latency_batch, max_load_batch
 
 
 class HostWorkspace(Workspace):
@@ -49,12 +47,24 @@ class HostWorkspace(Workspace):
 
     def greedy(self) -> Iterator[tuple[Decisions | None, Evaluation]]:
         """Yield the compiler heuristic's plan, or why there is none."""
-        try:
-            device = (greedy_latency if self._is_latency else greedy_max_load)(self.problem)
-        except SearchError as error:
-            yield None, self.failed(Status.GAVE_UP, str(error))
+        contraction, graph = self.contraction, self.problem.graph
+        if self._is_latency:
+            order = latency_orders(self.blocks, 0, 2)[-1]
+            device, cure = greedy_latency(self.blocks, order), ", or CPUs"
         else:
-            decisions = Decisions(device.astype(np.int16)[None])
+            order = block_orders(self.problem, contraction, 0, 1)[0]
+            device, cure = greedy_max_load(contraction, order), " or turn memory off"
+        if device is None:
+            yield (
+                None,
+                self.failed(
+                    Status.GAVE_UP,
+                    f"graph {graph.name!r}: the topological fill finds no room for some nodes on "
+                    f"hardware {self.problem.hardware.name!r}; give it more memory{cure}",
+                ),
+            )
+        else:
+            decisions = Decisions(device[contraction.block][None])
             yield decisions, self.detail(decisions)
 
     @cached_property
@@ -68,13 +78,9 @@ class HostWorkspace(Workspace):
         seconds = float(self.evaluate(self.reference).seconds[0])
         return seconds if np.isfinite(seconds) else float(self.problem.seconds.min(axis=0).sum())
 
-    @property
+    @cached_property
     def infeasible(self) -> Evaluation | None:
         """That no device can hold some block, and which node is of it."""
-        return self._infeasible
-
-    @cached_property
-    def _infeasible(self) -> Evaluation | None:
         contraction = self.contraction
         lost = np.flatnonzero(~contraction.hypergraph.allowed.any(axis=1))
         if not lost.size:
@@ -93,17 +99,15 @@ class HostWorkspace(Workspace):
             "no assignment that fits the devices' memory was found within the budget",
         )
 
-    def failed(self, status: Status, detail: str) -> Evaluation:
-        """Return a failure's evaluation."""
-        return failed(status, self.problem.hardware.num_chips, detail)
-
     def evaluate(self, decisions: Decisions) -> Scored:
         """Simulate a batch of plans."""
-        return Scored(decisions, *pricer(self.problem).price(decisions.device))
+        batch = latency_batch if self._is_latency else max_load_batch
+        return Scored(decisions, *batch(self.problem, decisions.device))
 
     def detail(self, decisions: Decisions, row: int = 0) -> Evaluation:
         """Evaluate one plan in full."""
-        return pricer(self.problem).evaluate(decisions.device[row])
+        evaluate = evaluate_latency if self._is_latency else evaluate_max_load
+        return evaluate(self.problem, decisions.device[row])
 
     def with_copies(self, decisions: Decisions) -> Decisions:
         """Return the decisions: nothing is copied."""

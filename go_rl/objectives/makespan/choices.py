@@ -28,14 +28,12 @@ class Choices:
     """[N] inputs and constants: their results are on every device from the start."""
 
 
-def softly_placed(
-    options: Choices, device: Int[np.ndarray, "B N"], fallback: int = 0
-) -> Int16[np.ndarray, "B N"]:
+def softly_placed(options: Choices, device: Int[np.ndarray, "B N"]) -> Int16[np.ndarray, "B N"]:
     """Return [B, N] devices: a node that cannot run where it was put goes to the next device, in a
-    circle, that can run it (TensorFlow's soft placement); ``fallback`` if there is none."""
+    circle, that can run it (TensorFlow's soft placement); to device 0 if there is none."""
     devices = len(options.allowed)
     nodes = np.arange(device.shape[1])
-    found = np.full(device.shape, fallback, np.int16)
+    found = np.zeros(device.shape, np.int16)
     open_ = np.ones(device.shape, np.bool_)
     for step in range(devices):
         there = (device + step) % devices

@@ -37,7 +37,7 @@ class MakespanUnits:
     layer: Float64[np.ndarray, "U"]
     """[U] mean layer of the unit's nodes, in (0, 1); a backward node's is its forward layer."""
     main_layer: Int64[np.ndarray, "U"]
-    """[U] layer of the unit's dearest node; see `_anchored_layers`."""
+    """[U] layer of the unit's most expensive node; see `_anchored_layers`."""
     backward: Float64[np.ndarray, "U"]
     """[U] share of backward nodes."""
     weight: Float64[np.ndarray, "U"]

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Int, Int16, Int64
 from go_rl.core import FREE, Problem, Status
 from go_rl.core.decisions import Decisions, Legalized, Proposals, Scored
 from go_rl.core.errors import name_largest
-from go_rl.core.evaluation import STATUS_CODES, Evaluation, failed
+from go_rl.core.evaluation import STATUS_CODES, Evaluation
 from go_rl.kernels import Fuser
 from go_rl.kernels.layers import layers
 from go_rl.objectives.makespan.assignment import MakespanAssignment
@@ -172,20 +172,16 @@ class MakespanWorkspace(PlanningWorkspace):
         """A proven lower bound on the makespan of any plan; see `makespan_bound`."""
         return makespan_bound(self.problem, self.pricer.arrays, self.pinned)
 
-    @property
+    @cached_property
     def infeasible(self) -> Evaluation | None:
         """Why no placement exists, if that is easily proved; it names the node or the tensors."""
-        return self._infeasible
-
-    @cached_property
-    def _infeasible(self) -> Evaluation | None:
         problem, graph = self.problem, self.problem.graph
         if (parted := self._parted_class()) is not None:
-            return self._failed(Status.INFEASIBLE, parted)
+            return self.failed(Status.INFEASIBLE, parted)
         nowhere = np.flatnonzero(~self.able.any(axis=0) & ~graph.is_fed)
         if nowhere.size:
             name = graph.names[int(nowhere[0])]
-            return self._failed(Status.UNSUPPORTED, f"no device can run node {name!r}")
+            return self.failed(Status.UNSUPPORTED, f"no device can run node {name!r}")
         if not problem.memory:
             return None
         room = np.array([chip.memory_bytes for chip in problem.hardware.chips])
@@ -195,7 +191,7 @@ class MakespanWorkspace(PlanningWorkspace):
             need += np.where(graph.is_fed, 0.0, problem.output_bytes + reads)
         worst = int(np.argmax(need)) if len(need) else 0
         if len(need) and need[worst] > room.max():
-            return self._failed(
+            return self.failed(
                 Status.INFEASIBLE,
                 f"node {graph.names[worst]!r} alone needs {need[worst]:.6g} bytes (weights "
                 f"{problem.weight_bytes[worst]:.6g}, results {problem.output_bytes[worst]:.6g}, "
@@ -203,7 +199,7 @@ class MakespanWorkspace(PlanningWorkspace):
             )
         weights = self._weights
         if (total := sum(size for _, size in weights)) > room.sum():
-            return self._failed(
+            return self.failed(
                 Status.INFEASIBLE,
                 f"the weights of {graph.name!r} take {total:.6g} bytes; all devices together have "
                 f"{room.sum():.6g}; the largest: {name_largest(weights)}",
@@ -236,9 +232,6 @@ class MakespanWorkspace(PlanningWorkspace):
                     f"{self.problem.fixed[first]} and {device}"
                 )
         return None
-
-    def _failed(self, status: Status, detail: str) -> Evaluation:
-        return failed(status, self.num_devices, detail)
 
 
 @lru_cache(maxsize=4)

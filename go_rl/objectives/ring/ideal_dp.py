@@ -26,13 +26,14 @@ from go_rl.objectives.ring.ideal_frontier import (
     DONE,
     GROW,
     PAUSE,
-    IdealProblem,
+    IdealLimits,
     new_frontier,
     with_more_candidates,
 )
 from go_rl.objectives.ring.ideal_frontier import TRUNCATED as DROPPED
 from go_rl.objectives.ring.ideal_states import grow_layers, read_stages
 from go_rl.objectives.ring.units import RingUnits
+from go_rl.solvers.graphs.condensation import sorted_rows
 
 FOUND, NONE, TRUNCATED = 0, 1, 2
 """A partition; proved that there is none; none among the states kept, or stopped."""
@@ -58,7 +59,7 @@ def stages_within(
 ) -> tuple[int, Int32[np.ndarray, "U"], Int32[np.ndarray, "U"]]:
     """Return (verdict, order [U], stage [U] by unit); the arrays mean something when FOUND.
 
-    ``stop`` is asked every some hundredths of a second; when it says so, the verdict is TRUNCATED.
+    ``stop`` is called every few hundredths of a second; True makes the verdict TRUNCATED.
     """
     order = np.zeros(units.num_units, np.int32)
     stage = np.zeros(units.num_units, np.int32)
@@ -69,38 +70,30 @@ def stages_within(
     link = max(seconds - units.latency, 1e-12 * seconds)
     if units.work.max() > seconds:
         return NONE, order, stage
-    problem = _problem(units, limits, seconds, link)
+    bounds = _ideal_limits(units, limits, seconds, link)
     frontier = new_frontier(units.num_units, limits.width, limits.triangle)
-    while (last := grow_layers(problem, frontier)) in (GROW, PAUSE):
+    while (last := grow_layers(units, bounds, frontier)) in (GROW, PAUSE):
         if last == GROW:
             frontier = with_more_candidates(frontier)
         elif stop():
             return TRUNCATED, order, stage
     if last >= 0:
-        read_stages(problem, frontier, last, order, stage)
+        read_stages(frontier, last, order, stage)
         return FOUND, order, stage
     dropped = last == DONE or frontier.cursor[DROPPED]
     return TRUNCATED if dropped else NONE, order, stage
 
 
-def _problem(units: RingUnits, limits: Limits, seconds: float, link: float) -> IdealProblem:
-    made_ptr, made = _tensors_of(units.tensor_source, units.num_units)
-    used_ptr, used = _uses_of(units)
+def _ideal_limits(units: RingUnits, limits: Limits, seconds: float, link: float) -> IdealLimits:
+    count, tensors = units.num_units, np.arange(len(units.tensor_seconds))
+    made_ptr, made = sorted_rows(units.tensor_source, tensors, count)
+    used_ptr, used = sorted_rows(units.user, np.repeat(tensors, np.diff(units.use_ptr)), count)
     whole = limits.stages * seconds
-    return IdealProblem(
-        work=units.work,
-        weight=units.weight,
-        pred_ptr=units.pred_ptr,
-        pred=units.pred,
-        succ_ptr=units.succ_ptr,
-        succ=units.succ,
-        tensor_seconds=units.tensor_seconds,
-        use_ptr=units.use_ptr,
-        user=units.user,
+    return IdealLimits(
         made_ptr=made_ptr,
-        made=made,
+        made=made.astype(np.int32),
         used_ptr=used_ptr,
-        used=used,
+        used=used.astype(np.int32),
         seconds=seconds,
         link=link,
         weight_limit=limits.weight,
@@ -109,16 +102,3 @@ def _problem(units: RingUnits, limits: Limits, seconds: float, link: float) -> I
         width=limits.width,
         room=whole - units.work.sum() + 1e-12 * whole,
     )
-
-
-def _tensors_of(source: np.ndarray, units: int) -> tuple[np.ndarray, np.ndarray]:
-    offsets = np.zeros(units + 1, np.int64)
-    np.cumsum(np.bincount(source, minlength=units), out=offsets[1:])
-    return offsets, np.argsort(source, kind="stable").astype(np.int32)
-
-
-def _uses_of(units: RingUnits) -> tuple[np.ndarray, np.ndarray]:
-    tensor = np.repeat(np.arange(len(units.tensor_seconds)), np.diff(units.use_ptr))
-    offsets = np.zeros(units.num_units + 1, np.int64)
-    np.cumsum(np.bincount(units.user, minlength=units.num_units), out=offsets[1:])
-    return offsets, tensor[np.argsort(units.user, kind="stable")].astype(np.int32)

@@ -32,22 +32,13 @@ CANDIDATES_A_CALL = 100_000
 
 
 @dataclass(frozen=True, eq=False)
-class IdealProblem(KernelStruct):
-    """Units to be cut into stages; read-only. ``U`` units, ``t`` tensors."""
+class IdealLimits(KernelStruct):
+    """How units are to be cut into stages, and their tensors by unit; read-only. ``U`` units, ``X``
+    tensors."""
 
-    work: Float64[np.ndarray, "U"]
-    weight: Float64[np.ndarray, "U"]
-    pred_ptr: Int64[np.ndarray, "rows"]
-    pred: Int32[np.ndarray, "edges"]
-    succ_ptr: Int64[np.ndarray, "rows"]
-    succ: Int32[np.ndarray, "edges"]
-    tensor_seconds: Float64[np.ndarray, "t"]
-    use_ptr: Int64[np.ndarray, "tensors"]
-    """[t + 1] rows of `user`."""
-    user: Int32[np.ndarray, "uses"]
     made_ptr: Int64[np.ndarray, "rows"]
-    made: Int32[np.ndarray, "t"]
-    """[t] tensors by the unit that makes them."""
+    made: Int32[np.ndarray, "X"]
+    """[X] tensors by the unit that makes them."""
     used_ptr: Int64[np.ndarray, "rows"]
     used: Int32[np.ndarray, "uses"]
     """Tensors by the units that use them."""

@@ -1,6 +1,6 @@
 """The states of dynamic programming over ideals, layer by layer: see `ideal_dp`.
 
-Compiled; the arrays are described at `IdealProblem` (read) and `Frontier` (written).
+Compiled; the arrays are described at `RingUnits` and `IdealLimits` (read) and `Frontier` (written).
 """
 
 from __future__ import annotations
@@ -40,16 +40,17 @@ from go_rl.objectives.ring.ideal_frontier import (
     UNIT,
     WASTE,
     Frontier,
-    IdealProblem,
+    IdealLimits,
 )
 from go_rl.objectives.ring.ideal_selection import select
+from go_rl.objectives.ring.units import RingUnits
 from go_rl.runtime.kernel_struct import kernel
 from go_rl.simulate.bitset import lowest
 
 
 @kernel
 @no_type_check
-def grow_layers(u: IdealProblem, f: Frontier) -> int:
+def grow_layers(u: RingUnits, p: IdealLimits, f: Frontier) -> int:
     """Grow the states unit by unit to whole partitions; return the best last state, `NO_STATE`,
     `DONE`, `GROW` or `PAUSE`. After the last two the search goes on where it stopped."""
     cursor, units, grown = f.cursor, len(u.work), 0
@@ -60,13 +61,13 @@ def grow_layers(u: IdealProblem, f: Frontier) -> int:
     while cursor[LAYER] < units:
         if grown > CANDIDATES_A_CALL:
             return PAUSE
-        found = _expand(u, f)
+        found = _expand(u, p, f)
         if found < 0:
             return GROW
         if found == 0:
             return NO_STATE
         grown += found
-        _advance(u, f, select(f, found, u.width))
+        _advance(u, p, f, select(f, found, p.width))
     best = NO_STATE
     for n in range(cursor[STATES]):
         if f.two[n] and f.value[n, LOAD_B] < 0:
@@ -78,7 +79,7 @@ def grow_layers(u: IdealProblem, f: Frontier) -> int:
 
 @kernel
 @no_type_check
-def read_stages(u: IdealProblem, f: Frontier, last: int, order, stage) -> None:
+def read_stages(f: Frontier, last: int, order, stage) -> None:
     """Follow a last state back; write [U] the order of the units and [U] their stages."""
     m, s = f.count[last], last
     for layer in range(len(order), 0, -1):
@@ -92,15 +93,15 @@ def read_stages(u: IdealProblem, f: Frontier, last: int, order, stage) -> None:
 
 @kernel
 @no_type_check
-def _expand(u: IdealProblem, f: Frontier) -> int:
+def _expand(u: RingUnits, p: IdealLimits, f: Frontier) -> int:
     """Write the candidates of the next layer; return how many, or -1 where there is no room."""
     ci, cf, layer = f.candidate, f.candidate_value, f.cursor[LAYER]
     sets = f.sets[layer & 1]
     found = np.int64(0)
     for s in range(f.cursor[STATES]):
         here = sets[INSIDE, s]
-        may_open = layer == 0 or f.value[s, CUT] <= u.link
-        if u.triangle and may_open and layer > 0:
+        may_open = layer == 0 or f.value[s, CUT] <= p.link
+        if p.triangle and may_open and layer > 0:
             may_open = not _any(sets[NEED, s]) and not (f.two[s] and f.value[s, LOAD_B] < 0)
         for word in range(len(here)):
             bits = sets[READY, s, word]
@@ -110,15 +111,15 @@ def _expand(u: IdealProblem, f: Frontier) -> int:
                 if found + 4 > len(ci):
                     return -1
                 first = found
-                found = _moves(u, f, s, v, may_open, first)
+                found = _moves(u, p, f, s, v, may_open, first)
                 if found == first:
                     continue
                 label = f.key[s] ^ _hash_of(v)
-                cut = _cut_after(u, here, v, f.value[s, CUT])
+                cut = _cut_after(u, p, here, v, f.value[s, CUT])
                 kept_to = first
                 for c in range(first, found):
                     # What is left must fit: lost room + all work <= k T.
-                    if cf[c, WASTE] > u.room:
+                    if cf[c, WASTE] > p.room:
                         continue
                     for i in range(7):
                         ci[kept_to, i] = ci[c, i]
@@ -133,36 +134,38 @@ def _expand(u: IdealProblem, f: Frontier) -> int:
 
 @kernel
 @no_type_check
-def _moves(u: IdealProblem, f: Frontier, s: int, v: int, may_open: bool, found: int) -> int:
+def _moves(
+    u: RingUnits, p: IdealLimits, f: Frontier, s: int, v: int, may_open: bool, found: int
+) -> int:
     """Write the candidates that add unit ``v`` to state ``s``; return the new number of them."""
     ci, cf, value = f.candidate, f.candidate_value, f.value[s]
     sets, layer, two = f.sets[f.cursor[LAYER] & 1], f.cursor[LAYER], f.two[s]
     work, weight = u.work[v], u.weight[v]
-    on_a, on_b = True, u.triangle and two
+    on_a, on_b = True, p.triangle and two
     if on_b:
         for i in range(u.pred_ptr[v], u.pred_ptr[v + 1]):
             on_a = on_a and not _has(sets[SIDE_B, s], u.pred[i])
             on_b = on_b and not _has(sets[SIDE_A, s], u.pred[i])
     if layer > 0 and on_a:
         load, held = value[LOAD] + work, value[HELD] + weight
-        if load <= u.seconds and held <= u.weight_limit:
+        if load <= p.seconds and held <= p.weight_limit:
             _extend(ci[found], cf[found], value, f.count[s], 0, two)
             cf[found, LOAD], cf[found, HELD] = load, held
             found += 1
     if on_b:
         load, held = max(value[LOAD_B], 0.0) + work, value[HELD_B] + weight
-        if load <= u.seconds and held <= u.weight_limit:
+        if load <= p.seconds and held <= p.weight_limit:
             _extend(ci[found], cf[found], value, f.count[s], 1, True)
             cf[found, LOAD_B], cf[found, HELD_B] = load, held
             found += 1
-    if may_open and weight <= u.weight_limit:
+    if may_open and weight <= p.weight_limit:
         lost = value[WASTE]
         if layer > 0:
-            lost += u.seconds - value[LOAD]
+            lost += p.seconds - value[LOAD]
             if two:
-                lost += u.seconds - value[LOAD_B]
-        for chips in range(1, 3 if u.triangle else 2):
-            if chips > u.stages - f.count[s]:
+                lost += p.seconds - value[LOAD_B]
+        for chips in range(1, 3 if p.triangle else 2):
+            if chips > p.stages - f.count[s]:
                 break
             ci[found, MOVE] = OPEN_ONE if chips == 1 else OPEN_TWO
             ci[found, CHIPS] = f.count[s] + chips
@@ -185,12 +188,12 @@ def _extend(numbers, values, parent, count: int, side: int, two: bool) -> None:
 
 @kernel
 @no_type_check
-def _cut_after(u: IdealProblem, here, v: int, cut: float) -> float:
+def _cut_after(u: RingUnits, p: IdealLimits, here, v: int, cut: float) -> float:
     """Link seconds of the ideal ``here`` + v, from those of ``here``."""
-    for i in range(u.made_ptr[v], u.made_ptr[v + 1]):
-        cut += u.tensor_seconds[u.made[i]]
-    for i in range(u.used_ptr[v], u.used_ptr[v + 1]):
-        t = u.used[i]
+    for i in range(p.made_ptr[v], p.made_ptr[v + 1]):
+        cut += u.tensor_seconds[p.made[i]]
+    for i in range(p.used_ptr[v], p.used_ptr[v + 1]):
+        t = p.used[i]
         last = True
         for j in range(u.use_ptr[t], u.use_ptr[t + 1]):
             w = u.user[j]
@@ -204,7 +207,7 @@ def _cut_after(u: IdealProblem, here, v: int, cut: float) -> float:
 
 @kernel
 @no_type_check
-def _advance(u: IdealProblem, f: Frontier, kept: int) -> None:
+def _advance(u: RingUnits, p: IdealLimits, f: Frontier, kept: int) -> None:
     """Make the first ``kept`` candidates in ``order`` the states of the next layer."""
     ci, layer = f.candidate, f.cursor[LAYER]
     for n in range(kept):
@@ -212,7 +215,7 @@ def _advance(u: IdealProblem, f: Frontier, kept: int) -> None:
         history, marks = f.history[layer + 1, n], f.marks[layer + 1, n]
         history[0], history[1] = ci[c, PARENT], ci[c, UNIT]
         marks[0], marks[1], marks[2] = ci[c, MOVE], ci[c, SIDE], ci[c, TWO]
-        _fill_sets(u, f.sets[layer & 1], f.sets[1 - layer & 1], ci[c], n)
+        _fill_sets(u, p.triangle, f.sets[layer & 1], f.sets[1 - layer & 1], ci[c], n)
     for n in range(kept):
         c = f.order[n]
         f.key[n], f.count[n], f.two[n] = ci[c, KEY], ci[c, CHIPS], ci[c, TWO] == 1
@@ -223,7 +226,7 @@ def _advance(u: IdealProblem, f: Frontier, kept: int) -> None:
 
 @kernel
 @no_type_check
-def _fill_sets(u: IdealProblem, sets, next_sets, candidate, n: int) -> None:
+def _fill_sets(u: RingUnits, triangle: bool, sets, next_sets, candidate, n: int) -> None:
     """Write the bit sets of state ``n`` of the next layer."""
     s, v = candidate[PARENT], candidate[UNIT]
     inside, ready = next_sets[INSIDE, n], next_sets[READY, n]
@@ -240,7 +243,7 @@ def _fill_sets(u: IdealProblem, sets, next_sets, candidate, n: int) -> None:
                 break
         if whole:
             _insert(ready, w)
-    if not u.triangle:
+    if not triangle:
         return
     opens, need, touched = candidate[MOVE] != EXTEND, next_sets[NEED, n], next_sets[TOUCHED, n]
     _copy(sets[TOUCHED, s] if opens else sets[NEED, s], need)

@@ -14,6 +14,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from go_rl.core import Problem
+from go_rl.runtime.kernel_struct import KernelStruct
 from go_rl.solvers import RingInstance
 from go_rl.solvers.graphs.condensation import sorted_rows, topological_numbers
 from go_rl.solvers.stage_costs import other_copies, weights_of_homes
@@ -23,7 +24,7 @@ DROPPED = -1
 
 
 @dataclass(frozen=True, eq=False)
-class RingUnits:
+class RingUnits(KernelStruct):
     """Units in topological order."""
 
     work: Float64[np.ndarray, "U"]
@@ -118,7 +119,7 @@ def contracted(units: RingUnits, longest: float) -> RingUnits:
     tensor = np.repeat(np.arange(len(heavy)), uses)
     source, sink = units.tensor_source[tensor], units.user
     tied = heavy[tensor]
-    edges_u = np.concatenate([np.repeat(np.arange(units.num_units), np.diff(units.succ_ptr))])
+    edges_u = np.repeat(np.arange(units.num_units), np.diff(units.succ_ptr))
     rows = np.concatenate([edges_u, sink[tied]])
     columns = np.concatenate([units.succ, source[tied]])
     matrix = coo_matrix((np.ones(len(rows)), (rows, columns)), (units.num_units,) * 2)
@@ -134,20 +135,14 @@ def contracted(units: RingUnits, longest: float) -> RingUnits:
     a, b = merged[source], merged[sink]
     apart = a != b
     busy = units.tensor_seconds[tensor]
-    plain = _plain_edges(units, merged)
     return assemble_units(
         work,
         weight,
         np.where(units.unit_of >= 0, merged[units.unit_of], DROPPED).astype(np.int32),
         (keys[apart], a[apart], b[apart], busy[apart]),
         units.latency,
-        plain,
+        (merged[edges_u], merged[units.succ]),
     )
-
-
-def _plain_edges(units: RingUnits, merged: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    rows = np.repeat(np.arange(units.num_units), np.diff(units.succ_ptr))
-    return merged[rows], merged[units.succ]
 
 
 def assemble_units(

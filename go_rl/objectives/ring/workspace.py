@@ -11,13 +11,13 @@ from jaxtyping import Float64, Int, Int16, Int32
 
 from go_rl.core import Evaluation, Problem
 from go_rl.core.decisions import Decisions, Legalized, Proposals, Scored
-from go_rl.core.evaluation import STATUS_CODES, failed
+from go_rl.core.evaluation import STATUS_CODES
 from go_rl.objectives.ring.assignment import RingAssignment
 from go_rl.objectives.ring.bounds import ring_bound
 from go_rl.objectives.ring.greedy import greedy_fills, topological_fill, work_share
 from go_rl.objectives.ring.units import DROPPED, RingUnits, bound_units, ring_units
 from go_rl.objectives.workspace import PlanningWorkspace, first_usable
-from go_rl.simulate import CopyingPricer, RingPricer
+from go_rl.simulate import Pricer, RingPricer
 from go_rl.solvers import RingSolver, ring_instance
 
 FAITHFUL = 4.0
@@ -30,7 +30,7 @@ class RingWorkspace(PlanningWorkspace):
     A ``pricer`` of one's own replaces the simulator's.
     """
 
-    def __init__(self, problem: Problem, pricer: CopyingPricer | None = None) -> None:
+    def __init__(self, problem: Problem, pricer: Pricer | None = None) -> None:
         self.problem = problem
         self.has_own_prices = pricer is not None
         if pricer is not None:
@@ -42,7 +42,7 @@ class RingWorkspace(PlanningWorkspace):
         return RingSolver(self.problem)
 
     @cached_property
-    def pricer(self) -> CopyingPricer:
+    def pricer(self) -> Pricer:
         """T_max of plans."""
         return RingPricer(self.problem)
 
@@ -84,12 +84,13 @@ class RingWorkspace(PlanningWorkspace):
         """Bytes of weights that every chip can hold; inf when memory is not checked."""
         return float(self.solver.instance.net.capacity.min()) if self.problem.memory else np.inf
 
-    def nodes_of(self, stage: Int[np.ndarray, "M"]) -> Int16[np.ndarray, "N"]:
-        """Spread [M] chips of blocks over [N] nodes; copied nodes get 0."""
+    def nodes_of(self, stage: Int[np.ndarray, "*B M"]) -> Int16[np.ndarray, "*B N"]:
+        """Spread [..., M] chips of blocks over [..., N] nodes; copied nodes get 0."""
         block_of = self.solver.instance.block_of
-        if not len(stage):
-            return np.zeros(len(block_of), np.int16)
-        return np.where(block_of >= 0, stage[np.maximum(block_of, 0)], 0).astype(np.int16)
+        if not stage.shape[-1]:
+            return np.zeros((*stage.shape[:-1], len(block_of)), np.int16)
+        held = stage[..., np.maximum(block_of, 0)]
+        return np.where(block_of >= 0, held, 0).astype(np.int16)
 
     def near(self, proposal: Int16[np.ndarray, "*B N"]) -> Float64[np.ndarray, "*B N k"]:
         """Return [..., N, k] log-odds that fall with the distance from a proposal's chips."""
@@ -115,7 +116,7 @@ class RingWorkspace(PlanningWorkspace):
         found = self.legalize(proposals, seed)
         status = STATUS_CODES[int(found.status[0])]
         if not status.ok:
-            return None, failed(status, self.chips, found.detail or status.sentence)
+            return None, self.failed(status, found.detail)
         return found.decisions, self.detail(found.decisions)
 
     def assignment(self) -> RingAssignment:

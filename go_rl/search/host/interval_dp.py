@@ -53,11 +53,12 @@ def split_for_max_load(
     fixed go to their device afterwards, when memory allows.
     """
     hypergraph, devices = contraction.hypergraph, contraction.devices
-    pools = _device_pools(devices)
+    pools, members = _device_pools(devices)
     runs = _order_runs(hypergraph, order, pools)
     coarse = contract(hypergraph, runs)
     alone = np.full(coarse.work.shape[1], np.inf), np.full(coarse.work.shape[1], ALONE)
-    device = _split(coarse, devices, pools, alone, ceiling, False)
+    pieces = _interval_dp(coarse, devices, pools, alone[0], ceiling, False)
+    device = _devices_of(pieces, members, alone[1])
     return None if device is None else _repair_pins(contraction, device[runs])
 
 
@@ -70,79 +71,56 @@ def split_for_latency(
     CPUs take single runs, accelerators take intervals.
     """
     hypergraph, devices = contraction.hypergraph, contraction.devices
-    pools = _device_pools(devices)
+    pools, members = _device_pools(devices)
     following = np.where(devices.is_cpu[pools.device], NO_STATE, pools.following)
     pools = pools._replace(following=following.astype(np.int32))
     runs = _order_runs(hypergraph, order, pools)
     coarse = contract(hypergraph, runs)
     cpu = np.where(coarse.allowed & devices.is_cpu, coarse.work[devices.kind].T, np.inf)
-    device = _split(coarse, devices, pools, (cpu.min(axis=1), cpu.argmin(axis=1)), np.inf, True)
+    pieces = _interval_dp(coarse, devices, pools, cpu.min(axis=1), np.inf, True)
+    device = _devices_of(pieces, members, cpu.argmin(axis=1))
     if device is None:
         return None
     spread = device[runs]
     return spread if hypergraph.allowed[np.arange(len(spread)), spread].all() else None
 
 
-def _split(
-    runs: Hypergraph,
-    devices: Devices,
-    pools: Pools,
-    alone: tuple[np.ndarray, np.ndarray],
-    ceiling: float,
-    summed: bool,
+def _devices_of(
+    pieces: Int32[np.ndarray, "P 2"], members: list[list[int]], alone: np.ndarray
 ) -> Int16[np.ndarray, "L"] | None:
-    """Device [L] of each run; ``alone``: seconds [L] and device [L] of runs outside all pools."""
-    pieces = _interval_dp(runs, devices, pools, alone[0], ceiling, summed)
+    """Device [L] of each run of the pieces of `_interval_dp`; ``alone`` [L]: of one outside all
+    pools."""
     if not len(pieces):
         return None
-    members, used = _pool_members(devices, pools), np.zeros(len(pools.device), np.int64)
-    end = runs.size.shape[0]
+    end, left = len(alone), [iter(devices) for devices in members]
     device = np.empty(end, np.int16)
     for start, pool in pieces:
-        if pool == ALONE:
-            device[start:end] = alone[1][start:end]
-        else:
-            device[start:end] = members[pool][used[pool]]
-            used[pool] += 1
+        device[start:end] = alone[start:end] if pool == ALONE else next(left[pool])
         end = start
     return device
 
 
-def _device_pools(devices: Devices) -> Pools:
-    """Group devices of equal kind and memory; one pool a device when the states are too many."""
+def _device_pools(devices: Devices) -> tuple[Pools, list[list[int]]]:
+    """Group devices of equal kind and memory, and list each group; one pool a device when the
+    states are too many."""
     keys = [
         (int(k), bool(c), float(m))
         for k, c, m in zip(devices.kind, devices.is_cpu, devices.limit, strict=True)
     ]
-    groups = {key: [d for d, k in enumerate(keys) if k == key] for key in dict.fromkeys(keys)}
-    counts = np.array([len(g) for g in groups.values()])
+    groups = [[d for d, k in enumerate(keys) if k == key] for key in dict.fromkeys(keys)]
+    counts = np.array([len(g) for g in groups])
     if np.prod(counts + 1.0) > STATE_LIMIT:
         chips = len(keys)
         state, pool = np.indices((chips + 1, chips))
         table = np.where(pool >= state, pool + 1, NO_STATE)
-        return Pools(np.arange(chips, dtype=np.int16), table.astype(np.int32))
+        alone = [[d] for d in range(chips)]
+        return Pools(np.arange(chips, dtype=np.int16), table.astype(np.int32)), alone
     shape = tuple(int(c) + 1 for c in counts)
     used = np.indices(shape).reshape(len(counts), -1)
     strides = np.array([int(np.prod(shape[g + 1 :])) for g in range(len(shape))])
     table = np.arange(used.shape[1])[:, None] + strides[None, :]
     table = np.where(counts[None, :] > used.T, table, NO_STATE)
-    return Pools(np.array([g[0] for g in groups.values()], np.int16), table.astype(np.int32))
-
-
-def _pool_members(devices: Devices, pools: Pools) -> list[list[int]]:
-    """Devices of each pool."""
-    if len(pools.device) == len(devices.kind):
-        return [[int(d)] for d in pools.device]
-    return [
-        [
-            e
-            for e in range(len(devices.kind))
-            if devices.kind[e] == devices.kind[d]
-            and devices.is_cpu[e] == devices.is_cpu[d]
-            and devices.limit[e] == devices.limit[d]
-        ]
-        for d in pools.device
-    ]
+    return Pools(np.array([g[0] for g in groups], np.int16), table.astype(np.int32)), groups
 
 
 def _order_runs(

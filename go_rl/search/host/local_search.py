@@ -14,8 +14,12 @@ from go_rl.core import Budget, Objective, Plan, Problem, Progress, SearchError
 from go_rl.core.decisions import Decisions
 from go_rl.objectives.host.workspace import host_workspace
 from go_rl.objectives.incumbent import finish_plan
-from go_rl.search.host.latency_search import LATENCY_SETTINGS, LatencyLandscape
-from go_rl.search.host.max_load_search import MAX_LOAD_SETTINGS, MaxLoadLandscape
+from go_rl.search.host.landscapes import (
+    LATENCY_SETTINGS,
+    MAX_LOAD_SETTINGS,
+    LatencyLandscape,
+    MaxLoadLandscape,
+)
 from go_rl.search.host.walkers import Walker, WalkSettings
 from go_rl.search.host.warm_up import warm_up
 
@@ -49,6 +53,8 @@ class LocalSearch:
             return finish_plan(workspace, workspace.infeasible, self.name, seed, progress)
         latency = problem.objective is Objective.LATENCY
         landscape = (LatencyLandscape if latency else MaxLoadLandscape)(workspace)
+        if latency:  # max-load raises its bound as it goes
+            progress.raise_bound(workspace.bound)
         starts = landscape.starts(seed, settings.orders, progress)
         walkers = [
             Walker(landscape, settings, starts[i % len(starts)], np.random.default_rng([seed, i]))

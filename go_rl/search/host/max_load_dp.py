@@ -10,9 +10,8 @@ from jaxtyping import Int16, Int32
 
 from go_rl.core import Budget, Plan, Problem, Progress
 from go_rl.core.decisions import Decisions
+from go_rl.objectives.host.greedy import greedy_max_load
 from go_rl.objectives.host.hypergraph import Contraction, device_loads
-from go_rl.objectives.host.max_load_bounds import max_load_bound
-from go_rl.objectives.host.max_load_greedy import greedy_blocks
 from go_rl.objectives.host.orders import block_orders
 from go_rl.objectives.host.workspace import host_workspace
 from go_rl.objectives.incumbent import finish_plan
@@ -25,11 +24,7 @@ class MaxLoadDP:
 
     orders: int = 8
     """Orders tried while the budget lasts."""
-
-    @property
-    def name(self) -> str:
-        """What tables call it."""
-        return "dp"
+    name: str = "dp"
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return the best plan over all orders; one sample is one order's plan."""
@@ -38,7 +33,7 @@ class MaxLoadDP:
         if workspace.infeasible is not None:
             return finish_plan(workspace, workspace.infeasible, self.name, seed, progress)
         best = None
-        progress.raise_bound(max_load_bound(problem))
+        progress.raise_bound(workspace.bound)
         orders = block_orders(problem, contraction, seed, self.orders)
         for device in splits(contraction, orders, 1.0):
             if progress.record(assignment_value(contraction, device)):
@@ -55,7 +50,7 @@ def splits(
     """Yield legal assignments [B]: the greedy fill of the first order, then the split of each order
     that comes within ``slack`` times the best value so far."""
     least = np.inf
-    filled = greedy_blocks(contraction, orders[0])
+    filled = greedy_max_load(contraction, orders[0])
     if filled is not None:
         least = assignment_value(contraction, filled)
         yield filled

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from jaxtyping import Int16
 from ortools.sat.python import cp_model
@@ -16,29 +14,22 @@ LARGEST_MODEL = 60_000
 """Most pin-device pairs worth a model."""
 
 
-@dataclass(frozen=True, eq=False)
-class MaxLoadExact:
-    """What CP-SAT found."""
-
-    bound: float
-    """No legal plan has a smaller largest load, seconds."""
-    device: Int16[np.ndarray, "B"] | None
-    """Best assignment found below the known value, if any."""
-
-
 def solve_exactly(
     contraction: Contraction,
     low: float,
     known: tuple[float, Int16[np.ndarray, "B"]],
     seconds: float,
     workers: int,
-) -> MaxLoadExact:
-    """Minimise the largest load, starting from a known assignment and a proven bound ``low``."""
+) -> tuple[float, Int16[np.ndarray, "B"] | None]:
+    """Minimise the largest load, starting from a known assignment and a proven bound ``low``.
+
+    Returns a proven bound, seconds, and the best assignment found below the known value, if any.
+    """
     high, device = known
     graph, devices = contraction.hypergraph, contraction.devices
     pairs = len(devices.kind) * (len(graph.pins) + graph.size.shape[0])
     if pairs > LARGEST_MODEL or seconds <= 0 or not 0 < high < np.inf:
-        return MaxLoadExact(low, None)
+        return low, None
     model, x, top = _model(contraction, high, low)
     for b, row in enumerate(x):
         for d, literal in enumerate(row):
@@ -50,9 +41,9 @@ def solve_exactly(
     unit = high / UNITS
     bound = min(high, max(low, solver.best_objective_bound * unit))
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE) or solver.value(top) >= UNITS:
-        return MaxLoadExact(bound, None)
+        return bound, None
     chosen = [[solver.boolean_value(literal) for literal in row] for row in x]
-    return MaxLoadExact(bound, np.array(chosen).argmax(axis=1).astype(np.int16))
+    return bound, np.array(chosen).argmax(axis=1).astype(np.int16)
 
 
 def _model(

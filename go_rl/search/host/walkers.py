@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import InitVar, dataclass, field
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Int16, Int32
 
 from go_rl.core import Progress
-from go_rl.objectives.host.hypergraph import Contraction, Hypergraph
+from go_rl.objectives.host.hypergraph import Hypergraph
+from go_rl.objectives.host.workspace import HostWorkspace
 from go_rl.search.host.coarsening import carry_up, coarsen
 from go_rl.search.host.max_load_anneal import Schedule
 
@@ -73,20 +74,26 @@ class WalkSettings:
     """Independent searches; results do not depend on how many threads serve them."""
 
 
-@runtime_checkable
-class Landscape(Protocol):
-    """Assignments of blocks to devices under one objective."""
+class Landscape(ABC):
+    """Abstract: assignments of blocks to devices under one objective."""
 
-    contraction: Contraction
+    def __init__(self, workspace: HostWorkspace) -> None:
+        self.workspace, self.problem = workspace, workspace.problem
+        self.contraction = workspace.contraction
 
-    def starts(self, seed: int, count: int, progress: Progress) -> list[Start]:
-        """Return assignments from up to ``count`` orders, best first, each counted as a sample."""
-        ...
+    @abstractmethod
+    def candidates(self, seed: int, count: int) -> Iterator[BlockDevices]:
+        """Yield assignments from up to ``count`` orders."""
 
+    @abstractmethod
+    def fallback(self) -> BlockDevices:
+        """Return some assignment, legal or not."""
+
+    @abstractmethod
     def value(self, device: BlockDevices) -> float:
         """Return the seconds of an assignment, inf when it is illegal; safe on any thread."""
-        ...
 
+    @abstractmethod
     def anneal(
         self,
         hypergraph: Hypergraph,
@@ -100,20 +107,29 @@ class Landscape(Protocol):
         Returns the best assignment and its value, inf when none was legal; the last assignment is
         left in ``device``.
         """
-        ...
 
+    @abstractmethod
     def search(
         self, walkers: Sequence[Walker], progress: Progress, seed: int
     ) -> tuple[BlockDevices | None, float, Progress]:
         """Spend the budget; return the best assignment, the bound, and the progress."""
-        ...
 
+    def starts(self, seed: int, count: int, progress: Progress) -> list[Start]:
+        """Return distinct candidates, best first, each counted as a sample; the fallback where
+        there is none."""
+        found: dict[bytes, Start] = {}
+        for device in self.candidates(seed, count):
+            found[device.tobytes()] = self._priced(device, progress)
+            if progress.spent or progress.wall_seconds > START_SHARE * progress.remaining_seconds:
+                break
+        if not found:
+            return [self._priced(self.fallback(), progress)]
+        return sorted(found.values(), key=lambda start: start[0])
 
-def priced(landscape: Landscape, device: BlockDevices, progress: Progress) -> Start:
-    """Count an assignment as a sample and return it with its value."""
-    value = landscape.value(device)
-    progress.record(value)
-    return value, device
+    def _priced(self, device: BlockDevices, progress: Progress) -> Start:
+        value = self.value(device)
+        progress.record(value)
+        return value, device
 
 
 @dataclass

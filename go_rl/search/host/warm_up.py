@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-import numpy as np
-
-from go_rl.core import Chip, Hardware, Links, Objective, OpKind, Problem, Topology, rule_set
+from go_rl.core import Chip, Hardware, Links, Objective, OpKind, Problem, Topology
+from go_rl.cost import ProblemOptions, make_problem
 from go_rl.readers.graph_builder import GraphBuilder, Node
 
 NODES = 12
@@ -23,22 +22,10 @@ def warm_up(search: Callable[[Problem], object], objective: Objective) -> None:
 def _chain(objective: Objective) -> Problem:
     builder = GraphBuilder("warm-up")
     for n in range(NODES):
-        builder.add_node(Node(n, "Op", OpKind.OTHER))
+        builder.add_node(Node(n, "Op", OpKind.OTHER, flops=1.0, output_bytes=1.0, weight_bytes=1.0))
         if n:
             builder.add_edge(n - 1, n, 1.0)
     tile = Chip("tile", 1.0, float(NODES), 1.0)
     cpu = Chip("cpu", 1.0, 1.0, 1.0, is_cpu=True)
-    ones = np.ones(NODES)
-    return Problem(
-        graph=builder.build(),
-        hardware=Hardware("warm-up", (tile, tile, cpu), Links(Topology.FULL, 1.0)),
-        objective=objective,
-        rules=rule_set("default"),
-        seconds=np.stack([ones, 9.0 * ones]),
-        cost_model="profiled",
-        output_bytes=ones,
-        weight_bytes=ones,
-        streamed_bytes=np.zeros(NODES),
-        edge_bytes=np.ones(NODES - 1),
-        transfer_seconds=0.1 * ones,
-    )
+    hardware = Hardware("warm-up", (tile, tile, cpu), Links(Topology.FULL, 1.0))
+    return make_problem(builder.build(), hardware, ProblemOptions(objective=objective))

@@ -18,7 +18,7 @@ from go_rl.core.decisions import Decisions, Scored
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.kernels import NO_FUSION
 from go_rl.objectives.incumbent import Incumbent, finish_plan
-from go_rl.objectives.makespan.choices import Choices, softly_placed
+from go_rl.objectives.makespan.choices import softly_placed
 from go_rl.objectives.makespan.workspace import LEAST, MakespanWorkspace, makespan_workspace
 from go_rl.search.makespan.moves import Moves, MoveState
 
@@ -60,10 +60,9 @@ class MakespanAnnealing:
         progress: Progress,
         rng: np.random.Generator,
     ) -> None:
-        options = workspace.choices
-        moves = Moves(workspace, options)
+        moves = Moves(workspace)
         state, energy = None, np.inf
-        for plan, proposal in self._starts(workspace, options):
+        for plan, proposal in self._starts(workspace):
             if state is not None and progress.spent:
                 break
             value = _priced(workspace, incumbent, plan)
@@ -80,14 +79,12 @@ class MakespanAnnealing:
             if rng.random() < np.exp(min(0.0, (energy - after) / (temperature * scale))):
                 state, energy = proposal, after
 
-    def _starts(
-        self, workspace: MakespanWorkspace, options: Choices
-    ) -> list[tuple[Decisions, MoveState]]:
+    def _starts(self, workspace: MakespanWorkspace) -> list[tuple[Decisions, MoveState]]:
         """Plans to begin with and the states that stand for them."""
         if self.start is not None:
             return [_given(workspace, self.start)]
         zero = np.zeros(workspace.num_nodes, np.int64)
-        device = softly_placed(options, workspace.reference.device)[0]
+        device = softly_placed(workspace.choices, workspace.reference.device)[0]
         state = MoveState(device, zero, zero + NO_FUSION)
         found = [(_plan_of(workspace, state), state)]
         if "fusion" in workspace.problem.tasks:

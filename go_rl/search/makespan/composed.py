@@ -10,18 +10,16 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 from jaxtyping import Int, Int64
 
-from go_rl.core import Budget, Plan, Problem, Progress
 from go_rl.core.decisions import Decisions
-from go_rl.objectives.incumbent import best_of
 from go_rl.objectives.makespan.choices import softly_placed
 from go_rl.objectives.makespan.infer_devices import beside_readers
-from go_rl.objectives.makespan.workspace import MakespanWorkspace, makespan_workspace
+from go_rl.objectives.makespan.workspace import MakespanWorkspace
+from go_rl.search.makespan.best_of import BestOf
 from go_rl.search.makespan.expert import expert_devices
 from go_rl.search.makespan.heft import heft, rank_priorities, upward_rank
 from go_rl.search.makespan.metis import metis_devices
@@ -35,19 +33,6 @@ class Order(enum.Enum):
     PLACED = "upward ranks for the placement"
     UNPLACED = "upward ranks for mean devices and transfers, HEFT's own"
     TOPOLOGICAL = "lowest node first"
-
-
-@dataclass(frozen=True)
-class Composed:
-    """`Optimizer`: the best composition; decisions that are not asked for keep their defaults."""
-
-    name: str = "composed"
-
-    def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
-        """Return that plan; see `go_rl.core.Optimizer`."""
-        workspace = makespan_workspace(problem)
-        plans = compositions(workspace, seed)
-        return best_of(workspace, plans, self.name, seed, Progress(budget))
 
 
 def compositions(workspace: MakespanWorkspace, seed: int) -> Iterator[Decisions]:
@@ -66,6 +51,10 @@ def compositions(workspace: MakespanWorkspace, seed: int) -> Iterator[Decisions]
                 if device.tobytes() not in seen:
                     seen.add(device.tobytes())
                     yield composition(workspace, device, order, fused)
+
+
+Composed = partial(BestOf, "composed", compositions)
+"""`Optimizer`: the best composition; decisions that are not asked for keep their defaults."""
 
 
 def composition(
@@ -98,7 +87,7 @@ def _placements(workspace: MakespanWorkspace, seed: int) -> dict[str, Callable[[
         "heft": lambda: by_heft(False),
         "heft, queues": lambda: by_heft(True),
         "default": default,
-        "metis": lambda: _legal(workspace, metis_devices(workspace, workspace.choices, seed)),
+        "metis": lambda: _legal(workspace, metis_devices(workspace, seed)),
     }
 
 

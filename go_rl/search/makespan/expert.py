@@ -15,35 +15,27 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from jaxtyping import Int16, Int64
 
-from go_rl.core import Budget, Plan, Problem, Progress
 from go_rl.core.decisions import Decisions
 from go_rl.kernels.layers import layer_names, layers
-from go_rl.objectives.incumbent import best_of
 from go_rl.objectives.makespan.choices import NOWHERE, softly_placed
 from go_rl.objectives.makespan.infer_devices import infer_devices
-from go_rl.objectives.makespan.workspace import MakespanWorkspace, makespan_workspace
+from go_rl.objectives.makespan.workspace import MakespanWorkspace
+from go_rl.search.makespan.best_of import BestOf
 from go_rl.search.makespan.towers import tower_devices
 
 
-@dataclass(frozen=True)
-class MakespanExpert:
-    """`Optimizer`: the one plan that the family's rule gives, in topological order, unfused."""
-
-    name: str = "expert"
-
-    def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
-        """Return that plan; see `go_rl.core.Optimizer`."""
-        workspace = makespan_workspace(problem)
-        return best_of(workspace, _plans(workspace), self.name, seed, Progress(budget))
-
-
-def _plans(workspace: MakespanWorkspace) -> Iterator[Decisions]:
+def _plans(workspace: MakespanWorkspace, seed: int) -> Iterator[Decisions]:
     device = softly_placed(workspace.choices, expert_devices(workspace)[None])
     yield workspace.decisions(device)
+
+
+MakespanExpert = partial(BestOf, "expert", _plans)
+"""`Optimizer`: the one plan that the family's rule gives, in topological order, unfused."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +85,7 @@ FAMILIES: dict[str, tuple[ExpertStage, ...]] = {
         ExpertStage(r"(?:Conv|BatchNorm)_0$", FIRST),
     ),
 }
-"""Parts of a network by the scope that gives its family away; the first pattern found counts."""
+"""Parts of a network by a scope that identifies its family; the first pattern found counts."""
 
 
 def expert_devices(workspace: MakespanWorkspace) -> Int16[np.ndarray, "N"]:
@@ -110,7 +102,7 @@ def expert_devices(workspace: MakespanWorkspace) -> Int16[np.ndarray, "N"]:
         device = np.array([by_scope.get(scope, NOWHERE) for scope in scopes], np.int64)
     else:
         device = _pipeline(workspace, scopes)
-    return infer_devices(graph, workspace.pricer.arrays.fed, device)
+    return infer_devices(graph, graph.is_fed, device)
 
 
 def _staged(scopes: list[str], stages: tuple[ExpertStage, ...], devices: int) -> dict[str, int]:
@@ -153,7 +145,7 @@ def _pipeline(workspace: MakespanWorkspace, scopes: tuple[str, ...]) -> Int64[np
     if len(set(layer.tolist())) < 2:
         layer, known = np.arange(graph.num_nodes), ~graph.is_backward
     seconds = workspace.problem.seconds.min(axis=0)
-    costs = known & np.isfinite(seconds) & ~workspace.pricer.arrays.fed
+    costs = known & np.isfinite(seconds) & ~graph.is_fed
     work = np.bincount(layer[costs], seconds[costs], int(layer.max(initial=0)) + 1)
     middle = (np.cumsum(work) - 0.5 * work) / max(float(work.sum()), 1e-300)
     device = np.minimum((middle * devices).astype(np.int64), devices - 1)

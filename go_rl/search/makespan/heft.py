@@ -13,41 +13,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import no_type_check
 
 import numpy as np
 from jaxtyping import Float64, Int, Int16, Int64
 from numba import njit
 
-from go_rl.core import Budget, Plan, Problem, Progress
+from go_rl.core import Problem
 from go_rl.core.decisions import Decisions
-from go_rl.objectives.incumbent import best_of
 from go_rl.objectives.makespan.choices import NOWHERE
 from go_rl.objectives.makespan.infer_devices import beside_readers
 from go_rl.objectives.makespan.longest_path import longest_tails
-from go_rl.objectives.makespan.workspace import MakespanWorkspace, makespan_workspace
+from go_rl.objectives.makespan.workspace import MakespanWorkspace
+from go_rl.search.makespan.best_of import BestOf
 
 
-@dataclass(frozen=True)
-class Heft:
-    """`Optimizer`: HEFT's devices, and its ranks as scheduling priorities; nothing is fused.
-
-    The first sample is HEFT as published, the second HEFT with queues on links.
-    """
-
-    name: str = "heft"
-
-    def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
-        """Return the better of the two; see `go_rl.core.Optimizer`."""
-        workspace = makespan_workspace(problem)
-        return best_of(workspace, _plans(workspace), self.name, seed, Progress(budget))
-
-
-def _plans(workspace: MakespanWorkspace) -> Iterator[Decisions]:
+def _plans(workspace: MakespanWorkspace, seed: int) -> Iterator[Decisions]:
     for queues in (False, True):
         schedule = heft(workspace, queues)
         device = beside_readers(workspace.problem.graph, schedule.device)
         yield workspace.decisions(device[None], rank_priorities(schedule.rank)[None])
+
+
+Heft = partial(BestOf, "heft", _plans)
+"""`Optimizer`: HEFT's devices, and its ranks as scheduling priorities; nothing is fused. The first
+sample is HEFT as published, the second HEFT with queues on links."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -103,7 +103,7 @@ def _place(
             cost = finish + (0.0 if d == proposal[u] else attachment)
             if cost < best_cost:
                 best, best_cost, best_end = d, cost, finish
-        if best == NOWHERE:  # no room anywhere, or nothing can run it: the replay says so
+        if best == NOWHERE:  # no room anywhere, or nothing can run it: the replay reports it
             best, best_end = roomy, free[roomy]
         for e in range(first, last):
             moved = caution * traffic[e]

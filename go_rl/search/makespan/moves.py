@@ -16,9 +16,10 @@ from numba import njit
 
 from go_rl.kernels import NO_FUSION
 from go_rl.kernels.layers import layer_names, layers
-from go_rl.objectives.makespan.choices import LEVELS, NOWHERE, Choices
+from go_rl.objectives.makespan.choices import LEVELS, NOWHERE
 from go_rl.objectives.makespan.infer_devices import infer_devices
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
+from go_rl.solvers.graphs.condensation import undirected_rows
 
 NODE, GROUP, STRETCH, LAYER, RUN = range(5)
 """Sets of nodes that change together."""
@@ -38,9 +39,9 @@ class MoveState:
 class Moves:
     """Draws moves for one problem."""
 
-    def __init__(self, workspace: MakespanWorkspace, options: Choices) -> None:
+    def __init__(self, workspace: MakespanWorkspace) -> None:
+        options = self._options = workspace.choices
         graph, fed = workspace.problem.graph, options.fed
-        self._options = options
         self._timed = np.flatnonzero(~fed)
         matters = ~fed | (workspace.problem.weight_bytes > 0)
         self._movable = np.flatnonzero(matters & (options.allowed.sum(axis=0) > 1))
@@ -48,7 +49,9 @@ class Moves:
         real = ~fed[graph.senders] & ~fed[graph.receivers]
         self._senders = graph.senders[real].astype(np.int64)
         self._receivers = graph.receivers[real].astype(np.int64)
-        self._start, self._beside = _neighbours(self._senders, self._receivers, graph.num_nodes)
+        self._start, self._beside, _ = undirected_rows(
+            self._senders, self._receivers, graph.num_nodes
+        )
         self._layer = _layers(workspace, fed)
         _grown(self._start, self._beside, np.zeros(len(fed), np.int16), 0, 1)  # compiled here
         able = {
@@ -152,16 +155,6 @@ def _layers(workspace: MakespanWorkspace, fed: Bool[np.ndarray, "N"]) -> Int64[n
         return np.arange(graph.num_nodes)
     known = np.where(scoped, layers(graph), NOWHERE).astype(np.int64)
     return infer_devices(graph, fed, known).astype(np.int64)
-
-
-def _neighbours(
-    senders: Int64[np.ndarray, "E"], receivers: Int64[np.ndarray, "E"], count: int
-) -> tuple[Int64[np.ndarray, "P"], Int64[np.ndarray, "A"]]:
-    """Compressed rows of producers and consumers."""
-    one, two = np.concatenate([senders, receivers]), np.concatenate([receivers, senders])
-    order = np.lexsort((two, one))
-    start = np.searchsorted(one[order], np.arange(count + 1))
-    return start.astype(np.int64), two[order]
 
 
 @njit(cache=True, nogil=True)

@@ -23,7 +23,7 @@ def tower_devices(workspace: MakespanWorkspace, scopes: tuple[str, ...]) -> dict
     far; what several branches share stays on the first device, as do the joints.
     """
     graph, devices = workspace.problem.graph, workspace.num_devices
-    forward = ~graph.is_backward & ~workspace.pricer.arrays.fed
+    forward = ~graph.is_backward & ~graph.is_fed
     joints = [n for n in np.flatnonzero(forward).tolist() if JOINT.match(scopes[n])]
     if not joints:
         return {}

@@ -37,10 +37,8 @@ class Annealing:
         workspace, progress = ring_workspace(problem), Progress(budget)
         incumbent = Incumbent(workspace, progress)
         rng = np.random.default_rng(seed)
-        start = self.start
-        if start is None:
-            start = workspace.work_fill
-        legal, evaluation = workspace.repair(np.asarray(start, np.int16), seed)
+        start = workspace.work_fill if self.start is None else self.start
+        legal, evaluation = workspace.repair(start, seed)
         incumbent.offer(legal, evaluation)
         current = None if legal is None else legal.device[0]
         energy, busiest = _energy(evaluation.seconds_per_step), _busiest(evaluation)

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from go_rl.core.decisions import Decisions, Scored
-from go_rl.core.evaluation import STATUS_CODES
+from go_rl.core.evaluation import OK
 from go_rl.objectives.ring.linear_cuts import LinearCuts
 from go_rl.objectives.ring.orders import list_order
 from go_rl.objectives.ring.workspace import RingWorkspace
@@ -41,9 +41,8 @@ def price_scores(
                 stages[i] = stage
 
     on_threads(share, len(scores), threads)
-    unit_of = workspace.units.unit_of
     # A row without a cut proposes everything on the first chip.
-    proposals = np.stack([workspace.nodes_of(stage[unit_of]) for stage in stages])
+    proposals = workspace.nodes_of(stages[:, workspace.units.unit_of])
     fixed = workspace.solver.fix(proposals, workspace.near(proposals), seed)
     return price_samples(workspace, fixed)
 
@@ -63,5 +62,4 @@ def price_samples(workspace: RingWorkspace, samples: Samples) -> Scored:
     """Return what the solver's samples cost; a failed one keeps the solver's status."""
     seconds, codes = workspace.pricer.price(samples.device)
     status = np.where(samples.ok, codes, samples.status).astype(np.int8)
-    good = np.array([STATUS_CODES[int(code)].ok for code in status])
-    return Scored(Decisions(samples.device), np.where(good, seconds, np.inf), status)
+    return Scored(Decisions(samples.device), np.where(status == OK, seconds, np.inf), status)

@@ -10,7 +10,6 @@ from jaxtyping import Int16
 
 from go_rl.core import Budget, Plan, Problem, Progress, Status
 from go_rl.core.decisions import Decisions
-from go_rl.core.evaluation import failed
 from go_rl.core.plan import CurvePoint
 from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.objectives.ring.workspace import ring_workspace
@@ -41,10 +40,8 @@ class Exact:
 
         workspace, progress = ring_workspace(problem), Progress(budget)
         incumbent = Incumbent(workspace, progress)
-        start = self.start
-        if start is None:
-            start = workspace.work_fill
-        legal, evaluation = workspace.repair(np.asarray(start, np.int16), seed)
+        start = workspace.work_fill if self.start is None else self.start
+        legal, evaluation = workspace.repair(start, seed)
         incumbent.offer(legal, evaluation)
         device = None if legal is None else legal.device[0]
         hopeless = device is None and evaluation.status is Status.INFEASIBLE
@@ -62,7 +59,7 @@ class Exact:
                 progress.curve[-1:] = [*_between(found.curve, before, progress.curve[-1])]
         elif found.status is Status.INFEASIBLE and device is None and not copied:
             reason = "CP-SAT proved that no partition obeys the rules"
-            incumbent.offer(None, failed(found.status, workspace.chips, reason))
+            incumbent.offer(None, workspace.failed(found.status, reason))
         bound = found.bound if np.isfinite(found.bound) else 0.0
         return finish_plan(workspace, incumbent, self.name, seed, progress, bound)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress
-from go_rl.core.evaluation import STATUS_CODES, failed
+from go_rl.core.evaluation import STATUS_CODES
 from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.objectives.ring.workspace import ring_workspace
 from go_rl.search.ring.cut_scores import price_samples
@@ -31,8 +31,7 @@ class RandomSearch:
             rounds += 1
             if not drawn.ok.any():
                 status = STATUS_CODES[int(drawn.status[0])]
-                reason = drawn.detail or status.sentence
-                incumbent.offer(None, failed(status, workspace.chips, reason), size)
+                incumbent.offer(None, workspace.failed(status, drawn.detail), size)
                 break
             incumbent.offer_scored(price_samples(workspace, drawn))
         return finish_plan(workspace, incumbent, self.name, seed, progress)

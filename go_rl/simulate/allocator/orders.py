@@ -45,7 +45,7 @@ DISTURBED = (*SEARCH_ORDERS, *SEARCH_ORDERS, "area width tightness", "size width
 NOISE = 0.1
 """Standard deviation of the logarithm of a disturbed criterion."""
 LEVELS = 8
-"""Values that a disturbed tightness is rounded to, so that the next criterion has a say."""
+"""Values that a disturbed tightness is rounded to, so that the next criterion breaks ties."""
 
 
 def disturbed_order(

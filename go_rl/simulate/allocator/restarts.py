@@ -114,11 +114,6 @@ class RestartedSearch:
         return (Status.OUT_OF_MEMORY if outcome == EXHAUSTED else Status.GAVE_UP), None
 
 
-def search_within(buffers: Buffers, capacity: int, deadline: float) -> Found:
-    """Search until ``deadline``, a `time.monotonic` instant; see `RestartedSearch`."""
-    return RestartedSearch(buffers, capacity).run(deadline)
-
-
 def luby(i: int) -> int:
     """Return the i-th term, from 1, of Luby's sequence 1 1 2 1 1 2 4 ..."""
     power = i.bit_length()

@@ -9,12 +9,8 @@ from jaxtyping import Bool, Float64, Int16, Int32
 from numba import njit
 
 from go_rl.core import FREE, Evaluation, Problem, ProblemError, Status
-from go_rl.core.evaluation import STATUS_CODES
+from go_rl.core.evaluation import ILLEGAL, OK, OUT_OF_MEMORY, STATUS_CODES, UNSUPPORTED
 
-OK = STATUS_CODES.index(Status.OK)
-OUT_OF_MEMORY = STATUS_CODES.index(Status.OUT_OF_MEMORY)
-ILLEGAL = STATUS_CODES.index(Status.ILLEGAL)
-UNSUPPORTED = STATUS_CODES.index(Status.UNSUPPORTED)
 NO_PIN = -1
 """`Placement.pin`: the node may sit anywhere."""
 

@@ -16,9 +16,8 @@ from jaxtyping import Float64, Int8, Int16, Int32
 from numba import njit, prange
 
 from go_rl.core import Evaluation, OpGraph, Problem
+from go_rl.core.evaluation import ILLEGAL, OK
 from go_rl.simulate.host.device_rules import (
-    ILLEGAL,
-    OK,
     check_shape,
     evaluation,
     placement,

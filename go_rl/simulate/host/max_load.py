@@ -14,7 +14,8 @@ from jaxtyping import Float64, Int8, Int16
 from numba import njit, prange
 
 from go_rl.core import Evaluation, Problem
-from go_rl.simulate.host.device_rules import OK, check_shape, evaluation, placement, static_status
+from go_rl.core.evaluation import OK
+from go_rl.simulate.host.device_rules import check_shape, evaluation, placement, static_status
 
 
 def max_load_batch(

@@ -10,7 +10,7 @@ from jaxtyping import Float64, Int8, Int64
 from go_rl.core import Evaluation, PlanError, Problem, Status
 from go_rl.core.decisions import Decisions
 from go_rl.core.errors import name_largest
-from go_rl.core.evaluation import STATUS_CODES
+from go_rl.core.evaluation import OK, STATUS_CODES
 from go_rl.runtime.threads import on_threads
 from go_rl.simulate.makespan.peak import held_at_peak
 from go_rl.simulate.makespan.replay import Jobs, Trace, lay_out, replay
@@ -45,7 +45,7 @@ class MakespanPricer:
 
         _ = self.arrays
         on_threads(share, count)
-        seconds[codes != STATUS_CODES.index(Status.OK)] = np.inf
+        seconds[codes != OK] = np.inf
         return seconds, codes
 
     def trace(self, plans: Decisions, row: int = 0) -> tuple[Status, float, Trace]:

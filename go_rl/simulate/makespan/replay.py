@@ -20,13 +20,8 @@ from typing import NamedTuple, no_type_check
 import numpy as np
 from numba import njit
 
-from go_rl.core import Status
-from go_rl.core.evaluation import STATUS_CODES
+from go_rl.core.evaluation import ILLEGAL, OK, OUT_OF_MEMORY, UNSUPPORTED
 
-OK = STATUS_CODES.index(Status.OK)
-OUT_OF_MEMORY = STATUS_CODES.index(Status.OUT_OF_MEMORY)
-ILLEGAL = STATUS_CODES.index(Status.ILLEGAL)
-UNSUPPORTED = STATUS_CODES.index(Status.UNSUPPORTED)
 NOBODY = -1
 """End of a linked list; a free engine slot."""
 LEAST_PRIORITY = -(2**63)

@@ -8,17 +8,13 @@ from typing import no_type_check
 import numpy as np
 from jaxtyping import Bool, Float64, Int16, Int32, Int64
 
-from go_rl.core import Problem, Status
-from go_rl.core.evaluation import STATUS_CODES
+from go_rl.core import Problem
+from go_rl.core.evaluation import ILLEGAL, OK, OUT_OF_MEMORY, UNSUPPORTED
 from go_rl.runtime.kernel_struct import KernelStruct, kernel
 from go_rl.simulate.bitset import bit, highest, lowest
 from go_rl.simulate.ring.replication import presence, replicated_nodes
 from go_rl.simulate.tensors import tensor_rows
 
-OK = STATUS_CODES.index(Status.OK)
-OUT_OF_MEMORY = STATUS_CODES.index(Status.OUT_OF_MEMORY)
-ILLEGAL = STATUS_CODES.index(Status.ILLEGAL)
-UNSUPPORTED = STATUS_CODES.index(Status.UNSUPPORTED)
 NO_EVENT = np.int64(-1)
 """In `RingScratch`: the end of a list."""
 

@@ -21,7 +21,7 @@ from go_rl.solvers.domains import DONE, NO_SKIP, OK, RELATIONS, TRAIL, shrink
 from go_rl.solvers.explain import explain
 from go_rl.solvers.network import Network, State, new_state
 from go_rl.solvers.propagation import propagate, reset, undo
-from go_rl.solvers.ring_instance import RingInstance, ring_instance
+from go_rl.solvers.ring_instance import RingInstance, consumer_blocks, ring_instance
 
 OPEN = -1
 """`DomainStore.placement`: the node has several chips left."""
@@ -146,8 +146,8 @@ class DomainStore:
     def possible(self, node: int) -> Bool[np.ndarray, "chips"]:
         """Return [chips] the part of a node's domain that propagation would not refute if set.
 
-        Sharper than `domains` and dearer: one propagation a chip. Custom constraints are not
-        asked, and the domain itself is returned for a copied node.
+        Sharper than `domains` and more expensive: one propagation a chip. Custom constraints are
+        not asked, and the domain itself is returned for a copied node.
         """
         block, chips = self._block(node), self.instance.net.chips
         if block < 0 or not self._feasible:
@@ -282,15 +282,7 @@ class DomainStore:
         """The block of a node, or the blocks that consume a copied one."""
         if self._block(node) >= 0:
             return self.instance.block_of[node : node + 1].astype(np.int64)
-        found, stack, seen = set(), [int(node)], {int(node)}
-        while stack:
-            n = stack.pop()
-            if (block := int(self.instance.block_of[n])) >= 0:
-                found.add(block)
-                continue
-            consumers = self._receivers[self._offsets[n] : self._offsets[n + 1]].tolist()
-            stack += [c for c in dict.fromkeys(consumers) if c not in seen]
-            seen.update(consumers)
+        found = consumer_blocks(self.problem, self.instance.block_of, int(node))
         return np.array(sorted(found), np.int64)
 
     def _taken(self, node: int, chip: int) -> str:

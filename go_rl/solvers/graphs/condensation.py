@@ -45,3 +45,14 @@ def sorted_rows(
     offsets = np.zeros(rows + 1, np.int64)
     np.cumsum(np.bincount(keys, minlength=rows), out=offsets[1:])
     return offsets, values[np.lexsort((values, keys))].astype(np.int64)
+
+
+def undirected_rows(
+    one: Int[np.ndarray, "X"], two: Int[np.ndarray, "X"], rows: int
+) -> tuple[Int64[np.ndarray, "R"], Int64[np.ndarray, "Y"], Int64[np.ndarray, "Y"]]:
+    """Return compressed rows of neighbours ``(offsets [rows + 1], neighbours [2 X], edges [2 X])``,
+    ascending, for edges between ``one`` and ``two``."""
+    ends, others = np.concatenate([one, two]), np.concatenate([two, one])
+    order = np.lexsort((others, ends))
+    offsets = np.searchsorted(ends[order], np.arange(rows + 1)).astype(np.int64)
+    return offsets, others[order].astype(np.int64), order % max(len(one), 1)

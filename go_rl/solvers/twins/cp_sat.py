@@ -94,7 +94,7 @@ def optimise(
 
     Args:
         hint: [N] a partition to start from, if one is known.
-        log: told of each improvement as it comes.
+        log: called at each improvement.
 
     Raises:
         SolverError: the hint has another length than the graph.

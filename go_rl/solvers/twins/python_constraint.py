@@ -17,7 +17,7 @@ from go_rl.core import FREE, Objective, Problem, SolverError
 from go_rl.simulate.ring.replication import place_copies, replicated_nodes
 
 MANY = 100_000
-"""Partitions after which `all_partitions` stops unless told otherwise."""
+"""Partitions after which `all_partitions` stops by default."""
 
 
 def all_partitions(problem: Problem, limit: int = MANY) -> set[tuple[int, ...]]:

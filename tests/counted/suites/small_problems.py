@@ -18,8 +18,7 @@ from reference.step_optimum import best_of_all, weak_orders
 from reference.step_problems import random_step
 
 from go_rl.core import RULE_SETS, TASKS, Budget, Hardware, Objective, Plan, Problem, Status
-from go_rl.objectives.host.latency_bounds import latency_bound
-from go_rl.objectives.host.max_load_bounds import max_load_bound
+from go_rl.objectives.host.bounds import latency_bound, max_load_bound
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.objectives.ring.bounds import improve_bound, ring_bound
 from go_rl.portfolio import methods_of, run

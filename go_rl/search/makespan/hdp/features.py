@@ -18,8 +18,8 @@ from jaxtyping import Float32, Float64, Int, Int32, Int64
 from go_rl.core import OpGraph
 
 TYPES = 64
-"""Operator types told apart, the most frequent of a graph first; all others share the last. The
-number is fixed, so that graphs of one size share compiled code."""
+"""Operator types that are distinguished, the most frequent of a graph first; all others share the
+last. The number is fixed, so that graphs of one size share compiled code."""
 DIMENSIONS = 5
 """Dimensions of an output that are read."""
 SIZES = DIMENSIONS + 2

@@ -1,4 +1,4 @@
-"""Proven lower bounds on max-load."""
+"""Proven lower bounds on max-load and latency."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import numpy as np
 from go_rl.core import Problem
 from go_rl.objectives.host.hypergraph import Contraction, contract_problem
 from go_rl.objectives.host.max_load_cut_bound import cut_bound, fractional_refutes, seconds_by_side
+from go_rl.solvers.graphs.heads_tails import path_sums_before
 
 ROUNDING = 1e-9
 """Bounds are lowered by this share, so that rounding never lifts one above a real plan."""
@@ -22,11 +23,7 @@ def max_load_bound(problem: Problem, high: float = np.inf, seconds: float = 0.0)
         high: the value of a plan in hand; no bound above it can exist.
         seconds: time for the cut bound, which costs many minimum cuts; 0: work alone.
     """
-    return contraction_bound(contract_problem(problem), high, seconds)
-
-
-def contraction_bound(contraction: Contraction, high: float, seconds: float) -> float:
-    """Return `max_load_bound` of a problem that is already a hypergraph."""
+    contraction = contract_problem(problem)
     low = fractional_bound(contraction)
     if seconds > 0 and np.isfinite(high) and high > low:
         low = max(low, cut_bound(contraction, low, high, seconds))
@@ -50,3 +47,11 @@ def fractional_bound(contraction: Contraction) -> float:
         else:
             high = middle
     return low
+
+
+def latency_bound(problem: Problem) -> float:
+    """Return a lower bound in seconds: the critical path with each node on its best device."""
+    graph = problem.graph
+    offsets, edges = graph.predecessors
+    ends = path_sums_before(offsets, graph.senders[edges], problem.seconds.min(axis=0))
+    return float(ends.max())
