@@ -46,7 +46,10 @@ class PolicySearch:
         agent, decoder = self._agent(problem), plan_decoder(problem)
         if decoder.decides:
             noise, group = np.ones(BATCH, np.float32), group_of(decoder, self.decoder)
-            decoder.sample(agent, group, noise, 0)
+            actions = decoder.draw(
+                agent, agent.encode(decoder.padded), group, noise, jax.random.key(0)
+            )
+            decoder.price(_rows(decoder.proposals(actions, noise), 0, 1), 0)
 
     def _agent(self, problem: Problem) -> Agent:
         return self.agent or shipped_agent(problem.objective)

@@ -122,7 +122,7 @@ def _advance(
     if state.step % config.validate_every == 0:
         values |= _validate(state, problems)
     log.write(state.step, values)
-    shown = [f"{name} {values[name]:+.3f}" for name in config.sizes]
+    shown = [f"{name} {values[name]:+.3f}" for name in found[0].rollouts]
     if "validation" in values:
         shown.append(f"validation {values['validation']:+.4f}")
     return "  ".join([*shown, f"{time.perf_counter() - started:.1f} s"])

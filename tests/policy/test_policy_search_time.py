@@ -76,6 +76,12 @@ def ready():
     searched(samples=2)
 
 
+def test_preparing_prices_one_plan(monkeypatch, ready):
+    clock = Clock(monkeypatch, drawing=0.0, pricing=1.0)
+    PolicySearch(agent()).prepare(problem())
+    assert clock.pieces == [1]
+
+
 def test_pieces_are_as_large_as_there_is_time_for(monkeypatch, ready):
     """A second for the default plan and one for each sample: the first shows how long one takes."""
     clock = Clock(monkeypatch, drawing=0.0, pricing=1.0)
