@@ -44,7 +44,7 @@ from go_rl.policy.weights import shipped_agent
 from go_rl.portfolio.portfolio import compile_kernels
 from go_rl.readers.archive import load_graph, save_graph
 from go_rl.report.figures import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, new_figure, save_figure
-from go_rl.train.collect import Case, Credit, collect
+from go_rl.train.collect import Credit, TrainingCase, collect
 from go_rl.train.config import FINE_TUNING
 from go_rl.train.ppo import new_learner, update
 from go_rl.zoo.freeze import trace_entry
@@ -174,7 +174,9 @@ def measured(graph: OpGraph, file: Path, hardware: str) -> Row:
     peak = _peak_mib()
     replay, _ = _timed(lambda: workspace.evaluate(plans.decisions))
     learner = new_learner(agent.params, LEARNING.ppo)
-    batch = collect(agent, Case(graph.name, decoder), {PLAN: LEARNING.batch}, Credit(), 0).batch
+    batch = collect(
+        agent, TrainingCase(graph.name, decoder), {PLAN: LEARNING.batch}, Credit(), 0
+    ).batch
     updates = []
     for _ in range(2):
         spent, (learner, _) = _timed(

@@ -15,11 +15,11 @@ from go_rl.policy.agent import Actions, Agent
 from go_rl.policy.plan_decoder import PlanDecoder, ProposalArrays, Rollouts
 from go_rl.train.advantage import RunningBaseline, top_advantage
 from go_rl.train.config import TOP
-from go_rl.train.ppo import Batch, Group
+from go_rl.train.ppo import Batch, SampleGroup
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class TrainingCase:
     """One problem as training sees it."""
 
     name: str
@@ -46,7 +46,7 @@ class Credit:
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class DrawnBatch:
     """One batch as the network draws it, before solver and simulator."""
 
     actions: dict[str, Actions]
@@ -65,7 +65,7 @@ class Collected:
 
 
 def collect(
-    agent: Agent, case: Case, sizes: Mapping[str, int], credit: Credit, seed: int
+    agent: Agent, case: TrainingCase, sizes: Mapping[str, int], credit: Credit, seed: int
 ) -> Collected:
     """Draw, solve and price one batch; the same seed gives the same batch.
 
@@ -83,7 +83,7 @@ def collect(
     return assemble(agent, case, drawn, price(case.decoder, drawn.proposals, seed), credit)
 
 
-def propose(agent: Agent, case: Case, sizes: Mapping[str, int], seed: int) -> Drawn:
+def propose(agent: Agent, case: TrainingCase, sizes: Mapping[str, int], seed: int) -> DrawnBatch:
     """Draw one batch from the policy."""
     decoder = case.decoder
     key, encoded = jax.random.key(seed % 2**32), agent.encode(decoder.padded)
@@ -96,7 +96,7 @@ def propose(agent: Agent, case: Case, sizes: Mapping[str, int], seed: int) -> Dr
             noise = np.ones(size, np.float32)
             actions[group] = decoder.draw(agent, encoded, group, noise, one)
             proposals[group] = decoder.proposals(actions[group], noise)
-    return Drawn(actions, proposals)
+    return DrawnBatch(actions, proposals)
 
 
 def price(
@@ -107,21 +107,25 @@ def price(
 
 
 def assemble(
-    agent: Agent, case: Case, drawn: Drawn, rollouts: dict[str, Rollouts], credit: Credit
+    agent: Agent,
+    case: TrainingCase,
+    drawn: DrawnBatch,
+    rollouts: dict[str, Rollouts],
+    credit: Credit,
 ) -> Collected:
     """Return what PPO needs of a batch; the baseline learns from its rewards.
 
     Raises:
         TrainingError: a reward is not finite.
     """
-    groups: dict[str, Group] = {}
+    groups: dict[str, SampleGroup] = {}
     for name, found in rollouts.items():
         if not np.isfinite(found.reward).all():
             wrong = found.reward[~np.isfinite(found.reward)][0]
             raise TrainingError(f"case {case.name!r}: a sample of {name!r} earned {wrong}")
         gain = credit.advantage(agent, f"{case.name}/{name}", found.reward)
         actions = case.decoder.credit(drawn.actions[name], found)
-        groups[name] = Group(actions, jnp.asarray(gain))
+        groups[name] = SampleGroup(actions, jnp.asarray(gain))
     padded = case.decoder.padded
     chips = jnp.int32(padded.chips)
     batch = Batch(padded.graph, jnp.asarray(padded.real), chips, groups)

@@ -17,7 +17,7 @@ from go_rl.policy.plan_decoders import plan_decoder
 from go_rl.policy.policy_search import group_of
 from go_rl.policy.ring_decoder import check_group
 from go_rl.policy.weights import shipped_agent
-from go_rl.train.collect import Case, Credit, collect
+from go_rl.train.collect import Credit, TrainingCase, collect
 from go_rl.train.config import FINE_TUNING, FineTuneConfig
 from go_rl.train.devices import on_all_devices, split_samples
 from go_rl.train.memory import Memory
@@ -83,7 +83,7 @@ class FineTuned:
         learner = new_learner(agent.params, config.ppo)
         if decoder.start(incumbent, seed):
             lesson = _Lesson(
-                Case(problem.graph.name, decoder),
+                TrainingCase(problem.graph.name, decoder),
                 group_of(decoder, self.decoder),
                 config,
                 incumbent,
@@ -100,7 +100,7 @@ class FineTuned:
 class _Lesson:
     """One run of fine-tuning."""
 
-    case: Case
+    case: TrainingCase
     group: str
     config: FineTuneConfig
     incumbent: Incumbent

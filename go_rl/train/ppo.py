@@ -25,7 +25,7 @@ from go_rl.policy.network import Params, Policy
 from go_rl.train.config import PPOConfig
 
 
-class Group(NamedTuple):
+class SampleGroup(NamedTuple):
     """``B`` samples that share their advantages over all that was decided."""
 
     actions: Actions
@@ -39,7 +39,7 @@ class Batch(NamedTuple):
     graph: jraph.GraphsTuple
     real: Float[Array, "U"]
     chips: Int[Array, ""]
-    groups: dict[str, Group]
+    groups: dict[str, SampleGroup]
     """By name; see `PlanDecoder.groups`."""
 
 

@@ -15,7 +15,7 @@ from go_rl.core import MissingDependencyError, Problem, TrainingError
 from go_rl.policy.agent import Agent
 from go_rl.policy.plan_decoder import PlanDecoder, ProposalArrays, Rollouts
 from go_rl.policy.plan_decoders import plan_decoder
-from go_rl.train.collect import Case, Collected, Credit, assemble, price, propose
+from go_rl.train.collect import Collected, Credit, TrainingCase, assemble, price, propose
 from go_rl.train.workers import Collector
 
 
@@ -55,7 +55,7 @@ def ray_collector(workers: int | None = None) -> Collector:
     pool = [actor.options(num_cpus=1).remote() for _ in range(workers or os.cpu_count() or 1)]
     known: set[tuple[int, str]] = set()
 
-    def ask(case: Case, proposals: dict[str, ProposalArrays], seed: int) -> Any:
+    def ask(case: TrainingCase, proposals: dict[str, ProposalArrays], seed: int) -> Any:
         """Send a batch to the worker that has the problem's solver."""
         number = sum(case.name.encode()) % len(pool)
         if (number, case.name) not in known:
@@ -66,7 +66,7 @@ def ray_collector(workers: int | None = None) -> Collector:
 
     def run(
         agent: Agent,
-        cases: Sequence[Case],
+        cases: Sequence[TrainingCase],
         sizes: Mapping[str, int],
         credit: Credit,
         seeds: Sequence[int],
@@ -85,7 +85,9 @@ def ray_collector(workers: int | None = None) -> Collector:
     return run
 
 
-def _gather(ray: Any, pending: list[Any], cases: Sequence[Case]) -> list[dict[str, Rollouts]]:
+def _gather(
+    ray: Any, pending: list[Any], cases: Sequence[TrainingCase]
+) -> list[dict[str, Rollouts]]:
     found: list[dict[str, Rollouts]] = []
     for case, reference in zip(cases, pending, strict=True):
         try:

@@ -11,18 +11,18 @@ from collections.abc import Callable, Mapping, Sequence
 from go_rl.core import TrainingError
 from go_rl.core.errors import nearest
 from go_rl.policy.agent import Agent
-from go_rl.train.collect import Case, Collected, Credit, collect
+from go_rl.train.collect import Collected, Credit, TrainingCase, collect
 from go_rl.train.config import WORKERS
 
 Collector = Callable[
-    [Agent, Sequence[Case], Mapping[str, int], Credit, Sequence[int]], list[Collected]
+    [Agent, Sequence[TrainingCase], Mapping[str, int], Credit, Sequence[int]], list[Collected]
 ]
 """Collects one batch for each problem, each from its own seed."""
 
 
 def local_collector(
     agent: Agent,
-    cases: Sequence[Case],
+    cases: Sequence[TrainingCase],
     sizes: Mapping[str, int],
     credit: Credit,
     seeds: Sequence[int],

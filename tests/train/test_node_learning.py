@@ -20,7 +20,7 @@ from go_rl.policy.makespan_decoder import MakespanDecoder
 from go_rl.policy.weights import Weights, load_weights, save_weights
 from go_rl.runtime.parameter_file import MANIFEST
 from go_rl.train.advantage import top_advantage
-from go_rl.train.collect import Case, Credit, collect
+from go_rl.train.collect import Credit, TrainingCase, collect
 from go_rl.train.config import FINE_TUNING, FineTuneConfig, MakespanTrainConfig, PPOConfig
 from go_rl.train.fine_tune import FineTuned
 from go_rl.train.ppo import gradient, judge, new_learner, update
@@ -82,7 +82,7 @@ def test_all_of_a_batch_teaches_by_default():
     assert top_advantage(np.r_[np.full(99, -1.0), -10.0], 1.0).min() == -4.0
     assert not top_advantage(np.full(4, -1.0), 1.0).any()
     decoder = MakespanDecoder(makespan_workspace(chains(1.0, 3.0)))
-    case = Case("chains", decoder)
+    case = TrainingCase("chains", decoder)
     plain, best = (
         collect(tiny(), case, {"plan": BATCH}, Credit(top), 0).batch.groups["plan"]
         for top in (None, 0.3)
@@ -96,7 +96,7 @@ def test_all_of_a_batch_teaches_by_default():
 
 def test_an_update_starts_from_ratio_one_and_its_gradient_is_finite():
     decoder = MakespanDecoder(makespan_workspace(chains(1.0, 3.0)))
-    batch = collect(tiny(), Case("chains", decoder), {"plan": BATCH}, Credit(0.3), 0).batch
+    batch = collect(tiny(), TrainingCase("chains", decoder), {"plan": BATCH}, Credit(0.3), 0).batch
     config, policy, params = LEARN.ppo, tiny().policy, tiny().params
     old = judge(policy, params, batch)
     _, first = gradient(policy, config, params, batch, old)

@@ -15,13 +15,13 @@ from go_rl.core import TrainingError
 from go_rl.policy.agent import Agent
 from go_rl.policy.ring_decoder import RingDecoder
 from go_rl.train.advantage import LARGEST, RunningBaseline
-from go_rl.train.collect import Case, Collected, Credit, collect
+from go_rl.train.collect import Collected, Credit, TrainingCase, collect
 from go_rl.train.ppo import Learner, judge, new_learner, surrogate, update
 
 
 class Setting(NamedTuple):
     agent: Agent
-    case: Case
+    case: TrainingCase
     learner: Learner
     found: Collected
 
@@ -29,7 +29,7 @@ class Setting(NamedTuple):
 @pytest.fixture(scope="module")
 def setting() -> Setting:
     """One batch of one small problem."""
-    agent, case = tiny_agent(), Case("lattice", RingDecoder(lattice(1, rules="relay")))
+    agent, case = tiny_agent(), TrainingCase("lattice", RingDecoder(lattice(1, rules="relay")))
     found = collect(agent, case, SAMPLES.sizes, Credit(), 0)
     return Setting(agent, case, new_learner(agent.params, PPO), found)
 
@@ -139,7 +139,7 @@ def test_a_gain_that_is_no_number_is_refused_and_nothing_is_learnt(setting, task
 @pytest.mark.parametrize("reward", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("task", ["order", "placement"])
 def test_a_reward_that_is_not_finite_stops_training(setting, monkeypatch, task, reward):
-    case = Case("odd", setting.case.decoder)
+    case = TrainingCase("odd", setting.case.decoder)
     inner = RingDecoder._rollouts
 
     def spoiled(self, priced, possible=None):
@@ -163,7 +163,7 @@ def test_the_same_seed_collects_the_same_batch(setting):
 
 def test_fix_credits_the_proposal_with_every_chip_possible(setting):
     decoder = RingDecoder(lattice(1, rules="relay"), solver="fix")
-    found = collect(lively_agent(), Case("lattice", decoder), {"placement": 4}, Credit(), 0)
+    found = collect(lively_agent(), TrainingCase("lattice", decoder), {"placement": 4}, Credit(), 0)
     assert set(found.rollouts) == set(found.batch.groups) == {"placement"}
     credited = found.batch.groups["placement"].actions["placement"]
     possible = np.asarray(credited.possible)

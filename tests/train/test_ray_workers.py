@@ -12,18 +12,18 @@ from go_rl.cost import ProblemOptions, make_problem
 from go_rl.policy.agent import new_agent
 from go_rl.policy.config import PolicyConfig
 from go_rl.policy.ring_decoder import RingDecoder
-from go_rl.train.collect import Case, Credit
+from go_rl.train.collect import Credit, TrainingCase
 from go_rl.train.workers import collector, local_collector
 from go_rl.zoo import zoo_graph
 
 ray = pytest.importorskip("ray", reason="Ray is an optional extra: pip install 'go_rl[ray]'")
 
 
-def _cases() -> list[Case]:
+def _cases() -> list[TrainingCase]:
     options = ProblemOptions(rules=rule_set("strict"), memory=False)
     names = ("ncf", "vae-3-layers")
     problems = (make_problem(zoo_graph(n), load_hardware("ring6"), options) for n in names)
-    return [Case(n, RingDecoder(p)) for n, p in zip(names, problems, strict=True)]
+    return [TrainingCase(n, RingDecoder(p)) for n, p in zip(names, problems, strict=True)]
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.agent import Agent
 from go_rl.policy.makespan_decoder import MakespanDecoder
 from go_rl.train.advantage import RunningBaseline
-from go_rl.train.collect import Case
+from go_rl.train.collect import TrainingCase
 from go_rl.train.config import MakespanTrainConfig
 from go_rl.train.problems.curriculum import KEPT, VALIDATION_SEED, Curriculum, small_graphs
 from go_rl.zoo import zoo_entry, zoo_graph
@@ -45,17 +45,17 @@ class MakespanProblems(Curriculum[MakespanTrainConfig]):
             )
         self.decoder = lru_cache(KEPT)(makespan_decoder)
 
-    def draw(self, update: int, baseline: RunningBaseline) -> list[Case]:
+    def draw(self, update: int, baseline: RunningBaseline) -> list[TrainingCase]:
         """Return the problems of one update; the same update gives the same problems."""
         config, rng = self.config, np.random.default_rng((self.config.seed, update))
 
-        def one() -> Case:
+        def one() -> TrainingCase:
             further = bool(self.further) and rng.random() < config.further_share
             names = self.further if further else self.train
             name = names[int(rng.integers(len(names)))]
             hardware = config.packages[int(rng.integers(len(config.packages)))]
             tasks = config.tasks[int(rng.integers(len(config.tasks)))]
-            return Case(name, self.decoder(name, hardware, tasks, config.cost))
+            return TrainingCase(name, self.decoder(name, hardware, tasks, config.cost))
 
         return [one() for _ in range(config.graphs)]
 

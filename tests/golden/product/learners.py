@@ -23,7 +23,7 @@ from go_rl.policy.weights import shipped_agent
 from go_rl.search.makespan.hdp.hdp import HDP, Actors, HDPConfig, draw
 from go_rl.search.makespan.hdp.hdp import new_learner as new_hdp_learner
 from go_rl.search.makespan.hdp.hdp import update as update_hdp
-from go_rl.train.collect import Case, Credit, collect
+from go_rl.train.collect import Credit, TrainingCase, collect
 from go_rl.train.config import (
     FINE_TUNING,
     CriticConfig,
@@ -68,7 +68,7 @@ def _metrics(metrics: Any) -> list[float]:
 def ring_update(solver: str) -> Facts:
     """One PPO update of the shipped ring policy on orders and placements."""
     agent = shipped_agent(Objective.RING)
-    case = Case("golden", RingDecoder(problem(RING), solver=solver))
+    case = TrainingCase("golden", RingDecoder(problem(RING), solver=solver))
     found = collect(agent, case, {"order": 8, "placement": 8}, Credit(), SEED)
     learner = new_learner(agent.params, PPO)
     learner, metrics = update(agent.policy, PPO, learner, [found.batch])
@@ -83,7 +83,7 @@ def step_update(form: str) -> Facts:
     """One PPO update of a policy for placement, schedule and fusion: the shipped one, or an
     untrained one of the form ``nodes``."""
     agent = _step_agent(form)
-    case = Case("golden", MakespanDecoder(makespan_workspace(problem(DEVICES))))
+    case = TrainingCase("golden", MakespanDecoder(makespan_workspace(problem(DEVICES))))
     found = collect(agent, case, {"plan": 8}, Credit(), SEED)
     learner = new_learner(agent.params, PPO)
     learner, metrics = update(agent.policy, PPO, learner, [found.batch])
