@@ -19,8 +19,8 @@ from go_rl.core.decisions import Decisions, Scored
 from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.policy.agent import Actions, Agent
-from go_rl.policy.makespan_decoder import MakespanDecoder
-from go_rl.policy.plan_decoders import plan_decoder
+from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
+from go_rl.policy.plan_decoders.registry import plan_decoder
 from go_rl.train.collect import Credit
 from go_rl.train.config import FINE_TUNING, FineTuneConfig
 from go_rl.train.fine_tune import FineTuned

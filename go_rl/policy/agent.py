@@ -18,16 +18,18 @@ from go_rl.core.problem import TASKS
 from go_rl.objectives.makespan.choices import LEVELS
 from go_rl.policy.buckets import Padded, pad
 from go_rl.policy.config import MAX_CHIPS, PolicyConfig
-from go_rl.policy.makespan.observation import MAKESPAN_FEATURES, MAKESPAN_HARDWARE, MAKESPAN_ORDERS
 from go_rl.policy.network import Encoded, Params, Policy
-from go_rl.policy.observation import HARDWARE_FEATURES, NUM_FEATURES, REFERENCE_ORDERS, tiny_graph
+from go_rl.policy.observations.makespan import MAKESPAN_FEATURES, MAKESPAN_HARDWARE, MAKESPAN_ORDERS
+from go_rl.policy.observations.policy_graph import tiny_graph
+from go_rl.policy.observations.reference_orders import REFERENCE_ORDERS
+from go_rl.policy.observations.ring import RING_FEATURES, RING_HARDWARE
 
 Actions = dict[str, Any]
 """What was drawn for each decision: `OrderActions`, `DrawnPlacements` or `NodeActions`."""
 Options = Mapping[str, Float32[np.ndarray, "U _"]]
 """What each unit may choose, by decision; see `node_options`."""
 SHAPES = {
-    Objective.RING: (NUM_FEATURES, len(REFERENCE_ORDERS), len(HARDWARE_FEATURES)),
+    Objective.RING: (RING_FEATURES, len(REFERENCE_ORDERS), len(RING_HARDWARE)),
     Objective.MAKESPAN: (MAKESPAN_FEATURES, len(MAKESPAN_ORDERS), len(MAKESPAN_HARDWARE)),
 }
 """Columns of what the policies of each objective see: features, places, hardware."""

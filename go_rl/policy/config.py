@@ -11,6 +11,8 @@ MAX_CHIPS = 64
 """Most chips of hardware, hence columns of a placement distribution."""
 SEGMENT_UNIT = 128
 """Divides the nodes of every padded graph; segments divide it."""
+SOLVER_MODES = ("sample", "fix", "none")
+"""How placements on a ring go through the solver."""
 STEP_FORMS = ("orders", "nodes")
 """What a step policy decides: scores for a list scheduler; or, as GO does, each unit by itself."""
 

@@ -28,12 +28,12 @@ from go_rl.policy.decoders.placement_decoder import DrawnPlacements, PlacementDe
 from go_rl.policy.encoder import Encoder
 from go_rl.policy.graph_arrays import hardware_features, node_array
 from go_rl.policy.heads import DecisionHeads
-from go_rl.policy.makespan.observation import MAKESPAN_ORDERS
+from go_rl.policy.observations.makespan import MAKESPAN_ORDERS
 
 HEADS = {Objective.RING: ("order", "placement"), Objective.MAKESPAN: TASKS}
 """Heads of the policies of each objective, in the order of the recurrence."""
 FUSION_ORDERS = 4
-"""Node-level reference priorities of fusion; see `go_rl.policy.makespan_decoder`."""
+"""Node-level reference priorities of fusion; see `go_rl.policy.plan_decoders.makespan_decoder`."""
 PLACEMENT_EXTRAS = 5
 """Attachment, caution, layers whole, warp, chronology."""
 LOGITS = {"placement": len(MAKESPAN_ORDERS), "schedule": 0, "fusion": FUSION_ORDERS}

@@ -11,9 +11,9 @@ from jaxtyping import Float32
 from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress
 from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.policy.agent import Agent
-from go_rl.policy.plan_decoder import PlanDecoder, ProposalArrays
-from go_rl.policy.plan_decoders import plan_decoder
-from go_rl.policy.ring_decoder import check_group
+from go_rl.policy.plan_decoders.plan_decoder import PlanDecoder, ProposalArrays
+from go_rl.policy.plan_decoders.registry import plan_decoder
+from go_rl.policy.plan_decoders.ring_decoder import check_group
 from go_rl.policy.weights import shipped_agent
 
 BATCH = 16

@@ -12,7 +12,7 @@ from jaxtyping import Float64
 
 from go_rl.core import Objective, TrainingError
 from go_rl.policy.agent import Actions, Agent
-from go_rl.policy.plan_decoder import PlanDecoder, ProposalArrays, Rollouts
+from go_rl.policy.plan_decoders.plan_decoder import PlanDecoder, ProposalArrays, Rollouts
 from go_rl.train.advantage import RunningBaseline, top_advantage
 from go_rl.train.config import TOP
 from go_rl.train.ppo import Batch, SampleGroup

@@ -11,7 +11,7 @@ from typing import ClassVar
 from go_rl.core import RULE_SETS, TASKS, Objective, TrainingError
 from go_rl.core.errors import nearest
 from go_rl.cost.registry import check_cost
-from go_rl.policy.config import PolicyConfig
+from go_rl.policy.config import SOLVER_MODES, PolicyConfig
 from go_rl.policy.names import SHIPPED_NAMES
 from go_rl.zoo.split import TRAINED
 
@@ -21,8 +21,6 @@ WORKERS = ("local", "ray")
 
 TOP = {"orders": 0.3, "nodes": 1.0}
 """Share of a batch that teaches, for each form of makespan policies; GO's learns from all."""
-SOLVER_MODES = ("sample", "fix", "none")
-"""How placements go through the solver."""
 
 
 @dataclass(frozen=True)

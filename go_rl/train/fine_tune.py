@@ -13,9 +13,9 @@ from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress, SearchErro
 from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.objectives.workspace import Workspace
 from go_rl.policy.agent import Agent, widened
-from go_rl.policy.plan_decoders import plan_decoder
+from go_rl.policy.plan_decoders.registry import plan_decoder
+from go_rl.policy.plan_decoders.ring_decoder import check_group
 from go_rl.policy.policy_search import group_of
-from go_rl.policy.ring_decoder import check_group
 from go_rl.policy.weights import shipped_agent
 from go_rl.train.collect import Credit, TrainingCase, collect
 from go_rl.train.config import FINE_TUNING, FineTuneConfig

@@ -18,9 +18,8 @@ import jraph
 import optax
 from jaxtyping import Array, Float, Int
 
-from go_rl.core import TrainingError
+from go_rl.core import Objective, TrainingError
 from go_rl.policy.agent import Actions
-from go_rl.policy.decoders.placement_decoder import PlacementLogProbs
 from go_rl.policy.network import Params, Policy
 from go_rl.train.config import PPOConfig
 
@@ -155,7 +154,7 @@ def loss(
             for (log_prob, weight), (was, _) in zip(now.parts(batch.real), before, strict=True):
                 part, share = surrogate(log_prob - was, group.advantage, weight, config.clip)
                 total, clipped = total - part, [*clipped, share]
-            if isinstance(now, PlacementLogProbs):
+            if policy.objective is Objective.RING and decision == "placement":
                 chip_entropy = entropy
             else:
                 entropies.append(entropy)

@@ -13,8 +13,8 @@ from typing import Any
 
 from go_rl.core import MissingDependencyError, Problem, TrainingError
 from go_rl.policy.agent import Agent
-from go_rl.policy.plan_decoder import PlanDecoder, ProposalArrays, Rollouts
-from go_rl.policy.plan_decoders import plan_decoder
+from go_rl.policy.plan_decoders.plan_decoder import PlanDecoder, ProposalArrays, Rollouts
+from go_rl.policy.plan_decoders.registry import plan_decoder
 from go_rl.train.collect import Collected, Credit, TrainingCase, assemble, price, propose
 from go_rl.train.workers import Collector
 
@@ -59,8 +59,8 @@ def ray_collector(workers: int | None = None) -> Collector:
         """Send a batch to the worker that has the problem's solver."""
         number = sum(case.name.encode()) % len(pool)
         if (number, case.name) not in known:
-            solver = getattr(case.decoder, "solver", "sample")
-            pool[number].learn.remote(case.name, case.decoder.workspace.problem, solver)
+            decoder = case.decoder
+            pool[number].learn.remote(case.name, decoder.workspace.problem, decoder.solver)
             known.add((number, case.name))
         return pool[number].price.remote(case.name, proposals, seed)
 

@@ -21,10 +21,9 @@ from go_rl.objectives.makespan.choices import LEVELS
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.config import PolicyConfig
-from go_rl.policy.decoders.node_decoder import NodeActions
-from go_rl.policy.decoders.node_logits import DeviceLogits
-from go_rl.policy.makespan_decoder import MakespanDecoder
+from go_rl.policy.decoders.node_decoder import NodeActions, NodeLogits
 from go_rl.policy.network import Policy
+from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
 from go_rl.verify.check_plan import check_plan
 
 NODES = replace(TINY, step_form="nodes", attention_layers=0)
@@ -165,7 +164,7 @@ def test_room_for_further_devices_changes_nothing(drawn):
     h = rng.standard_normal((len(decoder.padded.real), NODES.hidden)).astype(np.float32)
     options = decoder.options["placement"]
     wider = np.concatenate([options, np.full_like(options, np.inf)], axis=1)
-    module, graph = jax.jit(DeviceLogits(NODES).apply), decoder.padded.graph
+    module, graph = jax.jit(NodeLogits(NODES, "placement").apply), decoder.padded.graph
     before = actions["placement"].chosen[:, 0]
     narrow, wide = (module(layers, h, h[0], graph, one, before) for one in (options, wider))
     assert_rounded_alike(narrow[..., :3], wide[..., :3])

@@ -17,7 +17,7 @@ from go_rl.core import load_hardware, rule_set
 from go_rl.cost import ProblemOptions, make_problem
 from go_rl.policy.agent import new_agent
 from go_rl.policy.config import PolicyConfig
-from go_rl.policy.ring_decoder import RingDecoder
+from go_rl.policy.plan_decoders.ring_decoder import RingDecoder
 from go_rl.train.collect import TrainingCase, Credit, collect
 from go_rl.train.config import PPOConfig
 from go_rl.train.devices import on_all_devices, split_samples

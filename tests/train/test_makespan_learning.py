@@ -14,7 +14,7 @@ from search.conformance import OptimizerConformance
 from go_rl.core import Budget, CheckpointError, Objective, OpKind, Optimizer, Problem
 from go_rl.envs.rewards import ROOT
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
-from go_rl.policy.makespan_decoder import MakespanDecoder
+from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
 from go_rl.policy.policy_search import PolicySearch
 from go_rl.policy.weights import Weights, load_weights, save_weights
 from go_rl.train.advantage import top_advantage

@@ -16,7 +16,7 @@ from reference.step_problems import step_problem
 from go_rl.core import Budget, Objective, OpKind, Problem, TrainingError
 from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.policy.agent import Agent, new_agent
-from go_rl.policy.makespan_decoder import MakespanDecoder
+from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
 from go_rl.policy.weights import Weights, load_weights, save_weights
 from go_rl.runtime.parameter_file import MANIFEST
 from go_rl.train.advantage import top_advantage

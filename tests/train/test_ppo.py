@@ -13,7 +13,7 @@ from train.toys import PPO, SAMPLES
 
 from go_rl.core import TrainingError
 from go_rl.policy.agent import Agent
-from go_rl.policy.ring_decoder import RingDecoder
+from go_rl.policy.plan_decoders.ring_decoder import RingDecoder
 from go_rl.train.advantage import LARGEST, RunningBaseline
 from go_rl.train.collect import Collected, Credit, TrainingCase, collect
 from go_rl.train.ppo import Learner, judge, new_learner, surrogate, update

@@ -11,7 +11,7 @@ from go_rl.core import TrainingError, load_hardware, rule_set
 from go_rl.cost import ProblemOptions, make_problem
 from go_rl.policy.agent import new_agent
 from go_rl.policy.config import PolicyConfig
-from go_rl.policy.ring_decoder import RingDecoder
+from go_rl.policy.plan_decoders.ring_decoder import RingDecoder
 from go_rl.train.collect import Credit, TrainingCase
 from go_rl.train.workers import collector, local_collector
 from go_rl.zoo import zoo_graph

@@ -6,7 +6,7 @@ import pytest
 from policy.tiny import TINY, chain, lattice
 
 from go_rl.objectives.ring.workspace import RingWorkspace
-from go_rl.policy.ring_decoder import RingDecoder
+from go_rl.policy.plan_decoders.ring_decoder import RingDecoder
 from go_rl.train.collect import TrainingCase
 from go_rl.train.config import PPOConfig, RingTrainConfig, SampleConfig
 from go_rl.train.problems import ring

@@ -1,4 +1,4 @@
-"""The order task: scores whose list schedule is cut by dynamic programming.
+"""The order of units: scores whose list schedule is cut by dynamic programming.
 
 A graph-level decision (how to mix the reference orders, how far to bend along learned directions)
 comes first; node-level scores follow, for T iterations, each conditioned on the scores before
@@ -20,8 +20,9 @@ import jraph
 from jaxtyping import Array, Float
 
 from go_rl.policy.config import PolicyConfig
-from go_rl.policy.graph_arrays import edges, node_array
-from go_rl.policy.observation import REFERENCE_ORDERS
+from go_rl.policy.decoders.surroundings import seen_scores
+from go_rl.policy.graph_arrays import node_array
+from go_rl.policy.observations.reference_orders import REFERENCE_ORDERS
 
 ORDERS = len(REFERENCE_ORDERS)
 BEND = 0.1
@@ -34,8 +35,6 @@ LOG_SIGMA = (-7.0, -2.0)
 """Range of log standard deviations of scores."""
 LOG_SPREAD = (-3.0, 1.5)
 """Range of log standard deviations of graph-level decisions."""
-SCALE = 20.0
-"""Distances between places are multiplied by this before a network sees them."""
 
 
 class OrderActions(NamedTuple):
@@ -98,7 +97,7 @@ class OrderDecoder(nn.Module):
 
         ``before`` [B, U]: the scores of the iteration before; the first knows none.
         """
-        seen = surroundings(graph, before) * float(iteration > 0)
+        seen = seen_scores(graph, before) * float(iteration > 0)
         hidden = nn.relu(self.project(h)[None] + self.condition(seen))
         out = self.emit(hidden)
         last = self.orders + self.config.directions
@@ -167,21 +166,6 @@ class OrderDecoder(nn.Module):
             before = actions.scores[:, t]
         entropy = spread.mean() + jnp.stack(sigmas).mean()
         return OrderLogProbs(mix, jnp.stack(found, axis=1)), entropy
-
-
-def surroundings(graph: jraph.GraphsTuple, scores: Float[Array, "B U"]) -> Float[Array, "B U 4"]:
-    """Return, for each node: its score, its distance from the latest producer and to the earliest
-    consumer, and its distance from the mean of all reference orders."""
-    columns = scores.T
-    units = columns.shape[0]
-    senders, receivers = edges(graph)
-    last = jraph.segment_max(columns[senders], receivers, units)
-    first = -jraph.segment_max(-columns[receivers], senders, units)
-    after = jnp.where(jnp.isfinite(last), columns - last, 0.0)
-    until = jnp.where(jnp.isfinite(first), first - columns, 0.0)
-    middle = node_array(graph, "places").mean(axis=-1)[:, None]
-    seen = jnp.stack([columns - 0.5, after, until, columns - middle], axis=-1)
-    return jnp.clip(SCALE * jnp.swapaxes(seen, 0, 1), -5.0, 5.0)
 
 
 def _gaussian(values: Array, mean: Array, log_sigma: Array) -> Array:

@@ -12,7 +12,7 @@ from jaxtyping import Float32, Float64
 from go_rl.core import CheckpointError
 from go_rl.core.files.whole_file import whole_file
 from go_rl.policy.agent import Agent
-from go_rl.policy.makespan_decoder import MakespanDecoder
+from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
 from go_rl.train.config import SearchConfig
 
 

@@ -10,7 +10,7 @@ from go_rl.core import TASKS, Objective, TrainingError, load_hardware
 from go_rl.cost import ProblemOptions, make_problem, named_cost
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.agent import Agent
-from go_rl.policy.makespan_decoder import MakespanDecoder
+from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
 from go_rl.train.advantage import RunningBaseline
 from go_rl.train.collect import TrainingCase
 from go_rl.train.config import MakespanTrainConfig

@@ -10,7 +10,7 @@ from go_rl.core import TrainingError, load_hardware, rule_set
 from go_rl.cost import ProblemOptions, make_problem, named_cost
 from go_rl.objectives.ring.workspace import RingWorkspace
 from go_rl.policy.agent import Agent
-from go_rl.policy.ring_decoder import RingDecoder
+from go_rl.policy.plan_decoders.ring_decoder import RingDecoder
 from go_rl.train.advantage import RunningBaseline
 from go_rl.train.collect import Credit, TrainingCase, collect
 from go_rl.train.config import RingTrainConfig

@@ -17,8 +17,8 @@ from go_rl.core import TASKS, Budget, Objective
 from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.config import PolicyConfig
-from go_rl.policy.makespan_decoder import MakespanDecoder
-from go_rl.policy.ring_decoder import RingDecoder
+from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
+from go_rl.policy.plan_decoders.ring_decoder import RingDecoder
 from go_rl.policy.weights import shipped_agent
 from go_rl.search.makespan.hdp.hdp import HDP, Actors, HDPConfig, draw
 from go_rl.search.makespan.hdp.hdp import new_learner as new_hdp_learner

@@ -44,16 +44,13 @@ class PlanDecoder(ABC):
     groups: ClassVar[tuple[str, ...]]
     """Names of what is drawn together and shares an advantage."""
     workspace: Workspace
+    solver: str = "sample"
+    """How placements on a ring go through the solver, one of `SOLVER_MODES`."""
 
     @property
     @abstractmethod
     def padded(self) -> Padded:
         """What the network sees."""
-
-    @property
-    @abstractmethod
-    def reference_seconds(self) -> float:
-        """Seconds of the reference plan."""
 
     @property
     @abstractmethod
@@ -89,7 +86,7 @@ class PlanDecoder(ABC):
 
     def rewards(self, priced: Scored) -> Float64[np.ndarray, "B"]:
         """Return what plans earn."""
-        return self.reward(priced.seconds, self.reference_seconds)
+        return self.reward(priced.seconds, self.workspace.reference_seconds)
 
     def sample(
         self, agent: Agent, group: str, noise: Float32[np.ndarray, "B"], seed: int

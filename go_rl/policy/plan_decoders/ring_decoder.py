@@ -12,7 +12,7 @@ from functools import cached_property
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Float32, Int, Int16
+from jaxtyping import Float, Float32, Int
 
 from go_rl.core import EnvironmentUseError, Objective, Problem, SearchError, Status
 from go_rl.core.decisions import Decisions, Scored
@@ -26,14 +26,12 @@ from go_rl.policy.buckets import Padded, pad
 from go_rl.policy.config import MAX_CHIPS
 from go_rl.policy.decoders.placement_decoder import DrawnPlacements, PlacementActions
 from go_rl.policy.network import HEADS, Encoded
-from go_rl.policy.observation import observe
-from go_rl.policy.plan_decoder import PlanDecoder, ProposalArrays, Rollouts
+from go_rl.policy.observations.ring import observe_ring
+from go_rl.policy.plan_decoders.plan_decoder import PlanDecoder, ProposalArrays, Rollouts
 from go_rl.search.ring.cut_scores import price_samples, price_scores
 from go_rl.search.ring.linear_dp import SQUEEZE
 from go_rl.simulate.bitset import membership
 
-SOLVER_MODES = ("sample", "fix", "none")
-"""How placements go through the solver."""
 LIKELIEST = 20.0
 """Inverse temperature of SAMPLE where the likeliest decision is asked for."""
 
@@ -65,7 +63,7 @@ class RingDecoder(PlanDecoder):
     @cached_property
     def padded(self) -> Padded:
         """What the network sees."""
-        return pad(observe(self.workspace))
+        return pad(observe_ring(self.workspace))
 
     @property
     def decides(self) -> bool:
@@ -75,7 +73,7 @@ class RingDecoder(PlanDecoder):
 
     def start(self, incumbent: Incumbent, seed: int) -> bool:
         """Offer the compiler heuristic's plan; see `PlanDecoder`."""
-        incumbent.offer(*self.workspace.repair(self.heuristic, seed))
+        incumbent.offer(*self.workspace.repair(self.workspace.reference.device[0], seed))
         return self.decides
 
     def draw(
@@ -126,16 +124,6 @@ class RingDecoder(PlanDecoder):
             chosen = chosen.at[:, -1].set(last)
         place = jnp.broadcast_to(drawn.place, (count, *drawn.place.shape))
         return {"placement": PlacementActions(chosen, jnp.asarray(possible), place)}
-
-    @property
-    def heuristic(self) -> Int16[np.ndarray, "N"]:
-        """[N] the compiler heuristic's chips; zeros where it fails."""
-        return self.workspace.reference.device[0]
-
-    @cached_property
-    def reference_seconds(self) -> float:
-        """T_max of the compiler heuristic; where it fails, of everything on one chip."""
-        return self.workspace.reference_seconds
 
     @cached_property
     def _leader(self) -> np.ndarray:

@@ -24,11 +24,11 @@ from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.agent import Actions, Agent
 from go_rl.policy.buckets import Padded, pad
 from go_rl.policy.decoders.node_decoder import NodeActions
-from go_rl.policy.makespan.node_decisions import node_decisions
-from go_rl.policy.makespan.node_options import node_options
-from go_rl.policy.makespan.observation import observe_makespan
 from go_rl.policy.network import EXTRAS, PLACEMENT_EXTRAS, Encoded
-from go_rl.policy.plan_decoder import PlanDecoder, ProposalArrays, Rollouts
+from go_rl.policy.observations.makespan import observe_makespan
+from go_rl.policy.plan_decoders.node_decisions import node_decisions
+from go_rl.policy.plan_decoders.node_options import node_options
+from go_rl.policy.plan_decoders.plan_decoder import PlanDecoder, ProposalArrays, Rollouts
 from go_rl.search.makespan.list_placement import ListRules, place_in_order, work_quantile_devices
 
 ATTACHMENT = 3.0
@@ -64,11 +64,6 @@ class MakespanDecoder(PlanDecoder):
     def padded(self) -> Padded:
         """What the network sees."""
         return pad(observe_makespan(self.workspace, self.units))
-
-    @property
-    def reference_seconds(self) -> float:
-        """Makespan of the default plan."""
-        return self.workspace.reference_seconds
 
     @cached_property
     def options(self) -> dict[str, Float32[np.ndarray, "U _"]]:
