@@ -90,7 +90,7 @@ class Policy(nn.Module):
             self.order, self.placement = OrderDecoder(config), PlacementDecoder(config)
             return
         self.widen, self.summarise = nn.Dense(2 * config.hidden), nn.Dense(config.hidden)
-        if config.step_form == "nodes":
+        if config.form == "nodes":
             self.decoders = {task: NodeDecoder(config, task) for task in TASKS}
         else:
             self.decoders = {
@@ -187,7 +187,7 @@ class Policy(nn.Module):
         """Touch every parameter; used to initialise them."""
         encoded = self.encode(graph, real, jnp.int32(2))
         heads = HEADS[self.objective]
-        if self.objective is Objective.RING or self.config.step_form == "nodes":
+        if self.objective is Objective.RING or self.config.form == "nodes":
             return [self.draw(encoded, graph, d, key, noise, options.get(d)) for d in heads]
         mixes = {d: self.propose(encoded, d, key, noise) for d in heads}
         scores = self.criticise(encoded.known, mixes)

@@ -40,7 +40,7 @@ class Credit:
         """Return [B] advantages of a batch; the baseline learns from it."""
         top = self.top
         if top is None and agent.objective is not Objective.RING:
-            top = TOP[agent.config.step_form]
+            top = TOP[agent.config.form]
         gain = self.baseline.advantage(key, reward) if top is None else top_advantage(reward, top)
         return gain.astype(np.float32)
 

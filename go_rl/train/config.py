@@ -6,19 +6,32 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from go_rl.core import RULE_SETS, TASKS, Objective, TrainingError
 from go_rl.core.errors import nearest
 from go_rl.cost.registry import check_cost
-from go_rl.policy.config import SOLVER_MODES, PolicyConfig
+from go_rl.policy.config import OLD_NAMES, SOLVER_MODES, PolicyConfig, current_names
 from go_rl.policy.names import SHIPPED_NAMES
 from go_rl.zoo.split import TRAINED
 
+CONFIG_FILE = "config.json"
+"""The configuration of a run, in its folder; that of its searches, in theirs."""
+CHECKPOINTS = "checkpoints"
+"""Folder of the checkpoints, in that of the run."""
+SEARCHES = "searches"
+"""Folder of a makespan run's searches, in that of the run."""
+WEIGHTS_FILE = "weights.npz"
+"""The best weights so far, in the folder of the run."""
+RENAMED = {
+    **OLD_NAMES,
+    "packages": "hardware",
+    "validation_packages": "validation_hardware",
+    "tasks": "decide",
+}
+"""Fields that runs of older versions hold, and their names now."""
 WORKERS = ("local", "ray")
 """Where samples are solved and priced."""
-
-
 TOP = {"orders": 0.3, "nodes": 1.0}
 """Share of a batch that teaches, for each form of makespan policies; GO's learns from all."""
 
@@ -130,7 +143,7 @@ FINE_TUNING = {
 """By objective."""
 
 
-def _check_tasks(sets: tuple[tuple[str, ...], ...]) -> None:
+def _check_decisions(sets: tuple[tuple[str, ...], ...]) -> None:
     for tasks in sets:
         if not tasks:
             raise TrainingError(f"train: each set of decisions names some of {', '.join(TASKS)}")
@@ -205,9 +218,9 @@ class TrainConfig(ABC):
     """Name of the weights."""
     split: str = "train"
     """Split of the zoo that is trained on."""
-    packages: tuple[str, ...] = ()
+    hardware: tuple[str, ...] = ()
     """Hardware, each as often as the others."""
-    validation_packages: tuple[str, ...] = ()
+    validation_hardware: tuple[str, ...] = ()
     """Hardware of the validation problems."""
     cost: str = "auto"
     """Cost model: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
@@ -233,9 +246,9 @@ class TrainConfig(ABC):
         for name in ("updates", "graphs", "max_nodes", "validate_every", "checkpoint_every"):
             if getattr(self, name) < 1:
                 raise TrainingError(f"train: {name} must be >= 1, not {getattr(self, name)}")
-        for name in ("packages", "validation_packages"):
+        for name in ("hardware", "validation_hardware"):
             if not getattr(self, name):
-                raise TrainingError(f"train: {name} need at least one entry")
+                raise TrainingError(f"train: {name} needs at least one entry")
         check_cost(self.cost)
         if self.seed < 0:
             raise TrainingError(f"train: seed must be >= 0, not {self.seed}")
@@ -250,6 +263,11 @@ class TrainConfig(ABC):
     def sizes(self) -> dict[str, int]:
         """Samples drawn on each problem, by group of the objective's decoder."""
 
+    @property
+    @abstractmethod
+    def teaching_share(self) -> float | None:
+        """Share of a batch that teaches, as `Credit.top`."""
+
     def to_json(self) -> str:
         """Return the configuration as JSON text; see `added`."""
         default, values = TRAINING[self.objective](), asdict(self)
@@ -258,23 +276,30 @@ class TrainConfig(ABC):
                 del values[name]
         return json.dumps(values, indent=2)
 
+    def wrote(self, text: str) -> bool:
+        """Whether the JSON text of a run, of this version or an older one, is this one's."""
+        try:
+            return current_fields(json.loads(text)) == json.loads(self.to_json())
+        except ValueError:
+            return False
+
 
 @dataclass(frozen=True)
 class RingTrainConfig(TrainConfig):
     """Pretraining of a policy for rings."""
 
     objective = Objective.RING
-    added = ("validation_packages", "cost")
+    added = ("validation_hardware", "cost")
 
     name: str = SHIPPED_NAMES[Objective.RING]
     """Name of the weights."""
     validation: str = "validation"
     """Split whose mean reward chooses the weights that are kept."""
-    packages: tuple[str, ...] = ("ring6", "ring16", "ring36")
+    hardware: tuple[str, ...] = ("ring6", "ring16", "ring36")
     """Hardware, each as often as the others."""
     rules: tuple[str, ...] = ("strict", "strict", "strict", "default")
     """Rule sets, each as often as it is listed."""
-    validation_packages: tuple[str, ...] = ("ring16", "ring36")
+    validation_hardware: tuple[str, ...] = ("ring16", "ring36")
     """Hardware of the validation problems, under strict rules."""
     max_nodes: int = 1300
     """Larger graphs of the split are left out: their updates cost too much."""
@@ -301,6 +326,10 @@ class RingTrainConfig(TrainConfig):
         """Orders and placements."""
         return self.samples.sizes
 
+    @property
+    def teaching_share(self) -> None:
+        """All samples teach, against a running baseline."""
+
 
 @dataclass(frozen=True)
 class MakespanTrainConfig(TrainConfig):
@@ -319,11 +348,11 @@ class MakespanTrainConfig(TrainConfig):
     validation: str | None = None
     """Split whose best rewards choose the weights that are kept; None: the further graphs. On
     inference graphs one device and fusion is nearly all that can be had, whatever the policy."""
-    packages: tuple[str, ...] = ("p100x2", "p100x4", "p100x8")
+    hardware: tuple[str, ...] = ("p100x2", "p100x4", "p100x8")
     """Hardware, each as often as the others."""
-    validation_packages: tuple[str, ...] = ("p100x4",)
+    validation_hardware: tuple[str, ...] = ("p100x4",)
     """Hardware of the validation problems."""
-    tasks: tuple[tuple[str, ...], ...] = (TASKS, ("placement",), TASKS, ("placement", "schedule"))
+    decide: tuple[tuple[str, ...], ...] = (TASKS, ("placement",), TASKS, ("placement", "schedule"))
     """Sets of decisions, each as often as it is listed."""
     updates: int = 160
     """Updates of the weights."""
@@ -352,18 +381,23 @@ class MakespanTrainConfig(TrainConfig):
         if self.samples < 2:
             raise TrainingError(f"train: samples must be >= 2, not {self.samples}")
         _check_top(self.top, "train")
-        if self.policy.step_form != "orders" and self.searches.samples:
+        if self.policy.form != "orders" and self.searches.samples:
             object.__setattr__(self, "searches", replace(self.searches, samples=0))
         if not 0 <= self.further_share <= 1:
             raise TrainingError(f"train: further_share must be 0 to 1, not {self.further_share}")
-        if not self.tasks:
-            raise TrainingError("train: tasks need at least one entry")
-        _check_tasks(self.tasks)
+        if not self.decide:
+            raise TrainingError("train: decide needs at least one entry")
+        _check_decisions(self.decide)
 
     @property
     def sizes(self) -> dict[str, int]:
         """Plans."""
         return {"plan": self.samples}
+
+    @property
+    def teaching_share(self) -> float | None:
+        """As configured."""
+        return self.top
 
 
 TRAINING: dict[Objective, Callable[[], TrainConfig]] = {
@@ -371,3 +405,8 @@ TRAINING: dict[Objective, Callable[[], TrainConfig]] = {
     Objective.MAKESPAN: MakespanTrainConfig,
 }
 """Configuration of pretraining by objective."""
+
+
+def current_fields(document: Any) -> Any:
+    """Return the JSON document of a run with the names that its fields have today."""
+    return current_names(document, RENAMED)

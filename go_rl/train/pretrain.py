@@ -17,7 +17,13 @@ from go_rl.policy.weights import Weights, save_weights
 from go_rl.train.advantage import RunningBaseline
 from go_rl.train.checkpoints import Checkpoints, TrainState
 from go_rl.train.collect import Collected, Credit
-from go_rl.train.config import MakespanTrainConfig, RingTrainConfig, TrainConfig
+from go_rl.train.config import (
+    CHECKPOINTS,
+    WEIGHTS_FILE,
+    MakespanTrainConfig,
+    RingTrainConfig,
+    TrainConfig,
+)
 from go_rl.train.critic.teaching import taught_agent
 from go_rl.train.devices import on_all_devices, split_samples
 from go_rl.train.ppo import Metrics, new_learner, update
@@ -28,8 +34,6 @@ from go_rl.train.run_log import RunLog
 from go_rl.train.workers import Collector, local_collector
 from go_rl.zoo import ZOO_VERSION
 
-WEIGHTS_FILE = "weights.npz"
-"""The best weights so far, in the folder of the run."""
 Report = Callable[[int, str], None]
 
 
@@ -56,7 +60,7 @@ def pretrain(
         CheckpointError: the folder holds a run of another configuration, or a damaged one.
     """
     folder, tell = Path(folder), report or (lambda update, sentence: None)
-    problems, checkpoints = _problems(config), Checkpoints(folder / "checkpoints")
+    problems, checkpoints = _problems(config), Checkpoints(folder / CHECKPOINTS)
     state = _first(config, problems, checkpoints, folder, tell)
     log = RunLog(folder, state.step)
     last = config.updates if stop_after is None else min(config.updates, state.step + stop_after)
@@ -108,7 +112,7 @@ def _advance(
     agent = _agent(config, state.learner.params)
     cases = problems.draw(state.step, state.baseline)
     seeds = [_seed(config.seed, state.step, i) for i in range(len(cases))]
-    credit = Credit(getattr(config, "top", None), state.baseline)
+    credit = Credit(config.teaching_share, state.baseline)
     found = collector(agent, cases, config.sizes, credit, seeds)
     batches = [split_samples(each.batch) for each in found]
     learner = on_all_devices(state.learner)

@@ -26,7 +26,7 @@ from go_rl.policy.network import Policy
 from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
 from go_rl.verify.check_plan import check_plan
 
-NODES = replace(TINY, step_form="nodes", attention_layers=0)
+NODES = replace(TINY, form="nodes", attention_layers=0)
 EDGES = [(0, 2, 1.0), (1, 2, 1.0), (2, 3, 2.0), (2, 4, 1.0), (3, 5, 1.0)]
 DEVICES, NOISE = 3, np.array([1.0, 1.0, 2.0, 0.0], np.float32)
 
@@ -268,9 +268,9 @@ def test_plans_of_random_problems_are_legal():
 
 
 def test_what_is_asked_wrongly_is_said():
-    with pytest.raises(PolicyError, match=r"^policy: step_form must be one of orders, nodes, not "
+    with pytest.raises(PolicyError, match=r"^policy: form must be one of orders, nodes, not "
                                           r"'node'.*nodes"):  # fmt: skip
-        PolicyConfig(step_form="node")
+        PolicyConfig(form="node")
     agent, decoder = lively(), MakespanDecoder(MakespanWorkspace(lattice()))
     padded, key = decoder.padded, jax.random.key(0)
     encoded = agent.encode(padded)

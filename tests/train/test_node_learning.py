@@ -27,7 +27,7 @@ from go_rl.train.ppo import gradient, judge, new_learner, update
 from go_rl.train.pretrain import pretrain
 from go_rl.verify.check_plan import check_plan
 
-NODES = replace(TINY, step_form="nodes", attention_layers=0)
+NODES = replace(TINY, form="nodes", attention_layers=0)
 BATCH = 16
 LEARN = replace(
     FINE_TUNING[Objective.MAKESPAN],
@@ -112,8 +112,8 @@ def test_an_update_starts_from_ratio_one_and_its_gradient_is_finite():
 
 def test_pretraining_takes_either_form(tmp_path):
     run = MakespanTrainConfig(
-        validation="train", max_nodes=80, updates=2, graphs=1, samples=BATCH, packages=("p100x2",),
-        validation_packages=("p100x2",), further=(), tasks=(("placement",),), policy=NODES,
+        validation="train", max_nodes=80, updates=2, graphs=1, samples=BATCH, hardware=("p100x2",),
+        validation_hardware=("p100x2",), further=(), decide=(("placement",),), policy=NODES,
         validate_every=2, checkpoint_every=2, ppo=PPOConfig(epochs=1, decay_updates=4),
     )  # fmt: skip
     assert not run.searches.samples  # a critic judges orders, of which this form has none
@@ -125,7 +125,8 @@ def test_pretraining_takes_either_form(tmp_path):
     assert all(np.array_equal(a, b) for a, b in pairs)
 
 
-def test_files_from_before_there_were_forms_hold_orders(tmp_path):
+@pytest.mark.parametrize("named", [None, "step_form"])
+def test_files_from_before_there_were_forms_hold_orders(named, tmp_path):
     path, shapes = (
         tmp_path / "old.npz",
         jax.eval_shape(lambda: new_agent(TINY, 0, Objective.MAKESPAN).params),
@@ -138,7 +139,9 @@ def test_files_from_before_there_were_forms_hold_orders(tmp_path):
         arrays = {name: file[name] for name in file.files}
     manifest = json.loads(arrays[MANIFEST].tobytes().decode())
     assert manifest["config"] == asdict(TINY)
-    del manifest["config"]["step_form"]
+    form = manifest["config"].pop("form")
+    if named is not None:
+        manifest["config"][named] = form
     arrays[MANIFEST] = np.frombuffer(json.dumps(manifest).encode(), np.uint8)
     np.savez(path, **arrays)
     assert load_weights(path).agent.config == TINY

@@ -91,7 +91,7 @@ class MakespanDecoder(PlanDecoder):
         key: jax.Array,
     ) -> Actions:
         """See `PlanDecoder`."""
-        options = self.options if agent.config.step_form == "nodes" else None
+        options = self.options if agent.config.form == "nodes" else None
         decisions = self.workspace.problem.tasks
         return agent.draw(self.padded, encoded, decisions, key, noise, options)
 

@@ -18,15 +18,11 @@ from go_rl.core.files.whole_file import write_text
 from go_rl.policy.agent import Agent
 from go_rl.policy.network import known_of
 from go_rl.policy.weights import Weights, load_weights, save_weights
-from go_rl.train.config import MakespanTrainConfig, SearchConfig
+from go_rl.train.config import CONFIG_FILE, SEARCHES, MakespanTrainConfig, SearchConfig
 from go_rl.train.critic.learning import Experience, experience, with_critic
 from go_rl.train.critic.searches import Search, search
 from go_rl.train.problems.makespan import MakespanProblems, ProblemKey, makespan_decoder
 
-SEARCHES = "searches"
-"""Folder of the searches."""
-CONFIG_FILE = "config.json"
-"""What the searches were made for."""
 TAUGHT_FILE = "taught.npz"
 """The policy with its critic."""
 MOST_UNITS = 2300
@@ -106,10 +102,9 @@ def searched(
 
 def _claim(path: Path, config: MakespanTrainConfig) -> None:
     """Leave a copy of the configuration, or compare with the one that is there."""
-    text = config.to_json()
     if not path.exists():
-        write_text(path, text)
-    elif path.read_text(encoding="utf-8") != text:
+        write_text(path, config.to_json())
+    elif not config.wrote(path.read_text(encoding="utf-8")):
         raise CheckpointError(
             f"{path.parent.parent}: holds searches of another configuration ({path}); continue "
             "with that one, or use another folder"

@@ -53,8 +53,8 @@ class MakespanProblems(Curriculum[MakespanTrainConfig]):
             further = bool(self.further) and rng.random() < config.further_share
             names = self.further if further else self.train
             name = names[int(rng.integers(len(names)))]
-            hardware = config.packages[int(rng.integers(len(config.packages)))]
-            tasks = config.tasks[int(rng.integers(len(config.tasks)))]
+            hardware = config.hardware[int(rng.integers(len(config.hardware)))]
+            tasks = config.decide[int(rng.integers(len(config.decide)))]
             return TrainingCase(name, self.decoder(name, hardware, tasks, config.cost))
 
         return [one() for _ in range(config.graphs)]
@@ -66,15 +66,15 @@ class MakespanProblems(Curriculum[MakespanTrainConfig]):
         by_size = sorted(self.config.further, key=lambda name: zoo_entry(name).nodes)
         for i, name in enumerate(by_size):
             nodes = zoo_entry(name).nodes
-            for j, hardware in enumerate(self.config.packages):
-                turn = i % len(self.config.packages) == j
+            for j, hardware in enumerate(self.config.hardware):
+                turn = i % len(self.config.hardware) == j
                 if nodes < MEDIUM or turn:
                     keys.append((name, hardware, ("placement",)))
                 if nodes < SMALL or (nodes < MEDIUM and turn):
                     keys.append((name, hardware, TASKS))
         inference = [name for name in self.train if zoo_entry(name).nodes <= INFERENCE]
         for i, name in enumerate(sorted(inference, key=lambda name: zoo_entry(name).nodes)):
-            hardware = self.config.packages[i % len(self.config.packages)]
+            hardware = self.config.hardware[i % len(self.config.hardware)]
             keys.append((name, hardware, (TASKS, ("placement",))[i % 2]))
         return keys
 
@@ -82,8 +82,8 @@ class MakespanProblems(Curriculum[MakespanTrainConfig]):
         """Return the mean over the validation problems of the best reward of a batch."""
         scores, noise = [], np.ones(VALIDATION_SAMPLES, np.float32)
         for name in self.validation:
-            for hardware in self.config.validation_packages:
-                for tasks in dict.fromkeys(self.config.tasks):
+            for hardware in self.config.validation_hardware:
+                for tasks in dict.fromkeys(self.config.decide):
                     decoder = self.decoder(name, hardware, tasks, self.config.cost)
                     _, rollouts = decoder.sample(agent, "plan", noise, VALIDATION_SEED)
                     scores.append(rollouts.reward.max())

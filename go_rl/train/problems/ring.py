@@ -48,7 +48,7 @@ class RingProblems(Curriculum[RingTrainConfig]):
         chosen: list[TrainingCase] = []
         while len(chosen) < config.graphs:
             name = self.train[int(rng.integers(len(self.train)))]
-            hardware = config.packages[int(rng.integers(len(config.packages)))]
+            hardware = config.hardware[int(rng.integers(len(config.hardware)))]
             rules = config.rules[int(rng.integers(len(config.rules)))]
             case = self._case(name, hardware, rules, solver=config.samples.solver)
             passed_over = rng.random() < PASSED_OVER
@@ -67,7 +67,7 @@ class RingProblems(Curriculum[RingTrainConfig]):
         found: dict[str, list[float]] = {"best order": [], "mean order": [], "mean placement": []}
         sizes = {"order": 16, "placement": 4}
         for name in self.validation:
-            for hardware in self.config.validation_packages:
+            for hardware in self.config.validation_hardware:
                 case = self._case(name, hardware, "strict", solver="sample")
                 got = collect(agent, case, sizes, Credit(), VALIDATION_SEED).rollouts
                 found["best order"].append(got["order"].reward.max())

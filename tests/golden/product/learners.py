@@ -96,13 +96,13 @@ def step_update(form: str) -> Facts:
 def _step_agent(form: str) -> Agent:
     if form == "orders":
         return shipped_agent(Objective.MAKESPAN)
-    return new_agent(PolicyConfig(step_form=form), 0, Objective.MAKESPAN)
+    return new_agent(PolicyConfig(form=form), 0, Objective.MAKESPAN)
 
 
 def ring_pretraining() -> Facts:
     """Two updates of a tiny ring policy across the zoo's smallest graphs, with validation."""
     config = RingTrainConfig(
-        validation="train", packages=("ring6",), validation_packages=("ring6",), max_nodes=62,
+        validation="train", hardware=("ring6",), validation_hardware=("ring6",), max_nodes=62,
         updates=2, graphs=2, samples=SampleConfig(4, 4), ppo=PPO, policy=TINY, validate_every=1,
         checkpoint_every=2,
     )  # fmt: skip
@@ -113,10 +113,10 @@ def ring_pretraining() -> Facts:
 def step_pretraining() -> Facts:
     """A critic from searches, then two updates of a tiny policy for connected devices."""
     config = MakespanTrainConfig(
-        validation="train", max_nodes=51, updates=2, graphs=2, samples=4, packages=("p100x2",),
-        validation_packages=("p100x2",), further=(), policy=TINY, validate_every=1,
+        validation="train", max_nodes=51, updates=2, graphs=2, samples=4, hardware=("p100x2",),
+        validation_hardware=("p100x2",), further=(), policy=TINY, validate_every=1,
         checkpoint_every=2, ppo=PPO, searches=SearchConfig(samples=16, batch=8),
-        critic=CriticConfig(steps=20, problems=2, decisions=8), tasks=(TASKS,),
+        critic=CriticConfig(steps=20, problems=2, decisions=8), decide=(TASKS,),
     )  # fmt: skip
     before = new_agent(config.policy, config.seed, config.objective).params
     return _run(lambda folder: pretrain(config, folder), before)
