@@ -22,9 +22,10 @@ from go_rl.core import Objective
 from go_rl.core.problem import TASKS
 from go_rl.policy.config import PolicyConfig
 from go_rl.policy.critic import Critic, decision_features
+from go_rl.policy.decoders.head_input import HeadInput
 from go_rl.policy.decoders.node_decoder import NodeDecoder
 from go_rl.policy.decoders.order_decoder import OrderActions, OrderDecoder
-from go_rl.policy.decoders.placement_decoder import DrawnPlacements, PlacementDecoder, work_before
+from go_rl.policy.decoders.placement_decoder import PlacementDecoder, work_before
 from go_rl.policy.encoder import Encoder
 from go_rl.policy.graph_arrays import hardware_features, node_array
 from go_rl.policy.heads import DecisionHeads
@@ -62,6 +63,12 @@ class Encoded(NamedTuple):
     real: Float[Array, "U"]
     """[U] 1 for real units, 0 for padding."""
     chips: Int[Array, ""]
+
+
+def head_input(encoded: Encoded, graph: jraph.GraphsTuple, decision: str) -> HeadInput:
+    """Return what the decoder of a decision reads."""
+    h = encoded.heads[decision]
+    return HeadInput(h, encoded.pooled, graph, encoded.real, encoded.chips)
 
 
 def known_of(graph: jraph.GraphsTuple, real: Float[Array, "U"]) -> Float[Array, "K"]:
@@ -126,13 +133,10 @@ class Policy(nn.Module):
         ``noise`` [B] scales the deviations from the likeliest decision. ``options`` [U, K]: what
         each unit may choose; form ``nodes`` only.
         """
-        decoder, h = self._decoder(decision), encoded.heads[decision]
+        decoder, head = self._decoder(decision), head_input(encoded, graph, decision)
         if isinstance(decoder, PlacementDecoder):
-            place = self.place(encoded, graph)
-            chosen, log_probs = decoder.sample(h, graph, encoded.chips, place, key, noise)
-            return DrawnPlacements(chosen, log_probs, place)
-        extra = () if options is None else (options,)
-        return decoder.sample(h, encoded.pooled, graph, *extra, key, noise)
+            return decoder.sample(head, key, noise, self.place(encoded, graph))
+        return decoder.sample(head, key, noise, *(() if options is None else (options,)))
 
     def place(self, encoded: Encoded, graph: jraph.GraphsTuple) -> Float[Array, "U"]:
         """Return [U] where the likeliest order of a ring puts each unit, as the share of the work
@@ -156,8 +160,9 @@ class Policy(nn.Module):
         noise: Float[Array, "B"],
     ) -> OrderActions:
         """Draw what follows graph-level decisions; see `OrderDecoder.sample_scores`."""
-        keys, h = jax.random.split(key, self.config.iterations), encoded.heads[decision]
-        return self._decoder(decision).sample_scores(h, graph, mix, keys, noise)
+        keys = jax.random.split(key, self.config.iterations)
+        head = head_input(encoded, graph, decision)
+        return self._decoder(decision).sample_scores(head, mix, keys, noise)
 
     def criticise(
         self, known: Float[Array, "K"], mixes: Mapping[str, Float[Array, "B G"]]
@@ -171,10 +176,7 @@ class Policy(nn.Module):
         self, encoded: Encoded, graph: jraph.GraphsTuple, decision: str, actions: Any
     ) -> tuple[Any, Float[Array, ""]]:
         """Return log-densities of decisions and their entropy; see the decoder's ``log_prob``."""
-        decoder, h = self._decoder(decision), encoded.heads[decision]
-        if isinstance(decoder, PlacementDecoder):
-            return decoder.log_prob(h, graph, encoded.chips, encoded.real, actions)
-        return decoder.log_prob(h, encoded.pooled, graph, actions)
+        return self._decoder(decision).log_prob(head_input(encoded, graph, decision), actions)
 
     def __call__(
         self,

@@ -21,6 +21,7 @@ from go_rl.objectives.makespan.choices import LEVELS
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.config import PolicyConfig
+from go_rl.policy.decoders.head_input import HeadInput
 from go_rl.policy.decoders.node_decoder import NodeActions, NodeLogits
 from go_rl.policy.network import Policy
 from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
@@ -164,9 +165,10 @@ def test_room_for_further_devices_changes_nothing(drawn):
     h = rng.standard_normal((len(decoder.padded.real), NODES.hidden)).astype(np.float32)
     options = decoder.options["placement"]
     wider = np.concatenate([options, np.full_like(options, np.inf)], axis=1)
-    module, graph = jax.jit(NodeLogits(NODES, "placement").apply), decoder.padded.graph
+    module, padded = jax.jit(NodeLogits(NODES, "placement").apply), decoder.padded
+    head = HeadInput(h, h[0], padded.graph, padded.real, jnp.int32(padded.chips))
     before = actions["placement"].chosen[:, 0]
-    narrow, wide = (module(layers, h, h[0], graph, one, before) for one in (options, wider))
+    narrow, wide = (module(layers, head, one, before) for one in (options, wider))
     assert_rounded_alike(narrow[..., :3], wide[..., :3])
     assert np.ptp(np.asarray(narrow)[..., :3], axis=-1).max() > 0.1
 

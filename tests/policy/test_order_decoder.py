@@ -14,7 +14,7 @@ from scipy.stats import norm
 from go_rl.policy.agent import draw
 from go_rl.policy.decoders.order_decoder import OrderActions, OrderDecoder
 from go_rl.policy.decoders.surroundings import seen_scores
-from go_rl.policy.network import Policy
+from go_rl.policy.network import Policy, head_input
 from go_rl.policy.observations.reference_orders import REFERENCE_ORDERS
 
 KEY = jax.random.key(7)
@@ -41,13 +41,11 @@ def scoring():
 
     @jax.jit
     def both(params, encoded, graph, mix, before):
-        decoder = OrderDecoder(TINY)
+        decoder, head = OrderDecoder(TINY), head_input(encoded, graph, "order")
         inside = {"params": params["params"]["order"]}
         mixing = decoder.apply(inside, encoded.pooled, method=OrderDecoder.mixing)
         found = [
-            decoder.apply(
-                inside, encoded.heads["order"], graph, mix, before, t, method=OrderDecoder.scoring
-            )
+            decoder.apply(inside, head, mix, before, t, method=OrderDecoder.scoring)
             for t in range(2)
         ]
         return mixing, found

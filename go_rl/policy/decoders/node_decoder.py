@@ -14,7 +14,6 @@ from typing import NamedTuple
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
-import jraph
 from jaxtyping import Array, Bool, Float, Int
 
 from go_rl.objectives.makespan.choices import LEVELS
@@ -26,6 +25,7 @@ from go_rl.policy.decoders.choices import (
     entropies,
     log_prob_of,
 )
+from go_rl.policy.decoders.head_input import HeadInput
 from go_rl.policy.decoders.surroundings import LARGEST, seen_devices, seen_levels
 
 WAVES = 4
@@ -56,9 +56,7 @@ class NodeLogits(nn.Module):
     @nn.compact
     def __call__(
         self,
-        h: Float[Array, "U D"],
-        pooled: Float[Array, "D"],
-        graph: jraph.GraphsTuple,
+        head: HeadInput,
         options: Float[Array, "U K"],
         before: Int[Array, "B U"] | None,
     ) -> Float[Array, "#B U K"]:
@@ -68,15 +66,16 @@ class NodeLogits(nn.Module):
         not possible.
         """
         width = self.config.decoder_width
-        unit = nn.Dense(width, name="project")(h) + nn.Dense(width, name="context")(pooled)
+        unit = nn.Dense(width, name="project")(head.h)
+        unit = unit + nn.Dense(width, name="context")(head.pooled)
         condition = nn.Dense(width, name="condition")
         if self.decision != "placement":
             level = None if before is None else before.astype(jnp.float32) / (LEVELS - 1.0)
-            hidden = nn.relu(unit[None] + condition(seen_levels(graph, level)))
+            hidden = nn.relu(unit[None] + condition(seen_levels(head.graph, level)))
             return nn.Dense(LEVELS, name="emit")(hidden)
         there = jnp.isfinite(options)
         slower = jnp.where(there, jnp.minimum(options, LARGEST), 0.0)[None, :, :, None]
-        seen = seen_devices(graph, before, there.any(axis=0))
+        seen = seen_devices(head.graph, before, there.any(axis=0))
         seen = jnp.concatenate([seen, jnp.broadcast_to(slower, (*seen.shape[:-1], 1))], axis=-1)
         hidden = nn.relu(unit[None, :, None] + condition(seen))
         key = nn.Dense(width, name="key")(described(there.any(axis=0)))
@@ -103,47 +102,39 @@ class NodeDecoder(nn.Module):
 
     def log_probs(
         self,
-        h: Float[Array, "U D"],
-        pooled: Float[Array, "D"],
-        graph: jraph.GraphsTuple,
+        head: HeadInput,
         options: Float[Array, "U K"],
         before: Int[Array, "B U"] | None,
     ) -> Float[Array, "#B U K"]:
         """Return normalised log-probabilities of an iteration; the first knows no choices."""
-        logits = self.score(h, pooled, graph, options, before)
+        logits = self.score(head, options, before)
         return jax.nn.log_softmax(jnp.where(jnp.isfinite(options), logits, NEVER))
 
     def sample(
         self,
-        h: Float[Array, "U D"],
-        pooled: Float[Array, "D"],
-        graph: jraph.GraphsTuple,
-        options: Float[Array, "U K"],
+        head: HeadInput,
         key: Array,
         noise: Float[Array, "B"],
+        options: Float[Array, "U K"],
     ) -> NodeActions:
         """Draw [B] samples; ``noise`` [B] as in `draw_choices`."""
         before, chosen = None, []
         for one in jax.random.split(key, self.config.iterations):
-            log_probs = self.log_probs(h, pooled, graph, options, before)
+            log_probs = self.log_probs(head, options, before)
             before = draw_choices(log_probs, noise, one)
             chosen.append(before)
         among = jnp.broadcast_to(options, (len(noise), *options.shape))
         return NodeActions(jnp.stack(chosen, axis=1), among)
 
     def log_prob(
-        self,
-        h: Float[Array, "U D"],
-        pooled: Float[Array, "D"],
-        graph: jraph.GraphsTuple,
-        actions: NodeActions,
+        self, head: HeadInput, actions: NodeActions
     ) -> tuple[ChoiceLogProbs, Float[Array, ""]]:
         """Return the log-probabilities of the decisions, and the mean entropy of a free unit."""
         options, before = actions.options[0], None
         free = (jnp.isfinite(options).sum(axis=-1) > 1).astype(jnp.float32)
         found, entropy = [], jnp.float32(0.0)
         for t in range(self.config.iterations):
-            log_probs = self.log_probs(h, pooled, graph, options, before)
+            log_probs = self.log_probs(head, options, before)
             before = actions.chosen[:, t]
             found.append(log_prob_of(log_probs, before))
             unsure = entropies(log_probs).mean(axis=0)

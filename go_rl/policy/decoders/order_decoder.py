@@ -16,10 +16,10 @@ from typing import NamedTuple
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
-import jraph
 from jaxtyping import Array, Float
 
 from go_rl.policy.config import PolicyConfig
+from go_rl.policy.decoders.head_input import HeadInput
 from go_rl.policy.decoders.surroundings import seen_scores
 from go_rl.policy.graph_arrays import node_array
 from go_rl.policy.observations.reference_orders import REFERENCE_ORDERS
@@ -87,8 +87,7 @@ class OrderDecoder(nn.Module):
 
     def scoring(
         self,
-        h: Float[Array, "U D"],
-        graph: jraph.GraphsTuple,
+        head: HeadInput,
         mix: Float[Array, "B G"],
         before: Float[Array, "B U"],
         iteration: int,
@@ -97,30 +96,23 @@ class OrderDecoder(nn.Module):
 
         ``before`` [B, U]: the scores of the iteration before; the first knows none.
         """
-        seen = seen_scores(graph, before) * float(iteration > 0)
-        hidden = nn.relu(self.project(h)[None] + self.condition(seen))
+        seen = seen_scores(head.graph, before) * float(iteration > 0)
+        hidden = nn.relu(self.project(head.h)[None] + self.condition(seen))
         out = self.emit(hidden)
         last = self.orders + self.config.directions
         tilt, bend, own = jnp.split(out, (self.orders, last), axis=-1)
         weights = nn.softmax(mix[:, None, : self.orders] + tilt, axis=-1)
-        places = (weights * node_array(graph, "places")[None]).sum(axis=-1)
+        places = (weights * node_array(head.graph, "places")[None]).sum(axis=-1)
         steps = mix[:, None, self.orders : last] / jnp.sqrt(float(self.config.directions))
         bent = BEND * ((steps * nn.tanh(bend)).sum(axis=-1) + nn.tanh(own[..., 0]))
         log_sigma = jnp.clip(jnp.log(FIRST_SIGMA) + own[..., 1], *LOG_SIGMA)
         return places + bent, log_sigma
 
-    def sample(
-        self,
-        h: Float[Array, "U D"],
-        pooled: Float[Array, "D"],
-        graph: jraph.GraphsTuple,
-        key: Array,
-        noise: Float[Array, "B"],
-    ) -> OrderActions:
+    def sample(self, head: HeadInput, key: Array, noise: Float[Array, "B"]) -> OrderActions:
         """Draw [B] samples; ``noise`` [B] scales the deviations from the mean (0: the mean)."""
         keys = jax.random.split(key, self.config.iterations + 1)
-        mix = self.sample_mix(pooled, keys[0], noise)
-        return self.sample_scores(h, graph, mix, keys[1:], noise)
+        mix = self.sample_mix(head.pooled, keys[0], noise)
+        return self.sample_scores(head, mix, keys[1:], noise)
 
     def sample_mix(
         self, pooled: Float[Array, "D"], key: Array, noise: Float[Array, "B"]
@@ -132,35 +124,30 @@ class OrderDecoder(nn.Module):
 
     def sample_scores(
         self,
-        h: Float[Array, "U D"],
-        graph: jraph.GraphsTuple,
+        head: HeadInput,
         mix: Float[Array, "B G"],
         keys: Array,
         noise: Float[Array, "B"],
     ) -> OrderActions:
         """Draw the scores that follow graph-level decisions; ``keys`` has one an iteration."""
-        before, scores = jnp.zeros((noise.shape[0], h.shape[0])), []
+        before, scores = jnp.zeros((len(noise), len(head.h))), []
         for t in range(self.config.iterations):
-            middle, log_sigma = self.scoring(h, graph, mix, before, t)
+            middle, log_sigma = self.scoring(head, mix, before, t)
             draw = jax.random.normal(keys[t], middle.shape)
             before = middle + noise[:, None] * jnp.exp(log_sigma) * draw
             scores.append(before)
         return OrderActions(mix, jnp.stack(scores, axis=1))
 
     def log_prob(
-        self,
-        h: Float[Array, "U D"],
-        pooled: Float[Array, "D"],
-        graph: jraph.GraphsTuple,
-        actions: OrderActions,
+        self, head: HeadInput, actions: OrderActions
     ) -> tuple[OrderLogProbs, Float[Array, ""]]:
         """Return the log-densities of the decisions, and the mean entropy of a decision."""
-        mean, spread = self.mixing(pooled)
+        mean, spread = self.mixing(head.pooled)
         mix = _gaussian(actions.mix, mean, spread)
         before = jnp.zeros_like(actions.scores[:, 0])
         found, sigmas = [], []
         for t in range(self.config.iterations):
-            middle, log_sigma = self.scoring(h, graph, actions.mix, before, t)
+            middle, log_sigma = self.scoring(head, actions.mix, before, t)
             found.append(_gaussian(actions.scores[:, t], middle, log_sigma))
             sigmas.append(log_sigma)
             before = actions.scores[:, t]

@@ -14,7 +14,6 @@ from typing import NamedTuple
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
-import jraph
 from jaxtyping import Array, Bool, Float, Int
 
 from go_rl.policy.config import MAX_CHIPS, PolicyConfig
@@ -25,6 +24,7 @@ from go_rl.policy.decoders.choices import (
     entropies,
     log_prob_of,
 )
+from go_rl.policy.decoders.head_input import HeadInput
 from go_rl.policy.decoders.surroundings import seen_chips
 
 FIRST_WIDTH = 0.5
@@ -71,9 +71,7 @@ class PlacementDecoder(nn.Module):
 
     def logits(
         self,
-        h: Float[Array, "U D"],
-        graph: jraph.GraphsTuple,
-        chips: Int[Array, ""],
+        head: HeadInput,
         place: Float[Array, "U"],
         before: Int[Array, "B U"],
         iteration: int,
@@ -83,45 +81,38 @@ class PlacementDecoder(nn.Module):
         ``place`` [U]: share of the work before each node. ``before`` [B, U]: chips of the
         iteration before; the first knows none.
         """
-        seen = seen_chips(graph, before, chips, place) * float(iteration > 0)
-        out = self.emit(nn.relu(self.project(h)[None] + self.condition(seen)))
-        count = chips.astype(jnp.float32)
+        seen = seen_chips(head.graph, before, head.chips, place) * float(iteration > 0)
+        out = self.emit(nn.relu(self.project(head.h)[None] + self.condition(seen)))
+        count = head.chips.astype(jnp.float32)
         middle = count * (place[None] + FAR * nn.tanh(out[..., 0])) - 0.5
         middle = middle + NEAR * nn.tanh(out[..., 1])
         log_width = jnp.clip(jnp.log(FIRST_WIDTH) + out[..., 2], *LOG_WIDTH)
         chip = jnp.arange(MAX_CHIPS)
         apart = (chip - middle[..., None]) * jnp.exp(-log_width)[..., None]
-        return jax.nn.log_softmax(jnp.where(chip < chips, -0.5 * jnp.square(apart), NEVER))
+        return jax.nn.log_softmax(jnp.where(chip < head.chips, -0.5 * jnp.square(apart), NEVER))
 
     def sample(
         self,
-        h: Float[Array, "U D"],
-        graph: jraph.GraphsTuple,
-        chips: Int[Array, ""],
-        place: Float[Array, "U"],
+        head: HeadInput,
         key: Array,
         noise: Float[Array, "B"],
-    ) -> tuple[Int[Array, "B T U"], Float[Array, "B U K"]]:
-        """Draw every iteration; return [B, T, U] chips and the last [B, U, K] log-probabilities.
+        place: Float[Array, "U"],
+    ) -> DrawnPlacements:
+        """Draw every iteration, around the ``place`` [U] of each unit.
 
         ``noise`` [B] as in `draw_choices`. The last iteration's chips are a proposal; under SAMPLE
         the solver draws them instead.
         """
-        before, chosen = jnp.zeros((noise.shape[0], h.shape[0]), jnp.int32), []
-        log_probs = jnp.zeros((noise.shape[0], h.shape[0], MAX_CHIPS))
+        shape, chosen = (len(noise), len(head.h)), []
+        before, log_probs = jnp.zeros(shape, jnp.int32), jnp.zeros((*shape, MAX_CHIPS))
         for t, one in enumerate(jax.random.split(key, self.config.iterations)):
-            log_probs = self.logits(h, graph, chips, place, before, t)
+            log_probs = self.logits(head, place, before, t)
             before = draw_choices(log_probs, noise, one)
             chosen.append(before)
-        return jnp.stack(chosen, axis=1), log_probs
+        return DrawnPlacements(jnp.stack(chosen, axis=1), log_probs, place)
 
     def log_prob(
-        self,
-        h: Float[Array, "U D"],
-        graph: jraph.GraphsTuple,
-        chips: Int[Array, ""],
-        real: Float[Array, "U"],
-        actions: PlacementActions,
+        self, head: HeadInput, actions: PlacementActions
     ) -> tuple[ChoiceLogProbs, Float[Array, ""]]:
         """Return the log-probabilities of chips, the last renormalised over what was possible, and
         the mean entropy of a unit's last distribution.
@@ -132,14 +123,14 @@ class PlacementDecoder(nn.Module):
         before = jnp.zeros_like(chosen[:, 0])
         found, entropy = [], jnp.zeros(before.shape)
         for t in range(self.config.iterations):
-            log_probs = self.logits(h, graph, chips, place, before, t)
+            log_probs = self.logits(head, place, before, t)
             if t == self.config.iterations - 1:
                 masked = jnp.where(possible, log_probs, NEVER)
                 entropy = entropies(log_probs)
                 log_probs = jax.nn.log_softmax(masked, axis=-1)
             before = chosen[:, t]
             found.append(log_prob_of(log_probs, before))
-        weight = jnp.broadcast_to(real, entropy.shape)
+        weight = jnp.broadcast_to(head.real, entropy.shape)
         mean = (entropy * weight).sum() / jnp.maximum(weight.sum(), 1.0)
         free = jnp.ones(chosen.shape).at[:, -1].set((possible.sum(-1) > 1).astype(jnp.float32))
         return ChoiceLogProbs(jnp.stack(found, axis=1), free), mean
