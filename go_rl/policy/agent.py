@@ -82,7 +82,7 @@ class Agent:
         return draw(self.policy, self.params, encoded, padded.graph, decisions, key, noise, among)
 
     def _options(self, options: Options | None, decisions: tuple[str, ...]) -> Options:
-        if self.objective is Objective.RING or self.config.form != "nodes":
+        if not self.policy.chooses_by_unit:
             return {}
         if options is None or any(decision not in options for decision in decisions):
             raise PolicyError(
@@ -156,7 +156,7 @@ def draw(
         keys = dict.fromkeys(decisions, key)
     else:
         keys = dict(zip(decisions, jax.random.split(key, len(decisions)), strict=True))
-    if policy.objective is Objective.RING or policy.config.form == "nodes":
+    if not policy.has_critic:
         return {
             decision: apply(
                 encoded, graph, decision, one, noise, options.get(decision), method=Policy.draw

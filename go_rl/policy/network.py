@@ -89,6 +89,16 @@ class Policy(nn.Module):
         """G of each decision for makespan: mixing logits, numbers along directions, `EXTRAS`."""
         return {t: len(MAKESPAN_ORDERS) + self.config.directions + EXTRAS[t] for t in TASKS}
 
+    @property
+    def chooses_by_unit(self) -> bool:
+        """Whether each unit chooses among options by itself: form ``nodes``."""
+        return self.objective is not Objective.RING and self.config.form == "nodes"
+
+    @property
+    def has_critic(self) -> bool:
+        """Whether a critic judges graph-level decisions before any unit follows them."""
+        return self.objective is not Objective.RING and not self.chooses_by_unit
+
     def setup(self) -> None:
         config = self.config
         self.encoder = Encoder(config)
@@ -97,7 +107,7 @@ class Policy(nn.Module):
             self.order, self.placement = OrderDecoder(config), PlacementDecoder(config)
             return
         self.widen, self.summarise = nn.Dense(2 * config.hidden), nn.Dense(config.hidden)
-        if config.form == "nodes":
+        if self.chooses_by_unit:
             self.decoders = {task: NodeDecoder(config, task) for task in TASKS}
         else:
             self.decoders = {
@@ -189,7 +199,7 @@ class Policy(nn.Module):
         """Touch every parameter; used to initialise them."""
         encoded = self.encode(graph, real, jnp.int32(2))
         heads = HEADS[self.objective]
-        if self.objective is Objective.RING or self.config.form == "nodes":
+        if not self.has_critic:
             return [self.draw(encoded, graph, d, key, noise, options.get(d)) for d in heads]
         mixes = {d: self.propose(encoded, d, key, noise) for d in heads}
         scores = self.criticise(encoded.known, mixes)

@@ -36,6 +36,23 @@ TOP = {"orders": 0.3, "nodes": 1.0}
 """Share of a batch that teaches, for each form of makespan policies; GO's learns from all."""
 
 
+def _check_least(where: str, config: object, least: int, *names: str) -> None:
+    for name in names:
+        if not (value := getattr(config, name)) >= least:
+            raise TrainingError(f"{where}: {name} must be >= {least}, not {value}")
+
+
+def _check_positive(where: str, config: object, *names: str) -> None:
+    for name in names:
+        if not (value := getattr(config, name)) > 0:
+            raise TrainingError(f"{where}: {name} must be > 0, not {value}")
+
+
+def _check_top(top: float | None, where: str) -> None:
+    if top is not None and not 0 < top <= 1:
+        raise TrainingError(f"{where}: top must be above 0 and at most 1, not {top}")
+
+
 @dataclass(frozen=True)
 class SampleConfig:
     """Samples of one update."""
@@ -83,28 +100,9 @@ class PPOConfig:
     """Updates over which the learning rate falls to a tenth, along a cosine; 0: it stays."""
 
     def __post_init__(self) -> None:
-        for name in ("learning_rate", "clip", "gradient_norm"):
-            if not getattr(self, name) > 0:
-                raise TrainingError(f"ppo: {name} must be > 0, not {getattr(self, name)}")
-        for name in ("order_entropy", "placement_entropy"):
-            if not getattr(self, name) >= 0:
-                raise TrainingError(f"ppo: {name} must be >= 0, not {getattr(self, name)}")
-        if self.decay_updates < 0:
-            raise TrainingError(f"ppo: decay_updates must be >= 0, not {self.decay_updates}")
-        if self.epochs < 1:
-            raise TrainingError(f"ppo: epochs must be >= 1, not {self.epochs}")
-
-
-def _check_batches(batch: int, first: int) -> None:
-    if batch < 2:
-        raise TrainingError(f"fine-tuning: batch must be >= 2, not {batch}")
-    if first < 1:
-        raise TrainingError(f"fine-tuning: first must be >= 1, not {first}")
-
-
-def _check_top(top: float | None, where: str) -> None:
-    if top is not None and not 0 < top <= 1:
-        raise TrainingError(f"{where}: top must be above 0 and at most 1, not {top}")
+        _check_positive("ppo", self, "learning_rate", "clip", "gradient_norm")
+        _check_least("ppo", self, 0, "order_entropy", "placement_entropy", "decay_updates")
+        _check_least("ppo", self, 1, "epochs")
 
 
 @dataclass(frozen=True)
@@ -126,12 +124,10 @@ class FineTuneConfig:
     """Best decisions so far that are learned again with each batch; 0: none."""
 
     def __post_init__(self) -> None:
-        _check_batches(self.batch, self.first)
+        for least, name in ((2, "batch"), (1, "first"), (0, "remembered")):
+            _check_least("fine-tuning", self, least, name)
+        _check_positive("fine-tuning", self, "widen")
         _check_top(self.top, "fine-tuning")
-        if not self.widen > 0:
-            raise TrainingError(f"fine-tuning: widen must be > 0, not {self.widen}")
-        if self.remembered < 0:
-            raise TrainingError(f"fine-tuning: remembered must be >= 0, not {self.remembered}")
 
 
 FINE_TUNING = {
@@ -164,11 +160,8 @@ class SearchConfig:
     """Decisions drawn at a time."""
 
     def __post_init__(self) -> None:
-        for name, least in (("samples", 0), ("batch", 2)):
-            if getattr(self, name) < least:
-                raise TrainingError(
-                    f"searches: {name} must be >= {least}, not {getattr(self, name)}"
-                )
+        _check_least("searches", self, 0, "samples")
+        _check_least("searches", self, 2, "batch")
 
 
 @dataclass(frozen=True)
@@ -188,13 +181,9 @@ class CriticConfig:
     """AdamW's."""
 
     def __post_init__(self) -> None:
-        for name in ("steps", "problems", "decisions"):
-            if getattr(self, name) < 1:
-                raise TrainingError(f"critic: {name} must be >= 1, not {getattr(self, name)}")
-        if not self.learning_rate > 0:
-            raise TrainingError(f"critic: learning_rate must be above 0, not {self.learning_rate}")
-        if not self.weight_decay >= 0:
-            raise TrainingError(f"critic: weight_decay must be at least 0, not {self.weight_decay}")
+        _check_least("critic", self, 1, "steps", "problems", "decisions")
+        _check_least("critic", self, 0, "weight_decay")
+        _check_positive("critic", self, "learning_rate")
 
 
 GO_GRAPHS = (
@@ -243,15 +232,13 @@ class TrainConfig(ABC):
     """Updates between checkpoints."""
 
     def __post_init__(self) -> None:
-        for name in ("updates", "graphs", "max_nodes", "validate_every", "checkpoint_every"):
-            if getattr(self, name) < 1:
-                raise TrainingError(f"train: {name} must be >= 1, not {getattr(self, name)}")
+        whole = ("updates", "graphs", "max_nodes", "validate_every", "checkpoint_every")
+        _check_least("train", self, 1, *whole)
+        _check_least("train", self, 0, "seed")
         for name in ("hardware", "validation_hardware"):
             if not getattr(self, name):
                 raise TrainingError(f"train: {name} needs at least one entry")
         check_cost(self.cost)
-        if self.seed < 0:
-            raise TrainingError(f"train: seed must be >= 0, not {self.seed}")
         self.check_own_fields()
 
     @abstractmethod
@@ -378,8 +365,7 @@ class MakespanTrainConfig(TrainConfig):
 
     def check_own_fields(self) -> None:
         """See `TrainConfig`."""
-        if self.samples < 2:
-            raise TrainingError(f"train: samples must be >= 2, not {self.samples}")
+        _check_least("train", self, 2, "samples")
         _check_top(self.top, "train")
         if self.policy.form != "orders" and self.searches.samples:
             object.__setattr__(self, "searches", replace(self.searches, samples=0))

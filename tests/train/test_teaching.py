@@ -107,9 +107,9 @@ def test_searches_are_made_once_and_kept_apart_by_configuration(tmp_path):
 def test_bad_settings_are_named():
     with pytest.raises(TrainingError, match="searches: batch must be >= 2, not 1"):
         SearchConfig(batch=1)
-    with pytest.raises(TrainingError, match="critic: learning_rate must be above 0"):
+    with pytest.raises(TrainingError, match="critic: learning_rate must be > 0"):
         CriticConfig(learning_rate=0.0)
     with pytest.raises(TrainingError, match="critic: decisions must be >= 1, not 0"):
         CriticConfig(decisions=0)
-    with pytest.raises(TrainingError, match="critic: weight_decay must be at least 0"):
+    with pytest.raises(TrainingError, match="critic: weight_decay must be >= 0"):
         CriticConfig(weight_decay=-1.0)

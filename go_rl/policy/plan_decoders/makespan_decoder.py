@@ -21,10 +21,10 @@ from go_rl.envs.rewards import ROOT
 from go_rl.objectives.incumbent import Incumbent
 from go_rl.objectives.makespan.units import MakespanUnits, makespan_units
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
-from go_rl.policy.agent import Actions, Agent
+from go_rl.policy.agent import Actions, Options
 from go_rl.policy.buckets import Padded, pad
 from go_rl.policy.decoders.node_decoder import NodeActions
-from go_rl.policy.network import EXTRAS, PLACEMENT_EXTRAS, Encoded
+from go_rl.policy.network import EXTRAS, PLACEMENT_EXTRAS
 from go_rl.policy.observations.makespan import observe_makespan
 from go_rl.policy.plan_decoders.node_decisions import node_decisions
 from go_rl.policy.plan_decoders.node_options import node_options
@@ -66,7 +66,7 @@ class MakespanDecoder(PlanDecoder):
         return pad(observe_makespan(self.workspace, self.units))
 
     @cached_property
-    def options(self) -> dict[str, Float32[np.ndarray, "U _"]]:
+    def options(self) -> Options:
         """What each unit may choose; see `node_options`."""
         return node_options(self.workspace, self.units, len(self.padded.real))
 
@@ -82,18 +82,9 @@ class MakespanDecoder(PlanDecoder):
         incumbent.offer_scored(self.workspace.evaluate(self.workspace.reference))
         return self.decides
 
-    def draw(
-        self,
-        agent: Agent,
-        encoded: Encoded,
-        group: str,
-        noise: Float32[np.ndarray, "B"],
-        key: jax.Array,
-    ) -> Actions:
-        """See `PlanDecoder`."""
-        options = self.options if agent.config.form == "nodes" else None
-        decisions = self.workspace.problem.tasks
-        return agent.draw(self.padded, encoded, decisions, key, noise, options)
+    def decisions_of(self, group: str) -> tuple[str, ...]:
+        """All that the problem asks for."""
+        return self.workspace.problem.tasks
 
     def proposals(self, actions: Actions, noise: Float32[np.ndarray, "B"]) -> ProposalArrays:
         """Return the actions as arrays of this process."""

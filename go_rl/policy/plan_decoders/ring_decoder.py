@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from functools import cached_property
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Float32, Int
@@ -21,11 +20,11 @@ from go_rl.core.evaluation import STATUS_CODES
 from go_rl.envs.rewards import LOG_SPEED_UP
 from go_rl.objectives.incumbent import Incumbent
 from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
-from go_rl.policy.agent import Actions, Agent
+from go_rl.policy.agent import Actions
 from go_rl.policy.buckets import Padded, pad
 from go_rl.policy.config import MAX_CHIPS
 from go_rl.policy.decoders.placement_decoder import DrawnPlacements, PlacementActions
-from go_rl.policy.network import HEADS, Encoded
+from go_rl.policy.network import HEADS
 from go_rl.policy.observations.ring import observe_ring
 from go_rl.policy.plan_decoders.plan_decoder import PlanDecoder, ProposalArrays, Rollouts
 from go_rl.search.ring.cut_scores import price_samples, price_scores
@@ -57,7 +56,7 @@ class RingDecoder(PlanDecoder):
     ) -> None:
         self.problem = problem
         self.workspace = workspace or ring_workspace(problem)
-        self.solver = solver
+        self.solver, self.options = solver, {}
         self._squeeze = 1.0
 
     @cached_property
@@ -76,16 +75,9 @@ class RingDecoder(PlanDecoder):
         incumbent.offer(*self.workspace.repair(self.workspace.reference.device[0], seed))
         return self.decides
 
-    def draw(
-        self,
-        agent: Agent,
-        encoded: Encoded,
-        group: str,
-        noise: Float32[np.ndarray, "B"],
-        key: jax.Array,
-    ) -> Actions:
-        """See `PlanDecoder`."""
-        return agent.draw(self.padded, encoded, (group,), key, noise)
+    def decisions_of(self, group: str) -> tuple[str, ...]:
+        """The group is one."""
+        return (group,)
 
     def proposals(self, actions: Actions, noise: Float32[np.ndarray, "B"]) -> ProposalArrays:
         """Return [B, U] scores, or [B, U] chips with [B, U, k] log-probabilities."""
