@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import jax
@@ -24,6 +24,12 @@ class TrainingCase:
 
     name: str
     decoder: PlanDecoder
+
+
+Asked = tuple[TrainingCase, dict[str, ProposalArrays], int]
+"""A problem, what was drawn for it by group, and the seed of what the solver draws."""
+Pricer = Callable[[Sequence[Asked]], list[dict[str, Rollouts]]]
+"""Solves and prices a batch for each problem; the answer is the same wherever it is computed."""
 
 
 @dataclass
@@ -64,23 +70,44 @@ class Collected:
     """By group."""
 
 
+def price_here(asked: Sequence[Asked]) -> list[dict[str, Rollouts]]:
+    """Solve and price in this process, one batch after the other; a `Pricer`."""
+    return [price(case.decoder, proposals, seed) for case, proposals, seed in asked]
+
+
 def collect(
     agent: Agent, case: TrainingCase, sizes: Mapping[str, int], credit: Credit, seed: int
 ) -> Collected:
-    """Draw, solve and price one batch; the same seed gives the same batch.
+    """Collect one batch in this process; see `collect_all`."""
+    return collect_all(agent, [(case, seed)], sizes, credit)[0]
+
+
+def collect_all(
+    agent: Agent,
+    cases: Sequence[tuple[TrainingCase, int]],
+    sizes: Mapping[str, int],
+    credit: Credit,
+    pricer: Pricer = price_here,
+) -> list[Collected]:
+    """Draw, solve and price a batch for each problem; the same seeds give the same batches.
 
     Args:
         agent: draws.
-        case: the problem.
+        cases: the problems, each with the seed of its batch.
         sizes: samples of each group.
         credit: of the run.
-        seed: random seed.
+        pricer: solves and prices.
 
     Raises:
         TrainingError: a reward is not finite.
     """
-    drawn = propose(agent, case, sizes, seed)
-    return assemble(agent, case, drawn, price(case.decoder, drawn.proposals, seed), credit)
+    drawn = [propose(agent, case, sizes, seed) for case, seed in cases]
+    asked = [(case, one.proposals, seed) for (case, seed), one in zip(cases, drawn, strict=True)]
+    priced = pricer(asked)
+    return [
+        assemble(agent, case, one, rollouts, credit)
+        for (case, _), one, rollouts in zip(cases, drawn, priced, strict=True)
+    ]
 
 
 def propose(agent: Agent, case: TrainingCase, sizes: Mapping[str, int], seed: int) -> DrawnBatch:

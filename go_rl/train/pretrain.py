@@ -16,7 +16,7 @@ from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.weights import Weights, save_weights
 from go_rl.train.advantage import RunningBaseline
 from go_rl.train.checkpoints import Checkpoints, TrainState
-from go_rl.train.collect import Collected, Credit
+from go_rl.train.collect import Collected, Credit, Pricer, collect_all, price_here
 from go_rl.train.config import (
     CHECKPOINTS,
     WEIGHTS_FILE,
@@ -31,7 +31,6 @@ from go_rl.train.problems.curriculum import Curriculum
 from go_rl.train.problems.makespan import MakespanProblems
 from go_rl.train.problems.ring import RingProblems
 from go_rl.train.run_log import RunLog
-from go_rl.train.workers import Collector, local_collector
 from go_rl.zoo import ZOO_VERSION
 
 Report = Callable[[int, str], None]
@@ -41,7 +40,7 @@ def pretrain(
     config: TrainConfig,
     folder: str | Path,
     report: Report | None = None,
-    collector: Collector = local_collector,
+    pricer: Pricer = price_here,
     stop_after: int | None = None,
 ) -> Weights:
     """Train a policy on the zoo; return the weights of the best validation.
@@ -51,7 +50,7 @@ def pretrain(
         folder: where checkpoints, logs and weights go; a run found there is resumed.
         report: called with the updates done and a sentence, after every search, the critic and
             every update.
-        collector: solves and prices samples.
+        pricer: solves and prices samples.
         stop_after: stop after this many updates of this call, as if killed right after a
             checkpoint; None: go on to the end.
 
@@ -66,7 +65,7 @@ def pretrain(
     last = config.updates if stop_after is None else min(config.updates, state.step + stop_after)
     try:
         while state.step < last:
-            sentence = _advance(state, problems, collector, log)
+            sentence = _advance(state, problems, pricer, log)
             if state.step % config.checkpoint_every == 0 or state.step == last:
                 checkpoints.save(state, config)
                 save_weights(_weights(config, state), folder / WEIGHTS_FILE)
@@ -105,15 +104,15 @@ def _first(
 
 
 def _advance(
-    state: TrainState, problems: Curriculum[TrainConfig], collector: Collector, log: RunLog
+    state: TrainState, problems: Curriculum[TrainConfig], pricer: Pricer, log: RunLog
 ) -> str:
     """Make one update in place, validate when it is time; return a sentence about it."""
     config, started = problems.config, time.perf_counter()
     agent = _agent(config, state.learner.params)
     cases = problems.draw(state.step, state.baseline)
-    seeds = [_seed(config.seed, state.step, i) for i in range(len(cases))]
+    seeded = [(case, _seed(config.seed, state.step, i)) for i, case in enumerate(cases)]
     credit = Credit(config.teaching_share, state.baseline)
-    found = collector(agent, cases, config.sizes, credit, seeds)
+    found = collect_all(agent, seeded, config.sizes, credit, pricer)
     batches = [split_samples(each.batch) for each in found]
     learner = on_all_devices(state.learner)
     try:

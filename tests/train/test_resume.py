@@ -15,7 +15,6 @@ from go_rl.policy.agent import new_agent
 from go_rl.policy.weights import load_weights
 from go_rl.train.advantage import RunningBaseline
 from go_rl.train.checkpoints import Checkpoints, TrainState
-from go_rl.train.collect import TrainingCase
 from go_rl.train.config import SampleConfig
 from go_rl.train.ppo import new_learner
 from go_rl.train.pretrain import WEIGHTS_FILE, pretrain
@@ -121,11 +120,11 @@ def test_a_run_may_draw_one_kind_of_samples_only(orders, placements, tmp_path, m
 def test_a_reward_that_is_not_finite_stops_the_run_before_it_is_saved(tmp_path, monkeypatch):
     toy_zoo(monkeypatch)
 
-    def spoil(agent, cases: list[TrainingCase], config, baseline, seeds):
+    def spoil(asked):
         raise TrainingError("case 'chain': a order earned nan")
 
     with pytest.raises(TrainingError, match="earned nan"):
-        pretrain(CONFIG, tmp_path, collector=spoil)
+        pretrain(CONFIG, tmp_path, pricer=spoil)
     assert not (tmp_path / WEIGHTS_FILE).exists()
     checkpoints = Checkpoints(tmp_path / "checkpoints")
     assert checkpoints.latest is None
