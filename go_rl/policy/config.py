@@ -1,4 +1,4 @@
-"""`PolicyConfig`: sizes and switches of the policy."""
+"""`PolicyConfig`: sizes and switches of the policy. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from go_rl.core import PolicyError
+from go_rl.core import Objective, PolicyError
 from go_rl.core.errors import nearest
 
 MAX_CHIPS = 64
@@ -17,6 +17,8 @@ SOLVER_MODES = ("sample", "fix", "none")
 """How placements on a ring go through the solver."""
 FORMS = ("orders", "nodes")
 """What a makespan policy decides: scores for a list scheduler; or each unit by itself, as in GO."""
+SHIPPED_NAMES = {Objective.RING: "partition-1.0", Objective.MAKESPAN: "graph-1.0"}
+"""The weights of ``--method policy``, by objective."""
 OLD_NAMES = {"step_form": "form"}
 """Fields that files of older versions hold, and their names now."""
 MOST = {"sage_layers": 64, "attention_layers": 64, "iterations": 64, "best_of": 4096}

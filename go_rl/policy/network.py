@@ -108,10 +108,10 @@ class Policy(nn.Module):
             return
         self.widen, self.summarise = nn.Dense(2 * config.hidden), nn.Dense(config.hidden)
         if self.chooses_by_unit:
-            self.decoders = {task: NodeDecoder(config, task) for task in TASKS}
+            self.decoders = {name: NodeDecoder(config, name) for name in TASKS}
         else:
             self.decoders = {
-                task: OrderDecoder(config, len(MAKESPAN_ORDERS), EXTRAS[task]) for task in TASKS
+                name: OrderDecoder(config, len(MAKESPAN_ORDERS), EXTRAS[name]) for name in TASKS
             }
             self.critic = Critic()
 

@@ -11,8 +11,13 @@ from typing import Any, ClassVar
 from go_rl.core import RULE_SETS, TASKS, Objective, TrainingError
 from go_rl.core.errors import nearest
 from go_rl.cost.registry import check_cost
-from go_rl.policy.config import OLD_NAMES, SOLVER_MODES, PolicyConfig, current_names
-from go_rl.policy.names import SHIPPED_NAMES
+from go_rl.policy.config import (
+    OLD_NAMES,
+    SHIPPED_NAMES,
+    SOLVER_MODES,
+    PolicyConfig,
+    current_names,
+)
 from go_rl.zoo.split import TRAINED
 
 CONFIG_FILE = "config.json"
@@ -63,11 +68,6 @@ class SampleConfig:
     """Placements drawn through the solver."""
     solver: str = "sample"
     """One of `SOLVER_MODES`."""
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """Samples of each group of `RingDecoder`."""
-        return {"order": self.orders, "placement": self.placements}
 
     def __post_init__(self) -> None:
         if self.orders < 0 or self.placements < 0 or self.orders + self.placements < 2:
@@ -140,13 +140,14 @@ FINE_TUNING = {
 
 
 def _check_decisions(sets: tuple[tuple[str, ...], ...]) -> None:
-    for tasks in sets:
-        if not tasks:
-            raise TrainingError(f"train: each set of decisions names some of {', '.join(TASKS)}")
-        for task in tasks:
-            if task not in TASKS:
+    known = ", ".join(TASKS)
+    for decisions in sets:
+        if not decisions:
+            raise TrainingError(f"train: each set of decisions names some of {known}")
+        for name in decisions:
+            if name not in TASKS:
                 raise TrainingError(
-                    f"train: unknown decision {task!r}{nearest(task, TASKS)} Use {', '.join(TASKS)}"
+                    f"train: unknown decision {name!r}{nearest(name, TASKS)} Use {known}"
                 )
 
 
@@ -172,7 +173,7 @@ class CriticConfig:
     steps: int = 800
     """Updates."""
     problems: int = 32
-    """Problems of each set of tasks in an update."""
+    """Problems of each set of decisions in an update."""
     decisions: int = 48
     """Decisions of each problem in an update."""
     learning_rate: float = 2e-3
@@ -311,7 +312,7 @@ class RingTrainConfig(TrainConfig):
     @property
     def sizes(self) -> dict[str, int]:
         """Orders and placements."""
-        return self.samples.sizes
+        return {"order": self.samples.orders, "placement": self.samples.placements}
 
     @property
     def teaching_share(self) -> None:

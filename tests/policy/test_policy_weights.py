@@ -12,8 +12,7 @@ from policy.tiny import TINY, lively_agent, tiny_makespan_agent
 
 from go_rl.core import CheckpointError, Objective, PolicyError
 from go_rl.policy.agent import new_agent
-from go_rl.policy.config import PolicyConfig, current_names
-from go_rl.policy.names import SHIPPED_NAMES
+from go_rl.policy.config import SHIPPED_NAMES, PolicyConfig, current_names
 from go_rl.policy.weights import (
     SHIPPED,
     Weights,

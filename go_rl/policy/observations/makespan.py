@@ -94,7 +94,8 @@ def _kinds(workspace: MakespanWorkspace, merged: MakespanUnits) -> Float64[np.nd
 
 
 def _hardware_of(workspace: MakespanWorkspace, merged: MakespanUnits) -> Float32[np.ndarray, "P"]:
-    tasks, units, devices = workspace.problem.tasks, merged.units, workspace.num_devices
+    decisions, units = workspace.problem.tasks, merged.units
+    devices = workspace.num_devices
     total, count = max(units.work.sum(), 1e-30), max(merged.num_units, 1)
     longest = path_sums_after(units.succ_ptr, units.succ, units.work).max(initial=0.0)
     ratios = (
@@ -105,7 +106,7 @@ def _hardware_of(workspace: MakespanWorkspace, merged: MakespanUnits) -> Float32
         len(np.unique(merged.main_layer)) / count,
         units.latency * count / total,
     )
-    asked = [float(task in tasks) for task in ("placement", "schedule", "fusion")]
+    asked = [float(name in decisions) for name in ("placement", "schedule", "fusion")]
     shown = np.clip(np.log10(np.maximum(ratios, 1e-6)), -4.0, 4.0)
     size = np.log10(count) / 4.0
     return np.array([np.log2(devices) / 6.0, *asked, *shown, size], np.float32)

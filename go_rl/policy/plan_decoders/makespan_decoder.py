@@ -116,7 +116,7 @@ class MakespanDecoder(PlanDecoder):
         return np.stack([_rank(key) for key in keys])
 
     def decisions(self, actions: Actions) -> Decisions:
-        """Return the plans of [B] decisions; a task without any keeps its default."""
+        """Return the plans of [B] decisions; a decision without any keeps its default."""
         drawn = next(iter(actions.values()))
         if isinstance(drawn, NodeActions):
             return node_decisions(self.workspace, self.units, actions)
@@ -181,9 +181,9 @@ class MakespanDecoder(PlanDecoder):
 
 
 def _arrays(
-    actions: Actions, task: str, units: int
+    actions: Actions, decision: str, units: int
 ) -> tuple[Float64[np.ndarray, "B G"], Float64[np.ndarray, "B U"]]:
-    drawn = actions[task]
+    drawn = actions[decision]
     mix = np.asarray(drawn.mix, np.float64)
     return mix, np.asarray(drawn.scores)[:, -1, :units].astype(np.float64)
 

@@ -61,6 +61,6 @@ def search(agent: Agent, decoder: MakespanDecoder, config: SearchConfig, seed: i
         noise = np.ones(config.batch, np.float32)
         actions, rollouts = decoder.sample(agent, "plan", noise, key)
         rewards.append(rollouts.reward)
-        drawn.append({task: np.asarray(each.mix) for task, each in actions.items()})
-    mixes = {task: np.concatenate([each[task] for each in drawn]) for task in drawn[0]}
+        drawn.append({name: np.asarray(each.mix) for name, each in actions.items()})
+    mixes = {name: np.concatenate([each[name] for each in drawn]) for name in drawn[0]}
     return Search(mixes, np.concatenate(rewards))

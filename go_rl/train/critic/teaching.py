@@ -112,10 +112,10 @@ def _claim(path: Path, config: MakespanTrainConfig) -> None:
 
 
 def _fitting(path: Path, key: ProblemKey, agent: Agent) -> Search:
-    """The search of a file, which must hold decisions of the problem's tasks as they are now."""
+    """The search of a file, which must hold the problem's decisions as they are now."""
     found, widths = Search.load(path), agent.policy.decision_widths
-    theirs = {task: mix.shape[1] for task, mix in found.mixes.items()}
-    mine = {task: widths[task] for task in key[2]}
+    theirs = {name: mix.shape[1] for name, mix in found.mixes.items()}
+    mine = {name: widths[name] for name in key[2]}
     if theirs != mine:
         raise CheckpointError(
             f"{path}: holds decisions of {theirs} numbers, this version takes {mine}: delete it"

@@ -19,8 +19,8 @@ from go_rl.zoo import zoo_entry, zoo_graph
 
 VALIDATION_SAMPLES = 16
 SMALL, MEDIUM = 5_000, 13_000
-"""Nodes. Smaller graphs are taught placement alone and all tasks on every hardware; medium ones all
-tasks on one hardware only; larger ones placement on one hardware only."""
+"""Nodes. Smaller graphs are taught placement alone and all decisions on every hardware; medium ones
+all decisions on one hardware only; larger ones placement on one hardware only."""
 INFERENCE = 1_500
 """Nodes of the largest inference graph that is taught."""
 
@@ -54,8 +54,8 @@ class MakespanProblems(Curriculum[MakespanTrainConfig]):
             names = self.further if further else self.train
             name = names[int(rng.integers(len(names)))]
             hardware = config.hardware[int(rng.integers(len(config.hardware)))]
-            tasks = config.decide[int(rng.integers(len(config.decide)))]
-            return TrainingCase(name, self.decoder(name, hardware, tasks, config.cost))
+            decide = config.decide[int(rng.integers(len(config.decide)))]
+            return TrainingCase(name, self.decoder(name, hardware, decide, config.cost))
 
         return [one() for _ in range(config.graphs)]
 
@@ -83,8 +83,8 @@ class MakespanProblems(Curriculum[MakespanTrainConfig]):
         scores, noise = [], np.ones(VALIDATION_SAMPLES, np.float32)
         for name in self.validation:
             for hardware in self.config.validation_hardware:
-                for tasks in dict.fromkeys(self.config.decide):
-                    decoder = self.decoder(name, hardware, tasks, self.config.cost)
+                for decide in dict.fromkeys(self.config.decide):
+                    decoder = self.decoder(name, hardware, decide, self.config.cost)
                     _, rollouts = decoder.sample(agent, "plan", noise, VALIDATION_SEED)
                     scores.append(rollouts.reward.max())
         score = float(np.mean(scores))
@@ -92,11 +92,11 @@ class MakespanProblems(Curriculum[MakespanTrainConfig]):
 
 
 def makespan_decoder(
-    name: str, hardware: str, tasks: tuple[str, ...], cost: str = "auto"
+    name: str, hardware: str, decide: tuple[str, ...], cost: str = "auto"
 ) -> MakespanDecoder:
     """Return a problem with its units."""
     devices = load_hardware(hardware)
     model = named_cost(cost, devices)
-    options = ProblemOptions(objective=Objective.MAKESPAN, tasks=tasks, cost_model=model)
+    options = ProblemOptions(objective=Objective.MAKESPAN, tasks=decide, cost_model=model)
     problem = make_problem(zoo_graph(name), devices, options)
     return MakespanDecoder(MakespanWorkspace(problem))
