@@ -55,10 +55,7 @@ class NodeLogits(nn.Module):
 
     @nn.compact
     def __call__(
-        self,
-        head: HeadInput,
-        options: Float[Array, "U K"],
-        before: Int[Array, "B U"] | None,
+        self, head: HeadInput, options: Float[Array, "U K"], before: Int[Array, "B U"] | None
     ) -> Float[Array, "#B U K"]:
         """Return logits; ``before`` [B, U] are the choices of the iteration before, if any.
 
@@ -101,21 +98,14 @@ class NodeDecoder(nn.Module):
         self.score = NodeLogits(self.config, self.decision)
 
     def log_probs(
-        self,
-        head: HeadInput,
-        options: Float[Array, "U K"],
-        before: Int[Array, "B U"] | None,
+        self, head: HeadInput, options: Float[Array, "U K"], before: Int[Array, "B U"] | None
     ) -> Float[Array, "#B U K"]:
         """Return normalised log-probabilities of an iteration; the first knows no choices."""
         logits = self.score(head, options, before)
         return jax.nn.log_softmax(jnp.where(jnp.isfinite(options), logits, NEVER))
 
     def sample(
-        self,
-        head: HeadInput,
-        key: Array,
-        noise: Float[Array, "B"],
-        options: Float[Array, "U K"],
+        self, head: HeadInput, key: Array, noise: Float[Array, "B"], options: Float[Array, "U K"]
     ) -> NodeActions:
         """Draw [B] samples; ``noise`` [B] as in `draw_choices`."""
         before, chosen = None, []

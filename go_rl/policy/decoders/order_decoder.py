@@ -86,11 +86,7 @@ class OrderDecoder(nn.Module):
         return mean, jnp.clip(spread, *LOG_SPREAD)
 
     def scoring(
-        self,
-        head: HeadInput,
-        mix: Float[Array, "B G"],
-        before: Float[Array, "B U"],
-        iteration: int,
+        self, head: HeadInput, mix: Float[Array, "B G"], before: Float[Array, "B U"], iteration: int
     ) -> tuple[Float[Array, "B U"], Float[Array, "B U"]]:
         """Return [B, U] mean and [B, U] log standard deviation of an iteration's scores.
 
@@ -123,11 +119,7 @@ class OrderDecoder(nn.Module):
         return mean + noise[:, None] * jnp.exp(spread) * drawn
 
     def sample_scores(
-        self,
-        head: HeadInput,
-        mix: Float[Array, "B G"],
-        keys: Array,
-        noise: Float[Array, "B"],
+        self, head: HeadInput, mix: Float[Array, "B G"], keys: Array, noise: Float[Array, "B"]
     ) -> OrderActions:
         """Draw the scores that follow graph-level decisions; ``keys`` has one an iteration."""
         before, scores = jnp.zeros((len(noise), len(head.h))), []

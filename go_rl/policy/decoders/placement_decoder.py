@@ -70,11 +70,7 @@ class PlacementDecoder(nn.Module):
         self.emit = nn.Dense(3, kernel_init=zeros)
 
     def logits(
-        self,
-        head: HeadInput,
-        place: Float[Array, "U"],
-        before: Int[Array, "B U"],
-        iteration: int,
+        self, head: HeadInput, place: Float[Array, "U"], before: Int[Array, "B U"], iteration: int
     ) -> Float[Array, "B U K"]:
         """Return [B, U, K] normalised log-probabilities of an iteration.
 
@@ -92,11 +88,7 @@ class PlacementDecoder(nn.Module):
         return jax.nn.log_softmax(jnp.where(chip < head.chips, -0.5 * jnp.square(apart), NEVER))
 
     def sample(
-        self,
-        head: HeadInput,
-        key: Array,
-        noise: Float[Array, "B"],
-        place: Float[Array, "U"],
+        self, head: HeadInput, key: Array, noise: Float[Array, "B"], place: Float[Array, "U"]
     ) -> DrawnPlacements:
         """Draw every iteration, around the ``place`` [U] of each unit.
 

@@ -144,10 +144,7 @@ class RingDecoder(PlanDecoder):
         return self._rollouts(price_samples(self.workspace, drawn), possible)
 
     def fix(
-        self,
-        chip: Int[np.ndarray, "B U"],
-        log_probs: Float[np.ndarray, "B U k"],
-        seed: int,
+        self, chip: Int[np.ndarray, "B U"], log_probs: Float[np.ndarray, "B U k"], seed: int
     ) -> Rollouts:
         """Keep [B, U] proposed chips where legal; draw the others from the log-probabilities."""
         self._check_chips(log_probs)
