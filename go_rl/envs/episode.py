@@ -181,7 +181,7 @@ class Episode:
         return Proposals(device[None], priority=priority[None], fusion=fusion[None])
 
     def check(self, action: Any) -> np.ndarray:
-        """Return the action as an array; an `EnvironmentUseError` says what is wrong with it."""
+        """Return the action as an array; raise an `EnvironmentUseError` otherwise."""
         array = np.asarray(action)
         if array.shape != self.space.shape:
             raise EnvironmentUseError(

@@ -99,7 +99,7 @@ class Agent:
 def widened(agent: Agent, factor: float) -> Agent:
     """Return the agent with ``factor`` times the standard deviation of its graph-level decisions.
 
-    A pretrained policy is sure of itself; a graph that it has never seen deserves more doubt.
+    The deviations of a pretrained policy are too small for a graph that it has never seen.
     """
     if factor == 1.0:
         return agent

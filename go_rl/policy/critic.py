@@ -3,7 +3,7 @@
 An ensemble of small networks, each of which sees a summary of the graph and the graph-level numbers
 of every decision. Scores are standard deviations of the log of an iteration's seconds among one
 graph's random decisions: lower is better, and an untrained critic scores all 0. A policy draws a
-few decisions for each that it uses and takes the best in the critic's eyes (best-of-n sampling,
+few decisions for each that it uses and takes the one with the best score (best-of-n sampling,
 Stiennon et al. 2020), which transfers to graphs that it has not seen.
 """
 

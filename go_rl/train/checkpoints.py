@@ -130,7 +130,7 @@ class Checkpoints:
 
     def close(self) -> None:
         """Release the folder."""
-        with suppress(OSError, ValueError):  # of a save that failed, which was said
+        with suppress(OSError, ValueError):  # of a save that failed, which was reported
             self._manager.close()
 
     def _meta(self, step: int) -> dict[str, Any]:
@@ -154,7 +154,7 @@ class Checkpoints:
 
 
 def _why(error: Exception) -> str:
-    """What the system said, which the storage layer wraps in names of its own files."""
+    """The message of the system, which the storage layer wraps in names of its own files."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     if code := re.search(r"os_error_code='(\d+)'", str(error)):

@@ -129,7 +129,7 @@ class _Lesson:
             rollouts = found.rollouts[self.group]
             count = int(min(config.batch, progress.remaining_samples))
             self.incumbent.offer_scored(rollouts.priced, range(count))
-            if rounds:  # the first batch compiles, and says nothing of those that follow
+            if rounds:  # the first batch compiles; later ones are faster
                 took = progress.wall_seconds - began
                 quickest = min(quickest or took, took)
             if not progress.spent and quickest <= progress.remaining_seconds:

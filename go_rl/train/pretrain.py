@@ -58,9 +58,9 @@ def pretrain(
         TrainingError: a reward or gradient is not finite.
         CheckpointError: the folder holds a run of another configuration, or a damaged one.
     """
-    folder, tell = Path(folder), report or (lambda update, sentence: None)
+    folder, report = Path(folder), report or (lambda update, sentence: None)
     problems, checkpoints = _problems(config), Checkpoints(folder / CHECKPOINTS)
-    state = _first(config, problems, checkpoints, folder, tell)
+    state = _first(config, problems, checkpoints, folder, report)
     log = RunLog(folder, state.step)
     last = config.updates if stop_after is None else min(config.updates, state.step + stop_after)
     try:
@@ -69,7 +69,7 @@ def pretrain(
             if state.step % config.checkpoint_every == 0 or state.step == last:
                 checkpoints.save(state, config)
                 save_weights(_weights(config, state), folder / WEIGHTS_FILE)
-            tell(state.step, sentence)
+            report(state.step, sentence)
     finally:
         log.close()
         checkpoints.close()
@@ -88,12 +88,12 @@ def _first(
     problems: Curriculum[TrainConfig],
     checkpoints: Checkpoints,
     folder: Path,
-    tell: Report,
+    report: Report,
 ) -> TrainState:
     """Return the state of the run found in the folder, else of a new one."""
     agent, resumed = new_agent(config.policy, config.seed, config.objective), checkpoints.latest
     if isinstance(problems, MakespanProblems) and resumed is None:
-        agent = taught_agent(agent, problems, folder, lambda sentence: tell(0, sentence))
+        agent = taught_agent(agent, problems, folder, lambda sentence: report(0, sentence))
     learner = new_learner(agent.params, config.ppo)
     state = TrainState(0, learner, RunningBaseline(), agent.params, -np.inf, [])
     if resumed is not None:

@@ -80,7 +80,7 @@ class NodeLogits(nn.Module):
 
 
 def described(exists: Bool[Array, "K"]) -> Float[Array, "K F"]:
-    """Return what tells devices apart: cosines of their place among all, and binary digits."""
+    """Return what distinguishes devices: cosines of their place among all, and binary digits."""
     number = jnp.arange(len(exists))
     place = (number.astype(jnp.float32) + 0.5) / jnp.maximum(exists.astype(jnp.float32).sum(), 1.0)
     waves = jnp.cos(jnp.pi * place[:, None] * jnp.arange(1.0, WAVES + 1.0))

@@ -52,7 +52,7 @@ class Group(NamedTuple):
 
 
 def experience(known: Float32[np.ndarray, "K"], search: Search) -> Experience | None:
-    """Return what a search tells of a problem; None: all plans are as good, or none runs."""
+    """Return what a search found on a problem; None: all plans are equally good, or none runs."""
     runs = search.reward > ROOT.failure
     log_seconds = 2.0 * np.log(np.where(runs, -search.reward, 1.0))  # reward: -sqrt(seconds / base)
     deviation = float(log_seconds[runs].std()) if runs.any() else 0.0

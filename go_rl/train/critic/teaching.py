@@ -29,7 +29,7 @@ MOST_UNITS = 2300
 """Larger problems are not searched: they cost too much."""
 Report = Callable[[str], None]
 Lessons = list[tuple[ProblemKey, Experience]]
-"""Problems with what the searches tell of them."""
+"""Problems with what their searches found."""
 
 
 def taught_agent(agent: Agent, problems: MakespanProblems, folder: Path, report: Report) -> Agent:
@@ -63,10 +63,12 @@ def taught_agent(agent: Agent, problems: MakespanProblems, folder: Path, report:
 def taught(agent: Agent, lessons: Lessons, config: MakespanTrainConfig, report: Report) -> Agent:
     """Return the agent with a critic that learned from these lessons; none: as it is."""
     if lessons:
-        told = [one for _, one in lessons]
-        agent, losses = with_critic(agent, told, config.critic, config.seed)
+        experiences = [one for _, one in lessons]
+        agent, losses = with_critic(agent, experiences, config.critic, config.seed)
         error = losses[-50:].mean()
-        report(f"critic: squared error {error:.3f} (blind: 1) on {len(told)} problems")
+        report(
+            f"critic: squared error {error:.3f} (of a constant score: 1) on {len(lessons)} problems"
+        )
     return agent
 
 
@@ -94,9 +96,9 @@ def searched(
             report(f"{i + 1}/{len(keys)} searched {path.stem}")
         padded = decoder.padded
         known = np.asarray(known_of(*jax.tree.map(jnp.asarray, (padded.graph, padded.real))))
-        told = experience(known, _fitting(path, key, agent))
-        if told is not None:
-            found[path.name] = key, told
+        lesson = experience(known, _fitting(path, key, agent))
+        if lesson is not None:
+            found[path.name] = key, lesson
     return [found[name] for name in sorted(found)]
 
 
