@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 from jaxtyping import Float32, Float64
@@ -13,6 +12,7 @@ from go_rl.core import CheckpointError
 from go_rl.core.files.whole_file import whole_file
 from go_rl.policy.agent import Agent
 from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
+from go_rl.runtime.array_file import UNREADABLE, read_arrays
 from go_rl.train.config import SearchConfig
 
 
@@ -38,10 +38,9 @@ class Search:
             CheckpointError: the file is damaged.
         """
         try:
-            with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-                found = {name: arrays[name] for name in arrays.files}
+            found = read_arrays(path)
             reward = found.pop("reward")
-        except (OSError, ValueError, KeyError, BadZipFile) as error:
+        except UNREADABLE as error:
             raise CheckpointError(f"{path}: is no file of a search ({error}); delete it") from error
         return Search(found, reward)
 
