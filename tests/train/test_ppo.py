@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from policy.tiny import TINY, lattice, lively_agent, tiny_agent
-from train.toys import PPO, SAMPLES
+from train.toys import CONFIG, PPO
 
 from go_rl.core import TrainingError
 from go_rl.policy.agent import Agent
@@ -30,7 +30,7 @@ class Setting(NamedTuple):
 def setting() -> Setting:
     """One batch of one small problem."""
     agent, case = tiny_agent(), TrainingCase("lattice", RingDecoder(lattice(1, rules="relay")))
-    found = collect(agent, case, SAMPLES.sizes, Credit(), 0)
+    found = collect(agent, case, CONFIG.sizes, Credit(), 0)
     return Setting(agent, case, new_learner(agent.params, PPO), found)
 
 
@@ -150,12 +150,12 @@ def test_a_reward_that_is_not_finite_stops_training(setting, monkeypatch, task, 
 
     monkeypatch.setattr(RingDecoder, "_rollouts", spoiled)
     with pytest.raises(TrainingError, match=f"case 'odd': a sample of '{task}' earned {reward}"):
-        collect(setting.agent, case, SAMPLES.sizes, Credit(), 0)
+        collect(setting.agent, case, CONFIG.sizes, Credit(), 0)
 
 
 def test_the_same_seed_collects_the_same_batch(setting):
-    again = collect(setting.agent, setting.case, SAMPLES.sizes, Credit(), 0)
-    other = collect(setting.agent, setting.case, SAMPLES.sizes, Credit(), 1)
+    again = collect(setting.agent, setting.case, CONFIG.sizes, Credit(), 0)
+    other = collect(setting.agent, setting.case, CONFIG.sizes, Credit(), 1)
     one, two, three = (jax.tree.leaves(x.batch) for x in (setting.found, again, other))
     assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
     assert not all(np.array_equal(a, b) for a, b in zip(one, three, strict=True))
