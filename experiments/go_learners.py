@@ -19,13 +19,13 @@ from go_rl.core.decisions import Decisions, Scored
 from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.policy.agent import Actions, Agent
-from go_rl.policy.makespan_decoder import MakespanDecoder
-from go_rl.policy.plan_decoders import plan_decoder
+from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
+from go_rl.policy.plan_decoders.registry import plan_decoder
 from go_rl.train.collect import Credit
 from go_rl.train.config import FINE_TUNING, FineTuneConfig
 from go_rl.train.fine_tune import FineTuned
 from go_rl.train.memory import Memory
-from go_rl.train.ppo import Batch, Group, new_learner, update
+from go_rl.train.ppo import Batch, SampleGroup, new_learner, update
 
 ONE = replace(FINE_TUNING[Objective.MAKESPAN], first=1)
 """How an untrained policy learns on a graph."""
@@ -197,7 +197,7 @@ def _batch(
     decoder: MakespanDecoder, policy: Policy, actions: Actions, advantage: np.ndarray
 ) -> Batch:
     """What a policy learns from; the advantage is the whole plan's."""
-    own = Group({task: actions[task] for task in policy.tasks}, jnp.asarray(advantage))
+    own = SampleGroup({task: actions[task] for task in policy.tasks}, jnp.asarray(advantage))
     padded = decoder.padded
     chips = jnp.int32(padded.chips)
     return Batch(padded.graph, jnp.asarray(padded.real), chips, {decoder.groups[0]: own})

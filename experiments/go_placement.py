@@ -86,7 +86,7 @@ METHODS: dict[str, Callable[[str], Optimizer]] = {
     "annealing": lambda _: MakespanAnnealing(),
     "zero-shot": lambda row: PolicySearch(held_out_agent(row), name="zero-shot"),
     "one": lambda _: _one("one", PolicyConfig()),
-    "one, nodes": lambda _: _one("one, nodes", PolicyConfig(step_form="nodes")),
+    "one, nodes": lambda _: _one("one, nodes", PolicyConfig(form="nodes")),
     "fine-tuned": lambda row: FineTuned(held_out_agent(row), name="fine-tuned"),
     "hdp": lambda _: HDP(),
 }

@@ -36,15 +36,15 @@ from go_rl.api.problem import problem_for
 from go_rl.core import Objective, OpGraph, Problem
 from go_rl.core.plan import write_text
 from go_rl.policy.agent import Actions, Agent
-from go_rl.policy.makespan_decoder import MakespanDecoder
-from go_rl.policy.plan_decoder import Rollouts
-from go_rl.policy.plan_decoders import plan_decoder
+from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
+from go_rl.policy.plan_decoders.plan_decoder import Rollouts
+from go_rl.policy.plan_decoders.registry import plan_decoder
 from go_rl.policy.policy_search import BATCH
 from go_rl.policy.weights import shipped_agent
 from go_rl.portfolio.portfolio import compile_kernels
 from go_rl.readers.archive import load_graph, save_graph
 from go_rl.report.figures import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, new_figure, save_figure
-from go_rl.train.collect import Case, Credit, collect
+from go_rl.train.collect import Credit, TrainingCase, collect
 from go_rl.train.config import FINE_TUNING
 from go_rl.train.ppo import new_learner, update
 from go_rl.zoo.freeze import trace_entry
@@ -174,7 +174,9 @@ def measured(graph: OpGraph, file: Path, hardware: str) -> Row:
     peak = _peak_mib()
     replay, _ = _timed(lambda: workspace.evaluate(plans.decisions))
     learner = new_learner(agent.params, LEARNING.ppo)
-    batch = collect(agent, Case(graph.name, decoder), {PLAN: LEARNING.batch}, Credit(), 0).batch
+    batch = collect(
+        agent, TrainingCase(graph.name, decoder), {PLAN: LEARNING.batch}, Credit(), 0
+    ).batch
     updates = []
     for _ in range(2):
         spent, (learner, _) = _timed(
@@ -197,14 +199,14 @@ def measured(graph: OpGraph, file: Path, hardware: str) -> Row:
         update_s=updates[1],
         replay_ms=1e3 * replay / BATCH,
         peak_mib=_peak_mib(),
-        over_default=decoder.reference_seconds / float(plans.seconds.min()),
+        over_default=decoder.workspace.reference_seconds / float(plans.seconds.min()),
     )
 
 
 def _prepared(problem: Problem) -> MakespanDecoder:
     decoder = plan_decoder(problem)
     assert isinstance(decoder, MakespanDecoder)
-    _ = decoder.reference_seconds, decoder.padded
+    _ = decoder.workspace.reference_seconds, decoder.padded
     return decoder
 
 

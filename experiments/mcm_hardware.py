@@ -51,8 +51,8 @@ from go_rl.core import Budget, Objective, Problem, plan_for, rule_set
 from go_rl.cost import ProblemOptions, make_problem
 from go_rl.objectives.ring.workspace import RingWorkspace
 from go_rl.policy.agent import Agent
-from go_rl.policy.names import SHIPPED_NAMES
-from go_rl.policy.ring_decoder import RingDecoder
+from go_rl.policy.config import SHIPPED_NAMES
+from go_rl.policy.plan_decoders.ring_decoder import RingDecoder
 from go_rl.policy.weights import shipped_agent
 from go_rl.readers.jax.stages import JaxProgram, jax_program
 from go_rl.train.fine_tune import FineTuned

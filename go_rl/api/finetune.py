@@ -11,7 +11,7 @@ from go_rl.api.load import load
 from go_rl.api.options import options_from
 from go_rl.api.problem import problem_for
 from go_rl.core import Budget, Hardware, NodeId, Objective, OpGraph, Problem, SearchError
-from go_rl.policy.names import SHIPPED_NAMES
+from go_rl.policy.config import SHIPPED_NAMES
 from go_rl.train.config import FINE_TUNING, FineTuneConfig
 
 if TYPE_CHECKING:

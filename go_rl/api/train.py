@@ -31,9 +31,9 @@ def pretrain(
         MissingDependencyError: Ray is not installed.
     """
     from go_rl.train import pretrain as training
-    from go_rl.train.workers import collector
+    from go_rl.train.workers import pricer
 
-    return training.pretrain(config, folder, report, collector(workers))
+    return training.pretrain(config, folder, report, pricer(workers))
 
 
 def save_weights(weights: Weights, path: str | Path) -> None:

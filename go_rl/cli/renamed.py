@@ -17,7 +17,14 @@ COMMANDS = {
 """What commands were called before, and are called now."""
 FLAGS = {"--package": "--hardware", "--tasks": "--decide"}
 """The same of flags."""
-FLAGS_OF: Mapping[str, Mapping[str, str]] = {"finetune": {"--task": "--decoder"}}
+FLAGS_OF: Mapping[str, Mapping[str, str]] = {
+    "finetune": {"--task": "--decoder"},
+    "train": {
+        "--packages": "--hardware",
+        "--validation-packages": "--validation-hardware",
+        "--policy.step-form": "--policy.form",
+    },
+}
 """The same of flags of one command."""
 
 

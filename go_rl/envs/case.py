@@ -39,7 +39,7 @@ class EpisodeResult:
     reward: float
     seconds: float
     """Of the plan; inf for a failure."""
-    baseline_seconds: float
+    reference_seconds: float
     """Of the reference plan, which the reward compares with."""
     detail: str
     plan: dict[str, np.ndarray]
@@ -84,14 +84,14 @@ class Case:
             seconds[list(plans)] = np.where(scored.ok, scored.seconds, np.inf)
             for i, code in zip(plans, scored.status.tolist(), strict=True):
                 status[i] = STATUS_CODES[code]
-        baseline = self.workspace.reference_seconds
-        rewards = self._reward(seconds, baseline, self._failure)
+        reference = self.workspace.reference_seconds
+        rewards = self._reward(seconds, reference, self._failure)
         return [
             EpisodeResult(
                 status=status[i],
                 reward=float(rewards[i]),
                 seconds=float(seconds[i]),
-                baseline_seconds=baseline,
+                reference_seconds=reference,
                 detail="" if status[i].ok else outcome.detail or status[i].sentence,
                 plan=self._shown(outcome.decisions),
             )

@@ -43,8 +43,8 @@ class PlanEnv(gymnasium.Env[Any, Any]):
     ``sample`` (ring): [nodes, chips] log-probabilities, drawn by SAMPLE.
 
     Observations: see `go_rl.envs.observation`. At the end ``info`` holds ``status`` (a `Status`),
-    ``detail``, ``seconds``, ``baseline_seconds`` and ``device``, for makespan also ``priority`` and
-    ``fusion_group`` (lowest node of the kernel), each [max_nodes], -1 for none.
+    ``detail``, ``seconds``, ``reference_seconds`` and ``device``, for makespan also ``priority``
+    and ``fusion_group`` (lowest node of the kernel), each [max_nodes], -1 for none.
     `reset(options={"graph": i})` chooses a problem; otherwise it is drawn.
     """
 

@@ -115,8 +115,9 @@ class Episode:
     def final_info(self, result: EpisodeResult, rows: int) -> dict[str, Any]:
         """Return the ``info`` of the step that ends the episode, plans padded to ``rows``."""
         info = self.info()
-        for name in ("status", "detail", "seconds", "baseline_seconds"):
+        for name in ("status", "detail", "seconds", "reference_seconds"):
             info[name] = getattr(result, name)
+        info["baseline_seconds"] = result.reference_seconds  # its name in go_rl 0.x
         for name, values in result.plan.items():
             info[name] = np.full(rows, UNDECIDED, values.dtype)
             info[name][: len(values)] = values
@@ -180,7 +181,7 @@ class Episode:
         return Proposals(device[None], priority=priority[None], fusion=fusion[None])
 
     def check(self, action: Any) -> np.ndarray:
-        """Return the action as an array; an `EnvironmentUseError` says what is wrong with it."""
+        """Return the action as an array; raise an `EnvironmentUseError` otherwise."""
         array = np.asarray(action)
         if array.shape != self.space.shape:
             raise EnvironmentUseError(

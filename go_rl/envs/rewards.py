@@ -25,7 +25,7 @@ class Reward:
     worth: Worth
     """Of [B] finite seconds, and those of the reference plan."""
     failure: float
-    """Unless told otherwise."""
+    """Unless another reward of failures is given."""
 
     def __call__(
         self, seconds: Float64[np.ndarray, "B"], reference: float, failure: float | None = None

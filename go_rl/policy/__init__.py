@@ -1,1 +1,1 @@
-"""The transferable policy: GraphSAGE, segmented recurrent attention, task heads, decoders."""
+"""The transferable policy: GraphSAGE, segmented recurrent attention, decision heads, decoders."""

@@ -18,16 +18,18 @@ from go_rl.core.problem import TASKS
 from go_rl.objectives.makespan.choices import LEVELS
 from go_rl.policy.buckets import Padded, pad
 from go_rl.policy.config import MAX_CHIPS, PolicyConfig
-from go_rl.policy.makespan.observation import MAKESPAN_FEATURES, MAKESPAN_HARDWARE, MAKESPAN_ORDERS
 from go_rl.policy.network import Encoded, Params, Policy
-from go_rl.policy.observation import HARDWARE_FEATURES, NUM_FEATURES, REFERENCE_ORDERS, tiny_graph
+from go_rl.policy.observations.makespan import MAKESPAN_FEATURES, MAKESPAN_HARDWARE, MAKESPAN_ORDERS
+from go_rl.policy.observations.policy_graph import tiny_graph
+from go_rl.policy.observations.reference_orders import REFERENCE_ORDERS
+from go_rl.policy.observations.ring import RING_FEATURES, RING_HARDWARE
 
 Actions = dict[str, Any]
 """What was drawn for each decision: `OrderActions`, `DrawnPlacements` or `NodeActions`."""
 Options = Mapping[str, Float32[np.ndarray, "U _"]]
 """What each unit may choose, by decision; see `node_options`."""
 SHAPES = {
-    Objective.RING: (NUM_FEATURES, len(REFERENCE_ORDERS), len(HARDWARE_FEATURES)),
+    Objective.RING: (RING_FEATURES, len(REFERENCE_ORDERS), len(RING_HARDWARE)),
     Objective.MAKESPAN: (MAKESPAN_FEATURES, len(MAKESPAN_ORDERS), len(MAKESPAN_HARDWARE)),
 }
 """Columns of what the policies of each objective see: features, places, hardware."""
@@ -80,7 +82,7 @@ class Agent:
         return draw(self.policy, self.params, encoded, padded.graph, decisions, key, noise, among)
 
     def _options(self, options: Options | None, decisions: tuple[str, ...]) -> Options:
-        if self.objective is Objective.RING or self.config.step_form != "nodes":
+        if not self.policy.chooses_by_unit:
             return {}
         if options is None or any(decision not in options for decision in decisions):
             raise PolicyError(
@@ -97,7 +99,7 @@ class Agent:
 def widened(agent: Agent, factor: float) -> Agent:
     """Return the agent with ``factor`` times the standard deviation of its graph-level decisions.
 
-    A pretrained policy is sure of itself; a graph that it has never seen deserves more doubt.
+    The deviations of a pretrained policy are too small for a graph that it has never seen.
     """
     if factor == 1.0:
         return agent
@@ -154,7 +156,7 @@ def draw(
         keys = dict.fromkeys(decisions, key)
     else:
         keys = dict(zip(decisions, jax.random.split(key, len(decisions)), strict=True))
-    if policy.objective is Objective.RING or policy.config.step_form == "nodes":
+    if not policy.has_critic:
         return {
             decision: apply(
                 encoded, graph, decision, one, noise, options.get(decision), method=Policy.draw

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float32
 
 from go_rl.core import PolicyError
-from go_rl.policy.observation import PolicyGraph
+from go_rl.policy.observations.policy_graph import PolicyGraph
 
 BUCKETS = (256, 640, 1280, 2560, 5120, 12288, 65536, 262144)
 """Nodes of the padded graphs, padding included."""

@@ -1,20 +1,26 @@
-"""`PolicyConfig`: sizes and switches of the policy."""
+"""`PolicyConfig`: sizes and switches of the policy. Imports nothing heavy."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from typing import Any
 
-from go_rl.core import PolicyError
+from go_rl.core import Objective, PolicyError
 from go_rl.core.errors import nearest
 
 MAX_CHIPS = 64
 """Most chips of hardware, hence columns of a placement distribution."""
 SEGMENT_UNIT = 128
 """Divides the nodes of every padded graph; segments divide it."""
-STEP_FORMS = ("orders", "nodes")
-"""What a step policy decides: scores for a list scheduler; or, as GO does, each unit by itself."""
-
-
+SOLVER_MODES = ("sample", "fix", "none")
+"""How placements on a ring go through the solver."""
+FORMS = ("orders", "nodes")
+"""What a makespan policy decides: scores for a list scheduler; or each unit by itself, as in GO."""
+SHIPPED_NAMES = {Objective.RING: "partition-1.0", Objective.MAKESPAN: "graph-1.0"}
+"""The weights of ``--method policy``, by objective."""
+OLD_NAMES = {"step_form": "form"}
+"""Fields that files of older versions hold, and their names now."""
 MOST = {"sage_layers": 64, "attention_layers": 64, "iterations": 64, "best_of": 4096}
 """Largest values of what a network repeats; a damaged file may ask for billions."""
 WIDEST = 1 << 16
@@ -46,9 +52,9 @@ class PolicyConfig:
     iterations: int = 2
     """Decoding iterations, each conditioned on the decisions of the one before."""
     best_of: int = 8
-    """Graph-level decisions drawn for each that a step policy uses: the best for its critic."""
-    step_form: str = "orders"
-    """Form of a step policy, one of `STEP_FORMS`; policies of rings have one form only."""
+    """Graph-level decisions drawn for each that a makespan policy uses: the best for its critic."""
+    form: str = "orders"
+    """Form of a makespan policy, one of `FORMS`; policies of rings have one form only."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -62,10 +68,10 @@ class PolicyConfig:
                 )
             if field.type == "bool" and not isinstance(value, bool):
                 raise PolicyError(f"policy: {field.name} must be true or false, not {value!r}")
-        if self.step_form not in STEP_FORMS:
+        if self.form not in FORMS:
             raise PolicyError(
-                f"policy: step_form must be one of {', '.join(STEP_FORMS)}, not "
-                f"{self.step_form!r}{nearest(str(self.step_form), STEP_FORMS)}"
+                f"policy: form must be one of {', '.join(FORMS)}, not "
+                f"{self.form!r}{nearest(str(self.form), FORMS)}"
             )
         if SEGMENT_UNIT % self.segment:
             raise PolicyError(f"policy: segment must divide {SEGMENT_UNIT}, not {self.segment}")
@@ -73,3 +79,12 @@ class PolicyConfig:
             raise PolicyError(
                 f"policy: hidden {self.hidden} must be a multiple of heads {self.heads}"
             )
+
+
+def current_names(document: Any, names: Mapping[str, str] = OLD_NAMES) -> Any:
+    """Return a JSON value in which every field of an older version has its name of today."""
+    if isinstance(document, list):
+        return [current_names(value, names) for value in document]
+    if not isinstance(document, dict):
+        return document
+    return {names.get(key, key): current_names(value, names) for key, value in document.items()}

@@ -1,10 +1,10 @@
 """`Critic`: what a graph-level decision is worth on a graph, before anything is decoded or priced.
 
-An ensemble of small networks, each of which sees a summary of the graph and the decision of every
-task. Scores are standard deviations of the log of a step's seconds among one graph's random
-decisions: lower is better, and an untrained critic says 0 to all. A policy draws a few decisions
-for each that it uses and takes the best in the critic's eyes (best-of-n sampling, Stiennon et al.
-2020), which transfers to graphs that it has not seen.
+An ensemble of small networks, each of which sees a summary of the graph and the graph-level numbers
+of every decision. Scores are standard deviations of the log of an iteration's seconds among one
+graph's random decisions: lower is better, and an untrained critic scores all 0. A policy draws a
+few decisions for each that it uses and takes the one with the best score (best-of-n sampling,
+Stiennon et al. 2020), which transfers to graphs that it has not seen.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SHARP = 3.0
 
 
 def decision_features(mix: Float[Array, "B G"], orders: int, logits: int) -> Float[Array, "B F"]:
-    """Return what a critic sees of a task's graph-level decision.
+    """Return what a critic sees of a graph-level decision.
 
     Args:
         mix: ``orders`` mixing logits, then plain numbers, then ``logits`` more mixing logits.
@@ -51,7 +51,7 @@ class Member(nn.Module):
     ) -> Float[Array, "B"]:
         """Return [B] scores."""
         graph = nn.Dense(GRAPH_WIDTH)(nn.silu(nn.Dense(GRAPH_WIDTH)(known)))
-        x = sum(nn.Dense(WIDTH, name=f"see_{task}")(seen[task]) for task in TASKS if task in seen)
+        x = sum(nn.Dense(WIDTH, name=f"see_{name}")(seen[name]) for name in TASKS if name in seen)
         scale, shift = jnp.split(nn.Dense(2 * WIDTH)(nn.silu(graph)), 2)
         x = nn.silu(x * (1.0 + 0.5 * scale) + shift)
         x = nn.silu(nn.Dense(WIDTH)(x))
@@ -69,7 +69,7 @@ class Critic(nn.Module):
 
         Args:
             known: of the graph and the hardware; see `go_rl.policy.network.known_of`.
-            seen: `decision_features` of the tasks asked.
+            seen: `decision_features` of the decisions asked.
         """
         mean = self.param("mean", nn.initializers.zeros, known.shape)
         deviation = self.param("deviation", nn.initializers.ones, known.shape)

@@ -1,4 +1,4 @@
-"""The encoder that all tasks share: GraphSAGE, then segmented attention with conditioning."""
+"""The encoder that all decisions share: GraphSAGE, then segmented attention with conditioning."""
 
 from __future__ import annotations
 

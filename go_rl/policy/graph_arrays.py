@@ -1,4 +1,4 @@
-"""Typed access to a padded graph: `jraph.GraphsTuple` says only that it holds trees of arrays."""
+"""Typed access to a padded graph: `jraph.GraphsTuple` is typed as trees of arrays."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """GraphSAGE with max-pool aggregation (Hamilton, Ying, Leskovec 2017, equation 3; GO, section 3).
 
 h_N(v) = max over u in N(v) of relu(W h_u + b);  h_v' = relu(W' concat(h_v, h_N(v))). Producers and
-consumers are pooled apart: their direction matters to every task here.
+consumers are pooled apart: their direction matters to every decision here.
 """
 
 from __future__ import annotations

@@ -22,18 +22,19 @@ from go_rl.core import Objective
 from go_rl.core.problem import TASKS
 from go_rl.policy.config import PolicyConfig
 from go_rl.policy.critic import Critic, decision_features
+from go_rl.policy.decoders.head_input import HeadInput
 from go_rl.policy.decoders.node_decoder import NodeDecoder
 from go_rl.policy.decoders.order_decoder import OrderActions, OrderDecoder
-from go_rl.policy.decoders.placement_decoder import DrawnPlacements, PlacementDecoder, work_before
+from go_rl.policy.decoders.placement_decoder import PlacementDecoder, work_before
 from go_rl.policy.encoder import Encoder
 from go_rl.policy.graph_arrays import hardware_features, node_array
 from go_rl.policy.heads import DecisionHeads
-from go_rl.policy.makespan.observation import MAKESPAN_ORDERS
+from go_rl.policy.observations.makespan import MAKESPAN_ORDERS
 
 HEADS = {Objective.RING: ("order", "placement"), Objective.MAKESPAN: TASKS}
 """Heads of the policies of each objective, in the order of the recurrence."""
 FUSION_ORDERS = 4
-"""Node-level reference priorities of fusion; see `go_rl.policy.makespan_decoder`."""
+"""Node-level reference priorities of fusion; see `go_rl.policy.plan_decoders.makespan_decoder`."""
 PLACEMENT_EXTRAS = 5
 """Attachment, caution, layers whole, warp, chronology."""
 LOGITS = {"placement": len(MAKESPAN_ORDERS), "schedule": 0, "fusion": FUSION_ORDERS}
@@ -64,6 +65,12 @@ class Encoded(NamedTuple):
     chips: Int[Array, ""]
 
 
+def head_input(encoded: Encoded, graph: jraph.GraphsTuple, decision: str) -> HeadInput:
+    """Return what the decoder of a decision reads."""
+    h = encoded.heads[decision]
+    return HeadInput(h, encoded.pooled, graph, encoded.real, encoded.chips)
+
+
 def known_of(graph: jraph.GraphsTuple, real: Float[Array, "U"]) -> Float[Array, "K"]:
     """Return what a critic knows of a graph: features of the hardware, then means of the units'."""
     features = node_array(graph, "features") * real[:, None]
@@ -82,6 +89,16 @@ class Policy(nn.Module):
         """G of each decision for makespan: mixing logits, numbers along directions, `EXTRAS`."""
         return {t: len(MAKESPAN_ORDERS) + self.config.directions + EXTRAS[t] for t in TASKS}
 
+    @property
+    def chooses_by_unit(self) -> bool:
+        """Whether each unit chooses among options by itself: form ``nodes``."""
+        return self.objective is not Objective.RING and self.config.form == "nodes"
+
+    @property
+    def has_critic(self) -> bool:
+        """Whether a critic judges graph-level decisions before any unit follows them."""
+        return self.objective is not Objective.RING and not self.chooses_by_unit
+
     def setup(self) -> None:
         config = self.config
         self.encoder = Encoder(config)
@@ -90,11 +107,11 @@ class Policy(nn.Module):
             self.order, self.placement = OrderDecoder(config), PlacementDecoder(config)
             return
         self.widen, self.summarise = nn.Dense(2 * config.hidden), nn.Dense(config.hidden)
-        if config.step_form == "nodes":
-            self.decoders = {task: NodeDecoder(config, task) for task in TASKS}
+        if self.chooses_by_unit:
+            self.decoders = {name: NodeDecoder(config, name) for name in TASKS}
         else:
             self.decoders = {
-                task: OrderDecoder(config, len(MAKESPAN_ORDERS), EXTRAS[task]) for task in TASKS
+                name: OrderDecoder(config, len(MAKESPAN_ORDERS), EXTRAS[name]) for name in TASKS
             }
             self.critic = Critic()
 
@@ -126,13 +143,10 @@ class Policy(nn.Module):
         ``noise`` [B] scales the deviations from the likeliest decision. ``options`` [U, K]: what
         each unit may choose; form ``nodes`` only.
         """
-        decoder, h = self._decoder(decision), encoded.heads[decision]
+        decoder, head = self._decoder(decision), head_input(encoded, graph, decision)
         if isinstance(decoder, PlacementDecoder):
-            place = self.place(encoded, graph)
-            chosen, log_probs = decoder.sample(h, graph, encoded.chips, place, key, noise)
-            return DrawnPlacements(chosen, log_probs, place)
-        extra = () if options is None else (options,)
-        return decoder.sample(h, encoded.pooled, graph, *extra, key, noise)
+            return decoder.sample(head, key, noise, self.place(encoded, graph))
+        return decoder.sample(head, key, noise, *(() if options is None else (options,)))
 
     def place(self, encoded: Encoded, graph: jraph.GraphsTuple) -> Float[Array, "U"]:
         """Return [U] where the likeliest order of a ring puts each unit, as the share of the work
@@ -156,8 +170,9 @@ class Policy(nn.Module):
         noise: Float[Array, "B"],
     ) -> OrderActions:
         """Draw what follows graph-level decisions; see `OrderDecoder.sample_scores`."""
-        keys, h = jax.random.split(key, self.config.iterations), encoded.heads[decision]
-        return self._decoder(decision).sample_scores(h, graph, mix, keys, noise)
+        keys = jax.random.split(key, self.config.iterations)
+        head = head_input(encoded, graph, decision)
+        return self._decoder(decision).sample_scores(head, mix, keys, noise)
 
     def criticise(
         self, known: Float[Array, "K"], mixes: Mapping[str, Float[Array, "B G"]]
@@ -171,10 +186,7 @@ class Policy(nn.Module):
         self, encoded: Encoded, graph: jraph.GraphsTuple, decision: str, actions: Any
     ) -> tuple[Any, Float[Array, ""]]:
         """Return log-densities of decisions and their entropy; see the decoder's ``log_prob``."""
-        decoder, h = self._decoder(decision), encoded.heads[decision]
-        if isinstance(decoder, PlacementDecoder):
-            return decoder.log_prob(h, graph, encoded.chips, encoded.real, actions)
-        return decoder.log_prob(h, encoded.pooled, graph, actions)
+        return self._decoder(decision).log_prob(head_input(encoded, graph, decision), actions)
 
     def __call__(
         self,
@@ -187,7 +199,7 @@ class Policy(nn.Module):
         """Touch every parameter; used to initialise them."""
         encoded = self.encode(graph, real, jnp.int32(2))
         heads = HEADS[self.objective]
-        if self.objective is Objective.RING or self.config.step_form == "nodes":
+        if not self.has_critic:
             return [self.draw(encoded, graph, d, key, noise, options.get(d)) for d in heads]
         mixes = {d: self.propose(encoded, d, key, noise) for d in heads}
         scores = self.criticise(encoded.known, mixes)

@@ -11,16 +11,16 @@ from jaxtyping import Float32
 from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress
 from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.policy.agent import Agent
-from go_rl.policy.plan_decoder import PlanDecoder, ProposalArrays
-from go_rl.policy.plan_decoders import plan_decoder
-from go_rl.policy.ring_decoder import check_group
+from go_rl.policy.plan_decoders.plan_decoder import PlanDecoder, ProposalArrays
+from go_rl.policy.plan_decoders.registry import plan_decoder
+from go_rl.policy.plan_decoders.ring_decoder import check_group
 from go_rl.policy.weights import shipped_agent
 
 BATCH = 16
 """Samples drawn at a time; the first of all is the policy's likeliest decision."""
 DOUBT = (1.0, 2.0, 1.0, 4.0)
-"""Factors on the standard deviations of successive samples: a pretrained policy is sure of itself,
-and a graph that it has never seen deserves some doubt. Chips are drawn as they are."""
+"""Factors on the standard deviations of successive samples: a pretrained policy has small ones,
+too small for a graph that it has never seen. Chips are drawn unscaled."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,10 @@ class PolicySearch:
         agent, decoder = self._agent(problem), plan_decoder(problem)
         if decoder.decides:
             noise, group = np.ones(BATCH, np.float32), group_of(decoder, self.decoder)
-            decoder.sample(agent, group, noise, 0)
+            actions = decoder.draw(
+                agent, agent.encode(decoder.padded), group, noise, jax.random.key(0)
+            )
+            decoder.price(_rows(decoder.proposals(actions, noise), 0, 1), 0)
 
     def _agent(self, problem: Problem) -> Agent:
         return self.agent or shipped_agent(problem.objective)
@@ -81,7 +84,7 @@ def _search(
     would take longer than what is left.
     """
     incumbent, progress = search
-    encoded, rounds, drawing, pace = agent.encode(decoder.padded), 0, 0.0, float("inf")
+    encoded, rounds, drawing, sample_seconds = agent.encode(decoder.padded), 0, 0.0, float("inf")
     while not progress.spent and drawing < progress.remaining_seconds:
         noise, number = _noise(group, rounds), seed * 1_000_003 + rounds
         began = progress.wall_seconds
@@ -90,10 +93,10 @@ def _search(
         drawing = progress.wall_seconds - began
         first, last = 0, int(min(BATCH, progress.remaining_samples))
         while first < last and (first == 0 or not progress.spent):
-            began, size = progress.wall_seconds, _affordable(progress, pace, last - first)
+            began, size = progress.wall_seconds, _affordable(progress, sample_seconds, last - first)
             rollouts = decoder.price(_rows(proposals, first, first + size), number + first)
             incumbent.offer_scored(rollouts.priced)
-            pace = (progress.wall_seconds - began) / size
+            sample_seconds = (progress.wall_seconds - began) / size
             first += size
         rounds += 1
 
@@ -110,9 +113,9 @@ def _rows(proposals: ProposalArrays, first: int, end: int) -> ProposalArrays:
     return jax.tree.map(lambda x: x[first:end], proposals)
 
 
-def _affordable(progress: Progress, pace: float, most: int) -> int:
-    """Samples to decode and price at once when one takes ``pace`` seconds; inf: not known yet."""
+def _affordable(progress: Progress, sample_seconds: float, most: int) -> int:
+    """Samples to decode and price at once when one takes ``sample_seconds``; inf: not known yet."""
     left = progress.remaining_seconds
     if left == float("inf"):
         return most
-    return int(min(max(left / pace, 1.0), most)) if pace > 0 else most
+    return int(min(max(left / sample_seconds, 1.0), most)) if sample_seconds > 0 else most

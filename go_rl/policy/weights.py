@@ -18,8 +18,7 @@ import jax
 from go_rl.core import CheckpointError, Objective, PolicyError
 from go_rl.core.errors import nearest
 from go_rl.policy.agent import Agent, new_agent
-from go_rl.policy.config import PolicyConfig
-from go_rl.policy.names import SHIPPED_NAMES
+from go_rl.policy.config import SHIPPED_NAMES, PolicyConfig, current_names
 from go_rl.runtime.parameter_file import (
     check_digest,
     check_parameters,
@@ -111,7 +110,7 @@ def _load(path: Path, time_written: int, size: int) -> Weights:
         )
     check_digest(path, manifest, arrays)
     try:
-        config = PolicyConfig(**manifest["config"])
+        config = PolicyConfig(**current_names(manifest["config"]))
         name, card = str(manifest["name"]), dict(manifest["card"])
     except (KeyError, TypeError, ValueError, PolicyError) as error:
         raise CheckpointError(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import re
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -18,21 +17,13 @@ import orbax.checkpoint as ocp
 
 from go_rl.core import CheckpointError
 from go_rl.train.advantage import RunningBaseline
+from go_rl.train.config import TrainConfig
 from go_rl.train.ppo import Learner
 
 KEPT = 2
 """Checkpoints kept in a folder."""
 VERSION = 1
 """Layout of a checkpoint."""
-
-
-@runtime_checkable
-class Configuration(Protocol):
-    """What a run was made with."""
-
-    def to_json(self) -> str:
-        """Return it as text; runs of equal fields are the same run."""
-        ...
 
 
 @dataclass(eq=False)
@@ -70,7 +61,7 @@ class Checkpoints:
         """Updates done in the newest whole checkpoint; None when there is none."""
         return self._manager.latest_step()
 
-    def save(self, state: TrainState, config: Configuration) -> None:
+    def save(self, state: TrainState, config: TrainConfig) -> None:
         """Write a checkpoint; one that was cut off is never seen.
 
         Raises:
@@ -97,7 +88,7 @@ class Checkpoints:
                 "same command goes on from the checkpoint before, if there is one"
             ) from error
 
-    def restore(self, like: TrainState, config: Configuration) -> TrainState:
+    def restore(self, like: TrainState, config: TrainConfig) -> TrainState:
         """Return the newest checkpoint; ``like`` gives the shapes.
 
         Raises:
@@ -117,7 +108,7 @@ class Checkpoints:
                 f"{self.folder}/{step}: lacks {', '.join(sorted(missing))}; remove it to resume "
                 "from the one before"
             )
-        if json.loads(meta["config"]) != json.loads(config.to_json()):
+        if not config.wrote(meta["config"]):
             raise CheckpointError(
                 f"{self.folder}: was made with another configuration; resume with the same one, "
                 "or start in an empty folder"
@@ -139,7 +130,7 @@ class Checkpoints:
 
     def close(self) -> None:
         """Release the folder."""
-        with suppress(OSError, ValueError):  # of a save that failed, which was said
+        with suppress(OSError, ValueError):  # of a save that failed, which was reported
             self._manager.close()
 
     def _meta(self, step: int) -> dict[str, Any]:
@@ -163,7 +154,7 @@ class Checkpoints:
 
 
 def _why(error: Exception) -> str:
-    """What the system said, which the storage layer wraps in names of its own files."""
+    """The message of the system, which the storage layer wraps in names of its own files."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     if code := re.search(r"os_error_code='(\d+)'", str(error)):

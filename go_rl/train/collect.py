@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import jax
@@ -12,18 +12,24 @@ from jaxtyping import Float64
 
 from go_rl.core import Objective, TrainingError
 from go_rl.policy.agent import Actions, Agent
-from go_rl.policy.plan_decoder import PlanDecoder, ProposalArrays, Rollouts
+from go_rl.policy.plan_decoders.plan_decoder import PlanDecoder, ProposalArrays, Rollouts
 from go_rl.train.advantage import RunningBaseline, top_advantage
 from go_rl.train.config import TOP
-from go_rl.train.ppo import Batch, Group
+from go_rl.train.ppo import Batch, SampleGroup
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class TrainingCase:
     """One problem as training sees it."""
 
     name: str
     decoder: PlanDecoder
+
+
+Asked = tuple[TrainingCase, dict[str, ProposalArrays], int]
+"""A problem, what was drawn for it by group, and the seed of what the solver draws."""
+Pricer = Callable[[Sequence[Asked]], list[dict[str, Rollouts]]]
+"""Solves and prices a batch for each problem; the answer is the same wherever it is computed."""
 
 
 @dataclass
@@ -40,13 +46,13 @@ class Credit:
         """Return [B] advantages of a batch; the baseline learns from it."""
         top = self.top
         if top is None and agent.objective is not Objective.RING:
-            top = TOP[agent.config.step_form]
+            top = TOP[agent.config.form]
         gain = self.baseline.advantage(key, reward) if top is None else top_advantage(reward, top)
         return gain.astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class DrawnBatch:
     """One batch as the network draws it, before solver and simulator."""
 
     actions: dict[str, Actions]
@@ -64,26 +70,47 @@ class Collected:
     """By group."""
 
 
+def price_here(asked: Sequence[Asked]) -> list[dict[str, Rollouts]]:
+    """Solve and price in this process, one batch after the other; a `Pricer`."""
+    return [price(case.decoder, proposals, seed) for case, proposals, seed in asked]
+
+
 def collect(
-    agent: Agent, case: Case, sizes: Mapping[str, int], credit: Credit, seed: int
+    agent: Agent, case: TrainingCase, sizes: Mapping[str, int], credit: Credit, seed: int
 ) -> Collected:
-    """Draw, solve and price one batch; the same seed gives the same batch.
+    """Collect one batch in this process; see `collect_all`."""
+    return collect_all(agent, [(case, seed)], sizes, credit)[0]
+
+
+def collect_all(
+    agent: Agent,
+    cases: Sequence[tuple[TrainingCase, int]],
+    sizes: Mapping[str, int],
+    credit: Credit,
+    pricer: Pricer = price_here,
+) -> list[Collected]:
+    """Draw, solve and price a batch for each problem; the same seeds give the same batches.
 
     Args:
         agent: draws.
-        case: the problem.
+        cases: the problems, each with the seed of its batch.
         sizes: samples of each group.
         credit: of the run.
-        seed: random seed.
+        pricer: solves and prices.
 
     Raises:
         TrainingError: a reward is not finite.
     """
-    drawn = propose(agent, case, sizes, seed)
-    return assemble(agent, case, drawn, price(case.decoder, drawn.proposals, seed), credit)
+    drawn = [propose(agent, case, sizes, seed) for case, seed in cases]
+    asked = [(case, one.proposals, seed) for (case, seed), one in zip(cases, drawn, strict=True)]
+    priced = pricer(asked)
+    return [
+        assemble(agent, case, one, rollouts, credit)
+        for (case, _), one, rollouts in zip(cases, drawn, priced, strict=True)
+    ]
 
 
-def propose(agent: Agent, case: Case, sizes: Mapping[str, int], seed: int) -> Drawn:
+def propose(agent: Agent, case: TrainingCase, sizes: Mapping[str, int], seed: int) -> DrawnBatch:
     """Draw one batch from the policy."""
     decoder = case.decoder
     key, encoded = jax.random.key(seed % 2**32), agent.encode(decoder.padded)
@@ -96,7 +123,7 @@ def propose(agent: Agent, case: Case, sizes: Mapping[str, int], seed: int) -> Dr
             noise = np.ones(size, np.float32)
             actions[group] = decoder.draw(agent, encoded, group, noise, one)
             proposals[group] = decoder.proposals(actions[group], noise)
-    return Drawn(actions, proposals)
+    return DrawnBatch(actions, proposals)
 
 
 def price(
@@ -107,21 +134,25 @@ def price(
 
 
 def assemble(
-    agent: Agent, case: Case, drawn: Drawn, rollouts: dict[str, Rollouts], credit: Credit
+    agent: Agent,
+    case: TrainingCase,
+    drawn: DrawnBatch,
+    rollouts: dict[str, Rollouts],
+    credit: Credit,
 ) -> Collected:
     """Return what PPO needs of a batch; the baseline learns from its rewards.
 
     Raises:
         TrainingError: a reward is not finite.
     """
-    groups: dict[str, Group] = {}
+    groups: dict[str, SampleGroup] = {}
     for name, found in rollouts.items():
         if not np.isfinite(found.reward).all():
             wrong = found.reward[~np.isfinite(found.reward)][0]
             raise TrainingError(f"case {case.name!r}: a sample of {name!r} earned {wrong}")
         gain = credit.advantage(agent, f"{case.name}/{name}", found.reward)
         actions = case.decoder.credit(drawn.actions[name], found)
-        groups[name] = Group(actions, jnp.asarray(gain))
+        groups[name] = SampleGroup(actions, jnp.asarray(gain))
     padded = case.decoder.padded
     chips = jnp.int32(padded.chips)
     batch = Batch(padded.graph, jnp.asarray(padded.real), chips, groups)

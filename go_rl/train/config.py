@@ -6,23 +6,56 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from go_rl.core import RULE_SETS, TASKS, Objective, TrainingError
 from go_rl.core.errors import nearest
 from go_rl.cost.registry import check_cost
-from go_rl.policy.config import PolicyConfig
-from go_rl.policy.names import SHIPPED_NAMES
+from go_rl.policy.config import (
+    OLD_NAMES,
+    SHIPPED_NAMES,
+    SOLVER_MODES,
+    PolicyConfig,
+    current_names,
+)
 from go_rl.zoo.split import TRAINED
 
+CONFIG_FILE = "config.json"
+"""The configuration of a run, in its folder; that of its searches, in theirs."""
+CHECKPOINTS = "checkpoints"
+"""Folder of the checkpoints, in that of the run."""
+SEARCHES = "searches"
+"""Folder of a makespan run's searches, in that of the run."""
+WEIGHTS_FILE = "weights.npz"
+"""The best weights so far, in the folder of the run."""
+RENAMED = {
+    **OLD_NAMES,
+    "packages": "hardware",
+    "validation_packages": "validation_hardware",
+    "tasks": "decide",
+}
+"""Fields that runs of older versions hold, and their names now."""
 WORKERS = ("local", "ray")
 """Where samples are solved and priced."""
-
-
 TOP = {"orders": 0.3, "nodes": 1.0}
 """Share of a batch that teaches, for each form of makespan policies; GO's learns from all."""
-SOLVER_MODES = ("sample", "fix", "none")
-"""How placements go through the solver."""
+
+
+def _check_least(where: str, config: object, least: int, *names: str) -> None:
+    for name in names:
+        if not (value := getattr(config, name)) >= least:
+            raise TrainingError(f"{where}: {name} must be >= {least}, not {value}")
+
+
+def _check_positive(where: str, config: object, *names: str) -> None:
+    for name in names:
+        if not (value := getattr(config, name)) > 0:
+            raise TrainingError(f"{where}: {name} must be > 0, not {value}")
+
+
+def _check_top(top: float | None, where: str) -> None:
+    if top is not None and not 0 < top <= 1:
+        raise TrainingError(f"{where}: top must be above 0 and at most 1, not {top}")
 
 
 @dataclass(frozen=True)
@@ -35,11 +68,6 @@ class SampleConfig:
     """Placements drawn through the solver."""
     solver: str = "sample"
     """One of `SOLVER_MODES`."""
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """Samples of each group of `RingDecoder`."""
-        return {"order": self.orders, "placement": self.placements}
 
     def __post_init__(self) -> None:
         if self.orders < 0 or self.placements < 0 or self.orders + self.placements < 2:
@@ -72,28 +100,9 @@ class PPOConfig:
     """Updates over which the learning rate falls to a tenth, along a cosine; 0: it stays."""
 
     def __post_init__(self) -> None:
-        for name in ("learning_rate", "clip", "gradient_norm"):
-            if not getattr(self, name) > 0:
-                raise TrainingError(f"ppo: {name} must be > 0, not {getattr(self, name)}")
-        for name in ("order_entropy", "placement_entropy"):
-            if not getattr(self, name) >= 0:
-                raise TrainingError(f"ppo: {name} must be >= 0, not {getattr(self, name)}")
-        if self.decay_updates < 0:
-            raise TrainingError(f"ppo: decay_updates must be >= 0, not {self.decay_updates}")
-        if self.epochs < 1:
-            raise TrainingError(f"ppo: epochs must be >= 1, not {self.epochs}")
-
-
-def _check_batches(batch: int, first: int) -> None:
-    if batch < 2:
-        raise TrainingError(f"fine-tuning: batch must be >= 2, not {batch}")
-    if first < 1:
-        raise TrainingError(f"fine-tuning: first must be >= 1, not {first}")
-
-
-def _check_top(top: float | None, where: str) -> None:
-    if top is not None and not 0 < top <= 1:
-        raise TrainingError(f"{where}: top must be above 0 and at most 1, not {top}")
+        _check_positive("ppo", self, "learning_rate", "clip", "gradient_norm")
+        _check_least("ppo", self, 0, "order_entropy", "placement_entropy", "decay_updates")
+        _check_least("ppo", self, 1, "epochs")
 
 
 @dataclass(frozen=True)
@@ -115,12 +124,10 @@ class FineTuneConfig:
     """Best decisions so far that are learned again with each batch; 0: none."""
 
     def __post_init__(self) -> None:
-        _check_batches(self.batch, self.first)
+        for least, name in ((2, "batch"), (1, "first"), (0, "remembered")):
+            _check_least("fine-tuning", self, least, name)
+        _check_positive("fine-tuning", self, "widen")
         _check_top(self.top, "fine-tuning")
-        if not self.widen > 0:
-            raise TrainingError(f"fine-tuning: widen must be > 0, not {self.widen}")
-        if self.remembered < 0:
-            raise TrainingError(f"fine-tuning: remembered must be >= 0, not {self.remembered}")
 
 
 FINE_TUNING = {
@@ -132,14 +139,15 @@ FINE_TUNING = {
 """By objective."""
 
 
-def _check_tasks(sets: tuple[tuple[str, ...], ...]) -> None:
-    for tasks in sets:
-        if not tasks:
-            raise TrainingError(f"train: each set of decisions names some of {', '.join(TASKS)}")
-        for task in tasks:
-            if task not in TASKS:
+def _check_decisions(sets: tuple[tuple[str, ...], ...]) -> None:
+    known = ", ".join(TASKS)
+    for decisions in sets:
+        if not decisions:
+            raise TrainingError(f"train: each set of decisions names some of {known}")
+        for name in decisions:
+            if name not in TASKS:
                 raise TrainingError(
-                    f"train: unknown decision {task!r}{nearest(task, TASKS)} Use {', '.join(TASKS)}"
+                    f"train: unknown decision {name!r}{nearest(name, TASKS)} Use {known}"
                 )
 
 
@@ -153,11 +161,8 @@ class SearchConfig:
     """Decisions drawn at a time."""
 
     def __post_init__(self) -> None:
-        for name, least in (("samples", 0), ("batch", 2)):
-            if getattr(self, name) < least:
-                raise TrainingError(
-                    f"searches: {name} must be >= {least}, not {getattr(self, name)}"
-                )
+        _check_least("searches", self, 0, "samples")
+        _check_least("searches", self, 2, "batch")
 
 
 @dataclass(frozen=True)
@@ -168,7 +173,7 @@ class CriticConfig:
     steps: int = 800
     """Updates."""
     problems: int = 32
-    """Problems of each set of tasks in an update."""
+    """Problems of each set of decisions in an update."""
     decisions: int = 48
     """Decisions of each problem in an update."""
     learning_rate: float = 2e-3
@@ -177,13 +182,9 @@ class CriticConfig:
     """AdamW's."""
 
     def __post_init__(self) -> None:
-        for name in ("steps", "problems", "decisions"):
-            if getattr(self, name) < 1:
-                raise TrainingError(f"critic: {name} must be >= 1, not {getattr(self, name)}")
-        if not self.learning_rate > 0:
-            raise TrainingError(f"critic: learning_rate must be above 0, not {self.learning_rate}")
-        if not self.weight_decay >= 0:
-            raise TrainingError(f"critic: weight_decay must be at least 0, not {self.weight_decay}")
+        _check_least("critic", self, 1, "steps", "problems", "decisions")
+        _check_least("critic", self, 0, "weight_decay")
+        _check_positive("critic", self, "learning_rate")
 
 
 GO_GRAPHS = (
@@ -207,9 +208,9 @@ class TrainConfig(ABC):
     """Name of the weights."""
     split: str = "train"
     """Split of the zoo that is trained on."""
-    packages: tuple[str, ...] = ()
+    hardware: tuple[str, ...] = ()
     """Hardware, each as often as the others."""
-    validation_packages: tuple[str, ...] = ()
+    validation_hardware: tuple[str, ...] = ()
     """Hardware of the validation problems."""
     cost: str = "auto"
     """Cost model: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
@@ -232,15 +233,13 @@ class TrainConfig(ABC):
     """Updates between checkpoints."""
 
     def __post_init__(self) -> None:
-        for name in ("updates", "graphs", "max_nodes", "validate_every", "checkpoint_every"):
-            if getattr(self, name) < 1:
-                raise TrainingError(f"train: {name} must be >= 1, not {getattr(self, name)}")
-        for name in ("packages", "validation_packages"):
+        whole = ("updates", "graphs", "max_nodes", "validate_every", "checkpoint_every")
+        _check_least("train", self, 1, *whole)
+        _check_least("train", self, 0, "seed")
+        for name in ("hardware", "validation_hardware"):
             if not getattr(self, name):
-                raise TrainingError(f"train: {name} need at least one entry")
+                raise TrainingError(f"train: {name} needs at least one entry")
         check_cost(self.cost)
-        if self.seed < 0:
-            raise TrainingError(f"train: seed must be >= 0, not {self.seed}")
         self.check_own_fields()
 
     @abstractmethod
@@ -252,6 +251,11 @@ class TrainConfig(ABC):
     def sizes(self) -> dict[str, int]:
         """Samples drawn on each problem, by group of the objective's decoder."""
 
+    @property
+    @abstractmethod
+    def teaching_share(self) -> float | None:
+        """Share of a batch that teaches, as `Credit.top`."""
+
     def to_json(self) -> str:
         """Return the configuration as JSON text; see `added`."""
         default, values = TRAINING[self.objective](), asdict(self)
@@ -260,23 +264,30 @@ class TrainConfig(ABC):
                 del values[name]
         return json.dumps(values, indent=2)
 
+    def wrote(self, text: str) -> bool:
+        """Whether the JSON text of a run, of this version or an older one, is this one's."""
+        try:
+            return current_fields(json.loads(text)) == json.loads(self.to_json())
+        except ValueError:
+            return False
+
 
 @dataclass(frozen=True)
 class RingTrainConfig(TrainConfig):
     """Pretraining of a policy for rings."""
 
     objective = Objective.RING
-    added = ("validation_packages", "cost")
+    added = ("validation_hardware", "cost")
 
     name: str = SHIPPED_NAMES[Objective.RING]
     """Name of the weights."""
     validation: str = "validation"
     """Split whose mean reward chooses the weights that are kept."""
-    packages: tuple[str, ...] = ("ring6", "ring16", "ring36")
+    hardware: tuple[str, ...] = ("ring6", "ring16", "ring36")
     """Hardware, each as often as the others."""
     rules: tuple[str, ...] = ("strict", "strict", "strict", "default")
     """Rule sets, each as often as it is listed."""
-    validation_packages: tuple[str, ...] = ("ring16", "ring36")
+    validation_hardware: tuple[str, ...] = ("ring16", "ring36")
     """Hardware of the validation problems, under strict rules."""
     max_nodes: int = 1300
     """Larger graphs of the split are left out: their updates cost too much."""
@@ -301,7 +312,11 @@ class RingTrainConfig(TrainConfig):
     @property
     def sizes(self) -> dict[str, int]:
         """Orders and placements."""
-        return self.samples.sizes
+        return {"order": self.samples.orders, "placement": self.samples.placements}
+
+    @property
+    def teaching_share(self) -> None:
+        """All samples teach, against a running baseline."""
 
 
 @dataclass(frozen=True)
@@ -321,11 +336,11 @@ class MakespanTrainConfig(TrainConfig):
     validation: str | None = None
     """Split whose best rewards choose the weights that are kept; None: the further graphs. On
     inference graphs one device and fusion is nearly all that can be had, whatever the policy."""
-    packages: tuple[str, ...] = ("p100x2", "p100x4", "p100x8")
+    hardware: tuple[str, ...] = ("p100x2", "p100x4", "p100x8")
     """Hardware, each as often as the others."""
-    validation_packages: tuple[str, ...] = ("p100x4",)
+    validation_hardware: tuple[str, ...] = ("p100x4",)
     """Hardware of the validation problems."""
-    tasks: tuple[tuple[str, ...], ...] = (TASKS, ("placement",), TASKS, ("placement", "schedule"))
+    decide: tuple[tuple[str, ...], ...] = (TASKS, ("placement",), TASKS, ("placement", "schedule"))
     """Sets of decisions, each as often as it is listed."""
     updates: int = 160
     """Updates of the weights."""
@@ -351,21 +366,25 @@ class MakespanTrainConfig(TrainConfig):
 
     def check_own_fields(self) -> None:
         """See `TrainConfig`."""
-        if self.samples < 2:
-            raise TrainingError(f"train: samples must be >= 2, not {self.samples}")
+        _check_least("train", self, 2, "samples")
         _check_top(self.top, "train")
-        if self.policy.step_form != "orders" and self.searches.samples:
+        if self.policy.form != "orders" and self.searches.samples:
             object.__setattr__(self, "searches", replace(self.searches, samples=0))
         if not 0 <= self.further_share <= 1:
             raise TrainingError(f"train: further_share must be 0 to 1, not {self.further_share}")
-        if not self.tasks:
-            raise TrainingError("train: tasks need at least one entry")
-        _check_tasks(self.tasks)
+        if not self.decide:
+            raise TrainingError("train: decide needs at least one entry")
+        _check_decisions(self.decide)
 
     @property
     def sizes(self) -> dict[str, int]:
         """Plans."""
         return {"plan": self.samples}
+
+    @property
+    def teaching_share(self) -> float | None:
+        """As configured."""
+        return self.top
 
 
 TRAINING: dict[Objective, Callable[[], TrainConfig]] = {
@@ -373,3 +392,8 @@ TRAINING: dict[Objective, Callable[[], TrainConfig]] = {
     Objective.MAKESPAN: MakespanTrainConfig,
 }
 """Configuration of pretraining by objective."""
+
+
+def current_fields(document: Any) -> Any:
+    """Return the JSON document of a run with the names that its fields have today."""
+    return current_names(document, RENAMED)

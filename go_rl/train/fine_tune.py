@@ -13,11 +13,11 @@ from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress, SearchErro
 from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.objectives.workspace import Workspace
 from go_rl.policy.agent import Agent, widened
-from go_rl.policy.plan_decoders import plan_decoder
+from go_rl.policy.plan_decoders.registry import plan_decoder
+from go_rl.policy.plan_decoders.ring_decoder import check_group
 from go_rl.policy.policy_search import group_of
-from go_rl.policy.ring_decoder import check_group
 from go_rl.policy.weights import shipped_agent
-from go_rl.train.collect import Case, Credit, collect
+from go_rl.train.collect import Credit, TrainingCase, collect
 from go_rl.train.config import FINE_TUNING, FineTuneConfig
 from go_rl.train.devices import on_all_devices, split_samples
 from go_rl.train.memory import Memory
@@ -83,7 +83,7 @@ class FineTuned:
         learner = new_learner(agent.params, config.ppo)
         if decoder.start(incumbent, seed):
             lesson = _Lesson(
-                Case(problem.graph.name, decoder),
+                TrainingCase(problem.graph.name, decoder),
                 group_of(decoder, self.decoder),
                 config,
                 incumbent,
@@ -100,7 +100,7 @@ class FineTuned:
 class _Lesson:
     """One run of fine-tuning."""
 
-    case: Case
+    case: TrainingCase
     group: str
     config: FineTuneConfig
     incumbent: Incumbent
@@ -129,7 +129,7 @@ class _Lesson:
             rollouts = found.rollouts[self.group]
             count = int(min(config.batch, progress.remaining_samples))
             self.incumbent.offer_scored(rollouts.priced, range(count))
-            if rounds:  # the first batch compiles, and says nothing of those that follow
+            if rounds:  # the first batch compiles; later ones are faster
                 took = progress.wall_seconds - began
                 quickest = min(quickest or took, took)
             if not progress.spent and quickest <= progress.remaining_seconds:

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from go_rl.policy.agent import Actions
-from go_rl.train.ppo import Batch, Group
+from go_rl.train.ppo import Batch, SampleGroup
 
 WORTH = 1.0
 """Advantage of a remembered decision: as if its plan were one standard deviation above the rest."""
@@ -50,7 +50,7 @@ class Memory:
         if first:
             return [batch]
         worth = jnp.full(len(held.reward), WORTH, jnp.float32)
-        return [batch, batch._replace(groups={name: Group(held.actions, worth)})]
+        return [batch, batch._replace(groups={name: SampleGroup(held.actions, worth)})]
 
 
 def best_of(before: Elites | None, drawn: Elites, kept: int) -> Elites:

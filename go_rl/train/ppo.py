@@ -18,14 +18,13 @@ import jraph
 import optax
 from jaxtyping import Array, Float, Int
 
-from go_rl.core import TrainingError
+from go_rl.core import Objective, TrainingError
 from go_rl.policy.agent import Actions
-from go_rl.policy.decoders.placement_decoder import PlacementLogProbs
 from go_rl.policy.network import Params, Policy
 from go_rl.train.config import PPOConfig
 
 
-class Group(NamedTuple):
+class SampleGroup(NamedTuple):
     """``B`` samples that share their advantages over all that was decided."""
 
     actions: Actions
@@ -39,7 +38,7 @@ class Batch(NamedTuple):
     graph: jraph.GraphsTuple
     real: Float[Array, "U"]
     chips: Int[Array, ""]
-    groups: dict[str, Group]
+    groups: dict[str, SampleGroup]
     """By name; see `PlanDecoder.groups`."""
 
 
@@ -155,7 +154,7 @@ def loss(
             for (log_prob, weight), (was, _) in zip(now.parts(batch.real), before, strict=True):
                 part, share = surrogate(log_prob - was, group.advantage, weight, config.clip)
                 total, clipped = total - part, [*clipped, share]
-            if isinstance(now, PlacementLogProbs):
+            if policy.objective is Objective.RING and decision == "placement":
                 chip_entropy = entropy
             else:
                 entropies.append(entropy)

@@ -16,8 +16,14 @@ from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.weights import Weights, save_weights
 from go_rl.train.advantage import RunningBaseline
 from go_rl.train.checkpoints import Checkpoints, TrainState
-from go_rl.train.collect import Collected, Credit
-from go_rl.train.config import MakespanTrainConfig, RingTrainConfig, TrainConfig
+from go_rl.train.collect import Collected, Credit, Pricer, collect_all, price_here
+from go_rl.train.config import (
+    CHECKPOINTS,
+    WEIGHTS_FILE,
+    MakespanTrainConfig,
+    RingTrainConfig,
+    TrainConfig,
+)
 from go_rl.train.critic.teaching import taught_agent
 from go_rl.train.devices import on_all_devices, split_samples
 from go_rl.train.ppo import Metrics, new_learner, update
@@ -25,11 +31,8 @@ from go_rl.train.problems.curriculum import Curriculum
 from go_rl.train.problems.makespan import MakespanProblems
 from go_rl.train.problems.ring import RingProblems
 from go_rl.train.run_log import RunLog
-from go_rl.train.workers import Collector, local_collector
 from go_rl.zoo import ZOO_VERSION
 
-WEIGHTS_FILE = "weights.npz"
-"""The best weights so far, in the folder of the run."""
 Report = Callable[[int, str], None]
 
 
@@ -37,7 +40,7 @@ def pretrain(
     config: TrainConfig,
     folder: str | Path,
     report: Report | None = None,
-    collector: Collector = local_collector,
+    pricer: Pricer = price_here,
     stop_after: int | None = None,
 ) -> Weights:
     """Train a policy on the zoo; return the weights of the best validation.
@@ -47,7 +50,7 @@ def pretrain(
         folder: where checkpoints, logs and weights go; a run found there is resumed.
         report: called with the updates done and a sentence, after every search, the critic and
             every update.
-        collector: solves and prices samples.
+        pricer: solves and prices samples.
         stop_after: stop after this many updates of this call, as if killed right after a
             checkpoint; None: go on to the end.
 
@@ -55,18 +58,18 @@ def pretrain(
         TrainingError: a reward or gradient is not finite.
         CheckpointError: the folder holds a run of another configuration, or a damaged one.
     """
-    folder, tell = Path(folder), report or (lambda update, sentence: None)
-    problems, checkpoints = _problems(config), Checkpoints(folder / "checkpoints")
-    state = _first(config, problems, checkpoints, folder, tell)
+    folder, report = Path(folder), report or (lambda update, sentence: None)
+    problems, checkpoints = _problems(config), Checkpoints(folder / CHECKPOINTS)
+    state = _first(config, problems, checkpoints, folder, report)
     log = RunLog(folder, state.step)
     last = config.updates if stop_after is None else min(config.updates, state.step + stop_after)
     try:
         while state.step < last:
-            sentence = _advance(state, problems, collector, log)
+            sentence = _advance(state, problems, pricer, log)
             if state.step % config.checkpoint_every == 0 or state.step == last:
                 checkpoints.save(state, config)
                 save_weights(_weights(config, state), folder / WEIGHTS_FILE)
-            tell(state.step, sentence)
+            report(state.step, sentence)
     finally:
         log.close()
         checkpoints.close()
@@ -85,12 +88,12 @@ def _first(
     problems: Curriculum[TrainConfig],
     checkpoints: Checkpoints,
     folder: Path,
-    tell: Report,
+    report: Report,
 ) -> TrainState:
     """Return the state of the run found in the folder, else of a new one."""
     agent, resumed = new_agent(config.policy, config.seed, config.objective), checkpoints.latest
     if isinstance(problems, MakespanProblems) and resumed is None:
-        agent = taught_agent(agent, problems, folder, lambda sentence: tell(0, sentence))
+        agent = taught_agent(agent, problems, folder, lambda sentence: report(0, sentence))
     learner = new_learner(agent.params, config.ppo)
     state = TrainState(0, learner, RunningBaseline(), agent.params, -np.inf, [])
     if resumed is not None:
@@ -101,15 +104,15 @@ def _first(
 
 
 def _advance(
-    state: TrainState, problems: Curriculum[TrainConfig], collector: Collector, log: RunLog
+    state: TrainState, problems: Curriculum[TrainConfig], pricer: Pricer, log: RunLog
 ) -> str:
     """Make one update in place, validate when it is time; return a sentence about it."""
     config, started = problems.config, time.perf_counter()
     agent = _agent(config, state.learner.params)
     cases = problems.draw(state.step, state.baseline)
-    seeds = [_seed(config.seed, state.step, i) for i in range(len(cases))]
-    credit = Credit(getattr(config, "top", None), state.baseline)
-    found = collector(agent, cases, config.sizes, credit, seeds)
+    seeded = [(case, _seed(config.seed, state.step, i)) for i, case in enumerate(cases)]
+    credit = Credit(config.teaching_share, state.baseline)
+    found = collect_all(agent, seeded, config.sizes, credit, pricer)
     batches = [split_samples(each.batch) for each in found]
     learner = on_all_devices(state.learner)
     try:
@@ -122,7 +125,7 @@ def _advance(
     if state.step % config.validate_every == 0:
         values |= _validate(state, problems)
     log.write(state.step, values)
-    shown = [f"{name} {values[name]:+.3f}" for name in config.sizes]
+    shown = [f"{name} {values[name]:+.3f}" for name in found[0].rollouts]
     if "validation" in values:
         shown.append(f"validation {values['validation']:+.4f}")
     return "  ".join([*shown, f"{time.perf_counter() - started:.1f} s"])

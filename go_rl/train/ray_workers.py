@@ -8,15 +8,13 @@ from them in that order, and results equal those of one process.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from go_rl.core import MissingDependencyError, Problem, TrainingError
-from go_rl.policy.agent import Agent
-from go_rl.policy.plan_decoder import PlanDecoder, ProposalArrays, Rollouts
-from go_rl.policy.plan_decoders import plan_decoder
-from go_rl.train.collect import Case, Collected, Credit, assemble, price, propose
-from go_rl.train.workers import Collector
+from go_rl.policy.plan_decoders.plan_decoder import PlanDecoder, ProposalArrays, Rollouts
+from go_rl.policy.plan_decoders.registry import plan_decoder
+from go_rl.train.collect import Asked, Pricer, TrainingCase, price
 
 
 class RolloutWorker:
@@ -36,8 +34,8 @@ class RolloutWorker:
         return price(self._decoders[name], proposals, seed)
 
 
-def ray_collector(workers: int | None = None) -> Collector:
-    """Return a collector that shares batches out over Ray workers; None: one for each core.
+def ray_pricer(workers: int | None = None) -> Pricer:
+    """Return a pricer that shares batches out over Ray workers; None: one for each core.
 
     Raises:
         MissingDependencyError: Ray is not installed.
@@ -55,37 +53,23 @@ def ray_collector(workers: int | None = None) -> Collector:
     pool = [actor.options(num_cpus=1).remote() for _ in range(workers or os.cpu_count() or 1)]
     known: set[tuple[int, str]] = set()
 
-    def ask(case: Case, proposals: dict[str, ProposalArrays], seed: int) -> Any:
+    def ask(case: TrainingCase, proposals: dict[str, ProposalArrays], seed: int) -> Any:
         """Send a batch to the worker that has the problem's solver."""
-        number = sum(case.name.encode()) % len(pool)
+        number, decoder = sum(case.name.encode()) % len(pool), case.decoder
         if (number, case.name) not in known:
-            solver = getattr(case.decoder, "solver", "sample")
-            pool[number].learn.remote(case.name, case.decoder.workspace.problem, solver)
+            pool[number].learn.remote(case.name, decoder.workspace.problem, decoder.solver)
             known.add((number, case.name))
         return pool[number].price.remote(case.name, proposals, seed)
 
-    def run(
-        agent: Agent,
-        cases: Sequence[Case],
-        sizes: Mapping[str, int],
-        credit: Credit,
-        seeds: Sequence[int],
-    ) -> list[Collected]:
-        pairs = list(zip(cases, seeds, strict=True))
-        drawn = [propose(agent, case, sizes, seed) for case, seed in pairs]
-        pending = [
-            ask(case, one.proposals, seed) for one, (case, seed) in zip(drawn, pairs, strict=True)
-        ]
-        found = _gather(ray, pending, cases)
-        return [
-            assemble(agent, case, one, rollouts, credit)
-            for one, rollouts, case in zip(drawn, found, cases, strict=True)
-        ]
+    def run(asked: Sequence[Asked]) -> list[dict[str, Rollouts]]:
+        return _gather(ray, [ask(*one) for one in asked], [case for case, _, _ in asked])
 
     return run
 
 
-def _gather(ray: Any, pending: list[Any], cases: Sequence[Case]) -> list[dict[str, Rollouts]]:
+def _gather(
+    ray: Any, pending: list[Any], cases: Sequence[TrainingCase]
+) -> list[dict[str, Rollouts]]:
     found: list[dict[str, Rollouts]] = []
     for case, reference in zip(cases, pending, strict=True):
         try:

@@ -21,7 +21,7 @@ EVENTS = "tensorboard"
 
 
 class RunLog:
-    """Appends to a run's log; on resuming, what came after the checkpoint is struck out.
+    """Appends to a run's log; on resuming, what came after the checkpoint is removed.
 
     Events are written in this thread: TensorBoard's own writer has one that dies when the disk is
     full, and then blocks whoever logs on.
@@ -53,7 +53,7 @@ class RunLog:
 
     def close(self) -> None:
         """Let go of the files; everything is written already."""
-        with suppress(OSError):  # a disk that was full still is, and it was said
+        with suppress(OSError):  # a full disk, which was reported
             self._file.close()
         with suppress(OSError):
             self._events.close()

@@ -199,7 +199,7 @@ def test_a_field_that_may_be_null_says_so():
 
 
 def test_training_configurations_survive_json():
-    config = RingTrainConfig(updates=7, packages=("ring4",), samples=SampleConfig(2, 3, "fix"))
+    config = RingTrainConfig(updates=7, hardware=("ring4",), samples=SampleConfig(2, 3, "fix"))
     assert from_json(RingTrainConfig, json.loads(config.to_json())) == config
 
 

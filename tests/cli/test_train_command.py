@@ -95,7 +95,7 @@ def begun(monkeypatch):
     """Configurations that the command hands to the trainer, which is not run."""
     seen = []
 
-    def pretrain(config, folder, advance, collector):
+    def pretrain(config, folder, advance, pricer):
         seen.append(config)
         return SimpleNamespace(card={"validation": []})
 
@@ -104,12 +104,33 @@ def begun(monkeypatch):
 
 
 def test_a_step_run_takes_its_whole_configuration_from_a_file(command, tmp_path, begun):
-    wanted = replace(STEP, seed=3, tasks=(("fusion",), ("placement", "schedule")), top=0.5)
+    wanted = replace(STEP, seed=3, decide=(("fusion",), ("placement", "schedule")), top=0.5)
     (tmp_path / "wanted.json").write_text(wanted.to_json())
     found = command(*MAKESPAN, "new", "--config", "wanted.json")
     assert (found.code, found.err) == (0, "")
     assert begun == [wanted]
     assert (tmp_path / "new" / "config.json").read_text() == wanted.to_json() + "\n"
+
+
+def test_a_file_of_an_older_version_is_read(command, tmp_path, begun):
+    (tmp_path / "old.json").write_text('{"packages": ["p100x8"], "tasks": [["fusion"]]}')
+    found = command(*MAKESPAN, "new", "--config", "old.json")
+    assert (found.code, found.err) == (0, "")
+    assert begun == [MakespanTrainConfig(hardware=("p100x8",), decide=(("fusion",),))]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("--packages", "--hardware"),
+        ("--validation-packages", "--validation-hardware"),
+        ("--policy.step-form", "--policy.form"),
+    ],
+)
+def test_old_flags_are_answered_with_the_new_ones(command, old, new):
+    found = command(*MAKESPAN, "new", old, "p100x4")
+    assert found.code == 2
+    assert f"{old} is called {new} now" in found.err
 
 
 @pytest.mark.parametrize(
@@ -135,7 +156,7 @@ def test_an_odd_file_is_refused_before_anything_is_written(command, tmp_path, be
 def test_sets_of_tasks_are_words_with_commas_between(command, begun):
     found = command(*MAKESPAN, "new", "--decide", "placement,fusion", "schedule", "--seed", 1)
     assert found.code == 0, found.err
-    assert begun == [replace(MakespanTrainConfig(), tasks=(("placement", "fusion"), ("schedule",)),
+    assert begun == [replace(MakespanTrainConfig(), decide=(("placement", "fusion"), ("schedule",)),
                              seed=1)]  # fmt: skip
     wrong = command(*MAKESPAN, "other", "--decide", "placment")
     assert wrong.code == 2
@@ -152,7 +173,7 @@ def test_flags_of_each_objective_are_those_that_its_configuration_reads(command)
 
 
 def test_a_new_run_is_described_before_it_starts(command, tmp_path, monkeypatch):
-    def pretrain(config, folder, advance, collector):
+    def pretrain(config, folder, advance, pricer):
         assert json.loads((folder / "config.json").read_text())["seed"] == 7
         return SimpleNamespace(card={"validation": [[2, np.float64(-0.5)]]})
 

@@ -23,12 +23,12 @@ COMMON: dict[str, Any] = {
     "checkpoint_every": 2,
 }  # fmt: skip
 RING: dict[str, Any] = {
-    "packages": ["ring4"], "rules": ["strict", "default"], "validation_packages": ["ring4"],
+    "hardware": ["ring4"], "rules": ["strict", "default"], "validation_hardware": ["ring4"],
     "samples": {"orders": 2, "placements": 2},
 }  # fmt: skip
 MAKESPAN: dict[str, Any] = {
-    "further": [], "packages": ["p100x2"], "validation_packages": ["p100x2"],
-    "tasks": [["placement"]], "samples": 2, "searches": {"samples": 4, "batch": 2},
+    "further": [], "hardware": ["p100x2"], "validation_hardware": ["p100x2"],
+    "decide": [["placement"]], "samples": 2, "searches": {"samples": 4, "batch": 2},
     "critic": {"steps": 3, "problems": 2, "decisions": 2},
 }  # fmt: skip
 NETWORK = """

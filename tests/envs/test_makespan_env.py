@@ -49,7 +49,7 @@ def test_reward_is_the_root_of_the_makespan_over_the_default(form, plan, seconds
     reward, info = play(env, plan if form == "node" else [plan])
     assert info["status"] is Status.OK
     assert info["device"].tolist() == plan
-    assert (info["seconds"], info["baseline_seconds"]) == (seconds, 4.0)
+    assert (info["seconds"], info["reference_seconds"]) == (seconds, 4.0)
     assert reward == pytest.approx(-np.sqrt(seconds / 4))
 
 
@@ -62,7 +62,7 @@ def test_schedule_by_hand(form):
     )
     actions = {"node": [0, 19, 0], "all": [[0, 19, 0]]}[form]
     reward, info = play(PlanEnv(problem=problem, action=form), actions)
-    assert (info["seconds"], info["baseline_seconds"]) == (5.0, 6.0)
+    assert (info["seconds"], info["reference_seconds"]) == (5.0, 6.0)
     assert reward == pytest.approx(-np.sqrt(5 / 6))
     assert info["priority"].tolist() == [0, 19, 0]
     assert info["device"].tolist() == [0, 0, 1]

@@ -52,7 +52,7 @@ def test_progress_shows_in_the_last_columns():
 
 
 @pytest.mark.parametrize("action", ["fix", "sample"])
-def test_one_step_forms_show_the_partition_at_the_end(action):
+def test_one_forms_show_the_partition_at_the_end(action):
     env = PlanEnv(problem=diamond(), action=action)
     observed, _ = env.reset()
     assert column(observed, "chip") == [-1.0] * 4

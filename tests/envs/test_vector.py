@@ -30,7 +30,7 @@ def test_make_vec_prices_a_batch():
     _, rewards, terminated, truncated, infos = env.step(plans)
     assert infos["seconds"].tolist() == [2.0, 3.0, 4.0]
     assert infos["device"].tolist() == plans.tolist()
-    assert rewards == pytest.approx(infos["baseline_seconds"] / [2.0, 3.0, 4.0])
+    assert rewards == pytest.approx(infos["reference_seconds"] / [2.0, 3.0, 4.0])
     assert terminated.all()
     assert not truncated.any()
 

@@ -21,13 +21,13 @@ from go_rl.objectives.makespan.choices import LEVELS
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.config import PolicyConfig
-from go_rl.policy.decoders.node_decoder import NodeActions
-from go_rl.policy.decoders.node_logits import DeviceLogits
-from go_rl.policy.makespan_decoder import MakespanDecoder
+from go_rl.policy.decoders.head_input import HeadInput
+from go_rl.policy.decoders.node_decoder import NodeActions, NodeLogits
 from go_rl.policy.network import Policy
+from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
 from go_rl.verify.check_plan import check_plan
 
-NODES = replace(TINY, step_form="nodes", attention_layers=0)
+NODES = replace(TINY, form="nodes", attention_layers=0)
 EDGES = [(0, 2, 1.0), (1, 2, 1.0), (2, 3, 2.0), (2, 4, 1.0), (3, 5, 1.0)]
 DEVICES, NOISE = 3, np.array([1.0, 1.0, 2.0, 0.0], np.float32)
 
@@ -165,9 +165,10 @@ def test_room_for_further_devices_changes_nothing(drawn):
     h = rng.standard_normal((len(decoder.padded.real), NODES.hidden)).astype(np.float32)
     options = decoder.options["placement"]
     wider = np.concatenate([options, np.full_like(options, np.inf)], axis=1)
-    module, graph = jax.jit(DeviceLogits(NODES).apply), decoder.padded.graph
+    module, padded = jax.jit(NodeLogits(NODES, "placement").apply), decoder.padded
+    head = HeadInput(h, h[0], padded.graph, padded.real, jnp.int32(padded.chips))
     before = actions["placement"].chosen[:, 0]
-    narrow, wide = (module(layers, h, h[0], graph, one, before) for one in (options, wider))
+    narrow, wide = (module(layers, head, one, before) for one in (options, wider))
     assert_rounded_alike(narrow[..., :3], wide[..., :3])
     assert np.ptp(np.asarray(narrow)[..., :3], axis=-1).max() > 0.1
 
@@ -269,9 +270,9 @@ def test_plans_of_random_problems_are_legal():
 
 
 def test_what_is_asked_wrongly_is_said():
-    with pytest.raises(PolicyError, match=r"^policy: step_form must be one of orders, nodes, not "
+    with pytest.raises(PolicyError, match=r"^policy: form must be one of orders, nodes, not "
                                           r"'node'.*nodes"):  # fmt: skip
-        PolicyConfig(step_form="node")
+        PolicyConfig(form="node")
     agent, decoder = lively(), MakespanDecoder(MakespanWorkspace(lattice()))
     padded, key = decoder.padded, jax.random.key(0)
     encoded = agent.encode(padded)

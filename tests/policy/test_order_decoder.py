@@ -12,9 +12,10 @@ from rounding import assert_rounded_alike
 from scipy.stats import norm
 
 from go_rl.policy.agent import draw
-from go_rl.policy.decoders.order_decoder import OrderActions, OrderDecoder, surroundings
-from go_rl.policy.network import Policy
-from go_rl.policy.observation import REFERENCE_ORDERS
+from go_rl.policy.decoders.order_decoder import OrderActions, OrderDecoder
+from go_rl.policy.decoders.surroundings import seen_scores
+from go_rl.policy.network import Policy, head_input
+from go_rl.policy.observations.reference_orders import REFERENCE_ORDERS
 
 KEY = jax.random.key(7)
 UNITS = 24
@@ -40,13 +41,11 @@ def scoring():
 
     @jax.jit
     def both(params, encoded, graph, mix, before):
-        decoder = OrderDecoder(TINY)
+        decoder, head = OrderDecoder(TINY), head_input(encoded, graph, "order")
         inside = {"params": params["params"]["order"]}
         mixing = decoder.apply(inside, encoded.pooled, method=OrderDecoder.mixing)
         found = [
-            decoder.apply(
-                inside, encoded.heads["order"], graph, mix, before, t, method=OrderDecoder.scoring
-            )
+            decoder.apply(inside, head, mix, before, t, method=OrderDecoder.scoring)
             for t in range(2)
         ]
         return mixing, found
@@ -132,14 +131,14 @@ def test_an_untrained_policy_mixes_reference_orders():
     assert_rounded_alike(score, places.mean(axis=1))
 
 
-def test_surroundings_by_hand():
+def test_seen_scores_by_hand():
     """Two producers at 0.2 and 0.3 of a node at 0.45 whose consumer is at 0.5; places at 0.4."""
     graph = jraph.GraphsTuple(
         nodes={"places": jnp.full((4, 2), 0.4)},
         edges=None, globals=None, n_node=jnp.array([4]), n_edge=jnp.array([3]),
         senders=jnp.array([0, 1, 2]), receivers=jnp.array([2, 2, 3]),
     )  # fmt: skip
-    seen = np.asarray(surroundings(graph, jnp.array([[0.2, 0.3, 0.45, 0.5]])))[0]
+    seen = np.asarray(seen_scores(graph, jnp.array([[0.2, 0.3, 0.45, 0.5]])))[0]
     np.testing.assert_allclose(seen[2], [20 * -0.05, 20 * 0.15, 20 * 0.05, 20 * 0.05], atol=1e-4)
     np.testing.assert_allclose(seen[0, 1:3], [0.0, 20 * 0.25], atol=1e-4)
     assert seen[0, 0] == -5.0

@@ -12,9 +12,10 @@ from rounding import assert_rounded_alike
 
 from go_rl.objectives.ring.workspace import RingWorkspace
 from go_rl.policy.config import MAX_CHIPS
-from go_rl.policy.decoders.placement_decoder import PlacementActions, loads_around, work_before
+from go_rl.policy.decoders.placement_decoder import PlacementActions, work_before
+from go_rl.policy.decoders.surroundings import seen_chips
 from go_rl.policy.network import Policy
-from go_rl.policy.ring_decoder import RingDecoder
+from go_rl.policy.plan_decoders.ring_decoder import RingDecoder
 
 KEY = jax.random.key(7)
 UNITS, CHIPS, BATCH = 24, 3, 4
@@ -149,7 +150,7 @@ def test_work_before_by_hand():
     np.testing.assert_allclose(np.asarray(place), [0.6, 0.85, 0.25, 1.0], atol=1e-6)
 
 
-def test_loads_around_by_hand():
+def test_seen_chips_by_hand():
     """Shares 0.5, 0.25, 0.25 on chips 0, 0, 1 of 2: loads 1.5 and 0.5 of the mean."""
     graph = jraph.GraphsTuple(
         nodes={"share": jnp.array([0.5, 0.25, 0.25])},
@@ -157,7 +158,7 @@ def test_loads_around_by_hand():
         senders=jnp.array([0, 1]), receivers=jnp.array([1, 2]),
     )  # fmt: skip
     place = jnp.array([0.25, 0.625, 0.875])
-    seen = np.asarray(loads_around(graph, jnp.array([[0, 0, 1]]), jnp.int32(2), place))[0]
+    seen = np.asarray(seen_chips(graph, jnp.array([[0, 0, 1]]), jnp.int32(2), place))[0]
     np.testing.assert_allclose(seen[0], [0.25, 0.5, -1.0, -0.5, 2.0, 0.0, 0.0], atol=1e-6)
     np.testing.assert_allclose(seen[1], [0.25, 0.5, -1.0, -0.5, 0.0, 1.0, -0.75], atol=1e-6)
     np.testing.assert_allclose(seen[2], [0.75, -0.5, 0.5, -1.0, 1.0, 2.0, -0.25], atol=1e-6)

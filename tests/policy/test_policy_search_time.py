@@ -12,7 +12,7 @@ from reference.step_networks import operators, priced
 from go_rl.core import Budget, Plan, Problem, Progress
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.agent import Agent
-from go_rl.policy.makespan_decoder import MakespanDecoder
+from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
 from go_rl.policy.policy_search import BATCH, DOUBT, PolicySearch
 
 
@@ -74,6 +74,12 @@ class Clock:
 def ready():
     """The default plan is priced beforehand, and the decoder is built."""
     searched(samples=2)
+
+
+def test_preparing_prices_one_plan(monkeypatch, ready):
+    clock = Clock(monkeypatch, drawing=0.0, pricing=1.0)
+    PolicySearch(agent()).prepare(problem())
+    assert clock.pieces == [1]
 
 
 def test_pieces_are_as_large_as_there_is_time_for(monkeypatch, ready):

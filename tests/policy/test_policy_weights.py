@@ -12,8 +12,7 @@ from policy.tiny import TINY, lively_agent, tiny_makespan_agent
 
 from go_rl.core import CheckpointError, Objective, PolicyError
 from go_rl.policy.agent import new_agent
-from go_rl.policy.config import PolicyConfig
-from go_rl.policy.names import SHIPPED_NAMES
+from go_rl.policy.config import SHIPPED_NAMES, PolicyConfig, current_names
 from go_rl.policy.weights import (
     SHIPPED,
     Weights,
@@ -173,7 +172,7 @@ def test_what_ships_has_the_shapes_of_its_network(name):
     """`load_weights` does not trace the network of a shipped file."""
     path = SHIPPED / f"{name}.npz"
     manifest, arrays = read_parameters(path)
-    config = PolicyConfig(**manifest["config"])
+    config = PolicyConfig(**current_names(manifest["config"]))
     objective = load_weights(name).agent.objective
     shapes = jax.eval_shape(lambda: new_agent(config, 0, objective).params)
     check_parameters(path, arrays, shapes)

@@ -11,7 +11,7 @@ from reference.small_rings import ring_problem
 from go_rl.core import EnvironmentUseError, Problem
 from go_rl.envs.rewards import LOG_SPEED_UP
 from go_rl.objectives.ring.workspace import RingWorkspace
-from go_rl.policy.ring_decoder import RingDecoder
+from go_rl.policy.plan_decoders.ring_decoder import RingDecoder
 from go_rl.verify.rules import legal
 
 
@@ -34,8 +34,9 @@ def uniform(rollouts: RingDecoder, batch: int = 6) -> np.ndarray:
 @pytest.mark.parametrize("rules", ["strict", "replicate", "relay", "default"])
 def test_rewards_are_logarithms_against_the_heuristic(rules):
     rollouts = make(lattice(rules=rules))
-    heuristic = rollouts.workspace.pricer.evaluate(rollouts.heuristic).seconds_per_step
-    assert rollouts.reference_seconds == pytest.approx(heuristic)
+    workspace = rollouts.workspace
+    heuristic = workspace.pricer.evaluate(workspace.reference.device[0]).seconds_per_step
+    assert workspace.reference_seconds == pytest.approx(heuristic)
     scores = np.random.default_rng(0).random((6, 10))
     for found in (rollouts.orders(scores, 0), rollouts.sample_chips(uniform(rollouts), 0)):
         assert found.priced.ok.any()
@@ -48,7 +49,7 @@ def test_rewards_are_logarithms_against_the_heuristic(rules):
 def test_a_reward_by_hand():
     """Eight equal nodes in a chain: 2 s a chip at best, 5 s where the proposal says 5, 1, 1, 1."""
     rollouts = make(ring_problem(8, [(i, i + 1) for i in range(7)], 4, edge_bytes=0.0))
-    assert rollouts.reference_seconds == 2.0
+    assert rollouts.workspace.reference_seconds == 2.0
     proposal = np.array([[0, 0, 0, 0, 0, 1, 2, 3], [0, 0, 1, 1, 2, 2, 3, 3]])
     found = rollouts.fix(proposal, uniform(rollouts, 2), 0)
     assert found.chip.tolist() == proposal.tolist()
@@ -143,7 +144,7 @@ def test_where_nothing_costs_anything_rewards_are_finite():
     """The heuristic takes no time: a plan that takes none earns 0, one with traffic a failure."""
     problem = ring_problem(4, [(0, 1), (1, 2), (2, 3)], 2, seconds=[0.0] * 4, edge_bytes=1.0)
     rollouts = make(problem)
-    rollouts.reference_seconds = 0.0  # as if the heuristic had found the first plan
+    rollouts.workspace.reference_seconds = 0.0  # as if the heuristic had found the first plan
     found = rollouts.fix(np.array([[0, 0, 0, 0], [0, 0, 1, 1]]), uniform(rollouts, 2), 0)
     assert found.priced.seconds.tolist() == [0.0, 1.0]
     assert found.reward.tolist() == [0.0, LOG_SPEED_UP.failure]
@@ -161,7 +162,7 @@ def test_an_infeasible_problem_earns_the_failure_reward():
     problem = ring_problem(2, [(0, 1)], 2, fixed={0: 1, 1: 0})
     rollouts = RingDecoder(problem, RingWorkspace(problem))
     units = rollouts.workspace.units.num_units
-    assert rollouts.reference_seconds == 2.0
+    assert rollouts.workspace.reference_seconds == 2.0
     for found in (
         rollouts.orders(np.zeros((3, units)), 0),
         rollouts.sample_chips(np.zeros((3, units, 2)), 0),

@@ -17,8 +17,10 @@ from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.agent import Actions, Agent, new_agent
 from go_rl.policy.buckets import Padded, pad
 from go_rl.policy.config import PolicyConfig
-from go_rl.policy.makespan_decoder import MakespanDecoder
-from go_rl.policy.observation import HARDWARE_FEATURES, NUM_FEATURES, REFERENCE_ORDERS, PolicyGraph
+from go_rl.policy.observations.policy_graph import PolicyGraph
+from go_rl.policy.observations.reference_orders import REFERENCE_ORDERS
+from go_rl.policy.observations.ring import RING_FEATURES, RING_HARDWARE
+from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
 from go_rl.train.config import FINE_TUNING
 
 TINY = PolicyConfig(
@@ -84,12 +86,12 @@ def random_graph(seed: int, units: int, chips: int = 3) -> PolicyGraph:
     places = np.stack([(np.arange(units) + rng.random(units)) / units for _ in REFERENCE_ORDERS], 1)
     share = rng.random(units)
     return PolicyGraph(
-        features=rng.standard_normal((units, NUM_FEATURES)).astype(np.float32),
+        features=rng.standard_normal((units, RING_FEATURES)).astype(np.float32),
         places=places.astype(np.float32),
         share=(share / share.sum()).astype(np.float32),
         senders=senders,
         receivers=receivers,
-        hardware=rng.random(len(HARDWARE_FEATURES)).astype(np.float32),
+        hardware=rng.random(len(RING_HARDWARE)).astype(np.float32),
         chips=chips,
     )
 

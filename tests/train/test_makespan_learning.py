@@ -14,11 +14,11 @@ from search.conformance import OptimizerConformance
 from go_rl.core import Budget, CheckpointError, Objective, OpKind, Optimizer, Problem
 from go_rl.envs.rewards import ROOT
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
-from go_rl.policy.makespan_decoder import MakespanDecoder
+from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
 from go_rl.policy.policy_search import PolicySearch
 from go_rl.policy.weights import Weights, load_weights, save_weights
 from go_rl.train.advantage import top_advantage
-from go_rl.train.collect import Case, Credit, collect
+from go_rl.train.collect import Credit, TrainingCase, collect
 from go_rl.train.config import MakespanTrainConfig, PPOConfig, SearchConfig
 from go_rl.train.fine_tune import FineTuned
 from go_rl.train.ppo import gradient, judge, new_learner, update
@@ -97,7 +97,7 @@ def test_rewards_are_those_of_go():
 
 def test_an_update_starts_from_ratio_one_and_moves_the_weights():
     decoder = MakespanDecoder(MakespanWorkspace(chains()))
-    case = Case("chains", decoder)
+    case = TrainingCase("chains", decoder)
     batches = (collect(tiny(), case, {"plan": 8}, Credit(), seed).batch for seed in range(20))
     batch = next(found for found in batches if found.groups["plan"].advantage.any())
     config = SMALL_LESSON.ppo
@@ -122,9 +122,9 @@ def test_only_the_best_plans_teach():
 
 
 RUN = MakespanTrainConfig(
-    validation="train", max_nodes=80, updates=4, graphs=2, samples=8, packages=("p100x2",),
-    tasks=(("placement", "schedule", "fusion"),),
-    validation_packages=("p100x2",), further=(), policy=TINY,
+    validation="train", max_nodes=80, updates=4, graphs=2, samples=8, hardware=("p100x2",),
+    decide=(("placement", "schedule", "fusion"),),
+    validation_hardware=("p100x2",), further=(), policy=TINY,
     validate_every=2, checkpoint_every=2, ppo=PPOConfig(epochs=1, decay_updates=4),
     searches=SearchConfig(samples=0),
 )  # fmt: skip

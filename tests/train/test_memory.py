@@ -11,7 +11,7 @@ from go_rl.core import TrainingError
 from go_rl.policy.decoders.order_decoder import OrderActions
 from go_rl.train.config import FineTuneConfig
 from go_rl.train.memory import Memory
-from go_rl.train.ppo import Batch, Group
+from go_rl.train.ppo import Batch, SampleGroup
 
 GRAPH = jraph.GraphsTuple(None, None, None, None, None, np.zeros(1), np.zeros(1))
 
@@ -20,7 +20,7 @@ def batch(first: float, size: int = 3) -> Batch:
     """Decisions first, first + 1, ..."""
     mix = jnp.arange(first, first + size)[:, None]
     actions = {"placement": OrderActions(mix, jnp.zeros((size, 1, 2)))}
-    return Batch(GRAPH, jnp.ones(2), jnp.int32(2), {"plan": Group(actions, jnp.zeros(size))})
+    return Batch(GRAPH, jnp.ones(2), jnp.int32(2), {"plan": SampleGroup(actions, jnp.zeros(size))})
 
 
 def test_the_first_batch_stands_alone_and_the_best_of_all_come_with_the_next():

@@ -16,18 +16,18 @@ from reference.step_problems import step_problem
 from go_rl.core import Budget, Objective, OpKind, Problem, TrainingError
 from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.policy.agent import Agent, new_agent
-from go_rl.policy.makespan_decoder import MakespanDecoder
+from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
 from go_rl.policy.weights import Weights, load_weights, save_weights
 from go_rl.runtime.parameter_file import MANIFEST
 from go_rl.train.advantage import top_advantage
-from go_rl.train.collect import Case, Credit, collect
+from go_rl.train.collect import Credit, TrainingCase, collect
 from go_rl.train.config import FINE_TUNING, FineTuneConfig, MakespanTrainConfig, PPOConfig
 from go_rl.train.fine_tune import FineTuned
 from go_rl.train.ppo import gradient, judge, new_learner, update
 from go_rl.train.pretrain import pretrain
 from go_rl.verify.check_plan import check_plan
 
-NODES = replace(TINY, step_form="nodes", attention_layers=0)
+NODES = replace(TINY, form="nodes", attention_layers=0)
 BATCH = 16
 LEARN = replace(
     FINE_TUNING[Objective.MAKESPAN],
@@ -82,7 +82,7 @@ def test_all_of_a_batch_teaches_by_default():
     assert top_advantage(np.r_[np.full(99, -1.0), -10.0], 1.0).min() == -4.0
     assert not top_advantage(np.full(4, -1.0), 1.0).any()
     decoder = MakespanDecoder(makespan_workspace(chains(1.0, 3.0)))
-    case = Case("chains", decoder)
+    case = TrainingCase("chains", decoder)
     plain, best = (
         collect(tiny(), case, {"plan": BATCH}, Credit(top), 0).batch.groups["plan"]
         for top in (None, 0.3)
@@ -96,7 +96,7 @@ def test_all_of_a_batch_teaches_by_default():
 
 def test_an_update_starts_from_ratio_one_and_its_gradient_is_finite():
     decoder = MakespanDecoder(makespan_workspace(chains(1.0, 3.0)))
-    batch = collect(tiny(), Case("chains", decoder), {"plan": BATCH}, Credit(0.3), 0).batch
+    batch = collect(tiny(), TrainingCase("chains", decoder), {"plan": BATCH}, Credit(0.3), 0).batch
     config, policy, params = LEARN.ppo, tiny().policy, tiny().params
     old = judge(policy, params, batch)
     _, first = gradient(policy, config, params, batch, old)
@@ -112,8 +112,8 @@ def test_an_update_starts_from_ratio_one_and_its_gradient_is_finite():
 
 def test_pretraining_takes_either_form(tmp_path):
     run = MakespanTrainConfig(
-        validation="train", max_nodes=80, updates=2, graphs=1, samples=BATCH, packages=("p100x2",),
-        validation_packages=("p100x2",), further=(), tasks=(("placement",),), policy=NODES,
+        validation="train", max_nodes=80, updates=2, graphs=1, samples=BATCH, hardware=("p100x2",),
+        validation_hardware=("p100x2",), further=(), decide=(("placement",),), policy=NODES,
         validate_every=2, checkpoint_every=2, ppo=PPOConfig(epochs=1, decay_updates=4),
     )  # fmt: skip
     assert not run.searches.samples  # a critic judges orders, of which this form has none
@@ -125,7 +125,8 @@ def test_pretraining_takes_either_form(tmp_path):
     assert all(np.array_equal(a, b) for a, b in pairs)
 
 
-def test_files_from_before_there_were_forms_hold_orders(tmp_path):
+@pytest.mark.parametrize("named", [None, "step_form"])
+def test_files_from_before_there_were_forms_hold_orders(named, tmp_path):
     path, shapes = (
         tmp_path / "old.npz",
         jax.eval_shape(lambda: new_agent(TINY, 0, Objective.MAKESPAN).params),
@@ -138,7 +139,9 @@ def test_files_from_before_there_were_forms_hold_orders(tmp_path):
         arrays = {name: file[name] for name in file.files}
     manifest = json.loads(arrays[MANIFEST].tobytes().decode())
     assert manifest["config"] == asdict(TINY)
-    del manifest["config"]["step_form"]
+    form = manifest["config"].pop("form")
+    if named is not None:
+        manifest["config"][named] = form
     arrays[MANIFEST] = np.frombuffer(json.dumps(manifest).encode(), np.uint8)
     np.savez(path, **arrays)
     assert load_weights(path).agent.config == TINY

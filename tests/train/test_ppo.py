@@ -9,19 +9,19 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from policy.tiny import TINY, lattice, lively_agent, tiny_agent
-from train.toys import PPO, SAMPLES
+from train.toys import CONFIG, PPO
 
 from go_rl.core import TrainingError
 from go_rl.policy.agent import Agent
-from go_rl.policy.ring_decoder import RingDecoder
+from go_rl.policy.plan_decoders.ring_decoder import RingDecoder
 from go_rl.train.advantage import LARGEST, RunningBaseline
-from go_rl.train.collect import Case, Collected, Credit, collect
+from go_rl.train.collect import Collected, Credit, TrainingCase, collect
 from go_rl.train.ppo import Learner, judge, new_learner, surrogate, update
 
 
 class Setting(NamedTuple):
     agent: Agent
-    case: Case
+    case: TrainingCase
     learner: Learner
     found: Collected
 
@@ -29,8 +29,8 @@ class Setting(NamedTuple):
 @pytest.fixture(scope="module")
 def setting() -> Setting:
     """One batch of one small problem."""
-    agent, case = tiny_agent(), Case("lattice", RingDecoder(lattice(1, rules="relay")))
-    found = collect(agent, case, SAMPLES.sizes, Credit(), 0)
+    agent, case = tiny_agent(), TrainingCase("lattice", RingDecoder(lattice(1, rules="relay")))
+    found = collect(agent, case, CONFIG.sizes, Credit(), 0)
     return Setting(agent, case, new_learner(agent.params, PPO), found)
 
 
@@ -139,7 +139,7 @@ def test_a_gain_that_is_no_number_is_refused_and_nothing_is_learnt(setting, task
 @pytest.mark.parametrize("reward", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("task", ["order", "placement"])
 def test_a_reward_that_is_not_finite_stops_training(setting, monkeypatch, task, reward):
-    case = Case("odd", setting.case.decoder)
+    case = TrainingCase("odd", setting.case.decoder)
     inner = RingDecoder._rollouts
 
     def spoiled(self, priced, possible=None):
@@ -150,12 +150,12 @@ def test_a_reward_that_is_not_finite_stops_training(setting, monkeypatch, task, 
 
     monkeypatch.setattr(RingDecoder, "_rollouts", spoiled)
     with pytest.raises(TrainingError, match=f"case 'odd': a sample of '{task}' earned {reward}"):
-        collect(setting.agent, case, SAMPLES.sizes, Credit(), 0)
+        collect(setting.agent, case, CONFIG.sizes, Credit(), 0)
 
 
 def test_the_same_seed_collects_the_same_batch(setting):
-    again = collect(setting.agent, setting.case, SAMPLES.sizes, Credit(), 0)
-    other = collect(setting.agent, setting.case, SAMPLES.sizes, Credit(), 1)
+    again = collect(setting.agent, setting.case, CONFIG.sizes, Credit(), 0)
+    other = collect(setting.agent, setting.case, CONFIG.sizes, Credit(), 1)
     one, two, three = (jax.tree.leaves(x.batch) for x in (setting.found, again, other))
     assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
     assert not all(np.array_equal(a, b) for a, b in zip(one, three, strict=True))
@@ -163,7 +163,7 @@ def test_the_same_seed_collects_the_same_batch(setting):
 
 def test_fix_credits_the_proposal_with_every_chip_possible(setting):
     decoder = RingDecoder(lattice(1, rules="relay"), solver="fix")
-    found = collect(lively_agent(), Case("lattice", decoder), {"placement": 4}, Credit(), 0)
+    found = collect(lively_agent(), TrainingCase("lattice", decoder), {"placement": 4}, Credit(), 0)
     assert set(found.rollouts) == set(found.batch.groups) == {"placement"}
     credited = found.batch.groups["placement"].actions["placement"]
     possible = np.asarray(credited.possible)

@@ -11,19 +11,19 @@ from go_rl.core import TrainingError, load_hardware, rule_set
 from go_rl.cost import ProblemOptions, make_problem
 from go_rl.policy.agent import new_agent
 from go_rl.policy.config import PolicyConfig
-from go_rl.policy.ring_decoder import RingDecoder
-from go_rl.train.collect import Case, Credit
-from go_rl.train.workers import collector, local_collector
+from go_rl.policy.plan_decoders.ring_decoder import RingDecoder
+from go_rl.train.collect import Credit, TrainingCase, collect_all
+from go_rl.train.workers import pricer
 from go_rl.zoo import zoo_graph
 
 ray = pytest.importorskip("ray", reason="Ray is an optional extra: pip install 'go_rl[ray]'")
 
 
-def _cases() -> list[Case]:
+def _cases() -> list[TrainingCase]:
     options = ProblemOptions(rules=rule_set("strict"), memory=False)
     names = ("ncf", "vae-3-layers")
     problems = (make_problem(zoo_graph(n), load_hardware("ring6"), options) for n in names)
-    return [Case(n, RingDecoder(p)) for n, p in zip(names, problems, strict=True)]
+    return [TrainingCase(n, RingDecoder(p)) for n, p in zip(names, problems, strict=True)]
 
 
 @pytest.mark.slow
@@ -31,9 +31,12 @@ def _cases() -> list[Case]:
 def test_ray_and_this_process_agree_bit_for_bit():
     agent = new_agent(PolicyConfig(hidden=8, heads=2, decoder_width=4), 0)
     sizes, found = {"order": 3, "placement": 3}, []
-    for run in (local_collector, collector("ray")):
+    for run in (pricer("local"), pricer("ray")):
         credit = Credit()
-        batches = [run(agent, _cases(), sizes, credit, [1, 2]) for _ in range(2)]
+        batches = [
+            collect_all(agent, list(zip(_cases(), (1, 2), strict=True)), sizes, credit, run)
+            for _ in range(2)
+        ]
         found.append((batches, credit.baseline.mean, credit.baseline.variance))
     (here, *learned_here), (there, *learned_there) = found
     assert learned_here == learned_there
@@ -59,7 +62,7 @@ def test_a_dead_worker_is_named_with_its_problem(monkeypatch):
 
     monkeypatch.setattr(ray_workers.RolloutWorker, "price", die)
     agent = new_agent(PolicyConfig(hidden=8, heads=2, decoder_width=4), 0)
-    run = ray_workers.ray_collector(1)
+    run = ray_workers.ray_pricer(1)
     with pytest.raises(TrainingError, match="worker died while it worked on 'ncf'"):
-        run(agent, _cases()[:1], {"order": 2, "placement": 2}, Credit(), [1])
+        collect_all(agent, [(_cases()[0], 1)], {"order": 2, "placement": 2}, Credit(), run)
     ray.shutdown()

@@ -15,7 +15,7 @@ from go_rl.policy.agent import new_agent
 from go_rl.policy.weights import load_weights
 from go_rl.train.advantage import RunningBaseline
 from go_rl.train.checkpoints import Checkpoints, TrainState
-from go_rl.train.collect import Case
+from go_rl.train.config import SampleConfig
 from go_rl.train.ppo import new_learner
 from go_rl.train.pretrain import WEIGHTS_FILE, pretrain
 
@@ -106,14 +106,25 @@ def test_another_configuration_does_not_go_on(runs, monkeypatch):
         pretrain(replace(CONFIG, seed=1), whole)
 
 
+@pytest.mark.parametrize(("orders", "placements"), [(4, 0), (0, 4)])
+def test_a_run_may_draw_one_kind_of_samples_only(orders, placements, tmp_path, monkeypatch):
+    toy_zoo(monkeypatch)
+    samples = SampleConfig(orders=orders, placements=placements)
+    sentences: list[str] = []
+    config = replace(CONFIG, samples=samples, updates=1, validate_every=1)
+    pretrain(config, tmp_path, report=lambda _, sentence: sentences.append(sentence))
+    (sentence,) = sentences
+    assert ("order" in sentence, "placement" in sentence) == (orders > 0, placements > 0)
+
+
 def test_a_reward_that_is_not_finite_stops_the_run_before_it_is_saved(tmp_path, monkeypatch):
     toy_zoo(monkeypatch)
 
-    def spoil(agent, cases: list[Case], config, baseline, seeds):
+    def spoil(asked):
         raise TrainingError("case 'chain': a order earned nan")
 
     with pytest.raises(TrainingError, match="earned nan"):
-        pretrain(CONFIG, tmp_path, collector=spoil)
+        pretrain(CONFIG, tmp_path, pricer=spoil)
     assert not (tmp_path / WEIGHTS_FILE).exists()
     checkpoints = Checkpoints(tmp_path / "checkpoints")
     assert checkpoints.latest is None

@@ -19,8 +19,8 @@ from go_rl.train.problems.makespan import MakespanProblems
 SMALL = SearchConfig(samples=48, batch=8)
 RUN = MakespanTrainConfig(
     further=("deep-autoencoder-training",),
-    packages=("p100x2",),
-    validation_packages=("p100x2",),
+    hardware=("p100x2",),
+    validation_hardware=("p100x2",),
     max_nodes=250,
     updates=1,
     graphs=1,
@@ -74,7 +74,7 @@ def test_a_search_of_another_version_is_refused(tmp_path):
 def test_large_graphs_are_taught_on_fewer_packages_and_tasks():
     every = ("placement", "schedule", "fusion")
     further = ("deep-autoencoder-training", "rnnlm-4-layers-training", "gnmt-4-layers-training")
-    keys = MakespanProblems(replace(RUN, packages=("p100x2", "p100x4"), further=further)).taught()
+    keys = MakespanProblems(replace(RUN, hardware=("p100x2", "p100x4"), further=further)).taught()
     assert [key for key in keys if key[0] in further] == [
         ("deep-autoencoder-training", "p100x2", ("placement",)),
         ("deep-autoencoder-training", "p100x2", every),
@@ -107,9 +107,9 @@ def test_searches_are_made_once_and_kept_apart_by_configuration(tmp_path):
 def test_bad_settings_are_named():
     with pytest.raises(TrainingError, match="searches: batch must be >= 2, not 1"):
         SearchConfig(batch=1)
-    with pytest.raises(TrainingError, match="critic: learning_rate must be above 0"):
+    with pytest.raises(TrainingError, match="critic: learning_rate must be > 0"):
         CriticConfig(learning_rate=0.0)
     with pytest.raises(TrainingError, match="critic: decisions must be >= 1, not 0"):
         CriticConfig(decisions=0)
-    with pytest.raises(TrainingError, match="critic: weight_decay must be at least 0"):
+    with pytest.raises(TrainingError, match="critic: weight_decay must be >= 0"):
         CriticConfig(weight_decay=-1.0)

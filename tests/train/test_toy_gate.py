@@ -11,7 +11,7 @@ from reference.small_rings import ring_problem
 from go_rl.core import Budget, Problem
 from go_rl.objectives.ring.workspace import RingWorkspace
 from go_rl.policy.agent import Agent
-from go_rl.policy.ring_decoder import RingDecoder
+from go_rl.policy.plan_decoders.ring_decoder import RingDecoder
 from go_rl.train.config import FineTuneConfig, PPOConfig
 from go_rl.train.fine_tune import FineTuned
 

@@ -10,6 +10,7 @@ from train.toys import CONFIG
 
 from go_rl.cli.configuration import from_json
 from go_rl.core import ProblemError, TrainingError
+from go_rl.policy.config import PolicyConfig
 from go_rl.train.advantage import RunningBaseline
 from go_rl.train.config import (
     FineTuneConfig,
@@ -17,6 +18,7 @@ from go_rl.train.config import (
     PPOConfig,
     RingTrainConfig,
     SampleConfig,
+    current_fields,
 )
 from go_rl.train.problems.makespan import MakespanProblems
 from go_rl.train.problems.ring import RingProblems
@@ -40,17 +42,20 @@ from go_rl.train.problems.ring import RingProblems
         (lambda: PPOConfig(epochs=0), "ppo: epochs must be >= 1, not 0"),
         (lambda: FineTuneConfig(batch=1), "fine-tuning: batch must be >= 2, not 1"),
         (lambda: RingTrainConfig(updates=0), "train: updates must be >= 1, not 0"),
-        (lambda: RingTrainConfig(packages=()), "train: packages need at least one entry"),
+        (lambda: RingTrainConfig(hardware=()), "train: hardware needs at least one entry"),
         (lambda: RingTrainConfig(rules=("strickt",)), "unknown rules 'strickt'.*'strict'"),
         (lambda: RingTrainConfig(seed=-1), "train: seed must be >= 0, not -1"),
         (lambda: MakespanTrainConfig(seed=-1), "train: seed must be >= 0, not -1"),
         (
-            lambda: MakespanTrainConfig(validation_packages=()),
-            "validation_packages need at",
+            lambda: MakespanTrainConfig(validation_hardware=()),
+            "validation_hardware needs at",
         ),
-        (lambda: MakespanTrainConfig(tasks=((),)), "each set of decisions names some of placement"),
         (
-            lambda: MakespanTrainConfig(tasks=(("fussion",),)),
+            lambda: MakespanTrainConfig(decide=((),)),
+            "each set of decisions names some of placement",
+        ),
+        (
+            lambda: MakespanTrainConfig(decide=(("fussion",),)),
             "decision 'fussion'.*'fusion'",
         ),
     ],
@@ -63,10 +68,23 @@ def test_bad_values_are_named(make, message):
 def test_fields_that_older_runs_lack_are_written_only_when_they_matter():
     for config in (RingTrainConfig(), MakespanTrainConfig()):
         assert "cost" not in json.loads(config.to_json())
-        told = replace(config, cost="learned:w.npz", validation_packages=("cpu-1-ring4",))
+        told = replace(config, cost="learned:w.npz", validation_hardware=("cpu-1-ring4",))
         document = json.loads(told.to_json())
-        assert (document["cost"], document["validation_packages"]) == (told.cost, ["cpu-1-ring4"])
+        assert (document["cost"], document["validation_hardware"]) == (told.cost, ["cpu-1-ring4"])
         assert from_json(type(config), document) == told
+
+
+def test_runs_of_older_versions_are_the_same_run():
+    config = MakespanTrainConfig(decide=(("fusion",),), policy=PolicyConfig(form="nodes"))
+    document = json.loads(config.to_json())
+    renamed = {"packages": "hardware", "validation_packages": "validation_hardware"}
+    for old, new in {**renamed, "tasks": "decide"}.items():
+        document[old] = document.pop(new)
+    document["policy"]["step_form"] = document["policy"].pop("form")
+    assert config.wrote(json.dumps(document))
+    assert from_json(MakespanTrainConfig, current_fields(document)) == config
+    assert not replace(config, decide=(("placement",),)).wrote(json.dumps(document))
+    assert not config.wrote("{")
 
 
 def test_the_cost_reaches_the_problems_of_a_run():

@@ -6,8 +6,8 @@ import pytest
 from policy.tiny import TINY, chain, lattice
 
 from go_rl.objectives.ring.workspace import RingWorkspace
-from go_rl.policy.ring_decoder import RingDecoder
-from go_rl.train.collect import Case
+from go_rl.policy.plan_decoders.ring_decoder import RingDecoder
+from go_rl.train.collect import TrainingCase
 from go_rl.train.config import PPOConfig, RingTrainConfig, SampleConfig
 from go_rl.train.problems import ring
 
@@ -29,9 +29,9 @@ def toy_zoo(patch: pytest.MonkeyPatch) -> None:
     """Let a run draw from two small problems instead of the zoo's."""
     names = {"train": ["lattice", "chain"], "validation": ["chain"]}
 
-    def case(name: str, hardware: str, rules: str, cost: str, solver: str) -> Case:
+    def case(name: str, hardware: str, rules: str, cost: str, solver: str) -> TrainingCase:
         problem = lattice(1, rules="relay") if name == "lattice" else chain(9)
-        return Case(name, RingDecoder(problem, RingWorkspace(problem), solver))
+        return TrainingCase(name, RingDecoder(problem, RingWorkspace(problem), solver))
 
     patch.setattr(ring, "small_graphs", lambda split, max_nodes: names[split])
     patch.setattr(ring, "ring_case", case)

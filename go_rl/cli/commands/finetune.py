@@ -15,9 +15,7 @@ from go_rl.cli.folders import own_folder
 from go_rl.cli.model_arguments import ModelArguments, read
 from go_rl.cli.next_command import model_words, say_next
 from go_rl.cli.plan_output import MEMORY, output_folder, print_result
-
-WEIGHTS_FILE = "weights.npz"
-"""The trained weights, in the output folder."""
+from go_rl.train.config import WEIGHTS_FILE
 
 
 @dataclass(frozen=True)

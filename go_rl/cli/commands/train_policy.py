@@ -18,16 +18,17 @@ from go_rl.cli.next_command import EXAMPLE_MODEL, say_next
 from go_rl.core import Objective, ProblemError, TrainingError
 from go_rl.core.files.strict_json import read_json
 from go_rl.core.files.whole_file import write_text
-from go_rl.train.config import MakespanTrainConfig, PPOConfig, RingTrainConfig, TrainConfig
-
-CONFIG_FILE = "config.json"
-"""The configuration of a run, in its folder."""
-CHECKPOINTS = "checkpoints"
-"""Where the run keeps them, in its folder."""
-SEARCHES = "searches"
-"""Where a makespan run keeps its searches, and the configuration that they were made for."""
-WEIGHTS_FILE = "weights.npz"
-"""The best weights so far, in the folder of the run."""
+from go_rl.train.config import (
+    CHECKPOINTS,
+    CONFIG_FILE,
+    SEARCHES,
+    WEIGHTS_FILE,
+    MakespanTrainConfig,
+    PPOConfig,
+    RingTrainConfig,
+    TrainConfig,
+    current_fields,
+)
 
 DecisionSets = tuple[tuple[str, ...], ...]
 
@@ -63,9 +64,7 @@ class MakespanPPO(PPOConfig):
 class MakespanTraining(MakespanTrainConfig):
     """One pretraining run; the same configuration and machine give the same weights."""
 
-    tasks: Annotated[DecisionSets, DECISION_SETS, tyro.conf.arg(name="decide")] = (
-        MakespanTrainConfig.tasks
-    )
+    decide: Annotated[DecisionSets, DECISION_SETS] = MakespanTrainConfig.decide
     """Sets of decisions, each as often as it is listed."""
     ppo: MakespanPPO = field(
         default_factory=lambda: MakespanPPO(**asdict(MakespanTrainConfig().ppo))
@@ -174,7 +173,7 @@ def _document(path: Path) -> dict[str, Any]:
         raise TrainingError(f"{path}: is not JSON ({error})") from error
     if not isinstance(document, dict):
         raise TrainingError(f"{path}: must be a JSON object with the fields of a training run")
-    return document
+    return current_fields(document)
 
 
 def _begin(training: TrainConfig, folder: Path) -> None:

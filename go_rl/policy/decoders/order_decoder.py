@@ -1,4 +1,4 @@
-"""The order task: scores whose list schedule is cut by dynamic programming.
+"""The order of units: scores whose list schedule is cut by dynamic programming.
 
 A graph-level decision (how to mix the reference orders, how far to bend along learned directions)
 comes first; node-level scores follow, for T iterations, each conditioned on the scores before
@@ -16,12 +16,13 @@ from typing import NamedTuple
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
-import jraph
 from jaxtyping import Array, Float
 
 from go_rl.policy.config import PolicyConfig
-from go_rl.policy.graph_arrays import edges, node_array
-from go_rl.policy.observation import REFERENCE_ORDERS
+from go_rl.policy.decoders.head_input import HeadInput
+from go_rl.policy.decoders.surroundings import seen_scores
+from go_rl.policy.graph_arrays import node_array
+from go_rl.policy.observations.reference_orders import REFERENCE_ORDERS
 
 ORDERS = len(REFERENCE_ORDERS)
 BEND = 0.1
@@ -34,8 +35,6 @@ LOG_SIGMA = (-7.0, -2.0)
 """Range of log standard deviations of scores."""
 LOG_SPREAD = (-3.0, 1.5)
 """Range of log standard deviations of graph-level decisions."""
-SCALE = 20.0
-"""Distances between places are multiplied by this before a network sees them."""
 
 
 class OrderActions(NamedTuple):
@@ -87,41 +86,29 @@ class OrderDecoder(nn.Module):
         return mean, jnp.clip(spread, *LOG_SPREAD)
 
     def scoring(
-        self,
-        h: Float[Array, "U D"],
-        graph: jraph.GraphsTuple,
-        mix: Float[Array, "B G"],
-        before: Float[Array, "B U"],
-        iteration: int,
+        self, head: HeadInput, mix: Float[Array, "B G"], before: Float[Array, "B U"], iteration: int
     ) -> tuple[Float[Array, "B U"], Float[Array, "B U"]]:
         """Return [B, U] mean and [B, U] log standard deviation of an iteration's scores.
 
         ``before`` [B, U]: the scores of the iteration before; the first knows none.
         """
-        seen = surroundings(graph, before) * float(iteration > 0)
-        hidden = nn.relu(self.project(h)[None] + self.condition(seen))
+        seen = seen_scores(head.graph, before) * float(iteration > 0)
+        hidden = nn.relu(self.project(head.h)[None] + self.condition(seen))
         out = self.emit(hidden)
         last = self.orders + self.config.directions
         tilt, bend, own = jnp.split(out, (self.orders, last), axis=-1)
         weights = nn.softmax(mix[:, None, : self.orders] + tilt, axis=-1)
-        places = (weights * node_array(graph, "places")[None]).sum(axis=-1)
+        places = (weights * node_array(head.graph, "places")[None]).sum(axis=-1)
         steps = mix[:, None, self.orders : last] / jnp.sqrt(float(self.config.directions))
         bent = BEND * ((steps * nn.tanh(bend)).sum(axis=-1) + nn.tanh(own[..., 0]))
         log_sigma = jnp.clip(jnp.log(FIRST_SIGMA) + own[..., 1], *LOG_SIGMA)
         return places + bent, log_sigma
 
-    def sample(
-        self,
-        h: Float[Array, "U D"],
-        pooled: Float[Array, "D"],
-        graph: jraph.GraphsTuple,
-        key: Array,
-        noise: Float[Array, "B"],
-    ) -> OrderActions:
+    def sample(self, head: HeadInput, key: Array, noise: Float[Array, "B"]) -> OrderActions:
         """Draw [B] samples; ``noise`` [B] scales the deviations from the mean (0: the mean)."""
         keys = jax.random.split(key, self.config.iterations + 1)
-        mix = self.sample_mix(pooled, keys[0], noise)
-        return self.sample_scores(h, graph, mix, keys[1:], noise)
+        mix = self.sample_mix(head.pooled, keys[0], noise)
+        return self.sample_scores(head, mix, keys[1:], noise)
 
     def sample_mix(
         self, pooled: Float[Array, "D"], key: Array, noise: Float[Array, "B"]
@@ -132,56 +119,32 @@ class OrderDecoder(nn.Module):
         return mean + noise[:, None] * jnp.exp(spread) * drawn
 
     def sample_scores(
-        self,
-        h: Float[Array, "U D"],
-        graph: jraph.GraphsTuple,
-        mix: Float[Array, "B G"],
-        keys: Array,
-        noise: Float[Array, "B"],
+        self, head: HeadInput, mix: Float[Array, "B G"], keys: Array, noise: Float[Array, "B"]
     ) -> OrderActions:
         """Draw the scores that follow graph-level decisions; ``keys`` has one an iteration."""
-        before, scores = jnp.zeros((noise.shape[0], h.shape[0])), []
+        before, scores = jnp.zeros((len(noise), len(head.h))), []
         for t in range(self.config.iterations):
-            middle, log_sigma = self.scoring(h, graph, mix, before, t)
+            middle, log_sigma = self.scoring(head, mix, before, t)
             draw = jax.random.normal(keys[t], middle.shape)
             before = middle + noise[:, None] * jnp.exp(log_sigma) * draw
             scores.append(before)
         return OrderActions(mix, jnp.stack(scores, axis=1))
 
     def log_prob(
-        self,
-        h: Float[Array, "U D"],
-        pooled: Float[Array, "D"],
-        graph: jraph.GraphsTuple,
-        actions: OrderActions,
+        self, head: HeadInput, actions: OrderActions
     ) -> tuple[OrderLogProbs, Float[Array, ""]]:
         """Return the log-densities of the decisions, and the mean entropy of a decision."""
-        mean, spread = self.mixing(pooled)
+        mean, spread = self.mixing(head.pooled)
         mix = _gaussian(actions.mix, mean, spread)
         before = jnp.zeros_like(actions.scores[:, 0])
         found, sigmas = [], []
         for t in range(self.config.iterations):
-            middle, log_sigma = self.scoring(h, graph, actions.mix, before, t)
+            middle, log_sigma = self.scoring(head, actions.mix, before, t)
             found.append(_gaussian(actions.scores[:, t], middle, log_sigma))
             sigmas.append(log_sigma)
             before = actions.scores[:, t]
         entropy = spread.mean() + jnp.stack(sigmas).mean()
         return OrderLogProbs(mix, jnp.stack(found, axis=1)), entropy
-
-
-def surroundings(graph: jraph.GraphsTuple, scores: Float[Array, "B U"]) -> Float[Array, "B U 4"]:
-    """Return, for each node: its score, its distance from the latest producer and to the earliest
-    consumer, and its distance from the mean of all reference orders."""
-    columns = scores.T
-    units = columns.shape[0]
-    senders, receivers = edges(graph)
-    last = jraph.segment_max(columns[senders], receivers, units)
-    first = -jraph.segment_max(-columns[receivers], senders, units)
-    after = jnp.where(jnp.isfinite(last), columns - last, 0.0)
-    until = jnp.where(jnp.isfinite(first), first - columns, 0.0)
-    middle = node_array(graph, "places").mean(axis=-1)[:, None]
-    seen = jnp.stack([columns - 0.5, after, until, columns - middle], axis=-1)
-    return jnp.clip(SCALE * jnp.swapaxes(seen, 0, 1), -5.0, 5.0)
 
 
 def _gaussian(values: Array, mean: Array, log_sigma: Array) -> Array:

@@ -44,7 +44,7 @@ class Experience:
 
 
 class Group(NamedTuple):
-    """``P`` problems with the same tasks."""
+    """``P`` problems with the same decisions."""
 
     known: Float[Array, "P K"]
     mixes: dict[str, Float[Array, "P S _"]]
@@ -52,7 +52,7 @@ class Group(NamedTuple):
 
 
 def experience(known: Float32[np.ndarray, "K"], search: Search) -> Experience | None:
-    """Return what a search tells of a problem; None: all plans are as good, or none runs."""
+    """Return what a search found on a problem; None: all plans are equally good, or none runs."""
     runs = search.reward > ROOT.failure
     log_seconds = 2.0 * np.log(np.where(runs, -search.reward, 1.0))  # reward: -sqrt(seconds / base)
     deviation = float(log_seconds[runs].std()) if runs.any() else 0.0
@@ -96,16 +96,16 @@ def with_critic(
 
 
 def _groups(experiences: Sequence[Experience]) -> list[Group]:
-    by_tasks: dict[tuple[str, ...], list[Experience]] = {}
+    alike: dict[tuple[str, ...], list[Experience]] = {}
     for each in experiences:
-        by_tasks.setdefault(tuple(each.mixes), []).append(each)
+        alike.setdefault(tuple(each.mixes), []).append(each)
     return [
         Group(
             jnp.stack([e.known for e in same]),
-            {task: jnp.stack([e.mixes[task] for e in same]) for task in tasks},
+            {name: jnp.stack([e.mixes[name] for e in same]) for name in names},
             jnp.stack([e.score for e in same]),
         )
-        for tasks, same in by_tasks.items()
+        for names, same in alike.items()
     ]
 
 
@@ -128,7 +128,7 @@ def _learn(
         rows = (config.problems, config.decisions)
         row = jax.random.randint(row, rows, 0, group.score.shape[1])
         blur = JITTER * deviation * jax.random.normal(noise, (config.problems, len(deviation)))
-        mixes = {task: mix[problem, row] for task, mix in group.mixes.items()}
+        mixes = {name: mix[problem, row] for name, mix in group.mixes.items()}
         return Group(group.known[problem[:, 0]] + blur, mixes, group.score[problem, row])
 
     def loss(members: Any, batches: list[Group]) -> Float[Array, ""]:

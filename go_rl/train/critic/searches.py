@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 from jaxtyping import Float32, Float64
@@ -12,7 +11,8 @@ from jaxtyping import Float32, Float64
 from go_rl.core import CheckpointError
 from go_rl.core.files.whole_file import whole_file
 from go_rl.policy.agent import Agent
-from go_rl.policy.makespan_decoder import MakespanDecoder
+from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
+from go_rl.runtime.array_file import UNREADABLE, read_arrays
 from go_rl.train.config import SearchConfig
 
 
@@ -38,10 +38,9 @@ class Search:
             CheckpointError: the file is damaged.
         """
         try:
-            with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-                found = {name: arrays[name] for name in arrays.files}
+            found = read_arrays(path)
             reward = found.pop("reward")
-        except (OSError, ValueError, KeyError, BadZipFile) as error:
+        except UNREADABLE as error:
             raise CheckpointError(f"{path}: is no file of a search ({error}); delete it") from error
         return Search(found, reward)
 
@@ -61,6 +60,6 @@ def search(agent: Agent, decoder: MakespanDecoder, config: SearchConfig, seed: i
         noise = np.ones(config.batch, np.float32)
         actions, rollouts = decoder.sample(agent, "plan", noise, key)
         rewards.append(rollouts.reward)
-        drawn.append({task: np.asarray(each.mix) for task, each in actions.items()})
-    mixes = {task: np.concatenate([each[task] for each in drawn]) for task in drawn[0]}
+        drawn.append({name: np.asarray(each.mix) for name, each in actions.items()})
+    mixes = {name: np.concatenate([each[name] for each in drawn]) for name in drawn[0]}
     return Search(mixes, np.concatenate(rewards))

@@ -18,22 +18,18 @@ from go_rl.core.files.whole_file import write_text
 from go_rl.policy.agent import Agent
 from go_rl.policy.network import known_of
 from go_rl.policy.weights import Weights, load_weights, save_weights
-from go_rl.train.config import MakespanTrainConfig, SearchConfig
+from go_rl.train.config import CONFIG_FILE, SEARCHES, MakespanTrainConfig, SearchConfig
 from go_rl.train.critic.learning import Experience, experience, with_critic
 from go_rl.train.critic.searches import Search, search
 from go_rl.train.problems.makespan import MakespanProblems, ProblemKey, makespan_decoder
 
-SEARCHES = "searches"
-"""Folder of the searches."""
-CONFIG_FILE = "config.json"
-"""What the searches were made for."""
 TAUGHT_FILE = "taught.npz"
 """The policy with its critic."""
 MOST_UNITS = 2300
 """Larger problems are not searched: they cost too much."""
 Report = Callable[[str], None]
 Lessons = list[tuple[ProblemKey, Experience]]
-"""Problems with what the searches tell of them."""
+"""Problems with what their searches found."""
 
 
 def taught_agent(agent: Agent, problems: MakespanProblems, folder: Path, report: Report) -> Agent:
@@ -67,10 +63,12 @@ def taught_agent(agent: Agent, problems: MakespanProblems, folder: Path, report:
 def taught(agent: Agent, lessons: Lessons, config: MakespanTrainConfig, report: Report) -> Agent:
     """Return the agent with a critic that learned from these lessons; none: as it is."""
     if lessons:
-        told = [one for _, one in lessons]
-        agent, losses = with_critic(agent, told, config.critic, config.seed)
+        experiences = [one for _, one in lessons]
+        agent, losses = with_critic(agent, experiences, config.critic, config.seed)
         error = losses[-50:].mean()
-        report(f"critic: squared error {error:.3f} (blind: 1) on {len(told)} problems")
+        report(
+            f"critic: squared error {error:.3f} (of a constant score: 1) on {len(lessons)} problems"
+        )
     return agent
 
 
@@ -98,18 +96,17 @@ def searched(
             report(f"{i + 1}/{len(keys)} searched {path.stem}")
         padded = decoder.padded
         known = np.asarray(known_of(*jax.tree.map(jnp.asarray, (padded.graph, padded.real))))
-        told = experience(known, _fitting(path, key, agent))
-        if told is not None:
-            found[path.name] = key, told
+        lesson = experience(known, _fitting(path, key, agent))
+        if lesson is not None:
+            found[path.name] = key, lesson
     return [found[name] for name in sorted(found)]
 
 
 def _claim(path: Path, config: MakespanTrainConfig) -> None:
     """Leave a copy of the configuration, or compare with the one that is there."""
-    text = config.to_json()
     if not path.exists():
-        write_text(path, text)
-    elif path.read_text(encoding="utf-8") != text:
+        write_text(path, config.to_json())
+    elif not config.wrote(path.read_text(encoding="utf-8")):
         raise CheckpointError(
             f"{path.parent.parent}: holds searches of another configuration ({path}); continue "
             "with that one, or use another folder"
@@ -117,10 +114,10 @@ def _claim(path: Path, config: MakespanTrainConfig) -> None:
 
 
 def _fitting(path: Path, key: ProblemKey, agent: Agent) -> Search:
-    """The search of a file, which must hold decisions of the problem's tasks as they are now."""
+    """The search of a file, which must hold the problem's decisions as they are now."""
     found, widths = Search.load(path), agent.policy.decision_widths
-    theirs = {task: mix.shape[1] for task, mix in found.mixes.items()}
-    mine = {task: widths[task] for task in key[2]}
+    theirs = {name: mix.shape[1] for name, mix in found.mixes.items()}
+    mine = {name: widths[name] for name in key[2]}
     if theirs != mine:
         raise CheckpointError(
             f"{path}: holds decisions of {theirs} numbers, this version takes {mine}: delete it"

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from go_rl.policy.agent import Agent
 from go_rl.train.advantage import RunningBaseline
-from go_rl.train.collect import Case
+from go_rl.train.collect import TrainingCase
 from go_rl.train.config import TrainConfig
 from go_rl.zoo import zoo_entry, zoo_names
 
@@ -27,7 +27,7 @@ class Curriculum(ABC, Generic[C]):
         self.config = config
 
     @abstractmethod
-    def draw(self, update: int, baseline: RunningBaseline) -> list[Case]:
+    def draw(self, update: int, baseline: RunningBaseline) -> list[TrainingCase]:
         """Return the problems of one update; equal updates and baselines give equal problems."""
 
     @abstractmethod

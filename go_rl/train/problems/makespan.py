@@ -10,17 +10,17 @@ from go_rl.core import TASKS, Objective, TrainingError, load_hardware
 from go_rl.cost import ProblemOptions, make_problem, named_cost
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.agent import Agent
-from go_rl.policy.makespan_decoder import MakespanDecoder
+from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
 from go_rl.train.advantage import RunningBaseline
-from go_rl.train.collect import Case
+from go_rl.train.collect import TrainingCase
 from go_rl.train.config import MakespanTrainConfig
 from go_rl.train.problems.curriculum import KEPT, VALIDATION_SEED, Curriculum, small_graphs
 from go_rl.zoo import zoo_entry, zoo_graph
 
 VALIDATION_SAMPLES = 16
 SMALL, MEDIUM = 5_000, 13_000
-"""Nodes. Smaller graphs are taught placement alone and all tasks on every hardware; medium ones all
-tasks on one hardware only; larger ones placement on one hardware only."""
+"""Nodes. Smaller graphs are taught placement alone and all decisions on every hardware; medium ones
+all decisions on one hardware only; larger ones placement on one hardware only."""
 INFERENCE = 1_500
 """Nodes of the largest inference graph that is taught."""
 
@@ -45,17 +45,17 @@ class MakespanProblems(Curriculum[MakespanTrainConfig]):
             )
         self.decoder = lru_cache(KEPT)(makespan_decoder)
 
-    def draw(self, update: int, baseline: RunningBaseline) -> list[Case]:
+    def draw(self, update: int, baseline: RunningBaseline) -> list[TrainingCase]:
         """Return the problems of one update; the same update gives the same problems."""
         config, rng = self.config, np.random.default_rng((self.config.seed, update))
 
-        def one() -> Case:
+        def one() -> TrainingCase:
             further = bool(self.further) and rng.random() < config.further_share
             names = self.further if further else self.train
             name = names[int(rng.integers(len(names)))]
-            hardware = config.packages[int(rng.integers(len(config.packages)))]
-            tasks = config.tasks[int(rng.integers(len(config.tasks)))]
-            return Case(name, self.decoder(name, hardware, tasks, config.cost))
+            hardware = config.hardware[int(rng.integers(len(config.hardware)))]
+            decide = config.decide[int(rng.integers(len(config.decide)))]
+            return TrainingCase(name, self.decoder(name, hardware, decide, config.cost))
 
         return [one() for _ in range(config.graphs)]
 
@@ -66,15 +66,15 @@ class MakespanProblems(Curriculum[MakespanTrainConfig]):
         by_size = sorted(self.config.further, key=lambda name: zoo_entry(name).nodes)
         for i, name in enumerate(by_size):
             nodes = zoo_entry(name).nodes
-            for j, hardware in enumerate(self.config.packages):
-                turn = i % len(self.config.packages) == j
+            for j, hardware in enumerate(self.config.hardware):
+                turn = i % len(self.config.hardware) == j
                 if nodes < MEDIUM or turn:
                     keys.append((name, hardware, ("placement",)))
                 if nodes < SMALL or (nodes < MEDIUM and turn):
                     keys.append((name, hardware, TASKS))
         inference = [name for name in self.train if zoo_entry(name).nodes <= INFERENCE]
         for i, name in enumerate(sorted(inference, key=lambda name: zoo_entry(name).nodes)):
-            hardware = self.config.packages[i % len(self.config.packages)]
+            hardware = self.config.hardware[i % len(self.config.hardware)]
             keys.append((name, hardware, (TASKS, ("placement",))[i % 2]))
         return keys
 
@@ -82,9 +82,9 @@ class MakespanProblems(Curriculum[MakespanTrainConfig]):
         """Return the mean over the validation problems of the best reward of a batch."""
         scores, noise = [], np.ones(VALIDATION_SAMPLES, np.float32)
         for name in self.validation:
-            for hardware in self.config.validation_packages:
-                for tasks in dict.fromkeys(self.config.tasks):
-                    decoder = self.decoder(name, hardware, tasks, self.config.cost)
+            for hardware in self.config.validation_hardware:
+                for decide in dict.fromkeys(self.config.decide):
+                    decoder = self.decoder(name, hardware, decide, self.config.cost)
                     _, rollouts = decoder.sample(agent, "plan", noise, VALIDATION_SEED)
                     scores.append(rollouts.reward.max())
         score = float(np.mean(scores))
@@ -92,11 +92,11 @@ class MakespanProblems(Curriculum[MakespanTrainConfig]):
 
 
 def makespan_decoder(
-    name: str, hardware: str, tasks: tuple[str, ...], cost: str = "auto"
+    name: str, hardware: str, decide: tuple[str, ...], cost: str = "auto"
 ) -> MakespanDecoder:
     """Return a problem with its units."""
     devices = load_hardware(hardware)
     model = named_cost(cost, devices)
-    options = ProblemOptions(objective=Objective.MAKESPAN, tasks=tasks, cost_model=model)
+    options = ProblemOptions(objective=Objective.MAKESPAN, tasks=decide, cost_model=model)
     problem = make_problem(zoo_graph(name), devices, options)
     return MakespanDecoder(MakespanWorkspace(problem))

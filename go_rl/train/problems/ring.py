@@ -10,9 +10,9 @@ from go_rl.core import TrainingError, load_hardware, rule_set
 from go_rl.cost import ProblemOptions, make_problem, named_cost
 from go_rl.objectives.ring.workspace import RingWorkspace
 from go_rl.policy.agent import Agent
-from go_rl.policy.ring_decoder import RingDecoder
+from go_rl.policy.plan_decoders.ring_decoder import RingDecoder
 from go_rl.train.advantage import RunningBaseline
-from go_rl.train.collect import Case, Credit, collect
+from go_rl.train.collect import Credit, TrainingCase, collect
 from go_rl.train.config import RingTrainConfig
 from go_rl.train.problems.curriculum import KEPT, VALIDATION_SEED, Curriculum, small_graphs
 from go_rl.zoo import zoo_graph
@@ -38,17 +38,17 @@ class RingProblems(Curriculum[RingTrainConfig]):
         cached = lru_cache(KEPT)(ring_case)
         self._case = partial(cached, cost=config.cost)
 
-    def draw(self, update: int, baseline: RunningBaseline) -> list[Case]:
+    def draw(self, update: int, baseline: RunningBaseline) -> list[TrainingCase]:
         """Return the problems of one update; the same update and baseline give the same problems.
 
         A problem on which all orders were worth the same teaches nothing: it is mostly passed over.
         """
         config = self.config
         rng = np.random.default_rng((config.seed, update))
-        chosen: list[Case] = []
+        chosen: list[TrainingCase] = []
         while len(chosen) < config.graphs:
             name = self.train[int(rng.integers(len(self.train)))]
-            hardware = config.packages[int(rng.integers(len(config.packages)))]
+            hardware = config.hardware[int(rng.integers(len(config.hardware)))]
             rules = config.rules[int(rng.integers(len(config.rules)))]
             case = self._case(name, hardware, rules, solver=config.samples.solver)
             passed_over = rng.random() < PASSED_OVER
@@ -67,7 +67,7 @@ class RingProblems(Curriculum[RingTrainConfig]):
         found: dict[str, list[float]] = {"best order": [], "mean order": [], "mean placement": []}
         sizes = {"order": 16, "placement": 4}
         for name in self.validation:
-            for hardware in self.config.validation_packages:
+            for hardware in self.config.validation_hardware:
                 case = self._case(name, hardware, "strict", solver="sample")
                 got = collect(agent, case, sizes, Credit(), VALIDATION_SEED).rollouts
                 found["best order"].append(got["order"].reward.max())
@@ -77,7 +77,7 @@ class RingProblems(Curriculum[RingTrainConfig]):
         return sum(parts.values()), parts
 
 
-def ring_case(name: str, hardware: str, rules: str, cost: str, solver: str) -> Case:
+def ring_case(name: str, hardware: str, rules: str, cost: str, solver: str) -> TrainingCase:
     """Return a problem of the zoo."""
     chips = load_hardware(hardware)
     options = ProblemOptions(
@@ -85,4 +85,4 @@ def ring_case(name: str, hardware: str, rules: str, cost: str, solver: str) -> C
     )
     problem = make_problem(zoo_graph(name), chips, options)
     decoder = RingDecoder(problem, RingWorkspace(problem), solver)
-    return Case(f"{name}/{hardware}/{rules}", decoder)
+    return TrainingCase(f"{name}/{hardware}/{rules}", decoder)

@@ -107,7 +107,7 @@ def judged(name: str, problems: list[Problem], reward: Any, info: dict[str, Any]
     elif abs(value - info["seconds"]) > CLOSE * value:
         yield f"says {info['seconds']!r} s, the judge {value!r}"
     elif info["seconds"] > 0:
-        share = info["baseline_seconds"] / info["seconds"]
+        share = info["reference_seconds"] / info["seconds"]
         wanted = share if name == "Partition" else -np.sqrt(1 / share)
         if share > 0 and not np.isclose(reward, wanted, rtol=CLOSE):
             yield f"the reward is {reward!r}, not {wanted!r}"

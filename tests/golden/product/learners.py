@@ -17,13 +17,13 @@ from go_rl.core import TASKS, Budget, Objective
 from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.config import PolicyConfig
-from go_rl.policy.makespan_decoder import MakespanDecoder
-from go_rl.policy.ring_decoder import RingDecoder
+from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
+from go_rl.policy.plan_decoders.ring_decoder import RingDecoder
 from go_rl.policy.weights import shipped_agent
 from go_rl.search.makespan.hdp.hdp import HDP, Actors, HDPConfig, draw
 from go_rl.search.makespan.hdp.hdp import new_learner as new_hdp_learner
 from go_rl.search.makespan.hdp.hdp import update as update_hdp
-from go_rl.train.collect import Case, Credit, collect
+from go_rl.train.collect import Credit, TrainingCase, collect
 from go_rl.train.config import (
     FINE_TUNING,
     CriticConfig,
@@ -68,7 +68,7 @@ def _metrics(metrics: Any) -> list[float]:
 def ring_update(solver: str) -> Facts:
     """One PPO update of the shipped ring policy on orders and placements."""
     agent = shipped_agent(Objective.RING)
-    case = Case("golden", RingDecoder(problem(RING), solver=solver))
+    case = TrainingCase("golden", RingDecoder(problem(RING), solver=solver))
     found = collect(agent, case, {"order": 8, "placement": 8}, Credit(), SEED)
     learner = new_learner(agent.params, PPO)
     learner, metrics = update(agent.policy, PPO, learner, [found.batch])
@@ -83,7 +83,7 @@ def step_update(form: str) -> Facts:
     """One PPO update of a policy for placement, schedule and fusion: the shipped one, or an
     untrained one of the form ``nodes``."""
     agent = _step_agent(form)
-    case = Case("golden", MakespanDecoder(makespan_workspace(problem(DEVICES))))
+    case = TrainingCase("golden", MakespanDecoder(makespan_workspace(problem(DEVICES))))
     found = collect(agent, case, {"plan": 8}, Credit(), SEED)
     learner = new_learner(agent.params, PPO)
     learner, metrics = update(agent.policy, PPO, learner, [found.batch])
@@ -96,13 +96,13 @@ def step_update(form: str) -> Facts:
 def _step_agent(form: str) -> Agent:
     if form == "orders":
         return shipped_agent(Objective.MAKESPAN)
-    return new_agent(PolicyConfig(step_form=form), 0, Objective.MAKESPAN)
+    return new_agent(PolicyConfig(form=form), 0, Objective.MAKESPAN)
 
 
 def ring_pretraining() -> Facts:
     """Two updates of a tiny ring policy across the zoo's smallest graphs, with validation."""
     config = RingTrainConfig(
-        validation="train", packages=("ring6",), validation_packages=("ring6",), max_nodes=62,
+        validation="train", hardware=("ring6",), validation_hardware=("ring6",), max_nodes=62,
         updates=2, graphs=2, samples=SampleConfig(4, 4), ppo=PPO, policy=TINY, validate_every=1,
         checkpoint_every=2,
     )  # fmt: skip
@@ -113,10 +113,10 @@ def ring_pretraining() -> Facts:
 def step_pretraining() -> Facts:
     """A critic from searches, then two updates of a tiny policy for connected devices."""
     config = MakespanTrainConfig(
-        validation="train", max_nodes=51, updates=2, graphs=2, samples=4, packages=("p100x2",),
-        validation_packages=("p100x2",), further=(), policy=TINY, validate_every=1,
+        validation="train", max_nodes=51, updates=2, graphs=2, samples=4, hardware=("p100x2",),
+        validation_hardware=("p100x2",), further=(), policy=TINY, validate_every=1,
         checkpoint_every=2, ppo=PPO, searches=SearchConfig(samples=16, batch=8),
-        critic=CriticConfig(steps=20, problems=2, decisions=8), tasks=(TASKS,),
+        critic=CriticConfig(steps=20, problems=2, decisions=8), decide=(TASKS,),
     )  # fmt: skip
     before = new_agent(config.policy, config.seed, config.objective).params
     return _run(lambda folder: pretrain(config, folder), before)

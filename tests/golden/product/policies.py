@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from go_rl.objectives.makespan.workspace import makespan_workspace
-from go_rl.policy.makespan_decoder import MakespanDecoder
 from go_rl.policy.network import Policy
-from go_rl.policy.ring_decoder import RingDecoder
+from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
+from go_rl.policy.plan_decoders.ring_decoder import RingDecoder
 from go_rl.policy.weights import load_weights, shipped_weights
 
 from ..fingerprint import Facts, moments

@@ -18,11 +18,11 @@ from go_rl.policy.decoders.node_decoder import NodeActions
 def node_decisions(
     workspace: MakespanWorkspace, units: MakespanUnits, actions: Mapping[str, NodeActions]
 ) -> Decisions:
-    """Return the plans of [B] decisions; a task without any keeps its default.
+    """Return the plans of [B] decisions; a decision without any keeps its default.
 
     A node that cannot run where its unit was put goes to the next device that can run it.
     """
-    rows = {task: _nodes(units, drawn) for task, drawn in actions.items()}
+    rows = {name: _nodes(units, drawn) for name, drawn in actions.items()}
     count = len(next(iter(rows.values())))
     device = np.repeat(workspace.reference.device, count, axis=0)
     if "placement" in rows:

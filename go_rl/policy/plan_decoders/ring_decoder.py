@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from functools import cached_property
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Float32, Int, Int16
+from jaxtyping import Float, Float32, Int
 
 from go_rl.core import EnvironmentUseError, Objective, Problem, SearchError, Status
 from go_rl.core.decisions import Decisions, Scored
@@ -21,19 +20,17 @@ from go_rl.core.evaluation import STATUS_CODES
 from go_rl.envs.rewards import LOG_SPEED_UP
 from go_rl.objectives.incumbent import Incumbent
 from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
-from go_rl.policy.agent import Actions, Agent
+from go_rl.policy.agent import Actions
 from go_rl.policy.buckets import Padded, pad
 from go_rl.policy.config import MAX_CHIPS
 from go_rl.policy.decoders.placement_decoder import DrawnPlacements, PlacementActions
-from go_rl.policy.network import HEADS, Encoded
-from go_rl.policy.observation import observe
-from go_rl.policy.plan_decoder import PlanDecoder, ProposalArrays, Rollouts
+from go_rl.policy.network import HEADS
+from go_rl.policy.observations.ring import observe_ring
+from go_rl.policy.plan_decoders.plan_decoder import PlanDecoder, ProposalArrays, Rollouts
 from go_rl.search.ring.cut_scores import price_samples, price_scores
 from go_rl.search.ring.linear_dp import SQUEEZE
 from go_rl.simulate.bitset import membership
 
-SOLVER_MODES = ("sample", "fix", "none")
-"""How placements go through the solver."""
 LIKELIEST = 20.0
 """Inverse temperature of SAMPLE where the likeliest decision is asked for."""
 
@@ -59,13 +56,13 @@ class RingDecoder(PlanDecoder):
     ) -> None:
         self.problem = problem
         self.workspace = workspace or ring_workspace(problem)
-        self.solver = solver
+        self.solver, self.options = solver, {}
         self._squeeze = 1.0
 
     @cached_property
     def padded(self) -> Padded:
         """What the network sees."""
-        return pad(observe(self.workspace))
+        return pad(observe_ring(self.workspace))
 
     @property
     def decides(self) -> bool:
@@ -75,19 +72,12 @@ class RingDecoder(PlanDecoder):
 
     def start(self, incumbent: Incumbent, seed: int) -> bool:
         """Offer the compiler heuristic's plan; see `PlanDecoder`."""
-        incumbent.offer(*self.workspace.repair(self.heuristic, seed))
+        incumbent.offer(*self.workspace.repair(self.workspace.reference.device[0], seed))
         return self.decides
 
-    def draw(
-        self,
-        agent: Agent,
-        encoded: Encoded,
-        group: str,
-        noise: Float32[np.ndarray, "B"],
-        key: jax.Array,
-    ) -> Actions:
-        """See `PlanDecoder`."""
-        return agent.draw(self.padded, encoded, (group,), key, noise)
+    def decisions_of(self, group: str) -> tuple[str, ...]:
+        """The group is one."""
+        return (group,)
 
     def proposals(self, actions: Actions, noise: Float32[np.ndarray, "B"]) -> ProposalArrays:
         """Return [B, U] scores, or [B, U] chips with [B, U, k] log-probabilities."""
@@ -127,16 +117,6 @@ class RingDecoder(PlanDecoder):
         place = jnp.broadcast_to(drawn.place, (count, *drawn.place.shape))
         return {"placement": PlacementActions(chosen, jnp.asarray(possible), place)}
 
-    @property
-    def heuristic(self) -> Int16[np.ndarray, "N"]:
-        """[N] the compiler heuristic's chips; zeros where it fails."""
-        return self.workspace.reference.device[0]
-
-    @cached_property
-    def reference_seconds(self) -> float:
-        """T_max of the compiler heuristic; where it fails, of everything on one chip."""
-        return self.workspace.reference_seconds
-
     @cached_property
     def _leader(self) -> np.ndarray:
         """[U] the node whose chip is the unit's."""
@@ -164,10 +144,7 @@ class RingDecoder(PlanDecoder):
         return self._rollouts(price_samples(self.workspace, drawn), possible)
 
     def fix(
-        self,
-        chip: Int[np.ndarray, "B U"],
-        log_probs: Float[np.ndarray, "B U k"],
-        seed: int,
+        self, chip: Int[np.ndarray, "B U"], log_probs: Float[np.ndarray, "B U k"], seed: int
     ) -> Rollouts:
         """Keep [B, U] proposed chips where legal; draw the others from the log-probabilities."""
         self._check_chips(log_probs)

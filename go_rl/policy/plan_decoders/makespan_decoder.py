@@ -21,14 +21,14 @@ from go_rl.envs.rewards import ROOT
 from go_rl.objectives.incumbent import Incumbent
 from go_rl.objectives.makespan.units import MakespanUnits, makespan_units
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
-from go_rl.policy.agent import Actions, Agent
+from go_rl.policy.agent import Actions, Options
 from go_rl.policy.buckets import Padded, pad
 from go_rl.policy.decoders.node_decoder import NodeActions
-from go_rl.policy.makespan.node_decisions import node_decisions
-from go_rl.policy.makespan.node_options import node_options
-from go_rl.policy.makespan.observation import observe_makespan
-from go_rl.policy.network import EXTRAS, PLACEMENT_EXTRAS, Encoded
-from go_rl.policy.plan_decoder import PlanDecoder, ProposalArrays, Rollouts
+from go_rl.policy.network import EXTRAS, PLACEMENT_EXTRAS
+from go_rl.policy.observations.makespan import observe_makespan
+from go_rl.policy.plan_decoders.node_decisions import node_decisions
+from go_rl.policy.plan_decoders.node_options import node_options
+from go_rl.policy.plan_decoders.plan_decoder import PlanDecoder, ProposalArrays, Rollouts
 from go_rl.search.makespan.list_placement import ListRules, place_in_order, work_quantile_devices
 
 ATTACHMENT = 3.0
@@ -65,13 +65,8 @@ class MakespanDecoder(PlanDecoder):
         """What the network sees."""
         return pad(observe_makespan(self.workspace, self.units))
 
-    @property
-    def reference_seconds(self) -> float:
-        """Makespan of the default plan."""
-        return self.workspace.reference_seconds
-
     @cached_property
-    def options(self) -> dict[str, Float32[np.ndarray, "U _"]]:
+    def options(self) -> Options:
         """What each unit may choose; see `node_options`."""
         return node_options(self.workspace, self.units, len(self.padded.real))
 
@@ -87,18 +82,9 @@ class MakespanDecoder(PlanDecoder):
         incumbent.offer_scored(self.workspace.evaluate(self.workspace.reference))
         return self.decides
 
-    def draw(
-        self,
-        agent: Agent,
-        encoded: Encoded,
-        group: str,
-        noise: Float32[np.ndarray, "B"],
-        key: jax.Array,
-    ) -> Actions:
-        """See `PlanDecoder`."""
-        options = self.options if agent.config.step_form == "nodes" else None
-        decisions = self.workspace.problem.tasks
-        return agent.draw(self.padded, encoded, decisions, key, noise, options)
+    def decisions_of(self, group: str) -> tuple[str, ...]:
+        """All that the problem asks for."""
+        return self.workspace.problem.tasks
 
     def proposals(self, actions: Actions, noise: Float32[np.ndarray, "B"]) -> ProposalArrays:
         """Return the actions as arrays of this process."""
@@ -130,7 +116,7 @@ class MakespanDecoder(PlanDecoder):
         return np.stack([_rank(key) for key in keys])
 
     def decisions(self, actions: Actions) -> Decisions:
-        """Return the plans of [B] decisions; a task without any keeps its default."""
+        """Return the plans of [B] decisions; a decision without any keeps its default."""
         drawn = next(iter(actions.values()))
         if isinstance(drawn, NodeActions):
             return node_decisions(self.workspace, self.units, actions)
@@ -195,9 +181,9 @@ class MakespanDecoder(PlanDecoder):
 
 
 def _arrays(
-    actions: Actions, task: str, units: int
+    actions: Actions, decision: str, units: int
 ) -> tuple[Float64[np.ndarray, "B G"], Float64[np.ndarray, "B U"]]:
-    drawn = actions[task]
+    drawn = actions[decision]
     mix = np.asarray(drawn.mix, np.float64)
     return mix, np.asarray(drawn.scores)[:, -1, :units].astype(np.float64)
 

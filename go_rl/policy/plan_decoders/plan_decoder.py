@@ -14,7 +14,7 @@ from go_rl.core.decisions import Scored
 from go_rl.envs.rewards import Reward
 from go_rl.objectives.incumbent import Incumbent
 from go_rl.objectives.workspace import Workspace
-from go_rl.policy.agent import Actions, Agent
+from go_rl.policy.agent import Actions, Agent, Options
 from go_rl.policy.buckets import Padded
 from go_rl.policy.network import Encoded
 
@@ -44,16 +44,15 @@ class PlanDecoder(ABC):
     groups: ClassVar[tuple[str, ...]]
     """Names of what is drawn together and shares an advantage."""
     workspace: Workspace
+    options: Options
+    """What each unit may choose, for policies of the form ``nodes``; a ring has none."""
+    solver: str = "sample"
+    """How placements on a ring go through the solver, one of `SOLVER_MODES`."""
 
     @property
     @abstractmethod
     def padded(self) -> Padded:
         """What the network sees."""
-
-    @property
-    @abstractmethod
-    def reference_seconds(self) -> float:
-        """Seconds of the reference plan."""
 
     @property
     @abstractmethod
@@ -65,6 +64,9 @@ class PlanDecoder(ABC):
         """Offer the reference plan; False when no plan exists at all or nothing can be decided."""
 
     @abstractmethod
+    def decisions_of(self, group: str) -> tuple[str, ...]:
+        """Return the decisions that are drawn together."""
+
     def draw(
         self,
         agent: Agent,
@@ -74,6 +76,9 @@ class PlanDecoder(ABC):
         key: jax.Array,
     ) -> Actions:
         """Draw [B] samples of a group, compiled; ``noise`` 0 gives the likeliest decision."""
+        options = self.options if agent.policy.chooses_by_unit else None
+        decisions = self.decisions_of(group)
+        return agent.draw(self.padded, encoded, decisions, key, noise, options)
 
     @abstractmethod
     def proposals(self, actions: Actions, noise: Float32[np.ndarray, "B"]) -> ProposalArrays:
@@ -89,7 +94,7 @@ class PlanDecoder(ABC):
 
     def rewards(self, priced: Scored) -> Float64[np.ndarray, "B"]:
         """Return what plans earn."""
-        return self.reward(priced.seconds, self.reference_seconds)
+        return self.reward(priced.seconds, self.workspace.reference_seconds)
 
     def sample(
         self, agent: Agent, group: str, noise: Float32[np.ndarray, "B"], seed: int

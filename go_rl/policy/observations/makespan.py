@@ -1,6 +1,6 @@
 """What the policy sees of a makespan problem: its units on fully connected devices.
 
-A `PolicyGraph`, as for a ring, with other columns. Dimension letters as in `observation`.
+A `PolicyGraph`, as for a ring, with other columns. Dimension letters as in `policy_graph`.
 """
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ from go_rl.core import OpKind
 from go_rl.objectives.makespan.units import MakespanUnits
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.objectives.ring.orders import list_order, positions
-from go_rl.policy.observation import (
-    REFERENCE_ORDERS,
+from go_rl.policy.observations.policy_graph import (
     PolicyGraph,
+    log_degrees,
     log_ratio,
     longest_reach,
-    reference_orders,
+    policy_graph,
+    tensor_seconds,
 )
+from go_rl.policy.observations.reference_orders import REFERENCE_ORDERS, reference_orders
 from go_rl.solvers.graphs.heads_tails import path_sums_after
 
 MAKESPAN_ORDERS = (*REFERENCE_ORDERS, "layer", "upward rank")
@@ -28,95 +30,83 @@ MAKESPAN_SCALARS = ("log_seconds", "load_share", "log_weight_bytes", "log_tensor
     "in_degree", "out_degree", "span_level", "backward", "layer", "tail")  # fmt: skip
 MAKESPAN_HARDWARE = ("devices", "placement", "schedule", "fusion", "traffic", "largest", "longest",
                 "crowding", "layers", "latency", "units")  # fmt: skip
-"""The hardware and the whole graph. log2 devices / 6; the tasks asked; then logarithms to base 10
-of the whole traffic, the largest unit and the longest path against the whole work; of the longest
-path against an equal share of the work (crowding: above 0, the path is longer); of layers against
-units; of a link's latency against the mean unit; and of the units / 4."""
+"""The hardware and the whole graph. log2 devices / 6; the decisions asked; then logarithms to base
+10 of the whole traffic, the largest unit and the longest path against the whole work; of the
+longest path against an equal share of the work (crowding: above 0, the path is longer); of layers
+against units; of a link's latency against the mean unit; and of the units / 4."""
 MAKESPAN_FEATURES = len(MAKESPAN_SCALARS) + len(OpKind) + len(MAKESPAN_ORDERS)
 """F."""
 
 
-def observe_makespan(workspace: MakespanWorkspace, step: MakespanUnits) -> PolicyGraph:
+def observe_makespan(workspace: MakespanWorkspace, merged: MakespanUnits) -> PolicyGraph:
     """Return what the policy sees of a workspace's problem."""
-    units = step.units
-    ranks = _upward_rank(step)
+    units = merged.units
+    ranks = _upward_rank(merged)
     places = np.stack(
         [
             *(positions(order) for order in reference_orders(units)),
-            np.clip(step.layer, 0.0, 1.0),
+            np.clip(merged.layer, 0.0, 1.0),
             positions(list_order(units, -ranks)),
         ],
         axis=1,
     )
-    total = units.work.sum()
-    share = units.work / total if total > 0 else np.full(units.num_units, 1.0 / units.num_units)
-    senders = np.repeat(np.arange(units.num_units, dtype=np.int32), np.diff(units.succ_ptr))
-    features = np.concatenate([_scalars(step, ranks), _kinds(workspace, step), places], 1)
-    return PolicyGraph(
-        features=features.astype(np.float32),
-        places=places.astype(np.float32),
-        share=share.astype(np.float32),
-        senders=senders,
-        receivers=units.succ,
-        hardware=_hardware_of(workspace, step),
-        chips=workspace.num_devices,
-    )
+    features = np.concatenate([_scalars(merged, ranks), _kinds(workspace, merged)], axis=1)
+    hardware = _hardware_of(workspace, merged)
+    return policy_graph(units, features, places, hardware, workspace.num_devices)
 
 
-def _upward_rank(step: MakespanUnits) -> Float64[np.ndarray, "U"]:
+def _upward_rank(merged: MakespanUnits) -> Float64[np.ndarray, "U"]:
     """[U] longest path to the end, every transfer paid for (HEFT, equation 8)."""
-    units = step.units
+    units = merged.units
     rank = units.work.copy()
     for u in range(units.num_units - 1, -1, -1):
         rows = slice(units.succ_ptr[u], units.succ_ptr[u + 1])
-        rank[u] += (step.traffic[rows] + rank[units.succ[rows]]).max(initial=0.0)
+        rank[u] += (merged.traffic[rows] + rank[units.succ[rows]]).max(initial=0.0)
     return rank
 
 
-def _scalars(step: MakespanUnits, ranks: Float64[np.ndarray, "U"]) -> Float64[np.ndarray, "U S"]:
-    units, count = step.units, step.num_units
+def _scalars(merged: MakespanUnits, ranks: Float64[np.ndarray, "U"]) -> Float64[np.ndarray, "U S"]:
+    units, count = merged.units, merged.num_units
     mean = max(units.work.sum() / max(count, 1), 1e-30)
-    tensor = np.zeros(count)
-    np.add.at(tensor, units.tensor_source, units.tensor_seconds)
     level = positions(
         list_order(units, -path_sums_after(units.succ_ptr, units.succ, np.ones(count)))
     )
     columns = [
         log_ratio(units.work, mean),
         np.minimum(units.work / mean, 16.0) / 16.0,
-        np.log10(1.0 + step.weight) / 10.0,
-        log_ratio(tensor, mean),
-        np.log2(1.0 + np.diff(units.pred_ptr)) / 8.0,
-        np.log2(1.0 + np.diff(units.succ_ptr)) / 8.0,
+        np.log10(1.0 + merged.weight) / 10.0,
+        log_ratio(tensor_seconds(units), mean),
+        *log_degrees(units),
         longest_reach(units, level),
-        step.backward,
-        step.layer,
+        merged.backward,
+        merged.layer,
         ranks / max(ranks.max(initial=0.0), 1e-30),
     ]
     return np.stack(columns, axis=1)
 
 
-def _kinds(workspace: MakespanWorkspace, step: MakespanUnits) -> Float64[np.ndarray, "U K"]:
+def _kinds(workspace: MakespanWorkspace, merged: MakespanUnits) -> Float64[np.ndarray, "U K"]:
     """Share of each kind among a unit's nodes."""
-    held = step.unit_of >= 0
-    kinds = np.zeros((step.num_units, len(OpKind)))
-    np.add.at(kinds, (step.unit_of[held], workspace.problem.graph.kind[held]), 1.0)
+    held = merged.unit_of >= 0
+    kinds = np.zeros((merged.num_units, len(OpKind)))
+    np.add.at(kinds, (merged.unit_of[held], workspace.problem.graph.kind[held]), 1.0)
     return kinds / np.maximum(kinds.sum(axis=1, keepdims=True), 1.0)
 
 
-def _hardware_of(workspace: MakespanWorkspace, step: MakespanUnits) -> Float32[np.ndarray, "P"]:
-    tasks, units, devices = workspace.problem.tasks, step.units, workspace.num_devices
-    total, count = max(units.work.sum(), 1e-30), max(step.num_units, 1)
+def _hardware_of(workspace: MakespanWorkspace, merged: MakespanUnits) -> Float32[np.ndarray, "P"]:
+    decisions, units = workspace.problem.tasks, merged.units
+    devices = workspace.num_devices
+    total, count = max(units.work.sum(), 1e-30), max(merged.num_units, 1)
     longest = path_sums_after(units.succ_ptr, units.succ, units.work).max(initial=0.0)
     ratios = (
         units.tensor_seconds.sum() / total,
         units.work.max(initial=0.0) / total,
         longest / total,
         longest * devices / total,
-        len(np.unique(step.main_layer)) / count,
+        len(np.unique(merged.main_layer)) / count,
         units.latency * count / total,
     )
-    asked = [float(task in tasks) for task in ("placement", "schedule", "fusion")]
+    asked = [float(name in decisions) for name in ("placement", "schedule", "fusion")]
     shown = np.clip(np.log10(np.maximum(ratios, 1e-6)), -4.0, 4.0)
     size = np.log10(count) / 4.0
     return np.array([np.log2(devices) / 6.0, *asked, *shown, size], np.float32)

@@ -1,1 +1,0 @@
-"""Policies of the makespan."""

@@ -1,0 +1,1 @@
+"""Problems as a policy sees them: arrays of their units."""

@@ -1,0 +1,1 @@
+"""From what a policy draws to plans: one decoder for each objective."""
