@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
+from experiments.kernels.timing_rules import VISITS, Options, compare, page, successive
 from go_rl.measure.timing import TimingSamples
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
-
-from timing_rules import VISITS, Options, compare, page, successive
 
 
 def visits(seconds: float, slowed: float, count: int = 30) -> list[TimingSamples]:
