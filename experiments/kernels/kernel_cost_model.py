@@ -162,9 +162,9 @@ def layouts_table(data: KernelData, test: np.ndarray, fitted: Mapping[str, Predi
     kernel, seconds = data.kernel[rows], data.seconds[rows]
     settings = [data.settings[i] for i in data.setting[rows]]
     turned = np.array([layout_features(setting) for setting in settings]).sum(axis=1)
-    told = [turned, *(fitted[name](kernel, settings) for name in ("boosted", "learned"))]
-    lost = [random_ape(seconds, kernel), *(ape(each, seconds, kernel) for each in told)]
-    tau = [np.nan, *(kendall(each, seconds, kernel) for each in told)]
+    predicted = [turned, *(fitted[name](kernel, settings) for name in ("boosted", "learned"))]
+    lost = [random_ape(seconds, kernel), *(ape(each, seconds, kernel) for each in predicted)]
+    tau = [np.nan, *(kendall(each, seconds, kernel) for each in predicted)]
     return (
         f"\nLayouts of {len(groups_of(kernel))} of the kernels judged:\n\n"
         "| | random | row by row | boosted | learned |\n| --- | ---: | ---: | ---: | ---: |\n"
@@ -201,9 +201,9 @@ def _calibrated(data: KernelData, train: np.ndarray, options: Options) -> Predic
 def _xla(data: KernelData, train: np.ndarray, options: Options) -> Predict:
     """Where XLA gives none, the graph's own FLOP and bytes."""
     del options
-    work, told = kernel_work(data.kernels), data.xla
-    flops = np.where(np.isfinite(told[:, 0]), told[:, 0] + np.nan_to_num(told[:, 1]), work.flops)
-    size = np.where(np.isfinite(told[:, 2]), told[:, 2], work.bytes_accessed)
+    work, xla = kernel_work(data.kernels), data.xla
+    flops = np.where(np.isfinite(xla[:, 0]), xla[:, 0] + np.nan_to_num(xla[:, 1]), work.flops)
+    size = np.where(np.isfinite(xla[:, 2]), xla[:, 2], work.bytes_accessed)
     return _fitted(replace(work, flops=flops, bytes_accessed=size), plain_seconds(data), train)
 
 

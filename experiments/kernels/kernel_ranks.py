@@ -172,8 +172,8 @@ def main(options: Options) -> None:
 
 def run_of(known: Mapping[Task, Ranked], options: Options) -> str:
     """Return the name of a run."""
-    told = f"{sorted(known)} {options.steps} {options.members} {options.seed}"
-    return run_name(told, *(each.groups.seconds for each in known.values()))
+    words = f"{sorted(known)} {options.steps} {options.members} {options.seed}"
+    return run_name(words, *(each.groups.seconds for each in known.values()))
 
 
 def load(options: Options) -> dict[Task, Ranked]:
@@ -257,15 +257,15 @@ def compare(
 ) -> dict[Task, Judgement]:
     """Return the time lost by the choices of a method, for the tasks that it applies to."""
     began = time.perf_counter()
-    told: dict[Task, list[Scores]] = {task: [] for task in split}
+    found: dict[Task, list[Scores]] = {task: [] for task in split}
     for number in range(max(map(len, split.values()), default=0)):
         folds: dict[Task, Fold] = {task: each[number] for task, each in split.items()}
         for task, scores in fold_scores(method, known, folds, options).items():
             if not isinstance(scores, str):
-                told[task].append(scores)
+                found[task].append(scores)
     spent = time.perf_counter() - began
     return {
-        task: joint(known[task], split[task], each, spent) for task, each in told.items() if each
+        task: joint(known[task], split[task], each, spent) for task, each in found.items() if each
     }
 
 
@@ -278,11 +278,13 @@ def fold_scores(
     return {task: METHODS[method](known[task], *fold) for task, fold in folds.items()}
 
 
-def joint(ranked: Ranked, folds: Sequence[Fold], told: Sequence[Scores], spent: float) -> Judgement:
+def joint(
+    ranked: Ranked, folds: Sequence[Fold], predicted: Sequence[Scores], spent: float
+) -> Judgement:
     """Return what choices lose on all folds, by the scores of each."""
     judged = np.sort(np.concatenate([test for _, test in folds]))
     scores = np.full(len(ranked.groups.seconds), np.nan)
-    for (_, test), each in zip(folds, told, strict=True):
+    for (_, test), each in zip(folds, predicted, strict=True):
         if each is None:
             return judge(ranked, judged, None, spent)
         scores[ranked.rows(test)] = each
@@ -438,9 +440,11 @@ def judgements(rows: Sequence[Row]) -> Found:
         parts.setdefault((row.task, row.split, row.method), {})[row.measure, row.kernels] = (
             row.value
         )
-    for (task, name, method), told in parts.items():
-        apes = {label: v for (measure, label), v in told.items() if measure == APE and label != ALL}
-        judged = Judgement(apes, told[APE, ALL], told[TAU, ALL], told[SECONDS, ALL])
+    for (task, name, method), values in parts.items():
+        apes = {
+            label: v for (measure, label), v in values.items() if measure == APE and label != ALL
+        }
+        judged = Judgement(apes, values[APE, ALL], values[TAU, ALL], values[SECONDS, ALL])
         found.setdefault((cast("Task", task), cast("SplitName", name)), {})[method] = judged
     return found
 

@@ -1,12 +1,12 @@
 """How to time a kernel on a core that other tenants disturb: rounds and rules compared.
 
 Run: ``python -m experiments.kernels.timing_rules DIR [--core 1]`` with a folder of ``go-rl measure
-kernels``. Kernels of several models lie compiled in a worker and are visited in turn for some
+kernels``. Kernels of several models lie compiled in a worker and are called in turn for some
 minutes; then the same in a fresh process. A rule makes one time of the calls of some successive
-visits; how far its times of the two processes are apart, for the same kernel, is what it is judged
+rounds; how far its times of the two processes are apart, for the same kernel, is what it is judged
 by. ``low`` is the rule of `go_rl.measure.timing`: what calls took of the process' own time,
-divided by the pace of the fixed work in the visit, in a low quantile; ``paced`` ones take other
-quantiles of the same, ``quick`` the quickest visits only, ``raw`` ones the clock on the wall.
+divided by the slow-down of the fixed work in the round, in a low quantile; ``paced`` ones take
+other quantiles of the same, ``quick`` the quickest rounds only, ``raw`` ones wall time.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ RULES: dict[str, Callable[[TimingSamples], float]] = {
     "raw, lower decile": lambda calls: float(np.quantile(calls.seconds + calls.away, 0.1)),
     "raw, least": lambda calls: float((calls.seconds + calls.away).min()),
 }
-VISITS = (1, 4, 8, 24)
+ROUNDS = (1, 4, 8, 24)
 LONG = 1.5e-4
 """Seconds that divide kernels into short and long ones."""
 DRAWS = 20
@@ -162,7 +162,7 @@ def compare(
     """
     rng = np.random.default_rng(0)
     rows = []
-    for count in VISITS:
+    for count in ROUNDS:
         apart: dict[str, list[list[float]]] = {rule: [] for rule in RULES}
         for one, other in zip(first, second, strict=True):
             for rule in RULES:
@@ -191,14 +191,14 @@ def page(rows: Sequence[Row], kernels: int, rounds: int, options: Options, slowe
     """Return the page."""
     out = io.StringIO()
     out.write(
-        f"# Timing a kernel on a disturbed core\n\n{kernels} kernels, visited in turn for "
+        f"# Timing a kernel on a disturbed core\n\n{kernels} kernels, called in turn for "
         f"{options.minutes:g} minutes ({rounds} times or more, {1e3 * options.visit_seconds:g} ms "
         "of calls each) in each of two processes. In the median the fixed work took "
-        f"{slowed:.2f} times its full pace. Per cent by which the times of one kernel in the two "
-        "processes are apart, on average, when each is made of so many successive visits: "
+        f"{slowed:.2f} times its reference time. Per cent by which the times of one kernel in the "
+        "two processes are apart, on average, when each is made of so many successive rounds: "
         f"kernels of up to {1e6 * LONG:g} us / longer ones.\n\n| rule | "
-        + " | ".join(f"{count} visit{'s' * (count > 1)}" for count in VISITS)
-        + " |\n| --- |" + " ---: |" * len(VISITS) + "\n"
+        + " | ".join(f"{count} round{'s' * (count > 1)}" for count in ROUNDS)
+        + " |\n| --- |" + " ---: |" * len(ROUNDS) + "\n"
     )  # fmt: skip
     for rule in RULES:
         own = [row for row in rows if row.rule == rule]

@@ -71,7 +71,7 @@ BASELINES: dict[TaskName, tuple[str, ...]] = {
     "fusion": ("default", "unfused"),
     "partition": ("default",),
 }
-LONG_VISITS = TimingConfig(seconds=0.05, least_calls=8, most_calls=1000, visits=4)
+LONG_ROUNDS = TimingConfig(seconds=0.05, least_calls=8, most_calls=1000, visits=4)
 """For kernels measured alone, in one round each; their sums are compared in several."""
 
 
@@ -103,7 +103,7 @@ class Options:
     @property
     def measuring(self) -> CollectConfig:
         """How a kernel is measured."""
-        return CollectConfig(core=self.core, timing=LONG_VISITS, target=CORE.kind)
+        return CollectConfig(core=self.core, timing=LONG_ROUNDS, target=CORE.kind)
 
     def limit(self, task: TaskName) -> float:
         """Return the minutes of a search."""

@@ -168,7 +168,7 @@ def kind_of(model: str) -> str:
 def row_of(model: str, reading: Reading, source: OpGraph | None) -> Row:
     """Return the model's line of the table."""
     graph = reading.graph
-    told = reading.refusals[-1:] if graph is None else graph.meta["notes"]
+    notes = reading.refusals[-1:] if graph is None else graph.meta["notes"]
     beyond = Counter(op for op in graph.op_type if "." in op) if graph is not None else {}
     flops = float(graph.flops.sum()) if graph is not None else float("nan")
     return Row(
@@ -182,7 +182,7 @@ def row_of(model: str, reading: Reading, source: OpGraph | None) -> Row:
         source=source_of(model),
         flop_ratio=flops / float(source.flops.sum()) if source is not None else float("nan"),
         beyond=", ".join(f"{op} {count}" for op, count in sorted(beyond.items())),
-        notes=" ".join(str(note) for note in told),
+        notes=" ".join(str(note) for note in notes),
     )
 
 
@@ -202,8 +202,8 @@ def make_missing(folder: Path, makers: Mapping[str, Callable[[Path], None]]) -> 
                 "and put the folder GENERATORS into PYTHONPATH"
             ) from error
         except Exception as error:  # exporters fail in as many ways as there are; it is reported
-            told = str(error).replace(f"{folder}/", "").strip().splitlines()[0]
-            failed[model] = f"{type(error).__name__}: {told[:200]}"
+            notes = str(error).replace(f"{folder}/", "").strip().splitlines()[0]
+            failed[model] = f"{type(error).__name__}: {notes[:200]}"
             path.unlink(missing_ok=True)
     return failed
 
@@ -223,9 +223,9 @@ def page(rows: list[Row], failed: Mapping[str, str]) -> str:
     ]
     for row in rows:
         ratio = f"{row.flop_ratio:.3f}" if row.source else ""
-        told = row.notes if len(row.notes) <= 300 else f"{row.notes[:300]} …"
+        notes = row.notes if len(row.notes) <= 300 else f"{row.notes[:300]} …"
         cells = (row.model, row.kind, row.outcome, row.options, row.nodes, f"{row.mflop:.4g}",
-                 f"{row.mbytes:.4g}", ratio, told)  # fmt: skip
+                 f"{row.mbytes:.4g}", ratio, notes)  # fmt: skip
         lines.append("| " + " | ".join(str(cell).replace("|", "/") for cell in cells) + " |")
     kinds = {part.split(" ")[0] for row in rows for part in row.beyond.split(", ") if part}
     lines.append(
