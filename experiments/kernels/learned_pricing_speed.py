@@ -10,13 +10,12 @@ which needs no kernels. Wall milliseconds, the median of several repeats.
 from __future__ import annotations
 
 import io
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from experiments.pages import RESULTS, run_script, write_page
+from experiments.pages import RESULTS, repeated_seconds, run_script, write_page
 from go_rl.core import OpGraph, load_hardware
 from go_rl.cost.analytical import Analytical
 from go_rl.cost.cost_model import Kernels
@@ -114,13 +113,7 @@ def guessed(trees: BoostedTrees, weights: KernelWeights, kernels: KernelSet) -> 
 
 def median(run: Callable[[], object], repeats: int) -> float:
     """Return the median of wall milliseconds, the first run left out: it compiles."""
-    run()
-    found = []
-    for _ in range(repeats):
-        began = time.perf_counter()
-        run()
-        found.append(time.perf_counter() - began)
-    return 1e3 * float(np.median(found))
+    return 1e3 * float(np.median(repeated_seconds(run, repeats)))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.pages import RESULTS, run_script, say, write_page
+from experiments.pages import RESULTS, geometric_mean, run_script, say, write_page
 from go_rl.benchmark.evaluate import Comparison, EvaluateConfig, best_bounds, evaluate
 from go_rl.benchmark.run_store import Run
 from go_rl.benchmark.summary import summarise
@@ -139,7 +139,7 @@ def _line(hardware: str, method: str, runs: list[Run], comparison: Comparison) -
     heuristic = np.array([r.heuristic for r in usable], np.float64)
     bound = np.array([comparison.bounds[r.problem] for r in usable])
     graphs = len({r.problem for r in usable})
-    over, gain = np.exp(np.log(values / bound).mean()), np.exp(np.log(heuristic / values).mean())
+    over, gain = geometric_mean(values / bound), geometric_mean(heuristic / values)
     failed = sum(r.value is None for r in runs)
     return f"| {hardware} | {method} | {graphs} | {over:.4f} | {gain:.4f} | {failed} |\n"
 

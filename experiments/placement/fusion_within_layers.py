@@ -30,7 +30,7 @@ from jaxtyping import Int64
 from matplotlib.figure import Figure
 
 from experiments.csv_rows import csv_text
-from experiments.pages import RESULTS, run_script, write_page
+from experiments.pages import RESULTS, geometric_mean, run_script, write_page
 from go_rl.api.options import OptimizeOptions
 from go_rl.api.problem import problem_for
 from go_rl.core import OpGraph
@@ -176,11 +176,11 @@ def _page(rows: list[Row], options: Options) -> str:
             best = [r.slowdown(within, best=True) for r in chosen]
             worst = chosen[int(np.argmax(slow))]
             out.write(
-                f"| {label} ({len(chosen)}) | {within} | {_mean(slow):.3f} | "
+                f"| {label} ({len(chosen)}) | {within} | {geometric_mean(slow):.3f} | "
                 f"{np.mean(slow):.3f} | {np.median(slow):.3f} | {max(slow):.3f} | "
-                f"{worst.graph} | {_mean(best):.3f} |\n"
+                f"{worst.graph} | {geometric_mean(best):.3f} |\n"
             )
-    unfused = _mean([r.unfused_ms / r.anywhere_ms for r in rows])
+    unfused = geometric_mean([r.unfused_ms / r.anywhere_ms for r in rows])
     out.write(f"\nWithout any fusion a step takes {unfused:.3f} times as long as fused anywhere.\n")
     _families(out, rows)
     return out.getvalue()
@@ -194,19 +194,15 @@ def _families(out: io.StringIO, rows: list[Row]) -> None:
     names = {(r.family, r.training) for r in rows}
     grouped = {n: [r for r in rows if (r.family, r.training) == n] for n in names}
     for (family, trains), chosen in sorted(
-        grouped.items(), key=lambda item: -_mean([r.slowdown("scopes") for r in item[1]])
+        grouped.items(), key=lambda item: -geometric_mean([r.slowdown("scopes") for r in item[1]])
     ):
-        cells = [f"{_mean([r.unfused_ms / r.anywhere_ms for r in chosen]):.3f}"]
+        cells = [f"{geometric_mean([r.unfused_ms / r.anywhere_ms for r in chosen]):.3f}"]
         for within in WITHIN:
             slow = [r.slowdown(within) for r in chosen]
-            cells += [f"{_mean(slow):.3f}", f"{max(slow):.3f}"]
+            cells += [f"{geometric_mean(slow):.3f}", f"{max(slow):.3f}"]
         cells.append(f"{np.mean([r.nodes / r.scopes for r in chosen]):.1f}")
         label = f"{family}, training" if trains else family
         out.write(f"| {label} | {len(chosen)} | " + " | ".join(cells) + " |\n")
-
-
-def _mean(ratios: list[float]) -> float:
-    return float(np.exp(np.mean(np.log(ratios))))
 
 
 def _figure(rows: list[Row]) -> Figure:
@@ -223,7 +219,7 @@ def _figure(rows: list[Row]) -> Figure:
             axes.bar(at, slow[at] - 1.0, 0.9, bottom=1.0, color=colour,
                      label="training step" if trains else "inference")  # fmt: skip
         axes.axhline(1.0, color=GREY, linewidth=0.8)
-        mean = _mean(slow.tolist())
+        mean = geometric_mean(slow.tolist())
         axes.axhline(mean, color="#000000", linewidth=1, label=f"geometric mean {mean:.2f}")
         axes.axhline(PUBLISHED_MEAN, color=GREY, linewidth=1, linestyle=":",
                      label=f"published mean {PUBLISHED_MEAN}")  # fmt: skip

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from experiments.pages import cell, geometric_mean
 from experiments.placement.go_rows import ROWS
 
 MINE = ("one", "one, nodes", "zero-shot", "fine-tuned")
@@ -60,7 +61,7 @@ def page(runs: list[Run], methods: tuple[str, ...], samples: int) -> str:
     for mine in MINE:
         if mine in methods:
             ratios = [_ratio(runs, rows, mine, other) for other in methods]
-            cells = " | ".join("–" if np.isnan(r) else f"{r:.3f}" for r in ratios)
+            cells = " | ".join(map(cell, ratios))
             count = sum(bool(_of(runs, row, mine)) for row in rows)
             out.write(f"| {mine} | {cells} | {count} |\n")
     for reference in REFERENCES:
@@ -82,13 +83,12 @@ def _few_samples(out: io.StringIO, runs: list[Run], reference: str, samples: int
     for count in (*(n for n in FEW if n < samples), samples):
         cells = []
         for mine in MINE:
-            logs = [
-                np.log(_after(run, count) / _mean(runs, row, reference)[0])
+            ratios = [
+                _after(run, count) / _mean(runs, row, reference)[0]
                 for row in rows
                 for run in _of(runs, row, mine)
             ]
-            usable = [x for x in logs if np.isfinite(x)]
-            cells.append(f"{np.exp(np.mean(usable)):.3f}" if usable else "–")
+            cells.append(cell(geometric_mean(ratios)))
         out.write(f"| {count} | " + " | ".join(cells) + " |\n")
 
 
@@ -130,7 +130,7 @@ def _search_cost(out: io.StringIO, runs: list[Run], rows: list[str]) -> None:
     usable = [g for g in gains if np.isfinite(g) and g > 0]
     if usable:
         out.write(
-            f"\n*one* reaches HDP's result {np.exp(np.log(usable).mean()):.1f} times as fast "
+            f"\n*one* reaches HDP's result {geometric_mean(usable):.1f} times as fast "
             f"(geometric mean of {len(usable)} rows; published: 15 times).\n"
         )
 
@@ -157,5 +157,4 @@ def _cell(found: tuple[float, float]) -> str:
 
 def _ratio(runs: list[Run], rows: list[str], mine: str, other: str) -> float:
     pairs = [(_mean(runs, row, mine)[0], _mean(runs, row, other)[0]) for row in rows]
-    logs = [np.log(a / b) for a, b in pairs if np.isfinite(a) and np.isfinite(b)]
-    return float(np.exp(np.mean(logs))) if logs else float("nan")
+    return geometric_mean(a / b for a, b in pairs)

@@ -25,7 +25,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.csv_rows import csv_text, read_rows
-from experiments.pages import RESULTS, run_script, write_page
+from experiments.pages import RESULTS, geometric_mean, run_script, write_page
 from go_rl.core.plan import write_text
 from go_rl.core.processor import processor_name
 from go_rl.predictors.kernels.weights import load_kernel_weights
@@ -218,11 +218,6 @@ def mean_speedup_at(
 def curve_of(points: Sequence[Point], key: Key) -> list[Point]:
     """Return the points of a run; the first is the default."""
     return [point for point in points if point.key == key]
-
-
-def geometric_mean(values: Sequence[float]) -> float:
-    """Return it; NaN of nothing."""
-    return float(np.exp(np.mean(np.log(values)))) if values else float("nan")
 
 
 def page(rows: Sequence[Row], points: Sequence[Point]) -> str:
