@@ -46,13 +46,16 @@ test-counted: $(STAMP)
 # Hours. DATA holds the public graphs and timings that some scripts compare with.
 DATA ?= ../shared/data
 bench: $(STAMP)
-	$(BIN)/python experiments/cost_analysis_agreement.py
-	for script in mcm_transfer mcm_rivals mcm_ablations mcm_hardware policy_scale go_held_out \
-	  go_placement go_multitask fusion_within_layers makespan_scale replay_speed kernel_cost_model \
-	  kernel_ranks kernel_ablations learned_rewards kernel_autotuner; do \
-	  echo "== $$script"; $(BIN)/python experiments/$$script.py; done
-	for script in allocator dnn_partitioning pricing_speed ring_quality solver_speed; do \
-	  echo "== $$script"; $(BIN)/python experiments/$$script.py --data $(DATA); done
+	for script in readers.cost_analysis_agreement partition.mcm_transfer partition.mcm_rivals \
+	  partition.mcm_ablations partition.mcm_hardware partition.policy_scale placement.go_held_out \
+	  placement.go_placement placement.go_multitask placement.fusion_within_layers \
+	  placement.makespan_scale simulate.replay_speed kernels.kernel_cost_model \
+	  kernels.kernel_ranks kernels.kernel_ablations learning.learned_rewards \
+	  tuning.kernel_autotuner; do \
+	  echo "== $$script"; $(BIN)/python -m experiments.$$script; done
+	for script in simulate.allocator placement.dnn_partitioning simulate.pricing_speed \
+	  partition.ring_quality partition.solver_speed; do \
+	  echo "== $$script"; $(BIN)/python -m experiments.$$script --data $(DATA); done
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

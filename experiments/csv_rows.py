@@ -5,14 +5,15 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, get_type_hints
+from typing import Any, Generic, Protocol, TypeVar, get_type_hints
 
 import numpy as np
 
 from go_rl.core import ReadError, TrainingError
+from go_rl.report.file_tables import markdown_table
 
 
 class OfRun(Protocol):
@@ -35,8 +36,19 @@ def csv_text(kind: type[Any], rows: Iterable[Any]) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(field.name for field in fields(kind))
     for row in rows:
-        writer.writerow(f"{v:.6g}" if isinstance(v, float) else v for v in asdict(row).values())
+        writer.writerow(cell_text(value) for value in asdict(row).values())
     return out.getvalue()
+
+
+def rows_table(rows: Sequence[Any]) -> str:
+    """Return rows as a Markdown table with the names of their fields."""
+    texts = [[cell_text(value) for value in asdict(row).values()] for row in rows]
+    return markdown_table([field.name for field in fields(rows[0])], texts)
+
+
+def cell_text(value: object) -> str:
+    """Return a value as a cell; numbers have six digits."""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def read_rows(kind: type[R], path: Path) -> list[R]:
@@ -59,11 +71,34 @@ def read_rows(kind: type[R], path: Path) -> list[R]:
         return [kind(**_values(path, names, line, types)) for line in lines]
 
 
-def run_name(told: str, *data: np.ndarray) -> str:
+class GrowingTable(Generic[R]):
+    """Rows in a CSV file that grows row by row."""
+
+    def __init__(self, kind: type[R], path: Path) -> None:
+        """Read the rows that are there; see `read_rows`."""
+        self.path, self.kind, self.rows = path, kind, read_rows(kind, path)
+
+    def has(self, *key: object) -> bool:
+        """Whether a row with these first fields is there."""
+        rows: list[Any] = list(self.rows)
+        return any(tuple(asdict(row).values())[: len(key)] == key for row in rows)
+
+    def add(self, row: R) -> None:
+        """Append a row, to the file too; numbers keep all their digits."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            if not self.rows:
+                writer.writerow(asdict(row))  # pyright: ignore[reportArgumentType]
+            writer.writerow(asdict(row).values())  # pyright: ignore[reportArgumentType]
+        self.rows.append(row)
+
+
+def run_name(words: str, *data: np.ndarray) -> str:
     """Return a key that separates runs whose numbers are not comparable: of a text and of their
     data."""
     return hashlib.sha256(
-        b"".join([told.encode(), *(each.tobytes() for each in data)])
+        b"".join([words.encode(), *(each.tobytes() for each in data)])
     ).hexdigest()[:12]
 
 

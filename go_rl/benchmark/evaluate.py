@@ -74,7 +74,7 @@ def evaluate(
         folder: where finished runs are kept (``runs.jsonl``); those found there are not run again.
             Other weights, budgets or graphs make other runs; use another folder when the code of
             a method has changed.
-        report: is told how many of `number_of_runs` are finished, and what is running.
+        report: called with the number of finished runs, of `number_of_runs`, and what is running.
         methods: further optimizers, beside those of the configuration.
 
     Raises:

@@ -25,14 +25,14 @@ def processor_name(facts: Path = FACTS) -> str:
         facts: Linux's description of the processors.
     """
     try:
-        told = _fields(facts.read_text(errors="replace"))
+        known = _fields(facts.read_text(errors="replace"))
     except OSError:
         return platform.processor()
-    if all(name in told for name in X86):
-        vendor, family, model = (told[name] for name in X86)
+    if all(name in known for name in X86):
+        vendor, family, model = (known[name] for name in X86)
         return f"{vendor} family {family} model {model}"
-    if all(name in told for name in ARM):
-        maker, part = (told[name] for name in ARM)
+    if all(name in known for name in ARM):
+        maker, part = (known[name] for name in ARM)
         return f"ARM implementer {maker} part {part}"
     return platform.processor()
 

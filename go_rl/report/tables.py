@@ -8,6 +8,7 @@ from math import inf, isfinite
 from typing import Any
 
 from go_rl.core import OPTIMAL_GAP, Objective, Plan
+from go_rl.core.evaluation import finite
 from go_rl.report.file_tables import csv_table, markdown_table
 from go_rl.report.text_table import TextTable
 
@@ -68,18 +69,14 @@ def _row(plan: Plan, heuristic: float, bound: float) -> Row:
     improvement = heuristic / value if isfinite(heuristic) and value > 0 else None
     return Row(
         method=plan.optimizer,
-        seconds_per_step=_finite(value),
-        throughput=_finite(1 / value if value > 0 else inf) if usable else None,
-        improvement=_finite(improvement) if usable else None,
-        gap=_finite(max(0.0, value / bound - 1)) if bound > 0 else None,
+        seconds_per_step=finite(value),
+        throughput=finite(1 / value if value > 0 else inf) if usable else None,
+        improvement=finite(improvement) if usable else None,
+        gap=finite(max(0.0, value / bound - 1)) if bound > 0 else None,
         samples=int(plan.samples),
         wall_seconds=float(plan.wall_seconds),
         status=str(plan.evaluation.status),
     )
-
-
-def _finite(value: float | None) -> float | None:
-    return float(value) if value is not None and isfinite(value) else None
 
 
 def json_rows(table: Sequence[Row]) -> list[dict[str, Any]]:

@@ -205,7 +205,7 @@ def _copied_class_members(layout: Layout) -> Iterator[str]:
             yield f"node {layout.named(node)} is one of {mates} of its colocation class"
 
 
-def _dear_copies(layout: Layout) -> Iterator[str]:
+def _expensive_copies(layout: Layout) -> Iterator[str]:
     work = layout.problem.work
     total = float(work[np.isfinite(work)].sum())
     limit = REPLICATE_SHARE * total * (1 + ROUNDING)
@@ -287,7 +287,7 @@ RULES: tuple[Rule, ...] = (
     Rule("no-copies", "without a rule set that replicates, nothing is copied",
          lambda p: not _copying(p), _any_copy),
     Rule("copy-cost", "a copied node with all its ancestors costs at most 0.1 % of the work",
-         _copying, _dear_copies),
+         _copying, _expensive_copies),
     Rule("copy-class", "a copied node shares its colocation class with no other node",
          _copying, _copied_class_members),
     Rule("copy-inputs", "a copy finds each of its inputs on its chip or at home on a lower one",

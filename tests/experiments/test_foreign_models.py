@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
 from onnx import TensorProto, helper
 
-from go_rl.core.errors import MissingDependencyError
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
-
-from foreign_models import (
+from experiments.readers.foreign_models import (
     all_makers,
     kind_of,
     make_missing,
@@ -21,6 +14,7 @@ from foreign_models import (
     row_of,
     source_of,
 )
+from go_rl.core.errors import MissingDependencyError
 
 
 def write(path, shape, nodes):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import jax
 import numpy as np
@@ -12,17 +10,21 @@ import pytest
 from policy.tiny import TINY
 from reference.step_problems import step_problem
 
+from experiments.placement.go_compositions import Compiler
+from experiments.placement.go_learners import (
+    GroupLearner,
+    Policy,
+    Search,
+    SequentialLearner,
+    learn,
+    restricted,
+)
 from go_rl.core import TASKS, Budget, Objective, OpKind, Problem, Progress
 from go_rl.policy.agent import new_agent
 from go_rl.search import Composed
 from go_rl.train.config import FINE_TUNING
 from go_rl.train.fine_tune import FineTuned
 from go_rl.verify.check_plan import check_plan
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
-
-from go_compositions import Compiler
-from go_learners import GroupLearner, Policy, Search, SequentialLearner, learn, restricted
 
 SMALL = replace(FINE_TUNING[Objective.MAKESPAN], batch=6, first=6)
 """Equal batches: nothing is compiled twice."""

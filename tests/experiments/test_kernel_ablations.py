@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from experiments.csv_rows import csv_text, read_rows, rows_of_run, run_name
+from experiments.kernels.kernel_ablations import SHARES, Options, Row, page, variants
 from go_rl.core import ReadError, TrainingError
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
-
-from csv_rows import csv_text, read_rows, rows_of_run, run_name
-from kernel_ablations import SHARES, Options, Row, page, variants
 
 ROWS = (
     Row("run", "as shipped", "GraphSAGE, column reduction", 800, 10.25, 7.5, 40.0, 0),

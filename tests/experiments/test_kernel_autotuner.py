@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from tuning.fakes import Machine, tune
 
-from go_rl.tuning import TuneConfig, TuningError
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
-
-import kernel_autotuner
-from kernel_autotuner import (
+from experiments.tuning import kernel_autotuner
+from experiments.tuning.kernel_autotuner import (
     Options,
     Point,
     Row,
@@ -25,6 +19,7 @@ from kernel_autotuner import (
     row_of,
     speedup_at,
 )
+from go_rl.tuning import TuneConfig, TuningError
 
 
 def row(model: str, guide: str, seed: int, speedup: float) -> Row:

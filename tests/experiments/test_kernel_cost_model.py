@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 from predictors.kernels import few_kernels
 
+from experiments.kernels.kernel_cost_model import layout_rows, layouts_table
 from go_rl.measure.kernels.data import KernelData
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
-
-from kernel_cost_model import layout_rows, layouts_table
 
 ROW_BY_ROW, TURNED = (f'{{"layouts":[{order}]}}' for order in ("[0,1]", "[1,0]"))
 FASTER_TURNED = {ROW_BY_ROW: 2.0, TURNED: 1.0}

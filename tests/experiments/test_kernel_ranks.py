@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from predictors.ranks import SETTINGS, groups, heavy, tile_data
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
-
-from kernel_ranks import (
+from experiments.kernels.kernel_ranks import (
     FOLDS,
     METHODS,
     Judgement,

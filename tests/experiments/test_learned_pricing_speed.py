@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 from predictors.kernels import few_kernels
 
+from experiments.kernels.learned_pricing_speed import median, whole
 from go_rl.cost.kernel_cache import KernelCache
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
-
-from learned_pricing_speed import median, whole
 
 
 def test_equal_operators_are_priced_once():

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from tuning.fakes import MEASURING, Machine, program
 
+from experiments.learning.learned_rewards import Bench, Options, row_of
+from experiments.learning.learned_rewards_page import Row, cell, figure, page, ratio
+from experiments.learning.learned_rewards_search import problem_of, settled
+from experiments.learning.measuring_cost import Measuring
 from go_rl.core import Budget, load_hardware
 from go_rl.cost import Analytical, Kernels
 from go_rl.measure.config import CollectConfig
@@ -17,13 +19,6 @@ from go_rl.records import RecordStore
 from go_rl.search import Greedy, GreedyFusion
 from go_rl.tuning.budget import TuningBudget
 from go_rl.tuning.kernel_timer import KernelTimer
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
-
-from learned_rewards import Bench, Options, row_of
-from learned_rewards_page import Row, cell, figure, page, ratio
-from learned_rewards_search import problem_of, settled
-from measuring_cost import Measuring
 
 GRAPH = program().graph
 BUSY = np.flatnonzero(~GRAPH.is_fed)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from experiments.partition.random_partitions import CUTS, EVERY, UNIFORM, random_partitions
+from experiments.partition.stage_measurements import (
+    CompiledPricer,
+    CpuRates,
+    StageBench,
+    cpu_ring,
+    failure_share,
+)
 from go_rl.core import Status, rule_set
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.cost import ProblemOptions, make_problem
@@ -16,11 +21,6 @@ from go_rl.objectives.ring.workspace import RingWorkspace
 from go_rl.readers.jax.stages import jax_program
 from go_rl.verify.rules import legal
 from go_rl.zoo.models.building import floats
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
-
-from random_partitions import CUTS, EVERY, UNIFORM, random_partitions
-from stage_measurements import CompiledPricer, CpuRates, StageBench, cpu_ring, failure_share
 
 LAYERS, WIDTH = 4, 64
 LAYER_BYTES = 4 * WIDTH * WIDTH

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
+from experiments.kernels.timing_rules import ROUNDS, Options, compare, page, successive
 from go_rl.measure.timing import TimingSamples
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
-
-from timing_rules import VISITS, Options, compare, page, successive
 
 
 def visits(seconds: float, slowed: float, count: int = 30) -> list[TimingSamples]:
@@ -24,7 +18,7 @@ def test_a_slowed_process_matters_to_raw_times_only(tmp_path):
     """A short kernel, and a long one; the second process runs at half the pace."""
     first, second = ([visits(s, slowed) for s in (1e-5, 1e-3)] for slowed in (1.0, 2.0))
     rows = compare(first, second, [1e-5, 1e-3])
-    assert {row.visits for row in rows} == set(VISITS)
+    assert {row.visits for row in rows} == set(ROUNDS)
     for row in rows:
         apart = 50.0 if row.rule.startswith("raw") else 0.0
         assert (row.short_percent, row.long_percent) == pytest.approx((apart, apart))

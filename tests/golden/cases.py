@@ -110,7 +110,7 @@ def _rings() -> Iterator[Case]:
 
 
 def _ring_methods(place: int, rules: str) -> tuple[str, ...]:
-    """Dear methods work on small graphs only."""
+    """Slow methods work on small graphs only."""
     methods = [m for m in plans.METHODS["ring"] if m != "exact" or place < 2]
     if place >= MIDDLE:
         methods.remove("ideal-dp")

@@ -90,5 +90,5 @@ def _processor() -> str:
         lines = PROCESSOR.read_text().splitlines()
     except OSError:
         return ""
-    told = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return told[0] if told else ""
+    given = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return given[0] if given else ""

@@ -162,4 +162,4 @@ def mixed_model() -> onnx.ModelProto:
 
 MODELS = (image_model, shape_model, control_model, mixed_model)
 DIMS = {"batch": 2}
-"""What `mixed_model` wants to be told."""
+"""Options that `mixed_model` needs."""

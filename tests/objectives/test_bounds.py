@@ -104,7 +104,7 @@ def test_large_units_need_a_chip_each():
     assert bound_of(chain([4.0, 4.0, 4.0], 2)) == pytest.approx(8.0, rel=1e-5)
 
 
-def test_a_tensor_too_dear_to_send_joins_its_ends():
+def test_a_tensor_too_expensive_to_send_joins_its_ends():
     problem = replace(
         chain([3.0, 3.0, 3.0], 3),
         edge_bytes=np.array([100.0, 0.1]),

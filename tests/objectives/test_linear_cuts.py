@@ -58,7 +58,7 @@ def brute_force(
 @pytest.mark.parametrize("triangle", [False, True])
 @pytest.mark.parametrize("exactly", [False, True])
 def test_the_best_cuts_of_an_order_equal_brute_force(triangle, exactly):
-    """Dear and cheap traffic, latency, weights from tight to loose; three orders a problem."""
+    """Expensive and cheap traffic, latency, weights from tight to loose; three orders a problem."""
     found, none = 0, 0
     for seed in range(70):
         problem = random_ring(seed, 8, 4)
@@ -104,7 +104,7 @@ def test_a_chain_by_hand():
     assert best_of(chain([3.0, 3.0], [1.0], latency=4.0), 2) == 5.0
 
 
-def test_contraction_joins_the_ends_of_dear_tensors_and_what_lies_between():
+def test_contraction_joins_the_ends_of_expensive_tensors_and_what_lies_between():
     edges = [(0, 1), (1, 2), (0, 2), (2, 3)]
     problem = ring_problem(4, edges, 2, "relay", seconds=[1.0, 2.0, 4.0, 8.0], memory=False)
     graph = replace(problem.graph, edge_output=np.array([0, 1, 0, 0], np.int32))

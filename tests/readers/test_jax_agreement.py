@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import jax
 import pytest
 
+from experiments.readers.cost_analysis_agreement import compare
+from experiments.readers.cost_analysis_networks import MODELS
 from go_rl.core import OpKind, ReadError
 from go_rl.readers.jax.inline import JaxOptions
 from go_rl.readers.jax.reader import trace_jax
 from go_rl.readers.jax.target import read_jax_target
 from go_rl.zoo.bert import bert_base, bert_base_training
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
-
-from cost_analysis_agreement import compare
-from cost_analysis_networks import MODELS
 
 QUICK = frozenset(
     ("mlp-training", "lenet-training", "dcgan", "mixture-of-experts", "vae", "gru", "neural-ode")

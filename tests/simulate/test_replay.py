@@ -189,8 +189,8 @@ def test_zero_seconds_are_a_moment_and_nothing_is_reserved_in_it():
 
 
 def test_what_ends_at_one_moment_is_noted_before_anything_starts():
-    """At 1 both nodes 2 and 3 become ready: the urgent one goes first, whoever fed it. A transfer
-    of nothing takes no time, but arrives only after the engines have looked for work."""
+    """At 1 both nodes 2 and 3 become ready: the urgent one goes first, whatever its inputs. A
+    transfer of nothing takes no time, but arrives only after the engines have looked for work."""
     two = (Engine("stream", 2, ("movement",)), Engine("rest"))
     kinds = [OpKind.MOVEMENT, OpKind.MOVEMENT, OTHER, OTHER]
     edges = [(0, 2, 0.0), (1, 3, 0.0)]

@@ -18,7 +18,7 @@ from go_rl.tuning.kernel_timer import AGAIN, KernelTimer
 
 @dataclass
 class Counting(Machine):
-    """Remembers how many times as many visits were asked for."""
+    """Remembers how many times as many rounds were asked for."""
 
     times: list[int] = field(default_factory=list)
 

@@ -148,8 +148,8 @@ def _read(document: dict[str, Any], where: str) -> Plan:
 
 def _check_types(document: dict[str, Any], where: str) -> None:
     if document["format"] != PLAN_FORMAT:
-        told = shown(document["format"])
-        raise PlanError(f"{where}: format must be {PLAN_FORMAT!r}, not {told}")
+        found = shown(document["format"])
+        raise PlanError(f"{where}: format must be {PLAN_FORMAT!r}, not {found}")
     for name, kinds in _FIELD_TYPES.items():
         if name in document and type(document[name]) not in kinds:
             want = " or ".join(k.__name__ for k in kinds)

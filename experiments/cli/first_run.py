@@ -1,0 +1,93 @@
+"""How long a user waits for the first plan: a fresh install, and the run after it.
+
+Run: ``python -m experiments.cli.first_run``. The command line in a process of its own: ``rounds``
+times from an empty folder of compiled kernels, each followed by the same command again. Wall
+seconds from the start of the process to the line that announces the first legal plan, and to its
+end.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from experiments.pages import RESULTS, run_script, write_page
+
+ANNOUNCED = "first legal plan"
+
+
+@dataclass(frozen=True)
+class Options:
+    """Command line of this experiment."""
+
+    model: str = "zoo:bert-base"
+    hardware: str = "ring36"
+    seconds: float = 2.0
+    """Budget of the search."""
+    rounds: int = 5
+
+
+@dataclass(frozen=True)
+class Wait:
+    """One run of the command, wall seconds."""
+
+    first: float
+    """Until the first legal plan was announced; nan where it was not, as on a later run."""
+    whole: float
+
+
+def main(options: Options) -> None:
+    """Measure and write the table."""
+    waits = [_round(options) for _ in range(options.rounds)]
+    cold, warm = zip(*waits, strict=True)
+    out = io.StringIO()
+    out.write(
+        f"# First run\n\n`go-rl optimize {options.model} --hardware {options.hardware} --seconds "
+        f"{options.seconds:g}`, {options.rounds} rounds on {os.cpu_count()} cores. Median wall "
+        "seconds (least to most) from the start of the process.\n\n| run | first legal plan | done "
+        "|\n| --- | ---: | ---: |\n"
+    )
+    out.write(f"| kernels to be compiled | {_spread([w.first for w in cold])} | ")
+    out.write(f"{_spread([w.whole for w in cold])} |\n")
+    out.write(f"| the next one | | {_spread([w.whole for w in warm])} |\n")
+    print(out.getvalue())
+    write_page(RESULTS / "first_run", out.getvalue(), __file__)
+
+
+def _round(options: Options) -> tuple[Wait, Wait]:
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "NUMBA_CACHE_DIR": str(Path(folder) / "kernels")}
+        command = [
+            sys.executable, "-m", "go_rl", "optimize", options.model, "--hardware",
+            options.hardware, "--seconds", str(options.seconds), "--out",
+            str(Path(folder) / "plan"),
+        ]  # fmt: skip
+        return _run(command, environment), _run(command, environment)
+
+
+def _run(command: list[str], environment: dict[str, str]) -> Wait:
+    started, first = time.perf_counter(), float("nan")
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if ANNOUNCED in line:
+                first = time.perf_counter() - started
+    return Wait(first, time.perf_counter() - started)
+
+
+def _spread(seconds: list[float]) -> str:
+    return f"{np.median(seconds):.1f} ({min(seconds):.1f} to {max(seconds):.1f})"
+
+
+if __name__ == "__main__":
+    run_script(main, Options, __doc__)

@@ -1,0 +1,193 @@
+"""Ablations of the kernel cost model, and its error by the amount of data.
+
+Run: ``python -m experiments.kernels.kernel_ablations [--data kernels-cpu-1] [--steps 3000]``. One
+network each, on a random split; the parts on several splits, for networks that differ by their seed
+alone differ, too. Mean and median absolute percentage errors of the kernels held out, and the
+milliseconds in which all of these are priced, once compiled. A run that was cut off goes on where
+it stopped (``results/kernel_ablations.csv``). The rank losses are compared by ``kernel_ranks.py``.
+
+Published ("A Learnt Performance Model for TPUs"): GraphSAGE ahead of a sequence model and of graph
+attention; reductions that are not learned nearly as good as an LSTM or a Transformer, and faster.
+"""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from experiments.csv_rows import csv_text, rows_of_run, run_name
+from experiments.pages import RESULTS, run_script, write_page
+from go_rl.core.plan import write_text
+from go_rl.measure.kernels.data import KernelData, load_kernel_data
+from go_rl.predictors.kernels.fit import fit_kernel_weights, plain_seconds
+from go_rl.predictors.kernels.network import KernelNetworkConfig
+from go_rl.predictors.kernels.predictor import predict_kernels
+from go_rl.predictors.kernels.training import KernelTrainConfig
+
+NAME = "kernel_ablations"
+SHARES = (0.0625, 0.125, 0.25, 0.5)
+"""Of the training split, in the learning curve; the whole is the first row of the parts."""
+DRAWS = 10
+
+
+@dataclass(frozen=True)
+class Options:
+    """Command line of this experiment."""
+
+    data: str = "kernels-cpu-1"
+    """A data set that ships, or a file."""
+    steps: int = 3000
+    """Updates of each network."""
+    draws: int = DRAWS
+    """Hyper-parameters drawn."""
+    repeats: int = 3
+    """Splits on which the parts are compared; data and draws have the first."""
+    seed: int = 0
+    """Of the first split, and of the draws; the other splits have the next."""
+
+
+ONCE = ("data", "draws")
+"""Variants that run on one split only."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One row of the table."""
+
+    part: str
+    name: str
+    config: KernelTrainConfig
+    share: float = 1.0
+    """Of the training split."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """Result of a variant."""
+
+    run: str
+    """Of the data, the split and the training: `csv_rows.run_name`."""
+    part: str
+    variant: str
+    kernels: int
+    """Learned from."""
+    mean: float
+    """Absolute percentage error."""
+    median: float
+    milliseconds: float
+    """For all kernels held out."""
+    seed: int
+    """Of the split and the network."""
+
+    @property
+    def key(self) -> tuple[int, str, str]:
+        """Key of a row."""
+        return self.seed, self.part, self.variant
+
+
+def variants(options: Options) -> list[Variant]:
+    """Return what is compared; the first is the model as it ships."""
+    plain = KernelTrainConfig(steps=options.steps, seed=options.seed)
+    network = plain.network
+
+    def with_network(part: str, name: str, network: KernelNetworkConfig) -> Variant:
+        return Variant(part, name, replace(plain, network=network))
+
+    found = [Variant("as shipped", "GraphSAGE, column reduction", plain)]
+    for encoder, name in (
+        ("attention", "graph attention"), ("sequence", "LSTM over the nodes"),
+        ("none", "no neighbours"),
+    ):  # fmt: skip
+        found.append(with_network("encoder", name, replace(network, encoder=encoder)))
+    for reduction, name in (("lstm", "LSTM"), ("transformer", "Transformer")):
+        found.append(with_network("reduction", name, replace(network, reduction=reduction)))
+    found.append(with_network("ours", "without the sum of parts", replace(network, additive=False)))
+    found.append(with_network("ours", "without entering nodes", replace(network, skip=False)))
+    found += [Variant("data", f"{share:.4g} of the kernels", plain, share) for share in SHARES]
+    rng = np.random.default_rng(options.seed)
+    return found + [_drawn(plain, i, rng) for i in range(options.draws)]
+
+
+def _drawn(plain: KernelTrainConfig, number: int, rng: np.random.Generator) -> Variant:
+    """Hyper-parameters drawn from plausible ranges."""
+    width, layers = int(rng.choice([32, 64, 96])), int(rng.integers(2, 5))
+    head, rate = int(rng.choice([64, 128, 256])), float(10 ** rng.uniform(-3, -2))
+    network = replace(plain.network, width=width, layers=layers, head=head)
+    name = f"{number + 1}: width {width}, {layers} layers, head {head}, rate {rate:.1e}"
+    return Variant("draws", name, replace(plain, network=network, learning_rate=rate))
+
+
+def main(options: Options) -> None:
+    """Train what is missing and write the page."""
+    data = load_kernel_data(options.data)
+    known = np.flatnonzero(np.isfinite(plain_seconds(data)))
+    path = RESULTS / f"{NAME}.csv"
+    run = run_name(f"{options.steps} {options.seed}", plain_seconds(data))
+    done = {row.key: row for row in rows_of_run(Row, path, run)}
+    judged = len(known) // 5
+    for seed in range(options.seed, options.seed + options.repeats):
+        order = np.random.default_rng(seed).permutation(known)
+        for variant in variants(replace(options, seed=seed)):
+            key = (seed, variant.part, variant.name)
+            if key in done or (seed != options.seed and variant.part in ONCE):
+                continue
+            row = judge(data, variant, order[judged:], order[:judged], run)
+            print(row, flush=True)
+            done[key] = row
+            write_text(path, csv_text(Row, done.values()))
+    text = page(list(done.values()), data.name, judged, options.steps)
+    write_page(RESULTS / NAME, text, __file__)
+
+
+def judge(data: KernelData, variant: Variant, train: np.ndarray, test: np.ndarray, run: str) -> Row:
+    """Train one network and test it."""
+    part = train[: max(1, round(variant.share * len(train)))]
+    weights = fit_kernel_weights(data, part, variant.config, 1)
+    asked, seconds = data.kernels.take(test), plain_seconds(data)[test]
+    error = 100 * np.abs(predict_kernels(weights, asked).seconds / seconds - 1)
+    began = time.perf_counter()
+    predict_kernels(weights, asked)
+    spent = 1e3 * (time.perf_counter() - began)
+    mean, median = float(error.mean()), float(np.median(error))
+    seed = variant.config.seed
+    return Row(run, variant.part, variant.name, len(part), mean, median, spent, seed)
+
+
+def page(rows: Sequence[Row], data: str, judged: int, steps: int) -> str:
+    """Return the page: of each variant the averages over its splits."""
+    out = io.StringIO()
+    out.write(
+        f"# What the parts of the kernel cost model are worth\n\n{data}, one network of {steps} "
+        f"updates for each random split, {judged} kernels held out; absolute percentage errors, "
+        "their average over the splits with its standard error, and the time in which all of them "
+        "are priced.\n\n"
+        "| part | variant | kernels | splits | mean | median | milliseconds |\n"
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: |\n"
+    )
+    variants: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        variants.setdefault((row.part, row.variant), []).append(row)
+    for (part, name), own in variants.items():
+        means, count = [row.mean for row in own], len(own)
+        doubt = f" ± {np.std(means, ddof=1) / np.sqrt(count):.1f}" if count > 1 else ""
+        out.write(
+            f"| {part} | {name} | {own[0].kernels} | {count} | {np.mean(means):.1f}{doubt} | "
+            f"{np.mean([row.median for row in own]):.1f} | "
+            f"{np.median([row.milliseconds for row in own]):.0f} |\n"
+        )
+    drawn = [row.mean for row in rows if row.part == "draws"]
+    if drawn:
+        out.write(
+            f"\nOver {len(drawn)} draws of hyper-parameters the mean error lies between "
+            f"{min(drawn):.1f} and {max(drawn):.1f} %, {np.mean(drawn):.1f} % on average with a "
+            f"deviation of {np.std(drawn):.1f}.\n"
+        )
+    return out.getvalue()
+
+
+if __name__ == "__main__":
+    run_script(main, Options, __doc__)

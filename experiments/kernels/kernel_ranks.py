@@ -1,0 +1,453 @@
+"""Choosing tilings and compiler flags of kernels: what a choice by each method loses.
+
+Run: ``python -m experiments.kernels.kernel_ranks [--kernels FILE|NAME] [--tiles FILE|NAME]``; a
+data set that is not there is left out; a run that was cut off goes on where it stopped
+(``results/kernel_ranks.csv``). Two splits by kernel, both in five folds of which each is held out
+once: at random, and by network (one fold are those that come closest to the published table's;
+their APEs are shown one by one). Times known to less than 20 % take no part. Methods: *random*, the
+mean of all choices; *default*, always the compiler's own flags, or the tiling that one would write
+without measuring; *best setting* (flags), that which was best on average on the training split;
+*analytical* (tiles), the hand-written estimate with data-sheet constants; *trees*, boosted ones on
+summed features and those of the configuration, that learned the log of the seconds, and *trees,
+relative*, of the seconds over their geometric mean in a kernel; *mse*, *logistic*, *hinge*:
+ensembles of ranking networks that learned tilings and flags together with this loss, all pairs
+alike; *weighted*: by the hinge, with pairs counted by how far apart they are.
+
+Published ("A Learnt Performance Model for TPUs", tile sizes, random split, APE): learned 3.7 on
+average, median 3.3; analytical 6.1, median 6.2; the rank loss is worth 10 points on average.
+"""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal, cast
+
+import numpy as np
+
+from experiments.csv_rows import csv_text, rows_of_run, run_name
+from experiments.kernels.kernel_cost_model import HELD_OUT, table_row
+from experiments.pages import RESULTS, run_script, write_page
+from go_rl.core import ReadError, TrainingError
+from go_rl.core.plan import write_text
+from go_rl.measure.kernels.data import KernelData, by_model_split, load_kernel_data
+from go_rl.measure.tiles.data import TileData, load_tile_data
+from go_rl.predictors.boosted import summed_features, train_boosted
+from go_rl.predictors.kernels.features import kernel_features
+from go_rl.predictors.kernels.opcodes import vocabulary_of
+from go_rl.predictors.losses import RankLoss
+from go_rl.predictors.metrics import ape, by_model, kendall, random_ape
+from go_rl.predictors.ranks.data import CONFIDENT, RankGroups, Task, flag_groups, tile_groups
+from go_rl.predictors.ranks.fit import fit_rank_groups
+from go_rl.predictors.ranks.training import RankTrainConfig
+from go_rl.programs.tiles import TiledProgram, default_tiles, estimate_tiles
+from go_rl.zoo import zoo_entry
+
+NAME = "kernel_ranks"
+HELD_OUT_TILES = (
+    "gnmt", "lstm-medium", "lstm-small", "resnet18", "resnet50", "resnext50", "transformer-base",
+    "transformer-big", "yolo-tiny",
+)  # fmt: skip
+"""Networks of the tile task whose kind the published table has."""
+TITLES: Mapping[Task, str] = {"flags": "Flags", "tiles": "Tilings"}
+APE, TAU, SECONDS, ALL = "APE", "tau", "seconds", "all"
+LEARNED: Mapping[str, tuple[RankLoss, float | None]] = {
+    "mse": ("mse", None),
+    "logistic": ("logistic", None),
+    "hinge": ("hinge", None),
+    "weighted": ("hinge", 1.0),
+}
+"""Networks: their loss, and the maximum weight of a pair."""
+FOLDS = 5
+
+
+@dataclass(frozen=True)
+class Options:
+    """Command line of this experiment."""
+
+    kernels: str = "kernels-cpu-1"
+    """Kernels measured under settings of flags: a data set that ships, or a file."""
+    tiles: str = "tiles-cpu-1"
+    """Programs measured under tilings: a data set that ships, or a file."""
+    steps: int = 1000
+    """Updates of each network."""
+    members: int = 3
+    """Networks of an ensemble."""
+    seed: int = 0
+    """Of the folds."""
+    results: Path = RESULTS
+    """Folder that is written to."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """A task's groups, and what is known of them beside the times."""
+
+    groups: RankGroups
+    labels: tuple[str, ...]
+    """[G] the row of the table that each group counts in."""
+    held_out: tuple[str, ...]
+    """Labels that are held out whole, and the rows of the table where any is tested."""
+    default: np.ndarray
+    """[R] whether a candidate is the default."""
+    estimate: np.ndarray | None
+    """[R] seconds by the analytical model, if there is one."""
+    again: str = ""
+    """Time lost by choosing the best of an earlier round, if any was measured again."""
+
+    @cached_property
+    def setting(self) -> np.ndarray:
+        """[R] of flags, the number of the setting."""
+        return self.groups.candidates.argmax(axis=1)
+
+    def rows(self, which: np.ndarray) -> np.ndarray:
+        """Return the candidates of some groups, in the order that they have."""
+        return np.flatnonzero(np.isin(self.groups.group, which))
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Time lost by the choices of one method."""
+
+    apes: dict[str, float]
+    """APE of each label."""
+    total: float
+    """Absolute percentage error of all groups together."""
+    tau: float
+    """Kendall's tau; NaN for what does not rank."""
+    seconds: float
+    """Spent on learning and choosing, all tasks and folds."""
+
+
+Fold = tuple[np.ndarray, np.ndarray]
+"""Groups to learn from, and those to test on."""
+Split = Mapping[Task, Sequence[Fold]]
+"""Folds, as many of each task; each group is tested at most once."""
+Scores = np.ndarray | None
+"""[r] of the tested candidates, smaller for faster; None: a random choice."""
+SplitName = Literal["at random", "by model"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One number of the page."""
+
+    run: str
+    """Of the data, the split and the training: `run_of`."""
+    task: str
+    split: str
+    method: str
+    measure: str
+    kernels: str
+    value: float
+
+
+Found = dict[tuple[Task, SplitName], dict[str, Judgement]]
+
+
+def main(options: Options) -> None:
+    """Compare on both splits what is missing; write the page and its table."""
+    known, path = load(options), options.results / f"{NAME}.csv"
+    run = run_of(known, options)
+    found, sizes = judgements(rows_of_run(Row, path, run)), {}
+    for name, split in splits(known, options.seed).items():
+        for task, folds in split.items():
+            sizes[task, name] = (len(folds[0][0]), sum(len(test) for _, test in folds))
+            found.setdefault((task, name), {})
+        for method in (*METHODS, *LEARNED):
+            if all(method in found[task, name] for task in split):
+                continue
+            for task, judged in compare(method, known, split, options).items():
+                found[task, name][method] = judged
+            write_text(path, csv_text(Row, table(found, run)))
+    shown: dict[Task, tuple[str, ...]] = {task: each.held_out for task, each in known.items()}
+    text = page({key: found[key] for key in sizes}, sizes, shown, options)
+    text += "".join(f"\n{each.again}" for each in known.values() if each.again)
+    write_page(options.results / NAME, text, __file__)
+
+
+def run_of(known: Mapping[Task, Ranked], options: Options) -> str:
+    """Return the name of a run."""
+    words = f"{sorted(known)} {options.steps} {options.members} {options.seed}"
+    return run_name(words, *(each.groups.seconds for each in known.values()))
+
+
+def load(options: Options) -> dict[Task, Ranked]:
+    """Return the tasks with data; print those that are left out."""
+    found: dict[Task, Ranked] = {}
+    try:
+        found["flags"] = ranked_flags(load_kernel_data(options.kernels))
+    except (ReadError, TrainingError) as error:
+        print(f"left out: {error}")
+    try:
+        found["tiles"] = ranked_tiles(load_tile_data(options.tiles))
+    except (ReadError, TrainingError) as error:
+        print(f"left out: {error}")
+    return found
+
+
+def ranked_flags(data: KernelData) -> Ranked:
+    """Return the flag task; the label of a kernel is the family of its model."""
+    groups = flag_groups(data)
+    labels = tuple(zoo_entry(data.models[k]).family for k in groups.number.tolist())
+    return Ranked(groups, labels, HELD_OUT, groups.candidates[:, 0] > 0, None)
+
+
+def ranked_tiles(data: TileData) -> Ranked:
+    """Return the tile task; the label of a program is its network."""
+    groups = tile_groups(data)
+    programs = [data.programs[p] for p in data.program[groups.row].tolist()]
+    cuts = [data.tiles[r] for r in groups.row.tolist()]
+    pairs = list(zip(programs, cuts, strict=True))
+    return Ranked(
+        groups=groups,
+        labels=tuple(data.models[p] for p in groups.number.tolist()),
+        held_out=HELD_OUT_TILES,
+        default=np.array([cut == default_tiles(program) for program, cut in pairs]),
+        estimate=np.array([estimate_tiles(TiledProgram(*pair)).seconds for pair in pairs]),
+        again=measured_again(data),
+    )
+
+
+def measured_again(data: TileData) -> str:
+    """Return how far two rounds of measurements agree on the best tilings; "": there is one."""
+    later, first = data.repeats()
+    sure = np.maximum(data.spread[later], data.spread[first]) <= CONFIDENT
+    if not sure.any():
+        return ""
+    later, first = later[sure], first[sure]
+    before, after = data.seconds[first], data.seconds[later]
+    program = data.program[later]
+    lost = ape(before, after, program), ape(after, before, program)
+    return (
+        f"{len(later)} tilings measured again hours later: the best of one round loses "
+        f"{lost[0]:.1f} and {lost[1]:.1f} % by the other; Kendall's tau between both is "
+        f"{kendall(before, after, program):.2f}.\n"
+    )
+
+
+def splits(known: Mapping[Task, Ranked], seed: int) -> dict[SplitName, Split]:
+    """Return both splits in folds: at random, and by label, `Ranked.held_out` being the first."""
+    at_random: dict[Task, list[Fold]] = {}
+    by_label: dict[Task, list[Fold]] = {}
+    for task, each in known.items():
+        order = np.random.default_rng(seed).permutation(each.groups.count)
+        parts = [np.sort(part) for part in np.array_split(order, FOLDS)]
+        at_random[task] = [(np.setdiff1d(order, part), part) for part in parts]
+        by_label[task] = [by_model_split(each.labels, labels) for labels in label_folds(each, seed)]
+    return {"at random": at_random, "by model": by_label}
+
+
+def label_folds(ranked: Ranked, seed: int) -> list[tuple[str, ...]]:
+    """Return labels in folds: those held out, and the others at random; none is empty."""
+    known = set(ranked.labels)
+    others = sorted(known - set(ranked.held_out))
+    drawn = np.random.default_rng(seed).permutation(len(others))
+    parts = [[others[i] for i in part] for part in np.array_split(drawn, FOLDS - 1)]
+    folds = [sorted(known & set(ranked.held_out)), *parts]
+    return [tuple(fold) for fold in folds if fold]
+
+
+def compare(
+    method: str, known: Mapping[Task, Ranked], split: Split, options: Options
+) -> dict[Task, Judgement]:
+    """Return the time lost by the choices of a method, for the tasks that it applies to."""
+    began = time.perf_counter()
+    found: dict[Task, list[Scores]] = {task: [] for task in split}
+    for number in range(max(map(len, split.values()), default=0)):
+        folds: dict[Task, Fold] = {task: each[number] for task, each in split.items()}
+        for task, scores in fold_scores(method, known, folds, options).items():
+            if not isinstance(scores, str):
+                found[task].append(scores)
+    spent = time.perf_counter() - began
+    return {
+        task: joint(known[task], split[task], each, spent) for task, each in found.items() if each
+    }
+
+
+def fold_scores(
+    method: str, known: Mapping[Task, Ranked], folds: Mapping[Task, Fold], options: Options
+) -> Mapping[Task, Scores | str]:
+    """Return a method's scores of the tested candidates of a fold."""
+    if method in LEARNED:
+        return networks(method, known, folds, options)
+    return {task: METHODS[method](known[task], *fold) for task, fold in folds.items()}
+
+
+def joint(
+    ranked: Ranked, folds: Sequence[Fold], predicted: Sequence[Scores], spent: float
+) -> Judgement:
+    """Return what choices lose on all folds, by the scores of each."""
+    judged = np.sort(np.concatenate([test for _, test in folds]))
+    scores = np.full(len(ranked.groups.seconds), np.nan)
+    for (_, test), each in zip(folds, predicted, strict=True):
+        if each is None:
+            return judge(ranked, judged, None, spent)
+        scores[ranked.rows(test)] = each
+    return judge(ranked, judged, scores[ranked.rows(judged)], spent)
+
+
+def networks(
+    method: str, known: Mapping[Task, Ranked], folds: Mapping[Task, Fold], options: Options
+) -> dict[Task, Scores]:
+    """Return the scores of ranking networks that learned all tasks together."""
+    learned: dict[Task, RankGroups] = {
+        task: known[task].groups.take(train) for task, (train, _) in folds.items()
+    }
+    loss, most = LEARNED[method]
+    config = RankTrainConfig(loss=loss, most=most, steps=options.steps)
+    weights = fit_rank_groups(learned, "cpu-1", {}, config, options.members, print)
+    parts: dict[Task, RankGroups] = {
+        task: known[task].groups.take(test) for task, (_, test) in folds.items()
+    }
+    return {
+        task: weights.scores(task, part.kernels, part.group, part.candidates)
+        for task, part in parts.items()
+    }
+
+
+def judge(ranked: Ranked, test: np.ndarray, scores: Scores, spent: float) -> Judgement:
+    """Return what choices by scores lose on the groups ``test``."""
+    rows = ranked.rows(test)
+    seconds, group = ranked.groups.seconds[rows], ranked.groups.group[rows]
+
+    def lost(r: np.ndarray) -> float:
+        if scores is None:
+            return random_ape(seconds[r], group[r])
+        return ape(scores[r], seconds[r], group[r])
+
+    tau = float("nan") if scores is None else kendall(scores, seconds, group)
+    labels = [ranked.labels[g] for g in group.tolist()]
+    return Judgement(by_model(labels, lost), lost(np.arange(len(rows))), tau, spent)
+
+
+def _random(ranked: Ranked, train: np.ndarray, test: np.ndarray) -> Scores:
+    del ranked, train, test
+    return None
+
+
+def _default(ranked: Ranked, train: np.ndarray, test: np.ndarray) -> Scores | str:
+    del train
+    return np.where(ranked.default[ranked.rows(test)], 0.0, 1.0)
+
+
+def _best_setting(ranked: Ranked, train: np.ndarray, test: np.ndarray) -> Scores | str:
+    if ranked.groups.task != "flags":
+        return "tilings of different programs do not compare"
+    rows = ranked.rows(train)
+    total = np.bincount(ranked.setting[rows], relative_logs(ranked)[rows])
+    mean = total / np.maximum(np.bincount(ranked.setting[rows]), 1)
+    return mean[ranked.setting[ranked.rows(test)]]
+
+
+def _analytical(ranked: Ranked, train: np.ndarray, test: np.ndarray) -> Scores | str:
+    del train
+    return "no estimate" if ranked.estimate is None else ranked.estimate[ranked.rows(test)]
+
+
+def _trees(ranked: Ranked, train: np.ndarray, test: np.ndarray) -> Scores:
+    return _grown(ranked, np.log(ranked.groups.seconds), train, test)
+
+
+def _relative_trees(ranked: Ranked, train: np.ndarray, test: np.ndarray) -> Scores:
+    return _grown(ranked, relative_logs(ranked), train, test)
+
+
+def _grown(ranked: Ranked, logs: np.ndarray, train: np.ndarray, test: np.ndarray) -> np.ndarray:
+    groups = ranked.groups
+    vocabulary = vocabulary_of(groups.kernels.take(train).graph.op_type)
+    summed = summed_features(kernel_features(groups.kernels, vocabulary), len(vocabulary))
+    wide = np.concatenate([summed[groups.group], groups.candidates], axis=1)
+    rows = ranked.rows(train)
+    trees = train_boosted(wide[rows], np.exp(logs[rows]))
+    return trees.seconds(wide[ranked.rows(test)])
+
+
+def relative_logs(ranked: Ranked) -> np.ndarray:
+    """Return [R] logs of the seconds less their mean in the group."""
+    logs, group = np.log(ranked.groups.seconds), ranked.groups.group
+    return logs - (np.bincount(group, logs) / np.bincount(group))[group]
+
+
+METHODS = {
+    "random": _random,
+    "default": _default,
+    "best setting": _best_setting,
+    "analytical": _analytical,
+    "trees": _trees,
+    "trees, relative": _relative_trees,
+}
+"""All but the networks: from a task, the groups to learn from and those to test on, to scores; a
+text explains why a method does not apply."""
+
+
+def page(
+    found: Mapping[tuple[Task, SplitName], Mapping[str, Judgement]],
+    sizes: Mapping[tuple[Task, SplitName], tuple[int, int]],
+    shown: Mapping[Task, tuple[str, ...]],
+    options: Options,
+) -> str:
+    """Return the page: of each task and split a table of APE, with a column for each method."""
+    out = io.StringIO()
+    out.write(
+        "# Ranking configurations of kernels\n\nAPE: what the configurations chosen lose, in "
+        "percent of the best measured ones; kernels that were not learned from, in five folds "
+        f"(seed {options.seed}). *mse* to *weighted*: {options.members} networks of "
+        f"{options.steps} updates.\n"
+    )
+    for (task, name), judged in found.items():
+        train, test = sizes[task, name]
+        counts = f"{train} kernels learned from in the first fold, {test} judged in all"
+        out.write(f"\n## {TITLES[task]}, {name}: {counts}\n\n")
+        labels = next(iter(judged.values())).apes
+        rows = [label for label in labels if label in shown[task]] or list(labels)
+        out.write("| | " + " | ".join(judged) + " |\n| --- |" + " ---: |" * len(judged) + "\n")
+        for label in rows:
+            out.write(table_row(label, [each.apes[label] for each in judged.values()]))
+        for title, middle in (("mean", np.mean), ("median", np.median)):
+            values = [float(middle([x.apes[r] for r in rows])) for x in judged.values()]
+            out.write(table_row(f"*{title}*", values))
+        out.write(table_row("all kernels", [each.total for each in judged.values()]))
+        out.write(table_row("Kendall's tau", [each.tau for each in judged.values()], 2))
+        out.write(table_row("seconds", [each.seconds for each in judged.values()]))
+    return out.getvalue()
+
+
+def table(found: Found, run: str) -> list[Row]:
+    """Return all numbers, row by row."""
+    return [
+        Row(run, task, name, method, measure, kernels, value)
+        for (task, name), judged in found.items()
+        for method, each in judged.items()
+        for measure, kernels, value in (
+            *((APE, label, lost) for label, lost in each.apes.items()),
+            (APE, ALL, each.total),
+            (TAU, ALL, each.tau),
+            (SECONDS, ALL, each.seconds),
+        )
+    ]
+
+
+def judgements(rows: Sequence[Row]) -> Found:
+    """Return what `table` made rows of."""
+    found: Found = {}
+    parts: dict[tuple[str, str, str], dict[tuple[str, str], float]] = {}
+    for row in rows:
+        parts.setdefault((row.task, row.split, row.method), {})[row.measure, row.kernels] = (
+            row.value
+        )
+    for (task, name, method), values in parts.items():
+        apes = {
+            label: v for (measure, label), v in values.items() if measure == APE and label != ALL
+        }
+        judged = Judgement(apes, values[APE, ALL], values[TAU, ALL], values[SECONDS, ALL])
+        found.setdefault((cast("Task", task), cast("SplitName", name)), {})[method] = judged
+    return found
+
+
+if __name__ == "__main__":
+    run_script(main, Options, __doc__)

@@ -1,0 +1,120 @@
+"""How long the learned cost model takes for all operators of a graph, beside its rivals.
+
+Run: ``python -m experiments.kernels.learned_pricing_speed``. Each operator is a kernel of its own;
+equal kernels are priced once. Seconds from the graph to all prices with nothing remembered,
+compilation not counted: kernels are cut, hashed, described and priced. *learned*: the ensemble that
+ships; *boosted*: trees on summed features, grown on the same kernels; *analytical*: the roofline,
+which needs no kernels. Wall milliseconds, the median of several repeats.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from experiments.pages import RESULTS, repeated_seconds, run_script, write_page
+from go_rl.core import OpGraph, load_hardware
+from go_rl.cost.analytical import Analytical
+from go_rl.cost.cost_model import Kernels
+from go_rl.cost.kernel_cache import KernelCache
+from go_rl.cost.kernel_work import kernel_work
+from go_rl.cost.learned import Learned
+from go_rl.kernels import KernelSet
+from go_rl.measure.kernels.data import load_kernel_data
+from go_rl.predictors.boosted import BoostedTrees, summed_features, train_boosted
+from go_rl.predictors.kernels.features import kernel_features
+from go_rl.predictors.kernels.fit import plain_seconds
+from go_rl.predictors.kernels.weights import KernelWeights, load_kernel_weights
+from go_rl.zoo import zoo_graph
+
+NAME = "learned_pricing_speed"
+CHIP = load_hardware("cpu-1").chips[0]
+
+
+@dataclass(frozen=True)
+class Options:
+    """Command line of this experiment."""
+
+    graphs: tuple[str, ...] = (
+        "bert-base",
+        "inception-v3-b32-training",
+        "amoebanet-d-6-192-training",
+        "gnmt-8-layers",
+        "gnmt-8-layers-full",
+    )
+    """Graphs of the zoo."""
+    weights: str = "kernels-cpu-1"
+    """Of the learned model."""
+    data: str = "kernels-cpu-1"
+    """That the trees learn from."""
+    repeats: int = 9
+
+
+def main(options: Options) -> None:
+    """Measure and write the page."""
+    weights = load_kernel_weights(options.weights)
+    trees = grown(options.data, weights)
+    out = io.StringIO()
+    out.write(
+        "# Pricing all operators of a graph\n\nWall milliseconds with nothing remembered, "
+        f"compilation not counted, the median of {options.repeats}; each operator a kernel, equal "
+        "ones priced once.\n\n"
+        "| graph | nodes | distinct kernels | learned | boosted | analytical | "
+        "learned / boosted |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n"
+    )
+    for name in options.graphs:
+        line = row(name, weights, trees, options.repeats)
+        print(line, end="", flush=True)
+        out.write(line)
+    write_page(RESULTS / NAME, out.getvalue(), __file__)
+
+
+def row(name: str, weights: KernelWeights, trees: BoostedTrees, repeats: int) -> str:
+    """Return a graph's row of the table."""
+    graph = zoo_graph(name)
+    kernels = whole(graph)
+    asked: set[str] = set()
+
+    def by_trees(new: KernelSet) -> np.ndarray:
+        asked.update(new.hashes)
+        return guessed(trees, weights, new)
+
+    learned = median(lambda: Learned(weights).seconds(kernels, CHIP), repeats)
+    boosted = median(lambda: KernelCache().seconds(kernels, by_trees), repeats)
+    plain = median(lambda: Analytical().seconds(kernels, CHIP), repeats)
+    return (
+        f"| {name} | {graph.num_nodes} | {len(asked)} | {learned:.0f} | {boosted:.0f} | "
+        f"{plain:.1f} | {learned / boosted:.2f} |\n"
+    )
+
+
+def whole(graph: OpGraph) -> Kernels:
+    """Return each operator as a kernel of its own."""
+    return kernel_work(KernelSet(graph, np.arange(graph.num_nodes), graph.num_nodes))
+
+
+def grown(data: str, weights: KernelWeights) -> BoostedTrees:
+    """Return trees that learned all kernels of a data set."""
+    known = load_kernel_data(data)
+    which = np.flatnonzero(np.isfinite(plain_seconds(known)))
+    features = kernel_features(known.kernels.take(which), weights.vocabulary)
+    summed = summed_features(features, len(weights.vocabulary))
+    return train_boosted(summed, plain_seconds(known)[which])
+
+
+def guessed(trees: BoostedTrees, weights: KernelWeights, kernels: KernelSet) -> np.ndarray:
+    """Return what trees predict."""
+    features = kernel_features(kernels, weights.vocabulary)
+    return trees.seconds(summed_features(features, len(weights.vocabulary)))
+
+
+def median(run: Callable[[], object], repeats: int) -> float:
+    """Return the median of wall milliseconds, the first run left out: it compiles."""
+    return 1e3 * float(np.median(repeated_seconds(run, repeats)))
+
+
+if __name__ == "__main__":
+    run_script(main, Options, __doc__)

@@ -1,0 +1,219 @@
+"""Transfer of the policy to unseen graphs: the comparison of the multi-chip-module paper.
+
+Run: ``python -m experiments.partition.mcm_transfer [--samples 200] [--seeds 3]``. Random search,
+simulated annealing, reinforcement learning from scratch, zero-shot and fine-tuned, on the 16 test
+graphs of the zoo, whose families the policy never trained on (learners on those of at most
+``--learner-nodes`` nodes); 36 chips, strict rules, memory known only after compilation, hence off.
+Every finished run is kept in ``results/mcm_transfer/runs.jsonl``; a second start goes on there.
+
+The paper's thresholds (1.60, 1.70, 1.80 times the compiler heuristic's throughput) are 75, 87.5 and
+100 % of what its learner gained from scratch; the second table uses the same shares of our
+learner's gain.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from experiments.pages import RESULTS, run_script, say, write_page
+from go_rl.benchmark.comparison import (
+    change_points,
+    reach_value,
+    samples_to_reach,
+    throughput_curve,
+)
+from go_rl.benchmark.evaluate import Comparison, EvaluateConfig, evaluate
+from go_rl.benchmark.methods import LEARNED
+from go_rl.benchmark.run_store import Run
+from go_rl.benchmark.summary import by_method, settings, summarise
+from go_rl.core import Optimizer
+from go_rl.core.plan import write_text
+from go_rl.policy.policy_search import PolicySearch
+from go_rl.report.comparison import comparison_figure, write_comparison
+from go_rl.report.figures import save_figure
+from go_rl.search import Annealing, RandomSearch
+from go_rl.zoo import zoo_entry, zoo_names
+
+NAME = "mcm_transfer"
+SHARES = (0.75, 0.875, 1.0)
+"""The paper's thresholds as shares of what its learner gained from scratch."""
+QUICK = ("random", "annealing", "untrained", "zero-shot", "zero-shot, placement")
+"""Methods that do not learn on the graph; they run on every graph."""
+LEARNERS = ("scratch", "finetuned")
+"""Methods that do. ``scratch, placement`` and ``finetuned, placement`` run when asked for."""
+FINAL = "scratch"
+"""The method whose final result others are timed against."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Command line of this experiment."""
+
+    graphs: tuple[str, ...] = ("zoo:test",)
+    """Graphs, or splits of the zoo."""
+    hardware: str = "ring36"
+    """Hardware."""
+    samples: int = 200
+    """Plans of each run."""
+    seeds: int = 3
+    """Runs of each method on each graph."""
+    folder: Path = RESULTS / NAME
+    """Where finished runs are kept."""
+    learner_nodes: int = 2500
+    """Training on the graph itself is compared on graphs up to this size."""
+    methods: tuple[str, ...] = ()
+    """Only make the runs of these methods, and no tables; none: everything."""
+
+
+def methods() -> dict[str, Callable[[], Optimizer]]:
+    """Return the paper's five methods, then its policy without dynamic programming."""
+    return {
+        "random": RandomSearch,
+        "annealing": Annealing,
+        "untrained": LEARNED["untrained"],
+        "scratch": LEARNED["scratch"],
+        "zero-shot": lambda: PolicySearch(name="zero-shot"),
+        "finetuned": LEARNED["finetuned"],
+        "scratch, placement": LEARNED["scratch-placement"],
+        "zero-shot, placement": lambda: PolicySearch(decoder="placement", name="policy-placement"),
+        "finetuned, placement": LEARNED["finetuned-placement"],
+    }
+
+
+def main(options: Options) -> None:
+    """Make the missing runs, then all tables and figures."""
+    config = EvaluateConfig(
+        graphs=options.graphs,
+        hardware=(options.hardware,),
+        rules=("strict",),
+        memory=False,
+        methods=("greedy",),
+        samples=options.samples,
+        seeds=options.seeds,
+    )
+    named = methods()
+    if options.methods:
+        evaluate(config, options.folder, say, {name: named[name] for name in options.methods})
+        return
+    quick = {name: make for name, make in named.items() if name in QUICK}
+    learned = {name: make for name, make in named.items() if name in (*QUICK, *LEARNERS)}
+    small = [g for g in zoo_names("test") if zoo_entry(g).nodes <= options.learner_nodes]
+    everywhere = evaluate(config, options.folder, say, quick)
+    within = replace(config, graphs=tuple(f"zoo:{name}" for name in small))
+    comparison = evaluate(within, options.folder, say, learned)
+    write_comparison(comparison, options.folder, summarise(comparison, thresholds(comparison)))
+    text = _report(comparison) + _end(everywhere)
+    text += (options.folder / "summary.md").read_text(encoding="utf-8")
+    write_page(RESULTS / NAME, text, __file__)
+    write_text(RESULTS / f"{NAME}_graphs.csv", _by_graph(everywhere) + _by_graph(comparison))
+    save_figure(comparison_figure(comparison, "samples"), RESULTS / NAME)
+
+
+def _end(comparison: Comparison) -> str:
+    """Return the table of all graphs at the end of the runs, for methods that do not learn."""
+    graphs = len({run.problem.graph for run in comparison.runs})
+    out = io.StringIO()
+    out.write(
+        f"## All {graphs} test graphs, methods that do not learn on the graph\n\n| method | "
+        "throughput / heuristic at 20 | at 200 | T_max / best bound |\n| --- | --- | --- | --- |\n"
+    )
+    for row in summarise(comparison).rows:
+        early = throughput_curve(_runs(comparison, row.method), np.array([20.0])).mean[0]
+        cells = f"{early:.4f} | {row.improvement[0]:.4f} | {row.over_bound:.4f}"
+        out.write(f"| {row.method} | {cells} |\n")
+    return out.getvalue() + "\n"
+
+
+def thresholds(comparison: Comparison) -> tuple[float, ...]:
+    """Return the paper's thresholds as the same shares of our learner's gain from scratch."""
+    runs = _runs(comparison, FINAL)
+    final = throughput_curve(runs, np.array([np.inf])).mean[0] if runs else 1.8
+    return tuple(round(1.0 + share * (float(final) - 1.0), 3) for share in SHARES)
+
+
+def _runs(comparison: Comparison, method: str) -> list[Run]:
+    (setting,) = settings(comparison)
+    return by_method(comparison, setting).get(method, [])
+
+
+def _report(comparison: Comparison) -> str:
+    """Return the tables that the paper prints, with our figures."""
+    out = io.StringIO()
+    runs = comparison.runs
+    hours = sum(run.seconds + (run.cold_seconds or 0.0) for run in runs) / 3600
+    graphs = len({run.problem.graph for run in runs})
+    out.write(
+        f"# Transfer to unseen graphs\n\n{graphs} test graphs of the zoo, "
+        f"{comparison.config.hardware[0]}, strict rules, {comparison.config.samples} samples, "
+        f"{comparison.config.seeds} seeds; {hours:.1f} hours on two shared cores.\n\n"
+        "Without a suffix a policy gives an order, cut by dynamic programming; with "
+        "`, placement` it gives chips, drawn by SAMPLE, as in the paper.\n\n"
+        "## Samples until the mean over the graphs reaches a throughput\n\n"
+    )
+    limits = thresholds(comparison)
+    out.write("| method | " + " | ".join(f"{x:.3f}x" for x in limits) + " |\n")
+    out.write("| --- |" + " --- |" * len(limits) + "\n")
+    for method in comparison.methods:
+        found = _runs(comparison, method)
+        reach = samples_to_reach(throughput_curve(found, change_points(found)), limits)
+        cells = ["never" if x is None else f"{x:.0f}" for x in reach]
+        out.write(f"| {method} | " + " | ".join(cells) + " |\n")
+    out.write(f"\n## Until the final result of `{FINAL}` on the same graph and seed\n\n")
+    out.write("| method | runs that reach it | samples, median | seconds, median | scratch: "
+              "samples | scratch: seconds |\n| --- | --- | --- | --- | --- | --- |\n")  # fmt: skip
+    for method in comparison.methods:
+        if method not in (FINAL, "greedy"):
+            out.write(_catch_up(comparison, method))
+    return out.getvalue() + "\n"
+
+
+def _catch_up(comparison: Comparison, method: str) -> str:
+    """One line: how soon a method is as good as the learner from scratch at its end."""
+    final = {(r.problem, r.seed): r for r in _runs(comparison, FINAL) if r.value is not None}
+    samples, seconds, total = [], [], 0
+    for run in _runs(comparison, method):
+        rival = final.get((run.problem, run.seed))
+        if rival is None or rival.value is None:
+            continue
+        total += 1
+        at = reach_value(run, rival.value)
+        when = reach_value(run, rival.value, "seconds")
+        if at is not None and when is not None:
+            samples.append(at)
+            seconds.append(when)
+    own = [reach_value(r, r.value or 0.0) or 0.0 for r in final.values()]
+    when = [reach_value(r, r.value or 0.0, "seconds") or 0.0 for r in final.values()]
+    middle = [f"{np.median(x):.4g}" if x else "–" for x in (samples, seconds, own, when)]
+    return f"| {method} | {len(samples)} of {total} | {' | '.join(middle)} |\n"
+
+
+def _by_graph(comparison: Comparison) -> str:
+    """Return CSV: T_max over the best bound and throughput over the heuristic, graph by graph."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(("graph", "nodes", "method", "over_heuristic", "over_bound", "failed"))
+    for problem in dict.fromkeys(run.problem for run in comparison.runs):
+        for method in comparison.methods:
+            runs = [r for r in comparison.runs if r.problem == problem and r.method == method]
+            writer.writerow((problem.graph, runs[0].nodes, method, *_cells(comparison, runs)))
+    return out.getvalue()
+
+
+def _cells(comparison: Comparison, runs: Sequence[Run]) -> tuple[str, str, int]:
+    good = [r for r in runs if r.value is not None and r.heuristic is not None]
+    bound = comparison.bounds[runs[0].problem]
+    if not good:
+        return "", "", len(runs)
+    over = np.exp(np.mean([np.log((r.heuristic or 1.0) / (r.value or 1.0)) for r in good]))
+    gap = np.exp(np.mean([np.log((r.value or 1.0) / bound) for r in good])) if bound > 0 else 0.0
+    return f"{over:.4f}", f"{gap:.4f}", len(runs) - len(good)
+
+
+if __name__ == "__main__":
+    run_script(main, Options, __doc__)

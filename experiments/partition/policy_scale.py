@@ -1,0 +1,157 @@
+"""Seconds and memory of a zero-shot plan, from 1,000 to 80,000 nodes.
+
+Run: ``python -m experiments.partition.policy_scale``. Each graph is planned in a fresh process:
+reading and solver, then a cold plan (loading and compilation), then the first plan again, warm: one
+sample of the heuristic and one of the policy. Peak memory is the process's. The largest graph is an
+unrolled GNMT of 8 layers; one of 80,000 nodes is two copies of its first 40,000, one after the
+other.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from experiments.csv_rows import csv_text
+from experiments.pages import RESULTS, module_of, run_script, short, write_page
+from go_rl.core import Budget, Objective, OpGraph, OpKind, load_hardware, rule_set
+from go_rl.core.files.whole_file import write_text
+from go_rl.cost import ProblemOptions, make_problem
+from go_rl.objectives.ring.workspace import ring_workspace
+from go_rl.policy.policy_search import PolicySearch
+from go_rl.portfolio.portfolio import compile_kernels
+from go_rl.readers.graph_builder import GraphBuilder, Node
+from go_rl.report.file_tables import markdown_table
+from go_rl.zoo import zoo_graph
+
+GRAPHS = ("gpt2-small", "gpt2-medium", "nasnet-large", "rnnlm-8-layers", "gnmt-8-layers",
+          "gnmt-8-layers-full", "80000")  # fmt: skip
+DOUBLED = "gnmt-8-layers-full"
+LARGE = 80_000
+MEBIBYTE = 2**20
+
+
+@dataclass(frozen=True)
+class Options:
+    """Command line of this experiment."""
+
+    graph: str | None = None
+    """Measure this graph in this process and print JSON; used by the script itself."""
+    rules: str = "strict"
+    """Rule set."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One graph."""
+
+    graph: str
+    nodes: int
+    units: int
+    prepare_s: float
+    """Reading, pricing, solver and features."""
+    cold_s: float
+    """First plan: weights, compilation, everything."""
+    warm_s: float
+    """Heuristic's plan and one sample of the policy, once all is compiled."""
+    sixteen_s: float
+    """Sixteen more samples."""
+    peak_mib: float
+    over_heuristic: float
+    """Throughput of the one sample over the compiler heuristic's."""
+
+
+def measure(name: str, rules: str) -> Row:
+    """Plan one graph in this process."""
+    compile_kernels(Objective.RING)
+    graph = large_graph() if name == GRAPHS[-1] else zoo_graph(name)
+    started = time.perf_counter()
+    options = ProblemOptions(rules=rule_set(rules), memory=False)
+    problem = make_problem(graph, load_hardware("ring36"), options)
+    workspace = ring_workspace(problem)
+    units, _ = workspace.units.num_units, workspace.bound
+    prepared = time.perf_counter() - started
+    search, times, plans = PolicySearch(), [], []
+    for samples in (2, 2, 18):
+        started = time.perf_counter()
+        plans.append(search.optimize(problem, Budget(samples=samples), 0))
+        times.append(time.perf_counter() - started)
+    heuristic = plans[1].curve[0].seconds_per_step if plans[1].curve else float("nan")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / MEBIBYTE
+    gain = heuristic / plans[1].value
+    return Row(
+        name, graph.num_nodes, units, prepared, times[0], times[1], times[2] - times[1], peak, gain
+    )
+
+
+def large_graph() -> OpGraph:
+    """Return two copies of a graph's first 40,000 nodes, the second reads the first's last
+    results."""
+    graph, half = zoo_graph(DOUBLED), LARGE // 2
+    builder = GraphBuilder(f"{DOUBLED}-doubled")
+    for copy in range(2):
+        for i in range(half):
+            name, kind = f"{copy}/{graph.names[i]}", OpKind(int(graph.kind[i]))
+            node = Node(
+                name,
+                graph.op_type[i],
+                kind,
+                flops=graph.flops[i],
+                bytes_accessed=graph.bytes_accessed[i],
+                output_bytes=graph.output_bytes[i],
+                weight_bytes=graph.weight_bytes[i],
+            )
+            builder.add_node(node)
+    inside = np.flatnonzero((graph.senders < half) & (graph.receivers < half))
+    for copy in range(2):
+        for e in inside.tolist():
+            u, v = int(graph.senders[e]), int(graph.receivers[e])
+            builder.add_edge(copy * half + u, copy * half + v, float(graph.edge_bytes[e]))
+    first = int(np.flatnonzero(np.bincount(graph.receivers, minlength=half)[:half] == 0)[0])
+    builder.add_edge(half - 1, half + first, float(graph.output_bytes[half - 1]))
+    return builder.build()
+
+
+def main(options: Options) -> None:
+    """Measure one graph, or all of them, each in its own process."""
+    if options.graph is not None:
+        print(json.dumps(asdict(measure(options.graph, options.rules))))
+        return
+    rows: list[Row] = []
+    for name in GRAPHS:
+        command = [
+            sys.executable,
+            "-m",
+            module_of(__file__),
+            "--graph",
+            name,
+            "--rules",
+            options.rules,
+        ]
+        answer = subprocess.run(command, check=True, capture_output=True, text=True)
+        rows.append(Row(**json.loads(answer.stdout.splitlines()[-1])))
+        print(rows[-1], flush=True)
+    _write(rows)
+
+
+def _write(rows: list[Row]) -> None:
+    write_text(RESULTS / "policy_scale.csv", csv_text(Row, rows))
+    heads = ("graph", "nodes", "units", "prepare, s", "cold, s", "warm, s", "16 samples, s",
+             "peak MiB", "throughput / heuristic")  # fmt: skip
+    cells = [[short(value) for value in asdict(row).values()] for row in rows]
+    text = (
+        "# A zero-shot plan by size of the graph\n\n36 chips, strict rules, two shared cores. "
+        "Cold: first plan of a process, with loading and compilation; warm: heuristic and one "
+        "sample of the policy; then sixteen samples more.\n\n"
+    )
+    write_page(RESULTS / "policy_scale", text + markdown_table(heads, cells), __file__)
+
+
+if __name__ == "__main__":
+    run_script(main, Options, __doc__)

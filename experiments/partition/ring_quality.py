@@ -1,0 +1,332 @@
+"""How good ring plans are: every method on every inference graph, and ours against CP-SAT alone.
+
+Run: ``python -m experiments.partition.ring_quality [--data DIR] [--seconds 10] [--rival]``, where
+DIR holds ``dnn-partitioning/throughput`` and ``latency`` (or these two folders themselves) of
+github.com/msr-fiddle/dnn-partitioning and ``pipedream/*.txt`` of github.com/msr-fiddle/pipedream
+(both MIT). Without it only ResNet-50 and BERT-base run.
+
+The first table gives each method the same seconds at 6, 16 and 36 chips under the strict and the
+default rules. With ``--rival`` only the second is made: 36 chips, compute alone (tensors weigh
+nothing), `auto` in ``--seconds`` against CP-SAT without a hint in ``--rival-seconds`` on two
+workers. A row is written as soon as it is known; rows that are there already are not run again.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from pathlib import Path
+
+import numpy as np
+
+from experiments.csv_rows import GrowingTable, rows_table
+from experiments.pages import RESULTS, geometric_mean, rounded, run_script, write_page
+from go_rl.core import Budget, OpGraph, Plan, Problem, load_hardware, plan_for, rule_set
+from go_rl.cost import ProblemOptions, make_problem
+from go_rl.portfolio.portfolio import compile_kernels, run
+from go_rl.readers import load
+from go_rl.report.figures import new_figure, save_figure
+from go_rl.report.file_tables import markdown_table
+from go_rl.simulate import RingPricer
+from go_rl.solvers import ring_instance
+from go_rl.solvers.twins.cp_sat import CpSatOptions, optimise
+from go_rl.verify.check_plan import check_plan
+from go_rl.zoo.resnet50 import write_resnet50_onnx
+
+BERT = "go_rl.zoo.bert:bert_base"
+METHODS = ("greedy", "annealing", "metis", "linear-dp", "ideal-dp", "auto")
+CHIPS = (6, 16, 36)
+RULES = ("strict", "default")
+RIVAL_CHIPS, RIVAL_RULES = 36, ("strict", "replicate", "default")
+MILLISECONDS = 1e3
+PAPER = "strict"
+"""Rules of the multi-chip-module paper."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Command line of this experiment."""
+
+    data: Path | None = None
+    """Folder with the graphs."""
+    seconds: float = 10.0
+    """Time of each method on each problem."""
+    rival: bool = False
+    """Make the table against CP-SAT instead."""
+    rival_seconds: float = 90.0
+    """Time of CP-SAT on each problem."""
+    only: str = ""
+    """Graphs whose name contains this."""
+    most_nodes: int = 1_000_000
+    """Larger graphs are left out."""
+    out: Path = RESULTS
+    """Where tables and figure go; rows there are kept."""
+    seed: int = 0
+    """Of every search."""
+
+
+@dataclass(frozen=True)
+class Quality:
+    """One method on one problem; the first four fields are its key."""
+
+    graph: str
+    chips: int
+    rules: str
+    method: str
+    nodes: int
+    t_max_ms: float
+    """inf without a plan."""
+    bound_ms: float
+    """Lower bound that this run proved."""
+    gap: float
+    samples: int
+    seconds: float
+    verdict: str
+    """Verdict of the independent checker."""
+
+
+@dataclass(frozen=True)
+class Rival:
+    """Ours and CP-SAT on one problem; the first three fields are its key."""
+
+    graph: str
+    chips: int
+    rules: str
+    nodes: int
+    ours_ms: float
+    cp_sat_ms: float
+    ratio: float
+    """Ours / CP-SAT: below 1, ours is better."""
+    ours_bound_ms: float
+    cp_sat_bound_ms: float
+    ours_seconds: float
+    cp_sat_seconds: float
+    ours_verdict: str
+    cp_sat_verdict: str
+
+
+def main(options: Options) -> None:
+    """Make one of the two tables."""
+    (rival if options.rival else quality)(options)
+
+
+def quality(options: Options) -> None:
+    """Every method on every graph."""
+    table = GrowingTable(Quality, options.out / "ring_quality.csv")
+    for name, read in _graphs(options).items():
+        for chips in CHIPS:
+            for rules in RULES:
+                missing = [m for m in METHODS if not table.has(name, chips, rules, m)]
+                problem = _problem(read(), chips, rules) if missing else None
+                if problem is None or problem.graph.num_nodes > options.most_nodes:
+                    continue
+                for method in missing:
+                    table.add(_quality_row(problem, name, chips, method, options))
+                    print(table.rows[-1], flush=True)
+    if table.rows:
+        _write_quality(table.rows, options)
+
+
+def rival(options: Options) -> None:
+    """Ours against CP-SAT on every operator graph."""
+    table = GrowingTable(Rival, options.out / "ring_rival.csv")
+    for name, read in _graphs(options).items():
+        if "operators/" not in name:
+            continue
+        for rules in RIVAL_RULES:
+            if table.has(name, RIVAL_CHIPS, rules):
+                continue
+            problem = _problem(read(), RIVAL_CHIPS, rules)
+            if problem.graph.num_nodes > options.most_nodes:
+                continue
+            free = replace(problem, edge_bytes=np.zeros_like(problem.edge_bytes))
+            table.add(_rival_row(free, name, options))
+            print(table.rows[-1], flush=True)
+    if table.rows:
+        _write_rival(table.rows, options)
+
+
+def _graphs(options: Options) -> dict[str, Callable[[], OpGraph]]:
+    """Name and reader of each inference graph."""
+    found: dict[str, Callable[[], OpGraph]] = {"resnet50-onnx": _resnet50, "bert-base": _bert}
+    if options.data is not None:
+        root = options.data / "dnn-partitioning"
+        root = root if root.is_dir() else options.data
+        paths = sorted(root.glob("throughput/*/*_inference.json"))
+        paths += sorted(root.glob("latency/*/*_inference.json"))
+        if not paths:
+            raise SystemExit(f"{options.data} holds no throughput/*/*_inference.json")
+        for path in paths:
+            name = str(path.relative_to(root).with_suffix("")).removesuffix("_inference")
+            found[name] = partial(load, path)
+        for path in sorted((options.data / "pipedream").glob("*.txt")):
+            if path.name != "LICENSE.txt":
+                found[f"pipedream/{path.stem}"] = partial(load, path)
+    return {n: cache(r) for n, r in found.items() if options.only in n}
+
+
+def _resnet50() -> OpGraph:
+    with tempfile.TemporaryDirectory() as folder:
+        return load(write_resnet50_onnx(Path(folder) / "resnet50.onnx", weights=False))
+
+
+def _bert() -> OpGraph:
+    return load(BERT)
+
+
+def _problem(graph: OpGraph, chips: int, rules: str) -> Problem:
+    return make_problem(graph, load_hardware(f"ring{chips}"), ProblemOptions(rules=rule_set(rules)))
+
+
+def _quality_row(problem: Problem, name: str, chips: int, method: str, options: Options) -> Quality:
+    plan, seconds = _plan(problem, method, options)
+    return Quality(
+        graph=name,
+        chips=chips,
+        rules=problem.rules.name,
+        method=method,
+        nodes=problem.graph.num_nodes,
+        t_max_ms=rounded(plan.value * MILLISECONDS),
+        bound_ms=rounded(plan.bound * MILLISECONDS),
+        gap=rounded(plan.gap),
+        samples=plan.samples,
+        seconds=round(seconds, 2),
+        verdict=str(check_plan(plan, problem).status),
+    )
+
+
+def _plan(problem: Problem, method: str, options: Options) -> tuple[Plan, float]:
+    """The method's own plan (for ``auto`` the best of its stages) and the seconds it took."""
+    compile_kernels(problem.objective)
+    started = time.perf_counter()
+    result = run(problem, method, Budget(seconds=options.seconds), options.seed)
+    seconds = time.perf_counter() - started
+    return (result.best if method == "auto" else result.plans[-1]), seconds
+
+
+def _rival_row(problem: Problem, name: str, options: Options) -> Rival:
+    plan, seconds = _plan(problem, "auto", options)
+    started = time.perf_counter()
+    limits = CpSatOptions(options.rival_seconds, 2, options.seed)
+    found = optimise(ring_instance(problem), limits)
+    taken = time.perf_counter() - started
+    value, verdict = np.inf, str(found.status)
+    if found.device is not None:
+        value, verdict = _judged(problem, found.device)
+    return Rival(
+        graph=name,
+        chips=RIVAL_CHIPS,
+        rules=problem.rules.name,
+        nodes=problem.graph.num_nodes,
+        ours_ms=rounded(plan.value * MILLISECONDS),
+        cp_sat_ms=rounded(value * MILLISECONDS),
+        ratio=rounded(plan.value / value) if np.isfinite(plan.value) else np.inf,
+        ours_bound_ms=rounded(plan.bound * MILLISECONDS),
+        cp_sat_bound_ms=rounded(found.bound * MILLISECONDS),
+        ours_seconds=round(seconds, 2),
+        cp_sat_seconds=round(taken, 2),
+        ours_verdict=str(check_plan(plan, problem).status),
+        cp_sat_verdict=verdict,
+    )
+
+
+def _judged(problem: Problem, device: np.ndarray) -> tuple[float, str]:
+    pricer = RingPricer(problem)
+    evaluation = pricer.evaluate(device)
+    plan = plan_for(
+        problem,
+        device=pricer.place(device)[0],
+        replicas=pricer.replicas(device),
+        evaluation=evaluation,
+        bound=0.0,
+        optimizer="cp-sat",
+        seed=0,
+        samples=1,
+        wall_seconds=0.0,
+    )
+    return evaluation.seconds_per_step, str(check_plan(plan, problem).status)
+
+
+def _best_bounds(rows: list[Quality]) -> dict[tuple[str, int, str], float]:
+    best: dict[tuple[str, int, str], float] = {}
+    for row in rows:
+        key = (row.graph, row.chips, row.rules)
+        best[key] = max(best.get(key, 0.0), row.bound_ms)
+    return best
+
+
+def _means(rows: list[Quality]) -> list[list[str]]:
+    """Geometric means over the problems where every method has a plan."""
+    bound = _best_bounds(rows)
+    value = {(r.graph, r.chips, r.rules, r.method): r.t_max_ms for r in rows}
+    lines = []
+    for chips in CHIPS:
+        for rules in RULES:
+            names = sorted({r.graph for r in rows if (r.chips, r.rules) == (chips, rules)})
+            full = [
+                g for g in names
+                if all(np.isfinite(value.get((g, chips, rules, m), np.inf)) for m in METHODS)
+                and bound[g, chips, rules] > 0
+            ]  # fmt: skip
+            for method in METHODS if full else ():
+                mine = np.array([value[g, chips, rules, method] for g in full])
+                first = np.array([value[g, chips, rules, "greedy"] for g in full])
+                least = np.array([bound[g, chips, rules] for g in full])
+                lines.append(
+                    [str(chips), rules, method, f"{len(full)} of {len(names)}",
+                     f"{geometric_mean(mine / least):.4f}",
+                     f"{geometric_mean(first / mine):.4f}"]
+                )  # fmt: skip
+    return lines
+
+
+def _write_quality(rows: list[Quality], options: Options) -> None:
+    head = ["chips", "rules", "method", "graphs", "T_max / best bound", "throughput / heuristic"]
+    means = _means(rows)
+    text = (
+        f"# Ring plans, method by method\n\n{options.seconds:g} s for each method; geometric means "
+        "over graphs on which every method has a plan. The best bound is the largest that any "
+        f"method proved.\n\n{markdown_table(head, means, ('rules', 'method', 'graphs'))}\n"
+        f"{rows_table(rows)}"
+    )
+    write_page(options.out / "ring_quality", text, __file__)
+    if means:
+        _draw(means, options.out / "ring_quality")
+
+
+def _write_rival(rows: list[Rival], options: Options) -> None:
+    ratios = [r.ratio for r in rows if 0 < r.ratio < np.inf]
+    mean = geometric_mean(ratios)
+    text = (
+        f"# Ours against CP-SAT alone\n\n36 chips, compute only. `auto` in {options.seconds:g} s, "
+        f"OR-Tools CP-SAT in {options.rival_seconds:g} s with 2 workers and no hint. Ratio ours / "
+        f"CP-SAT: below 1, ours is better; geometric mean {mean:.4f} over {len(ratios)} problems."
+        f"\n\n{rows_table(rows)}"
+    )
+    write_page(options.out / "ring_rival", text, __file__)
+
+
+def _draw(means: list[list[str]], stem: Path) -> None:
+    """Mean distance from the bound: a panel for each rule set, a group for each hardware."""
+    figure = new_figure(11.0, 4.0)
+    panels = figure.subplots(1, len(RULES), sharey=True)
+    for axes, rules in zip(panels, RULES, strict=True):
+        groups = [c for c in CHIPS if any(m[:2] == [str(c), rules] for m in means)]
+        for i, method in enumerate(METHODS):
+            heights = [
+                float(m[4]) - 1 for c in groups for m in means if m[:3] == [str(c), rules, method]
+            ]
+            places = np.arange(len(groups)) + (i - (len(METHODS) - 1) / 2) * 0.13
+            axes.bar(places, [100 * h for h in heights], 0.12, label=method)
+        axes.set_xticks(range(len(groups)), [f"{c} chips" for c in groups])
+        axes.set_title(f"rules {rules}" + (" (the paper's)" if rules == PAPER else ""))
+    panels[0].set_ylabel("T_max above the best bound [%], geometric mean")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right upper")
+    save_figure(figure, stem)
+
+
+if __name__ == "__main__":
+    run_script(main, Options, __doc__)

@@ -1,0 +1,262 @@
+"""How fast the ring solver draws legal partitions, beside CP-SAT's first one, and how it grows.
+
+Run: ``python -m experiments.partition.solver_speed --data DIR`` with the folder that holds
+``dnn-partitioning/throughput``; without it only the size curve runs. Compilation and the building
+of the solver are not counted (the latter has a column of its own). ``--quick`` is a smoke test.
+Writes ``experiments/results/solver_speed.csv``, ``.md``, ``solver_size_curve.png`` and ``.svg``.
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from experiments.csv_rows import csv_text
+from experiments.pages import RESULTS, run_script, write_page
+from go_rl.core import OpGraph, OpKind, Problem, load_hardware, rule_set
+from go_rl.core.files.whole_file import write_text
+from go_rl.cost import ProblemOptions, make_problem
+from go_rl.readers import load
+from go_rl.readers.graph_builder import GraphBuilder, Node
+from go_rl.report.figures import new_figure, save_figure
+from go_rl.simulate.ring.replication import place_copies, replicas_of
+from go_rl.solvers import RingSolver, SolverOptions
+from go_rl.solvers.twins.cp_sat import first_partition
+from go_rl.verify.rules import legal
+
+GRAPHS = Path("dnn-partitioning") / "throughput"
+RIVALS = (
+    ("layers/resnet50_inference", 6),
+    ("operators/bert_l-3_inference", 6),
+    ("operators/bert_l-3_inference", 36),
+    ("operators/resnet50_inference", 36),
+)
+"""Graphs (177, 235 and 604 nodes) and chips on which CP-SAT is asked for a first partition."""
+MAIN = ("operators/bert_L-12_training", 36)
+SIZES = (500, 1000, 2000, 5000, 10_000, 20_000, 50_000)
+SHARPNESS = {"uniform": 0.0, "peaked": 30.0}
+"""Scale of normal random logits; at 30 nearly all mass is on one chip, chosen at random."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How much to measure."""
+
+    samples: int
+    rival_seconds: float
+    sizes: tuple[int, ...]
+    judged: int
+    """Samples of each row that are checked independently."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of the table."""
+
+    graph: str
+    nodes: int
+    edges: int
+    chips: int
+    rules: str
+    probabilities: str
+    build_ms: float
+    """Milliseconds to build the solver."""
+    median_ms: float
+    """Median milliseconds of one SAMPLE on one thread."""
+    worst_ms: float
+    success: float
+    """Share of samples that are legal partitions."""
+    violations: int
+    """Violations, by the independent checker."""
+    cp_sat_s: float
+    """Seconds to CP-SAT's first partition, 2 workers; nan: not asked, inf: none in time."""
+    ratio: float
+    """CP-SAT's time over the median sample's."""
+    peak_mib: float
+    """Largest resident memory of this process so far, MiB."""
+
+
+def layered_graph(nodes: int, seed: int = 0) -> OpGraph:
+    """A network of layers of one to six operators that read a few of the layers just before."""
+    rng = np.random.default_rng(seed)
+    builder = GraphBuilder(f"layered {nodes}")
+    recent: list[int] = []
+    layer: list[int] = []
+    width = 1
+    for n in range(nodes):
+        weights = float(rng.integers(0, 600_000_000 // nodes))
+        builder.add_node(
+            Node(n, "MatMul", OpKind.MATMUL, flops=float(rng.uniform(1e6, 1e8)),
+                 output_bytes=1e4, weight_bytes=weights)
+        )  # fmt: skip
+        if len(layer) == width:
+            recent, layer, width = [*recent, *layer][-8:], [], int(rng.integers(1, 7))
+        for u in rng.choice(recent, min(len(recent), 2), replace=False) if recent else []:
+            builder.add_edge(int(u), n, 1e4)
+        layer.append(n)
+    return builder.build()
+
+
+def problem_for(graph: OpGraph, chips: int, rules: str) -> Problem:
+    """The graph on a ring, colour classes off, training allowed."""
+    options = ProblemOptions(rules=rule_set(rules), colocation=False, allow_training=True)
+    return make_problem(graph, load_hardware(f"ring{chips}"), options)
+
+
+def measure(problem: Problem, name: str, settings: Settings, rival: float) -> list[Row]:
+    """Time samples one by one, uniform and peaked."""
+    started = time.perf_counter()
+    solver = RingSolver(problem, SolverOptions(threads=1))
+    build = time.perf_counter() - started
+    rows = []
+    for kind, sharpness in SHARPNESS.items():
+        seconds, legal_ones, broken = _draw(solver, sharpness, settings)
+        median = float(np.median(seconds))
+        rows.append(
+            Row(
+                graph=name,
+                nodes=problem.graph.num_nodes,
+                edges=problem.graph.num_edges,
+                chips=problem.hardware.num_chips,
+                rules=problem.rules.name,
+                probabilities=kind,
+                build_ms=1e3 * build,
+                median_ms=1e3 * median,
+                worst_ms=1e3 * float(seconds.max()),
+                success=legal_ones / len(seconds),
+                violations=broken,
+                cp_sat_s=rival,
+                ratio=rival / median,
+                peak_mib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+            )
+        )
+        print(_line(rows[-1]), flush=True)
+    return rows
+
+
+def _draw(solver: RingSolver, sharpness: float, settings: Settings) -> tuple[np.ndarray, int, int]:
+    """Seconds of each sample, how many are legal, and the checker's verdicts on the first ones."""
+    problem = solver.problem
+    shape = (problem.graph.num_nodes, problem.hardware.num_chips)
+    seconds, legal_ones, broken = np.zeros(settings.samples), 0, 0
+    solver.sample(np.zeros(shape), seed=0)
+    for i in range(settings.samples):
+        log_probs = sharpness * np.random.default_rng(i).standard_normal(shape)
+        started = time.perf_counter()
+        found = solver.sample(log_probs, seed=i)
+        seconds[i] = time.perf_counter() - started
+        legal_ones += int(found.ok[0])
+        if found.ok[0] and i < settings.judged:
+            home, present = place_copies(problem, solver.instance.replicated, found.device[0])
+            broken += len(legal(problem, home, replicas_of(home, present)))
+    return seconds, legal_ones, broken
+
+
+def cp_sat_seconds(problem: Problem, settings: Settings) -> float:
+    """Seconds to CP-SAT's first partition; inf when it finds none in time."""
+    found = first_partition(RingSolver(problem).instance, settings.rival_seconds, workers=2)
+    return found.seconds if found.status.ok else float("inf")
+
+
+def on_published_graphs(folder: Path, settings: Settings) -> list[Row]:
+    """The training BERT, then the graphs on which CP-SAT is asked too."""
+    rows = []
+    for name, chips in (MAIN, *RIVALS):
+        graph = load(folder / GRAPHS / f"{name}.json")
+        for rules in ("strict", "default"):
+            problem = problem_for(graph, chips, rules)
+            asked = (name, chips) != MAIN
+            rival = cp_sat_seconds(problem, settings) if asked else float("nan")
+            rows += measure(problem, name, settings, rival)
+    return rows
+
+
+def on_growing_graphs(settings: Settings) -> list[Row]:
+    """The size curve, ascending, so that the peak memory of a row is that row's."""
+    rows = []
+    for nodes in settings.sizes:
+        for rules in ("strict", "default"):
+            problem = problem_for(layered_graph(nodes), 36, rules)
+            rows += measure(problem, f"layered {nodes}", settings, float("nan"))
+    return rows
+
+
+def _line(row: Row) -> str:
+    rival = "–" if np.isnan(row.cp_sat_s) else f"{row.cp_sat_s:.2f}"
+    ratio = "–" if np.isnan(row.ratio) else f"{row.ratio:.0f} ×"
+    return (
+        f"| {row.graph} | {row.nodes} | {row.chips} | {row.rules} | {row.probabilities} "
+        f"| {row.median_ms:.2f} | {row.worst_ms:.2f} | {row.success:.1%} | {row.violations} "
+        f"| {rival} | {ratio} | {row.build_ms:.0f} | {row.peak_mib:.0f} |"
+    )
+
+
+def write(rows: list[Row], settings: Settings, folder: Path) -> None:
+    """Write the CSV, the Markdown table and the curve."""
+    write_text(folder / "solver_speed.csv", csv_text(Row, rows))
+    lines = [
+        "# Ring solver: time of one legal SAMPLE",
+        "",
+        f"{settings.samples} samples a row, one thread, after warm-up; the first {settings.judged} "
+        "were judged independently. *CP-SAT* is the time to its first legal partition (2 workers, "
+        f"at most {settings.rival_seconds:.0f} s, inf: none by then). *build* is paid once for a "
+        "problem. *memory* is the process's peak so far.",
+        "",
+        "| graph | nodes | chips | rules | probabilities | median ms | worst ms | success "
+        "| violations | CP-SAT s | ratio | build ms | memory MiB |",
+        "|---|--:|--:|---|---|--:|--:|--:|--:|--:|--:|--:|--:|",
+        *map(_line, rows),
+    ]
+    write_page(folder / "solver_speed", "\n".join(lines) + "\n", __file__)
+    draw(rows, folder)
+
+
+def draw(rows: list[Row], folder: Path) -> None:
+    """Seconds a sample over nodes, both axes logarithmic, with a line of slope one."""
+    figure = new_figure(6.0, 4.0)
+    axes = figure.subplots()
+    curve = [row for row in rows if row.graph.startswith("layered")]
+    for rules in ("strict", "default"):
+        for kind in SHARPNESS:
+            mine = [r for r in curve if (r.rules, r.probabilities) == (rules, kind)]
+            nodes, seconds = [r.nodes for r in mine], [r.median_ms / 1e3 for r in mine]
+            axes.loglog(nodes, seconds, marker="o", label=f"{rules}, {kind}")
+    sizes = np.array(sorted({r.nodes for r in curve}), float)
+    first = min(r.median_ms / 1e3 for r in curve)
+    axes.loglog(sizes, first * sizes / sizes[0], "k:", label="linear")
+    axes.set(xlabel="nodes", ylabel="seconds a sample", title="Legal SAMPLE on 36 chips")
+    axes.legend()
+    save_figure(figure, folder / "solver_size_curve")
+
+
+@dataclass(frozen=True)
+class Options:
+    """Command line of this experiment."""
+
+    data: Path | None = None
+    """Folder that holds ``dnn-partitioning/throughput``."""
+    quick: bool = False
+    """Run a smoke test."""
+    out: Path = RESULTS
+    """Where tables and figure go."""
+
+
+def main(options: Options) -> None:
+    """Measure everything and write the results."""
+    settings = (
+        Settings(samples=3, rival_seconds=5.0, sizes=(500, 1000), judged=1)
+        if options.quick
+        else Settings(samples=50, rival_seconds=60.0, sizes=SIZES, judged=10)
+    )
+    rows = on_growing_graphs(settings)
+    if options.data:
+        rows = on_published_graphs(options.data, settings) + rows
+    write(rows, settings, options.out)
+
+
+if __name__ == "__main__":
+    run_script(main, Options, __doc__)

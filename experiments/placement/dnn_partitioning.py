@@ -1,0 +1,159 @@
+"""Max-load and latency on the graphs of dnn-partitioning, against its authors' own results.
+
+Run: ``python -m experiments.placement.dnn_partitioning --data DIR [--seconds 120] [--objective
+max-load]``, where DIR is a folder with ``throughput`` and ``latency`` of
+github.com/msr-fiddle/dnn-partitioning (MIT licence). Writes a CSV and a Markdown table for each
+objective under ``experiments/results``.
+
+Reference figures: the authors' program run on the same files (best of full DP, linear DP,
+PipeDream, local search; best of greedy, DP split, human expert for latency).
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from experiments.csv_rows import csv_text, rows_table
+from experiments.pages import RESULTS, run_script, write_page
+from go_rl.core import Budget, Objective, Problem
+from go_rl.core.files.whole_file import write_text
+from go_rl.cost import ProblemOptions, file_hardware, make_problem
+from go_rl.readers import load
+from go_rl.search.host.local_search import LocalSearch
+from go_rl.verify.check_plan import check_plan
+
+MILLISECONDS = 1e3
+
+
+@dataclass(frozen=True)
+class Reference:
+    """One graph and the best result known for it, milliseconds."""
+
+    graph: str
+    milliseconds: float
+    source: str
+
+
+MAX_LOAD = (
+    Reference("layers/bert24_inference", 17.7776, "local search"),
+    Reference("layers/gnmt_inference", 31.7827, "local search"),
+    Reference("layers/inceptionv3_training", 122.679, "local search"),
+    Reference("layers/resnet50_inference", 33.7747, "DP"),
+    Reference("layers/resnet50_training", 78.6318, "DP"),
+    Reference("operators/bert_l-3_inference", 27.5741, "local search"),
+    Reference("operators/bert_l-3_training", 65.3031, "DP"),
+    Reference("operators/bert_l-6_inference", 29.5795, "DP"),
+    Reference("operators/bert_L-12_training", 437.998, "DP"),
+    Reference("operators/resnet50_inference", 124.349, "DP"),
+)
+LATENCY = (
+    Reference("layers/bert24_inference", 100.219, "greedy"),
+    Reference("layers/inceptionv3_inference", 865.519, "expert, over memory"),
+    Reference("layers/resnet50_inference", 1014.927, "expert, over memory"),
+    Reference("operators/bert_l-3_inference", 414.441, "DP split"),
+    Reference("operators/bert_l-6_inference", 444.020, "DP split"),
+    Reference("operators/resnet50_inference", 839.536, "greedy"),
+)
+
+
+@dataclass(frozen=True)
+class Options:
+    """Command line of this experiment."""
+
+    data: Path
+    """Folder with ``throughput`` and ``latency``, or the one that holds ``dnn-partitioning``."""
+    seconds: float = 120.0
+    """Time limit of each graph, proof of the bound included."""
+    objective: Literal["max-load", "latency", "both"] = "both"
+    """Which table to make."""
+    seed: int = 0
+    """Seed of every search."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table; times in milliseconds."""
+
+    graph: str
+    nodes: int
+    accelerators: int
+    memory: str
+    reference_ms: float
+    reference_by: str
+    ours_ms: float
+    ratio: float
+    bound_ms: float
+    gap: float
+    samples: int
+    seconds: float
+    verdict: str
+
+
+def main(options: Options) -> None:
+    """Run every graph and write the tables, after each row."""
+    if (options.data / "dnn-partitioning").is_dir():
+        options = replace(options, data=options.data / "dnn-partitioning")
+    jobs = ((Objective.MAX_LOAD, "throughput", MAX_LOAD), (Objective.LATENCY, "latency", LATENCY))
+    for objective, folder, references in jobs:
+        if options.objective not in ("both", str(objective)):
+            continue
+        rows: list[Row] = []
+        for reference in references:
+            for memory in (True, False) if "over memory" in reference.source else (True,):
+                rows.append(_row(options, objective, folder, reference, memory))
+                print(rows[-1], flush=True)
+                _write(rows, objective, options.seconds)
+
+
+def _row(
+    options: Options, objective: Objective, folder: str, reference: Reference, memory: bool
+) -> Row:
+    problem = _problem(options.data / folder / f"{reference.graph}.json", objective)
+    problem = replace(problem, memory=memory)
+    started = time.perf_counter()
+    plan = LocalSearch().optimize(problem, Budget(seconds=options.seconds), options.seed)
+    seconds = time.perf_counter() - started
+    value = plan.value * MILLISECONDS
+    return Row(
+        graph=reference.graph,
+        nodes=problem.graph.num_nodes,
+        accelerators=problem.hardware.num_accelerators,
+        memory="on" if memory else "off",
+        reference_ms=reference.milliseconds,
+        reference_by=reference.source,
+        ours_ms=round(value, 4),
+        ratio=round(value / reference.milliseconds, 4),
+        bound_ms=round(plan.bound * MILLISECONDS, 4),
+        gap=round(plan.gap, 5),
+        samples=plan.samples,
+        seconds=round(seconds, 1),
+        verdict=str(check_plan(plan, problem).status),
+    )
+
+
+def _problem(path: Path, objective: Objective) -> Problem:
+    if not path.exists():
+        raise SystemExit(f"{path} is absent; --data names a folder with throughput/ and latency/")
+    graph = load(path)
+    hardware = file_hardware(graph)
+    if hardware is None:
+        raise SystemExit(f"{path} does not name its hardware (maxFPGAs, maxCPUs)")
+    return make_problem(graph, hardware, ProblemOptions(objective=objective))
+
+
+def _write(rows: list[Row], objective: Objective, limit: float) -> None:
+    stem = RESULTS / f"dnn_partitioning_{objective.replace('-', '_')}"
+    write_text(stem.with_suffix(".csv"), csv_text(Row, rows))
+    text = (
+        f"# dnn-partitioning, objective {objective}\n\nMethod local-search, at most {limit:g} s a "
+        "graph on 2 cores shared with other jobs; milliseconds. Ratio below 1: better than every "
+        f"reference.\n\n{rows_table(rows)}"
+    )
+    write_page(stem, text, __file__)
+
+
+if __name__ == "__main__":
+    run_script(main, Options, __doc__)

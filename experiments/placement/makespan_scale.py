@@ -1,0 +1,342 @@
+"""Seconds and memory of planning a training iteration, from 1,000 to 80,000 nodes.
+
+Run: ``python -m experiments.placement.makespan_scale [--sizes 1000 10000 ...] [--hardware
+p100x8]``. GNMT training graphs: two layers up to 10,000 nodes, eight layers above, with the number
+of time steps that gives the size; the model of the zoo's ``gnmt-N-layers-training``, traced in a
+process of its own. Each is then read and planned in a fresh process, all three decisions open:
+units and observation, a batch of zero-shot plans (cold, with compilation, and warm), PPO updates on
+a batch of as many plans as fine-tuning draws (cold and warm), and the replay of the warm plans.
+Peak memory is the process's, after the plans and after the updates. A size that fails is a row with
+the reason.
+
+Published: GO handles graphs of 80,000 nodes; its 8-layer GNMT has over 50,000.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import jax
+import numpy as np
+from matplotlib.figure import Figure
+
+from experiments.csv_rows import csv_text
+from experiments.pages import RESULTS, module_of, run_script, short, write_page
+from go_rl.api.options import OptimizeOptions
+from go_rl.api.problem import problem_for
+from go_rl.core import Objective, OpGraph, Problem
+from go_rl.core.plan import write_text
+from go_rl.policy.agent import Actions, Agent
+from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
+from go_rl.policy.plan_decoders.plan_decoder import Rollouts
+from go_rl.policy.plan_decoders.registry import plan_decoder
+from go_rl.policy.policy_search import BATCH
+from go_rl.policy.weights import shipped_agent
+from go_rl.portfolio.portfolio import compile_kernels
+from go_rl.readers.archive import load_graph, save_graph
+from go_rl.report.figures import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, new_figure, save_figure
+from go_rl.train.collect import Credit, TrainingCase, collect
+from go_rl.train.config import FINE_TUNING
+from go_rl.train.ppo import new_learner, update
+from go_rl.zoo.freeze import trace_entry
+from go_rl.zoo.models.building import Built, flax_model, integers, training
+from go_rl.zoo.models.language.recurrent import GNMT
+from go_rl.zoo.models.zoo_model import ZooModel
+
+NAME = "makespan_scale"
+PLAN = MakespanDecoder.groups[0]
+LEARNING = FINE_TUNING[Objective.MAKESPAN]
+NODES_PER_STEP = {2: 338, 8: 956}
+"""Nodes of a training graph for each time step, by layers."""
+TWO_LAYERS = 12_000
+"""Sizes up to this have two layers."""
+WIDTH, SENTENCES = 1024, 64
+MEBIBYTE = 2**20
+LIMIT_MIB = 16 * 1024
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Options:
+    """Command line of this experiment."""
+
+    sizes: tuple[int, ...] = (1_000, 10_000, 20_000, 50_000, 80_000)
+    """Nodes, about."""
+    hardware: str = "p100x8"
+    """Hardware."""
+    folder: Path = Path(tempfile.gettempdir()) / NAME
+    """Where traced graphs are kept between runs."""
+    out: Path = RESULTS
+    """Where the table and the figure go."""
+    trace: int | None = None
+    """Only trace the graph of this size, in this process; used by the script itself."""
+    measure: int | None = None
+    """Measure the graph of this size in this process and print JSON; used by the script itself."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One graph; seconds of wall time."""
+
+    graph: str
+    nodes: int
+    units: int = 0
+    bucket: int = 0
+    """Rows of the padded observation."""
+    read_s: float = float("nan")
+    """Reading the file, checking and pricing the operators."""
+    units_s: float = float("nan")
+    """Default plan, units and observation."""
+    cold_s: float = float("nan")
+    """First batch of zero-shot plans: weights, compilation, everything."""
+    warm_s: float = float("nan")
+    """The same once all is compiled."""
+    draw_s: float = float("nan")
+    """Part of it that is the network's."""
+    decode_s: float = float("nan")
+    """Part of it that makes plans of the network's numbers: lists, cuts, kernels."""
+    plans_mib: float = float("nan")
+    """Peak memory of the process so far."""
+    update_cold_s: float = float("nan")
+    """First PPO update, with compilation."""
+    update_s: float = float("nan")
+    """Another."""
+    replay_ms: float = float("nan")
+    """Replay of one of the warm plans, in a batch of them on all cores."""
+    peak_mib: float = float("nan")
+    """Peak memory of the process at its end."""
+    over_default: float = float("nan")
+    """Default's makespan over that of the best plan drawn."""
+    failure: str = ""
+    """Last line of what went wrong."""
+
+
+def main(options: Options) -> None:
+    """Trace or measure one graph in this process, or all of them, each in its own."""
+    if options.trace is not None:
+        save_graph(traced(options.trace), _file(options, options.trace))
+    elif options.measure is not None:
+        graph = load_graph(_file(options, options.measure))
+        print(
+            json.dumps(asdict(measured(graph, _file(options, options.measure), options.hardware)))
+        )
+    else:
+        rows = [_in_own_process(size, options) for size in options.sizes]
+        _write(rows, options)
+
+
+def shape(size: int) -> tuple[int, int]:
+    """Return layers and time steps of the GNMT whose training graph has about ``size`` nodes."""
+    layers = 2 if size <= TWO_LAYERS else 8
+    return layers, max(1, round(size / NODES_PER_STEP[layers]))
+
+
+def traced(size: int) -> OpGraph:
+    """Return the training graph of about ``size`` nodes."""
+    layers, steps = shape(size)
+    tokens = integers(SENTENCES, steps)
+
+    def build() -> Built:
+        return training(flax_model(GNMT(layers, WIDTH), tokens, tokens))
+
+    return trace_entry(ZooModel(f"gnmt-{layers}-layers-{steps}-steps", "gnmt", build, True))
+
+
+def measured(graph: OpGraph, file: Path, hardware: str) -> Row:
+    """Plan one graph in this process."""
+    compile_kernels(Objective.MAKESPAN)
+    read, problem = _timed(
+        lambda: problem_for(load_graph(file), hardware, OptimizeOptions("makespan"))
+    )
+    prepare, decoder = _timed(lambda: _prepared(problem))
+    workspace = decoder.workspace
+    noise = np.ones(BATCH, np.float32)
+
+    def first() -> tuple[Agent, Rollouts]:
+        agent = shipped_agent(Objective.MAKESPAN)
+        return agent, decoder.sample(agent, PLAN, noise, 0)[1]
+
+    cold, (agent, _) = _timed(first)
+    warm, (_, rollouts) = _timed(lambda: decoder.sample(agent, PLAN, noise, 1))
+    plans = rollouts.priced
+    draw, actions = _timed(lambda: _drawn(agent, decoder, noise))
+    decode, _ = _timed(lambda: decoder.decisions(actions))
+    peak = _peak_mib()
+    replay, _ = _timed(lambda: workspace.evaluate(plans.decisions))
+    learner = new_learner(agent.params, LEARNING.ppo)
+    batch = collect(
+        agent, TrainingCase(graph.name, decoder), {PLAN: LEARNING.batch}, Credit(), 0
+    ).batch
+    updates = []
+    for _ in range(2):
+        spent, (learner, _) = _timed(
+            lambda now=learner: update(agent.policy, LEARNING.ppo, now, [batch])
+        )
+        updates.append(spent)
+    return Row(
+        graph=graph.name,
+        nodes=graph.num_nodes,
+        units=decoder.units.num_units,
+        bucket=len(decoder.padded.real),
+        read_s=read,
+        units_s=prepare,
+        cold_s=cold,
+        warm_s=warm,
+        draw_s=draw,
+        decode_s=decode,
+        plans_mib=peak,
+        update_cold_s=updates[0],
+        update_s=updates[1],
+        replay_ms=1e3 * replay / BATCH,
+        peak_mib=_peak_mib(),
+        over_default=decoder.workspace.reference_seconds / float(plans.seconds.min()),
+    )
+
+
+def _prepared(problem: Problem) -> MakespanDecoder:
+    decoder = plan_decoder(problem)
+    assert isinstance(decoder, MakespanDecoder)
+    _ = decoder.workspace.reference_seconds, decoder.padded
+    return decoder
+
+
+def _drawn(agent: Agent, decoder: MakespanDecoder, noise: np.ndarray) -> Actions:
+    """The network alone: encode and draw, until the numbers are here."""
+    encoded, key = agent.encode(decoder.padded), jax.random.key(1)
+    return jax.block_until_ready(decoder.draw(agent, encoded, PLAN, noise, key))
+
+
+def _timed(run: Callable[[], T]) -> tuple[float, T]:
+    started = time.perf_counter()
+    result = run()
+    return time.perf_counter() - started, result
+
+
+def _peak_mib() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / MEBIBYTE
+
+
+def _file(options: Options, size: int) -> Path:
+    options.folder.mkdir(parents=True, exist_ok=True)
+    return options.folder / f"{size}.npz"
+
+
+def _in_own_process(size: int, options: Options) -> Row:
+    """Trace the graph unless it is there, then measure it."""
+    answer = None
+    for mode in ("--trace", "--measure"):
+        if mode == "--trace" and _file(options, size).exists():
+            continue
+        command = [
+            sys.executable,
+            "-m",
+            module_of(__file__),
+            mode,
+            str(size),
+            "--hardware",
+            options.hardware,
+        ]
+        command += ["--folder", str(options.folder)]
+        answer = subprocess.run(command, capture_output=True, text=True)
+        if answer.returncode:
+            lines = answer.stderr.strip().splitlines() or [f"exit code {answer.returncode}"]
+            row = Row(f"{size} nodes", size, failure=lines[-1])
+            print(row, flush=True)
+            return row
+    assert answer is not None
+    row = Row(**json.loads(answer.stdout.splitlines()[-1]))
+    print(row, flush=True)
+    return row
+
+
+def _write(rows: list[Row], options: Options) -> None:
+    write_text(options.out / f"{NAME}.csv", csv_text(Row, rows))
+    write_page(options.out / NAME, _page(rows, options), __file__)
+    good = [row for row in rows if not row.failure]
+    if good:
+        save_figure(_figure(good), options.out / NAME)
+
+
+def _page(rows: list[Row], options: Options) -> str:
+    head = (
+        "graph", "nodes", "units", "padded to", "read, s", "units, s", "cold, s", "warm, s",
+        "of it network, s", "of it decoding, s", "MiB", "update cold, s", "update, s",
+        "replay, ms a plan", "peak MiB", "default / best plan",
+    )  # fmt: skip
+    out = io.StringIO()
+    out.write(
+        f"# Planning a training iteration by size of the graph\n\n{options.hardware}, all three "
+        f"decisions, two shared cores, each graph in its own process. Cold and warm: {BATCH} "
+        "zero-shot plans, with compilation and without; MiB: peak memory by then. Update: PPO on "
+        f"{LEARNING.batch} plans, {LEARNING.ppo.epochs} epochs. Replay: in a batch of {BATCH} on "
+        "all cores.\n\n"
+    )
+    out.write("| " + " | ".join(head) + " |\n| --- |" + " ---: |" * (len(head) - 1) + "\n")
+    for row in rows:
+        *cells, failure = asdict(row).values()
+        shown = [failure] if failure else [short(cell) for cell in cells[3:]]
+        out.write(f"| {row.graph} | {row.nodes} | {row.units} | " + " | ".join(shown) + " |\n")
+    good = [row for row in rows if not row.failure]
+    worst = max((row.peak_mib for row in good), default=0.0)
+    verdict = "within" if worst <= LIMIT_MIB else "beyond"
+    out.write(f"\nLargest peak {worst:.0f} MiB, {verdict} 16 GiB.")
+    if len(good) > 1:
+        slopes = ", ".join(f"{name} {_slope(good, name):.2f}" for name in CURVES)
+        out.write(f" Exponents of a power law in the nodes: {slopes}.")
+    return out.getvalue() + "\n"
+
+
+CURVES = {
+    "units_s": ("units and observation", BLUE),
+    "warm_s": (f"{BATCH} zero-shot plans", GREEN),
+    "update_s": ("PPO update", ORANGE),
+    "replay_s": ("replay of a plan", PURPLE),
+    "cold_s": (f"first {BATCH} plans, compiled", GREY),
+}
+"""Columns of a row in the figure."""
+
+
+def _curve(rows: list[Row], name: str) -> np.ndarray:
+    if name == "replay_s":
+        return np.array([row.replay_ms / 1e3 for row in rows])
+    return np.array([getattr(row, name) for row in rows])
+
+
+def _slope(rows: list[Row], name: str) -> float:
+    nodes = np.array([row.nodes for row in rows])
+    return float(np.polyfit(np.log(nodes), np.log(_curve(rows, name)), 1)[0])
+
+
+def _figure(rows: list[Row]) -> Figure:
+    nodes = np.array([row.nodes for row in rows])
+    figure = new_figure(9.5, 4.8)
+    left, right = figure.subplots(1, 2)
+    for name, (label, colour) in CURVES.items():
+        left.loglog(nodes, _curve(rows, name), "o-", markersize=4, color=colour, label=label)
+    left.set_ylabel("seconds")
+    right.loglog(nodes, [row.peak_mib / 1024 for row in rows], "o-", markersize=4, color=RED,
+                 label="with updates")  # fmt: skip
+    right.loglog(nodes, [row.plans_mib / 1024 for row in rows], "o--", markersize=4, color=BLUE,
+                 label="plans only")  # fmt: skip
+    right.axhline(LIMIT_MIB / 1024, color=GREY, linewidth=1, linestyle=":", label="16 GiB")
+    right.set_ylabel("peak memory [GiB]")
+    for axes in (left, right):
+        axes.set_xlabel("nodes of the training graph")
+        axes.legend(
+            frameon=False, fontsize=8, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.16)
+        )
+    return figure
+
+
+if __name__ == "__main__":
+    run_script(main, Options, __doc__)

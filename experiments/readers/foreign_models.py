@@ -1,0 +1,265 @@
+"""Models that other tools wrote: which are read, which are refused, and what the refusal leads to.
+
+Run: ``python -m experiments.readers.foreign_models FOLDER [--only unet lstm]``. Writes ONNX files
+of scikit-learn, XGBoost, LightGBM, Keras, Hugging Face transformers and ONNX Runtime (dynamic,
+static QDQ and QOperator quantisation, half precision, 4-bit weights, optimised at three levels,
+fused attention) into the folder, all with random weights, unless they are there. Each is then read
+as a user would: without options, then with those that the refusals advise, as often as they advise
+new ones. What is derived from another model is compared with it: an optimised file must cost about
+the FLOP of its source.
+
+The generators are no dependencies of go_rl; see `INSTALL`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import tyro
+
+from experiments.csv_rows import csv_text
+from experiments.pages import RESULTS, run_script, write_page
+from experiments.readers import (
+    foreign_keras,
+    foreign_onnxruntime,
+    foreign_sklearn,
+    foreign_transformers,
+)
+from go_rl.core import OpGraph, ReadError
+from go_rl.core.errors import MissingDependencyError
+from go_rl.core.plan import write_text
+from go_rl.readers import load
+
+NAME = "foreign_models"
+INSTALL = (
+    "pip install --target GENERATORS onnx onnxruntime scikit-learn skl2onnx onnxmltools pandas"
+    " xgboost lightgbm torch onnxscript keras tensorflow tf2onnx transformers sympy"
+)
+"""Programs that write the files; the folder GENERATORS is added to ``PYTHONPATH``."""
+SIZE = 2
+"""Given to every dimension, trip and word count that a refusal asks for."""
+FLAG = re.compile(r"--dim ([^=\s]+)=<")
+UNKNOWN = "--unknown bytes"
+RATIOS = (
+    "Where the ratio is far from 1: blocked convolutions compute on channels padded to whole blocks"
+    " (the U-Net begins with 8 channels, a block has 16 here); quantising an element counts 5 FLOP"
+    " and dequantising 3, which shows where matrices are 64 wide; the optimiser takes some of that"
+    " out again."
+)
+"""Why derived models do not cost exactly what their sources do."""
+KINDS = {
+    "_static_qdq_all": "static QDQ, optimised",
+    "_static_qoperator_all": "static QOperator, optimised",
+    "_dynamic_all": "dynamic quantisation, optimised",
+    "_static_qdq": "static QDQ",
+    "_static_qoperator": "static QOperator",
+    "_dynamic": "dynamic quantisation",
+    "_four_bits": "4-bit weights",
+    "_fused_half": "fused, half precision",
+    "_half": "half precision",
+    "_fused": "fused by onnxruntime.transformers",
+    "_basic": "optimised, basic",
+    "_extended": "optimised, extended",
+    "_all": "optimised, all",
+}
+"""Kinds of derived files by the end of their names, the first that fits."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Command line of this experiment."""
+
+    folder: tyro.conf.Positional[Path]
+    """Where the models are kept."""
+    only: tuple[str, ...] = ()
+    """Only models with one of these in their name; the table is then shown, not written."""
+    out: Path = RESULTS
+    """Where the table goes."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One model."""
+
+    model: str
+    kind: str
+    outcome: str
+    """``read``, or ``refused``."""
+    options: str
+    """Those that the refusals before led to."""
+    nodes: int
+    mflop: float
+    mbytes: float
+    """Read and written, in millions."""
+    source: str
+    """The model it is derived from."""
+    flop_ratio: float
+    """FLOP over those of the source; NaN without one."""
+    beyond: str
+    """Operators of other domains than ONNX's own, with their counts."""
+    notes: str
+    """Sentences of the reader; the last refusal of a model that is refused."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Result of reading a model with the options that its error messages suggest."""
+
+    graph: OpGraph | None
+    options: tuple[str, ...]
+    refusals: tuple[str, ...] = field(default=())
+
+
+def read_as_advised(path: Path) -> Reading:
+    """Read a model, adding the options that each refusal names, until none is new."""
+    dims: dict[str, int] = {}
+    unknown, refusals = "error", []
+    while True:
+        options = tuple(f"--dim {name}={size}" for name, size in dims.items())
+        options += (UNKNOWN,) * (unknown == "bytes")
+        try:
+            return Reading(load(path, dims, unknown), options, tuple(refusals))  # type: ignore[arg-type]
+        except ReadError as error:
+            refusals.append(str(error))
+        advised = dict.fromkeys(FLAG.findall(refusals[-1]), SIZE)
+        if set(advised) - set(dims):
+            dims |= advised
+        elif UNKNOWN in refusals[-1] and unknown == "error":
+            unknown = "bytes"
+        else:
+            return Reading(None, options, tuple(refusals))
+
+
+def all_makers() -> dict[str, Callable[[Path], None]]:
+    """Return what writes each model, sources before what is derived from them."""
+    return {
+        **foreign_sklearn.makers(),
+        **foreign_keras.makers(),
+        **foreign_transformers.makers(),
+        **foreign_onnxruntime.makers(),
+    }
+
+
+def source_of(model: str) -> str:
+    """Return the model that ``model`` is derived from; empty for one that is not."""
+    if "_fused" in model:
+        return model[: model.index("_fused")]
+    return foreign_onnxruntime.sources().get(model, "")
+
+
+def kind_of(model: str) -> str:
+    """Return what wrote the model."""
+    if source_of(model):
+        return next(kind for end, kind in KINDS.items() if model.endswith(end))
+    first = model.split("_")[0]
+    exporters = {
+        "keras": f"Keras, {'tf2onnx' if '_tensorflow_' in model else 'torch.onnx'}",
+        "transformers": f"transformers, torch.onnx ({model.rsplit('_', 1)[-1]})",
+        "xgboost": "XGBoost",
+        "lightgbm": "LightGBM",
+    }
+    return exporters.get(first, "scikit-learn")
+
+
+def row_of(model: str, reading: Reading, source: OpGraph | None) -> Row:
+    """Return the model's line of the table."""
+    graph = reading.graph
+    notes = reading.refusals[-1:] if graph is None else graph.meta["notes"]
+    beyond = Counter(op for op in graph.op_type if "." in op) if graph is not None else {}
+    flops = float(graph.flops.sum()) if graph is not None else float("nan")
+    return Row(
+        model=model,
+        kind=kind_of(model),
+        outcome="refused" if graph is None else "read",
+        options=" ".join(reading.options),
+        nodes=graph.num_nodes if graph is not None else 0,
+        mflop=flops / 1e6,
+        mbytes=float(graph.bytes_accessed.sum()) / 1e6 if graph is not None else float("nan"),
+        source=source_of(model),
+        flop_ratio=flops / float(source.flops.sum()) if source is not None else float("nan"),
+        beyond=", ".join(f"{op} {count}" for op, count in sorted(beyond.items())),
+        notes=" ".join(str(note) for note in notes),
+    )
+
+
+def make_missing(folder: Path, makers: Mapping[str, Callable[[Path], None]]) -> dict[str, str]:
+    """Write the models that are not there; return why some could not be, by model."""
+    failed: dict[str, str] = {}
+    for model, make in makers.items():
+        path = folder / f"{model}.onnx"
+        if path.exists():
+            continue
+        print(f"making {model}", flush=True)
+        try:
+            make(path)
+        except ModuleNotFoundError as error:
+            raise MissingDependencyError(
+                f"{model} needs the module {error.name}; install the generators with: {INSTALL}, "
+                "and put the folder GENERATORS into PYTHONPATH"
+            ) from error
+        except Exception as error:  # exporters fail in as many ways as there are; it is reported
+            notes = str(error).replace(f"{folder}/", "").strip().splitlines()[0]
+            failed[model] = f"{type(error).__name__}: {notes[:200]}"
+            path.unlink(missing_ok=True)
+    return failed
+
+
+def page(rows: list[Row], failed: Mapping[str, str]) -> str:
+    """Return the table as Markdown."""
+    read = sum(row.outcome == "read" for row in rows)
+    ratios = [row.flop_ratio for row in rows if row.flop_ratio == row.flop_ratio]
+    lines = [
+        "# Models that other tools wrote\n",
+        f"{read} of {len(rows)} are read, with the options that the refusals before them name "
+        f"(every size {SIZE}). FLOP of {len(ratios)} derived models over those of their sources: "
+        f"{min(ratios, default=1):.3f} to {max(ratios, default=1):.3f}.\n",
+        f"{RATIOS}\n",
+        "| model | written by | outcome | options | nodes | MFLOP | MB | FLOP / source | said |",
+        "| --- | --- | --- | --- | ---: | ---: | ---: | ---: | --- |",
+    ]
+    for row in rows:
+        ratio = f"{row.flop_ratio:.3f}" if row.source else ""
+        notes = row.notes if len(row.notes) <= 300 else f"{row.notes[:300]} …"
+        cells = (row.model, row.kind, row.outcome, row.options, row.nodes, f"{row.mflop:.4g}",
+                 f"{row.mbytes:.4g}", ratio, notes)  # fmt: skip
+        lines.append("| " + " | ".join(str(cell).replace("|", "/") for cell in cells) + " |")
+    kinds = {part.split(" ")[0] for row in rows for part in row.beyond.split(", ") if part}
+    lines.append(
+        f"\nOperators beyond ONNX's own domain ({len(kinds)}): {', '.join(sorted(kinds))}."
+    )
+    if failed:
+        lines += ["\nNot written by their own exporters:\n"]
+        lines += [f"- {model}: {why}" for model, why in failed.items()]
+    return "\n".join(lines) + "\n"
+
+
+def main(options: Options) -> None:
+    """Make what is missing, read everything, write the table."""
+    options.folder.mkdir(parents=True, exist_ok=True)
+    makers = all_makers()
+    if options.only:
+        makers = {m: make for m, make in makers.items() if any(o in m for o in options.only)}
+    failed = make_missing(options.folder, makers)
+    readings: dict[str, Reading] = {}
+    rows: list[Row] = []
+    for model in makers:
+        if model in failed:
+            continue
+        readings[model] = read_as_advised(options.folder / f"{model}.onnx")
+        source = readings.get(source_of(model))
+        rows.append(row_of(model, readings[model], source.graph if source else None))
+        print(f"{rows[-1].outcome} {model}", flush=True)
+    text = page(rows, failed)
+    if options.only:
+        print(text)
+        return
+    write_page(options.out / NAME, text, __file__)
+    write_text(options.out / f"{NAME}.csv", csv_text(Row, rows))
+
+
+if __name__ == "__main__":
+    run_script(main, Options, __doc__)

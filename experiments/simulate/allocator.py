@@ -1,0 +1,242 @@
+"""How fast buffers get their offsets: MiniMalloc's instances, planted ones of that kind, and
+lifetimes as networks have them.
+
+Run: ``python -m experiments.simulate.allocator --data DIR`` with the folder that holds
+``minimalloc/*.csv`` (columns id, lower, upper, size; the capacity is in the file's name). Without
+it only generated instances run. CP-SAT alone, asked right after on the same machine, is the rival
+on published and planted instances. Compilation is not counted. Writes
+``experiments/results/allocator.csv`` and ``.md``.
+"""
+
+from __future__ import annotations
+
+import csv
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from experiments.csv_rows import csv_text
+from experiments.pages import RESULTS, run_script, write_page
+from go_rl.core import Status
+from go_rl.core.files.whole_file import write_text
+from go_rl.simulate.allocator.allocate import Buffers, allocate, check_allocation
+from go_rl.simulate.allocator.cp_sat import solve_with_cp_sat
+from go_rl.simulate.allocator.search import compile_search
+from go_rl.simulate.allocator.sections import sections_of
+
+SLACKS = (1.0, 1.05, 1.2)
+"""Capacities of generated instances, as multiples of their live bytes."""
+SIZES = (300, 1000, 3000, 10_000)
+KIB = 1024
+PLANTED_SIZES = (300, 340, 380)
+PLANTED_SLACKS = (0.0, 0.01, 0.02)
+PLANTED_SEEDS = 4
+GRID = 1024
+"""Instants, and KiB of memory, of a planted instance."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One row of the table."""
+
+    instance: str
+    buffers: int
+    capacity: int
+    live_bytes: int
+    height: int
+    status: str
+    method: str
+    seconds: float
+    cp_sat_status: str
+    cp_sat_seconds: float
+
+
+@dataclass(frozen=True)
+class Instance:
+    """Buffers to allocate within a capacity, bytes."""
+
+    name: str
+    buffers: Buffers
+    capacity: int
+    has_rival: bool
+    """Whether CP-SAT alone is asked, too."""
+
+
+def published(folder: Path) -> Iterator[Instance]:
+    """MiniMalloc's instances: the capacity is the second word of the file's name."""
+    for path in sorted(folder.glob("*.csv")):
+        name, capacity = path.name.split(".")[:2]
+        with path.open() as file:
+            rows = [[int(r[k]) for k in ("lower", "upper", "size")] for r in csv.DictReader(file)]
+        yield Instance(f"MiniMalloc {name}", Buffers(*np.array(rows).T.copy()), int(capacity), True)
+
+
+def planted(seed: int) -> Iterator[Instance]:
+    """A memory filled without a gap over all time, cut into boxes at random, then enlarged."""
+    for count in PLANTED_SIZES:
+        for slack in PLANTED_SLACKS:
+            for number in range(PLANTED_SEEDS):
+                rng = np.random.default_rng([seed, count, round(100 * slack), number])
+                capacity = int(GRID * KIB * (1 + slack))
+                title = f"planted {count}, {slack:.0%} slack, seed {number}"
+                yield Instance(title, cut_memory(rng, count), capacity, True)
+
+
+def cut_memory(rng: np.random.Generator, count: int) -> Buffers:
+    """Cut the square of time and memory in two, ``count`` - 1 times: a box drawn by its area, in
+    time or in memory by a share of the instance's own."""
+    boxes, in_memory = [(0, GRID, 0, GRID)], rng.uniform(0.35, 0.65)
+    while len(boxes) < count:
+        area = np.array([(u - low) * (top - o) for low, u, o, top in boxes], np.float64)
+        i = int(rng.choice(len(boxes), p=area / area.sum()))
+        low, up, floor, top = boxes[i]
+        if rng.random() < in_memory and top - floor > 1:
+            at = int(np.clip(floor + (top - floor) * rng.beta(2, 2), floor + 1, top - 1))
+            boxes[i : i + 1] = [(low, up, floor, at), (low, up, at, top)]
+        elif up - low > 1:
+            at = int(np.clip(low + (up - low) * rng.beta(2, 2), low + 1, up - 1))
+            boxes[i : i + 1] = [(low, at, floor, top), (at, up, floor, top)]
+    lower, upper, floors, tops = np.array(boxes)[rng.permutation(count)].T
+    return Buffers(lower.copy(), upper.copy(), (tops - floors) * KIB)
+
+
+def generated(rng: np.random.Generator) -> Iterator[Instance]:
+    """Lifetimes of an inference network, a training network, and at random, at each slack."""
+    for name, draw in (("inference", inference), ("training", training), ("random", random)):
+        for count in SIZES:
+            buffers = draw(rng, count)
+            peak = int(sections_of(buffers).live_bytes.max())
+            for slack in SLACKS:
+                title = f"{name} {count}, {slack:.2f} × live"
+                yield Instance(title, buffers, int(peak * slack), False)
+
+
+def inference(rng: np.random.Generator, count: int) -> Buffers:
+    """A chain whose tensors die at the next operator, but for a tenth that skip far ahead."""
+    lower = np.arange(count)
+    upper = lower + 2
+    skips = rng.random(count) < 0.1
+    upper[skips] += rng.integers(1, count // 4, int(skips.sum()))
+    size = rng.integers(1, 64, count) * KIB * rng.choice([1, 4, 16], count)
+    return Buffers(lower, np.minimum(upper, count + 1), size)
+
+
+def training(rng: np.random.Generator, count: int) -> Buffers:
+    """Activations kept until their backward operator, last in first out, and their gradients."""
+    forward = np.arange(count // 2)
+    lower = np.concatenate([forward, forward + count // 2])
+    upper = np.concatenate([2 * (count // 2) - forward + 1, forward + count // 2 + 2])
+    return Buffers(lower, upper, rng.integers(1, 64, len(lower)) * KIB)
+
+
+def random(rng: np.random.Generator, count: int) -> Buffers:
+    """Births at random, geometric lifetimes, sizes without a common unit."""
+    lower = rng.integers(0, 1_000_000, count)
+    return Buffers(lower, lower + rng.geometric(1 / 3000, count) * 10, rng.integers(1, 1000, count))
+
+
+def measure(instance: Instance, seconds: float) -> Outcome:
+    """Allocate and check; ask CP-SAT alone where it is the rival."""
+    start = time.perf_counter()
+    plan = allocate(instance.buffers, instance.capacity, seconds)
+    taken = time.perf_counter() - start
+    if plan.status.ok:
+        check_allocation(instance.buffers, plan.offsets, instance.capacity)
+    rival, rival_seconds = "", float("nan")
+    if instance.has_rival:
+        start = time.perf_counter()
+        status, _ = solve_with_cp_sat(instance.buffers, instance.capacity, seconds, tied=False)
+        rival, rival_seconds = str(status), time.perf_counter() - start
+    return Outcome(
+        instance=instance.name,
+        buffers=len(instance.buffers),
+        capacity=instance.capacity,
+        live_bytes=plan.lower_bound,
+        height=plan.height,
+        status=str(plan.status),
+        method=plan.method,
+        seconds=taken,
+        cp_sat_status=rival,
+        cp_sat_seconds=rival_seconds,
+    )
+
+
+def write_tables(outcomes: list[Outcome], seconds: float) -> None:
+    """Write the CSV and the Markdown table."""
+    write_text(RESULTS / "allocator.csv", csv_text(Outcome, outcomes))
+    solved = sum(outcome.status == Status.OK for outcome in outcomes)
+    lines = [
+        "# Offset allocation: time to place every buffer within the capacity",
+        "",
+        f"{solved} of {len(outcomes)} instances placed within {seconds:g} s each, compilation not "
+        "counted; every allocation was checked. *height* and *live bytes* (a lower bound) are "
+        "relative to the capacity. *CP-SAT alone* has two workers and the same time. A generated "
+        "instance with a capacity of exactly its live bytes may have no solution; a planted one "
+        "has.",
+        "",
+        "| planted instances | ours | CP-SAT alone |",
+        "|---|--:|--:|",
+        *_planted_lines(outcomes, seconds),
+        "",
+        "| instance | buffers | live bytes | height | status | settled by | s | CP-SAT alone |",
+        "|---|--:|--:|--:|---|---|--:|---|",
+        *map(_line, outcomes),
+    ]
+    write_page(RESULTS / "allocator", "\n".join(lines) + "\n", __file__)
+
+
+def _planted_lines(outcomes: list[Outcome], seconds: float) -> list[str]:
+    """How many planted instances are placed within some times, and the median time."""
+    rows = [o for o in outcomes if o.instance.startswith("planted")]
+    ours = [o.seconds if o.status == Status.OK else np.inf for o in rows]
+    theirs = [o.cp_sat_seconds if o.cp_sat_status == Status.OK else np.inf for o in rows]
+    lines = [
+        f"| placed within {limit:g} s | {sum(t <= limit for t in ours)} of {len(rows)} "
+        f"| {sum(t <= limit for t in theirs)} of {len(rows)} |"
+        for limit in (1.0, seconds)
+    ]
+    return [*lines, f"| median s | {np.median(ours):.2f} | {np.median(theirs):.2f} |"]
+
+
+def _line(o: Outcome) -> str:
+    """One row of the Markdown table."""
+    rival = f"{o.cp_sat_status}, {o.cp_sat_seconds:.2f} s" if o.cp_sat_status else "–"
+    height = f"{o.height / o.capacity:.4f}" if o.status == Status.OK else "–"
+    return (
+        f"| {o.instance} | {o.buffers} | {o.live_bytes / o.capacity:.4f} | {height} | {o.status} "
+        f"| {o.method} | {o.seconds:.3f} | {rival} |"
+    )
+
+
+@dataclass(frozen=True)
+class Options:
+    """Command line of this experiment."""
+
+    data: Path | None = None
+    """Folder that holds ``minimalloc/*.csv``."""
+    seconds: float = 20.0
+    """Time allowed an instance."""
+    seed: int = 0
+    """Of the generated instances."""
+
+
+def main(options: Options) -> None:
+    """Measure every instance, print each row when it is ready, write the tables."""
+    compile_search()
+    one = np.ones(1, np.int64)
+    allocate(Buffers(one - 1, one, one), 1)
+    instances = list(published(options.data / "minimalloc")) if options.data else []
+    instances += planted(options.seed)
+    instances += generated(np.random.default_rng(options.seed))
+    outcomes = []
+    for instance in instances:
+        outcomes.append(measure(instance, options.seconds))
+        print(_line(outcomes[-1]), flush=True)
+    write_tables(outcomes, options.seconds)
+
+
+if __name__ == "__main__":
+    run_script(main, Options, __doc__)

@@ -1,0 +1,100 @@
+"""Speed of the replay of a plan: compiled code against the checker's plain Python, same plans.
+
+Run: ``python -m experiments.simulate.replay_speed``. Training graphs of the zoo on P100-class
+devices; plans are HEFT's, and one with a random device for every node, where nearly every tensor
+travels. Single plans run on one core; batches of 16 on all. CPU seconds of this process, best of
+several repeats.
+"""
+
+from __future__ import annotations
+
+import io
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from experiments.pages import RESULTS, repeated_seconds, run_script, write_page
+from go_rl.api.options import OptimizeOptions
+from go_rl.api.problem import problem_for
+from go_rl.core import Budget
+from go_rl.core.decisions import Decisions
+from go_rl.objectives.makespan.workspace import makespan_workspace
+from go_rl.search import Heft
+from go_rl.verify.makespan_value import replayed
+from go_rl.zoo import zoo_graph
+
+BATCH = 16
+
+
+@dataclass(frozen=True)
+class Options:
+    """Command line of this experiment."""
+
+    graphs: tuple[str, ...] = (
+        "transformer-xl-8-layers-training",
+        "amoebanet-d-6-192-training",
+        "gnmt-8-layers-training",
+    )
+    """Graphs of the zoo."""
+    hardware: str = "p100x4"
+    """Hardware."""
+    repeats: int = 20
+    """Of the compiled kernel; the plain twin runs once."""
+
+
+def main(options: Options) -> None:
+    """Measure and write the table."""
+    out = io.StringIO()
+    out.write(
+        "# Replaying plans\n\nMilliseconds of CPU a plan on one core; *batch*: wall milliseconds a "
+        f"plan of {BATCH} at once on two shared cores; *plain*: the judge's Python on the same "
+        "plan, in the same run.\n\n| graph | nodes | plan | one core | batch | plain | plain / one "
+        "core |\n| --- | ---: | --- | ---: | ---: | ---: | ---: |\n"
+    )
+    for name in options.graphs:
+        for row in _rows(name, options):
+            print(row, flush=True)
+            out.write(row + "\n")
+    write_page(RESULTS / "replay_speed", out.getvalue(), __file__)
+
+
+def _rows(name: str, options: Options) -> list[str]:
+    graph = zoo_graph(name)
+    problem = problem_for(
+        graph, options.hardware, OptimizeOptions("makespan", "placement,schedule")
+    )
+    workspace, rng = makespan_workspace(problem), np.random.default_rng(0)
+    heft = Heft().optimize(problem, Budget(samples=1), 0)
+    devices = workspace.num_devices
+    plans = {
+        "HEFT": Decisions(heft.device[None], heft.priority[None] if heft.priority is not None
+                          else None),
+        "random": Decisions(rng.integers(0, devices, (1, graph.num_nodes)).astype(np.int16)),
+    }  # fmt: skip
+    rows = []
+    for label, plan in plans.items():
+        one = min(
+            repeated_seconds(
+                lambda plan=plan: workspace.evaluate(plan), options.repeats, time.process_time
+            )
+        )
+        many = Decisions(
+            np.repeat(plan.device, BATCH, axis=0),
+            None if plan.priority is None else np.repeat(plan.priority, BATCH, axis=0),
+        )
+        batch = min(repeated_seconds(lambda many=many: workspace.evaluate(many), 5)) / BATCH
+        priority = None if plan.priority is None else plan.priority[0]
+        started = time.process_time()
+        plain = replayed(problem, plan.device[0], priority, None)
+        spent = time.process_time() - started
+        assert plain.seconds == workspace.evaluate(plan).seconds[0]
+        rows.append(
+            f"| {name} | {graph.num_nodes} | {label} | {1e3 * one:.2f} | {1e3 * batch:.2f} | "
+            f"{1e3 * spent:.0f} | {spent / one:.0f} |"
+        )
+    return rows
+
+
+if __name__ == "__main__":
+    run_script(main, Options, __doc__)

@@ -1,0 +1,313 @@
+"""The kernel autotuner under four guides: verified speed-up over XLA's default against minutes.
+
+Run: ``python -m experiments.tuning.kernel_autotuner [--models NAME ...] [--minutes 5] [--core 1]
+[--cost learned:FILE.npz]``. Each model is tuned (`go_rl.tuning`) for the same minutes with every
+guide and seed: ``learned`` and ``analytical`` search by their predictions and measure the best,
+``random`` measures what it draws, ``everything`` all that there is. All share their records of
+measurements: what one has measured costs the next the same minutes again, but is not run again, so
+that equal kernels have equal times for everybody. The speed-up is that of a fresh measurement at
+the end (`go_rl.tuning.alternate_check`); curves are of what was believed on the way.
+
+A run that was cut off goes on where it stopped (``results/kernel_autotuner.csv``); the curves are
+in ``results/kernel_autotuner_curves.csv``.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from experiments.csv_rows import csv_text, read_rows
+from experiments.pages import RESULTS, geometric_mean, run_script, write_page
+from go_rl.core.plan import write_text
+from go_rl.core.processor import processor_name
+from go_rl.predictors.kernels.weights import load_kernel_weights
+from go_rl.readers.jax.stages import JaxProgram
+from go_rl.report.figures import GREY, LINE_COLOURS, LINE_STYLES, new_figure, save_figure
+from go_rl.tuning import TuneConfig, TuningError
+from go_rl.tuning.compilable import load_program
+from go_rl.tuning.config import LEARNED, GuideName
+from go_rl.tuning.outcome import Tuned
+from go_rl.tuning.tune_kernels import tune_kernels
+
+NAME = "kernel_autotuner"
+CURVES = f"{NAME}_curves"
+MODELS = ("bert-tiny", "resnet18", "transformer-xl-2-layers", "mobilenet-v2")
+GUIDES: tuple[GuideName, ...] = get_args(GuideName)
+SHARES = (0.25, 0.5, 1.0)
+"""Shares of the minutes at which the page shows the best so far."""
+POINTS = 200
+"""Of the mean curves."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Command line of this experiment."""
+
+    models: tuple[str, ...] = MODELS
+    """Models of the zoo that are JAX functions."""
+    guides: tuple[GuideName, ...] = GUIDES
+    """Guides, which order the measurements."""
+    minutes: float = 5.0
+    """Of each run."""
+    seeds: tuple[int, ...] = (0, 1)
+    """Of the searches."""
+    cost: str = LEARNED
+    """Weights of the learned guide: learned, learned:NAME or learned:FILE.npz."""
+    core: int | None = None
+    """Core that measures; default: the last one of this process."""
+    check_rounds: int = 3
+    """Times that winner and default are measured again at the end."""
+    folder: Path = Path("out/kernel-autotuner")
+    """Records, and what each run found."""
+    results: Path = RESULTS
+    """Folder that is written to."""
+
+
+Key = tuple[str, str, int]
+"""Model, guide and seed."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One run."""
+
+    model: str
+    guide: str
+    seed: int
+    minutes: float
+    """That it might take."""
+    nodes: int
+    default_ms: float
+    """Sum of the kernels of XLA's default, measured again at the end."""
+    kept_ms: float
+    """The same of what is kept."""
+    speedup: float
+    fusions: int
+    """Measured whole."""
+    kernels: int
+    """Measurements, those that were known from another run included."""
+    processor: str
+    """That measured."""
+    learned_on: str
+    """The processor that the guide's weights learned on; "": no weights, or unknown."""
+
+    @property
+    def key(self) -> Key:
+        """Key of a row."""
+        return self.model, self.guide, self.seed
+
+
+@dataclass(frozen=True)
+class Point:
+    """The best so far of a run, from here on."""
+
+    model: str
+    guide: str
+    seed: int
+    minutes: float
+    seconds: float
+    default_seconds: float
+    """Of XLA's default, as known then."""
+
+    @property
+    def key(self) -> Key:
+        """Of the run."""
+        return self.model, self.guide, self.seed
+
+
+def main(options: Options) -> None:
+    """Make the runs that are missing; write tables, page and figure."""
+    path, curves = options.results / f"{NAME}.csv", options.results / f"{CURVES}.csv"
+    rows, points = read_rows(Row, path), read_rows(Point, curves)
+    _check_minutes(rows, options, path)
+    done = {row.key for row in rows}
+    for model in options.models:
+        jobs: list[tuple[GuideName, int]] = [
+            (g, s) for s in options.seeds for g in options.guides if (model, g, s) not in done
+        ]
+        program = load_program(f"zoo:{model}") if jobs else None
+        for guide, seed in jobs:
+            assert program is not None
+            try:
+                row, found = run(program, model, guide, seed, options)
+            except TuningError as error:
+                print(f"{model}, {guide}, seed {seed}: left out: {error}", flush=True)
+                continue
+            print(row, flush=True)
+            rows = [*rows, row]
+            points = [*(p for p in points if p.key != row.key), *found]
+            write_text(curves, csv_text(Point, points))
+            write_text(path, csv_text(Row, rows))
+    write_page(options.results / NAME, page(rows, points), __file__)
+    if rows:
+        save_figure(figure(rows, points), options.results / NAME)
+
+
+def _check_minutes(rows: Sequence[Row], options: Options, path: Path) -> None:
+    """Raise a `TuningError` for rows of other minutes."""
+    if others := {f"{row.minutes:g}" for row in rows if row.minutes != options.minutes}:
+        raise TuningError(
+            f"{path}: has runs of {', '.join(sorted(others))} minutes, and now each is to take "
+            f"{options.minutes:g}; move the file away, or give --minutes {min(others)}"
+        )
+
+
+def run(
+    program: JaxProgram, model: str, guide: GuideName, seed: int, options: Options
+) -> tuple[Row, list[Point]]:
+    """Tune a model; return its row and its curve."""
+    config = TuneConfig(
+        minutes=options.minutes,
+        guide=guide,
+        cost=options.cost,
+        core=options.core,
+        seed=seed,
+        check_rounds=options.check_rounds,
+    )
+    folder = options.folder / model / f"{guide}-{seed}"
+    tuned = tune_kernels(program, folder, config, records=options.folder / "records")
+    learned_on = load_kernel_weights(config.weights).processor if guide == "learned" else ""
+    row = replace(row_of(tuned, model, guide, seed, options.minutes), learned_on=learned_on)
+    return row, [
+        Point(model, guide, seed, point.minutes, point.seconds, point.default_seconds)
+        for point in tuned.curve
+    ]
+
+
+def row_of(tuned: Tuned, model: str, guide: str, seed: int, minutes: float) -> Row:
+    """Return what the table keeps of a run."""
+    return Row(
+        model=model,
+        guide=guide,
+        seed=seed,
+        minutes=minutes,
+        nodes=tuned.fusion.graph.num_nodes,
+        default_ms=1e3 * tuned.baseline_seconds,
+        kept_ms=1e3 * tuned.kept_seconds,
+        speedup=tuned.speedup,
+        fusions=tuned.candidates,
+        kernels=tuned.measured + tuned.replayed,
+        processor=processor_name(),
+        learned_on="",
+    )
+
+
+def speedup_at(points: Sequence[Point], minutes: float) -> float:
+    """Return how many times faster than the default a run's best so far is, both as known then; 1
+    before anything was."""
+    found = [point for point in points if point.minutes <= minutes]
+    return found[-1].default_seconds / found[-1].seconds if found else 1.0
+
+
+def mean_speedup_at(
+    rows: Sequence[Row], points: Sequence[Point], guide: str, minutes: float
+) -> float:
+    """Return the geometric mean of `speedup_at` over the runs of a guide."""
+    curves = [curve_of(points, row.key) for row in rows if row.guide == guide]
+    return geometric_mean([speedup_at(curve, minutes) for curve in curves])
+
+
+def curve_of(points: Sequence[Point], key: Key) -> list[Point]:
+    """Return the points of a run; the first is the default."""
+    return [point for point in points if point.key == key]
+
+
+def page(rows: Sequence[Row], points: Sequence[Point]) -> str:
+    """Return the page: verified speed-ups, and how they came with the minutes."""
+    out = io.StringIO()
+    guides = list(dict.fromkeys(row.guide for row in rows))
+    minutes = rows[0].minutes if rows else 0.0
+    seeds = len({row.seed for row in rows})
+    out.write(
+        f"# The kernel autotuner under {len(guides)} guides\n\n{minutes:g} minutes for each model, "
+        f"guide and seed ({seeds}), verification not included. Speed-up over XLA's default fusion "
+        "and flags, verified by a fresh measurement of both at the end; geometric mean over "
+        f"seeds. {_where(rows)}\n\n| model | nodes | default, ms | " + " | ".join(guides) + " |\n"
+        "| --- |" + " ---: |" * (2 + len(guides)) + "\n"
+    )
+    for model in dict.fromkeys(row.model for row in rows):
+        own = [row for row in rows if row.model == model]
+        default = geometric_mean([row.default_ms for row in own])
+        out.write(f"| {model} | {own[0].nodes} | {default:.4g} |")
+        _cells(out, own, guides)
+    out.write("| *geometric mean* | | |")
+    _cells(out, rows, guides)
+    _progress(out, rows, points, guides)
+    return out.getvalue()
+
+
+def _where(rows: Sequence[Row]) -> str:
+    """Which processors measured, and which ones the learned guide knows."""
+    measured = ", ".join(dict.fromkeys(row.processor for row in rows if row.processor))
+    learned = ", ".join(dict.fromkeys(row.learned_on for row in rows if row.learned_on))
+    return f"Measured on {measured or 'an unknown processor'}" + (
+        f"; *learned* learned on {learned}." if learned else "."
+    )
+
+
+def _cells(out: io.StringIO, rows: Sequence[Row], guides: Sequence[str]) -> None:
+    for guide in guides:
+        speedup = geometric_mean([row.speedup for row in rows if row.guide == guide])
+        out.write(" – |" if np.isnan(speedup) else f" {speedup:.3f} |")
+    out.write("\n")
+
+
+def _progress(
+    out: io.StringIO, rows: Sequence[Row], points: Sequence[Point], guides: Sequence[str]
+) -> None:
+    if not rows:
+        return
+    moments = [share * rows[0].minutes for share in SHARES]
+    heads = " | ".join(f"after {minutes:g} min" for minutes in moments)
+    out.write(
+        "\nSpeed-up of the best so far as measured on the way, which flatters what was chosen; "
+        f"geometric mean over all runs. Fusions and kernels: medians.\n\n| guide | {heads} | "
+        "verified | fusions | kernels |\n| --- |" + " ---: |" * (len(moments) + 3) + "\n"
+    )
+    for guide in guides:
+        own = [row for row in rows if row.guide == guide]
+        means = [mean_speedup_at(rows, points, guide, minutes) for minutes in moments]
+        means.append(geometric_mean([row.speedup for row in own]))
+        counts = (np.median([r.fusions for r in own]), np.median([r.kernels for r in own]))
+        cells = [*(f"{mean:.3f}" for mean in means), *(f"{count:.0f}" for count in counts)]
+        out.write(f"| {guide} | " + " | ".join(cells) + " |\n")
+
+
+def figure(rows: Sequence[Row], points: Sequence[Point]) -> Figure:
+    """Return the picture: best so far against minutes, a panel for each model and one for all."""
+    models = list(dict.fromkeys(row.model for row in rows))
+    columns = min(3, len(models) + 1)
+    lines = -(-(len(models) + 1) // columns)
+    picture = new_figure(4.0 * columns, 3.2 * lines)
+    panels = picture.subplots(lines, columns, squeeze=False).ravel()
+    for axes, model in zip(panels, (*models, None), strict=False):
+        _draw(axes, [row for row in rows if model in (None, row.model)], points, rows[0].minutes)
+        axes.set_title(model or "all models, geometric mean", fontsize=10)
+    for axes in panels[len(models) + 1 :]:
+        axes.set_visible(False)
+    handles, labels = panels[0].get_legend_handles_labels()
+    picture.legend(handles, labels, loc="outside right upper", frameon=False)
+    return picture
+
+
+def _draw(axes: Axes, rows: Sequence[Row], points: Sequence[Point], minutes: float) -> None:
+    at = np.linspace(0.0, minutes, POINTS)
+    for i, guide in enumerate(dict.fromkeys(row.guide for row in rows)):
+        mean = [mean_speedup_at(rows, points, guide, moment) for moment in at.tolist()]
+        axes.step(at, mean, where="post", label=guide, color=LINE_COLOURS[i],
+                  linestyle=LINE_STYLES[i % len(LINE_STYLES)])  # fmt: skip
+    axes.axhline(1.0, color=GREY, linewidth=0.8)
+    axes.set_xlabel("minutes of tuning")
+    axes.set_ylabel("speed-up as measured on the way")
+
+
+if __name__ == "__main__":
+    run_script(main, Options, __doc__)
