@@ -67,7 +67,8 @@ class OptimizeOptions:
     (docs/methods.md)."""
 
     def __post_init__(self) -> None:
-        check_words(self.objective, self.rules)
+        check_objective(self.objective)
+        rule_set(self.rules)
         named_decisions(self.decide)
         check_cost(self.cost)
         for name in ("seed", "finetune"):
@@ -136,7 +137,8 @@ def options_from(
         if name not in OWN_CHECK:
             check_type(value, hints[name], f"{command}: {name}")
     check_cost(given.get("cost", "auto"))
-    check_words(given.get("objective"), given.get("rules", "default"))
+    check_objective(given.get("objective"))
+    rule_set(given.get("rules", "default"))
     return OptimizeOptions(**{**given, "decide": named_decisions(given.get("decide"))})
 
 
@@ -150,14 +152,13 @@ def check_type(value: object, hint: Any, what: str) -> None:
     raise SearchError(f"{what} must be {' or '.join(word for _, word in allowed)}, not {value!r}")
 
 
-def check_words(objective: str | None, rules: str) -> None:
-    """Raise a `ProblemError` for an unknown objective or rule set."""
+def check_objective(objective: str | None) -> None:
+    """Raise a `ProblemError` for an unknown objective; None is not chosen yet."""
     known = [str(o) for o in Objective]
     if objective is not None and objective not in known:
         raise ProblemError(
             f"unknown objective {objective!r}{nearest(objective, known)} Use {known}"
         )
-    rule_set(rules)
 
 
 def named_decisions(given: str | Sequence[str] | None) -> tuple[str, ...] | None:

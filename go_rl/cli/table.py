@@ -49,7 +49,7 @@ COMMANDS = (
             "Train networks that rank tilings and XLA flags of kernels, for go-rl tune kernels."),
     Command("evaluate", "evaluate", "Evaluate",
             "Compare methods on graphs at equal samples and equal seconds; tables and curves."),
-    Command("check", "check", "Check",
+    Command("check", "check", "CheckOptions",
             "Judge a plan independently; exit code 0: accepted, 1: rejected."),
     Command("graph", "graph", "Graph",
             "Show or save a model's operator graph."),

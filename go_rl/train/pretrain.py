@@ -30,6 +30,8 @@ from go_rl.zoo import ZOO_VERSION
 
 WEIGHTS_FILE = "weights.npz"
 """The best weights so far, in the folder of the run."""
+CHECKPOINTS = "checkpoints"
+"""Where the run keeps them, in its folder."""
 Report = Callable[[int, str], None]
 
 
@@ -56,7 +58,7 @@ def pretrain(
         CheckpointError: the folder holds a run of another configuration, or a damaged one.
     """
     folder, tell = Path(folder), report or (lambda update, sentence: None)
-    problems, checkpoints = _problems(config), Checkpoints(folder / "checkpoints")
+    problems, checkpoints = _problems(config), Checkpoints(folder / CHECKPOINTS)
     state = _first(config, problems, checkpoints, folder, tell)
     log = RunLog(folder, state.step)
     last = config.updates if stop_after is None else min(config.updates, state.step + stop_after)

@@ -10,7 +10,7 @@ import pytest
 from profile_documents import chain_document, node_document
 
 from go_rl.api.options import OptimizeOptions
-from go_rl.cli.commands.check import Check
+from go_rl.cli.commands.check import CheckOptions
 from go_rl.cli.commands.graph import Graph
 from go_rl.cli.commands.optimize import Optimize
 from go_rl.cli.configuration import from_json, to_json
@@ -163,7 +163,7 @@ def test_help_names_every_flag(command):
             memory="off",
             json=True,
         ),
-        Check("plan.json", ModelArguments("m.onnx")),
+        CheckOptions("plan.json", ModelArguments("m.onnx")),
         Graph(ModelArguments("m.onnx", unknown="bytes"), save="x.npz"),
     ],
 )
