@@ -97,7 +97,7 @@ class MakespanDecoder(PlanDecoder):
     ) -> Actions:
         """See `PlanDecoder`."""
         options = self.options if agent.config.step_form == "nodes" else None
-        decisions = self.workspace.problem.tasks
+        decisions = self.workspace.problem.decisions
         return agent.draw(self.padded, encoded, decisions, key, noise, options)
 
     def proposals(self, actions: Actions, noise: Float32[np.ndarray, "B"]) -> ProposalArrays:

@@ -19,7 +19,7 @@ import jraph
 from jaxtyping import Array, Float, Int
 
 from go_rl.core import Objective
-from go_rl.core.problem import TASKS
+from go_rl.core.problem import DECISIONS
 from go_rl.policy.config import PolicyConfig
 from go_rl.policy.critic import Critic, decision_features
 from go_rl.policy.decoders.node_decoder import NodeDecoder
@@ -30,7 +30,7 @@ from go_rl.policy.graph_arrays import hardware_features, node_array
 from go_rl.policy.heads import DecisionHeads
 from go_rl.policy.makespan.observation import MAKESPAN_ORDERS
 
-HEADS = {Objective.RING: ("order", "placement"), Objective.MAKESPAN: TASKS}
+HEADS = {Objective.RING: ("order", "placement"), Objective.MAKESPAN: DECISIONS}
 """Heads of the policies of each objective, in the order of the recurrence."""
 FUSION_ORDERS = 4
 """Node-level reference priorities of fusion; see `go_rl.policy.makespan_decoder`."""
@@ -80,7 +80,7 @@ class Policy(nn.Module):
     @property
     def decision_widths(self) -> dict[str, int]:
         """G of each decision for makespan: mixing logits, numbers along directions, `EXTRAS`."""
-        return {t: len(MAKESPAN_ORDERS) + self.config.directions + EXTRAS[t] for t in TASKS}
+        return {t: len(MAKESPAN_ORDERS) + self.config.directions + EXTRAS[t] for t in DECISIONS}
 
     def setup(self) -> None:
         config = self.config
@@ -91,10 +91,10 @@ class Policy(nn.Module):
             return
         self.widen, self.summarise = nn.Dense(2 * config.hidden), nn.Dense(config.hidden)
         if config.step_form == "nodes":
-            self.decoders = {task: NodeDecoder(config, task) for task in TASKS}
+            self.decoders = {task: NodeDecoder(config, task) for task in DECISIONS}
         else:
             self.decoders = {
-                task: OrderDecoder(config, len(MAKESPAN_ORDERS), EXTRAS[task]) for task in TASKS
+                task: OrderDecoder(config, len(MAKESPAN_ORDERS), EXTRAS[task]) for task in DECISIONS
             }
             self.critic = Critic()
 

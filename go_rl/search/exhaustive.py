@@ -171,7 +171,7 @@ def _makespan(problem: Problem, name: str, seed: int, progress: Progress) -> Pla
     complete, tried = first_makespan_plan(workspace, incumbent, progress, assignments)
     if incumbent.evaluation.status.ok:
         return finish_plan(workspace, incumbent, name, seed, progress)
-    if complete and "fusion" not in problem.tasks:
+    if complete and "fusion" not in problem.decisions:
         return finish_plan(workspace, _proved(problem, tried), name, seed, progress)
     plan = finish_plan(workspace, incumbent, name, seed, progress)
     return replace(plan, evaluation=_gave_up(problem, tried))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from typing import ClassVar
 
-from go_rl.core import RULE_SETS, TASKS, Objective, TrainingError
+from go_rl.core import DECISIONS, RULE_SETS, Objective, TrainingError, decision_names
 from go_rl.core.errors import nearest
 from go_rl.cost.registry import check_cost
 from go_rl.policy.config import PolicyConfig
@@ -130,17 +130,6 @@ FINE_TUNING = {
     ),
 }
 """By objective."""
-
-
-def _check_tasks(sets: tuple[tuple[str, ...], ...]) -> None:
-    for tasks in sets:
-        if not tasks:
-            raise TrainingError(f"train: each set of decisions names some of {', '.join(TASKS)}")
-        for task in tasks:
-            if task not in TASKS:
-                raise TrainingError(
-                    f"train: unknown decision {task!r}{nearest(task, TASKS)} Use {', '.join(TASKS)}"
-                )
 
 
 @dataclass(frozen=True)
@@ -325,7 +314,12 @@ class MakespanTrainConfig(TrainConfig):
     """Hardware, each as often as the others."""
     validation_packages: tuple[str, ...] = ("p100x4",)
     """Hardware of the validation problems."""
-    tasks: tuple[tuple[str, ...], ...] = (TASKS, ("placement",), TASKS, ("placement", "schedule"))
+    tasks: tuple[tuple[str, ...], ...] = (
+        DECISIONS,
+        ("placement",),
+        DECISIONS,
+        ("placement", "schedule"),
+    )
     """Sets of decisions, each as often as it is listed."""
     updates: int = 160
     """Updates of the weights."""
@@ -360,7 +354,8 @@ class MakespanTrainConfig(TrainConfig):
             raise TrainingError(f"train: further_share must be 0 to 1, not {self.further_share}")
         if not self.tasks:
             raise TrainingError("train: tasks need at least one entry")
-        _check_tasks(self.tasks)
+        for names in self.tasks:
+            decision_names(names, error=TrainingError)
 
     @property
     def sizes(self) -> dict[str, int]:

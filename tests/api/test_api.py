@@ -262,7 +262,7 @@ def test_options_without_meaning_for_the_objective_are_refused(graph, objective,
 )
 def test_decisions_are_named_in_any_form(graph, decide):
     problem = problem_for(graph, "p100x2", OptimizeOptions(decide=decide))
-    assert problem.tasks == ("placement", "fusion")
+    assert problem.decisions == ("placement", "fusion")
 
 
 @pytest.mark.parametrize(

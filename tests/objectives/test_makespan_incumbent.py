@@ -27,10 +27,10 @@ def finished(problem: Problem, seed: int) -> Plan:
 
 
 def random_asked(seed: int) -> Problem:
-    """A random problem with some of the tasks, classes, and pins that do not contradict them."""
+    """A random problem with some decisions, classes, and pins that do not contradict them."""
     rng = np.random.default_rng(seed)
-    tasks = [("placement", "schedule", "fusion"), ("placement", "fusion"), ("placement",)]
-    problem = random_step(seed, 10, tasks=tasks[seed % 3])
+    decisions = [("placement", "schedule", "fusion"), ("placement", "fusion"), ("placement",)]
+    problem = random_step(seed, 10, decisions=decisions[seed % 3])
     nodes, devices = problem.graph.num_nodes, problem.hardware.num_chips
     colour = rng.integers(-1, 2, nodes) if rng.random() < 0.4 else np.full(nodes, -1)
     free = np.flatnonzero(colour < 0)[:2]
@@ -60,7 +60,7 @@ def test_the_judge_accepts_every_finished_plan():
 
 
 def test_an_incumbent_counts_every_plan_and_keeps_the_best():
-    problem = step_problem([1.0, 1.0, 5.0], [(1, 2, 1.0)], 2, tasks=("placement", "schedule"))
+    problem = step_problem([1.0, 1.0, 5.0], [(1, 2, 1.0)], 2, decisions=("placement", "schedule"))
     workspace, progress = MakespanWorkspace(problem), Progress(Budget(samples=9))
     incumbent = Incumbent(workspace, progress)
     assert incumbent.seconds == np.inf

@@ -166,8 +166,8 @@ def _kernel_rules(problem: Problem, plan: Plan, home: list[int]) -> Iterator[str
     """The first kind of rule that kernels break, as the judge reports one only."""
     graph = problem.graph
     decided = {"schedule": plan.priority, "fusion": plan.fusion_group}
-    if any(each is not None and task not in problem.tasks for task, each in decided.items()):
-        yield "task"
+    if any(each is not None and name not in problem.decisions for name, each in decided.items()):
+        yield "decision"
     elif plan.fusion_group is not None:
         leader = plan.fusion_group.tolist()
         members: dict[int, list[int]] = {}

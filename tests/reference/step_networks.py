@@ -57,5 +57,5 @@ def holds(problem: Problem, plan: Plan) -> None:
     if plan.evaluation.status.ok:
         assert verdict.value == pytest.approx(plan.value, rel=1e-9)
         assert plan.bound <= plan.value * (1 + 1e-9)
-    assert plan.priority is None or "schedule" in problem.tasks
-    assert plan.fusion_group is None or "fusion" in problem.tasks
+    assert plan.priority is None or "schedule" in problem.decisions
+    assert plan.fusion_group is None or "fusion" in problem.decisions

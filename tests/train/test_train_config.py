@@ -48,7 +48,7 @@ from go_rl.train.problems.ring import RingProblems
             lambda: MakespanTrainConfig(validation_packages=()),
             "validation_packages need at",
         ),
-        (lambda: MakespanTrainConfig(tasks=((),)), "each set of decisions names some of placement"),
+        (lambda: MakespanTrainConfig(tasks=((),)), "name some of placement"),
         (
             lambda: MakespanTrainConfig(tasks=(("fussion",),)),
             "decision 'fussion'.*'fusion'",

@@ -202,16 +202,16 @@ def test_makespan_needs_every_pair_of_devices_linked(small_ring):
 
 
 @pytest.mark.parametrize(
-    ("tasks", "words"),
+    ("decisions", "words"),
     [
-        (("scheduel",), r"unknown task 'scheduel'; did you mean 'schedule'\?"),
-        (("placement", "order"), "unknown task 'order'"),
-        ((), "name at least one task of placement, schedule, fusion"),
+        (("scheduel",), r"unknown decision 'scheduel'; did you mean 'schedule'\?"),
+        (("placement", "order"), "unknown decision 'order'"),
+        ((), "name some of placement, schedule, fusion"),
     ],
 )
-def test_tasks_that_are_none_are_refused(tasks, words):
+def test_decisions_that_are_none_are_refused(decisions, words):
     with pytest.raises(ProblemError, match=words):
-        replace(fork(), tasks=tasks)
+        replace(fork(), decisions=decisions)
 
 
 def test_another_objective_neither_replays_nor_reads_kernels():
@@ -234,11 +234,15 @@ def test_a_constant_that_reads_is_refused_or_replayed():
     assert judged(problem, [0, 0, 0]).seconds == 4.0
 
 
-# the judge does not read `Problem.tasks`: a fused plan is accepted where fusion is not asked
+# the judge does not read `Problem.decisions`: a fused plan is accepted where fusion is not asked
 # for, and then undercuts the bound that holds without fusion.
-@pytest.mark.parametrize(("task", "field"), [("schedule", "fusion_group"), ("fusion", "priority")])
-def test_a_plan_decides_only_what_is_asked(task, field):
-    problem = step_problem([1.0, 1.0], [(0, 1, 1.0)], kinds=[ELEMENTWISE] * 2, tasks=(task,))
+@pytest.mark.parametrize(
+    ("decision", "field"), [("schedule", "fusion_group"), ("fusion", "priority")]
+)
+def test_a_plan_decides_only_what_is_asked(decision, field):
+    problem = step_problem(
+        [1.0, 1.0], [(0, 1, 1.0)], kinds=[ELEMENTWISE] * 2, decisions=(decision,)
+    )
     plan = plan_of(problem, [0, 0], 2.0, **{field: np.array([0, 0])})
     assert not check_plan(plan, problem).ok
 

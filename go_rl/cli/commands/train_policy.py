@@ -10,13 +10,12 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import tyro
 
-from go_rl.api.options import named_decisions
 from go_rl.cli.configuration import from_json
 from go_rl.cli.console import console, counting, print_line
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.folders import check_folder
 from go_rl.cli.next_command import EXAMPLE_MODEL, say_next
-from go_rl.core import Objective, ProblemError, TrainingError
+from go_rl.core import Objective, ProblemError, TrainingError, decision_names
 from go_rl.core.files.strict_json import read_json
 from go_rl.train.config import MakespanTrainConfig, PPOConfig, RingTrainConfig, TrainConfig
 
@@ -29,7 +28,7 @@ DecisionSets = tuple[tuple[str, ...], ...]
 def _decision_sets(words: list[str]) -> DecisionSets:
     """Read ``placement,schedule,fusion placement``; a ValueError, for tyro, names a wrong one."""
     try:
-        return tuple(named_decisions(word) or () for word in words)
+        return tuple(decision_names(word) for word in words)
     except ProblemError as error:
         raise ValueError(str(error)) from error
 

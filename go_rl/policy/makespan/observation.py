@@ -105,7 +105,7 @@ def _kinds(workspace: MakespanWorkspace, step: MakespanUnits) -> Float64[np.ndar
 
 
 def _hardware_of(workspace: MakespanWorkspace, step: MakespanUnits) -> Float32[np.ndarray, "P"]:
-    tasks, units, devices = workspace.problem.tasks, step.units, workspace.num_devices
+    tasks, units, devices = workspace.problem.decisions, step.units, workspace.num_devices
     total, count = max(units.work.sum(), 1e-30), max(step.num_units, 1)
     longest = path_sums_after(units.succ_ptr, units.succ, units.work).max(initial=0.0)
     ratios = (

@@ -73,7 +73,7 @@ def _others(workspace: MakespanWorkspace) -> Iterator[tuple[Nodes | None, Nodes 
 def _fusions(workspace: MakespanWorkspace) -> Iterator[Int64[np.ndarray, "N"] | None]:
     """Nothing fused, everything that may be, then every set of producers that join consumers."""
     yield None
-    if "fusion" in workspace.problem.tasks:
+    if "fusion" in workspace.problem.decisions:
         joined = product((NO_FUSION + 1, NO_FUSION), repeat=workspace.num_nodes)
         yield from (np.array(row, np.int64) for row in islice(joined, MOST_PLANS))
 
@@ -81,6 +81,6 @@ def _fusions(workspace: MakespanWorkspace) -> Iterator[Int64[np.ndarray, "N"] | 
 def _orders(workspace: MakespanWorkspace) -> Iterator[Int64[np.ndarray, "N"] | None]:
     """Topological order, then every other."""
     yield None
-    if "schedule" in workspace.problem.tasks:
+    if "schedule" in workspace.problem.decisions:
         orders = permutations(range(workspace.num_nodes))
         yield from (np.array(row, np.int64) for row in islice(orders, MOST_PLANS))

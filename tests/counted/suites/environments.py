@@ -16,7 +16,7 @@ from reference.ring_rules import copied_by, partitions
 from reference.step_problems import random_step
 
 import go_rl.envs
-from go_rl.core import TASKS, Problem, Status
+from go_rl.core import DECISIONS, Problem, Status
 from go_rl.objectives.ring.workspace import ring_workspace
 from go_rl.verify.kernel_rules import legal_kernels
 from go_rl.verify.makespan_value import replayed
@@ -26,12 +26,12 @@ from go_rl.verify.value import plan_value
 from ..suite import Suite
 
 COUNT = 2_000
-TASKS_OF = {
+DECISIONS_OF = {
     "Partition": (),
     "Placement": ("placement",),
     "Schedule": ("schedule",),
     "Fusion": ("fusion",),
-    "Joint": TASKS,
+    "Joint": DECISIONS,
 }
 FORMS = {"Partition": ("node", "fix", "sample")}
 CHECK_EVERY = 10
@@ -42,8 +42,8 @@ CLOSE = 1e-6
 
 def trial(index: int) -> str | None:
     """Environment ``index % 5`` in one of its forms, on one or two problems."""
-    name = list(TASKS_OF)[index % len(TASKS_OF)]
-    turn = index // len(TASKS_OF)
+    name = list(DECISIONS_OF)[index % len(DECISIONS_OF)]
+    turn = index // len(DECISIONS_OF)
     forms = FORMS.get(name, ("node", "all"))
     problems = [problem_for(name, 2 * turn + i) for i in range(1 + turn % 2)]
     chips = min(problem.hardware.num_chips for problem in problems)
@@ -65,9 +65,9 @@ def problem_for(name: str, seed: int) -> Problem:
     """A random problem of up to eight nodes, its memory not checked."""
     if name == "Partition":
         return replace(random_ring(seed, 7, 3), memory=False)
-    tasks = TASKS_OF[name]
-    problem = random_step(seed, 8, tasks=tasks, memory_bytes=None)
-    if problem.hardware.num_chips == 1 or "placement" in tasks:
+    decisions = DECISIONS_OF[name]
+    problem = random_step(seed, 8, decisions=decisions, memory_bytes=None)
+    if problem.hardware.num_chips == 1 or "placement" in decisions:
         return problem
     return replace(problem, fixed=dict.fromkeys(range(problem.graph.num_nodes), 0))
 
@@ -126,8 +126,8 @@ def step_value(problem: Problem, info: dict[str, Any]) -> float | None:
     count = problem.graph.num_nodes
     device = np.asarray(info["device"][:count], np.int16)
     chosen = [
-        np.asarray(info[key][:count], np.int64) if task in problem.tasks else None
-        for task, key in (("schedule", "priority"), ("fusion", "fusion_group"))
+        np.asarray(info[key][:count], np.int64) if name in problem.decisions else None
+        for name, key in (("schedule", "priority"), ("fusion", "fusion_group"))
     ]
     if legal(problem, device, {}) or legal_kernels(problem, device, *chosen):
         return None

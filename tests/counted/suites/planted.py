@@ -89,7 +89,7 @@ def planted_boxes(rng: np.random.Generator, sort: str) -> tuple[Problem, np.ndar
     edges = [(where[u], where[v]) for u, v in edges]
     options: dict[str, Any] = {}
     if objective is Objective.MAKESPAN:
-        options["tasks"] = ("schedule",) if devices == 1 else ("placement", "schedule")
+        options["decisions"] = ("schedule",) if devices == 1 else ("placement", "schedule")
         if devices == 1:
             options["fixed"] = dict.fromkeys(range(len(order)), 0)
     problem = problem_of(
