@@ -52,7 +52,7 @@ def measure_kernels(
 
     folder, config, chosen = Path(folder), config or CollectConfig(), _models(models)
     folder.mkdir(parents=True, exist_ok=True)
-    tiles = config.task == "tiles"
+    tiles = config.vary == "tiles"
     total = round(config.share * len(tile_programs(config))) if tiles else len(chosen)
     sentences: list[str] = []
 

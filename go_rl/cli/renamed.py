@@ -17,7 +17,10 @@ COMMANDS = {
 """What commands were called before, and are called now."""
 FLAGS = {"--package": "--hardware", "--tasks": "--decide"}
 """The same of flags."""
-FLAGS_OF: Mapping[str, Mapping[str, str]] = {"finetune": {"--task": "--decoder"}}
+FLAGS_OF: Mapping[str, Mapping[str, str]] = {
+    "finetune": {"--task": "--decoder"},
+    "measure": {"--task": "--vary"},
+}
 """The same of flags of one command."""
 
 

@@ -283,6 +283,7 @@ def test_measure_names_what_is_wrong_and_writes_nothing(command, tmp_path):
         (("optimize", "m.onnx", "--package=ring4"), "--package is called --hardware now"),
         (("optimize", "m.onnx", "--tasks", "fusion"), "--tasks is called --decide now"),
         (("finetune", "m.onnx", "--task", "order"), "--task is called --decoder now"),
+        (("measure", "kernels", "d", "--task", "tiles"), "--task is called --vary now"),
         (("partition", "m.onnx"), "go-rl partition is called go-rl optimize now"),
         (("finetune-step", "m.onnx"), "go-rl finetune-step is called go-rl finetune now"),
         (("train", "runs/mine"), "go-rl train DIR is called go-rl train policy DIR now"),

@@ -38,7 +38,7 @@ def run(config: MeasureKernels) -> int:
     out = console()
     known = f"{found.records:,} records of {measure.target} in {found.path}"
     print_line(out, f"{found.made:,} measured, {known}")
-    if measure.task == "tiles":
+    if measure.vary == "tiles":
         say_next(out, "measure", "kernels", folder)
     else:
         say_next(out, "train", "kernels", folder, folder / "weights.npz")
