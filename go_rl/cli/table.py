@@ -50,7 +50,7 @@ COMMANDS = (
     Command("evaluate", "evaluate", "Evaluate",
             "Compare methods on graphs at equal samples and equal seconds; tables and curves."),
     Command("check", "check", "CheckOptions",
-            "Judge a plan independently; exit code 0: accepted, 1: rejected."),
+            "Verify a plan independently; exit code 0: accepted, 1: rejected."),
     Command("graph", "graph", "Graph",
             "Show or save a model's operator graph."),
     Command("tune kernels", "tune_kernels", "TuneKernels",

@@ -1,4 +1,4 @@
-"""The best plan so far, finished plans, and what the judge says of them."""
+"""The best plan so far, finished plans, and what the checker says of them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def random_asked(seed: int) -> Problem:
     )
 
 
-def test_the_judge_accepts_every_finished_plan():
+def test_the_checker_accepts_every_finished_plan():
     seen: Counter[str] = Counter()
     for seed in range(120):
         problem = random_asked(seed)
@@ -124,9 +124,9 @@ def test_one_of_a_batch():
     assert (bare.priority, bare.kernel_leader) == (None, None)
 
 
-# the pricer calls a constant free on a device that cannot run it; the judge's rule
+# the pricer calls a constant free on a device that cannot run it; the checker's rule
 # `supported` refuses the plan. Profiles do have such nodes (dnn-partitioning: supportedOnFpga).
-def test_pricer_and_judge_agree_on_inputs_that_a_device_cannot_run():
+def test_pricer_and_checker_agree_on_inputs_that_a_device_cannot_run():
     kinds = [OpKind.CONSTANT, OpKind.ELEMENTWISE, OpKind.ELEMENTWISE]
     seconds = [[np.inf, 3.0, 1.0], [0.0, 4.0, 1.0]]
     problem = step_problem(seconds, [(0, 1, 1.0), (1, 2, 1.0)], 2, kinds=kinds)

@@ -253,7 +253,7 @@ def test_nothing_that_fits_is_called_impossible(edges, weights, made):
 
 
 # pins on different devices within one colocation class are not noticed: no plan is legal,
-# but `infeasible` is None and plans claim to be ok (4 s), which the judge refuses (`fixed`).
+# but `infeasible` is None and plans claim to be ok (4 s), which the checker refuses (`fixed`).
 def test_pins_that_part_a_class_are_impossible():
     problem = step_problem([1.0, 3.0], [], 2, colocation=[0, 0], fixed={0: 0, 1: 1})
     assert MakespanWorkspace(problem).infeasible is not None

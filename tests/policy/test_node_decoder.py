@@ -246,7 +246,7 @@ def test_a_class_goes_where_its_first_unit_goes_and_nodes_go_where_they_can_run(
 
 
 def test_plans_of_random_problems_are_legal():
-    """On three or four devices of one or two kinds: the judge finds nothing but a lack of room."""
+    """On three or four devices of one or two kinds: the checker misses nothing but room."""
     judged = 0
     for seed in range(40):
         problem = random_step(seed, decisions=DECISIONS)

@@ -51,7 +51,7 @@ def scoped(*names: str, backward: int = 0, edges=None) -> OpGraph:
 
 
 def holds(problem: Problem, plan: Plan) -> None:
-    """The judge agrees, and nothing that was not asked for was decided."""
+    """The checker agrees, and nothing that was not asked for was decided."""
     verdict = check_plan(plan, problem)
     assert verdict.status is plan.evaluation.status, verdict.sentence
     if plan.evaluation.status.ok:

@@ -29,7 +29,7 @@ def homes(problem: Problem) -> np.ndarray:
 
 
 def optimum(problem: Problem) -> float:
-    """Value of the best plan that the judge calls legal; inf without one."""
+    """Value of the best plan that the checker calls legal; inf without one."""
     price, rows = pricer(problem), homes(problem)
     seconds, _ = price.price(rows)
     for i in np.argsort(seconds, kind="stable"):

@@ -148,7 +148,7 @@ def test_coarse_levels_have_the_loads_of_the_fine_one(seed):
         assert device_loads(graph, devices, device) == pytest.approx(expected)
 
 
-def test_plans_pass_the_independent_judge():
+def test_plans_pass_the_independent_checker():
     problem = random_problem(11, Objective.MAX_LOAD, 20, 3)
     plan = LocalSearch().optimize(problem, BUDGET, 0)
     assert plan.evaluation.status is Status.OK

@@ -35,7 +35,7 @@ class RingPricer:
     """Prices plans of one ring problem; build once, then price batches.
 
     Static rules other than acyclicity are not checked: plans come from the solver, and
-    `go_rl.verify.check_plan` judges what is reported.
+    `go_rl.verify.check_plan` verifies what is reported.
     """
 
     def __init__(self, problem: Problem) -> None:

@@ -73,7 +73,7 @@ def problem_for(name: str, seed: int) -> Problem:
 
 
 def episodes(name: str, fields: dict[str, Any], seed: int) -> Iterator[str]:
-    """Play an episode on two copies, masks obeyed; they are equal, and the judge agrees."""
+    """Play an episode on two copies, masks obeyed; they are equal, and the checker agrees."""
     pair = [gymnasium.make(f"go_rl/{name}-v1", **fields).unwrapped for _ in range(2)]
     results: list[Any] = [env.reset(seed=seed) for env in pair]
     pair[0].action_space.seed(seed)
@@ -93,7 +93,7 @@ def episodes(name: str, fields: dict[str, Any], seed: int) -> Iterator[str]:
 
 
 def judged(name: str, problems: list[Problem], reward: Any, info: dict[str, Any]) -> Iterator[str]:
-    """What the judge says of the end of an episode."""
+    """What the checker says of the end of an episode."""
     problem, status = problems[info["graph"]], info["status"]
     if name == "Partition" and status is not Status.OK:
         copied = copied_by(ring_workspace(problem).solver.instance.replicated)
@@ -103,9 +103,9 @@ def judged(name: str, problems: list[Problem], reward: Any, info: dict[str, Any]
         return
     value = (ring_value if name == "Partition" else step_value)(problem, info)
     if value is None:
-        yield "ended ok with a plan that the judge refuses"
+        yield "ended ok with a plan that the checker refuses"
     elif abs(value - info["seconds"]) > CLOSE * value:
-        yield f"says {info['seconds']!r} s, the judge {value!r}"
+        yield f"says {info['seconds']!r} s, the checker {value!r}"
     elif info["seconds"] > 0:
         share = info["baseline_seconds"] / info["seconds"]
         wanted = share if name == "Partition" else -np.sqrt(1 / share)
@@ -114,7 +114,7 @@ def judged(name: str, problems: list[Problem], reward: Any, info: dict[str, Any]
 
 
 def ring_value(problem: Problem, info: dict[str, Any]) -> float | None:
-    """The judge's seconds of a partition; None: it refuses."""
+    """The checker's seconds of a partition; None: it refuses."""
     device = np.asarray(info["device"][: problem.graph.num_nodes], np.int16)
     pricer = ring_workspace(problem).pricer
     home, copies = pricer.place(device)[0], pricer.replicas(device)
@@ -122,7 +122,7 @@ def ring_value(problem: Problem, info: dict[str, Any]) -> float | None:
 
 
 def step_value(problem: Problem, info: dict[str, Any]) -> float | None:
-    """The judge's seconds of a step; None: it refuses."""
+    """The checker's seconds of a step; None: it refuses."""
     count = problem.graph.num_nodes
     device = np.asarray(info["device"][:count], np.int16)
     chosen = [
@@ -158,7 +158,7 @@ def checker(name: str, fields: dict[str, Any]) -> Iterator[str]:
 SUITE = Suite(
     name="environments",
     proves=f"the five environments of {go_rl.envs.__name__} repeat from seeds, lead masked agents "
-    "to legal plans, pay what the judge computes, and are the same as vectors",
+    "to legal plans, pay what the checker computes, and are the same as vectors",
     unit="episodes",
     count=COUNT,
     trial=trial,

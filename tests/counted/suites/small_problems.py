@@ -10,7 +10,7 @@ from reference import priced_steps
 from reference.boxed_problems import random_problem
 from reference.latency import latency
 from reference.max_load import max_load, optimum
-from reference.naive_judge import value_of
+from reference.naive_checker import value_of
 from reference.random_rings import random_ring
 from reference.ring_optimum import optimum as ring_optimum
 from reference.ring_rules import copied_by, partitions
@@ -150,7 +150,7 @@ def false_claims(problem: Problem, plan: Plan, best: float) -> Iterator[str]:
     status = plan.evaluation.status
     verdict = check_plan(plan, problem)
     if verdict.status is not status:
-        yield f"says {status}, the judge {verdict.sentence}"
+        yield f"says {status}, the checker {verdict.sentence}"
     if plan.bound > best * (1 + SLACK):
         yield f"its bound {plan.bound!r} is above the optimum {best!r}"
     if status is Status.INFEASIBLE and _surely_possible(problem, best):
