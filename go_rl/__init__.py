@@ -9,24 +9,56 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from go_rl.api.check import check, execute
+    from go_rl.api.evaluate import evaluate
     from go_rl.api.finetune import finetune
     from go_rl.api.load import load, trace
-    from go_rl.api.optimize import optimize
+    from go_rl.api.measure import measure_kernels
+    from go_rl.api.optimize import methods, optimize
     from go_rl.api.problem import problem_of
+    from go_rl.api.train import pretrain
+    from go_rl.api.train_predictors import train_kernels, train_tiles
+    from go_rl.api.tune import tune_kernels
+    from go_rl.api.zoo import zoo_entry, zoo_names
 
 _MODULES = {
     "check": "check",
+    "evaluate": "evaluate",
     "execute": "check",
     "finetune": "finetune",
     "load": "load",
+    "measure_kernels": "measure",
+    "methods": "optimize",
     "optimize": "optimize",
+    "pretrain": "train",
     "problem_of": "problem",
     "trace": "load",
+    "train_kernels": "train_predictors",
+    "train_tiles": "train_predictors",
+    "tune_kernels": "tune",
+    "zoo_entry": "zoo",
+    "zoo_names": "zoo",
 }
 """Where in `go_rl.api` each name is defined."""
 _RENAMED = {"fine_tune": "finetune", "fine_tune_step": "finetune", "partition": "optimize"}
 """Names of earlier versions, and those that do their work now."""
-__all__ = ["check", "execute", "finetune", "load", "optimize", "problem_of", "trace"]
+__all__ = [
+    "check",
+    "evaluate",
+    "execute",
+    "finetune",
+    "load",
+    "measure_kernels",
+    "methods",
+    "optimize",
+    "pretrain",
+    "problem_of",
+    "trace",
+    "train_kernels",
+    "train_tiles",
+    "tune_kernels",
+    "zoo_entry",
+    "zoo_names",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -103,7 +103,7 @@ def build_plan(
 
 
 def _evaluation(problem: Problem, device: Any, replicas: Any, value: float) -> Evaluation:
-    """The judge's own figures beside any value; zeros for what breaks a rule."""
+    """The checker's own figures beside any value; zeros for what breaks a rule."""
     zeros = np.zeros(problem.hardware.num_chips)
     if problem.objective is Objective.MAKESPAN or legal(problem, device, replicas):
         return Evaluation(Status.OK, value, *[zeros] * 6)

@@ -27,7 +27,7 @@ NEVER = 1e6
 def problem_of(task: TaskName, graph: OpGraph, model: CostModel | None) -> Problem:
     """Return a graph's problem under some prices."""
     if task == "fusion":
-        options = ProblemOptions(Objective.MAKESPAN, tasks=("fusion",), cost_model=model)
+        options = ProblemOptions(Objective.MAKESPAN, decisions=("fusion",), cost_model=model)
     else:
         options = ProblemOptions(rules=rule_set("relay"), cost_model=model)
     return make_problem(graph, load_hardware(PACKAGES[task]), options)

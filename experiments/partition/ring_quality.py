@@ -215,7 +215,7 @@ def _rival_row(problem: Problem, name: str, options: Options) -> Rival:
     taken = time.perf_counter() - started
     value, verdict = np.inf, str(found.status)
     if found.device is not None:
-        value, verdict = _judged(problem, found.device)
+        value, verdict = _verified(problem, found.device)
     return Rival(
         graph=name,
         chips=RIVAL_CHIPS,
@@ -233,7 +233,7 @@ def _rival_row(problem: Problem, name: str, options: Options) -> Rival:
     )
 
 
-def _judged(problem: Problem, device: np.ndarray) -> tuple[float, str]:
+def _verified(problem: Problem, device: np.ndarray) -> tuple[float, str]:
     pricer = RingPricer(problem)
     evaluation = pricer.evaluate(device)
     plan = plan_for(

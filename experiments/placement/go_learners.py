@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from go_rl.core import TASKS, Budget, Objective, Plan, Problem, Progress
+from go_rl.core import DECISIONS, Budget, Objective, Plan, Problem, Progress
 from go_rl.core.decisions import Decisions, Scored
 from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.objectives.makespan.workspace import makespan_workspace
@@ -35,7 +35,7 @@ ONE = replace(FINE_TUNING[Objective.MAKESPAN], first=1)
 class Policy:
     """A policy and the decisions that it decides."""
 
-    tasks: tuple[str, ...]
+    decisions: tuple[str, ...]
     agent: Agent
 
 
@@ -90,17 +90,19 @@ class SequentialLearner:
         Raises:
             ValueError: the budget counts no samples, or too few for a plan of each decision.
         """
-        if budget.samples is None or budget.samples < len(TASKS):
-            raise ValueError(f"a budget of at least {len(TASKS)} samples is needed, not {budget}")
+        if budget.samples is None or budget.samples < len(DECISIONS):
+            raise ValueError(
+                f"a budget of at least {len(DECISIONS)} samples is needed, not {budget}"
+            )
         search = Search(problem, Progress(budget))
-        third = Budget(samples=budget.samples // len(TASKS))
+        third = Budget(samples=budget.samples // len(DECISIONS))
         learner = FineTuned(self.agent, config=self.config)
         placed = learner.optimize(restricted(problem, ("placement",)), third, seed)
         scheduled = restricted(problem, ("schedule",), placed.device)
         ordered = learner.optimize(scheduled, third, seed)
         priority = None if ordered.priority is None else ordered.priority[None]
         frozen = Decisions(placed.device[None], priority)
-        last = Budget(samples=budget.samples - 2 * (budget.samples // len(TASKS)))
+        last = Budget(samples=budget.samples - 2 * (budget.samples // len(DECISIONS)))
         final = self._fused(problem, frozen, last, seed)
         search.progress.samples = budget.samples - 1
         search.offer(final)
@@ -114,13 +116,13 @@ class SequentialLearner:
 
 
 def restricted(
-    problem: Problem, tasks: tuple[str, ...], device: np.ndarray | None = None
+    problem: Problem, decisions: tuple[str, ...], device: np.ndarray | None = None
 ) -> Problem:
     """Return the problem with these decisions only; without placement, nodes are pinned to
     ``device`` [N]."""
-    if "placement" in tasks or device is None:
-        return replace(problem, tasks=tasks)
-    return replace(problem, tasks=tasks, fixed=dict(enumerate(device.tolist())))
+    if "placement" in decisions or device is None:
+        return replace(problem, decisions=decisions)
+    return replace(problem, decisions=decisions, fixed=dict(enumerate(device.tolist())))
 
 
 def learn(
@@ -181,7 +183,7 @@ def _drawn(
         key = jax.random.fold_in(key, i) if i else key
         encoded = policy.agent.encode(decoder.padded)
         found |= policy.agent.draw(
-            decoder.padded, encoded, policy.tasks, key, noise, decoder.options
+            decoder.padded, encoded, policy.decisions, key, noise, decoder.options
         )
     return found
 
@@ -197,7 +199,7 @@ def _batch(
     decoder: MakespanDecoder, policy: Policy, actions: Actions, advantage: np.ndarray
 ) -> Batch:
     """What a policy learns from; the advantage is the whole plan's."""
-    own = SampleGroup({task: actions[task] for task in policy.tasks}, jnp.asarray(advantage))
+    own = SampleGroup({name: actions[name] for name in policy.decisions}, jnp.asarray(advantage))
     padded = decoder.padded
     chips = jnp.int32(padded.chips)
     return Batch(padded.graph, jnp.asarray(padded.real), chips, {decoder.groups[0]: own})

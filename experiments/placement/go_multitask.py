@@ -38,7 +38,7 @@ from experiments.placement.go_rows import ROWS
 from experiments.placement.go_runs import keep_run, read_runs
 from go_rl.api.options import OptimizeOptions
 from go_rl.api.problem import problem_for
-from go_rl.core import TASKS, Budget, Objective, Plan, Problem
+from go_rl.core import DECISIONS, Budget, Objective, Plan, Problem
 from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.config import PolicyConfig
@@ -67,7 +67,7 @@ def untrained(seed: int = 0) -> Agent:
 
 def separate() -> GroupLearner:
     """Return the learner with a policy for each decision."""
-    policies = tuple(Policy((task,), untrained(i)) for i, task in enumerate(TASKS))
+    policies = tuple(Policy((task,), untrained(i)) for i, task in enumerate(DECISIONS))
     return GroupLearner(policies, name="separate")
 
 
@@ -96,7 +96,7 @@ def main(options: Options) -> None:
     for row in options.rows:
         name, devices = ROWS[row]
         problem = problem_for(
-            zoo_graph(name), f"p100x{devices}", OptimizeOptions("makespan", TASKS)
+            zoo_graph(name), f"p100x{devices}", OptimizeOptions("makespan", DECISIONS)
         )
         for tasks in SETS:
             missing = [
@@ -121,7 +121,7 @@ def main(options: Options) -> None:
 
 def part_of(problem: Problem, tasks: tuple[str, ...]) -> Problem:
     """Return the problem with these decisions; what is not placed sits where the default has it."""
-    if tasks == problem.tasks:
+    if tasks == problem.decisions:
         return problem
     return restricted(problem, tasks, makespan_workspace(problem).reference.device[0])
 
@@ -135,7 +135,7 @@ def _run(row: str, method: str, problem: Problem, seed: int, samples: int) -> Ru
         assert verdict.ok, verdict.sentence
     value = 1e3 * plan.value if plan.evaluation.status.ok else None
     curve = [[c.samples, c.wall_seconds, 1e3 * c.seconds_per_step] for c in plan.curve]
-    tasks = "+".join(problem.tasks)
+    tasks = "+".join(problem.decisions)
     return Run(row, method, tasks, seed, samples, value, round(spent, 3), curve)
 
 

@@ -13,13 +13,13 @@ from matplotlib.figure import Figure
 
 from experiments.pages import RESULTS
 from experiments.placement.go_rows import ROWS
-from go_rl.core import TASKS
+from go_rl.core import DECISIONS
 from go_rl.report.figures import GREY, LINE_COLOURS, new_figure
 
 NAME = "go_multitask"
-JOINT = TASKS
+JOINT = DECISIONS
 SETS: tuple[tuple[str, ...], ...] = tuple(
-    chosen for count in (1, 2, 3) for chosen in combinations(TASKS, count)
+    chosen for count in (1, 2, 3) for chosen in combinations(DECISIONS, count)
 )
 """Each decision alone, each pair, all three."""
 FUSED = ("compiler", ("fusion",))
@@ -175,7 +175,7 @@ def _gain(speedup: float) -> str:
 
 
 def _name(tasks: tuple[str, ...]) -> str:
-    return " + ".join(tasks) if len(tasks) < len(TASKS) else "all three"
+    return " + ".join(tasks) if len(tasks) < len(DECISIONS) else "all three"
 
 
 def _sets(out: io.StringIO, table: Table, method: str) -> None:
@@ -198,20 +198,24 @@ def _worth(out: io.StringIO, table: Table, methods: list[str]) -> None:
         "that task alone. Left out: the other two tasks / all three; 1.05 means that without the "
         "task a step takes 5 % longer.\n\n"
     )
-    _head(out, ["method", *(f"{t} alone" for t in TASKS), *(f"{t} left out" for t in TASKS)])
+    _head(
+        out, ["method", *(f"{t} alone" for t in DECISIONS), *(f"{t} left out" for t in DECISIONS)]
+    )
     for method in shown:
         cells = [
             table.ratio(
                 lambda row: table.mean(row, "default"),
                 lambda row, m=method, t=task: table.mean(row, m, (t,)),
             )
-            for task in TASKS
+            for task in DECISIONS
         ] + [
             table.ratio(
-                lambda row, m=method, t=task: table.mean(row, m, tuple(x for x in TASKS if x != t)),
+                lambda row, m=method, t=task: table.mean(
+                    row, m, tuple(x for x in DECISIONS if x != t)
+                ),
                 lambda row, m=method: table.mean(row, m),
             )
-            for task in TASKS
+            for task in DECISIONS
         ]
         out.write(f"| {method} | " + " | ".join(cells) + " |\n")
 

@@ -48,7 +48,7 @@ def main(options: Options) -> None:
     out = io.StringIO()
     out.write(
         "# Replaying plans\n\nMilliseconds of CPU a plan on one core; *batch*: wall milliseconds a "
-        f"plan of {BATCH} at once on two shared cores; *plain*: the judge's Python on the same "
+        f"plan of {BATCH} at once on two shared cores; *plain*: the checker's Python on the same "
         "plan, in the same run.\n\n| graph | nodes | plan | one core | batch | plain | plain / one "
         "core |\n| --- | ---: | --- | ---: | ---: | ---: | ---: |\n"
     )

@@ -1,4 +1,4 @@
-"""`check`, `execute`: a plan judged by the independent checker, and run on devices of JAX."""
+"""`check`, `execute`: a plan verified by the independent checker, and run on devices of JAX."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Verdict", "check", "execute", "require_accepted"]
 
 
 def check(plan: Plan | str | Path, model: OpGraph | Problem | str | Path) -> Verdict:
-    """Judge a plan independently of the method that made it.
+    """Verify a plan independently of the method that made it.
 
     Args:
         plan: a plan, or the path of a plan.json.
@@ -42,7 +42,7 @@ def require_accepted(result: Result) -> None:
     verdict = check_plan(result.best, result.problem)
     if result.best.evaluation.status.ok and not verdict.ok:
         raise PlanError(
-            f"the plan by {result.best.optimizer!r} was rejected by the judge, which is a defect "
+            f"the plan by {result.best.optimizer!r} was rejected by the checker, which is a defect "
             f"in go_rl and nothing was written: {verdict.sentence}"
         )
 

@@ -102,4 +102,4 @@ def _card(before: Any, problem: Problem, samples: int) -> dict[str, Any]:
             "samples": samples, "before": dict(before.card)}  # fmt: skip
     if problem.objective is Objective.RING:
         return card | {"rules": problem.rules.name}
-    return card | {"decisions": list(problem.tasks), "tasks": list(problem.tasks)}
+    return card | {"decisions": list(problem.decisions), "tasks": list(problem.decisions)}

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from go_rl.api.load import load
-from go_rl.api.options import OptimizeOptions, options_from
+from go_rl.api.options import OptimizeOptions, check_objective, options_from
 from go_rl.api.problem import problem_for
-from go_rl.core import Hardware, NodeId, OpGraph, Optimizer, Problem
+from go_rl.core import Hardware, NodeId, Objective, OpGraph, Optimizer, Problem
 
 if TYPE_CHECKING:
     from go_rl.portfolio import Result as Result
@@ -63,6 +63,18 @@ def optimize(
         agent = load_weights(chosen.weights, problem.objective).agent
     extra = _extra_methods(problem, chosen, agent)
     return run(problem, chosen.method, chosen.budget, chosen.seed, report, extra, agent)
+
+
+def methods(objective: str) -> tuple[str, ...]:
+    """Return the names of the methods that work on an objective, the heuristic first.
+
+    Raises:
+        ProblemError: there is no such objective.
+    """
+    from go_rl.portfolio import methods_of
+
+    check_objective(objective)
+    return tuple(methods_of(Objective(objective)))
 
 
 def _extra_methods(problem: Problem, options: OptimizeOptions, agent: Any) -> tuple[Optimizer, ...]:

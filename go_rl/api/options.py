@@ -8,7 +8,15 @@ from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from go_rl.core import TASKS, Budget, Objective, ProblemError, SearchError, rule_set, task_names
+from go_rl.core import (
+    DECISIONS,
+    Budget,
+    Objective,
+    ProblemError,
+    SearchError,
+    decision_names,
+    rule_set,
+)
 from go_rl.core.errors import nearest
 from go_rl.cost import CostModel
 from go_rl.cost.registry import check_cost
@@ -67,13 +75,19 @@ class OptimizeOptions:
     (docs/methods.md)."""
 
     def __post_init__(self) -> None:
-        check_words(self.objective, self.rules)
-        named_decisions(self.decide)
+        check_objective(self.objective)
+        rule_set(self.rules)
+        self.decisions  # noqa: B018 - names check themselves
         check_cost(self.cost)
         for name in ("seed", "finetune"):
             if getattr(self, name) < 0:
                 raise SearchError(f"{name} must be >= 0, not {getattr(self, name)}")
         self.budget  # noqa: B018 - a budget checks itself
+
+    @property
+    def decisions(self) -> tuple[str, ...] | None:
+        """The names in ``decide``; None: all that make sense."""
+        return None if self.decide is None else decision_names(self.decide)
 
     @property
     def budget(self) -> Budget:
@@ -90,8 +104,8 @@ class OptimizeOptions:
                     f"{option.name} has no meaning for objective {objective}, only for "
                     f"{', '.join(known)}; leave it out"
                 )
-        chosen = named_decisions(self.decide)
-        if objective is not Objective.MAKESPAN and chosen not in (None, TASKS[:1]):
+        chosen = self.decisions
+        if objective is not Objective.MAKESPAN and chosen not in (None, DECISIONS[:1]):
             raise ProblemError(
                 f"objective {objective} decides placement only, not {', '.join(chosen or ())}; "
                 f"{Objective.MAKESPAN}, on fully connected devices such as p100x4, decides them all"
@@ -136,8 +150,9 @@ def options_from(
         if name not in OWN_CHECK:
             check_type(value, hints[name], f"{command}: {name}")
     check_cost(given.get("cost", "auto"))
-    check_words(given.get("objective"), given.get("rules", "default"))
-    return OptimizeOptions(**{**given, "decide": named_decisions(given.get("decide"))})
+    check_objective(given.get("objective"))
+    rule_set(given.get("rules", "default"))
+    return OptimizeOptions(**given)
 
 
 def check_type(value: object, hint: Any, what: str) -> None:
@@ -150,35 +165,10 @@ def check_type(value: object, hint: Any, what: str) -> None:
     raise SearchError(f"{what} must be {' or '.join(word for _, word in allowed)}, not {value!r}")
 
 
-def check_words(objective: str | None, rules: str) -> None:
-    """Raise a `ProblemError` for an unknown objective or rule set."""
+def check_objective(objective: str | None) -> None:
+    """Raise a `ProblemError` for an unknown objective; None is not chosen yet."""
     known = [str(o) for o in Objective]
     if objective is not None and objective not in known:
         raise ProblemError(
             f"unknown objective {objective!r}{nearest(objective, known)} Use {known}"
         )
-    rule_set(rules)
-
-
-def named_decisions(given: str | Sequence[str] | None) -> tuple[str, ...] | None:
-    """Return the decisions in ``placement,schedule,fusion`` or a sequence of names; None: all that
-    make sense.
-
-    Raises:
-        ProblemError: nothing is named, or no decision (the nearest is named).
-    """
-    if given is None:
-        return None
-    if not isinstance(given, str) and not (
-        isinstance(given, Sequence) and all(isinstance(name, str) for name in given)
-    ):
-        raise ProblemError(f"decide: must be names, as a text or in a list, not {given!r}")
-    names = tuple(name for name in task_names(given) if name)
-    if not names:
-        raise ProblemError(f"decide: name some of {', '.join(TASKS)}, with commas between")
-    for name in names:
-        if name not in TASKS:
-            raise ProblemError(
-                f"unknown decision {name!r}{nearest(name, TASKS)} Decisions: {', '.join(TASKS)}"
-            )
-    return names

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from go_rl.api.options import OptimizeOptions, check_type, named_decisions
+from go_rl.api.options import OptimizeOptions, check_type
 from go_rl.core import (
     FREE,
     Hardware,
@@ -68,7 +68,7 @@ def problem_for(
         all_chips=options.all_chips,
         fixed=fixed_nodes(graph, fixed or {}),
         cost_model=named_cost(options.cost, chosen),
-        tasks=named_decisions(options.decide),
+        decisions=options.decisions,
     )
     return make_problem(graph, chosen, wanted)
 

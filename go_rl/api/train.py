@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from go_rl.train.config import TrainConfig
+from go_rl.api.progress import Progress, ignore
+from go_rl.core import TrainingError
+from go_rl.core.files.whole_file import write_text
+from go_rl.train.config import CHECKPOINTS, CONFIG_FILE, SEARCHES, TrainConfig
 
 if TYPE_CHECKING:
     from go_rl.policy.weights import Weights
@@ -15,15 +17,16 @@ if TYPE_CHECKING:
 def pretrain(
     config: TrainConfig,
     folder: str | Path,
-    report: Callable[[int, str], None] | None = None,
+    *,
+    report: Progress = ignore,
     workers: str = "local",
 ) -> Weights:
     """Train a policy on the zoo, resuming the run in the folder; return its best weights.
 
     Args:
         config: `RingTrainConfig` or `MakespanTrainConfig`.
-        folder: for checkpoints, logs and weights.npz.
-        report: called with the updates done and a sentence.
+        folder: for config.json, checkpoints, logs and weights.npz.
+        report: called with the updates done, all updates and a sentence.
         workers: where samples are solved and evaluated: ``local`` (this process) or ``ray``.
 
     Raises:
@@ -33,7 +36,27 @@ def pretrain(
     from go_rl.train import pretrain as training
     from go_rl.train.workers import pricer
 
-    return training.pretrain(config, folder, report, pricer(workers))
+    _write_config(config, Path(folder))
+    updates = config.updates
+    return training.pretrain(
+        config, folder, lambda done, text: report(done, updates, text), pricer(workers)
+    )
+
+
+def _write_config(config: TrainConfig, folder: Path) -> None:
+    """Write the configuration, unless the folder holds a run.
+
+    A run with a checkpoint or searches is resumed or refused by the trainer, and has its file
+    already.
+    """
+    path = folder / CONFIG_FILE
+    begun = any(p.name.isdecimal() for p in (folder / CHECKPOINTS).glob("*"))
+    if path.exists() and (begun or (folder / SEARCHES / CONFIG_FILE).exists()):
+        return
+    try:
+        write_text(path, config.to_json() + "\n")
+    except OSError as error:
+        raise TrainingError(f"{folder}: cannot be written ({error.strerror})") from error
 
 
 def save_weights(weights: Weights, path: str | Path) -> None:

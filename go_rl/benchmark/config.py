@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from go_rl.core import Budget, TrainingError
 from go_rl.cost.registry import check_cost
 
+THRESHOLDS = (1.6, 1.7, 1.8)
+"""Improvements of the multi-chip paper's table of samples to reach them."""
+
 
 @dataclass(frozen=True)
 class EvaluateConfig:

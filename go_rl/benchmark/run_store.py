@@ -14,7 +14,7 @@ from go_rl.core.files.whole_file import write_text
 
 FILE = "runs.jsonl"
 REJECTED = "rejected"
-"""Status of a plan that the independent judge refuses."""
+"""Status of a plan that the independent checker refuses."""
 UNUSABLE = "error"
 """Status of a method that cannot work on the problem."""
 OK = "ok"

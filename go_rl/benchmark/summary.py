@@ -16,11 +16,10 @@ from go_rl.benchmark.comparison import (
     samples_to_reach,
     throughput_curve,
 )
+from go_rl.benchmark.config import THRESHOLDS
 from go_rl.benchmark.evaluate import Comparison
 from go_rl.benchmark.run_store import Run, Setting
 
-THRESHOLDS = (1.6, 1.7, 1.8)
-"""Improvements of the multi-chip paper's table of samples to reach them."""
 SAMPLE_GRID = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 SECOND_GRID = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 WORSE = 1e-9

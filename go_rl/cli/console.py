@@ -13,13 +13,16 @@ from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
-    Progress,
     SpinnerColumn,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.progress import (
+    Progress as Bar,
+)
 
+from go_rl.api.progress import Progress
 from go_rl.core.optimizer import Milestone
 from go_rl.report.text_table import TextTable
 
@@ -61,22 +64,22 @@ def working(sentence: str) -> Iterator[Callable[[str], None]]:
     error = Console(file=sys.stderr, **_AS_IT_IS)
     columns = (SpinnerColumn(), _sentence(), TimeElapsedColumn())
     with (
-        Progress(*columns, console=error, transient=True, disable=not error.is_terminal) as bar,
+        Bar(*columns, console=error, transient=True, disable=not error.is_terminal) as bar,
         _output_to_error(),
     ):
         task = bar.add_task(sentence, total=None)
 
         def report(text: str) -> None:
             if isinstance(text, Milestone):
-                error.print(text, markup=False, soft_wrap=True)
+                error.print(text, soft_wrap=True)
             bar.update(task, description=text)
 
         yield report
 
 
 @contextmanager
-def counting(sentence: str, total: int) -> Iterator[Callable[[int, str], None]]:
-    """Show a bar of ``total`` steps; yields the function that takes (steps done, a sentence).
+def counting(sentence: str) -> Iterator[Progress]:
+    """Show a bar of the work that is done; yields the function that is told how much that is.
 
     As `working`, it is on standard error; where that is no terminal, a line now and then is.
     """
@@ -84,18 +87,20 @@ def counting(sentence: str, total: int) -> Iterator[Callable[[int, str], None]]:
     columns = (_sentence(), BarColumn(), MofNCompleteColumn(),
                TimeElapsedColumn(), TimeRemainingColumn())  # fmt: skip
     with (
-        Progress(*columns, console=error, disable=not error.is_terminal) as bar,
+        Bar(*columns, console=error, disable=not error.is_terminal) as bar,
         _output_to_error(),
     ):
-        task = bar.add_task(sentence, total=total)
-        every = max(1, total // LINES)
+        task = bar.add_task(sentence, total=None)
 
-        def advance(done: int, text: str) -> None:
-            bar.update(task, completed=done, description=text)
-            if not error.is_terminal and (done % every == 0 or done == total):
+        def report(done: int, total: int, text: str) -> None:
+            bar.update(task, total=total, completed=done, description=text)
+            every = max(1, total // LINES)
+            if isinstance(text, Milestone):
+                error.print(text, soft_wrap=True)
+            elif not error.is_terminal and (done % every == 0 or done == total):
                 error.print(f"{done}/{total}  {text}")
 
-        yield advance
+        yield report
 
 
 def _sentence() -> TextColumn:
@@ -119,13 +124,6 @@ def _output_to_error() -> Iterator[None]:
 def print_json(document: Any) -> None:
     """Print one JSON document on standard output."""
     sys.stdout.write(json.dumps(document, allow_nan=False) + "\n")
-
-
-def tell(message: str) -> None:
-    """Print a line of progress on standard error."""
-    with suppress(OSError):
-        sys.stderr.write(f"{message}\n")
-        sys.stderr.flush()
 
 
 def complain(message: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 OK = 0
 REJECTED = 1
-"""``check``: the judge rejects the plan."""
+"""``check``: the checker rejects the plan."""
 BAD_INPUT = 2
 """The input or the command line is wrong, or a file cannot be read or written; one line on standard
 error says how."""
@@ -19,7 +19,7 @@ PIPE_CLOSED = 141
 to a shell."""
 
 EXIT_CODES = (
-    f"Exit codes: {OK} done, {REJECTED} check: the judge rejects the plan, {BAD_INPUT} bad "
+    f"Exit codes: {OK} done, {REJECTED} check: the checker rejects the plan, {BAD_INPUT} bad "
     f"input or an unusable file, {FAILED_SEARCH} no plan exists or none was found, "
     f"{DEFECT} a defect in go_rl, {INTERRUPTED} stopped, {PIPE_CLOSED} output unread."
 )

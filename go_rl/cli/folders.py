@@ -47,16 +47,6 @@ def check_file(path: Path, named: str) -> None:
     check_folder(path.parent, named)
 
 
-def make_folder(folder: Path, named: str = "--out") -> None:
-    """Make a folder and those above it; a `PlanError` says why it cannot be."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise PlanError(
-            f"{folder}: cannot be made ({error.strerror}); {named} names a folder"
-        ) from error
-
-
 def own_folder(folder: Path, graph: OpGraph) -> Path:
     """Return the first of ``folder``, ``folder-2``, ``folder-3``, … that holds no plan, or one for
     this graph: models of one file name do not overwrite each other's."""

@@ -46,7 +46,7 @@ def print_result(out: Console, result: Result, table: Sequence[Row]) -> None:
     if problem.objective == Objective.RING:
         title += f", rules {problem.rules.name}"
     if problem.objective == Objective.MAKESPAN:
-        title += f", decides {', '.join(problem.tasks)}"
+        title += f", decides {', '.join(problem.decisions)}"
     title += f" ({VALUE_NAMES[problem.objective]}: lower is better)"
     print_table(out, text_table(table, result.best, title))
     for line in plan_lines(result.best, result.plans[0]):

@@ -24,6 +24,7 @@ FLAGS_OF: Mapping[str, Mapping[str, str]] = {
         "--validation-packages": "--validation-hardware",
         "--policy.step-form": "--policy.form",
     },
+    "measure": {"--task": "--vary"},
 }
 """The same of flags of one command."""
 

@@ -30,17 +30,18 @@ from go_rl.core.optimizer import OPEN_SAMPLES, Budget, Optimizer, Progress
 from go_rl.core.plan import CurvePoint, Plan, plan_for, with_bound
 from go_rl.core.presets import load_hardware
 from go_rl.core.problem import (
+    DECISIONS,
     RULE_SETS,
-    TASKS,
     KernelPrices,
     Objective,
     Problem,
     Rules,
+    decision_names,
     rule_set,
-    task_names,
 )
 
 __all__ = [
+    "DECISIONS",
     "FREE",
     "GEOMETRY",
     "MAX_DEVICES",
@@ -48,7 +49,6 @@ __all__ = [
     "OPEN_SAMPLES",
     "OPTIMAL_GAP",
     "RULE_SETS",
-    "TASKS",
     "Budget",
     "CheckpointError",
     "Chip",
@@ -87,10 +87,10 @@ __all__ = [
     "UnknownOperatorError",
     "ZooError",
     "check_graph",
+    "decision_names",
     "load_hardware",
     "plan_for",
     "proved_optimal",
     "rule_set",
-    "task_names",
     "with_bound",
 ]

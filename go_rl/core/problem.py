@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float64, Int16, Int64
 
-from go_rl.core.errors import ProblemError, nearest
+from go_rl.core.errors import GoRLError, ProblemError, nearest
 from go_rl.core.hardware import Hardware, Topology
 from go_rl.core.op_graph import FREE, OpGraph
 
@@ -33,14 +33,39 @@ class Objective(enum.StrEnum):
     replayed."""
 
 
-TASKS = ("placement", "schedule", "fusion")
+DECISIONS = ("placement", "schedule", "fusion")
 """Decisions of a plan for the makespan objective."""
 
 
-def task_names(given: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the names in ``placement,schedule`` or in a sequence of names; none is checked."""
-    names = given.split(",") if isinstance(given, str) else given
-    return tuple(name.strip() for name in names)
+def decision_names(
+    given: str | Sequence[str],
+    known: Sequence[str] = DECISIONS,
+    error: type[GoRLError] = ProblemError,
+) -> tuple[str, ...]:
+    """Return the decisions in ``placement,schedule`` or in a sequence of names.
+
+    Args:
+        given: names, with commas between or in a sequence.
+        known: the decisions that there are.
+        error: class of the error.
+
+    Raises:
+        GoRLError: no decision, an unknown one (the nearest is named), or one twice.
+    """
+    if not isinstance(given, str) and not (
+        isinstance(given, Sequence) and all(isinstance(name, str) for name in given)
+    ):
+        raise error(f"decide: must be names, as a text or in a list, not {given!r}")
+    words = given.split(",") if isinstance(given, str) else given
+    names, listed = tuple(word.strip() for word in words if word.strip()), ", ".join(known)
+    if not names:
+        raise error(f"decide: name some of {listed}, with commas between")
+    for name in names:
+        if name not in known:
+            raise error(f"unknown decision {name!r}{nearest(name, known)} Decisions: {listed}")
+    if len(set(names)) != len(names):
+        raise error(f"a decision is named twice: {', '.join(names)}")
+    return names
 
 
 @runtime_checkable
@@ -128,7 +153,7 @@ class Problem:
     """Sentences about what was assumed or left out."""
     dims: Mapping[str, int] = field(default_factory=dict)
     """Symbolic dimensions the user set."""
-    tasks: tuple[str, ...] = TASKS
+    decisions: tuple[str, ...] = DECISIONS
     """Makespan only: the decisions. Without ``placement`` every node is fixed; without ``schedule``
     kernels run in topological order; without ``fusion`` nothing is fused."""
     kernels: KernelPrices | None = None
@@ -150,12 +175,7 @@ class Problem:
                 f"objective makespan needs fully connected devices; {self.hardware.name!r} has "
                 f"{self.hardware.links.topology} links: choose p100x4, a100x8 or another xN"
             )
-        if unknown := [task for task in self.tasks if task not in TASKS]:
-            raise ProblemError(
-                f"unknown task {unknown[0]!r}{nearest(unknown[0], TASKS)} Tasks: {', '.join(TASKS)}"
-            )
-        if not self.tasks:
-            raise ProblemError(f"name at least one task of {', '.join(TASKS)}")
+        decision_names(self.decisions)
         if self.all_chips and chips > self.graph.num_nodes:
             raise ProblemError(
                 f"--all-chips: hardware {self.hardware.name!r} has {chips} chips and the graph "

@@ -44,7 +44,7 @@ class FusedPrices:
         if self.model.name == "profiled":
             raise ProblemError(
                 f"graph {self.nodes.graph.name!r} brings measured seconds of single operators; "
-                "fused kernels need a cost model that prices them: leave out the fusion task"
+                "fused kernels need a cost model that prices them: leave out the decision fusion"
             )
         kernels = Kernels(
             graph=self.nodes.graph,

@@ -84,7 +84,7 @@ def fusion_lower_bound(problem: Problem) -> FusionLowerBound | None:
 def _inner(problem: Problem) -> Bool[np.ndarray, "E"]:
     graph, prices = problem.graph, problem.kernels
     unpriced = isinstance(prices, FusedPrices) and prices.model.name == "profiled"
-    if "fusion" not in problem.tasks or unpriced:
+    if "fusion" not in problem.decisions or unpriced:
         return np.zeros(graph.num_edges, np.bool_)
     table = np.zeros((len(OpKind), len(OpKind)), np.bool_)
     for producer, consumers in FUSIBLE.items():

@@ -9,9 +9,9 @@ import numpy as np
 from jaxtyping import Float64
 
 from go_rl.core import (
+    DECISIONS,
     FREE,
     MAX_DEVICES,
-    TASKS,
     Chip,
     Hardware,
     HardwareError,
@@ -22,8 +22,8 @@ from go_rl.core import (
     ProblemError,
     Rules,
     Topology,
+    decision_names,
     rule_set,
-    task_names,
 )
 from go_rl.cost.analytical import Analytical
 from go_rl.cost.cost_model import CostModel, GraphCostModel, Kernels
@@ -45,9 +45,9 @@ class ProblemOptions:
     """None: profiled for a graph without FLOP that brings seconds, else analytical."""
     colocation: bool = True
     """False: the graph's colocation classes are ignored."""
-    tasks: str | tuple[str, ...] | None = None
-    """Makespan only: some of `go_rl.core.TASKS`, as names or with commas between; None: all that
-    make sense, which is all but placement on a single device."""
+    decisions: str | tuple[str, ...] | None = None
+    """Makespan only: some of `go_rl.core.DECISIONS`, as names or with commas between; None: all
+    that make sense, which is all but placement on a single device."""
     gap_seconds: Float64[np.ndarray, "N"] | None = None
     """[N] see `Problem.gap_seconds`."""
     allow_training: bool = False
@@ -90,8 +90,8 @@ def make_problem(
     seconds = np.stack([_priced(model, kernels, chip) for chip in kinds])
     said = _said(model, kernels, kinds)
     makespan = options.objective is Objective.MAKESPAN
-    asked = None if options.tasks is None else task_names(options.tasks)
-    tasks = _tasks(asked, hardware) if makespan else TASKS
+    asked = None if options.decisions is None else decision_names(options.decisions)
+    decisions = _decisions(asked, hardware) if makespan else DECISIONS
     return Problem(
         graph=graph,
         hardware=hardware,
@@ -106,8 +106,8 @@ def make_problem(
         transfer_seconds=_transfers(graph, hardware, output_bytes),
         memory=memory,
         all_chips=options.all_chips,
-        fixed=_fixed(graph, options, tasks),
-        tasks=tasks,
+        fixed=_fixed(graph, options, decisions),
+        decisions=decisions,
         notes=(*_notes(graph, hardware, model, memory, streamed), *said),
         dims=dict(graph.meta.get("dims", {})),
         kernels=FusedPrices(kernels, seconds, edge_bytes, model, kinds) if makespan else None,
@@ -137,23 +137,21 @@ def _priced(model: CostModel, kernels: Kernels, chip: Chip) -> Float64[np.ndarra
     return seconds
 
 
-def _tasks(asked: tuple[str, ...] | None, hardware: Hardware) -> tuple[str, ...]:
+def _decisions(asked: tuple[str, ...] | None, hardware: Hardware) -> tuple[str, ...]:
     one = hardware.num_chips == 1
     if asked is None:
-        return TASKS[1:] if one else TASKS
+        return DECISIONS[1:] if one else DECISIONS
     if one and "placement" in asked:
         raise ProblemError(
-            f"task placement needs two devices or more; {hardware.name!r} has one: leave it out, "
-            "or choose a larger hardware such as p100x4"
+            f"placement needs two devices or more; {hardware.name!r} has one: leave it out, or "
+            "choose a larger hardware such as p100x4"
         )
-    if len(set(asked)) != len(asked):
-        raise ProblemError(f"a task is named twice: {', '.join(asked)}")
     return asked
 
 
-def _fixed(graph: OpGraph, options: ProblemOptions, tasks: tuple[str, ...]) -> dict[int, int]:
+def _fixed(graph: OpGraph, options: ProblemOptions, decisions: tuple[str, ...]) -> dict[int, int]:
     """The user's pins; without the decision placement every other node is on the first device."""
-    if options.objective is not Objective.MAKESPAN or "placement" in tasks:
+    if options.objective is not Objective.MAKESPAN or "placement" in decisions:
         return dict(options.fixed)
     device = {
         int(graph.colocation[node]): chip

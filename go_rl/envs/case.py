@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool
 
-from go_rl.core import TASKS, Objective, Problem, Status
+from go_rl.core import DECISIONS, Objective, Problem, Status
 from go_rl.core.decisions import Decisions
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.envs.observation import GraphFeatures, graph_features
@@ -59,8 +59,12 @@ class Case:
 
     @property
     def decided(self) -> tuple[str, ...]:
-        """What is decided, in the order of `TASKS`; a placement on a ring."""
-        return TASKS[:1] if self._is_ring else tuple(t for t in TASKS if t in self.problem.tasks)
+        """What is decided, in the order of `DECISIONS`; a placement on a ring."""
+        return (
+            DECISIONS[:1]
+            if self._is_ring
+            else tuple(t for t in DECISIONS if t in self.problem.decisions)
+        )
 
     @cached_property
     def features(self) -> GraphFeatures:

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 from go_rl.core import (
-    TASKS,
+    DECISIONS,
     EnvironmentUseError,
     Hardware,
     Objective,
     OpGraph,
     Problem,
     Topology,
+    decision_names,
     load_hardware,
     rule_set,
-    task_names,
 )
 from go_rl.core.errors import nearest
 from go_rl.cost import CostModel, ProblemOptions, make_problem, named_cost
@@ -73,7 +73,7 @@ class EnvironmentConfig:
     objective: str | Objective | None = None
     """``ring`` or ``makespan``; None: the problem's, for ``graph`` as the hardware has it."""
     decide: str | tuple[str, ...] | None = None
-    """What is decided, some of `TASKS`, as names or with commas between; None: what the problem
+    """What is decided, some of `DECISIONS`, as names or with commas between; None: what the problem
     asks for, for ``graph`` all that the objective knows."""
     hardware: str | Hardware | None = None
     """Hardware, or the name of some, for ``graph``; None: as in `TRAITS`."""
@@ -104,8 +104,9 @@ class EnvironmentConfig:
         if self.objective is not None:
             check_choice("objective", self.objective, [str(name) for name in TRAITS])
         if self.decide is not None:
-            object.__setattr__(self, "decide", task_names(self.decide))
-            self._check_decisions()
+            known = DECISIONS if self.resolved_objective is Objective.MAKESPAN else DECISIONS[:1]
+            names = decision_names(self.decide, known, EnvironmentUseError)
+            object.__setattr__(self, "decide", names)
         check_choice("action", self.action, self.traits.actions)
         check_choice("observation", self.observation, OBSERVATIONS)
         check_reward(self.reward_name, self.failure_reward)
@@ -173,15 +174,8 @@ class EnvironmentConfig:
             rules=rule_set(self.rules),
             memory=self.memory,
             cost_model=named_cost(self.cost, self._chips),
-            tasks=self.decide or TASKS,
+            decisions=self.decide or DECISIONS,
         )
-
-    def _check_decisions(self) -> None:
-        known = TASKS if self.resolved_objective is Objective.MAKESPAN else ("placement",)
-        for decision in self.decide or ():
-            check_choice("decision", decision, known)
-        if not self.decide:
-            raise EnvironmentUseError(f"decide: name at least one of {list(known)}")
 
     def _check_problems(self, problems: Sequence[Problem]) -> None:
         first = problems[0]
@@ -206,10 +200,10 @@ class EnvironmentConfig:
                 f"graph {name!r}: the objective is {problem.objective}; this environment is for "
                 f"{allowed}"
             )
-        decided = task_names(self.decide or first.tasks)
-        if self.resolved_objective is Objective.MAKESPAN and set(problem.tasks) != set(decided):
+        decided = decision_names(self.decide or first.decisions)
+        if self.resolved_objective is Objective.MAKESPAN and set(problem.decisions) != set(decided):
             raise EnvironmentUseError(
-                f"graph {name!r}: the problem's decisions are {', '.join(problem.tasks)}; this "
+                f"graph {name!r}: the problem's decisions are {', '.join(problem.decisions)}; this "
                 f"environment decides {', '.join(decided)}: make the problem with those decisions"
             )
 
@@ -245,7 +239,7 @@ def read_config(config: EnvironmentConfig | None, given: Mapping[str, Any]) -> E
 
 
 def _words(given: str | Sequence[str]) -> set[str]:
-    return set(task_names(given))
+    return {name.strip() for name in (given.split(",") if isinstance(given, str) else given)}
 
 
 def from_arguments(given: Mapping[str, Any]) -> EnvironmentConfig:

@@ -8,7 +8,7 @@ from typing import Literal
 from go_rl.core import TrainingError
 from go_rl.core.processor import own_target
 
-Task = Literal["fusion", "flags", "layouts", "tiles"]
+Varied = Literal["fusion", "flags", "layouts", "tiles"]
 
 
 @dataclass(frozen=True)
@@ -74,9 +74,9 @@ FEW_VISITS = TimingConfig(visits=8)
 class CollectConfig:
     """How kernels are measured."""
 
-    task: Task = "fusion"
-    """``fusion``: kernels as they come; ``flags``, ``layouts``: some of these, under several
-    settings each; ``tiles``: other programs, see `go_rl.measure.tiles.collect`."""
+    vary: Varied = "fusion"
+    """What differs between measurements. ``fusion``: kernels as they come; ``flags``, ``layouts``:
+    some of these, under several settings each; ``tiles``: tilings of tensor programs."""
     target: str = field(default_factory=own_target)
     """Name of this machine, with one core, in the records; by default its processor's."""
     core: int | None = None

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float32
 
 from go_rl.core import Objective, PolicyError
-from go_rl.core.problem import TASKS
+from go_rl.core.problem import DECISIONS
 from go_rl.objectives.makespan.choices import LEVELS
 from go_rl.policy.buckets import Padded, pad
 from go_rl.policy.config import MAX_CHIPS, PolicyConfig
@@ -118,7 +118,7 @@ def new_agent(config: PolicyConfig, seed: int, objective: Objective = Objective.
     graph, real = jax.tree.map(jnp.asarray, (padded.graph, padded.real))
     options = {}
     if objective is Objective.MAKESPAN:
-        options = {decision: jnp.zeros((len(real), LEVELS)) for decision in TASKS}
+        options = {decision: jnp.zeros((len(real), LEVELS)) for decision in DECISIONS}
     params = _first_params(Policy(config, objective), key, graph, real, options)
     return Agent(config, params, objective)
 

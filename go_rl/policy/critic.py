@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from go_rl.core.problem import TASKS
+from go_rl.core.problem import DECISIONS
 
 MEMBERS = 4
 """Networks of the ensemble."""
@@ -51,7 +51,9 @@ class Member(nn.Module):
     ) -> Float[Array, "B"]:
         """Return [B] scores."""
         graph = nn.Dense(GRAPH_WIDTH)(nn.silu(nn.Dense(GRAPH_WIDTH)(known)))
-        x = sum(nn.Dense(WIDTH, name=f"see_{name}")(seen[name]) for name in TASKS if name in seen)
+        x = sum(
+            nn.Dense(WIDTH, name=f"see_{name}")(seen[name]) for name in DECISIONS if name in seen
+        )
         scale, shift = jnp.split(nn.Dense(2 * WIDTH)(nn.silu(graph)), 2)
         x = nn.silu(x * (1.0 + 0.5 * scale) + shift)
         x = nn.silu(nn.Dense(WIDTH)(x))

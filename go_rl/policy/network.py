@@ -19,7 +19,7 @@ import jraph
 from jaxtyping import Array, Float, Int
 
 from go_rl.core import Objective
-from go_rl.core.problem import TASKS
+from go_rl.core.problem import DECISIONS
 from go_rl.policy.config import PolicyConfig
 from go_rl.policy.critic import Critic, decision_features
 from go_rl.policy.decoders.head_input import HeadInput
@@ -31,7 +31,7 @@ from go_rl.policy.graph_arrays import hardware_features, node_array
 from go_rl.policy.heads import DecisionHeads
 from go_rl.policy.observations.makespan import MAKESPAN_ORDERS
 
-HEADS = {Objective.RING: ("order", "placement"), Objective.MAKESPAN: TASKS}
+HEADS = {Objective.RING: ("order", "placement"), Objective.MAKESPAN: DECISIONS}
 """Heads of the policies of each objective, in the order of the recurrence."""
 FUSION_ORDERS = 4
 """Node-level reference priorities of fusion; see `go_rl.policy.plan_decoders.makespan_decoder`."""
@@ -87,7 +87,7 @@ class Policy(nn.Module):
     @property
     def decision_widths(self) -> dict[str, int]:
         """G of each decision for makespan: mixing logits, numbers along directions, `EXTRAS`."""
-        return {t: len(MAKESPAN_ORDERS) + self.config.directions + EXTRAS[t] for t in TASKS}
+        return {t: len(MAKESPAN_ORDERS) + self.config.directions + EXTRAS[t] for t in DECISIONS}
 
     @property
     def chooses_by_unit(self) -> bool:
@@ -108,10 +108,10 @@ class Policy(nn.Module):
             return
         self.widen, self.summarise = nn.Dense(2 * config.hidden), nn.Dense(config.hidden)
         if self.chooses_by_unit:
-            self.decoders = {name: NodeDecoder(config, name) for name in TASKS}
+            self.decoders = {name: NodeDecoder(config, name) for name in DECISIONS}
         else:
             self.decoders = {
-                name: OrderDecoder(config, len(MAKESPAN_ORDERS), EXTRAS[name]) for name in TASKS
+                name: OrderDecoder(config, len(MAKESPAN_ORDERS), EXTRAS[name]) for name in DECISIONS
             }
             self.critic = Critic()
 

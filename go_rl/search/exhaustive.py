@@ -175,7 +175,7 @@ def _makespan(problem: Problem, name: str, seed: int, progress: Progress) -> Pla
     complete, tried = _first_makespan(workspace, incumbent, progress)
     if incumbent.evaluation.status.ok:
         return finish_plan(workspace, incumbent, name, seed, progress)
-    if complete and "fusion" not in problem.tasks:
+    if complete and "fusion" not in problem.decisions:
         return finish_plan(workspace, _proved(workspace, tried), name, seed, progress)
     plan = finish_plan(workspace, incumbent, name, seed, progress)
     return replace(plan, evaluation=_gave_up(workspace, tried))
@@ -224,7 +224,7 @@ def _first_makespan(
 def _fusions(workspace: MakespanWorkspace) -> Iterator[Nodes | None]:
     """Nothing fused, everything that may be, then every set of producers that join consumers."""
     yield None
-    if "fusion" in workspace.problem.tasks:
+    if "fusion" in workspace.problem.decisions:
         joined = product((NO_FUSION + 1, NO_FUSION), repeat=workspace.num_nodes)
         yield from (np.array(row, np.int64) for row in islice(joined, MOST_PLANS))
 
@@ -232,7 +232,7 @@ def _fusions(workspace: MakespanWorkspace) -> Iterator[Nodes | None]:
 def _orders(workspace: MakespanWorkspace) -> Iterator[Nodes | None]:
     """Topological order, then every other."""
     yield None
-    if "schedule" in workspace.problem.tasks:
+    if "schedule" in workspace.problem.decisions:
         orders = permutations(range(workspace.num_nodes))
         yield from (np.array(row, np.int64) for row in islice(orders, MOST_PLANS))
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar
 
-from go_rl.core import RULE_SETS, TASKS, Objective, TrainingError
+from go_rl.core import DECISIONS, RULE_SETS, Objective, TrainingError, decision_names
 from go_rl.core.errors import nearest
 from go_rl.cost.registry import check_cost
 from go_rl.policy.config import (
@@ -137,18 +137,6 @@ FINE_TUNING = {
     ),
 }
 """By objective."""
-
-
-def _check_decisions(sets: tuple[tuple[str, ...], ...]) -> None:
-    known = ", ".join(TASKS)
-    for decisions in sets:
-        if not decisions:
-            raise TrainingError(f"train: each set of decisions names some of {known}")
-        for name in decisions:
-            if name not in TASKS:
-                raise TrainingError(
-                    f"train: unknown decision {name!r}{nearest(name, TASKS)} Use {known}"
-                )
 
 
 @dataclass(frozen=True)
@@ -340,7 +328,12 @@ class MakespanTrainConfig(TrainConfig):
     """Hardware, each as often as the others."""
     validation_hardware: tuple[str, ...] = ("p100x4",)
     """Hardware of the validation problems."""
-    decide: tuple[tuple[str, ...], ...] = (TASKS, ("placement",), TASKS, ("placement", "schedule"))
+    decide: tuple[tuple[str, ...], ...] = (
+        DECISIONS,
+        ("placement",),
+        DECISIONS,
+        ("placement", "schedule"),
+    )
     """Sets of decisions, each as often as it is listed."""
     updates: int = 160
     """Updates of the weights."""
@@ -374,7 +367,8 @@ class MakespanTrainConfig(TrainConfig):
             raise TrainingError(f"train: further_share must be 0 to 1, not {self.further_share}")
         if not self.decide:
             raise TrainingError("train: decide needs at least one entry")
-        _check_decisions(self.decide)
+        for names in self.decide:
+            decision_names(names, error=TrainingError)
 
     @property
     def sizes(self) -> dict[str, int]:

@@ -81,13 +81,13 @@ def legal_kernels(
             raise PlanError(
                 f"{name} has {len(values)} entries; {problem.graph.name!r} has {count} nodes"
             )
-    for task, name, values in (
+    for decision, name, values in (
         ("schedule", "priorities", priority),
         ("fusion", "fused kernels", group),
     ):
-        if values is not None and task not in problem.tasks:
-            message = f"the plan has {name}, but the task {task} is not asked for"
-            return (Violation("task", message),)
+        if values is not None and decision not in problem.decisions:
+            message = f"the plan has {name}, but the decision {decision} is not asked for"
+            return (Violation("decision", message),)
     if group is None:
         return ()
     kernels = PlanKernels(problem, device.astype(np.int64), group.astype(np.int64))

@@ -29,7 +29,7 @@ from go_rl.cost import ProblemOptions, make_problem
 from go_rl.predictors.kernels.weights import save_kernel_weights
 from go_rl.readers import save_graph
 from go_rl.readers.graph_builder import GraphBuilder, Node
-from go_rl.verify.check_plan import check_plan as judge
+from go_rl.verify.check_plan import check_plan
 
 QUICK = {"method": "greedy", "samples": 10}
 
@@ -146,7 +146,7 @@ def test_a_plan_made_without_colocation_is_checked_without(graph):
     made = go_rl.optimize(graph, "ring2", **QUICK).best
     free = make_problem(coloured, load_hardware("ring2"), ProblemOptions(colocation=False))
     plan = replace(made, graph_hash=free.graph.digest)
-    assert judge(plan, free).ok
+    assert check_plan(plan, free).ok
     assert go_rl.check(plan, coloured).ok
 
 
@@ -262,7 +262,7 @@ def test_options_without_meaning_for_the_objective_are_refused(graph, objective,
 )
 def test_decisions_are_named_in_any_form(graph, decide):
     problem = problem_for(graph, "p100x2", OptimizeOptions(decide=decide))
-    assert problem.tasks == ("placement", "fusion")
+    assert problem.decisions == ("placement", "fusion")
 
 
 @pytest.mark.parametrize(

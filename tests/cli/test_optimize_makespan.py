@@ -38,7 +38,7 @@ def test_one_json_document_with_improvements_over_the_default(command):
     assert plan["priority"] is None
 
 
-def test_only_the_tasks_named_are_decided(command):
+def test_only_the_decisions_named_are_decided(command):
     found = command("optimize", MODEL, "--hardware", "p100x2", "--decide", "schedule", *QUICK,
                     "heft", "--json")  # fmt: skip
     assert found.code == 0, found.err

@@ -10,7 +10,7 @@ import pytest
 from profile_documents import chain_document, node_document
 
 from go_rl.api.options import OptimizeOptions
-from go_rl.cli.commands.check import Check
+from go_rl.cli.commands.check import CheckOptions
 from go_rl.cli.commands.graph import Graph
 from go_rl.cli.commands.optimize import Optimize
 from go_rl.cli.configuration import from_json, to_json
@@ -163,7 +163,7 @@ def test_help_names_every_flag(command):
             memory="off",
             json=True,
         ),
-        Check("plan.json", ModelArguments("m.onnx")),
+        CheckOptions("plan.json", ModelArguments("m.onnx")),
         Graph(ModelArguments("m.onnx", unknown="bytes"), save="x.npz"),
     ],
 )
@@ -283,6 +283,7 @@ def test_measure_names_what_is_wrong_and_writes_nothing(command, tmp_path):
         (("optimize", "m.onnx", "--package=ring4"), "--package is called --hardware now"),
         (("optimize", "m.onnx", "--tasks", "fusion"), "--tasks is called --decide now"),
         (("finetune", "m.onnx", "--task", "order"), "--task is called --decoder now"),
+        (("measure", "kernels", "d", "--task", "tiles"), "--task is called --vary now"),
         (("partition", "m.onnx"), "go-rl partition is called go-rl optimize now"),
         (("finetune-step", "m.onnx"), "go-rl finetune-step is called go-rl finetune now"),
         (("train", "runs/mine"), "go-rl train DIR is called go-rl train policy DIR now"),

@@ -153,7 +153,7 @@ def test_an_odd_file_is_refused_before_anything_is_written(command, tmp_path, be
     assert not (tmp_path / "new").exists()
 
 
-def test_sets_of_tasks_are_words_with_commas_between(command, begun):
+def test_sets_of_decisions_are_words_with_commas_between(command, begun):
     found = command(*MAKESPAN, "new", "--decide", "placement,fusion", "schedule", "--seed", 1)
     assert found.code == 0, found.err
     assert begun == [replace(MakespanTrainConfig(), decide=(("placement", "fusion"), ("schedule",)),

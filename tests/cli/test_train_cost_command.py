@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 from predictors.kernels import few_kernels
 from predictors.ranks import flag_data
 
-from go_rl.cli.commands.train_kernels import TrainKernels, _announce, _only_target, steps_for
+from go_rl.api.train_predictors import TrainKernelsConfig, announcement, only_target, updates_for
 from go_rl.cli.main import main
 from go_rl.core import TrainingError
 from go_rl.core.processor import own_target
@@ -68,43 +67,47 @@ def test_a_folder_of_records_is_gathered(tmp_path, monkeypatch, data):
 
 @pytest.mark.parametrize(("kernels", "steps"), [(10, 100), (499, 4990), (500, 5000), (9999, 5000)])
 def test_few_kernels_are_worth_few_updates(kernels, steps):
-    assert steps_for(kernels) == steps
+    assert updates_for(kernels) == steps
 
 
-def test_what_is_learned_from_is_said_first(data, tmp_path, capsys):
-    config = TrainKernels(str(data), str(tmp_path / "w.npz"), members=2)
-    loaded = load_kernel_data(data)
-    _announce(loaded, np.arange(43), np.arange(11), replace(config, steps=430))
-    assert capsys.readouterr().err == (
+def test_what_is_learned_from_is_reported_first(data, tmp_path, capsys):
+    config = TrainKernelsConfig(members=2)
+    assert announcement("cpu-9", 43, 11, config, 430) == (
         "learning from 43 kernels measured on cpu-9, judged on 11 others: 2 networks, 430 updates "
-        "each. These are few: expect it to be far off on other models.\n"
+        "each. These are few: expect it to be far off on other models."
     )
+    words = ["train", "kernels", str(data), str(tmp_path / "w.npz"), "--steps", "1"]
+    assert main(words) == 0
+    reported = capsys.readouterr().err
+    assert reported.startswith("learning from ")
+    assert "3 networks, 1 updates each. These are few" in reported.splitlines()[0]
+    assert "3/3  network 3/3, update 1, loss " in reported
 
 
 def test_records_of_several_targets_are_not_mixed_unasked(tmp_path):
     common: dict[str, Any] = {"workload": "k", "seconds": 1.0, "spread": 0.0, "repeats": 3}
-    assert _only_target(tmp_path) == own_target()
+    assert only_target(tmp_path) == own_target()
     with RecordStore(tmp_path / RECORDS) as store:
         store.add([Record(**common, target="cpu-3")])
-        assert _only_target(tmp_path) == "cpu-3"
+        assert only_target(tmp_path) == "cpu-3"
         store.add([Record(**common, target="cpu-4")])
-    with pytest.raises(TrainingError, match="several targets: cpu-3, cpu-4; name one with --targ"):
-        _only_target(tmp_path)
+    with pytest.raises(TrainingError, match="several targets: cpu-3, cpu-4; name one as target"):
+        only_target(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--data", "x.npz"], "--data is for a folder of go-rl measure kernels"),
-        (["--target", "cpu-2"], "--target is for a folder of go-rl measure kernels"),
-        (["--held-out", "1"], "--held-out must lie in [0, 1), not 1.0"),
+        (["--data", "x.npz"], "data is for a folder of go-rl measure kernels"),
+        (["--target", "cpu-2"], "target is for a folder of go-rl measure kernels"),
+        (["--held-out", "1"], "held_out must lie in [0, 1), not 1.0"),
         (["--held-out", "0.999"], "0 are left to learn from"),
         (
             ["--held-out", "0.85"],
             "8 are left to learn from, and no cost model comes of fewer than 10",
         ),
-        (["--steps", "0"], "--steps and --members must be >= 1"),
-        (["--data", "x.json"], "--data must end in .npz, not 'x.json'"),
+        (["--steps", "0"], "steps and members must be >= 1"),
+        (["--data", "x.json"], "data must end in .npz, not 'x.json'"),
     ],
 )
 def test_wrong_options_are_named_before_anything_is_trained(options, said, data, tmp_path, capsys):
@@ -118,7 +121,7 @@ def test_wrong_options_are_named_before_anything_is_trained(options, said, data,
     [
         ("kernels-cpu-0", "w.npz", "no kernel data 'kernels-cpu-0'"),
         (".", "w.npz", "no kernels measured on '"),
-        ("small.npz", "w.json", "OUT must end in .npz, not "),
+        ("small.npz", "w.json", "out must end in .npz, not "),
         ("small.npz", "small.npz/w.npz", "cannot be written ("),
     ],
 )
@@ -141,9 +144,9 @@ def test_settings_of_flags_become_weights_that_rank_them(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ([], "give --kernels, --tiles or both"),
+        ([], "give kernels, tiles or both"),
         (["--tiles", "tiles-cpu-0"], "no tile data 'tiles-cpu-0'"),
-        (["--kernels", "none", "--members", "0"], "--steps and --members must be >= 1"),
+        (["--kernels", "none", "--members", "0"], "steps and members must be >= 1"),
     ],
 )
 def test_ranks_of_nothing_are_refused(options, said, tmp_path, capsys):

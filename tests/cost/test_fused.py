@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from reference.step_problems import random_edges, random_kinds
 
 from go_rl.core import (
-    TASKS,
+    DECISIONS,
     Chip,
     Hardware,
     KernelPrices,
@@ -249,36 +249,46 @@ def test_where_all_kinds_are_equally_efficient_no_kernel_costs_more_than_its_nod
     assert (problem.kernels.seconds(leader)[0] <= whole + 1e-9).all()
 
 
-def test_tasks_are_all_that_make_sense():
-    assert makespan(CHAIN, boxes(2)).tasks == TASKS
-    assert makespan(CHAIN).tasks == ("schedule", "fusion")
-    assert makespan(CHAIN, boxes(2), tasks=("fusion", "placement")).tasks == ("fusion", "placement")
+def test_decisions_are_all_that_make_sense():
+    assert makespan(CHAIN, boxes(2)).decisions == DECISIONS
+    assert makespan(CHAIN).decisions == ("schedule", "fusion")
+    assert makespan(CHAIN, boxes(2), decisions=("fusion", "placement")).decisions == (
+        "fusion",
+        "placement",
+    )
 
 
 @pytest.mark.parametrize(
-    ("devices", "tasks", "words"),
+    ("devices", "decisions", "words"),
     [
-        (1, ("placement",), "task placement needs two devices or more; 'boxes' has one"),
-        (1, ("schedule", "placement"), "task placement needs two devices"),
-        (2, ("schedule", "fusion", "schedule"), "a task is named twice: schedule, fusion, sched"),
-        (2, ("fuison",), r"unknown task 'fuison'; did you mean 'fusion'\?"),
-        (2, (), "name at least one task of placement, schedule, fusion"),
+        (1, ("placement",), "placement needs two devices or more; 'boxes' has one"),
+        (1, ("schedule", "placement"), "placement needs two devices"),
+        (
+            2,
+            ("schedule", "fusion", "schedule"),
+            "a decision is named twice: schedule, fusion, sched",
+        ),
+        (2, ("fuison",), r"unknown decision 'fuison'; did you mean 'fusion'\?"),
+        (2, (), "name some of placement, schedule, fusion"),
     ],
 )
-def test_tasks_that_make_no_sense_are_refused(devices, tasks, words):
+def test_decisions_that_make_no_sense_are_refused(devices, decisions, words):
     with pytest.raises(ProblemError, match=words):
-        makespan(CHAIN, boxes(devices), tasks=tasks)
+        makespan(CHAIN, boxes(devices), decisions=decisions)
 
 
-def test_tasks_may_be_one_text_with_commas_between():
-    assert makespan(CHAIN, boxes(2), tasks="fusion, placement").tasks == ("fusion", "placement")
-    assert makespan(CHAIN, tasks="fusion").tasks == ("fusion",)
-    with pytest.raises(ProblemError, match=r"unknown task 'fuison'; did you mean 'fusion'\?"):
-        makespan(CHAIN, boxes(2), tasks="placement,fuison")
+def test_decisions_may_be_one_text_with_commas_between():
+    assert makespan(CHAIN, boxes(2), decisions="fusion, placement").decisions == (
+        "fusion",
+        "placement",
+    )
+    assert makespan(CHAIN, decisions="fusion").decisions == ("fusion",)
+    with pytest.raises(ProblemError, match=r"unknown decision 'fuison'; did you mean 'fusion'\?"):
+        makespan(CHAIN, boxes(2), decisions="placement,fuison")
 
 
 def test_without_placement_everything_sits_on_the_first_device_or_where_it_is_pinned():
-    problem = makespan(CHAIN, boxes(3), tasks=("schedule",), fixed={1: 2})
+    problem = makespan(CHAIN, boxes(3), decisions=("schedule",), fixed={1: 2})
     assert problem.fixed == {0: 0, 1: 2, 2: 0}
     assert makespan(CHAIN, boxes(3), fixed={1: 2}).fixed == {1: 2}
 

@@ -21,7 +21,7 @@ DROPPABLE = ("format", "nodes", "device", "replicas", "graph_hash", "hardware", 
              "evaluation")  # fmt: skip
 """Fields without which a plan cannot be held against a problem."""
 ARRAYS = ("device_seconds", "link_seconds", "link_bytes", "weight_bytes", "streamed_bytes")
-"""Figures of the evaluation that the judge computes again."""
+"""Figures of the evaluation that the checker computes again."""
 STRANGE: tuple[Any, ...] = ("x", "1", [], {}, None, True, -1, 1.5, 2**63, 10**400, float("nan"))
 """Values of other types and ranges."""
 

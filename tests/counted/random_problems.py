@@ -10,9 +10,9 @@ import numpy as np
 from reference.step_problems import STREAMS, random_kinds
 
 from go_rl.core import (
+    DECISIONS,
     FREE,
     RULE_SETS,
-    TASKS,
     Chip,
     Hardware,
     Links,
@@ -26,7 +26,7 @@ from go_rl.readers.graph_builder import GraphBuilder, Node
 
 TOPOLOGIES = ("ring", "full", "tree", "host")
 """A ring of chips; devices linked pairwise; a tree of devices; accelerators beside CPUs."""
-TASK_SETS = (TASKS, ("placement",), ("schedule",), ("fusion",), ("placement", "schedule"))
+DECISION_SETS = (DECISIONS, ("placement",), ("schedule",), ("fusion",), ("placement", "schedule"))
 
 
 @dataclass(frozen=True)
@@ -149,16 +149,18 @@ def _seconds(rng: np.random.Generator, graph: OpGraph, kinds: int) -> np.ndarray
 def _step_options(
     rng: np.random.Generator, graph: OpGraph, seconds: np.ndarray, devices: int
 ) -> dict[str, Any]:
-    tasks = TASK_SETS[int(rng.integers(len(TASK_SETS)))] if rng.random() < 0.4 else TASKS
+    decisions = (
+        DECISION_SETS[int(rng.integers(len(DECISION_SETS)))] if rng.random() < 0.4 else DECISIONS
+    )
     if devices == 1:
-        tasks = tuple(task for task in tasks if task != "placement") or ("schedule",)
+        decisions = tuple(name for name in decisions if name != "placement") or ("schedule",)
     gaps = rng.integers(0, 3, graph.num_nodes) * 0.5 * ~graph.is_fed
     chosen: dict[str, Any] = {
-        "tasks": tasks,
+        "decisions": decisions,
         "kernels": FewerLaunches(seconds),
         "gap_seconds": gaps if rng.random() < 0.3 else None,
     }
-    if "placement" not in tasks:
+    if "placement" not in decisions:
         home = rng.integers(0, devices, 1 + graph.colocation.max(initial=-1) + graph.num_nodes)
         own = np.where(graph.colocation == FREE, np.arange(graph.num_nodes), 0)
         label = np.where(graph.colocation == FREE, own, graph.num_nodes + graph.colocation)

@@ -17,7 +17,7 @@ from reference.small_rings import random_ring, ring_problem
 from reference.step_problems import random_step, step_problem
 
 import go_rl.envs
-from go_rl.core import TASKS, EnvironmentUseError, Problem, Status, ZooError
+from go_rl.core import DECISIONS, EnvironmentUseError, Problem, Status, ZooError
 from go_rl.readers.archive import save_graph
 
 NAMES = {
@@ -25,7 +25,7 @@ NAMES = {
     "Placement": ("placement",),
     "Schedule": ("schedule",),
     "Fusion": ("fusion",),
-    "Joint": TASKS,
+    "Joint": DECISIONS,
 }
 """Every environment that `go_rl.envs` registers, with what it decides on a makespan."""
 FORMS = [
@@ -46,9 +46,11 @@ def problems(name: str, seed: int) -> list[Problem]:
 
 def random_problems(name: str, seed: int) -> Iterator[Problem]:
     """A thousand random problems of an environment."""
-    tasks = NAMES[name]
+    decisions = NAMES[name]
     for s in range(1000 * seed, 1000 * (seed + 1)):
-        yield random_ring(s, "default") if tasks is None else random_step(s, tasks=tasks)
+        yield (
+            random_ring(s, "default") if decisions is None else random_step(s, decisions=decisions)
+        )
 
 
 def alike(name: str, seed: int, other: Problem, count: int) -> list[Problem]:
@@ -67,8 +69,8 @@ def by_hand(name: str) -> list[Problem]:
         ]
     pairs = [(0, 2, 1.0), (1, 3, 1.0)]
     return [
-        step_problem([1.0] * 4, pairs, 2, tasks=decided, fixed={0: 1}),
-        step_problem([1.0] * 3, [(0, 2, 1.0)], 2, tasks=decided),
+        step_problem([1.0] * 4, pairs, 2, decisions=decided, fixed={0: 1}),
+        step_problem([1.0] * 3, [(0, 2, 1.0)], 2, decisions=decided),
     ]
 
 

@@ -8,7 +8,7 @@ import pytest
 from reference.small_rings import ring_problem
 from reference.step_problems import random_step, step_problem
 
-from go_rl.core import TASKS, EnvironmentUseError, OpKind, Problem, Status, load_hardware
+from go_rl.core import DECISIONS, EnvironmentUseError, OpKind, Problem, Status, load_hardware
 from go_rl.cost import ProblemOptions, make_problem
 from go_rl.envs import MAKESPAN_NODE_FEATURES, EnvironmentConfig, PlanEnv
 
@@ -16,14 +16,14 @@ IDS = {
     "Placement": ("placement",),
     "Schedule": ("schedule",),
     "Fusion": ("fusion",),
-    "Joint": TASKS,
+    "Joint": DECISIONS,
 }
 PAIR = [(0, 2, 1.0), (1, 3, 1.0)]
 
 
-def chains(tasks=("placement",), **options) -> Problem:
+def chains(decisions=("placement",), **options) -> Problem:
     """Two independent chains, 0 to 2 and 1 to 3, of one second a node; two devices."""
-    return step_problem([1.0] * 4, PAIR, 2, tasks=tasks, **options)
+    return step_problem([1.0] * 4, PAIR, 2, decisions=decisions, **options)
 
 
 def play(env, actions) -> tuple[float, dict]:
@@ -58,7 +58,7 @@ def test_schedule_by_hand(form):
     """Node 1 feeds 3 s on the other device over a link of 1 s: first 1 s, then 0. In topological
     order: 0 until 1, 1 until 2, its byte until 3, node 2 until 6. Node 1 first: one second less."""
     problem = step_problem(
-        [1.0, 1.0, 3.0], [(1, 2, 1.0)], 2, tasks=("schedule",), fixed={0: 0, 1: 0, 2: 1}
+        [1.0, 1.0, 3.0], [(1, 2, 1.0)], 2, decisions=("schedule",), fixed={0: 0, 1: 0, 2: 1}
     )
     actions = {"node": [0, 19, 0], "all": [[0, 19, 0]]}[form]
     reward, info = play(PlanEnv(problem=problem, action=form), actions)
@@ -71,7 +71,7 @@ def test_schedule_by_hand(form):
 def test_fusion_by_hand():
     """A chain of three elementwise nodes; the first two join, the second keeps to itself."""
     problem = step_problem(
-        [1.0] * 3, [(0, 1, 1.0), (1, 2, 1.0)], tasks=("fusion",), kinds=[OpKind.ELEMENTWISE] * 3
+        [1.0] * 3, [(0, 1, 1.0), (1, 2, 1.0)], decisions=("fusion",), kinds=[OpKind.ELEMENTWISE] * 3
     )
     reward, info = play(PlanEnv(problem=problem), [5, 0, 7])
     assert info["fusion_group"].tolist() == [0, 0, 2]
@@ -82,7 +82,7 @@ def test_fusion_by_hand():
 
 def test_fusion_pays_where_the_prices_say_so():
     source = step_problem([0.0] * 3, [(0, 1, 4e9), (1, 2, 4e9)], kinds=[OpKind.ELEMENTWISE] * 3)
-    options = ProblemOptions(objective=source.objective, tasks=("fusion",), memory=False)
+    options = ProblemOptions(objective=source.objective, decisions=("fusion",), memory=False)
     env = PlanEnv(problem=make_problem(source.graph, load_hardware("p100x4"), options))
     assert play(env, [0, 0, 0])[0] == pytest.approx(-1.0)
     reward, info = play(env, [1, 1, 0])
@@ -93,7 +93,7 @@ def test_fusion_pays_where_the_prices_say_so():
 @pytest.mark.parametrize("form", ["node", "all"])
 def test_joint_decides_all_three(form):
     chosen = [[0, 3, 1], [1, 2, 0], [0, 1, 0], [1, 0, 0]]
-    problem = chains(TASKS, kinds=[OpKind.ELEMENTWISE] * 4)
+    problem = chains(DECISIONS, kinds=[OpKind.ELEMENTWISE] * 4)
     env = PlanEnv(problem=problem, action=form)
     reward, info = play(env, chosen if form == "node" else [chosen])
     assert reward == pytest.approx(-np.sqrt(0.5))
@@ -107,7 +107,7 @@ def test_masks_by_hand():
     seconds = [[1.0, 1.0, 1.0, 1.0], [1.0, 1.0, np.inf, 1.0]]
     colocation = [-1, 5, -1, 5]
     problem = step_problem(
-        seconds, PAIR, 2, tasks=("placement",), fixed={0: 1}, colocation=colocation
+        seconds, PAIR, 2, decisions=("placement",), fixed={0: 1}, colocation=colocation
     )
     env = PlanEnv(problem=problem)
     _, info = env.reset()
@@ -126,7 +126,7 @@ def test_masks_by_hand():
 def test_following_the_masks_obeys_pins_classes_and_abilities(seed):
     rng = np.random.default_rng(seed)
     colocation = rng.integers(-2, 2, 14).clip(-1).tolist()
-    problem = random_step(seed, tasks=("placement",), colocation=colocation, fixed={0: 0})
+    problem = random_step(seed, decisions=("placement",), colocation=colocation, fixed={0: 0})
     env = PlanEnv(problem=problem)
     _, info = env.reset(seed=seed)
     ended = False
@@ -145,7 +145,7 @@ def test_following_the_masks_obeys_pins_classes_and_abilities(seed):
 
 def test_inputs_and_constants_are_not_decided_and_sit_beside_their_readers():
     kinds = [OpKind.INPUT, OpKind.OTHER, OpKind.OTHER]
-    problem = step_problem([0.0, 1.0, 1.0], [(0, 2, 1.0)], 2, tasks=("placement",), kinds=kinds)
+    problem = step_problem([0.0, 1.0, 1.0], [(0, 2, 1.0)], 2, decisions=("placement",), kinds=kinds)
     env = PlanEnv(problem=problem)
     observed, info = env.reset()
     assert info["node"] == 1
@@ -161,7 +161,7 @@ def test_a_class_led_by_a_constant_follows_its_decided_node():
         [0.0, 1.0, 1.0],
         [(0, 1, 1.0)],
         2,
-        tasks=("placement",),
+        decisions=("placement",),
         kinds=[OpKind.CONSTANT, OpKind.OTHER, OpKind.OTHER],
         colocation=[3, -1, 3],
     )
@@ -170,7 +170,7 @@ def test_a_class_led_by_a_constant_follows_its_decided_node():
 
 
 def test_observations_show_decisions():
-    env = PlanEnv(problem=chains(TASKS), max_nodes=6, max_edges=3)
+    env = PlanEnv(problem=chains(DECISIONS), max_nodes=6, max_edges=3)
     env.reset()
     observed = env.step(np.array([1, 19, 0]))[0]
     assert observed in env.observation_space
@@ -189,14 +189,14 @@ def test_observations_show_decisions():
 
 @pytest.mark.parametrize("form", ["node", "all"])
 def test_one_node(form):
-    problem = step_problem([2.0], tasks=("placement",))
+    problem = step_problem([2.0], decisions=("placement",))
     reward, info = play(PlanEnv(problem=problem, action=form), [0] if form == "node" else [[0]])
     assert (reward, info["seconds"], info["device"].tolist()) == (-1.0, 2.0, [0])
 
 
 def test_only_inputs():
     """Nothing to decide: any action ends the episode."""
-    problem = step_problem([0.0], tasks=("placement",), kinds=[OpKind.INPUT])
+    problem = step_problem([0.0], decisions=("placement",), kinds=[OpKind.INPUT])
     reward, info = play(PlanEnv(problem=problem), [0])
     assert (reward, info["status"], info["node"]) == (0.0, Status.OK, -1)
 
@@ -206,14 +206,14 @@ def test_only_inputs():
     [
         (chains(fixed={0: 1}), "node", [0], Status.ILLEGAL, "node 0 cannot be put on device 0"),
         (
-            step_problem([[1.0, 1.0], [1.0, np.inf]], [], 2, tasks=("placement",)),
+            step_problem([[1.0, 1.0], [1.0, np.inf]], [], 2, decisions=("placement",)),
             "all",
             [[0, 1]],
             Status.UNSUPPORTED,
             "cannot run",
         ),
         (
-            step_problem([1.0, np.inf], tasks=("placement",)),
+            step_problem([1.0, np.inf], decisions=("placement",)),
             "node",
             [0],
             Status.UNSUPPORTED,
@@ -237,20 +237,20 @@ def test_failures_end_the_episode(problem, form, actions, status, words):
 
 
 @pytest.mark.parametrize(
-    ("tasks", "form", "action", "sentence"),
+    ("decisions", "form", "action", "sentence"),
     [
         (("placement",), "node", 2, r"names device 2; allowed are 0\.\.1"),
         (("schedule",), "node", 20, r"names priority 20; allowed are 0\.\.19"),
         (("fusion",), "node", -1, r"names fusion priority -1; allowed are 0\.\.19"),
         (("fusion",), "node", 0.5, "whole numbers, not float64"),
-        (TASKS, "node", [0, 0], r"shape \[2\]; the node form takes \[3\]"),
-        (TASKS, "node", [0, 0, 20], "fusion priority 20"),
+        (DECISIONS, "node", [0, 0], r"shape \[2\]; the node form takes \[3\]"),
+        (DECISIONS, "node", [0, 0, 20], "fusion priority 20"),
         (("schedule",), "all", [0, 1], r"shape \[2\]; the all form takes \[4\]"),
-        (TASKS, "all", [0] * 4, r"the all form takes \[4, 3\]"),
+        (DECISIONS, "all", [0] * 4, r"the all form takes \[4, 3\]"),
     ],
 )
-def test_wrong_actions(tasks, form, action, sentence):
-    env = PlanEnv(problem=chains(tasks), action=form)
+def test_wrong_actions(decisions, form, action, sentence):
+    env = PlanEnv(problem=chains(decisions), action=form)
     env.reset()
     with pytest.raises(EnvironmentUseError, match=sentence):
         env.step(action)
@@ -267,17 +267,20 @@ def test_wrong_actions(tasks, form, action, sentence):
             {"problem": chains(), "decide": "placement,plcement"},
             "unknown decision 'plcement'",
         ),
-        ({"problem": chains(), "decide": ()}, "at least one of"),
+        ({"problem": chains(), "decide": ()}, "name some of placement, schedule, fusion"),
         ({"problem": chains(), "decide": ("fusion",)}, "decisions are placement; this environment"),
         ({"problem": chains(), "max_nodes": 3}, "4 nodes, more than max_nodes=3"),
         ({"problem": chains(), "max_edges": -1}, "max_edges must be >= 0"),
         ({"problem": chains(), "failure_reward": np.inf}, "failure_reward must be finite"),
         ({"problem": chains(), "max_node": 3}, "unknown argument 'max_node'"),
         ({"problem": ring_problem(4, [], 2), "objective": "makespan"}, "the objective is ring"),
-        ({"problem": [chains(), step_problem([1.0], tasks=("placement",))]}, "has 1 devices and"),
+        (
+            {"problem": [chains(), step_problem([1.0], decisions=("placement",))]},
+            "has 1 devices and",
+        ),
         ({"config": EnvironmentConfig(chains()), "action": "all"}, "not both"),
         (
-            {"config": EnvironmentConfig(chains(), decide=("placement",)), "decide": TASKS},
+            {"config": EnvironmentConfig(chains(), decide=("placement",)), "decide": DECISIONS},
             "config.decide",
         ),
     ],
@@ -287,9 +290,9 @@ def test_misuse(fields, sentence):
         PlanEnv(**fields)
 
 
-def test_tasks_may_be_one_text():
+def test_decisions_may_be_one_text():
     assert EnvironmentConfig(chains(), decide="placement").decide == ("placement",)
-    assert EnvironmentConfig(chains(TASKS), decide="placement, fusion,schedule").decide == (
+    assert EnvironmentConfig(chains(DECISIONS), decide="placement, fusion,schedule").decide == (
         "placement", "fusion", "schedule"
     )  # fmt: skip
 

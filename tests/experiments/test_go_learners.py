@@ -19,7 +19,7 @@ from experiments.placement.go_learners import (
     learn,
     restricted,
 )
-from go_rl.core import TASKS, Budget, Objective, OpKind, Problem, Progress
+from go_rl.core import DECISIONS, Budget, Objective, OpKind, Problem, Progress
 from go_rl.policy.agent import new_agent
 from go_rl.search import Composed
 from go_rl.train.config import FINE_TUNING
@@ -37,7 +37,7 @@ def agent():
     return new_agent(ATOM, 0, Objective.MAKESPAN)
 
 
-def branches(tasks: tuple[str, ...] = TASKS) -> Problem:
+def branches(decisions: tuple[str, ...] = DECISIONS) -> Problem:
     """Node 0 feeds two chains, 1 2 3 and 4 5 6, of products and what may join them; 7 reads both.
 
     Every tensor is of one byte, which takes half a second on a link."""
@@ -45,7 +45,7 @@ def branches(tasks: tuple[str, ...] = TASKS) -> Problem:
     pairs = [(0, 1), (1, 2), (2, 3), (0, 4), (4, 5), (5, 6), (3, 7), (6, 7)]
     edges = [(u, v, 1.0) for u, v in pairs]
     seconds = [1.0, 3.0, 1.0, 1.0, 3.0, 1.0, 1.0, 1.0]
-    return step_problem(seconds, edges, 2, kinds=kinds, bandwidth=2.0, tasks=tasks)
+    return step_problem(seconds, edges, 2, kinds=kinds, bandwidth=2.0, decisions=decisions)
 
 
 def test_one_policy_for_all_is_the_librarys_own(agent):
@@ -60,23 +60,23 @@ def test_one_policy_for_all_is_the_librarys_own(agent):
 
 def test_separate_policies_count_samples_and_learn_each_its_own_task(agent):
     problem = branches()
-    policies = tuple(Policy((task,), agent) for task in TASKS)
+    policies = tuple(Policy((task,), agent) for task in DECISIONS)
     search = Search(problem, Progress(Budget(samples=30)))
     after = learn(policies, SMALL, search.workspace.reference, search, 0)
     plan = search.plan("separate", 0)
     assert plan.samples == 30
     assert check_plan(plan, problem).ok
     for before, now in zip(policies, after, strict=True):
-        for task in TASKS:
+        for task in DECISIONS:
             was, is_ = (p.agent.params["params"][f"decoders_{task}"] for p in (before, now))
             moved = any(
                 not np.array_equal(a, b)
                 for a, b in zip(jax.tree.leaves(was), jax.tree.leaves(is_), strict=True)
             )
-            assert moved == (task in now.tasks)
+            assert moved == (task in now.decisions)
 
 
-def test_tasks_in_turn_keep_what_was_found_before(agent):
+def test_decisions_in_turn_keep_what_was_found_before(agent):
     problem = branches()
     learner = SequentialLearner(agent, SMALL)
     plan = learner.optimize(problem, Budget(samples=31), 0)

@@ -30,5 +30,5 @@ Who reads a clock
       is golden.
 
     What depends on a clock is named by its `Case.clocked`: numbers of such facts must lie within a
-    factor of `compare.RANGE`, anything else of theirs is free, and the judge must still say yes.
+    factor of `compare.RANGE`, anything else of theirs is free, and the checker must still say yes.
 """

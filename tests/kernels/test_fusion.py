@@ -135,7 +135,7 @@ def test_a_kernel_has_at_most_64_nodes():
 
 def test_a_kernel_reads_and_writes_at_most_96_tensors():
     """A joiner reads ``others`` inputs and the producer's tensor, and writes one. The Fuser counts
-    the tensors of both, the one between once, though it stays inside: others + 2 (the judge's own
+    the tensors of both, the one between once, though it stays inside: others + 2 (the checker's own
     count is one less)."""
     assert MAX_BOUNDARY == 96
 
@@ -198,7 +198,7 @@ def test_the_compiled_fuser_merges_what_its_twin_merges():
 
 @given(st.integers(0, 50_000), st.integers(2, 60), st.integers(1, 3), st.booleans())
 @settings(max_examples=60, deadline=None)
-def test_the_judge_accepts_every_kernel_that_the_fuser_makes(seed, nodes, devices, layered):
+def test_the_checker_accepts_every_kernel_that_the_fuser_makes(seed, nodes, devices, layered):
     rng = np.random.default_rng(seed)
     edges = [e for e in random_edges(rng, nodes) if rng.random() < 6 / nodes]
     kinds = random_kinds(rng, nodes, edges)

@@ -115,9 +115,9 @@ def test_programs_of_another_jax_are_traced_again_and_damage_is_named(folder, mo
 
 
 def test_flags_and_layouts_of_kernels_that_were_timed(folder):
-    config = replace(QUICK, task="flags", share=0.25)
+    config = replace(QUICK, vary="flags", share=0.25)
     assert collect(folder, config) == len(FLAG_SETTINGS)
-    made = collect(folder, replace(config, task="layouts", share=1.0))
+    made = collect(folder, replace(config, vary="layouts", share=1.0))
     assert made > 0
     assert made % LAYOUT_SETTINGS == 0
     told = [json.loads(r.setting) for r in measured(folder) if r.setting]

@@ -23,24 +23,24 @@ class Flat:
         return np.full((1, len(leader)), HALF_A_SECOND)
 
 
-def pairs(tasks: tuple[str, ...]) -> Problem:
+def pairs(decisions: tuple[str, ...]) -> Problem:
     """Two pairs of elementwise operators, each of which would be fused; kernels are cheap."""
     problem = step_problem(
         [1.0, 2.0, 3.0, 4.0], [(0, 1, 1.0), (2, 3, 1.0)], 2,
-        kinds=[OpKind.ELEMENTWISE] * 4, tasks=tasks,
+        kinds=[OpKind.ELEMENTWISE] * 4, decisions=decisions,
     )  # fmt: skip
     return replace(problem, kernels=Flat())
 
 
 @pytest.mark.parametrize(
-    ("tasks", "expected"),
+    ("decisions", "expected"),
     [
         (("placement",), [3.0, 7.0]),
         (("placement", "schedule"), [3.0, 7.0]),
         (("placement", "fusion"), [HALF_A_SECOND] * 2),
     ],
 )
-def test_units_cost_what_their_kernel_costs_where_fusion_is_asked(tasks, expected):
-    units = makespan_units(MakespanWorkspace(pairs(tasks)))
+def test_units_cost_what_their_kernel_costs_where_fusion_is_asked(decisions, expected):
+    units = makespan_units(MakespanWorkspace(pairs(decisions)))
     assert sorted(units.seconds[0]) == expected
     assert sorted(units.units.work) == expected

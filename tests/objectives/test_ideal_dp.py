@@ -53,7 +53,7 @@ def test_without_truncation_the_optimum_is_found_and_proved(rules):
 
 @pytest.mark.parametrize("rules", ["strict", "replicate", "relay", "default"])
 def test_whatever_is_found_is_legal_and_within_time(rules):
-    """From an impossible T up: work, traffic and the judge's rules, triangles included."""
+    """From an impossible T up: work, traffic and the checker's rules, triangles included."""
     seen: Counter[object] = Counter()
     for seed in range(160):
         problem = plain(seed, rules, 10, 6)

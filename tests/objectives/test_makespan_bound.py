@@ -112,7 +112,7 @@ def test_a_node_that_saves_more_than_it_reads_is_set_against_the_others():
 def test_the_load_counts_only_engines_that_a_node_may_have():
     made = graph_of([MATMUL] * 4, [], [3.0] * 4, [1.0] * 4)
     assert bound(priced(made, (TILE, TILE))) == 2 * 3.5
-    assert bound(priced(made, (TILE, TILE), tasks=("fusion",))) == 4 * 3.5
+    assert bound(priced(made, (TILE, TILE), decisions=("fusion",))) == 4 * 3.5
     assert bound(priced(made, (TILE, TILE), fixed={0: 0, 1: 1, 2: 0, 3: 1})) == 2 * 3.5
 
 

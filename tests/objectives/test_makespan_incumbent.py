@@ -1,4 +1,4 @@
-"""The best plan so far, finished plans, and what the judge says of them."""
+"""The best plan so far, finished plans, and what the checker says of them."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def finished(problem: Problem, seed: int) -> Plan:
 
 
 def random_asked(seed: int) -> Problem:
-    """A random problem with some of the tasks, classes, and pins that do not contradict them."""
+    """A random problem with some decisions, classes, and pins that do not contradict them."""
     rng = np.random.default_rng(seed)
-    tasks = [("placement", "schedule", "fusion"), ("placement", "fusion"), ("placement",)]
-    problem = random_step(seed, 10, tasks=tasks[seed % 3])
+    decisions = [("placement", "schedule", "fusion"), ("placement", "fusion"), ("placement",)]
+    problem = random_step(seed, 10, decisions=decisions[seed % 3])
     nodes, devices = problem.graph.num_nodes, problem.hardware.num_chips
     colour = rng.integers(-1, 2, nodes) if rng.random() < 0.4 else np.full(nodes, -1)
     free = np.flatnonzero(colour < 0)[:2]
@@ -41,7 +41,7 @@ def random_asked(seed: int) -> Problem:
     )
 
 
-def test_the_judge_accepts_every_finished_plan():
+def test_the_checker_accepts_every_finished_plan():
     seen: Counter[str] = Counter()
     for seed in range(120):
         problem = random_asked(seed)
@@ -60,7 +60,7 @@ def test_the_judge_accepts_every_finished_plan():
 
 
 def test_an_incumbent_counts_every_plan_and_keeps_the_best():
-    problem = step_problem([1.0, 1.0, 5.0], [(1, 2, 1.0)], 2, tasks=("placement", "schedule"))
+    problem = step_problem([1.0, 1.0, 5.0], [(1, 2, 1.0)], 2, decisions=("placement", "schedule"))
     workspace, progress = MakespanWorkspace(problem), Progress(Budget(samples=9))
     incumbent = Incumbent(workspace, progress)
     assert incumbent.seconds == np.inf
@@ -124,9 +124,9 @@ def test_one_of_a_batch():
     assert (bare.priority, bare.kernel_leader) == (None, None)
 
 
-# the pricer calls a constant free on a device that cannot run it; the judge's rule
+# the pricer calls a constant free on a device that cannot run it; the checker's rule
 # `supported` refuses the plan. Profiles do have such nodes (dnn-partitioning: supportedOnFpga).
-def test_pricer_and_judge_agree_on_inputs_that_a_device_cannot_run():
+def test_pricer_and_checker_agree_on_inputs_that_a_device_cannot_run():
     kinds = [OpKind.CONSTANT, OpKind.ELEMENTWISE, OpKind.ELEMENTWISE]
     seconds = [[np.inf, 3.0, 1.0], [0.0, 4.0, 1.0]]
     problem = step_problem(seconds, [(0, 1, 1.0), (1, 2, 1.0)], 2, kinds=kinds)

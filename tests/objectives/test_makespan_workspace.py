@@ -65,12 +65,12 @@ def test_proposals_become_kernels_on_the_devices_that_they_get():
     assert made.kernel_leader.tolist() == [[0, 0, 2, 3]]
 
 
-def test_tasks_that_nobody_asked_for_are_left_out():
+def test_decisions_that_nobody_asked_for_are_left_out():
     every = (proposal(0, 0, 0, 0), proposal(4, 3, 2, 1), proposal(1, 1, 1, 1))
-    schedule = MakespanWorkspace(row(tasks=("schedule",))).decisions(*every)
+    schedule = MakespanWorkspace(row(decisions=("schedule",))).decisions(*every)
     assert schedule.priority is not None
     assert schedule.kernel_leader is None
-    fusion = MakespanWorkspace(row(tasks=("placement", "fusion"))).decisions(*every)
+    fusion = MakespanWorkspace(row(decisions=("placement", "fusion"))).decisions(*every)
     assert fusion.priority is None
     assert fusion.kernel_leader is not None
     bare = MakespanWorkspace(row()).decisions(every[0])
@@ -104,16 +104,16 @@ def test_where_the_default_fails_its_seconds_are_all_work_in_a_row():
 
 
 def test_the_bound_is_the_longest_path_or_the_mean_load():
-    options = {"tasks": ("placement", "schedule")}
+    options = {"decisions": ("placement", "schedule")}
     assert MakespanWorkspace(row(**options)).bound == 4.0
     assert MakespanWorkspace(step_problem([3.0, 1.0, 2.0], devices=2, **options)).bound == 3.0
     assert MakespanWorkspace(step_problem([1.0, 1.0, 3.0, 4.0], devices=2, **options)).bound == 4.5
-    assert MakespanWorkspace(step_problem([3.0, 3.0, 3.0], tasks=("schedule",))).bound == 9.0
+    assert MakespanWorkspace(step_problem([3.0, 3.0, 3.0], decisions=("schedule",))).bound == 9.0
     assert MakespanWorkspace(row()).bound == 0.0
 
 
 def test_the_bound_knows_engines_gaps_kinds_of_devices_and_inputs():
-    schedule = {"tasks": ("schedule",)}
+    schedule = {"decisions": ("schedule",)}
     streams = (Engine("stream", 2),)
     assert (
         MakespanWorkspace(step_problem([3.0, 4.0, 3.0], engines=streams, **schedule)).bound == 5.0
@@ -121,7 +121,7 @@ def test_the_bound_knows_engines_gaps_kinds_of_devices_and_inputs():
     cores = (Engine("core", 2, ("matmul",), split=True), Engine("rest"))
     one = step_problem([6.0], kinds=[MATMUL], engines=cores, gap=[1.0], **schedule)
     assert MakespanWorkspace(one).bound == 4.0
-    both = step_problem([[3.0, 1.0], [2.0, 9.0]], [(0, 1, 5.0)], 2, tasks=("placement",))
+    both = step_problem([[3.0, 1.0], [2.0, 9.0]], [(0, 1, 5.0)], 2, decisions=("placement",))
     assert MakespanWorkspace(both).bound == 3.0
     fed = step_problem([7.0, 1.0], [(0, 1, 5.0)], kinds=[INPUT, ELEMENTWISE], **schedule)
     assert MakespanWorkspace(fed).bound == 1.0
@@ -131,7 +131,7 @@ def test_the_bound_knows_engines_gaps_kinds_of_devices_and_inputs():
 @settings(max_examples=25, deadline=None)
 def test_no_plan_is_below_the_bound(seed):
     """Every placement and order of up to five nodes on up to two devices."""
-    problem = random_step(seed, 5, tasks=("placement", "schedule"))
+    problem = random_step(seed, 5, decisions=("placement", "schedule"))
     if problem.hardware.num_chips > 2:
         return
     if problem.gap_seconds is not None:
@@ -153,7 +153,7 @@ def test_what_cannot_be_is_said_with_a_name():
 
 
 def test_what_is_too_large_is_said_with_sizes():
-    schedule = {"tasks": ("schedule",), "names": ["a", "b"]}
+    schedule = {"decisions": ("schedule",), "names": ["a", "b"]}
     large = step_problem([1.0, 1.0], [(0, 1, 4.0)], weights=[0.0, 3.0], output_bytes=[4.0, 5.0],
                          memory_bytes=11.0, **schedule)  # fmt: skip
     found = MakespanWorkspace(large).infeasible
@@ -165,7 +165,7 @@ def test_what_is_too_large_is_said_with_sizes():
     )
     room = MakespanWorkspace(replace(large, memory=False))
     assert room.infeasible is None
-    fused = MakespanWorkspace(replace(large, tasks=("schedule", "fusion")))
+    fused = MakespanWorkspace(replace(large, decisions=("schedule", "fusion")))
     assert fused.infeasible is None
 
 
@@ -197,7 +197,7 @@ def test_nothing_that_can_be_is_called_impossible(seed):
     """Inputs and constants weigh nothing here and have no results that nobody reads."""
     rng = np.random.default_rng(seed)
     room = float(rng.integers(4, 30))
-    problem = random_step(seed, 5, tasks=("placement", "schedule"), memory_bytes=room)
+    problem = random_step(seed, 5, decisions=("placement", "schedule"), memory_bytes=room)
     fed = problem.graph.kind <= OpKind.CONSTANT
     problem = replace(
         problem,
@@ -230,7 +230,7 @@ def test_which_devices_can_run_a_node(able):
 def test_the_bound_leaves_out_gaps_of_inputs():
     kinds = [INPUT, ELEMENTWISE]
     problem = step_problem([0.0, 3.0], [(0, 1, 1.0)], kinds=kinds, gap=[5.0, 0.0],
-                           tasks=("schedule",))  # fmt: skip
+                           decisions=("schedule",))  # fmt: skip
     workspace = MakespanWorkspace(problem)
     assert workspace.evaluate(workspace.reference).seconds.tolist() == [3.0]
     assert workspace.bound == 3.0
@@ -245,7 +245,7 @@ def test_the_bound_leaves_out_gaps_of_inputs():
 def test_nothing_that_fits_is_called_impossible(edges, weights, made):
     problem = step_problem(
         [0.0, 3.0], edges, 2, kinds=[OpKind.CONSTANT, ELEMENTWISE], weights=weights,
-        output_bytes=made, memory_bytes=100.0, tasks=("placement",),
+        output_bytes=made, memory_bytes=100.0, decisions=("placement",),
     )  # fmt: skip
     workspace = MakespanWorkspace(problem)
     assert workspace.evaluate(workspace.decisions(proposal(0, 1))).ok.all()
@@ -253,7 +253,7 @@ def test_nothing_that_fits_is_called_impossible(edges, weights, made):
 
 
 # pins on different devices within one colocation class are not noticed: no plan is legal,
-# but `infeasible` is None and plans claim to be ok (4 s), which the judge refuses (`fixed`).
+# but `infeasible` is None and plans claim to be ok (4 s), which the checker refuses (`fixed`).
 def test_pins_that_part_a_class_are_impossible():
     problem = step_problem([1.0, 3.0], [], 2, colocation=[0, 0], fixed={0: 0, 1: 1})
     assert MakespanWorkspace(problem).infeasible is not None

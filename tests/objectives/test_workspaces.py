@@ -91,7 +91,7 @@ def test_assignments_end_in_plans_that_run(seed):
     rng = np.random.default_rng(seed)
     for workspace in (
         RingWorkspace(replace(random_ring(seed, "strict"), memory=False)),
-        MakespanWorkspace(random_step(seed, tasks=("placement",), memory_bytes=None)),
+        MakespanWorkspace(random_step(seed, decisions=("placement",), memory_bytes=None)),
     ):
         assignment, nodes = workspace.assignment(), workspace.problem.graph.num_nodes
         for _ in range(2):

@@ -20,7 +20,7 @@ from go_rl.policy.heads import DecisionHeads
 from go_rl.policy.network import Policy
 from go_rl.policy.segmented_attention import SegmentedAttention
 
-TASKS = ("order", "placement")
+DECISIONS = ("order", "placement")
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def test_the_gate_of_conditioning_reads_the_input_features(layer_input):
 
 def test_each_head_sees_the_head_before_and_none_after(layer_input):
     h, _, real = layer_input
-    heads = DecisionHeads(TINY, TASKS)
+    heads = DecisionHeads(TINY, DECISIONS)
     params = random_variables(heads.init, h, real)
     plain = heads.apply(params, h, real)
 
@@ -78,7 +78,7 @@ def test_each_head_sees_the_head_before_and_none_after(layer_input):
         moved = jax.tree.map(lambda x: x, params)
         moved["params"][name]["kernel"] = moved["params"][name]["kernel"] * 2.0
         found = heads.apply(moved, h, real)
-        return {task: not np.allclose(found[task], plain[task], atol=1e-6) for task in TASKS}
+        return {task: not np.allclose(found[task], plain[task], atol=1e-6) for task in DECISIONS}
 
     assert changed("order_out") == {"order": True, "placement": True}
     assert changed("order_state") == {"order": True, "placement": True}
@@ -88,11 +88,11 @@ def test_each_head_sees_the_head_before_and_none_after(layer_input):
 def test_heads_are_the_recurrence_of_the_paper(layer_input):
     """H_t = FC(LN(A_{t-1}, H_{t-1})), A_t = FC(attention(H_t)); the task gets relu(H_t + A_t)."""
     h, _, real = layer_input
-    heads = DecisionHeads(TINY, TASKS)
+    heads = DecisionHeads(TINY, DECISIONS)
     params = random_variables(heads.init, h, real)["params"]
     found = heads.apply({"params": params}, h, real)
     attended = state = h
-    for task in TASKS:
+    for task in DECISIONS:
         joined = jnp.concatenate([attended, state], -1)
         joined = layer_norm(joined, params[f"{task}_norm"])
         state = joined @ params[f"{task}_state"]["kernel"] + params[f"{task}_state"]["bias"]

@@ -15,7 +15,7 @@ from reference.step_problems import random_step, step_problem
 from rounding import assert_rounded_alike
 
 from go_rl.core import Budget, Objective, OpKind, PolicyError, Problem, Progress
-from go_rl.core.problem import TASKS
+from go_rl.core.problem import DECISIONS
 from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.objectives.makespan.choices import LEVELS
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
@@ -48,7 +48,7 @@ def lattice() -> Problem:
     slow = [2 * s for s in fast[:-1]] + [np.inf]
     return step_problem(
         [fast, fast, slow], EDGES, DEVICES, kinds=[OpKind.MATMUL] * 5 + [OpKind.ELEMENTWISE],
-        tasks=TASKS,
+        decisions=DECISIONS,
     )  # fmt: skip
 
 
@@ -95,7 +95,7 @@ def test_log_probabilities_are_those_of_a_plain_twin(drawn):
     agent, decoder, actions = drawn
     units = decoder.units.num_units
     encoded, found = judge(agent, decoder, actions)
-    for task in TASKS:
+    for task in DECISIONS:
         got, entropy = found[task]
         spread, rows = [], np.arange(units)
         for b in range(len(NOISE)):
@@ -118,7 +118,7 @@ def test_without_noise_the_likeliest_is_taken_and_equal_seeds_draw_equally(drawn
     agent, decoder, actions = drawn
     units = decoder.units.num_units
     encoded, _ = judge(agent, decoder, actions)
-    for task in TASKS:
+    for task in DECISIONS:
         chosen = np.asarray(actions[task].chosen)[3, :, :units]
         before = None
         for t in range(NODES.iterations):
@@ -127,7 +127,7 @@ def test_without_noise_the_likeliest_is_taken_and_equal_seeds_draw_equally(drawn
             assert_rounded_alike(expected[range(units), chosen[t]], expected.max(axis=1), 4000)
             before = chosen[t].tolist()
     again, other = (drawn_plans(agent, decoder, NOISE, seed) for seed in (7, 8))
-    same = [np.array_equal(again[t].chosen, actions[t].chosen) for t in TASKS]
+    same = [np.array_equal(again[t].chosen, actions[t].chosen) for t in DECISIONS]
     assert all(same)
     assert not np.array_equal(other["schedule"].chosen, actions["schedule"].chosen)
 
@@ -177,7 +177,7 @@ def test_options_by_hand():
     """Twice as slow is 1; a pinned unit has one device; a reduction has no consumer to join."""
     problem = step_problem(
         [[1.0, 2.0, 1.0], [2.0, 2.0, 1.0]], [(0, 1, 1.0), (1, 2, 1.0)], 2, fixed={2: 1},
-        kinds=[OpKind.REDUCTION, OpKind.MATMUL, OpKind.ELEMENTWISE], tasks=TASKS,
+        kinds=[OpKind.REDUCTION, OpKind.MATMUL, OpKind.ELEMENTWISE], decisions=DECISIONS,
     )  # fmt: skip
     decoder = MakespanDecoder(MakespanWorkspace(problem))
     unit = decoder.units.unit_of
@@ -201,8 +201,9 @@ def chosen(rows: dict[str, list[list[int]]]) -> dict[str, NodeActions]:
 
 def test_decisions_are_the_plan_by_hand():
     """No scheduler moves a node; a larger level runs first, and 0 fuses nothing."""
-    problem = step_problem([1.0] * 4, [(0, 1, 1.0), (2, 3, 1.0)], 2,
-                           kinds=[OpKind.MATMUL, OpKind.OTHER] * 2, tasks=TASKS)  # fmt: skip
+    kinds = [OpKind.MATMUL, OpKind.OTHER] * 2
+    edges = [(0, 1, 1.0), (2, 3, 1.0)]
+    problem = step_problem([1.0] * 4, edges, 2, kinds=kinds, decisions=DECISIONS)
     decoder = MakespanDecoder(MakespanWorkspace(problem))
     assert decoder.units.unit_of.tolist() == [0, 1, 2, 3]
     plans = decoder.decisions(
@@ -219,7 +220,7 @@ def test_levels_decide_what_is_fused():
     """Two matrix products want the same sum: the one of the larger level gets it."""
     problem = step_problem([1.0] * 3, [(0, 2, 1.0), (1, 2, 1.0)], 1,
                            kinds=[OpKind.MATMUL, OpKind.MATMUL, OpKind.ELEMENTWISE],
-                           tasks=("fusion",))  # fmt: skip
+                           decisions=("fusion",))  # fmt: skip
     decoder = MakespanDecoder(MakespanWorkspace(problem))
     first, second = decoder.units.unit_of[:2]
     leaders = []
@@ -237,7 +238,7 @@ def test_a_class_goes_where_its_first_unit_goes_and_nodes_go_where_they_can_run(
     seconds = [[0.0, 1.0, 1.0, np.inf], [0.0, 1.0, 1.0, 1.0]]
     problem = step_problem(
         seconds, [(0, 1, 1.0), (1, 2, 1.0), (2, 3, 1.0)], 2, colocation=[4, 4, -1, -1],
-        kinds=[OpKind.INPUT] + [OpKind.MATMUL] * 3, tasks=("placement",),
+        kinds=[OpKind.INPUT] + [OpKind.MATMUL] * 3, decisions=("placement",),
     )  # fmt: skip
     decoder = MakespanDecoder(MakespanWorkspace(problem))
     assert decoder.units.unit_of.tolist() == [-1, 0, 1, 2]
@@ -246,10 +247,10 @@ def test_a_class_goes_where_its_first_unit_goes_and_nodes_go_where_they_can_run(
 
 
 def test_plans_of_random_problems_are_legal():
-    """On three or four devices of one or two kinds: the judge finds nothing but a lack of room."""
+    """On three or four devices of one or two kinds: the checker misses nothing but room."""
     judged = 0
     for seed in range(40):
-        problem = random_step(seed, tasks=TASKS)
+        problem = random_step(seed, decisions=DECISIONS)
         decoder = MakespanDecoder(MakespanWorkspace(problem))
         workspace = decoder.workspace
         if problem.hardware.num_chips < 3 or workspace.infeasible or not decoder.units.num_units:

@@ -52,7 +52,7 @@ def drawn_plans(agent: Agent, decoder: MakespanDecoder, noise: np.ndarray, seed:
 def two_chains() -> MakespanDecoder:
     """Two independent chains of matrix products on two devices; transfers are expensive."""
     edges = [(i, i + 2, 2.0) for i in range(6)]
-    problem = step_problem([3.0] * 8, edges, 2, kinds=[OpKind.MATMUL] * 8, tasks=("placement",))
+    problem = step_problem([3.0] * 8, edges, 2, kinds=[OpKind.MATMUL] * 8, decisions=("placement",))
     return MakespanDecoder(MakespanWorkspace(problem))
 
 

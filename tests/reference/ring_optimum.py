@@ -1,6 +1,6 @@
 """The best legal plan of a tiny ring problem, among all homes and all copies that the rules allow.
 
-Values are computed for all plans at once; the judge then says which of the cheapest is legal.
+Values are computed for all plans at once; the checker then says which of the cheapest is legal.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MOST_PLANS = 60_000
 
 
 def optimum(problem: Problem) -> float | None:
-    """T_max of the best plan that the judge accepts; inf without one, None for too many plans.
+    """T_max of the best plan that the checker accepts; inf without one, None for too many plans.
 
     Live tensors are not counted: this is the optimum over plans whose weights fit.
     """

@@ -1,6 +1,6 @@
 """The rules of the ring in plain Python: every legal partition of a small problem, one by one.
 
-Independent of solvers and judge. Nodes are tried in topological order; a copied node (under the
+Independent of solvers and checker. Nodes are tried in topological order; a copied node (under the
 replicating rules) is wherever a consumer is, and its home is the lowest of these chips.
 """
 

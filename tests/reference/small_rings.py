@@ -67,7 +67,7 @@ def random_ring(seed: int, rules: str = "strict") -> Problem:
 
 
 def legal_plans(problem: Problem) -> np.ndarray:
-    """[plans, N] every legal plan without copies, by the independent judge."""
+    """[plans, N] every legal plan without copies, by the independent checker."""
     chips, nodes = problem.hardware.num_chips, problem.graph.num_nodes
     plans = np.array(list(itertools.product(range(chips), repeat=nodes)), np.int16)
     return plans[[not legal(problem, plan, {}) for plan in plans]]

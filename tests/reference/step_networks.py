@@ -51,11 +51,11 @@ def scoped(*names: str, backward: int = 0, edges=None) -> OpGraph:
 
 
 def holds(problem: Problem, plan: Plan) -> None:
-    """The judge agrees, and nothing that was not asked for was decided."""
+    """The checker agrees, and nothing that was not asked for was decided."""
     verdict = check_plan(plan, problem)
     assert verdict.status is plan.evaluation.status, verdict.sentence
     if plan.evaluation.status.ok:
         assert verdict.value == pytest.approx(plan.value, rel=1e-9)
         assert plan.bound <= plan.value * (1 + 1e-9)
-    assert plan.priority is None or "schedule" in problem.tasks
-    assert plan.fusion_group is None or "fusion" in problem.tasks
+    assert plan.priority is None or "schedule" in problem.decisions
+    assert plan.fusion_group is None or "fusion" in problem.decisions

@@ -49,8 +49,8 @@ def best_of_all(problem: Problem, orders: Sequence[Order]) -> float:
     Tasks that are not asked for stay undecided; pins and classes hold.
     """
     count = problem.graph.num_nodes
-    fusing = "fusion" in problem.tasks
-    orders = orders if "schedule" in problem.tasks else [(0,) * count]
+    fusing = "fusion" in problem.decisions
+    orders = orders if "schedule" in problem.decisions else [(0,) * count]
     nowhere = np.zeros(count, np.int16)
     plans = []
     for leader in partitions(count) if fusing else [list(range(count))]:

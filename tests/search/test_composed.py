@@ -68,7 +68,7 @@ def test_what_it_is_made_of_is_among_the_compositions():
 
 
 @pytest.mark.parametrize(
-    ("devices", "tasks", "count"),
+    ("devices", "decisions", "count"),
     [
         ("p100x4", None, 24),
         ("p100x4", ("placement",), 5),
@@ -79,9 +79,9 @@ def test_what_it_is_made_of_is_among_the_compositions():
         ("p100x1", ("fusion",), 2),
     ],
 )
-def test_each_composition_is_one_sample(devices, tasks, count, monkeypatch):
+def test_each_composition_is_one_sample(devices, decisions, count, monkeypatch):
     monkeypatch.setattr(Progress, "proved", False)  # an optimum would end the count
-    problem = priced(operators(4), devices, tasks=tasks)
+    problem = priced(operators(4), devices, decisions=decisions)
     plan = Composed().optimize(problem, Budget(samples=100), 0)
     holds(problem, plan)
     assert plan.samples == count

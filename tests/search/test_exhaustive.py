@@ -110,12 +110,12 @@ def test_auto_finds_the_plan_of_a_ring_that_its_methods_miss():
 def test_two_results_that_fit_one_device_each_but_not_both_together():
     """Both results of 4 bytes stay to the end; a device has room for 7 bytes."""
     sizes = {"output_bytes": [4.0, 4.0], "is_output": [True, True], "memory_bytes": 7.0}
-    tasks = ("placement", "schedule")
-    apart = step_problem([1.0, 1.0], devices=2, tasks=tasks, **sizes)
+    decisions = ("placement", "schedule")
+    apart = step_problem([1.0, 1.0], devices=2, decisions=decisions, **sizes)
     plan = Exhaustive().optimize(apart, FEW, 0)
     assert check_plan(plan, apart).ok
     assert sorted(plan.device.tolist()) == [0, 1]
-    together = step_problem([1.0, 1.0], devices=1, tasks=tasks, **sizes)
+    together = step_problem([1.0, 1.0], devices=1, decisions=decisions, **sizes)
     proof = Exhaustive().optimize(together, FEW, 0).evaluation
     assert (proof.status, proof.detail) == (
         Status.INFEASIBLE,

@@ -31,7 +31,7 @@ def two_chains(length: int = 4, **options):
     """Seconds of one each, edges of a fifth: the optimum is one chain on each of two devices."""
     starts = (0, length)
     edges = [(s + i, s + i + 1, 0.2) for s in starts for i in range(length - 1)]
-    settings = {"tasks": ("placement",), **options}
+    settings = {"decisions": ("placement",), **options}
     return step_problem([1.0] * (2 * length), edges, 2, **settings)
 
 

@@ -55,7 +55,7 @@ def test_heft_without_placement_gives_priorities_only():
     """The longer branch is named last, but its rank is larger: 1 + 9 + 1 against 1 + 2 + 1."""
     edges = [(0, 1, 5.0), (0, 2, 5.0), (1, 3, 5.0), (2, 3, 5.0)]
     problem = step_problem(
-        [1.0, 2.0, 9.0, 1.0], edges, 2, tasks=("schedule",), fixed=dict.fromkeys(range(4), 0)
+        [1.0, 2.0, 9.0, 1.0], edges, 2, decisions=("schedule",), fixed=dict.fromkeys(range(4), 0)
     )
     assert upward_rank(makespan_workspace(problem)).tolist() == [11, 3, 10, 1]
     plan = Heft().optimize(problem, Budget(samples=2), 0)

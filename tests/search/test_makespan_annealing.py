@@ -21,7 +21,7 @@ def optimum(problem: Problem, levels: int) -> float:
     workspace, nodes = makespan_workspace(problem), problem.graph.num_nodes
     devices = range(problem.hardware.num_chips)
     levelled = {
-        task: range(levels if task in problem.tasks else 1) for task in ("schedule", "fusion")
+        name: range(levels if name in problem.decisions else 1) for name in ("schedule", "fusion")
     }
     rows = [
         (*d, *p, *f)
@@ -36,10 +36,10 @@ def optimum(problem: Problem, levels: int) -> float:
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(
-    ("tasks", "nodes", "levels"),
+    ("decisions", "nodes", "levels"),
     [(("placement",), 7, 1), (("placement", "schedule"), 4, 3), (("placement", "fusion"), 4, 2)],
 )
-def test_annealing_reaches_the_optimum_of_tiny_graphs(tasks, nodes, levels, seed):
+def test_annealing_reaches_the_optimum_of_tiny_graphs(decisions, nodes, levels, seed):
     rng = np.random.default_rng(seed)
     kinds = [(OpKind.ELEMENTWISE, OpKind.MATMUL)[int(i)] for i in rng.integers(0, 2, nodes)]
     edges = [
@@ -48,7 +48,7 @@ def test_annealing_reaches_the_optimum_of_tiny_graphs(tasks, nodes, levels, seed
         if rng.random() < 0.4
     ]
     seconds = rng.integers(1, 6, nodes).astype(float)
-    problem = step_problem(seconds, edges, 2, kinds=kinds, tasks=tasks)
+    problem = step_problem(seconds, edges, 2, kinds=kinds, decisions=decisions)
     plan = MakespanAnnealing().optimize(problem, Budget(samples=600), seed)
     holds(problem, plan)
     assert plan.value <= optimum(problem, levels) * (1 + 1e-12)
@@ -85,7 +85,7 @@ def test_annealing_finds_its_way_out_of_too_little_memory():
 
 
 def test_annealing_stops_where_nothing_can_be_changed():
-    problem = step_problem([1.0, 2.0], devices=2, fixed={0: 0, 1: 1}, tasks=("placement",))
+    problem = step_problem([1.0, 2.0], devices=2, fixed={0: 0, 1: 1}, decisions=("placement",))
     assert MakespanAnnealing().optimize(problem, Budget(samples=50), 0).samples == 1
 
 
@@ -101,7 +101,7 @@ def test_annealing_keeps_classes_and_pins():
 
 def test_priorities_keep_their_order_and_room_however_long_the_search():
     """Each shift may double their spread: after some hundreds they would leave 64 bits."""
-    workspace = makespan_workspace(priced(operators(1), tasks=("schedule",)))
+    workspace = makespan_workspace(priced(operators(1), decisions=("schedule",)))
     moves, rng = Moves(workspace), np.random.default_rng(0)
     zero = np.zeros(workspace.num_nodes, np.int64)
     state, widest = MoveState(zero.astype(np.int16), zero, zero), 0

@@ -14,7 +14,7 @@ from go_rl.zoo import zoo_graph
 
 def expert_by_scope(graph: OpGraph, devices: str) -> dict[str, set[int]]:
     found: dict[str, set[int]] = {}
-    device = expert_devices(makespan_workspace(priced(graph, devices, tasks=("placement",))))
+    device = expert_devices(makespan_workspace(priced(graph, devices, decisions=("placement",))))
     for scope, where in zip(layer_names(graph), device.tolist(), strict=True):
         found.setdefault(scope, set()).add(where)
     return found
@@ -28,7 +28,7 @@ def test_the_expert_puts_recurrent_layers_on_devices_in_turn():
         *(f"RNNLM/LSTMCell_{i}.run/dot.b" for i in (3, 2, 1, 0)), "RNNLM/concatenate",
         "RNNLM/Embed_0/scatter", backward=7,
     )  # fmt: skip
-    device = expert_devices(makespan_workspace(priced(graph, tasks=("placement",))))
+    device = expert_devices(makespan_workspace(priced(graph, decisions=("placement",))))
     assert device.tolist() == [0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0]
 
 
@@ -85,11 +85,11 @@ def test_the_expert_spreads_the_branches_of_an_inception():
 
 def test_an_unknown_network_is_cut_into_contiguous_layers_of_equal_work():
     graph = scoped(*(f"net/block_{i}/op" for i in range(6)))
-    device = expert_devices(makespan_workspace(priced(graph, "p100x3", tasks=("placement",))))
+    device = expert_devices(makespan_workspace(priced(graph, "p100x3", decisions=("placement",))))
     assert device.tolist() == [0, 0, 1, 1, 2, 2]
     flat = scoped("a", "b", "c", "d", "c.b", "a.b", backward=2,
                   edges=[(0, 1), (1, 2), (2, 3), (3, 4), (2, 4), (4, 5), (0, 5)])  # fmt: skip
-    device = expert_devices(makespan_workspace(priced(flat, tasks=("placement",))))
+    device = expert_devices(makespan_workspace(priced(flat, decisions=("placement",))))
     assert device.tolist() == [0, 0, 1, 1, 1, 0]
 
 
@@ -101,6 +101,6 @@ def test_weights_are_updated_where_they_are_used():
                  weight_key=frozenset({key}))
         )  # fmt: skip
     graph = builder.build()
-    device = expert_devices(makespan_workspace(priced(graph, tasks=("placement",))))
+    device = expert_devices(makespan_workspace(priced(graph, decisions=("placement",))))
     where = dict(zip(graph.names, device.tolist(), strict=True))
     assert where == {"net/one/dot": 0, "net/two/dot": 1, "new w": 0, "new v": 1}

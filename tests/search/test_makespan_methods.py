@@ -101,7 +101,7 @@ def test_plans_of_random_steps_are_legal(rival, seed):
 
 @every
 @pytest.mark.parametrize(
-    ("devices", "tasks"),
+    ("devices", "decisions"),
     [
         ("p100x2", None),
         ("p100x4", ("placement",)),
@@ -111,12 +111,12 @@ def test_plans_of_random_steps_are_legal(rival, seed):
         ("p100x1", ("fusion",)),
     ],
 )
-def test_every_set_of_tasks(rival, devices, tasks):
-    problem = priced(operators(3), devices, tasks=tasks)
+def test_every_set_of_decisions(rival, devices, decisions):
+    problem = priced(operators(3), devices, decisions=decisions)
     plan = rival.optimize(problem, Budget(samples=12), 1)
     holds(problem, plan)
     assert plan.evaluation.status.ok
-    if "placement" not in problem.tasks:
+    if "placement" not in problem.decisions:
         assert not plan.device.any()
 
 
@@ -175,7 +175,11 @@ def test_a_device_that_cannot_run_a_node_is_left_alone(rival):
     if rival.name == "fusion-greedy":
         seconds = seconds[::-1]  # the default plan is on device 0
     problem = step_problem(
-        seconds, [(0, 1, 1.0), (1, 2, 1.0)], 2, colocation=[0, FREE, FREE, 0], tasks=("placement",)
+        seconds,
+        [(0, 1, 1.0), (1, 2, 1.0)],
+        2,
+        colocation=[0, FREE, FREE, 0],
+        decisions=("placement",),
     )
     plan = rival.optimize(problem, Budget(samples=20), 0)
     holds(problem, plan)
@@ -224,7 +228,7 @@ def test_greedy_fusion_fuses_a_row_of_elementwise_operators():
     assert plan.fusion_group is not None
     assert plan.fusion_group.tolist() == [0] * 5
     assert plan.value < DefaultPlacement().optimize(problem, Budget(samples=1), 0).value
-    unfused = priced(graph, tasks=("placement",))
+    unfused = priced(graph, decisions=("placement",))
     plan = GreedyFusion().optimize(unfused, Budget(samples=1), 0)
     assert plan.fusion_group is None
     assert plan.value == DefaultPlacement().optimize(unfused, Budget(samples=1), 0).value

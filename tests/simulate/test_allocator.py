@@ -274,7 +274,7 @@ def test_stretches_that_no_buffer_links_are_independent():
         ([0, 3], 9, r"2 offsets were given for 3 buffers"),
     ],
 )
-def test_the_judge_names_what_is_wrong(offsets, capacity, message):
+def test_the_checker_names_what_is_wrong(offsets, capacity, message):
     buffers = buffers_of([(0, 2, 3), (1, 3, 4), (3, 4, 5)])
     check_allocation(buffers, np.array([0, 3, 0]), 7)
     with pytest.raises(AllocationError, match=message):

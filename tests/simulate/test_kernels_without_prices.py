@@ -13,7 +13,7 @@ from go_rl.simulate.makespan.pricing import MakespanPricer
 from go_rl.verify.makespan_value import replayed
 
 
-def test_pricer_and_judge_add_up_the_nodes():
+def test_pricer_and_checker_add_up_the_nodes():
     problem = step_problem(
         [1.0, 2.0, 4.0, 8.0], [(0, 1, 1.0), (1, 2, 1.0), (2, 3, 1.0)], 2,
         kinds=[OpKind.ELEMENTWISE] * 4,

@@ -1,4 +1,4 @@
-"""The compiled replay against its plain twin, the judge, Algorithm 2 of CDMPP, and what holds of
+"""The compiled replay against its plain twin, the checker, Algorithm 2 of CDMPP, and what holds of
 every schedule."""
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from go_rl.verify.makespan_value import replayed
 FED = (OpKind.INPUT, OpKind.CONSTANT)
 
 
-def test_the_kernel_agrees_with_its_twin_and_with_the_judge():
+def test_the_kernel_agrees_with_its_twin_and_with_the_checker():
     """250 problems, four plans each: fused, tied, split, with gaps, latency and little memory."""
     seen: Counter[str] = Counter()
     for seed in range(250):
@@ -37,10 +37,10 @@ def test_the_kernel_agrees_with_its_twin_and_with_the_judge():
             if status is Status.UNSUPPORTED:
                 continue
             twin = replay(problem, *(x[i].tolist() for x in (device, priority, leader)))
-            judge = replayed(problem, device[i], priority[i], leader[i])
-            assert makespan == twin.seconds == judge.seconds
+            checked = replayed(problem, device[i], priority[i], leader[i])
+            assert makespan == twin.seconds == checked.seconds
             assert trace.peak.tolist() == pytest.approx(twin.peak, rel=1e-9)
-            assert judge.peak_bytes == pytest.approx(twin.peak, rel=1e-9)
+            assert checked.peak_bytes == pytest.approx(twin.peak, rel=1e-9)
             times = sorted(zip(trace.start.tolist(), trace.end.tolist(), strict=True))
             assert times == sorted((piece.start, piece.end) for piece in twin.pieces)
             seen["fused"] += bool((leader[i] != np.arange(leader.shape[1])).any())

@@ -143,7 +143,7 @@ def test_the_three_largest_at_the_peak_are_named_fed_ones_and_tied_weights_too()
 
 
 def held_by_both(seed: int, fused: bool) -> Iterator[tuple[list, list, float]]:
-    """What pricer and judge find on each device of a plan whose kernels all take time, and the
+    """What pricer and checker find on each device of a plan whose kernels all take time, and the
     peak."""
     made = random_step(seed, 10, memory_bytes=1e6)
     problem = replace(made, seconds=np.where(made.graph.is_fed, 0.0, np.maximum(made.seconds, 1.0)))
@@ -160,7 +160,7 @@ def held_by_both(seed: int, fused: bool) -> Iterator[tuple[list, list, float]]:
         yield list(mine), theirs, float(trace.peak[where])
 
 
-def test_what_pricer_and_judge_find_at_the_peak_adds_up_to_it():
+def test_what_pricer_and_checker_find_at_the_peak_adds_up_to_it():
     compared = 0
     for seed in range(150):
         for mine, theirs, peak_bytes in held_by_both(seed, fused=bool(seed % 2)):

@@ -1,4 +1,4 @@
-"""Ring pricing: hand-computed plans, an independent twin, and the judge's own value."""
+"""Ring pricing: hand-computed plans, an independent twin, and the checker's own value."""
 
 from __future__ import annotations
 
@@ -244,7 +244,7 @@ def agrees(problem: Problem, home: np.ndarray, present: np.ndarray, evaluation) 
     return twin.status
 
 
-def test_the_kernel_agrees_with_its_twin_and_with_the_judge():
+def test_the_kernel_agrees_with_its_twin_and_with_the_checker():
     """300 problems: several results a node, tied weights, copies, all rule sets and memories."""
     seen: Counter[str] = Counter()
     for seed in range(300):

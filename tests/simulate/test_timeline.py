@@ -147,9 +147,9 @@ def test_what_holds_of_every_timeline(name, fused):
     for source, target in step.flows:
         before, after = step.slices[source], step.slices[target]
         assert before.start + before.seconds <= after.start * (1 + 1e-12)
-    judged = replayed(problem, device[0], ranks[0], None if leader is None else leader[0])
-    assert step.makespan == pytest.approx(judged.seconds)
-    np.testing.assert_allclose([use.bytes.max() for use in step.memory], judged.peak_bytes)
+    checked = replayed(problem, device[0], ranks[0], None if leader is None else leader[0])
+    assert step.makespan == pytest.approx(checked.seconds)
+    np.testing.assert_allclose([use.bytes.max() for use in step.memory], checked.peak_bytes)
 
 
 def test_a_plan_and_its_decisions_have_one_timeline():

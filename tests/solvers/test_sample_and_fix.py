@@ -158,7 +158,7 @@ def check_many(graphs: int, samples: int) -> None:
 
 
 @pytest.mark.usefixtures("unchecked_types")
-def test_samples_succeed_and_the_judge_finds_no_violation():
+def test_samples_succeed_and_the_checker_finds_no_violation():
     check_many(graphs=52, samples=10)
 
 

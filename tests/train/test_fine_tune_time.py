@@ -29,7 +29,7 @@ def test_no_batch_begins_that_would_take_longer_than_what_is_left(monkeypatch):
     monkeypatch.setattr(fine_tune, "collect", slowly)
     monkeypatch.setattr(fine_tune, "update", counted)
     learner = FineTuned(tiny_makespan_agent(), config=SMALL_LESSON)
-    problem = priced(operators(3), "p100x2", tasks=("placement",))
+    problem = priced(operators(3), "p100x2", decisions=("placement",))
     plan = learner.optimize(problem, Budget(seconds=16.5), 0)
     assert batches == [9.0, 11.0, 12.0, 14.0, 16.0]
     assert updates == [9.0, 11.0, 12.0, 14.0]

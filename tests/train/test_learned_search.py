@@ -16,7 +16,7 @@ from go_rl.simulate import RingPricer
 from go_rl.train.config import FineTuneConfig
 from go_rl.train.fine_tune import FineTuned
 
-TASKS = ("order", "placement")
+DECISIONS = ("order", "placement")
 
 
 def searches(task: str) -> list:
@@ -25,7 +25,7 @@ def searches(task: str) -> list:
     return [PolicySearch(agent, task), FineTuned(agent, task, FineTuneConfig(batch=16))]
 
 
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task", DECISIONS)
 @pytest.mark.parametrize("which", [0, 1])
 def test_samples_are_counted_exactly_and_the_heuristic_is_kept(task, which):
     search = searches(task)[which]

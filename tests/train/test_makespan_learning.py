@@ -11,7 +11,7 @@ from policy.tiny import tiny_makespan_agent as tiny
 from reference.step_problems import step_problem
 from search.conformance import OptimizerConformance
 
-from go_rl.core import Budget, CheckpointError, Objective, OpKind, Optimizer, Problem
+from go_rl.core import DECISIONS, Budget, CheckpointError, Objective, OpKind, Optimizer, Problem
 from go_rl.envs.rewards import ROOT
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
@@ -26,11 +26,13 @@ from go_rl.train.pretrain import pretrain
 from go_rl.verify.check_plan import check_plan
 
 
-def chains(pieces: int = 4, tasks: tuple[str, ...] = ("placement",)) -> Problem:
+def chains(pieces: int = 4, decisions: tuple[str, ...] = ("placement",)) -> Problem:
     """Two independent chains of matrix products on two devices; transfers are expensive."""
     seconds = [3.0] * (2 * pieces)
     edges = [(i, i + 2, 2.0) for i in range(2 * (pieces - 1))]
-    return step_problem(seconds, edges, 2, kinds=[OpKind.MATMUL] * len(seconds), tasks=tasks)
+    return step_problem(
+        seconds, edges, 2, kinds=[OpKind.MATMUL] * len(seconds), decisions=decisions
+    )
 
 
 class TestPolicySearch(OptimizerConformance):
@@ -70,14 +72,14 @@ def test_samples_are_counted_exactly_and_the_default_is_kept(samples, which):
     assert plan.curve[0].samples == 1
 
 
-def test_only_the_tasks_asked_are_decided():
-    for tasks in (("placement",), ("schedule",), ("fusion",), ("placement", "schedule", "fusion")):
-        problem = chains(tasks=tasks)
+def test_only_the_decisions_asked_are_decided():
+    for decided in (("placement",), ("schedule",), ("fusion",), DECISIONS):
+        problem = chains(decisions=decided)
         decoder = MakespanDecoder(MakespanWorkspace(problem))
         plans = decoder.sample(tiny(), "plan", np.ones(8, np.float32), 0)[1].priced.decisions
-        assert (plans.priority is not None) == ("schedule" in tasks)
-        assert (plans.kernel_leader is not None) == ("fusion" in tasks)
-        if "placement" not in tasks:
+        assert (plans.priority is not None) == ("schedule" in decided)
+        assert (plans.kernel_leader is not None) == ("fusion" in decided)
+        if "placement" not in decided:
             assert not plans.device.any()
 
 
@@ -89,7 +91,7 @@ def test_rewards_are_those_of_go():
     rewards = ROOT(seconds, workspace.reference_seconds)
     assert rewards == pytest.approx([-np.sqrt(0.5), -1.0])
     full = step_problem([1.0, 1.0], [(0, 1, 9.0)], 2, output_bytes=[9.0, 0.0], memory_bytes=5.0,
-                        tasks=("placement", "fusion"), kinds=[OpKind.OTHER] * 2)  # fmt: skip
+                        decisions=("placement", "fusion"), kinds=[OpKind.OTHER] * 2)  # fmt: skip
     workspace = MakespanWorkspace(full)
     priced = workspace.evaluate(workspace.decisions(np.zeros((1, 2), np.int16)))
     assert ROOT(priced.seconds, workspace.reference_seconds).tolist() == [ROOT.failure]

@@ -50,7 +50,7 @@ def chains(here: float, there: float, pieces: int = 5) -> Problem:
     first = [here, there] * pieces
     edges = [(i, i + 2, 1.0) for i in range(2 * (pieces - 1))]
     kinds = [OpKind.MATMUL] * (2 * pieces)
-    return step_problem([first, first[::-1]], edges, 2, kinds=kinds, tasks=("placement",))
+    return step_problem([first, first[::-1]], edges, 2, kinds=kinds, decisions=("placement",))
 
 
 def test_each_chain_finds_its_own_device():

@@ -52,7 +52,7 @@ from go_rl.train.problems.ring import RingProblems
         ),
         (
             lambda: MakespanTrainConfig(decide=((),)),
-            "each set of decisions names some of placement",
+            "name some of placement",
         ),
         (
             lambda: MakespanTrainConfig(decide=(("fussion",),)),

@@ -22,7 +22,7 @@ def rng() -> np.random.Generator:
 
 
 def assert_legal_and_distinct(fusions: list[Fusion]) -> None:
-    options = ProblemOptions(objective=Objective.MAKESPAN, tasks="fusion")
+    options = ProblemOptions(objective=Objective.MAKESPAN, decisions="fusion")
     problem = make_problem(program().graph, load_hardware("host"), options)
     device = np.zeros(program().graph.num_nodes, np.int64)
     assert len({fusion.key for fusion in fusions}) == len(fusions)

@@ -1,4 +1,4 @@
-"""The judge as a whole: belonging, verdicts, and a naive judge it must agree with."""
+"""The checker as a whole: belonging, verdicts, and a naive checker it must agree with."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -117,7 +117,7 @@ def test_a_plan_for_other_hardware_is_refused(hardware, words, chain, small_ring
     assert words in str(error.value)
 
 
-# The naive judge: rules 1 to 5 word by word over sets and simple paths.
+# The naive checker: rules 1 to 5 word by word over sets and simple paths.
 
 
 def naive_broken(problem, home, replicas):
@@ -174,7 +174,7 @@ def small_plans(draw, chips=4):
 
 @settings(max_examples=400, deadline=None)
 @given(case=small_plans())
-def test_the_rules_agree_with_a_naive_judge(case, problem_of, small_ring):
+def test_the_rules_agree_with_a_naive_checker(case, problem_of, small_ring):
     letters, edges, device, replicas, per_node, rules = case
     problem = problem_of(letters, edges, small_ring(4), rules, per_node=per_node)
     # Letters are in topological order already, so nodes keep their places.

@@ -1,4 +1,4 @@
-"""The judge's rules of schedules and kernels, each broken by hand, with words of its message."""
+"""The checker's rules of schedules and kernels, each broken by hand, with words of its message."""
 
 from __future__ import annotations
 

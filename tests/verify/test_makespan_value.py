@@ -1,4 +1,4 @@
-"""The judge's own replay, by hand, and its verdicts on plans for the makespan objective."""
+"""The checker's own replay, by hand, and its verdicts on plans for the makespan objective."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ELEMENTWISE, OTHER, INPUT = OpKind.ELEMENTWISE, OpKind.OTHER, OpKind.INPUT
 FORK = [(0, 1, 2.0), (0, 2, 2.0), (1, 3, 1.0), (2, 3, 3.0)]
 
 
-def judged(problem: Problem, device, priority=None, group=None) -> Replayed:
+def checked(problem: Problem, device, priority=None, group=None) -> Replayed:
     arrays = [None if x is None else np.array(x, np.int64) for x in (priority, group)]
     return replayed(problem, np.array(device, np.int16), *arrays)
 
@@ -44,7 +44,7 @@ def fork(**options: Any) -> Problem:
 
 
 def evaluation_of(problem: Problem, device, value: float, **fields: Any) -> Evaluation:
-    """The judge's own figures beside any value; zeros for what breaks a rule."""
+    """The checker's own figures beside any value; zeros for what breaks a rule."""
     zeros, home = np.zeros(problem.hardware.num_chips), np.array(device, np.int16)
     priority, group = fields.get("priority"), fields.get("fusion_group")
     try:
@@ -75,32 +75,32 @@ def plan_of(problem: Problem, device, value: float, **fields: Any) -> Plan:
 
 def test_a_fork_by_hand():
     """On two devices: 0 to 1, sent 1-3, 2 runs 3-5, sent 5-8; 1 runs 1-5; 3 runs 8-9."""
-    assert judged(fork(), [0, 0, 0, 0]) == Replayed(8.0, [2.0 + 1.0 + 3.0, 0.0])
-    assert judged(fork(), [0, 0, 1, 0]) == Replayed(9.0, [4.0, 5.0])
-    assert judged(fork(latency=1.0), [0, 0, 1, 0]).seconds == 11.0
-    assert judged(fork(gap=[1.0, 0.0, 0.0, 2.0]), [0, 0, 1, 0]).seconds == 12.0
+    assert checked(fork(), [0, 0, 0, 0]) == Replayed(8.0, [2.0 + 1.0 + 3.0, 0.0])
+    assert checked(fork(), [0, 0, 1, 0]) == Replayed(9.0, [4.0, 5.0])
+    assert checked(fork(latency=1.0), [0, 0, 1, 0]).seconds == 11.0
+    assert checked(fork(gap=[1.0, 0.0, 0.0, 2.0]), [0, 0, 1, 0]).seconds == 12.0
 
 
 def test_priorities_and_engines_by_hand():
     problem = step_problem([1.0, 1.0, 5.0], [(1, 2, 1.0)], 2)
-    assert judged(problem, [0, 0, 1]).seconds == 8.0
-    assert judged(problem, [0, 0, 1], [0, 1, 0]).seconds == 7.0
+    assert checked(problem, [0, 0, 1]).seconds == 8.0
+    assert checked(problem, [0, 0, 1], [0, 1, 0]).seconds == 7.0
     streams = step_problem([2.0, 3.0, 2.0], engines=(Engine("stream", 2),))
-    assert judged(streams, [0, 0, 0]).seconds == 4.0
+    assert checked(streams, [0, 0, 0]).seconds == 4.0
     cores = step_problem([6.0, 3.0], engines=(Engine("core", 3, split=True),))
-    assert judged(cores, [0, 0]).seconds == 3.0
+    assert checked(cores, [0, 0]).seconds == 3.0
 
 
 def test_a_kernel_by_hand():
     problem = fork(kinds=[ELEMENTWISE] * 4, output_bytes=[9.0, 0.0, 0.0, 0.0])
-    fused = judged(problem, [0] * 4, [0, 0, 5, 0], [0, 0, 2, 2])
+    fused = checked(problem, [0] * 4, [0, 0, 5, 0], [0, 0, 2, 2])
     assert fused == Replayed(8.0, [9.0 + 1.0, 0.0])
-    assert judged(problem, [0] * 4, None, [0] * 4) == Replayed(8.0, [7.0, 0.0])
+    assert checked(problem, [0] * 4, None, [0] * 4) == Replayed(8.0, [7.0, 0.0])
 
 
 def test_inputs_are_free_everywhere():
     problem = fork(kinds=[INPUT, OTHER, OTHER, OTHER])
-    assert judged(problem, [1, 0, 1, 0]) == Replayed(6.0, [3.0 + 3.0, 5.0])
+    assert checked(problem, [1, 0, 1, 0]) == Replayed(6.0, [3.0 + 3.0, 5.0])
 
 
 def test_an_honest_plan_is_accepted():
@@ -191,7 +191,7 @@ def test_schedule_and_kernels_survive_json():
     assert read.priority.tolist() == priority.tolist()
     assert read.fusion_group.tolist() == group.tolist()
     verdicts = [check_plan(p, problem) for p in (plan, read)]
-    assert verdicts[0].value == verdicts[1].value == judged(
+    assert verdicts[0].value == verdicts[1].value == checked(
         problem, [0, 0, 1, 0], priority, group
     ).seconds  # fmt: skip
 
@@ -202,16 +202,16 @@ def test_makespan_needs_every_pair_of_devices_linked(small_ring):
 
 
 @pytest.mark.parametrize(
-    ("tasks", "words"),
+    ("decisions", "words"),
     [
-        (("scheduel",), r"unknown task 'scheduel'; did you mean 'schedule'\?"),
-        (("placement", "order"), "unknown task 'order'"),
-        ((), "name at least one task of placement, schedule, fusion"),
+        (("scheduel",), r"unknown decision 'scheduel'; did you mean 'schedule'\?"),
+        (("placement", "order"), "unknown decision 'order'"),
+        ((), "name some of placement, schedule, fusion"),
     ],
 )
-def test_tasks_that_are_none_are_refused(tasks, words):
+def test_decisions_that_are_none_are_refused(decisions, words):
     with pytest.raises(ProblemError, match=words):
-        replace(fork(), tasks=tasks)
+        replace(fork(), decisions=decisions)
 
 
 def test_another_objective_neither_replays_nor_reads_kernels():
@@ -223,7 +223,7 @@ def test_another_objective_neither_replays_nor_reads_kernels():
     assert check_plan(plan, problem).ok
 
 
-# nothing refuses an input or constant that reads (check_graph, Problem); the judge raises
+# nothing refuses an input or constant that reads (check_graph, Problem); the checker raises
 # KeyError, and the compiled replay writes outside its arrays and ends the process (SIGSEGV).
 def test_a_constant_that_reads_is_refused_or_replayed():
     kinds = [ELEMENTWISE, OpKind.CONSTANT, ELEMENTWISE]
@@ -231,14 +231,18 @@ def test_a_constant_that_reads_is_refused_or_replayed():
         problem = step_problem([1.0, 0.0, 3.0], [(0, 1, 1.0), (1, 2, 1.0)], kinds=kinds)
     except GoRLError:
         return
-    assert judged(problem, [0, 0, 0]).seconds == 4.0
+    assert checked(problem, [0, 0, 0]).seconds == 4.0
 
 
-# the judge does not read `Problem.tasks`: a fused plan is accepted where fusion is not asked
+# the checker does not read `Problem.decisions`: a fused plan is accepted where fusion is not asked
 # for, and then undercuts the bound that holds without fusion.
-@pytest.mark.parametrize(("task", "field"), [("schedule", "fusion_group"), ("fusion", "priority")])
-def test_a_plan_decides_only_what_is_asked(task, field):
-    problem = step_problem([1.0, 1.0], [(0, 1, 1.0)], kinds=[ELEMENTWISE] * 2, tasks=(task,))
+@pytest.mark.parametrize(
+    ("decision", "field"), [("schedule", "fusion_group"), ("fusion", "priority")]
+)
+def test_a_plan_decides_only_what_is_asked(decision, field):
+    problem = step_problem(
+        [1.0, 1.0], [(0, 1, 1.0)], kinds=[ELEMENTWISE] * 2, decisions=(decision,)
+    )
     plan = plan_of(problem, [0, 0], 2.0, **{field: np.array([0, 0])})
     assert not check_plan(plan, problem).ok
 

@@ -1,4 +1,4 @@
-"""The judge's own figures of a plan, by hand, and what it says of false ones."""
+"""The checker's own figures of a plan, by hand, and what it says of false ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The judge's own pricing against values worked out by hand and the original authors' figures."""
+"""The checker's own pricing against values worked out by hand and the original authors' figures."""
 
 import json
 import os

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Check:
+class CheckOptions:
     """Options of ``go-rl check``."""
 
     plan: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="PLAN")]
@@ -30,7 +30,7 @@ class Check:
     """Print one JSON document and nothing else."""
 
 
-def run(config: Check) -> int:
+def run(config: CheckOptions) -> int:
     """Run the command; returns the exit code."""
     plan = Plan.load(config.plan)
     source = config.source

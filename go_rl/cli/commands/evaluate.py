@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import numpy as np
 import tyro
 
-from go_rl.benchmark.config import EvaluateConfig
+from go_rl.api.zoo import ZOO_PREFIX
+from go_rl.benchmark.config import THRESHOLDS, EvaluateConfig
 from go_rl.cli.console import console, counting, print_line, print_table
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.folders import check_folder
 from go_rl.cli.next_command import say_next
-from go_rl.core import Objective, TrainingError
-from go_rl.report.comparison import FILES, write_comparison
+from go_rl.cli.plan_output import MEMORY
+from go_rl.core import Objective
+from go_rl.report.comparison import FILES
 from go_rl.report.comparison_tables import samples_cells
 from go_rl.report.text_table import TextTable
-from go_rl.zoo.load_model import ZOO_PREFIX
-from go_rl.zoo.split import SPLITS
 
 if TYPE_CHECKING:
-    from go_rl.benchmark.evaluate import Comparison
-    from go_rl.benchmark.summary import Summary, SummaryRow
+    from go_rl.api.evaluate import Evaluated
 
 DEFAULT_SAMPLES = 200
 """Budget when the user gives neither samples nor seconds."""
@@ -59,7 +56,7 @@ class Evaluate:
     """CP-SAT's time to raise the proven bound of each problem, beside the methods."""
     memory: Literal["auto", "on", "off"] = "auto"
     """Must weights and live tensors fit? auto: yes, except for a profile on foreign hardware."""
-    thresholds: tuple[float, ...] = (1.6, 1.7, 1.8)
+    thresholds: tuple[float, ...] = THRESHOLDS
     """Improvements over the compiler heuristic whose samples are counted."""
     out: Annotated[str, tyro.conf.arg(metavar="DIR")] = "out/evaluate"
     """Folder for runs, tables and curves; what is finished there is not run again."""
@@ -67,59 +64,45 @@ class Evaluate:
 
 def run(config: Evaluate) -> int:
     """Run the command; returns the exit code."""
-    chosen, folder = _chosen(config), Path(config.out)
+    folder = Path(config.out)
     check_folder(folder)
-    from go_rl.benchmark.evaluate import evaluate, number_of_runs
-    from go_rl.benchmark.summary import settings, summarise
+    from go_rl.api.evaluate import evaluate
 
-    with counting("comparing", number_of_runs(chosen)) as advance:
-        comparison = evaluate(chosen, folder, advance)
-        summary = summarise(comparison, config.thresholds)
-        write_comparison(comparison, folder, summary)
+    with counting("comparing") as report:
+        found = evaluate(_chosen(config), folder, thresholds=config.thresholds, report=report)
     out = console()
-    for setting in settings(comparison):
-        rows = [row for row in summary.rows if row.setting == setting]
+    for setting, rows in found.by_setting.items():
         what = "throughput over the compiler heuristic's, at the end and after so many samples"
         title = f"{setting.hardware}, rules {setting.rules}: {what} (higher is better)"
-        print_table(out, TextTable(title, *samples_cells(rows, summary)))
-        best = _best(rows)
+        print_table(out, TextTable(title, *samples_cells(rows, found.summary)))
+        best = found.best(setting)
         print_line(out, f"best: {best.method}, {best.improvement[0]:.3f} times the throughput of "
                         "the compiler heuristic")  # fmt: skip
     print_line(out, f"written to {folder}: {', '.join(FILES)}")
-    say_next(out, *_after(config, comparison, summary))
+    say_next(out, *_after(config, found))
     return OK
 
 
-def _after(config: Evaluate, comparison: Comparison, summary: Summary) -> list[str]:
+def _after(config: Evaluate, found: Evaluated) -> list[str]:
     """The command that plans the first graph by the method that did best in the first setting."""
-    from go_rl.portfolio import methods_of
+    from go_rl.api.optimize import methods
 
-    first, names = config.graphs[0], [run.problem.graph for run in comparison.runs]
-    if first.removeprefix(ZOO_PREFIX) in SPLITS:
-        first = f"{ZOO_PREFIX}{names[0]}"
-    rows = [row for row in summary.rows if row.setting == summary.rows[0].setting]
-    best = _best(rows)
+    first = config.graphs[0]
+    if first.startswith(ZOO_PREFIX):  # which may be a whole split
+        first = f"{ZOO_PREFIX}{found.comparison.runs[0].problem.graph}"
+    best = found.best(next(iter(found.by_setting))).method
     words = ["optimize", first, "--hardware", config.hardware[0], "--rules", config.rules[0]]
-    known = methods_of(Objective.RING)
-    return [*words, "--method", best.method if best.method in known else "auto"]
-
-
-def _best(rows: Sequence[SummaryRow]) -> SummaryRow:
-    """The method with the highest throughput at the end."""
-    return max(rows, key=lambda row: np.nan_to_num(row.improvement[0]))
+    return [*words, "--method", best if best in methods(Objective.RING) else "auto"]
 
 
 def _chosen(config: Evaluate) -> EvaluateConfig:
-    for threshold in config.thresholds:
-        if not threshold > 0:
-            raise TrainingError(f"evaluate: thresholds must be > 0, not {threshold}")
     unlimited = config.samples is None and config.seconds is None
     return EvaluateConfig(
         graphs=config.graphs,
         hardware=config.hardware,
         rules=config.rules,
         cost=config.cost,
-        memory={"auto": None, "on": True, "off": False}[config.memory],
+        memory=MEMORY[config.memory],
         methods=config.methods,
         weights=config.weights,
         samples=DEFAULT_SAMPLES if unlimited else config.samples,

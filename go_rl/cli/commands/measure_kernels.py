@@ -10,10 +10,9 @@ import tyro
 
 from go_rl.cli.console import console, counting, print_line
 from go_rl.cli.exit_codes import OK
-from go_rl.cli.folders import check_folder, make_folder
+from go_rl.cli.folders import check_folder
 from go_rl.cli.next_command import say_next
 from go_rl.measure.config import CollectConfig
-from go_rl.zoo.models.zoo_model import ZooModel
 
 
 @dataclass(frozen=True)
@@ -32,44 +31,15 @@ def run(config: MeasureKernels) -> int:
     """Run ``go-rl measure kernels``; returns the exit code."""
     folder, measure = Path(config.folder), config.measure
     check_folder(folder, "DIR")
-    from go_rl.measure.kernels.collect import RECORDS, collect_kernels
-    from go_rl.measure.tiles.collect import collect_tiles, tile_programs
-    from go_rl.records import RecordStore
+    from go_rl.api.measure import measure_kernels
 
-    models = _models(config.models)
-    make_folder(folder, "DIR")
-    tiles = measure.task == "tiles"
-    total = round(measure.share * len(tile_programs(measure))) if tiles else len(models)
-    done = 0
-    with counting("measuring", total) as advance:
-
-        def report(sentence: str) -> None:
-            nonlocal done
-            done += 1
-            advance(done, sentence)
-
-        if tiles:
-            made = collect_tiles(folder, measure, report)
-        else:
-            made = collect_kernels(models, folder, measure, report)
-    with RecordStore(folder / RECORDS) as store:
-        count = store.count(measure.target)
+    with counting("measuring") as report:
+        found = measure_kernels(folder, measure, config.models, report=report)
     out = console()
-    said = f"{made:,} measured, {count:,} records of {measure.target} in {folder / RECORDS}"
-    print_line(out, said)
-    if tiles:
+    known = f"{found.records:,} records of {measure.target} in {found.path}"
+    print_line(out, f"{found.made:,} measured, {known}")
+    if measure.vary == "tiles":
         say_next(out, "measure", "kernels", folder)
     else:
         say_next(out, "train", "kernels", folder, folder / "weights.npz")
     return OK
-
-
-def _models(names: tuple[str, ...]) -> list[ZooModel]:
-    """The models that were named, which must be here; or all, of which some may be left out."""
-    from go_rl.zoo.models.inventory import ZOO_MODELS, zoo_model
-    from go_rl.zoo.models.vision.keras_applications import require_keras
-
-    chosen = [zoo_model(name) for name in names]
-    for model in chosen:
-        require_keras(model)
-    return chosen or list(ZOO_MODELS)

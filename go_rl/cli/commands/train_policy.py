@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -9,19 +10,14 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import tyro
 
-from go_rl.api.options import named_decisions
 from go_rl.cli.configuration import from_json
 from go_rl.cli.console import console, counting, print_line
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.folders import check_folder
 from go_rl.cli.next_command import EXAMPLE_MODEL, say_next
-from go_rl.core import Objective, ProblemError, TrainingError
+from go_rl.core import Objective, ProblemError, TrainingError, decision_names
 from go_rl.core.files.strict_json import read_json
-from go_rl.core.files.whole_file import write_text
 from go_rl.train.config import (
-    CHECKPOINTS,
-    CONFIG_FILE,
-    SEARCHES,
     WEIGHTS_FILE,
     MakespanTrainConfig,
     PPOConfig,
@@ -36,7 +32,7 @@ DecisionSets = tuple[tuple[str, ...], ...]
 def _decision_sets(words: list[str]) -> DecisionSets:
     """Read ``placement,schedule,fusion placement``; a ValueError, for tyro, names a wrong one."""
     try:
-        return tuple(named_decisions(word) or () for word in words)
+        return tuple(decision_names(word) for word in words)
     except ProblemError as error:
         raise ValueError(str(error)) from error
 
@@ -80,87 +76,93 @@ class MakespanTraining(MakespanTrainConfig):
         return MakespanTrainConfig(**values)
 
 
-Folder = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="DIR")]
-Workers = Literal["local", "ray"]
-ConfigFile = Annotated[str | None, tyro.conf.arg(metavar="FILE.json")]
-
-
-@dataclass(frozen=True)
-class TrainRing:
-    """Options of ``go-rl train policy``."""
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions(ABC):
+    """Abstract: what the options of all objectives share."""
 
     PREFIXED: ClassVar[bool] = True
-    out: Folder
+    out: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="DIR")]
     """Folder of the run: checkpoints, log.jsonl, tensorboard, weights.npz."""
+    config: Annotated[str | None, tyro.conf.arg(metavar="FILE.json")] = None
+    """Read the whole configuration from a file instead (docs/policy.md); DIR/config.json is one."""
+    workers: Literal["local", "ray"] = "local"
+    """Where samples are solved and evaluated: this process, or Ray workers (pip install
+    'go_rl[ray]')."""
+    objective: Literal["ring", "makespan"]
+    """What the policy minimises; the flags below are those of its configuration."""
+
+    @property
+    @abstractmethod
+    def given(self) -> TrainConfig:
+        """The configuration that the flags describe."""
+
+    @property
+    def chosen(self) -> TrainConfig:
+        """The configuration of the run, from its file where one is named."""
+        if self.config is None:
+            return self.given
+        return from_json(type(self.given), _document(Path(self.config)), self.config)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainRing(TrainOptions):
+    """Options of ``go-rl train policy``."""
+
+    objective: Literal["ring", "makespan"] = "ring"
+    """What the policy minimises; the flags below are those of its configuration."""
     training: Annotated[RingTrainConfig, tyro.conf.arg(name="")] = field(
         default_factory=RingTrainConfig
     )
-    objective: Literal["ring", "makespan"] = "ring"
-    """What the policy minimises; the flags below are those of its configuration."""
-    config: ConfigFile = None
-    """Read the whole configuration from a file instead (docs/policy.md); DIR/config.json is one."""
-    workers: Workers = "local"
-    """Where samples are solved and evaluated: this process, or Ray workers (pip install
-    'go_rl[ray]')."""
+
+    @property
+    def given(self) -> TrainConfig:
+        """The configuration that the flags describe."""
+        return self.training
 
 
-@dataclass(frozen=True)
-class TrainMakespan:
+@dataclass(frozen=True, kw_only=True)
+class TrainMakespan(TrainOptions):
     """Options of ``go-rl train policy --objective makespan``."""
 
-    PREFIXED: ClassVar[bool] = True
-    out: Folder
-    """Folder of the run: checkpoints, log.jsonl, tensorboard, weights.npz."""
+    objective: Literal["ring", "makespan"] = "makespan"
+    """What the policy minimises; the flags below are those of its configuration."""
     training: Annotated[MakespanTraining, tyro.conf.arg(name="")] = field(
         default_factory=MakespanTraining
     )
-    objective: Literal["ring", "makespan"] = "makespan"
-    """What the policy minimises; the flags below are those of its configuration."""
-    config: ConfigFile = None
-    """Read the whole configuration from a file instead (docs/policy.md); DIR/config.json is one."""
-    workers: Workers = "local"
-    """Where samples are solved and evaluated: this process, or Ray workers (pip install
-    'go_rl[ray]')."""
+
+    @property
+    def given(self) -> TrainConfig:
+        """The configuration that the flags describe."""
+        return self.training.plain()
 
 
-def options_of(argv: Sequence[str]) -> type:
+def options_of(argv: Sequence[str]) -> type[TrainOptions]:
     """Return the options for the objective that the arguments name."""
     words = " ".join(argv).replace("=", " ").split()
     named = words[words.index("--objective") + 1 :] if "--objective" in words else []
     return TrainMakespan if named[:1] == [Objective.MAKESPAN] else TrainRing
 
 
-def run(config: TrainRing | TrainMakespan) -> int:
+def run(config: TrainOptions) -> int:
     """Run the command; returns the exit code."""
-    folder, training = Path(config.out), _training(config)
+    folder, training = Path(config.out), config.chosen
     check_folder(folder, "DIR")
     from go_rl.api.train import pretrain
 
-    objective = Objective(config.objective)
-    _begin(training, folder)
-    with counting(f"training {training.name}", training.updates) as advance:
-        weights = pretrain(training, folder, advance, config.workers)
+    with counting(f"training {training.name}") as report:
+        weights = pretrain(training, folder, report=report, workers=config.workers)
     out, path = console(), folder / WEIGHTS_FILE
     if curve := weights.card["validation"]:
         updates, reward = max(curve, key=lambda point: point[1])
         print_line(out, f"best validation reward {reward:+.4f} (higher is better) after "
                         f"{updates:g} updates")  # fmt: skip
     print_line(out, f"written to {path}")
-    if objective is Objective.MAKESPAN:
-        use = ["optimize", EXAMPLE_MODEL, "--objective", objective]
+    if config.objective == Objective.MAKESPAN:
+        use = ["optimize", EXAMPLE_MODEL, "--objective", config.objective]
     else:
         use = ["evaluate", "zoo:test", "--methods", "greedy", "policy"]
     say_next(out, *use, "--weights", path)
     return OK
-
-
-def _training(config: TrainRing | TrainMakespan) -> TrainConfig:
-    """The configuration of the run, from its file where one is named."""
-    ring = isinstance(config, TrainRing)
-    if config.config is not None:
-        kind = RingTrainConfig if ring else MakespanTrainConfig
-        return from_json(kind, _document(Path(config.config)), config.config)
-    return config.training if ring else config.training.plain()
 
 
 def _document(path: Path) -> dict[str, Any]:
@@ -174,19 +176,3 @@ def _document(path: Path) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise TrainingError(f"{path}: must be a JSON object with the fields of a training run")
     return current_fields(document)
-
-
-def _begin(training: TrainConfig, folder: Path) -> None:
-    """Write the configuration, unless the folder holds a run.
-
-    A run with a checkpoint or searches is resumed or refused by the trainer, and has its file
-    already.
-    """
-    path = folder / CONFIG_FILE
-    begun = any(p.name.isdecimal() for p in (folder / CHECKPOINTS).glob("*"))
-    if path.exists() and (begun or (folder / SEARCHES / CONFIG_FILE).exists()):
-        return
-    try:
-        write_text(path, training.to_json() + "\n")
-    except OSError as error:
-        raise TrainingError(f"{folder}: cannot be written ({error.strerror})") from error

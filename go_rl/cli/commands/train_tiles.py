@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import tyro
 
+from go_rl.api.train_predictors import TrainTilesConfig
 from go_rl.cli.console import console, counting, print_line
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.folders import check_file
 from go_rl.cli.next_command import EXAMPLE_MODEL, say_next
-from go_rl.core import TrainingError
 
 
 @dataclass(frozen=True)
@@ -21,52 +21,17 @@ class TrainTiles:
 
     out: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="OUT.npz")]
     """Weights to be written."""
-    kernels: Annotated[str | None, tyro.conf.arg(metavar="NAME|FILE.npz")] = None
-    """Kernels measured under settings of flags: a data set that ships, or a file."""
-    tiles: Annotated[str | None, tyro.conf.arg(metavar="NAME|FILE.jsonl.gz")] = None
-    """Programs measured under tilings: a data set that ships, or a file."""
-    loss: Literal["hinge", "logistic", "mse"] = "hinge"
-    """Pairwise rank losses, or the squared error of log seconds."""
-    steps: int = 1000
-    """Updates of each network."""
-    members: int = 3
-    """Networks, which differ by their seed."""
-    seed: int = 0
-    """Random seed."""
-
-    def __post_init__(self) -> None:
-        if not self.out.endswith(".npz"):
-            raise TrainingError(f"train tiles: OUT must end in .npz, not {self.out!r}")
-        if self.kernels is None and self.tiles is None:
-            raise TrainingError("train tiles: give --kernels, --tiles or both to learn from")
-        if self.steps < 1 or self.members < 1:
-            raise TrainingError("train tiles: --steps and --members must be >= 1")
+    training: TrainTilesConfig
 
 
 def run(config: TrainTiles) -> int:
     """Run ``go-rl train tiles``; returns the exit code."""
-    out = Path(config.out)
-    check_file(out, "OUT.npz")
-    from go_rl.measure.kernels.data import load_kernel_data
-    from go_rl.measure.tiles.data import load_tile_data
-    from go_rl.predictors.ranks.fit import fit_rank_weights
-    from go_rl.predictors.ranks.training import RankTrainConfig
-    from go_rl.predictors.ranks.weights import save_rank_weights
+    check_file(Path(config.out), "OUT.npz")
+    from go_rl.api.train_predictors import train_tiles
 
-    flags = None if config.kernels is None else load_kernel_data(config.kernels)
-    tiles = None if config.tiles is None else load_tile_data(config.tiles)
-    training = RankTrainConfig(loss=config.loss, steps=config.steps, seed=config.seed)
-    with counting("training", config.members * config.steps) as advance:
-
-        def report(member: int, step: int, loss: float) -> None:
-            advance(
-                member * config.steps + step,
-                f"network {member + 1}/{config.members}, update {step}, loss {loss:.4f}",
-            )
-
-        weights = fit_rank_weights(flags, tiles, None, training, config.members, report)
-    save_rank_weights(weights, out)
-    groups = ", ".join(f"{count:,} of {task}" for task, count in weights.card["groups"].items())
-    print_line(console(), f"{weights.target}: groups learned from: {groups}. Weights: {out}")
+    with counting("training") as report:
+        weights = train_tiles(config.out, config.training, report=report)
+    groups = ", ".join(f"{count:,} of {what}" for what, count in weights.card["groups"].items())
+    print_line(console(), f"{weights.target}: groups learned from: {groups}. Weights: {config.out}")
     say_next(console(), "tune", "kernels", EXAMPLE_MODEL)
     return OK

@@ -10,12 +10,12 @@ import tyro
 
 from go_rl.cli.console import console, print_line, print_table, working
 from go_rl.cli.exit_codes import OK
-from go_rl.cli.folders import check_folder, make_folder
+from go_rl.cli.folders import check_folder
 from go_rl.cli.next_command import say_next
 from go_rl.tuning.config import TuneConfig
 
 if TYPE_CHECKING:
-    from go_rl.tuning.outcome import Tuned
+    from go_rl.api.tune import Tuned
 
 
 @dataclass(frozen=True)
@@ -39,18 +39,12 @@ def run(config: TuneKernels) -> int:
     check_folder(folder)
     if config.records:
         check_folder(Path(config.records), "--records")
-    from go_rl.report.tuning_curve import save_tuning_curve
-    from go_rl.tuning.compilable import load_program
-    from go_rl.tuning.guides import guide_of
-    from go_rl.tuning.tune_kernels import tune_kernels
+    from go_rl.api.tune import tune_kernels
 
-    with working("reading the model") as say:
-        guide = guide_of(config.tune)
-        program = load_program(config.model)
-        make_folder(folder)
-        records = Path(config.records) if config.records else None
-        tuned = tune_kernels(program, folder, config.tune, guide, say, records)
-        save_tuning_curve(tuned, folder / "curve")
+    with working("reading the model") as report:
+        tuned = tune_kernels(
+            config.model, folder, config.tune, records=config.records, report=report
+        )
     _print(tuned)
     print_line(console(), f"written to {folder}")
     longer = f"{2 * config.tune.minutes:g}"

@@ -7,12 +7,12 @@ from typing import Annotated, Literal
 
 import tyro
 
+from go_rl.api.load import load
+from go_rl.api.zoo import ZOO_PREFIX, ZOO_VERSION, ZooEntry, zoo_entry, zoo_names
 from go_rl.cli.console import console, print_json, print_line, print_table
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.next_command import say_next
 from go_rl.report.text_table import TextTable
-from go_rl.zoo import ZOO_VERSION, ZooEntry, zoo_entry, zoo_graph, zoo_names
-from go_rl.zoo.load_model import ZOO_PREFIX
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,8 @@ def _sizes(entry: ZooEntry) -> tuple[str, ...]:
 
 def _show(config: ZooShow) -> int:
     entry = zoo_entry(config.name)
-    graph = zoo_graph(config.name)
+    model = f"{ZOO_PREFIX}{entry.name}"
+    graph = load(model)
     if config.json:
         print_json(asdict(entry) | {"version": ZOO_VERSION, "notes": graph.meta.get("notes", [])})
         return OK
@@ -70,5 +71,5 @@ def _show(config: ZooShow) -> int:
     out.print(facts(graph))
     print_table(out, histogram(graph))
     print_line(out, f"digest {entry.digest}")
-    say_next(out, "optimize", f"{ZOO_PREFIX}{entry.name}")
+    say_next(out, "optimize", model)
     return OK

@@ -25,7 +25,7 @@ from go_rl.core import MissingDependencyError, ReadError
 from go_rl.core.files.whole_file import write_text
 from go_rl.kernels import KernelSet, join_kernels
 from go_rl.kernels.file_format import load_kernels, save_kernels
-from go_rl.measure.config import CollectConfig, Task
+from go_rl.measure.config import CollectConfig, Varied
 from go_rl.measure.kernels.exported import part_task, zoo_program
 from go_rl.measure.kernels.programs import load_programs, save_programs
 from go_rl.measure.kernels.rounds import PARTIAL, Outcome, batches, measure_together
@@ -205,8 +205,8 @@ class _Model:
 
     @property
     def _lacks(self) -> bool:
-        """Whether more kernels are to be sampled; other tasks and rounds take what is there."""
-        first = self.config.task == "fusion" and not self.config.round
+        """Whether more kernels are to be sampled; other settings and rounds take what is there."""
+        first = self.config.vary == "fusion" and not self.config.round
         return first and self._asked < self.config.sampling.kernels
 
     @property
@@ -224,7 +224,7 @@ class _Model:
     @property
     def _run_name(self) -> str:
         config = self.config
-        return f"{config.target}-{config.task}-{config.round}-{config.share:g}"
+        return f"{config.target}-{config.vary}-{config.round}-{config.share:g}"
 
     @cached_property
     def _program(self) -> JaxProgram:
@@ -270,13 +270,13 @@ class _Model:
             save_kernels(join_kernels(sets), self._file, {**about, ASKED: sampling.kernels})
         if sampled is not None:
             for mark in (self.folder / DONE).glob(f"*--{self.model.name}"):
-                mark.unlink()  # of other rounds and tasks: they have a share of more kernels
+                mark.unlink()  # of other rounds and settings: they have a share of more kernels
         return sampled is not None
 
     def _chosen(self, kernels: KernelSet) -> list[int]:
         """What is small enough, and the share of it."""
         able = range(kernels.num_kernels)
-        if self.config.task != "fusion":
+        if self.config.vary != "fusion":
             known = self.store.find(self.config.target, kernels.hashes, 0)
             seconds = {r.workload: r.seconds for r in known if not r.setting and r.seconds}
             least, most = self.config.least_seconds, self.config.most_seconds
@@ -287,14 +287,14 @@ class _Model:
     def _missing(self, hash_: str, nodes: Sequence[int]) -> Iterator[Wanted]:
         """Yield the measurements of a kernel under every setting that is missing."""
         name, round_ = self.model.name, self.config.round
-        if self.config.task == "fusion" and (hash_, "", round_) in self.known:
+        if self.config.vary == "fusion" and (hash_, "", round_) in self.known:
             return
         task = self._task(hash_, nodes)
         if isinstance(task, str):
             self.known.add((hash_, "", round_))
             yield Wanted(name, hash_, "", task)
             return
-        for setting in _settings(self.config.task, task, hash_):
+        for setting in _settings(self.config.vary, task, hash_):
             if (hash_, setting, round_) not in self.known:
                 self.known.add((hash_, setting, round_))
                 yield Wanted(name, hash_, setting, with_setting(task, setting))
@@ -351,7 +351,7 @@ def record_of(
     )
 
 
-def _settings(task: Task, kernel: KernelTask, hash_: str) -> list[str]:
-    if task == "flags":
+def _settings(vary: Varied, kernel: KernelTask, hash_: str) -> list[str]:
+    if vary == "flags":
         return flag_settings()
-    return layout_settings(kernel, int(hash_[:8], 16)) if task == "layouts" else [""]
+    return layout_settings(kernel, int(hash_[:8], 16)) if vary == "layouts" else [""]

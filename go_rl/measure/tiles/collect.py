@@ -1,4 +1,4 @@
-"""Measuring tile configurations of the tile task's programs, into the records of
+"""Measuring tile configurations of tensor programs, into the records of
 `go_rl.measure.kernels.collect`; what is there is not measured again. The tilings of a program are
 visited in turn (`go_rl.measure.kernels.rounds`): they compare."""
 
@@ -72,7 +72,7 @@ def collect_tiles(folder: Path, config: CollectConfig, report: Report) -> int:
 
 
 def tile_programs(config: CollectConfig) -> list[TileWorkload]:
-    """Return the programs of the tile task that have no more FLOP than the configuration says."""
+    """Return the tensor programs that have no more FLOP than the configuration says."""
     most = config.sampling.most_flops
     return [each for each in tile_workloads() if each.program.flops <= most]
 

@@ -28,7 +28,7 @@ class MakespanAssignment:
 
     def reset(self) -> None:
         """Take back all decisions."""
-        if "placement" in self._workspace.problem.tasks:
+        if "placement" in self._workspace.problem.decisions:
             self.device = np.full(len(self._choices.fed), UNDECIDED, np.int16)
         else:
             self.device = self._workspace.reference.device[0].copy()

@@ -111,7 +111,7 @@ def makespan_units(workspace: MakespanWorkspace) -> MakespanUnits:
 
 def _prices(problem: Problem, leader: Int64[np.ndarray, "N"]) -> Float64[np.ndarray, "K N"]:
     """[K, N] seconds of each node; where units are to be fused, those of a unit at its leader."""
-    if "fusion" not in problem.tasks or problem.kernels is None:
+    if "fusion" not in problem.decisions or problem.kernels is None:
         return problem.seconds
     alone = leader == np.arange(len(leader))
     return np.where(alone, problem.kernels.seconds(leader), 0.0)

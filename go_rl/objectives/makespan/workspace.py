@@ -100,14 +100,14 @@ class MakespanWorkspace(PlanningWorkspace):
             priority: [B, N] scheduling priorities, larger first.
             fusion: [B, N] fusion priorities; see `Fuser.leaders`.
         """
-        tasks = self.problem.tasks
+        decisions = self.problem.decisions
         placed = device[:, self.class_leader].astype(np.int16)
         placed = np.where(self.pinned != FREE, self.pinned, placed)
         leader = None
-        if fusion is not None and "fusion" in tasks:
+        if fusion is not None and "fusion" in decisions:
             leader = self.fuser.leaders(fusion, placed)
         ranked = None
-        if priority is not None and "schedule" in tasks:
+        if priority is not None and "schedule" in decisions:
             ranked = priority.astype(np.int64)
         return Decisions(placed, ranked, leader)
 
@@ -187,7 +187,7 @@ class MakespanWorkspace(PlanningWorkspace):
         room = np.array([chip.memory_bytes for chip in problem.hardware.chips])
         reads = np.bincount(graph.receivers, problem.edge_bytes, self.num_nodes)
         need = problem.weight_bytes.copy()
-        if "fusion" not in problem.tasks:  # else operands and results may never be written
+        if "fusion" not in problem.decisions:  # else operands and results may never be written
             need += np.where(graph.is_fed, 0.0, problem.output_bytes + reads)
         worst = int(np.argmax(need)) if len(need) else 0
         if len(need) and need[worst] > room.max():

@@ -94,7 +94,7 @@ def _kinds(workspace: MakespanWorkspace, merged: MakespanUnits) -> Float64[np.nd
 
 
 def _hardware_of(workspace: MakespanWorkspace, merged: MakespanUnits) -> Float32[np.ndarray, "P"]:
-    decisions, units = workspace.problem.tasks, merged.units
+    decisions, units = workspace.problem.decisions, merged.units
     devices = workspace.num_devices
     total, count = max(units.work.sum(), 1e-30), max(merged.num_units, 1)
     longest = path_sums_after(units.succ_ptr, units.succ, units.work).max(initial=0.0)

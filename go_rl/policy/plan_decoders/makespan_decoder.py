@@ -84,7 +84,7 @@ class MakespanDecoder(PlanDecoder):
 
     def decisions_of(self, group: str) -> tuple[str, ...]:
         """All that the problem asks for."""
-        return self.workspace.problem.tasks
+        return self.workspace.problem.decisions
 
     def proposals(self, actions: Actions, noise: Float32[np.ndarray, "B"]) -> ProposalArrays:
         """Return the actions as arrays of this process."""

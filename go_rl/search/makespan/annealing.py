@@ -87,7 +87,7 @@ class MakespanAnnealing:
         device = softly_placed(workspace.choices, workspace.reference.device)[0]
         state = MoveState(device, zero, zero + NO_FUSION)
         found = [(_plan_of(workspace, state), state)]
-        if "fusion" in workspace.problem.tasks:
+        if "fusion" in workspace.problem.decisions:
             fused = MoveState(device, zero, zero + 1)
             found.append((_plan_of(workspace, fused), fused))
         return found
@@ -95,9 +95,9 @@ class MakespanAnnealing:
 
 def _given(workspace: MakespanWorkspace, plan: Plan) -> tuple[Decisions, MoveState]:
     """A plan exactly as it is, and the nearest state."""
-    tasks = workspace.problem.tasks
-    leader = plan.fusion_group if "fusion" in tasks else None
-    priority = plan.priority if "schedule" in tasks else None
+    decisions = workspace.problem.decisions
+    leader = plan.fusion_group if "fusion" in decisions else None
+    priority = plan.priority if "schedule" in decisions else None
     exact = Decisions(
         plan.device[None],
         None if priority is None else priority[None],

@@ -38,9 +38,9 @@ class Order(enum.Enum):
 def compositions(workspace: MakespanWorkspace, seed: int) -> Iterator[Decisions]:
     """Yield plans one by one, each made when it is asked for; equal placements count once."""
     placements = {name: cache(place) for name, place in _placements(workspace, seed).items()}
-    tasks = workspace.problem.tasks
-    fusions = (True, False) if "fusion" in tasks else (False,)
-    orders = tuple(Order) if "schedule" in tasks else (Order.TOPOLOGICAL,)
+    decisions = workspace.problem.decisions
+    fusions = (True, False) if "fusion" in decisions else (False,)
+    orders = tuple(Order) if "schedule" in decisions else (Order.TOPOLOGICAL,)
     for fused in fusions:
         for order in orders:
             seen: set[bytes] = set()
@@ -80,7 +80,7 @@ def _placements(workspace: MakespanWorkspace, seed: int) -> dict[str, Callable[[
     def default() -> Devices:
         return _legal(workspace, workspace.reference.device[0])
 
-    if "placement" not in workspace.problem.tasks:
+    if "placement" not in workspace.problem.decisions:
         return {"default": default}
     return {
         "expert": lambda: expert_placement(workspace),
@@ -94,7 +94,7 @@ def _placements(workspace: MakespanWorkspace, seed: int) -> dict[str, Callable[[
 def expert_placement(workspace: MakespanWorkspace) -> Devices:
     """Return the expert's [N] devices, moved to the next that can run a node; where nothing is to
     be placed, the default's."""
-    if "placement" not in workspace.problem.tasks:
+    if "placement" not in workspace.problem.decisions:
         return _legal(workspace, workspace.reference.device[0])
     placed = softly_placed(workspace.choices, expert_devices(workspace)[None])[0]
     return _legal(workspace, placed)

@@ -29,7 +29,7 @@ WIDEST = 2**40
 
 @dataclass(frozen=True, eq=False)
 class MoveState:
-    """Proposals for the three tasks; `MakespanWorkspace.decisions` makes them a plan."""
+    """Proposals for the three decisions; `MakespanWorkspace.decisions` makes them a plan."""
 
     device: Int16[np.ndarray, "N"]
     priority: Int64[np.ndarray, "N"]
@@ -59,7 +59,7 @@ class Moves:
             "schedule": self._timed if len(self._timed) > 1 else self._timed[:0],
             "fusion": self._may_fuse,
         }
-        asked = workspace.problem.tasks
+        asked = workspace.problem.decisions
         self._able = {t: nodes for t, nodes in able.items() if t in asked and len(nodes)}
         self._urn = [t for t in self._able for _ in range(2 if t == "placement" else 1)]
 
@@ -70,12 +70,12 @@ class Moves:
 
     def draw(self, state: MoveState, rng: np.random.Generator) -> MoveState:
         """Return a neighbour of a state."""
-        task = self._urn[int(rng.integers(len(self._urn)))]
-        if task == "placement":
+        decision = self._urn[int(rng.integers(len(self._urn)))]
+        if decision == "placement":
             return replace(state, device=self._moved(state.device, rng))
-        start = int(rng.choice(self._able[task]))
+        start = int(rng.choice(self._able[decision]))
         nodes = self._set(int(rng.integers(5)), start, np.zeros_like(state.device), rng)
-        if task == "schedule":
+        if decision == "schedule":
             priority = _narrowed(state.priority)
             spread = int(np.ptp(priority)) + 1
             shift = int(np.ceil(spread * rng.random() ** 3)) * (1 if rng.random() < 0.5 else -1)

@@ -1,4 +1,4 @@
-"""`check_allocation`: a judge of offsets that shares no code with what proposes them."""
+"""`check_allocation`: an independent check of offsets, without code of what proposes them."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class MakespanPricer:
     """Replays plans of one problem; build once, then price batches.
 
     Static rules are not checked: `go_rl.kernels.fusion` makes legal kernels, and
-    `go_rl.verify.check_plan` judges what is reported.
+    `go_rl.verify.check_plan` verifies what is reported.
     """
 
     def __init__(self, problem: Problem) -> None:

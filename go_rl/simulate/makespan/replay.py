@@ -10,7 +10,7 @@ engine and link starts, of what is ready for it, the kernel or transfer with the
 Memory of a device: weights (tied ones once); each tensor from the start of its producer (of its
 transfer, on another device) until its last reader there and all its transfers have ended; results
 of the model to the end. Inputs and constants cost no time and lie on every reader's device from the
-start. docs/objectives.md has the definition; `go_rl.core` judges with its own.
+start. docs/objectives.md has the definition; `go_rl.verify` checks with its own.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ class RingPricer:
     """`Pricer` by the analytical model; build once, then price batches.
 
     Static rules other than acyclicity are not checked: plans come from the solver, and
-    `go_rl.verify.check_plan` judges what is reported.
+    `go_rl.verify.check_plan` verifies what is reported.
     """
 
     def __init__(self, problem: Problem) -> None:

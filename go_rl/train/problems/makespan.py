@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from go_rl.core import TASKS, Objective, TrainingError, load_hardware
+from go_rl.core import DECISIONS, Objective, TrainingError, load_hardware
 from go_rl.cost import ProblemOptions, make_problem, named_cost
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.agent import Agent
@@ -71,11 +71,11 @@ class MakespanProblems(Curriculum[MakespanTrainConfig]):
                 if nodes < MEDIUM or turn:
                     keys.append((name, hardware, ("placement",)))
                 if nodes < SMALL or (nodes < MEDIUM and turn):
-                    keys.append((name, hardware, TASKS))
+                    keys.append((name, hardware, DECISIONS))
         inference = [name for name in self.train if zoo_entry(name).nodes <= INFERENCE]
         for i, name in enumerate(sorted(inference, key=lambda name: zoo_entry(name).nodes)):
             hardware = self.config.hardware[i % len(self.config.hardware)]
-            keys.append((name, hardware, (TASKS, ("placement",))[i % 2]))
+            keys.append((name, hardware, (DECISIONS, ("placement",))[i % 2]))
         return keys
 
     def validate(self, agent: Agent) -> tuple[float, dict[str, float]]:
@@ -97,6 +97,6 @@ def makespan_decoder(
     """Return a problem with its units."""
     devices = load_hardware(hardware)
     model = named_cost(cost, devices)
-    options = ProblemOptions(objective=Objective.MAKESPAN, tasks=decide, cost_model=model)
+    options = ProblemOptions(objective=Objective.MAKESPAN, decisions=decide, cost_model=model)
     problem = make_problem(zoo_graph(name), devices, options)
     return MakespanDecoder(MakespanWorkspace(problem))

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from reference.naive_judge import improves_only
+from reference.naive_checker import improves_only
 
 from go_rl.core import Budget, Objective, Plan, Problem
 from go_rl.portfolio import METHODS
@@ -68,7 +68,7 @@ def broken_promises(problem: Problem, name: str, seconds: float) -> Iterator[str
         took = time.perf_counter() - started
         yield from curve_errors(plan)
         if check_plan(plan, problem).status is not plan.evaluation.status:
-            yield f"says {plan.evaluation.status}, the judge {check_plan(plan, problem).sentence}"
+            yield f"says {plan.evaluation.status}, the checker {check_plan(plan, problem).sentence}"
         if took <= LATE * seconds + START_SECONDS:
             return
         late.append(took)

@@ -1,8 +1,8 @@
-"""Plans of every objective on four topologies: the judge accepts them, at the twins' value."""
+"""Plans of every objective on four topologies: the checker accepts them, at the twins' value."""
 
 from __future__ import annotations
 
-from reference.naive_judge import broken_rules, improves_only, value_of
+from reference.naive_checker import broken_rules, improves_only, value_of
 
 from go_rl.core import Plan, Problem, Status
 from go_rl.verify.check_plan import check_plan
@@ -28,7 +28,7 @@ def what_is_wrong(problem: Problem, plan: Plan) -> str | None:
     """What of a product's plan does not hold, in words; None: everything does."""
     status, verdict = plan.evaluation.status, check_plan(plan, problem)
     if verdict.status is not status or status is Status.ILLEGAL:
-        return f"{plan.optimizer} says {status}, the judge {verdict.sentence}"
+        return f"{plan.optimizer} says {status}, the checker {verdict.sentence}"
     if not improves_only([point.seconds_per_step for point in plan.curve]):
         return f"{plan.optimizer}: the curve does not fall"
     if not status.ok:
@@ -37,9 +37,8 @@ def what_is_wrong(problem: Problem, plan: Plan) -> str | None:
         return f"{plan.optimizer}: accepted, but breaks {', '.join(sorted(broken))}"
     value = value_of(problem, plan)
     if not all(abs(v - value) <= CLOSE * value for v in (plan.value, verdict.value)):
-        return (
-            f"{plan.optimizer} says {plan.value!r} s, the judge {verdict.value!r}; it is {value!r}"
-        )
+        both = f"{plan.value!r} s, the checker {verdict.value!r}"
+        return f"{plan.optimizer} says {both}; it is {value!r}"
     if not 0 <= plan.bound <= value * (1 + CLOSE):
         return f"{plan.optimizer}: the bound {plan.bound!r} is above {value!r}"
     if plan.optimal and plan.gap > 1e-6:
@@ -49,7 +48,7 @@ def what_is_wrong(problem: Problem, plan: Plan) -> str | None:
 
 SUITE = Suite(
     name="checked-plans",
-    proves="the judge accepts the product's plans on ring, full, tree and host topologies, and "
+    proves="the checker accepts the product's plans on ring, full, tree and host topologies, and "
     "their rules and values are those of independent twins",
     unit="plans",
     count=GRAPHS * len(TOPOLOGIES),

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from reference.naive_judge import broken_rules, value_of
+from reference.naive_checker import broken_rules, value_of
 
 from go_rl.core import Plan, PlanError, Problem
 from go_rl.verify.check_plan import check_plan
@@ -20,11 +20,11 @@ from ..suite import Suite
 
 COUNT = 3_000
 VALUE_TOLERANCE = 1e-6
-"""What docs/plan.md allows between a plan's value and the judge's."""
+"""What docs/plan.md allows between a plan's value and the checker's."""
 
 
 def trial(index: int) -> str | None:
-    """Corrupt a plan that the judge accepts, in the way ``index`` says."""
+    """Corrupt a plan that the checker accepts, in the way ``index`` says."""
     problem, plan = legal_plan(index)
     corruption = CORRUPTIONS[index % len(CORRUPTIONS)]
     document = json.loads(json.dumps(plan.to_json()))
@@ -50,7 +50,7 @@ def legal_plan(index: int) -> tuple[Problem, Plan]:
 
 
 def what_is_wrong(problem: Problem, path: Path, corruption: Corruption) -> str | None:
-    """What the judge accepts and should not; other errors than ours pass through."""
+    """What the checker accepts and should not; other errors than ours pass through."""
     try:
         plan = Plan.load(path)
         verdict = check_plan(plan, problem)

@@ -16,7 +16,7 @@ from reference.ring_rules import copied_by, partitions
 from reference.step_problems import random_step
 
 import go_rl.envs
-from go_rl.core import TASKS, Problem, Status
+from go_rl.core import DECISIONS, Problem, Status
 from go_rl.objectives.ring.workspace import ring_workspace
 from go_rl.verify.kernel_rules import legal_kernels
 from go_rl.verify.makespan_value import replayed
@@ -26,12 +26,12 @@ from go_rl.verify.value import plan_value
 from ..suite import Suite
 
 COUNT = 2_000
-TASKS_OF = {
+DECISIONS_OF = {
     "Partition": (),
     "Placement": ("placement",),
     "Schedule": ("schedule",),
     "Fusion": ("fusion",),
-    "Joint": TASKS,
+    "Joint": DECISIONS,
 }
 FORMS = {"Partition": ("node", "fix", "sample")}
 CHECK_EVERY = 10
@@ -42,8 +42,8 @@ CLOSE = 1e-6
 
 def trial(index: int) -> str | None:
     """Environment ``index % 5`` in one of its forms, on one or two problems."""
-    name = list(TASKS_OF)[index % len(TASKS_OF)]
-    turn = index // len(TASKS_OF)
+    name = list(DECISIONS_OF)[index % len(DECISIONS_OF)]
+    turn = index // len(DECISIONS_OF)
     forms = FORMS.get(name, ("node", "all"))
     problems = [problem_for(name, 2 * turn + i) for i in range(1 + turn % 2)]
     chips = min(problem.hardware.num_chips for problem in problems)
@@ -65,15 +65,15 @@ def problem_for(name: str, seed: int) -> Problem:
     """A random problem of up to eight nodes, its memory not checked."""
     if name == "Partition":
         return replace(random_ring(seed, 7, 3), memory=False)
-    tasks = TASKS_OF[name]
-    problem = random_step(seed, 8, tasks=tasks, memory_bytes=None)
-    if problem.hardware.num_chips == 1 or "placement" in tasks:
+    decisions = DECISIONS_OF[name]
+    problem = random_step(seed, 8, decisions=decisions, memory_bytes=None)
+    if problem.hardware.num_chips == 1 or "placement" in decisions:
         return problem
     return replace(problem, fixed=dict.fromkeys(range(problem.graph.num_nodes), 0))
 
 
 def episodes(name: str, fields: dict[str, Any], seed: int) -> Iterator[str]:
-    """Play an episode on two copies, masks obeyed; they are equal, and the judge agrees."""
+    """Play an episode on two copies, masks obeyed; they are equal, and the checker agrees."""
     pair = [gymnasium.make(f"go_rl/{name}-v1", **fields).unwrapped for _ in range(2)]
     results: list[Any] = [env.reset(seed=seed) for env in pair]
     pair[0].action_space.seed(seed)
@@ -93,7 +93,7 @@ def episodes(name: str, fields: dict[str, Any], seed: int) -> Iterator[str]:
 
 
 def judged(name: str, problems: list[Problem], reward: Any, info: dict[str, Any]) -> Iterator[str]:
-    """What the judge says of the end of an episode."""
+    """What the checker says of the end of an episode."""
     problem, status = problems[info["graph"]], info["status"]
     if name == "Partition" and status is not Status.OK:
         copied = copied_by(ring_workspace(problem).solver.instance.replicated)
@@ -103,9 +103,9 @@ def judged(name: str, problems: list[Problem], reward: Any, info: dict[str, Any]
         return
     value = (ring_value if name == "Partition" else step_value)(problem, info)
     if value is None:
-        yield "ended ok with a plan that the judge refuses"
+        yield "ended ok with a plan that the checker refuses"
     elif abs(value - info["seconds"]) > CLOSE * value:
-        yield f"says {info['seconds']!r} s, the judge {value!r}"
+        yield f"says {info['seconds']!r} s, the checker {value!r}"
     elif info["seconds"] > 0:
         share = info["reference_seconds"] / info["seconds"]
         wanted = share if name == "Partition" else -np.sqrt(1 / share)
@@ -114,7 +114,7 @@ def judged(name: str, problems: list[Problem], reward: Any, info: dict[str, Any]
 
 
 def ring_value(problem: Problem, info: dict[str, Any]) -> float | None:
-    """The judge's seconds of a partition; None: it refuses."""
+    """The checker's seconds of a partition; None: it refuses."""
     device = np.asarray(info["device"][: problem.graph.num_nodes], np.int16)
     pricer = ring_workspace(problem).pricer
     home, copies = pricer.place(device)[0], pricer.replicas(device)
@@ -122,12 +122,12 @@ def ring_value(problem: Problem, info: dict[str, Any]) -> float | None:
 
 
 def step_value(problem: Problem, info: dict[str, Any]) -> float | None:
-    """The judge's seconds of a step; None: it refuses."""
+    """The checker's seconds of a step; None: it refuses."""
     count = problem.graph.num_nodes
     device = np.asarray(info["device"][:count], np.int16)
     chosen = [
-        np.asarray(info[key][:count], np.int64) if task in problem.tasks else None
-        for task, key in (("schedule", "priority"), ("fusion", "fusion_group"))
+        np.asarray(info[key][:count], np.int64) if name in problem.decisions else None
+        for name, key in (("schedule", "priority"), ("fusion", "fusion_group"))
     ]
     if legal(problem, device, {}) or legal_kernels(problem, device, *chosen):
         return None
@@ -158,7 +158,7 @@ def checker(name: str, fields: dict[str, Any]) -> Iterator[str]:
 SUITE = Suite(
     name="environments",
     proves=f"the five environments of {go_rl.envs.__name__} repeat from seeds, lead masked agents "
-    "to legal plans, pay what the judge computes, and are the same as vectors",
+    "to legal plans, pay what the checker computes, and are the same as vectors",
     unit="episodes",
     count=COUNT,
     trial=trial,

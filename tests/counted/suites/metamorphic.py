@@ -137,7 +137,7 @@ def no_worse(other: Problem, plan: Plan, seed: int, device: np.ndarray) -> Itera
 
 
 def changes(problem: Problem, plan: Plan) -> str:
-    """What the judge finds otherwise in a problem of which a plan decides only what to do: the
+    """What the checker finds otherwise in a problem of which a plan decides only what to do: the
     first rule that breaks, ``value`` or ``memory``; empty: nothing."""
     if broken := legal(problem, plan.device, plan.replicas):
         return broken[0].rule

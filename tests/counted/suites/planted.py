@@ -89,7 +89,7 @@ def planted_boxes(rng: np.random.Generator, sort: str) -> tuple[Problem, np.ndar
     edges = [(where[u], where[v]) for u, v in edges]
     options: dict[str, Any] = {}
     if objective is Objective.MAKESPAN:
-        options["tasks"] = ("schedule",) if devices == 1 else ("placement", "schedule")
+        options["decisions"] = ("schedule",) if devices == 1 else ("placement", "schedule")
         if devices == 1:
             options["fixed"] = dict.fromkeys(range(len(order)), 0)
     problem = problem_of(
@@ -162,10 +162,10 @@ def problem_of(
 
 
 def planted_errors(problem: Problem, device: np.ndarray) -> Iterator[str]:
-    """What the judge and the solver say against the planted plan."""
+    """What the checker and the solver say against the planted plan."""
     device = device.astype(np.int16)
     if broken := legal(problem, device, {}):
-        yield f"the judge refuses the planted plan: {broken[0].message}"
+        yield f"the checker refuses the planted plan: {broken[0].message}"
         return
     if problem.objective is Objective.MAKESPAN:
         assert not legal_kernels(problem, device, None, None)
@@ -173,7 +173,7 @@ def planted_errors(problem: Problem, device: np.ndarray) -> Iterator[str]:
     else:
         value = plan_value(problem, device, {})
     if abs(value - OPTIMUM) > SLACK:
-        yield f"the judge says {value!r} s of the planted plan"
+        yield f"the checker says {value!r} s of the planted plan"
     if problem.objective is Objective.RING:
         solver = RingSolver(problem)
         if not solver.instance.replicated.any():
@@ -195,7 +195,7 @@ def false_claims(problem: Problem, plan: Plan) -> Iterator[str]:
     status = plan.evaluation.status
     verdict = check_plan(plan, problem)
     if verdict.status is not status or not status.ok:
-        yield f"says {status}, the judge {verdict.sentence}; there is a plan"
+        yield f"says {status}, the checker {verdict.sentence}; there is a plan"
         return
     if plan.value < OPTIMUM * (1 - SLACK):
         yield f"says {plan.value!r} s, below the optimum"

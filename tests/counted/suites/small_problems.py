@@ -10,14 +10,14 @@ from reference import priced_steps
 from reference.boxed_problems import random_problem
 from reference.latency import latency
 from reference.max_load import max_load, optimum
-from reference.naive_judge import value_of
+from reference.naive_checker import value_of
 from reference.random_rings import random_ring
 from reference.ring_optimum import optimum as ring_optimum
 from reference.ring_rules import copied_by, partitions
 from reference.step_optimum import best_of_all, weak_orders
 from reference.step_problems import random_step
 
-from go_rl.core import RULE_SETS, TASKS, Budget, Hardware, Objective, Plan, Problem, Status
+from go_rl.core import DECISIONS, RULE_SETS, Budget, Hardware, Objective, Plan, Problem, Status
 from go_rl.objectives.host.bounds import latency_bound, max_load_bound
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.objectives.ring.bounds import improve_bound, ring_bound
@@ -72,7 +72,7 @@ def boxes_for(objective: Objective, price: Callable, most_nodes: int) -> Case:
     return Case(draw, lambda problem: optimum(problem, price))
 
 
-def steps_of(tasks: tuple[str, ...]) -> Case:
+def steps_of(decisions: tuple[str, ...]) -> Case:
     """Up to four nodes on up to three devices, replayed event by event."""
 
     def draw(seed: int) -> Problem:
@@ -85,10 +85,10 @@ def steps_of(tasks: tuple[str, ...]) -> Case:
             problem = replace(problem, seconds=problem.seconds[: len(problem.hardware.kinds)])
         fed, gap = problem.graph.is_fed, problem.gap_seconds
         problem = replace(problem, gap_seconds=None if gap is None else np.where(fed, 0.0, gap))
-        if "placement" in tasks:
-            return replace(problem, tasks=tasks)
+        if "placement" in decisions:
+            return replace(problem, decisions=decisions)
         pins = dict.fromkeys(range(problem.graph.num_nodes), 0)
-        return replace(problem, tasks=tasks, fixed=pins)
+        return replace(problem, decisions=decisions, fixed=pins)
 
     def best(problem: Problem) -> float:
         return best_of_all(problem, weak_orders(problem.graph.num_nodes))
@@ -110,7 +110,7 @@ CASES = (
     boxes_for(Objective.MAX_LOAD, max_load, 6),
     boxes_for(Objective.LATENCY, latency, 5),
     steps_of(("placement", "schedule")),
-    steps_of(TASKS),
+    steps_of(DECISIONS),
     steps_of(("fusion",)),
     steps_of(("schedule",)),
     fused_steps(),
@@ -149,7 +149,7 @@ def false_claims(problem: Problem, plan: Plan, best: float) -> Iterator[str]:
     status = plan.evaluation.status
     verdict = check_plan(plan, problem)
     if verdict.status is not status:
-        yield f"says {status}, the judge {verdict.sentence}"
+        yield f"says {status}, the checker {verdict.sentence}"
     if plan.bound > best * (1 + SLACK):
         yield f"its bound {plan.bound!r} is above the optimum {best!r}"
     if status is Status.INFEASIBLE and _surely_possible(problem, best):
@@ -214,7 +214,7 @@ def solver_errors(problem: Problem) -> Iterator[str]:
 SUITE = Suite(
     name="small-problems",
     proves="solver, bounds, methods, statuses and every `optimal` agree with brute force, for all "
-    "objectives, rule sets and tasks",
+    "objectives, rule sets and decisions",
     unit="problems",
     count=COUNT,
     trial=trial,

@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from go_rl.core import TASKS, Budget, Objective
+from go_rl.core import DECISIONS, Budget, Objective
 from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.config import PolicyConfig
@@ -116,7 +116,7 @@ def step_pretraining() -> Facts:
         validation="train", max_nodes=51, updates=2, graphs=2, samples=4, hardware=("p100x2",),
         validation_hardware=("p100x2",), further=(), policy=TINY, validate_every=1,
         checkpoint_every=2, ppo=PPO, searches=SearchConfig(samples=16, batch=8),
-        critic=CriticConfig(steps=20, problems=2, decisions=8), decide=(TASKS,),
+        critic=CriticConfig(steps=20, problems=2, decisions=8), decide=(DECISIONS,),
     )  # fmt: skip
     before = new_agent(config.policy, config.seed, config.objective).params
     return _run(lambda folder: pretrain(config, folder), before)

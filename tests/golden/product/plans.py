@@ -58,7 +58,7 @@ SIZES = ("link_bytes", "weight_bytes", "streamed_bytes", "peak_bytes")
 
 
 def facts_of(plan: Plan, given: Problem) -> Facts:
-    """Return the facts of a plan, and what the judge says of it."""
+    """Return the facts of a plan, and what the checker says of it."""
     copies = [(node, *devices) for node, devices in sorted(plan.replicas.items())]
     return {
         "status": str(plan.evaluation.status),

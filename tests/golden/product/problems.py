@@ -79,7 +79,7 @@ def problem(setting: Setting) -> Problem:
         all_chips=setting.all_devices,
         fixed=dict(setting.fixed),
         cost_model=named_cost(setting.cost, hardware),
-        tasks=setting.decisions or None,
+        decisions=setting.decisions or None,
     )
     return make_problem(model, hardware, options)
 

@@ -1,4 +1,4 @@
-"""A second judge of plans: every rule of docs/objectives.md word by word, over sets and paths.
+"""A second checker of plans: every rule of docs/objectives.md word by word, over sets and paths.
 
 Shares no code with `go_rl.verify.check_plan`; values come from the other twins of this folder.
 """
@@ -163,11 +163,11 @@ def _weights(problem: Problem, on: list[set[int]], device: int) -> float:
 
 
 def _kernel_rules(problem: Problem, plan: Plan, home: list[int]) -> Iterator[str]:
-    """The first kind of rule that kernels break, as the judge reports one only."""
+    """The first kind of rule that kernels break, as the checker reports one only."""
     graph = problem.graph
     decided = {"schedule": plan.priority, "fusion": plan.fusion_group}
-    if any(each is not None and task not in problem.tasks for task, each in decided.items()):
-        yield "task"
+    if any(each is not None and name not in problem.decisions for name, each in decided.items()):
+        yield "decision"
     elif plan.fusion_group is not None:
         leader = plan.fusion_group.tolist()
         members: dict[int, list[int]] = {}

@@ -1,0 +1,71 @@
+"""`evaluate`: methods compared on graphs, at equal samples and equal seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from go_rl.api.progress import Progress, ignore, of_total
+from go_rl.benchmark.config import THRESHOLDS, EvaluateConfig
+from go_rl.core import TrainingError
+
+if TYPE_CHECKING:
+    from go_rl.benchmark.evaluate import Comparison
+    from go_rl.benchmark.run_store import Setting
+    from go_rl.benchmark.summary import Summary, SummaryRow
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """All runs of a comparison, and one line for each hardware, rule set and method."""
+
+    comparison: Comparison
+    summary: Summary
+
+    @property
+    def by_setting(self) -> dict[Setting, list[SummaryRow]]:
+        """Lines of each hardware and rule set, in the order of the configuration."""
+        rows: dict[Setting, list[SummaryRow]] = {}
+        for row in self.summary.rows:
+            rows.setdefault(row.setting, []).append(row)
+        return rows
+
+    def best(self, setting: Setting) -> SummaryRow:
+        """Return the method with the highest throughput at the end."""
+        return max(self.by_setting[setting], key=lambda row: np.nan_to_num(row.improvement[0]))
+
+
+def evaluate(
+    config: EvaluateConfig,
+    folder: str | Path,
+    *,
+    thresholds: Sequence[float] = THRESHOLDS,
+    report: Progress = ignore,
+) -> Evaluated:
+    """Run every method on every problem with every seed; write tables and curves to a folder.
+
+    Args:
+        config: what is compared.
+        folder: for runs, tables and curves; what is finished there is not run again.
+        thresholds: improvements over the compiler heuristic whose samples are counted.
+        report: called with the runs done, all runs and a sentence.
+
+    Raises:
+        GoRLError: an unknown graph, hardware, rule set or method; a folder that cannot be written.
+    """
+    for threshold in thresholds:
+        if not threshold > 0:
+            raise TrainingError(f"evaluate: thresholds must be > 0, not {threshold}")
+    from go_rl.benchmark import evaluate as benchmark
+    from go_rl.benchmark.summary import summarise
+    from go_rl.report.comparison import write_comparison
+
+    progress = of_total(report, benchmark.number_of_runs(config))
+    comparison = benchmark.evaluate(config, folder, progress)
+    summary = summarise(comparison, thresholds)
+    write_comparison(comparison, folder, summary)
+    return Evaluated(comparison, summary)

@@ -1,0 +1,79 @@
+"""`measure_kernels`: real seconds of kernels and tensor programs on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from go_rl.api.progress import Progress, ignore
+from go_rl.measure.config import CollectConfig
+
+if TYPE_CHECKING:
+    from go_rl.zoo.models.zoo_model import ZooModel
+
+
+@dataclass(frozen=True)
+class MeasuredFolder:
+    """What a run of `measure_kernels` added."""
+
+    made: int
+    """Measurements of this run."""
+    records: int
+    """All of the target."""
+    path: Path
+    """The records."""
+
+
+def measure_kernels(
+    folder: str | Path,
+    config: CollectConfig | None = None,
+    models: Sequence[str] = (),
+    *,
+    report: Progress = ignore,
+) -> MeasuredFolder:
+    """Compile and time kernels of the zoo's models; what the folder knows is not measured again.
+
+    Args:
+        folder: of the records and kernels (docs/kernels.md).
+        config: what is measured, and how.
+        models: names in the zoo; none: all of them.
+        report: called with the models (or tensor programs) done, all of them and a sentence.
+
+    Raises:
+        ZooError, MissingDependencyError: a model is unknown, or cannot be built here.
+        RecordError: nothing can be measured here, or the records cannot be read or written.
+        WorkerError: the core cannot be had.
+    """
+    from go_rl.measure.kernels.collect import RECORDS, collect_kernels
+    from go_rl.measure.tiles.collect import collect_tiles, tile_programs
+    from go_rl.records import RecordStore
+
+    folder, config, chosen = Path(folder), config or CollectConfig(), _models(models)
+    folder.mkdir(parents=True, exist_ok=True)
+    tiles = config.vary == "tiles"
+    total = round(config.share * len(tile_programs(config))) if tiles else len(chosen)
+    sentences: list[str] = []
+
+    def count(sentence: str) -> None:
+        sentences.append(sentence)
+        report(len(sentences), total, sentence)
+
+    if tiles:
+        made = collect_tiles(folder, config, count)
+    else:
+        made = collect_kernels(chosen, folder, config, count)
+    with RecordStore(folder / RECORDS) as store:
+        return MeasuredFolder(made, store.count(config.target), folder / RECORDS)
+
+
+def _models(names: Sequence[str]) -> list[ZooModel]:
+    """The models that were named, which must be here; or all, of which some may be left out."""
+    from go_rl.zoo.models.inventory import ZOO_MODELS, zoo_model
+    from go_rl.zoo.models.vision.keras_applications import require_keras
+
+    chosen = [zoo_model(name) for name in names]
+    for model in chosen:
+        require_keras(model)
+    return chosen or list(ZOO_MODELS)

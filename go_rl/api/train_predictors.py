@@ -1,0 +1,249 @@
+"""`train_kernels`, `train_tiles`: what predicts or ranks seconds, from measurements."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from jaxtyping import Int
+
+from go_rl.api.progress import Progress, count_updates, ignore
+from go_rl.core import TrainingError
+from go_rl.core.optimizer import Milestone
+from go_rl.core.processor import own_target
+
+if TYPE_CHECKING:
+    from go_rl.measure.kernels.data import KernelData
+    from go_rl.predictors.kernels.weights import KernelWeights
+    from go_rl.predictors.ranks.weights import RankWeights
+
+LEAST_KERNELS = 10
+"""To learn from; fewer are refused."""
+FEW_KERNELS = 500
+"""Below this, what is learned hardly serves other models."""
+UPDATES, UPDATES_A_KERNEL = 5000, 10
+"""Updates of each network, at most; and for each kernel, where they are few."""
+
+
+@dataclass(frozen=True)
+class TrainKernelsConfig:
+    """How a cost model of kernels is trained."""
+
+    target: str | None = None
+    """Of a folder: the machine whose measurements are learned. Default: the only one there."""
+    held_out: float = 0.2
+    """Share of the kernels, chosen at random, that is evaluated and not learned from; 0: all are
+    learned from, and none evaluated."""
+    steps: int | None = None
+    """Updates of each network. Default: 5000; fewer for fewer than 500 kernels, ten for each."""
+    members: int = 3
+    """Networks, which differ by their seed."""
+    seed: int = 0
+    """Random seed."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.held_out < 1:
+            raise TrainingError(f"train kernels: held_out must lie in [0, 1), not {self.held_out}")
+        if (self.steps is not None and self.steps < 1) or self.members < 1:
+            raise TrainingError("train kernels: steps and members must be >= 1")
+
+
+@dataclass(frozen=True)
+class TrainTilesConfig:
+    """What ranks are learned from, and how."""
+
+    kernels: str | None = None
+    """Kernels measured under settings of flags: a data set that ships, or a .npz file."""
+    tiles: str | None = None
+    """Programs measured under tilings: a data set that ships, or a .jsonl.gz file."""
+    loss: Literal["hinge", "logistic", "mse"] = "hinge"
+    """Pairwise rank losses, or the squared error of log seconds."""
+    steps: int = 1000
+    """Updates of each network."""
+    members: int = 3
+    """Networks, which differ by their seed."""
+    seed: int = 0
+    """Random seed."""
+
+    def __post_init__(self) -> None:
+        if self.kernels is None and self.tiles is None:
+            raise TrainingError("train tiles: give kernels, tiles or both to learn from")
+        if self.steps < 1 or self.members < 1:
+            raise TrainingError("train tiles: steps and members must be >= 1")
+
+
+def train_kernels(
+    source: str | Path,
+    out: str | Path,
+    config: TrainKernelsConfig | None = None,
+    *,
+    data: str | Path | None = None,
+    report: Progress = ignore,
+) -> KernelWeights:
+    """Train the cost model ``learned:OUT`` on measured kernels, and write its weights.
+
+    Args:
+        source: a folder that `measure_kernels` wrote, or a data set: a file, or the name of one
+            that ships.
+        out: .npz file of the weights, which are named after it.
+        config: how it is trained.
+        data: of a folder: .npz file to write all its measurements to, as one data set.
+        report: called with the updates done, all updates and a sentence.
+
+    Returns:
+        The weights; ``card["judged"]`` holds the percentage errors on the kernels held out.
+
+    Raises:
+        TrainingError: too few kernels, or an option that the source has no use for.
+        ReadError, RecordError: the measurements cannot be read.
+        CheckpointError: the weights cannot be written.
+    """
+    from go_rl.measure.kernels.data import save_kernel_data
+    from go_rl.predictors.kernels.fit import fit_kernel_weights
+    from go_rl.predictors.kernels.training import KernelTrainConfig
+    from go_rl.predictors.kernels.weights import save_kernel_weights
+
+    config, out = config or TrainKernelsConfig(), _npz("train kernels: out", out)
+    kept = None if data is None else _npz("train kernels: data", data)
+    measured = _kernel_data(source, config.target, kept, out)
+    learned_from, held_out = split_kernels(measured, config)
+    steps = config.steps or updates_for(len(learned_from))
+    sentence = announcement(measured.target, len(learned_from), len(held_out), config, steps)
+    report(0, config.members * steps, Milestone(sentence))
+    training = KernelTrainConfig(steps=steps, seed=config.seed)
+    updates = count_updates(report, config.members, steps)
+    weights = fit_kernel_weights(measured, learned_from, training, config.members, updates)
+    if kept is not None:
+        save_kernel_data(measured, kept)
+    card = {**weights.card, "judged": _errors(weights, measured, held_out)}
+    weights = replace(weights, name=out.stem, card=card)
+    save_kernel_weights(weights, out)
+    return weights
+
+
+def train_tiles(
+    out: str | Path, config: TrainTilesConfig, *, report: Progress = ignore
+) -> RankWeights:
+    """Train networks that rank tilings and XLA flags of kernels, and write their weights.
+
+    Args:
+        out: .npz file of the weights.
+        config: what they learn from, and how.
+        report: called with the updates done, all updates and a sentence.
+
+    Raises:
+        TrainingError: the data are of different targets.
+        ReadError: there is no such data set.
+        CheckpointError: the weights cannot be written.
+    """
+    from go_rl.measure.kernels.data import load_kernel_data
+    from go_rl.measure.tiles.data import load_tile_data
+    from go_rl.predictors.ranks.fit import fit_rank_weights
+    from go_rl.predictors.ranks.training import RankTrainConfig
+    from go_rl.predictors.ranks.weights import save_rank_weights
+
+    out = _npz("train tiles: out", out)
+    flags = None if config.kernels is None else load_kernel_data(config.kernels)
+    tiles = None if config.tiles is None else load_tile_data(config.tiles)
+    training = RankTrainConfig(loss=config.loss, steps=config.steps, seed=config.seed)
+    updates = count_updates(report, config.members, config.steps)
+    weights = fit_rank_weights(flags, tiles, None, training, config.members, updates)
+    save_rank_weights(weights, out)
+    return weights
+
+
+def updates_for(kernels: int) -> int:
+    """Return the updates of each network that so many kernels are worth."""
+    return min(UPDATES, UPDATES_A_KERNEL * kernels)
+
+
+def announcement(
+    target: str, kernels: int, held_out: int, config: TrainKernelsConfig, steps: int
+) -> str:
+    """Return what is about to be trained, before minutes go into it."""
+    few = " These are few: expect it to be far off on other models."
+    return (
+        f"learning from {kernels:,} kernels measured on {target}, judged on {held_out:,} others: "
+        f"{config.members} networks, {steps:,} updates each.{few if kernels < FEW_KERNELS else ''}"
+    )
+
+
+def only_target(folder: Path) -> str:
+    """Return the target that a folder has records of; this machine's where there are none.
+
+    Raises:
+        TrainingError: there are several.
+    """
+    from go_rl.measure.kernels.collect import RECORDS
+    from go_rl.records import RecordStore
+
+    with RecordStore(folder / RECORDS) as store:
+        targets = store.targets()
+    if len(targets) > 1:
+        raise TrainingError(
+            f"train kernels: {folder} has records of several targets: {', '.join(targets)}; name "
+            "one as target"
+        )
+    return targets[0] if targets else own_target()
+
+
+def split_kernels(
+    data: KernelData, config: TrainKernelsConfig
+) -> tuple[Int[np.ndarray, "T"], Int[np.ndarray, "V"]]:
+    """Return the kernels that are learned from, and those held out.
+
+    Raises:
+        TrainingError: too few are left to learn from.
+    """
+    from go_rl.predictors.kernels.fit import plain_seconds
+
+    known = np.flatnonzero(np.isfinite(plain_seconds(data)))
+    order = np.random.default_rng(config.seed).permutation(known)
+    count = round(config.held_out * len(known))
+    if len(known) - count < LEAST_KERNELS:
+        raise TrainingError(
+            f"train kernels: of the {len(known)} kernels with a time in {data.name!r} "
+            f"{len(known) - count} are left to learn from, and no cost model comes of fewer than "
+            f"{LEAST_KERNELS}; measure more models, or hold out a smaller share"
+        )
+    return np.sort(order[count:]), np.sort(order[:count])
+
+
+def _kernel_data(
+    source: str | Path, target: str | None, kept: Path | None, out: Path
+) -> KernelData:
+    from go_rl.measure.kernels.data import gather_kernels, load_kernel_data
+
+    folder = Path(source)
+    if folder.is_dir():
+        return gather_kernels(folder, target or only_target(folder), (kept or out).stem)
+    for option, value in (("data", kept), ("target", target)):
+        if value is not None:
+            raise TrainingError(
+                f"train kernels: {option} is for a folder of go-rl measure kernels, and "
+                f"{str(source)!r} is a data set, which has its own; leave it out"
+            )
+    return load_kernel_data(source)
+
+
+def _errors(
+    weights: KernelWeights, data: KernelData, which: Int[np.ndarray, "V"]
+) -> dict[str, float]:
+    """Percentage errors on kernels that were not learned from; empty: there are none."""
+    from go_rl.predictors.kernels.fit import plain_seconds
+    from go_rl.predictors.kernels.predictor import predict_kernels
+
+    if not len(which):
+        return {}
+    seconds = plain_seconds(data)[which]
+    error = 100 * np.abs(predict_kernels(weights, data.kernels.take(which)).seconds / seconds - 1)
+    found = {"kernels": len(which), "mean": error.mean(), "median": np.median(error)}
+    return {name: round(float(value), 2) for name, value in found.items()}
+
+
+def _npz(what: str, path: str | Path) -> Path:
+    if Path(path).suffix != ".npz":
+        raise TrainingError(f"{what} must end in .npz, not {str(path)!r}")
+    return Path(path)
