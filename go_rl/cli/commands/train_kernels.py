@@ -27,7 +27,7 @@ STEPS, STEPS_A_KERNEL = 5000, 10
 
 if TYPE_CHECKING:
     from go_rl.measure.kernels.data import KernelData
-    from go_rl.predictors.kernels.weights import KernelWeights
+    from go_rl.predictors.kernels.predictor import KernelPredictor
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,6 @@ def run(config: TrainKernels) -> int:
     if config.data is not None:
         check_file(Path(config.data), "--data")
     from go_rl.measure.kernels.data import save_kernel_data
-    from go_rl.predictors.kernels.weights import save_kernel_weights
 
     data = _data(config)
     learned_from, judged = _split(data, config)
@@ -83,7 +82,7 @@ def run(config: TrainKernels) -> int:
         save_kernel_data(data, Path(config.data))
     said = _judged(weights, data, judged)
     card = {**weights.card, "judged": said}
-    save_kernel_weights(replace(weights, name=out.stem, card=card), out)
+    replace(weights, name=out.stem, card=card).save(out)
     _print(data, learned_from, said, out)
     return OK
 
@@ -144,7 +143,7 @@ def _split(
     data: KernelData, config: TrainKernels
 ) -> tuple[Int[np.ndarray, "T"], Int[np.ndarray, "V"]]:
     """Kernels that are learned from, and those that are judged."""
-    from go_rl.predictors.kernels.fit import plain_seconds
+    from go_rl.predictors.kernels.examples import plain_seconds
 
     known = np.flatnonzero(np.isfinite(plain_seconds(data)))
     order = np.random.default_rng(config.seed).permutation(known)
@@ -160,8 +159,8 @@ def _split(
 
 def _trained(
     data: KernelData, learned_from: Int[np.ndarray, "T"], config: TrainKernels
-) -> KernelWeights:
-    from go_rl.predictors.kernels.fit import fit_kernel_weights
+) -> KernelPredictor:
+    from go_rl.predictors.kernels.predictor import KernelPredictor
     from go_rl.predictors.kernels.training import KernelTrainConfig
 
     steps = config.steps or STEPS
@@ -174,20 +173,19 @@ def _trained(
                 f"network {member + 1}/{config.members}, update {step}, loss {loss:.4f}",
             )
 
-        return fit_kernel_weights(data, learned_from, training, config.members, report)
+        return KernelPredictor.fit(data.take(learned_from), training, config.members, report)
 
 
 def _judged(
-    weights: KernelWeights, data: KernelData, which: Int[np.ndarray, "V"]
+    weights: KernelPredictor, data: KernelData, which: Int[np.ndarray, "V"]
 ) -> dict[str, float]:
     """Percentage errors on kernels that were not learned from; empty: there are none."""
-    from go_rl.predictors.kernels.fit import plain_seconds
-    from go_rl.predictors.kernels.predictor import predict_kernels
+    from go_rl.predictors.kernels.examples import plain_seconds
 
     if not len(which):
         return {}
     seconds = plain_seconds(data)[which]
-    error = 100 * np.abs(predict_kernels(weights, data.kernels.take(which)).seconds / seconds - 1)
+    error = 100 * np.abs(weights.predict(data.kernels.take(which)) / seconds - 1)
     found = {"kernels": len(which), "mean": error.mean(), "median": np.median(error)}
     return {name: round(float(value), 2) for name, value in found.items()}
 

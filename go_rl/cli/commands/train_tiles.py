@@ -49,12 +49,12 @@ def run(config: TrainTiles) -> int:
     check_file(out, "OUT.npz")
     from go_rl.measure.kernels.data import load_kernel_data
     from go_rl.measure.tiles.data import load_tile_data
-    from go_rl.predictors.ranks.fit import fit_rank_weights
+    from go_rl.predictors.ranks.data import flag_groups, tile_groups
+    from go_rl.predictors.ranks.predictor import RankPredictor
     from go_rl.predictors.ranks.training import RankTrainConfig
-    from go_rl.predictors.ranks.weights import save_rank_weights
 
-    flags = None if config.kernels is None else load_kernel_data(config.kernels)
-    tiles = None if config.tiles is None else load_tile_data(config.tiles)
+    groups = [] if config.kernels is None else [flag_groups(load_kernel_data(config.kernels))]
+    groups += [] if config.tiles is None else [tile_groups(load_tile_data(config.tiles))]
     training = RankTrainConfig(loss=config.loss, steps=config.steps, seed=config.seed)
     with counting("training", config.members * config.steps) as advance:
 
@@ -64,9 +64,9 @@ def run(config: TrainTiles) -> int:
                 f"network {member + 1}/{config.members}, update {step}, loss {loss:.4f}",
             )
 
-        weights = fit_rank_weights(flags, tiles, None, training, config.members, report)
-    save_rank_weights(weights, out)
-    groups = ", ".join(f"{count:,} of {task}" for task, count in weights.card["groups"].items())
-    print_line(console(), f"{weights.target}: groups learned from: {groups}. Weights: {out}")
+        weights = RankPredictor.fit(groups, training, config.members, report)
+    weights.save(out)
+    counts = ", ".join(f"{count:,} of {task}" for task, count in weights.card["groups"].items())
+    print_line(console(), f"{weights.target}: groups learned from: {counts}. Weights: {out}")
     say_next(console(), "tune", "kernels", EXAMPLE_MODEL)
     return OK
