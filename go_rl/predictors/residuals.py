@@ -127,8 +127,9 @@ class Residuals(Predictor[ResidualExamples, Float[np.ndarray, "J F"]]):
             raise CheckpointError(f"{path}: is damaged ({error})") from error
         sizes = ((columns,), (columns,), (rows, columns), (rows,))
         check_parameters(path, arrays, dict(zip(ARRAYS, map(np.empty, sizes), strict=True)))
+        arrays["scale"] = np.where(arrays["scale"] > 0, arrays["scale"], np.inf)
         fields: dict[str, Any] = {**arrays, **numbers}
-        return cls(**fields | {"scale": np.where(arrays["scale"] > 0, arrays["scale"], np.inf)})
+        return cls(**fields)
 
 
 def compared_features(kernels: KernelSet) -> Float32[np.ndarray, "K F"]:

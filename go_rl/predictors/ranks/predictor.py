@@ -79,16 +79,15 @@ class RankPredictor(Ensemble[TrainedRanks, Sequence[RankGroups], Candidates]):
         if len(targets) != 1:
             given = ", ".join(targets) or "no data"
             raise TrainingError(f"ranks are learned from data of one target, not of {given}")
-        groups = {each.task: each for each in examples}
         names = {name for each in examples for name in each.kernels.graph.op_type}
         vocabulary = vocabulary_of(sorted(names))
 
         def train_one(seed: int, member: MemberReport) -> TrainedRanks:
-            return train_ranks(groups, vocabulary, replace(config, seed=seed), member)
+            return train_ranks(examples, vocabulary, replace(config, seed=seed), member)
 
         card = {
             "data": [each.data for each in examples],
-            "groups": {task: each.count for task, each in groups.items()},
+            "groups": {each.task: each.count for each in examples},
             "training": asdict(config),
         }
         networks = train_members(train_one, config.seed, members, report)

@@ -5,7 +5,7 @@ The shared embedding learns from every task in each update.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from typing import Any, get_args
@@ -120,7 +120,7 @@ def _score(
 
 
 def train_ranks(
-    groups: Mapping[Task, RankGroups],
+    groups: Sequence[RankGroups],
     vocabulary: tuple[str, ...],
     config: RankTrainConfig,
     report: MemberReport | None = None,
@@ -128,7 +128,7 @@ def train_ranks(
     """Return a network that ranks the candidates of every task given.
 
     Args:
-        groups: by task, at least of one.
+        groups: of one task or of both.
         vocabulary: opcodes that the network tells apart.
         config: of the run; sizes of its network that follow from the data are set here.
         report: receives every hundredth update, and the last, and its loss.
@@ -136,11 +136,11 @@ def train_ranks(
     Raises:
         TrainingError: the loss became NaN.
     """
-    columns = {task: each.candidates.shape[1] for task, each in groups.items()}
+    columns = {each.task: each.candidates.shape[1] for each in groups}
     embedding = replace(config.network.embedding, opcodes=len(vocabulary))
     network = replace(config.network, embedding=embedding, **{"flags": 0, "tiles": 0} | columns)
     config = replace(config, network=network)
-    sources = [_TaskBatches(each, vocabulary, config) for each in groups.values()]
+    sources = [_TaskBatches(each, vocabulary, config) for each in groups]
     rng = np.random.default_rng(config.seed)
     params = train(_initial(sources, config, rng), sources, config, rng, report)
     return TrainedRanks(network, params)
