@@ -23,9 +23,9 @@ from experiments.csv_rows import csv_text, rows_of_run, run_name
 from experiments.pages import RESULTS, run_script, write_page
 from go_rl.core.plan import write_text
 from go_rl.measure.kernels.data import KernelData, load_kernel_data
-from go_rl.predictors.kernels.fit import fit_kernel_weights, plain_seconds
+from go_rl.predictors.kernels.examples import plain_seconds
 from go_rl.predictors.kernels.network import KernelNetworkConfig
-from go_rl.predictors.kernels.predictor import predict_kernels
+from go_rl.predictors.kernels.predictor import KernelPredictor
 from go_rl.predictors.kernels.training import KernelTrainConfig
 
 NAME = "kernel_ablations"
@@ -146,11 +146,11 @@ def main(options: Options) -> None:
 def judge(data: KernelData, variant: Variant, train: np.ndarray, test: np.ndarray, run: str) -> Row:
     """Train one network and test it."""
     part = train[: max(1, round(variant.share * len(train)))]
-    weights = fit_kernel_weights(data, part, variant.config, 1)
+    weights = KernelPredictor.fit(data.take(part), variant.config, 1)
     asked, seconds = data.kernels.take(test), plain_seconds(data)[test]
-    error = 100 * np.abs(predict_kernels(weights, asked).seconds / seconds - 1)
+    error = 100 * np.abs(weights.predict(asked) / seconds - 1)
     began = time.perf_counter()
-    predict_kernels(weights, asked)
+    weights.predict(asked)
     spent = 1e3 * (time.perf_counter() - began)
     mean, median = float(error.mean()), float(np.median(error))
     seed = variant.config.seed

@@ -30,11 +30,11 @@ from go_rl.cost.analytical import Analytical, Efficiency, calibrate
 from go_rl.cost.cost_model import Kernels
 from go_rl.cost.kernel_work import kernel_work
 from go_rl.measure.kernels.data import KernelData, by_model_split, gather_kernels, load_kernel_data
-from go_rl.predictors.boosted import summed_features, train_boosted
+from go_rl.predictors.boosted import BoostedTrees, SummedKernels, summed_features
+from go_rl.predictors.kernels.examples import absolute_rows, plain_seconds
 from go_rl.predictors.kernels.features import kernel_features, layout_features
-from go_rl.predictors.kernels.fit import absolute_rows, fit_kernel_weights, plain_seconds
 from go_rl.predictors.kernels.opcodes import vocabulary_of
-from go_rl.predictors.kernels.predictor import predict_layouts
+from go_rl.predictors.kernels.predictor import KernelPredictor, predict_layouts
 from go_rl.predictors.kernels.training import KernelTrainConfig
 from go_rl.predictors.metrics import (
     ape,
@@ -177,8 +177,8 @@ def layout_rows(data: KernelData, which: np.ndarray) -> np.ndarray:
     """Return the measurements of some kernels under layouts of their operands; those of which
     there are at least two."""
     laid_out = np.array([s != AS_IT_COMES for s in data.settings])
-    rows = absolute_rows(data, which)
-    rows = rows[laid_out[data.setting[rows]]]
+    rows = absolute_rows(data)
+    rows = rows[laid_out[data.setting[rows]] & np.isin(data.kernel[rows], which)]
     counts = np.bincount(data.kernel[rows], minlength=data.kernels.num_kernels)
     return rows[counts[data.kernel[rows]] > 1]
 
@@ -234,15 +234,16 @@ def _boosted(data: KernelData, train: np.ndarray, options: Options) -> Predict:
     def table(which: np.ndarray, settings: Sequence[str]) -> np.ndarray:
         return summed_features(every.take(which).with_layouts(settings), len(vocabulary))
 
-    rows = absolute_rows(data, train)
+    rows = absolute_rows(data)
+    rows = rows[np.isin(data.kernel[rows], train)]
     known = table(data.kernel[rows], [data.settings[i] for i in data.setting[rows]])
-    trees = train_boosted(known, data.seconds[rows])
-    return lambda which, settings: trees.seconds(table(which, settings))
+    trees = BoostedTrees.fit(SummedKernels(known, data.seconds[rows]))
+    return lambda which, settings: trees.predict(table(which, settings))
 
 
 def _learned(data: KernelData, train: np.ndarray, options: Options) -> Predict:
     config = KernelTrainConfig(steps=options.steps)
-    weights = fit_kernel_weights(data, train, config, options.members)
+    weights = KernelPredictor.fit(data.take(train), config, options.members)
     return lambda which, settings: predict_layouts(weights, data.kernels, which, settings).seconds
 
 

@@ -36,13 +36,13 @@ from go_rl.core import ReadError, TrainingError
 from go_rl.core.plan import write_text
 from go_rl.measure.kernels.data import KernelData, by_model_split, load_kernel_data
 from go_rl.measure.tiles.data import TileData, load_tile_data
-from go_rl.predictors.boosted import summed_features, train_boosted
+from go_rl.predictors.boosted import BoostedTrees, SummedKernels, summed_features
 from go_rl.predictors.kernels.features import kernel_features
 from go_rl.predictors.kernels.opcodes import vocabulary_of
 from go_rl.predictors.losses import RankLoss
 from go_rl.predictors.metrics import ape, by_model, kendall, random_ape
 from go_rl.predictors.ranks.data import CONFIDENT, RankGroups, Task, flag_groups, tile_groups
-from go_rl.predictors.ranks.fit import fit_rank_groups
+from go_rl.predictors.ranks.predictor import RankPredictor
 from go_rl.predictors.ranks.training import RankTrainConfig
 from go_rl.programs.tiles import TiledProgram, default_tiles, estimate_tiles
 from go_rl.zoo import zoo_entry
@@ -295,18 +295,13 @@ def networks(
     method: str, known: Mapping[Task, Ranked], folds: Mapping[Task, Fold], options: Options
 ) -> dict[Task, Scores]:
     """Return the scores of ranking networks that learned all tasks together."""
-    learned: dict[Task, RankGroups] = {
-        task: known[task].groups.take(train) for task, (train, _) in folds.items()
-    }
+    learned = [known[task].groups.take(train) for task, (train, _) in folds.items()]
     loss, most = LEARNED[method]
     config = RankTrainConfig(loss=loss, most=most, steps=options.steps)
-    weights = fit_rank_groups(learned, "cpu-1", {}, config, options.members, print)
-    parts: dict[Task, RankGroups] = {
-        task: known[task].groups.take(test) for task, (_, test) in folds.items()
-    }
+    ranks = RankPredictor.fit(learned, config, options.members, print)
     return {
-        task: weights.scores(task, part.kernels, part.group, part.candidates)
-        for task, part in parts.items()
+        task: ranks.predict(known[task].groups.take(test).inputs)
+        for task, (_, test) in folds.items()
     }
 
 
@@ -363,8 +358,8 @@ def _grown(ranked: Ranked, logs: np.ndarray, train: np.ndarray, test: np.ndarray
     summed = summed_features(kernel_features(groups.kernels, vocabulary), len(vocabulary))
     wide = np.concatenate([summed[groups.group], groups.candidates], axis=1)
     rows = ranked.rows(train)
-    trees = train_boosted(wide[rows], np.exp(logs[rows]))
-    return trees.seconds(wide[ranked.rows(test)])
+    trees = BoostedTrees.fit(SummedKernels(wide[rows], np.exp(logs[rows])))
+    return trees.predict(wide[ranked.rows(test)])
 
 
 def relative_logs(ranked: Ranked) -> np.ndarray:

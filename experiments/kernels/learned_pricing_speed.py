@@ -24,10 +24,10 @@ from go_rl.cost.kernel_work import kernel_work
 from go_rl.cost.learned import Learned
 from go_rl.kernels import KernelSet
 from go_rl.measure.kernels.data import load_kernel_data
-from go_rl.predictors.boosted import BoostedTrees, summed_features, train_boosted
+from go_rl.predictors.boosted import BoostedTrees, SummedKernels, summed_features
+from go_rl.predictors.kernels.examples import plain_seconds
 from go_rl.predictors.kernels.features import kernel_features
-from go_rl.predictors.kernels.fit import plain_seconds
-from go_rl.predictors.kernels.weights import KernelWeights, load_kernel_weights
+from go_rl.predictors.kernels.predictor import KernelPredictor
 from go_rl.zoo import zoo_graph
 
 NAME = "learned_pricing_speed"
@@ -55,7 +55,7 @@ class Options:
 
 def main(options: Options) -> None:
     """Measure and write the page."""
-    weights = load_kernel_weights(options.weights)
+    weights = KernelPredictor.load(options.weights)
     trees = grown(options.data, weights)
     out = io.StringIO()
     out.write(
@@ -72,7 +72,7 @@ def main(options: Options) -> None:
     write_page(RESULTS / NAME, out.getvalue(), __file__)
 
 
-def row(name: str, weights: KernelWeights, trees: BoostedTrees, repeats: int) -> str:
+def row(name: str, weights: KernelPredictor, trees: BoostedTrees, repeats: int) -> str:
     """Return a graph's row of the table."""
     graph = zoo_graph(name)
     kernels = whole(graph)
@@ -96,19 +96,19 @@ def whole(graph: OpGraph) -> Kernels:
     return kernel_work(KernelSet(graph, np.arange(graph.num_nodes), graph.num_nodes))
 
 
-def grown(data: str, weights: KernelWeights) -> BoostedTrees:
+def grown(data: str, weights: KernelPredictor) -> BoostedTrees:
     """Return trees that learned all kernels of a data set."""
     known = load_kernel_data(data)
     which = np.flatnonzero(np.isfinite(plain_seconds(known)))
     features = kernel_features(known.kernels.take(which), weights.vocabulary)
     summed = summed_features(features, len(weights.vocabulary))
-    return train_boosted(summed, plain_seconds(known)[which])
+    return BoostedTrees.fit(SummedKernels(summed, plain_seconds(known)[which]))
 
 
-def guessed(trees: BoostedTrees, weights: KernelWeights, kernels: KernelSet) -> np.ndarray:
+def guessed(trees: BoostedTrees, weights: KernelPredictor, kernels: KernelSet) -> np.ndarray:
     """Return what trees predict."""
     features = kernel_features(kernels, weights.vocabulary)
-    return trees.seconds(summed_features(features, len(weights.vocabulary)))
+    return trees.predict(summed_features(features, len(weights.vocabulary)))
 
 
 def median(run: Callable[[], object], repeats: int) -> float:

@@ -28,7 +28,7 @@ from experiments.csv_rows import csv_text, read_rows
 from experiments.pages import RESULTS, geometric_mean, run_script, write_page
 from go_rl.core.plan import write_text
 from go_rl.core.processor import processor_name
-from go_rl.predictors.kernels.weights import load_kernel_weights
+from go_rl.predictors.kernels.predictor import KernelPredictor
 from go_rl.readers.jax.stages import JaxProgram
 from go_rl.report.figures import GREY, LINE_COLOURS, LINE_STYLES, new_figure, save_figure
 from go_rl.tuning import TuneConfig, TuningError
@@ -174,7 +174,7 @@ def run(
     )
     folder = options.folder / model / f"{guide}-{seed}"
     tuned = tune_kernels(program, folder, config, records=options.folder / "records")
-    learned_on = load_kernel_weights(config.weights).processor if guide == "learned" else ""
+    learned_on = KernelPredictor.load(config.weights).processor if guide == "learned" else ""
     row = replace(row_of(tuned, model, guide, seed, options.minutes), learned_on=learned_on)
     return row, [
         Point(model, guide, seed, point.minutes, point.seconds, point.default_seconds)

@@ -16,8 +16,8 @@ from go_rl.core.processor import own_target
 
 if TYPE_CHECKING:
     from go_rl.measure.kernels.data import KernelData
-    from go_rl.predictors.kernels.weights import KernelWeights
-    from go_rl.predictors.ranks.weights import RankWeights
+    from go_rl.predictors.kernels.predictor import KernelPredictor
+    from go_rl.predictors.ranks.predictor import RankPredictor
 
 LEAST_KERNELS = 10
 """To learn from; fewer are refused."""
@@ -81,7 +81,7 @@ def train_kernels(
     *,
     data: str | Path | None = None,
     report: Progress = ignore,
-) -> KernelWeights:
+) -> KernelPredictor:
     """Train the cost model ``learned:OUT`` on measured kernels, and write its weights.
 
     Args:
@@ -101,9 +101,8 @@ def train_kernels(
         CheckpointError: the weights cannot be written.
     """
     from go_rl.measure.kernels.data import save_kernel_data
-    from go_rl.predictors.kernels.fit import fit_kernel_weights
+    from go_rl.predictors.kernels.predictor import KernelPredictor
     from go_rl.predictors.kernels.training import KernelTrainConfig
-    from go_rl.predictors.kernels.weights import save_kernel_weights
 
     config, out = config or TrainKernelsConfig(), _npz("train kernels: out", out)
     kept = None if data is None else _npz("train kernels: data", data)
@@ -114,18 +113,19 @@ def train_kernels(
     report(0, config.members * steps, Milestone(sentence))
     training = KernelTrainConfig(steps=steps, seed=config.seed)
     updates = count_updates(report, config.members, steps)
-    weights = fit_kernel_weights(measured, learned_from, training, config.members, updates)
+    examples = measured.take(learned_from)
+    weights = KernelPredictor.fit(examples, training, config.members, updates)
     if kept is not None:
         save_kernel_data(measured, kept)
     card = {**weights.card, "judged": _errors(weights, measured, held_out)}
     weights = replace(weights, name=out.stem, card=card)
-    save_kernel_weights(weights, out)
+    weights.save(out)
     return weights
 
 
 def train_tiles(
     out: str | Path, config: TrainTilesConfig, *, report: Progress = ignore
-) -> RankWeights:
+) -> RankPredictor:
     """Train networks that rank tilings and XLA flags of kernels, and write their weights.
 
     Args:
@@ -140,17 +140,17 @@ def train_tiles(
     """
     from go_rl.measure.kernels.data import load_kernel_data
     from go_rl.measure.tiles.data import load_tile_data
-    from go_rl.predictors.ranks.fit import fit_rank_weights
+    from go_rl.predictors.ranks.data import flag_groups, tile_groups
+    from go_rl.predictors.ranks.predictor import RankPredictor
     from go_rl.predictors.ranks.training import RankTrainConfig
-    from go_rl.predictors.ranks.weights import save_rank_weights
 
     out = _npz("train tiles: out", out)
-    flags = None if config.kernels is None else load_kernel_data(config.kernels)
-    tiles = None if config.tiles is None else load_tile_data(config.tiles)
+    groups = [] if config.kernels is None else [flag_groups(load_kernel_data(config.kernels))]
+    groups += [] if config.tiles is None else [tile_groups(load_tile_data(config.tiles))]
     training = RankTrainConfig(loss=config.loss, steps=config.steps, seed=config.seed)
     updates = count_updates(report, config.members, config.steps)
-    weights = fit_rank_weights(flags, tiles, None, training, config.members, updates)
-    save_rank_weights(weights, out)
+    weights = RankPredictor.fit(groups, training, config.members, updates)
+    weights.save(out)
     return weights
 
 
@@ -197,7 +197,7 @@ def split_kernels(
     Raises:
         TrainingError: too few are left to learn from.
     """
-    from go_rl.predictors.kernels.fit import plain_seconds
+    from go_rl.predictors.kernels.examples import plain_seconds
 
     known = np.flatnonzero(np.isfinite(plain_seconds(data)))
     order = np.random.default_rng(config.seed).permutation(known)
@@ -229,16 +229,15 @@ def _kernel_data(
 
 
 def _errors(
-    weights: KernelWeights, data: KernelData, which: Int[np.ndarray, "V"]
+    weights: KernelPredictor, data: KernelData, which: Int[np.ndarray, "V"]
 ) -> dict[str, float]:
     """Percentage errors on kernels that were not learned from; empty: there are none."""
-    from go_rl.predictors.kernels.fit import plain_seconds
-    from go_rl.predictors.kernels.predictor import predict_kernels
+    from go_rl.predictors.kernels.examples import plain_seconds
 
     if not len(which):
         return {}
     seconds = plain_seconds(data)[which]
-    error = 100 * np.abs(predict_kernels(weights, data.kernels.take(which)).seconds / seconds - 1)
+    error = 100 * np.abs(weights.predict(data.kernels.take(which)) / seconds - 1)
     found = {"kernels": len(which), "mean": error.mean(), "median": np.median(error)}
     return {name: round(float(value), 2) for name, value in found.items()}
 

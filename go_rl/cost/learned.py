@@ -12,15 +12,14 @@ from go_rl.cost.cost_model import Kernels
 from go_rl.cost.kernel_cache import KernelCache, check_shapes, check_target, with_streaming
 from go_rl.kernels import KernelSet
 from go_rl.predictors.kernels.opcodes import opcode
-from go_rl.predictors.kernels.predictor import predict_kernels
-from go_rl.predictors.kernels.weights import KernelWeights
+from go_rl.predictors.kernels.predictor import KernelPredictor, predict_kernels
 
 
 @dataclass(frozen=True, eq=False)
 class Learned:
     """`CostModel`: an ensemble of kernel networks, valid on the target that it was measured on."""
 
-    weights: KernelWeights
+    weights: KernelPredictor
     name: str = "learned"
     _cache: KernelCache = field(default_factory=KernelCache, repr=False)
     _unfamiliar: set[str] = field(default_factory=set, repr=False)

@@ -114,7 +114,7 @@ def _check_format(model: str, target: str, hardware: Hardware) -> None:
 
 def _weights(source: str, hardware: Hardware) -> tuple[_File, str]:
     """The file of a learned model, and its name."""
-    from go_rl.predictors.kernels.weights import SHIPPED
+    from go_rl.predictors.kernels.predictor import SHIPPED
 
     shipped = {path.stem: path for path in sorted(SHIPPED.glob("kernels-*.npz"))}
     name = source or _for_chips_of(hardware, tuple(shipped))
@@ -165,9 +165,9 @@ def _seen(path: Path) -> _File:
 @lru_cache(KEPT)
 def _learned(file: _File, name: str) -> Learned:
     from go_rl.cost.learned import Learned
-    from go_rl.predictors.kernels.weights import load_kernel_weights
+    from go_rl.predictors.kernels.predictor import KernelPredictor
 
-    return Learned(load_kernel_weights(file.path), name)
+    return Learned(KernelPredictor.load(file.path), name)
 
 
 @lru_cache(KEPT)

@@ -6,13 +6,16 @@ Needs LightGBM, an optional extra: ``pip install 'go_rl[trees]'``.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float32, Float64
 
-from go_rl.core import MissingDependencyError
+from go_rl.core import CheckpointError, MissingDependencyError
+from go_rl.core.files.whole_file import write_text
 from go_rl.predictors.kernels.features import KernelFeatures
+from go_rl.predictors.predictor import Predictor
 
 
 @dataclass(frozen=True)
@@ -48,38 +51,70 @@ def summed_features(features: KernelFeatures, opcodes: int) -> Float32[np.ndarra
 
 
 @dataclass(frozen=True, eq=False)
-class BoostedTrees:
+class SummedKernels:
+    """``K`` measured kernels."""
+
+    features: Float32[np.ndarray, "K S"]
+    """[K, S] `summed_features`."""
+    seconds: Float64[np.ndarray, "K"]
+
+
+@dataclass(frozen=True, eq=False)
+class BoostedTrees(Predictor[SummedKernels, Float32[np.ndarray, "K S"]]):
     """Trees that predict the log of the seconds."""
 
     booster: Any
+    """LightGBM's; None: nothing."""
 
-    def seconds(self, summed: Float32[np.ndarray, "K S"]) -> Float64[np.ndarray, "K"]:
-        """Return [K] predicted seconds of `summed_features`."""
-        return np.exp(np.asarray(self.booster.predict(summed), np.float64))
+    what = "boosted trees"
+    unit = "seconds"
+
+    def __post_init__(self) -> None:
+        self.check_fitted(self.booster is not None)
+
+    @classmethod
+    def fit(cls, examples: SummedKernels, config: BoostedConfig | None = None) -> BoostedTrees:
+        """Return trees that learned the log of measured seconds."""
+        lightgbm, config = _lightgbm(), config or BoostedConfig()
+        options = {
+            "objective": "l2", "num_leaves": config.leaves, "learning_rate": config.learning_rate,
+            "min_data_in_leaf": config.least_rows, "bagging_fraction": config.row_share,
+            "bagging_freq": 1, "feature_fraction": config.column_share, "seed": config.seed,
+            "deterministic": True, "force_row_wise": True, "verbosity": -1,
+        }  # fmt: skip
+        target = np.log(examples.seconds)
+        data = lightgbm.Dataset(examples.features, target, params={"verbosity": -1})
+        return cls(lightgbm.train(options, data, num_boost_round=config.trees))
+
+    def predict(self, inputs: Float32[np.ndarray, "K S"]) -> Float64[np.ndarray, "K"]:
+        """Return [K] seconds of `summed_features`."""
+        if not len(inputs):
+            return np.zeros(0)  # which LightGBM refuses
+        return np.exp(np.asarray(self.booster.predict(inputs), np.float64))
+
+    def save(self, path: Path) -> None:
+        """See `Predictor`; LightGBM's own text."""
+        try:
+            write_text(path, self.booster.model_to_string())
+        except OSError as error:
+            raise CheckpointError(f"{path}: cannot be written ({error.strerror})") from error
+
+    @classmethod
+    def load(cls, source: str | Path) -> BoostedTrees:
+        """See `Predictor`; none ship."""
+        lightgbm = _lightgbm()
+        try:
+            text = Path(source).read_text()
+            return cls(lightgbm.Booster(model_str=text))
+        except (OSError, UnicodeDecodeError, lightgbm.basic.LightGBMError) as error:
+            raise CheckpointError(f"{source}: is no file of {cls.what} ({error})") from error
 
 
-def train_boosted(
-    summed: Float32[np.ndarray, "K S"],
-    seconds: Float64[np.ndarray, "K"],
-    config: BoostedConfig | None = None,
-) -> BoostedTrees:
-    """Return trees that learned the log of measured seconds.
-
-    Raises:
-        MissingDependencyError: LightGBM is not installed.
-    """
+def _lightgbm() -> Any:
     try:
         import lightgbm
     except ImportError as error:
         raise MissingDependencyError(
             "boosted trees need LightGBM: pip install 'go_rl[trees]'"
         ) from error
-    config = config or BoostedConfig()
-    options = {
-        "objective": "l2", "num_leaves": config.leaves, "learning_rate": config.learning_rate,
-        "min_data_in_leaf": config.least_rows, "bagging_fraction": config.row_share,
-        "bagging_freq": 1, "feature_fraction": config.column_share, "seed": config.seed,
-        "deterministic": True, "force_row_wise": True, "verbosity": -1,
-    }  # fmt: skip
-    data = lightgbm.Dataset(summed, np.log(seconds), params={"verbosity": -1})
-    return BoostedTrees(lightgbm.train(options, data, num_boost_round=config.trees))
+    return lightgbm

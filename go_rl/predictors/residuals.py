@@ -8,15 +8,25 @@ that learned on another processor, or knows nothing of this one, is corrected by
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Float32, Float64
 from scipy.linalg import cho_factor, cho_solve
 from scipy.spatial.distance import cdist
 
+from go_rl.core import CheckpointError, TrainingError
 from go_rl.kernels import KernelSet
 from go_rl.predictors.boosted import summed_features
 from go_rl.predictors.kernels.features import kernel_features
+from go_rl.predictors.predictor import Predictor
+from go_rl.runtime.parameter_file import (
+    check_digest,
+    check_parameters,
+    read_parameters,
+    write_parameters,
+)
 
 LENGTHS = (0.3, 0.6, 1.2, 2.4)
 """Distances, in root mean squares over standardised features, within which residuals resemble."""
@@ -26,12 +36,26 @@ FEWEST = 8
 """Measured kernels without which nothing is corrected."""
 MOST = 1000
 """Measured kernels that count; of more, the last ones: the time to learn grows with their cube."""
+ARRAYS = ("mean", "scale", "known", "weights")
+NUMBERS = ("constant", "length", "noise")
+"""Fields of a file's manifest."""
+FORMAT = "go_rl-residuals"
 SPREAD = 1e-6
 """Least standard deviation of a feature that counts."""
 
 
 @dataclass(frozen=True, eq=False)
-class Residuals:
+class ResidualExamples:
+    """``K`` kernels that were predicted and measured."""
+
+    features: Float[np.ndarray, "K F"]
+    """[K, F] `compared_features`."""
+    residual: Float64[np.ndarray, "K"]
+    """[K] logarithms of measured over predicted seconds."""
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals(Predictor[ResidualExamples, Float[np.ndarray, "J F"]]):
     """What was learned."""
 
     mean: Float64[np.ndarray, "F"]
@@ -44,44 +68,73 @@ class Residuals:
     length: float
     noise: float
 
-    def at(self, features: Float[np.ndarray, "J F"]) -> Float64[np.ndarray, "J"]:
+    what = "residuals"
+    unit = "log ratio"
+
+    def __post_init__(self) -> None:
+        self.check_fitted(bool(len(self.known)))
+
+    @classmethod
+    def fit(cls, examples: ResidualExamples) -> Residuals:
+        """Return what is learned from at least `FEWEST` kernels, of which the last `MOST` count.
+
+        Length and noise are those of `LENGTHS` and `NOISES` under which the data are likeliest.
+        """
+        if len(examples.residual) < FEWEST:
+            raise TrainingError(
+                f"residuals are learned from {FEWEST} kernels or more, not {len(examples.residual)}"
+            )
+        residual = examples.residual[-MOST:]
+        features = np.asarray(examples.features[-MOST:], np.float64)
+        mean, scale = features.mean(axis=0), features.std(axis=0)
+        scale = np.where(scale > SPREAD, scale, np.inf)
+        known = (features - mean) / scale
+        constant = float(np.median(residual))
+        squares = _squares(known, known)
+        fits = {
+            (length, noise): _fitted(alike, noise, residual - constant)
+            for length in LENGTHS
+            for alike in [_alike(squares, length)]
+            for noise in NOISES
+        }
+        length, noise = min(fits, key=lambda each: fits[each][0])
+        return cls(mean, scale, known, constant, fits[length, noise][1], length, noise)
+
+    def predict(self, inputs: Float[np.ndarray, "J F"]) -> Float64[np.ndarray, "J"]:
         """Return [J] the expected logarithm of measured over predicted seconds."""
-        apart = _squares((features - self.mean) / self.scale, self.known)
+        apart = _squares((inputs - self.mean) / self.scale, self.known)
         return self.constant + _alike(apart, self.length) @ self.weights
+
+    def save(self, path: Path) -> None:
+        """See `Predictor`."""
+        arrays = {name: getattr(self, name) for name in ARRAYS}
+        arrays["scale"] = np.where(np.isinf(self.scale), 0.0, self.scale)  # files hold finite ones
+        numbers = {name: getattr(self, name) for name in NUMBERS}
+        write_parameters(path, arrays, {"format": FORMAT, **numbers})
+
+    @classmethod
+    def load(cls, source: str | Path) -> Residuals:
+        """See `Predictor`; none ship."""
+        path = Path(source)
+        manifest, arrays = read_parameters(path)
+        if manifest.get("format") != FORMAT:
+            raise CheckpointError(f"{path}: is no file of {cls.what}")
+        check_digest(path, manifest, arrays)
+        try:
+            numbers = {name: float(manifest[name]) for name in NUMBERS}
+            rows, columns = arrays["known"].shape
+        except (KeyError, TypeError, ValueError) as error:
+            raise CheckpointError(f"{path}: is damaged ({error})") from error
+        sizes = ((columns,), (columns,), (rows, columns), (rows,))
+        check_parameters(path, arrays, dict(zip(ARRAYS, map(np.empty, sizes), strict=True)))
+        arrays["scale"] = np.where(arrays["scale"] > 0, arrays["scale"], np.inf)
+        fields: dict[str, Any] = {**arrays, **numbers}
+        return cls(**fields)
 
 
 def compared_features(kernels: KernelSet) -> Float32[np.ndarray, "K F"]:
     """Return [K, F] by which kernels resemble each other: sums over their nodes, no opcodes."""
     return summed_features(kernel_features(kernels, ()), 0)
-
-
-def learn_residuals(
-    features: Float[np.ndarray, "K F"], residual: Float64[np.ndarray, "K"]
-) -> Residuals | None:
-    """Return what is learned from ``K`` kernels; None: they are fewer than `FEWEST`.
-
-    Length and noise are those of `LENGTHS` and `NOISES` under which the data are likeliest.
-
-    Args:
-        features: [K, F].
-        residual: [K] logarithms of measured over predicted seconds; the last `MOST` count.
-    """
-    if len(residual) < FEWEST:
-        return None
-    features, residual = np.asarray(features[-MOST:], np.float64), residual[-MOST:]
-    mean, scale = features.mean(axis=0), features.std(axis=0)
-    scale = np.where(scale > SPREAD, scale, np.inf)
-    known = (features - mean) / scale
-    constant = float(np.median(residual))
-    squares = _squares(known, known)
-    fits = {
-        (length, noise): _fitted(alike, noise, residual - constant)
-        for length in LENGTHS
-        for alike in [_alike(squares, length)]
-        for noise in NOISES
-    }
-    length, noise = min(fits, key=lambda each: fits[each][0])
-    return Residuals(mean, scale, known, constant, fits[length, noise][1], length, noise)
 
 
 def _squares(

@@ -74,7 +74,7 @@ class TrainRun(ABC):
 
 
 @runtime_checkable
-class Source(Protocol):
+class BatchSource(Protocol):
     """Random batches and the loss of each."""
 
     @property
@@ -124,7 +124,7 @@ def initial_params(network: nn.Module, key: Array, *inputs: Any) -> Params:
 
 def train(
     params: Params,
-    sources: Sequence[Source],
+    sources: Sequence[BatchSource],
     config: TrainRun,
     rng: np.random.Generator,
     report: MemberReport | None,

@@ -21,11 +21,9 @@ from go_rl.cost.analytical import Analytical
 from go_rl.cost.kernel_work import kernel_work
 from go_rl.kernels import KernelSet
 from go_rl.measure.kernels.settings import FLAG_SETTINGS
-from go_rl.predictors.kernels.predictor import predict_kernels
-from go_rl.predictors.kernels.weights import KernelWeights, load_kernel_weights
-from go_rl.predictors.ranks.predictor import FlagRanks
-from go_rl.predictors.ranks.weights import shipped_ranks
-from go_rl.predictors.residuals import Residuals, compared_features, learn_residuals
+from go_rl.predictors.kernels.predictor import KernelPredictor
+from go_rl.predictors.ranks.predictor import FlagRanks, shipped_ranks
+from go_rl.predictors.residuals import FEWEST, ResidualExamples, Residuals, compared_features
 from go_rl.tuning.config import LEARNED, TuneConfig, TuningError
 from go_rl.tuning.fusions import Fusion
 
@@ -110,11 +108,12 @@ class PricedFusions:
         usable = {h: s for h, s in measured.items() if h in self._priced and np.isfinite(s)}
         if not usable:
             return
-        priced = [self._priced[h] for h in usable]
-        self._residuals = learn_residuals(
-            np.array([one.features for one in priced]),
-            np.log(list(usable.values())) - np.log([one.seconds for one in priced]),
-        )
+        self._residuals = None
+        if len(usable) >= FEWEST:
+            priced = [self._priced[h] for h in usable]
+            residual = np.log(list(usable.values())) - np.log([one.seconds for one in priced])
+            features = np.array([one.features for one in priced])
+            self._residuals = Residuals.fit(ResidualExamples(features, residual))
 
     def _seconds(self, kernels: KernelSet) -> float:
         new = {h: k for k, h in enumerate(kernels.hashes) if h not in self._priced}
@@ -133,7 +132,7 @@ class PricedFusions:
         seconds = np.array([one.seconds for one in priced])
         if self._residuals is None:
             return seconds
-        return seconds * np.exp(self._residuals.at(np.array([one.features for one in priced])))
+        return seconds * np.exp(self._residuals.predict(np.array([one.features for one in priced])))
 
 
 class AsTheyCome:
@@ -196,15 +195,15 @@ def guide_of(config: TuneConfig) -> Guide:
     return Guide("everything", AsTheyCome(), FixedSettings(), selective=False)
 
 
-def learned_guide(weights: KernelWeights, settings: SettingRanks | None = None) -> Guide:
+def learned_guide(weights: KernelPredictor, settings: SettingRanks | None = None) -> Guide:
     """Return the guide that asks an ensemble; ``settings``: who ranks them, if anybody."""
-    priced = PricedFusions(lambda kernels: predict_kernels(weights, kernels).seconds)
+    priced = PricedFusions(weights.predict)
     notes = () if settings else (f"No ranking of settings ships for {weights.target}: {FIXED}",)
     notes = (*notes, *_elsewhere(weights, processor_name()))
     return Guide("learned", priced, settings or FixedSettings(), predicts=True, notes=notes)
 
 
-def _elsewhere(weights: KernelWeights, here: str) -> tuple[str, ...]:
+def _elsewhere(weights: KernelPredictor, here: str) -> tuple[str, ...]:
     """What to say if the kernels were measured on another processor than this machine's."""
     if not weights.processor or not here or weights.processor == here:
         return ()
@@ -235,14 +234,14 @@ def _chip(target: str) -> tuple[Chip, tuple[str, ...]]:
         return replace(HOST, kind=target), (note,)
 
 
-def _weights(config: TuneConfig) -> KernelWeights:
+def _weights(config: TuneConfig) -> KernelPredictor:
     """On this machine, those of another processor may begin to guess: see `_elsewhere`."""
     here = config.target == own_target()
     try:
-        weights = load_kernel_weights(config.weights)
+        weights = KernelPredictor.load(config.weights)
     except CheckpointError as error:
         if here and config.cost == LEARNED:
-            return load_kernel_weights(ELSEWHERE)
+            return KernelPredictor.load(ELSEWHERE)
         raise TuningError(f"--cost {config.cost}: {error}; {_OTHERWISE}") from error
     if weights.target != config.target and not here:
         raise TuningError(

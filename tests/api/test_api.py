@@ -26,7 +26,6 @@ from go_rl.core import (
     load_hardware,
 )
 from go_rl.cost import ProblemOptions, make_problem
-from go_rl.predictors.kernels.weights import save_kernel_weights
 from go_rl.readers import save_graph
 from go_rl.readers.graph_builder import GraphBuilder, Node
 from go_rl.verify.check_plan import check_plan
@@ -158,7 +157,7 @@ def test_a_plan_with_unknown_costs_is_refused(graph):
 
 def test_plans_by_a_learned_model_are_checked_by_the_same(tmp_path):
     path = tmp_path / "w.npz"
-    save_kernel_weights(weights(), path)
+    weights().save(path)
     graph = go_rl.trace(lambda x, w: (x @ w) @ w, *np.ones((2, 8, 8), np.float32))
     best = go_rl.optimize(graph, "cpu-1-ring2", cost=f"learned:{path}", **QUICK).best
     assert best.cost_model == f"learned:{path}"

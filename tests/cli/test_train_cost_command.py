@@ -15,8 +15,8 @@ from go_rl.core import TrainingError
 from go_rl.core.processor import own_target
 from go_rl.measure.kernels.collect import RECORDS
 from go_rl.measure.kernels.data import KernelData, load_kernel_data, save_kernel_data
-from go_rl.predictors.kernels.weights import load_kernel_weights
-from go_rl.predictors.ranks.weights import load_rank_weights
+from go_rl.predictors.kernels.predictor import KernelPredictor
+from go_rl.predictors.ranks.predictor import RankPredictor
 from go_rl.records import Record, RecordStore
 
 
@@ -41,7 +41,7 @@ def data(tmp_path):
 def test_a_data_set_becomes_weights_judged_on_what_was_held_out(data, tmp_path, capsys):
     out = tmp_path / "new" / "mine.npz"
     assert main(["train", "kernels", str(data), str(out), "--steps", "3", "--members", "1"]) == 0
-    weights, count = load_kernel_weights(out), few_kernels().num_kernels
+    weights, count = KernelPredictor.load(out), few_kernels().num_kernels
     assert (weights.name, weights.target, len(weights.networks)) == ("mine", "cpu-9", 1)
     judged = round(0.2 * count)
     assert weights.card["kernels"] == count - judged
@@ -62,7 +62,7 @@ def test_a_folder_of_records_is_gathered(tmp_path, monkeypatch, data):
     assert main(["train", "kernels", str(tmp_path / "folder"), out, "--data", kept, *options]) == 0
     assert asked == [(tmp_path / "folder", "cpu-9", "kept")]
     assert load_kernel_data(kept).kernels.hashes == gathered.kernels.hashes
-    assert load_kernel_weights(out).card["judged"] == {}
+    assert KernelPredictor.load(out).card["judged"] == {}
 
 
 @pytest.mark.parametrize(("kernels", "steps"), [(10, 100), (499, 4990), (500, 5000), (9999, 5000)])
@@ -136,7 +136,7 @@ def test_settings_of_flags_become_weights_that_rank_them(tmp_path, capsys):
     save_kernel_data(flag_data(), data)
     options = ["--steps", "1", "--members", "1"]
     assert main(["train", "tiles", str(out), "--kernels", str(data), *options]) == 0
-    weights = load_rank_weights(out)
+    weights = RankPredictor.load(out)
     assert (len(weights.networks), weights.networks[0].config.tasks) == (1, ("flags",))
     assert "of flags. Weights: " in " ".join(capsys.readouterr().out.split())
 

@@ -23,7 +23,6 @@ from go_rl.core import (
 from go_rl.cost import Analytical, ProblemOptions, learned, make_problem, named_cost
 from go_rl.cost.registry import check_cost, cost_identity
 from go_rl.kernels import cut_kernels
-from go_rl.predictors.kernels.weights import save_kernel_weights
 from go_rl.records import Record, RecordStore
 
 CORES = load_hardware("cpu-1x2")
@@ -32,7 +31,7 @@ CORES = load_hardware("cpu-1x2")
 @pytest.fixture
 def file(tmp_path) -> Path:
     path = tmp_path / "w.npz"
-    save_kernel_weights(weights(), path)
+    weights().save(path)
     return path
 
 
@@ -41,8 +40,8 @@ def shipped(tmp_path, monkeypatch) -> Path:
     """Weights that ship for the chips of the hardware cpu-1."""
     folder = tmp_path / "pretrained"
     folder.mkdir()
-    save_kernel_weights(weights(), folder / "kernels-cpu-1.npz")
-    monkeypatch.setattr("go_rl.predictors.kernels.weights.SHIPPED", folder)
+    weights().save(folder / "kernels-cpu-1.npz")
+    monkeypatch.setattr("go_rl.predictors.kernels.predictor.SHIPPED", folder)
     return folder
 
 
@@ -92,7 +91,7 @@ def test_a_file_is_read_once_and_its_name_finds_it_again(file, monkeypatch):
     assert named_cost(model.name, load_hardware("cpu-1")) is model
     before = cost_identity("learned:w.npz", CORES)
     assert before.startswith(f"{model.name} ")
-    save_kernel_weights(replace(weights(), name="other"), file)
+    replace(weights(), name="other").save(file)
     assert named_cost("learned:w.npz", CORES) is not model
     assert cost_identity("learned:w.npz", CORES) != before
     assert (cost_identity("auto", CORES), cost_identity("profiled", CORES)) == ("auto", "profiled")

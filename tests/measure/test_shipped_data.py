@@ -8,9 +8,8 @@ import numpy as np
 
 from go_rl.measure.kernels.data import load_kernel_data
 from go_rl.measure.tiles.data import load_tile_data
-from go_rl.predictors.kernels.fit import plain_seconds
-from go_rl.predictors.kernels.predictor import predict_kernels
-from go_rl.predictors.kernels.weights import load_kernel_weights
+from go_rl.predictors.kernels.examples import plain_seconds
+from go_rl.predictors.kernels.predictor import KernelPredictor, predict_kernels
 
 
 def test_kernels_under_flags_layouts_and_twice():
@@ -34,7 +33,7 @@ def test_tilings():
 
 def test_the_weights_price_what_they_learned_from():
     """Most of a few hundred kernels within a quarter of what was measured."""
-    data, weights = load_kernel_data("kernels-cpu-1"), load_kernel_weights("kernels-cpu-1")
+    data, weights = load_kernel_data("kernels-cpu-1"), KernelPredictor.load("kernels-cpu-1")
     assert weights.target == data.target
     which = np.flatnonzero(np.isfinite(plain_seconds(data)))[::20]
     found = predict_kernels(weights, data.kernels.take(which))

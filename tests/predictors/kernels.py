@@ -14,8 +14,8 @@ from go_rl.predictors.kernels.batch import batch_of
 from go_rl.predictors.kernels.features import KernelFeatures, kernel_features
 from go_rl.predictors.kernels.network import KernelNetwork, KernelNetworkConfig
 from go_rl.predictors.kernels.opcodes import vocabulary_of
+from go_rl.predictors.kernels.predictor import KernelPredictor
 from go_rl.predictors.kernels.training import TrainedNetwork
-from go_rl.predictors.kernels.weights import KernelWeights
 from go_rl.readers.jax.reader import trace_jax
 
 
@@ -43,7 +43,7 @@ def few_features() -> KernelFeatures:
 
 
 @cache
-def weights() -> KernelWeights:
+def weights() -> KernelPredictor:
     """Two untrained networks."""
     features = few_features()
     vocabulary = vocabulary_of(few_kernels().graph.op_type)
@@ -54,4 +54,4 @@ def weights() -> KernelWeights:
         for i in range(2)
     )
     low, high = features.whole.min(axis=0), features.whole.max(axis=0)
-    return KernelWeights(members, vocabulary, "cpu-1", "test", {"data": "none"}, low, high)
+    return KernelPredictor(members, vocabulary, "cpu-1", "test", {"data": "none"}, low, high)

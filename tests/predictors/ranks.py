@@ -16,10 +16,9 @@ from go_rl.measure.tiles.data import TileData
 from go_rl.predictors.kernels.batch import LENGTHS
 from go_rl.predictors.kernels.network import KernelNetworkConfig
 from go_rl.predictors.ranks.data import RankGroups, Task, flag_groups, tile_groups
-from go_rl.predictors.ranks.fit import fit_rank_groups
 from go_rl.predictors.ranks.network import RankNetworkConfig
+from go_rl.predictors.ranks.predictor import RankPredictor
 from go_rl.predictors.ranks.training import RankTrainConfig
-from go_rl.predictors.ranks.weights import RankWeights
 from go_rl.programs.tiles import TileProgram, tile_configurations
 
 TINY = RankNetworkConfig(
@@ -84,6 +83,6 @@ def groups() -> dict[Task, RankGroups]:
 
 
 @cache
-def learned() -> RankWeights:
+def learned() -> RankPredictor:
     """One network that learned both tasks."""
-    return fit_rank_groups(groups(), "cpu-1", {"data": "made"}, CONFIG, members=1)
+    return RankPredictor.fit(list(groups().values()), CONFIG, members=1)

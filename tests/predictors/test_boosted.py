@@ -7,7 +7,7 @@ import pytest
 from predictors.kernels import few_features, few_kernels
 from rounding import assert_rounded_alike
 
-from go_rl.predictors.boosted import BoostedConfig, summed_features, train_boosted
+from go_rl.predictors.boosted import BoostedConfig, BoostedTrees, SummedKernels, summed_features
 from go_rl.predictors.kernels.opcodes import vocabulary_of
 
 
@@ -30,8 +30,9 @@ def test_they_learn():
     table = summed()
     seconds = np.exp(table[:, 3].astype(np.float64))
     config = BoostedConfig(trees=200, learning_rate=0.1, least_rows=2)
-    found = train_boosted(table, seconds, config).seconds(table)
+    examples = SummedKernels(table, seconds)
+    found = BoostedTrees.fit(examples, config).predict(table)
     blind = np.log(seconds).std()
     assert np.abs(np.log(found / seconds)).mean() < 0.3 * blind
-    again = train_boosted(table, seconds, config).seconds(table)
+    again = BoostedTrees.fit(examples, config).predict(table)
     np.testing.assert_array_equal(found, again)

@@ -10,9 +10,9 @@ from predictors.kernels import few_kernels
 
 from go_rl.core import TrainingError
 from go_rl.measure.kernels.data import KernelData
-from go_rl.predictors.kernels.fit import absolute_rows, fit_kernel_weights, plain_seconds
+from go_rl.predictors.kernels.examples import absolute_rows, plain_seconds
 from go_rl.predictors.kernels.network import KernelNetworkConfig
-from go_rl.predictors.kernels.predictor import predict_kernels
+from go_rl.predictors.kernels.predictor import KernelPredictor, predict_kernels
 from go_rl.predictors.kernels.training import KernelTrainConfig
 
 SMALL = KernelTrainConfig(
@@ -48,15 +48,15 @@ def test_layouts_are_learned_from_and_flags_and_later_rounds_not():
         given, settings=("", '{"flags":{}}', '{"layouts":[[1,0]]}'),
         setting=np.array([0] * (len(given.setting) - 3) + [2, 1, 0]),
     )  # fmt: skip
-    rows = absolute_rows(told, np.arange(few_kernels().num_kernels - 1))
+    rows = absolute_rows(told)
     assert rows.tolist() == list(range(len(given.setting) - 2))
-    assert absolute_rows(told, np.array([0])).tolist() == [0]
+    assert absolute_rows(told.take(np.array([0]))).tolist() == [0]
 
 
 def test_an_ensemble_learns_and_its_members_differ():
     which = np.arange(few_kernels().num_kernels - 1)
     told = replace(data(), processor="Acme family 1 model 2")
-    weights = fit_kernel_weights(told, which, SMALL, members=2)
+    weights = KernelPredictor.fit(told.take(which), SMALL, members=2)
     assert weights.processor == "Acme family 1 model 2"
     assert (weights.target, weights.card["kernels"]) == ("cpu-1", len(which))
     found = predict_kernels(weights, few_kernels().take(which)).seconds
@@ -69,4 +69,4 @@ def test_an_ensemble_learns_and_its_members_differ():
 
 def test_a_kernel_without_a_time_is_refused():
     with pytest.raises(TrainingError, match=r"small: 1 of \d+ kernels have no time"):
-        fit_kernel_weights(data(), np.arange(few_kernels().num_kernels), SMALL)
+        KernelPredictor.fit(data(), SMALL)

@@ -13,9 +13,9 @@ from rounding import assert_rounded_alike
 from go_rl.core import TrainingError
 from go_rl.predictors.losses import group_loss
 from go_rl.predictors.metrics import ape, kendall
-from go_rl.predictors.ranks.fit import fit_rank_weights
+from go_rl.predictors.ranks.data import tile_groups
 from go_rl.predictors.ranks.network import RankNetworkConfig
-from go_rl.predictors.ranks.predictor import FlagRanks, rank_tiles
+from go_rl.predictors.ranks.predictor import FlagRanks, RankPredictor, rank_tiles
 from go_rl.predictors.ranks.training import RankTrainConfig
 from go_rl.programs.tiles import tile_configurations
 
@@ -42,7 +42,7 @@ def test_losses_by_hand(loss, expected):
 def test_both_tasks_are_learned_with_one_embedding():
     """Which setting is best follows from the kernel's graph, which tiling from its features."""
     flags, tiles = groups()["flags"], groups()["tiles"]
-    of_tiles = learned().scores("tiles", tiles.kernels, tiles.group, tiles.candidates)
+    of_tiles = learned().predict(tiles.inputs)
     assert kendall(of_tiles, tiles.seconds, tiles.group) > 0.8
     assert ape(of_tiles, tiles.seconds, tiles.group) < 5.0
     best = FlagRanks(learned()).order(flags.kernels).argmin(axis=1)
@@ -75,7 +75,7 @@ def test_members_differ_and_the_same_run_gives_the_same():
     def report(member: int, step: int, loss: float) -> None:
         told.append((member, step))
 
-    again = fit_rank_weights(flag_data(), tile_data(), None, CONFIG, 2, report)
+    again = RankPredictor.fit(list(groups().values()), CONFIG, 2, report)
     assert again.card["data"] == ["made", "made"]
     orders = [FlagRanks(replace(again, networks=(x,))).order(kernels) for x in again.networks]
     np.testing.assert_array_equal(orders[0], FlagRanks(learned()).order(kernels))
@@ -98,7 +98,8 @@ def test_bad_networks_and_data_are_refused():
         RankNetworkConfig(TINY.embedding, head=0)
     with pytest.raises(TrainingError, match="bins must be >= 0"):
         RankNetworkConfig(TINY.embedding, bins=-1)
+    other = tile_groups(replace(tile_data(), target="cpu-2"))
     with pytest.raises(TrainingError, match="of one target, not of cpu-1, cpu-2"):
-        fit_rank_weights(flag_data(), replace(tile_data(), target="cpu-2"))
+        RankPredictor.fit([groups()["flags"], other])
     with pytest.raises(TrainingError, match="not of no data"):
-        fit_rank_weights(None, None)
+        RankPredictor.fit([])

@@ -9,21 +9,20 @@ import pytest
 from predictors.ranks import flag_data, learned
 
 from go_rl.core import CheckpointError
-from go_rl.predictors.ranks import weights as rank_weights
-from go_rl.predictors.ranks.predictor import FlagRanks
-from go_rl.predictors.ranks.weights import load_rank_weights, save_rank_weights, shipped_ranks
+from go_rl.predictors.ranks import predictor
+from go_rl.predictors.ranks.predictor import FlagRanks, RankPredictor, shipped_ranks
 from go_rl.runtime.parameter_file import read_parameters, write_parameters
 
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
     found = tmp_path_factory.mktemp("ranks") / "ranks-cpu-1.npz"
-    save_rank_weights(learned(), found)
+    learned().save(found)
     return found
 
 
 def test_weights_are_read_as_they_were_written(path):
-    again = load_rank_weights(path)
+    again = RankPredictor.load(path)
     assert (again.vocabulary, again.target) == (learned().vocabulary, "cpu-1")
     assert again.tasks == ("flags", "tiles")
     assert again.card["groups"]["flags"] == flag_data().kernels.num_kernels - 1
@@ -34,7 +33,7 @@ def test_weights_are_read_as_they_were_written(path):
 
 
 def test_shipped_weights_are_found_by_target_and_task(path, monkeypatch):
-    monkeypatch.setattr(rank_weights, "SHIPPED", path.parent)
+    monkeypatch.setattr(predictor, "SHIPPED", path.parent)
     found = shipped_ranks("cpu-1", "tiles")
     assert found is not None
     assert found.name == "ranks-cpu-1"
@@ -43,11 +42,11 @@ def test_shipped_weights_are_found_by_target_and_task(path, monkeypatch):
 
 def test_other_files_are_refused(path, tmp_path, monkeypatch):
     with pytest.raises(CheckpointError, match="no rank weights 'ranks-9'"):
-        load_rank_weights("ranks-9")
+        RankPredictor.load("ranks-9")
     bad = tmp_path / "bad.npz"
     bad.write_bytes(path.read_bytes()[:1000])
     with pytest.raises(CheckpointError, match=r"bad\.npz: cannot be read as weights"):
-        load_rank_weights(bad)
+        RankPredictor.load(bad)
     manifest, arrays = read_parameters(path)
     for changed, complaint in (
         ({"format": "go_rl-kernel-cost"}, "is no file of rank weights"),
@@ -57,10 +56,10 @@ def test_other_files_are_refused(path, tmp_path, monkeypatch):
     ):
         write_parameters(bad, _tree(arrays), {**manifest, **changed})
         with pytest.raises(CheckpointError, match=complaint):
-            load_rank_weights(bad)
+            RankPredictor.load(bad)
     monkeypatch.setattr("go_rl.predictors.ranks.data.feature_names", lambda: ("one",))
     with pytest.raises(CheckpointError, match="learned from other features"):
-        load_rank_weights(path)
+        RankPredictor.load(path)
 
 
 def test_a_task_never_learned_is_named():

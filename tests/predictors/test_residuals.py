@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from go_rl.core import TrainingError
 from go_rl.predictors import residuals
-from go_rl.predictors.residuals import FEWEST, learn_residuals
+from go_rl.predictors.residuals import FEWEST, ResidualExamples, Residuals
 
 
 def rng() -> np.random.Generator:
@@ -15,10 +16,9 @@ def rng() -> np.random.Generator:
 
 def test_a_prediction_that_is_off_by_a_factor_is_put_right_everywhere():
     features = rng().normal(size=(20, 3))
-    found = learn_residuals(features, np.full(20, np.log(2.0)))
-    assert found is not None
+    found = Residuals.fit(ResidualExamples(features, np.full(20, np.log(2.0))))
     far = 100.0 + rng().normal(size=(5, 3))
-    np.testing.assert_allclose(found.at(np.concatenate([features, far])), np.log(2.0))
+    np.testing.assert_allclose(found.predict(np.concatenate([features, far])), np.log(2.0))
 
 
 def test_what_depends_on_features_is_learned_and_the_rest_is_noise():
@@ -26,31 +26,33 @@ def test_what_depends_on_features_is_learned_and_the_rest_is_noise():
     features = rng().normal(size=(200, 2))
     truth = np.sin(features[:, 0])
     noisy = truth + 0.05 * rng().normal(size=200)
-    found = learn_residuals(features[:150], noisy[:150])
-    assert found is not None
-    off = found.at(features[150:]) - truth[150:]
+    found = Residuals.fit(ResidualExamples(features[:150], noisy[:150]))
+    off = found.predict(features[150:]) - truth[150:]
     assert np.sqrt(np.mean(off**2)) < 0.05
     assert found.noise <= 0.1
 
 
 def test_pure_chance_is_not_believed():
     features, chance = rng().normal(size=(100, 4)), 0.2 * rng().normal(size=100)
-    found = learn_residuals(features, chance)
-    assert found is not None
-    assert np.abs(found.at(rng().normal(size=(100, 4))) - found.constant).mean() < 0.1
+    found = Residuals.fit(ResidualExamples(features, chance))
+    assert np.abs(found.predict(rng().normal(size=(100, 4))) - found.constant).mean() < 0.1
 
 
 def test_a_feature_that_never_changes_is_none():
     features = np.stack([np.linspace(0.0, 1.0, 10), np.full(10, 7.0)], axis=1)
-    found = learn_residuals(features, np.linspace(0.0, 1.0, 10))
-    assert found is not None
+    found = Residuals.fit(ResidualExamples(features, np.linspace(0.0, 1.0, 10)))
     other = features.copy()
     other[:, 1] = 8.0
-    np.testing.assert_array_equal(found.at(other), found.at(features))
+    np.testing.assert_array_equal(found.predict(other), found.predict(features))
 
 
-@pytest.mark.parametrize(("count", "kept"), [(FEWEST - 1, None), (FEWEST, FEWEST), (55, 50)])
-def test_few_say_nothing_and_of_very_many_the_last_ones_count(monkeypatch, count, kept):
+def test_few_are_refused():
+    with pytest.raises(TrainingError, match="learned from 8 kernels or more, not 7"):
+        Residuals.fit(ResidualExamples(rng().normal(size=(7, 2)), rng().normal(size=7)))
+
+
+@pytest.mark.parametrize(("count", "kept"), [(FEWEST, FEWEST), (55, 50)])
+def test_of_very_many_the_last_ones_count(monkeypatch, count, kept):
     monkeypatch.setattr(residuals, "MOST", 50)
-    found = learn_residuals(rng().normal(size=(count, 2)), rng().normal(size=count))
-    assert (found and len(found.known)) == kept
+    found = Residuals.fit(ResidualExamples(rng().normal(size=(count, 2)), rng().normal(size=count)))
+    assert len(found.known) == kept

@@ -20,11 +20,9 @@ from go_rl.measure.kernels.settings import FLAG_SETTINGS
 from go_rl.predictors.kernels.batch import batch_of
 from go_rl.predictors.kernels.network import KernelNetwork, KernelNetworkConfig
 from go_rl.predictors.kernels.opcodes import vocabulary_of
-from go_rl.predictors.kernels.predictor import KernelPredictions
+from go_rl.predictors.kernels.predictor import KernelPredictor
 from go_rl.predictors.kernels.training import TrainedNetwork
-from go_rl.predictors.kernels.weights import KernelWeights, save_kernel_weights
-from go_rl.predictors.ranks.predictor import FlagRanks
-from go_rl.predictors.ranks.weights import RankWeights
+from go_rl.predictors.ranks.predictor import FlagRanks, RankPredictor
 from go_rl.tuning.config import TuneConfig, TuningError
 from go_rl.tuning.guides import (
     FixedSettings,
@@ -38,14 +36,14 @@ BOTH = [space().default, space().none]
 
 
 @cache
-def tiny_weights() -> KernelWeights:
+def tiny_weights() -> KernelPredictor:
     """One small network that has learned nothing."""
     features, words = few_features(), vocabulary_of(few_kernels().graph.op_type)
     config = KernelNetworkConfig(width=8, layers=1, head=8, opcode_width=4, opcodes=len(words))
     batch = jax.tree.map(jnp.asarray, batch_of(features, np.array([0]), 1, 8))
     one = TrainedNetwork(config, random_variables(KernelNetwork(config).init, batch))
     low, high = features.whole.min(axis=0), features.whole.max(axis=0)
-    return KernelWeights((one,), words, "cpu-1", "tiny", {"data": "none"}, low, high)
+    return KernelPredictor((one,), words, "cpu-1", "tiny", {"data": "none"}, low, high)
 
 
 def test_a_fusion_costs_the_sum_of_its_kernels_and_each_is_priced_once():
@@ -70,7 +68,8 @@ def test_measured_kernels_cost_what_was_measured_and_others_are_put_right(monkey
     assert priced.order(BOTH).tolist() == pytest.approx([2e-6, 6e-6])
     priced.learn(dict.fromkeys(default, 2e-6))
     assert priced.order(BOTH).tolist() == pytest.approx([4e-6, 6e-6])
-    monkeypatch.setattr("go_rl.predictors.residuals.FEWEST", 2)
+    for module in ("go_rl.predictors.residuals", "go_rl.tuning.guides"):
+        monkeypatch.setattr(f"{module}.FEWEST", 2)
     priced.learn(dict.fromkeys(default, 2e-6) | {"of another fusion": 5.0})
     assert priced.order(BOTH).tolist() == pytest.approx([4e-6, 12e-6])
     priced.learn(dict.fromkeys(default, 2e-6) | dict.fromkeys(none, float("inf")))
@@ -93,12 +92,9 @@ def test_the_learned_guide_sums_predictions_and_says_that_no_ranking_ships(monke
 
     def predict(weights, kernels):
         assert weights is tiny_weights()
-        count = kernels.num_kernels
-        return KernelPredictions(
-            1e-6 * np.bincount(kernels.kernel), np.zeros(count), np.zeros(count, np.bool_), ()
-        )
+        return 1e-6 * np.bincount(kernels.kernel)
 
-    monkeypatch.setattr("go_rl.tuning.guides.predict_kernels", predict)
+    monkeypatch.setattr(KernelPredictor, "predict", predict)
     guide = learned_guide(tiny_weights())
     expected = [1e-6 * len(f.kernels.kernel) for f in BOTH]
     np.testing.assert_allclose(guide.fusions.order(BOTH), expected)
@@ -134,7 +130,7 @@ def test_the_learned_guide_says_on_which_other_processor_it_learned(monkeypatch)
 
 def test_a_ranking_that_ships_for_the_target_is_taken(monkeypatch):
     asked = []
-    weights = object.__new__(RankWeights)
+    weights = object.__new__(RankPredictor)
 
     def shipped(target, task):
         asked.append((target, task))
@@ -143,7 +139,7 @@ def test_a_ranking_that_ships_for_the_target_is_taken(monkeypatch):
     monkeypatch.setattr("go_rl.tuning.guides.shipped_ranks", shipped)
     found = shipped_settings("cpu-1")
     assert isinstance(found, FlagRanks)
-    assert found.weights is weights
+    assert found.predictor is weights
     assert shipped_settings("gpu-9") is None
     assert asked == [("cpu-1", "flags"), ("gpu-9", "flags")]
 
@@ -160,7 +156,7 @@ def test_lots_follow_the_seed_and_everything_is_taken_as_it_comes():
 
 def test_weights_of_another_target_or_none_at_all_are_named(tmp_path):
     path = tmp_path / "w.npz"
-    save_kernel_weights(tiny_weights(), path)
+    tiny_weights().save(path)
     assert guide_of(TuneConfig(cost=f"learned:{path}")).name == "learned"
     with pytest.raises(
         TuningError, match=r"kernels of 'cpu-1'.*called 'gpu-9'.*--guide analytical"

@@ -7,14 +7,14 @@ with the package lie in ``go_rl/measure/data``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int, Int64
 
-from go_rl.core import ReadError
+from go_rl.core import FREE, ReadError
 from go_rl.core.files.shipped import shipped_or_given
 from go_rl.kernels import KernelSet, join_kernels
 from go_rl.kernels.file_format import load_kernels, save_kernels
@@ -58,6 +58,21 @@ class KernelData:
     def plain(self) -> Bool[np.ndarray, "R"]:
         """[R] measurements of kernels as they come, of the first round."""
         return (self.setting == 0) & (self.round == 0)
+
+    def take(self, which: Int[np.ndarray, "J"]) -> KernelData:
+        """Return some of the kernels, in this order, each at most once, and all measurements of
+        them."""
+        place = np.full(self.kernels.num_kernels, FREE)
+        place[which] = np.arange(len(which))
+        rows = np.flatnonzero(place[self.kernel] != FREE)
+        return replace(
+            self,
+            kernels=self.kernels.take(which),
+            models=tuple(self.models[k] for k in which.tolist()),
+            xla=self.xla[which],
+            **{name: getattr(self, name)[rows] for name in ROWS}
+            | {"kernel": place[self.kernel[rows]]},
+        )
 
     def noise(self) -> Float64[np.ndarray, "P"]:
         """Return [P] relative differences, |later / first - 1|, of kernels as they come that were

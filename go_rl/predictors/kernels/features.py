@@ -171,7 +171,8 @@ def _node_features(graph: OpGraph, depth: np.ndarray) -> Float32[np.ndarray, "n 
 
 
 def _table(columns: Sequence[np.ndarray], width: int) -> Float32[np.ndarray, "rows width"]:
-    table = np.concatenate([np.asarray(c, np.float32).reshape(len(c), -1) for c in columns], axis=1)
+    parts = [np.asarray(c if c.ndim > 1 else c[:, None], np.float32) for c in columns]
+    table = np.concatenate(parts, axis=1)
     assert table.shape[1] == width, (table.shape, width)
     return table
 
@@ -211,7 +212,7 @@ def _whole_features(kernels: KernelSet, depth: np.ndarray) -> Float32[np.ndarray
     graph, kernel, count = kernels.graph, kernels.kernel, kernels.num_kernels
 
     def total(values: np.ndarray) -> Float64[np.ndarray, "K"]:
-        return np.bincount(kernel, values, count)
+        return np.bincount(kernel, values, count).astype(np.float64)  # of nothing they are integers
 
     def largest(values: np.ndarray) -> Float64[np.ndarray, "K"]:
         most = np.zeros(count)

@@ -1,45 +1,168 @@
-"""Predicting seconds of kernels with learned weights: how sure, and how like the training data."""
+"""`KernelPredictor`: seconds of kernels by an ensemble, with its uncertainty, and whether the
+kernels are unlike its training data."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Bool, Float64, Int64
+from jaxtyping import Bool, Float32, Float64, Int64
 
-from go_rl.core import ProblemError
+from go_rl.core import ProblemError, TrainingError
 from go_rl.kernels import KernelSet
-from go_rl.predictors.kernels.features import KernelFeatures, kernel_features
-from go_rl.predictors.kernels.opcodes import UNKNOWN, opcode
-from go_rl.predictors.kernels.weights import KernelWeights
+from go_rl.measure.kernels.data import KernelData
+from go_rl.predictors.ensemble import Ensemble, batch_shapes
+from go_rl.predictors.kernels.examples import absolute_rows, plain_seconds
+from go_rl.predictors.kernels.features import (
+    KERNEL_FEATURES,
+    NODE_FEATURES,
+    KernelFeatures,
+    kernel_features,
+)
+from go_rl.predictors.kernels.network import KernelNetwork, KernelNetworkConfig
+from go_rl.predictors.kernels.opcodes import UNKNOWN, opcode, vocabulary_of
+from go_rl.predictors.kernels.training import KernelTrainConfig, TrainedNetwork, train_absolute
 from go_rl.predictors.losses import LARGEST_DEVIATION, LEAST_DEVIATION
+from go_rl.predictors.training import MEMBERS, MemberReport, Report, train_members
 
+SHIPPED = Path(__file__).parent / "pretrained"
+NETWORKS, RANGE = "members", "range"
+PROCESSOR = "processor"
+"""In the card."""
 MARGIN = 1.0
 """How far a feature may lie outside what was seen, in powers of two, before a kernel is flagged."""
 
 
 @dataclass(frozen=True, eq=False)
 class KernelPredictions:
-    """What an ensemble says of ``K`` kernels."""
+    """What an ensemble predicts of ``K`` kernels."""
 
     seconds: Float64[np.ndarray, "K"]
     """[K] the mean of the members' logarithms."""
     deviation: Float64[np.ndarray, "K"]
-    """[K] of the logarithm: what the members doubt, and what they disagree on."""
+    """[K] of the logarithm: the members' own estimates of it, and their disagreement."""
     unfamiliar: Bool[np.ndarray, "K"]
     """[K] unlike the training data: an opcode never seen, or a size far outside."""
     unseen: tuple[str, ...]
     """Opcodes never seen, sorted."""
 
 
-def predict_kernels(weights: KernelWeights, kernels: KernelSet) -> KernelPredictions:
+@dataclass(frozen=True, eq=False)
+class KernelPredictor(Ensemble[TrainedNetwork, KernelData, KernelSet]):
+    """Learned cost model: an ensemble that predicts the seconds of kernels, and the sizes of those
+    that it has seen."""
+
+    low: Float32[np.ndarray, "W"]
+    high: Float32[np.ndarray, "W"]
+    """[W] least and largest `KERNEL_FEATURES`."""
+
+    what = "kernel cost weights"
+    unit = "seconds"
+    format = "go_rl-kernel-cost"
+    interface = 1
+    shipped = SHIPPED
+
+    @property
+    def processor(self) -> str:
+        """Which one its kernels were measured on (`go_rl.core.processor`); "": unknown."""
+        return str(self.card.get(PROCESSOR, ""))
+
+    @classmethod
+    def fit(
+        cls,
+        examples: KernelData,
+        config: KernelTrainConfig | None = None,
+        members: int = MEMBERS,
+        report: Report | None = None,
+    ) -> KernelPredictor:
+        """Return networks that learned from all kernels of a data set, under `absolute_rows`.
+
+        Args:
+            examples: with a time for each kernel; see `KernelData.take` for some of them.
+            config: of each member; its opcodes and seed are set here.
+            members: networks.
+            report: receives the network, every hundredth update, and its loss.
+
+        Raises:
+            TrainingError: a kernel has no time, or the loss became NaN.
+        """
+        config = config or KernelTrainConfig()
+        count = examples.kernels.num_kernels
+        missing = int(np.isnan(plain_seconds(examples)).sum())
+        if missing or not count:
+            raise TrainingError(f"{examples.name}: {missing} of {count} kernels have no time")
+        rows = absolute_rows(examples)
+        vocabulary = vocabulary_of(examples.kernels.graph.op_type)
+        features = kernel_features(examples.kernels, vocabulary).take(examples.kernel[rows])
+        features = features.with_layouts([examples.settings[i] for i in examples.setting[rows]])
+        seconds = examples.seconds[rows]
+        network = replace(config.network, opcodes=len(vocabulary), outputs=2)
+
+        def train_one(seed: int, member: MemberReport) -> TrainedNetwork:
+            run = replace(config, network=network, seed=seed)
+            return train_absolute(features, seconds, run, member)
+
+        card = {
+            "data": examples.name, PROCESSOR: examples.processor,
+            "kernels": count, "measurements": len(rows), "models": len(set(examples.models)),
+            "training": asdict(config),
+        }  # fmt: skip
+        return cls(
+            networks=train_members(train_one, config.seed, members, report),
+            vocabulary=vocabulary,
+            low=features.whole.min(axis=0),
+            high=features.whole.max(axis=0),
+            target=examples.target,
+            name=examples.name,
+            card=card,
+        )
+
+    def predict(self, inputs: KernelSet) -> Float64[np.ndarray, "K"]:
+        """Return [K] seconds of kernels as they come."""
+        return predict_kernels(self, inputs).seconds
+
+    def arrays(self) -> Any:
+        """See `Ensemble`."""
+        return {NETWORKS: self.members(), RANGE: {"low": self.low, "high": self.high}}
+
+    @classmethod
+    def columns(cls) -> list[list[str]]:
+        """See `Ensemble`."""
+        return [list(NODE_FEATURES), list(KERNEL_FEATURES)]
+
+    @classmethod
+    def shapes(cls, network: Mapping[str, Any], members: int) -> tuple[KernelNetworkConfig, Any]:
+        """See `Ensemble`."""
+        config = KernelNetworkConfig(**network)
+        columns = jax.ShapeDtypeStruct((len(KERNEL_FEATURES),), jnp.float32)
+        one = jax.eval_shape(KernelNetwork(config).init, jax.random.key(0), batch_shapes())
+        shapes = {
+            NETWORKS: {str(i): one for i in range(members)},
+            RANGE: {"low": columns, "high": columns},
+        }
+        return config, shapes
+
+    @classmethod
+    def restored(
+        cls, config: KernelNetworkConfig, members: int, tree: Any, about: Mapping[str, Any]
+    ) -> KernelPredictor:
+        """See `Ensemble`."""
+        params = (tree[NETWORKS][str(i)] for i in range(members))
+        return cls(tuple(TrainedNetwork(config, each) for each in params), **about, **tree[RANGE])
+
+
+def predict_kernels(predictor: KernelPredictor, kernels: KernelSet) -> KernelPredictions:
     """Return what an ensemble predicts for kernels."""
-    return _predicted(weights, kernels, kernel_features(kernels, weights.vocabulary))
+    return _predicted(predictor, kernels, kernel_features(kernels, predictor.vocabulary))
 
 
 def predict_layouts(
-    weights: KernelWeights,
+    predictor: KernelPredictor,
     kernels: KernelSet,
     which: Int64[np.ndarray, "J"],
     settings: Sequence[str],
@@ -47,8 +170,8 @@ def predict_layouts(
     """Return what an ensemble predicts for kernels under layouts of their operands.
 
     Args:
-        weights: of the ensemble.
-        kernels: of which it is asked.
+        predictor: the ensemble.
+        kernels: from which these are chosen.
         which: [J] numbers of kernels; one may be there several times.
         settings: [J] as records carry them (`go_rl.measure.kernels.settings`), "" for row by row.
 
@@ -64,27 +187,29 @@ def predict_layouts(
         )
     asked, place = np.unique(which, return_inverse=True)
     some = kernels.take(asked)
-    features = kernel_features(some, weights.vocabulary).take(place).with_layouts(settings)
-    return _predicted(weights, some, features)
+    features = kernel_features(some, predictor.vocabulary).take(place).with_layouts(settings)
+    return _predicted(predictor, some, features)
 
 
 def _predicted(
-    weights: KernelWeights, kernels: KernelSet, features: KernelFeatures
+    predictor: KernelPredictor, kernels: KernelSet, features: KernelFeatures
 ) -> KernelPredictions:
-    told = np.stack([network.predict(features) for network in weights.networks])  # [M, K, 2]
-    doubt = np.exp(2.0 * np.clip(told[:, :, 1], LEAST_DEVIATION, LARGEST_DEVIATION)).mean(axis=0)
-    known = set(weights.vocabulary)
+    found = np.stack([network.predict(features) for network in predictor.networks])  # [M, K, 2]
+    variance = np.exp(2.0 * np.clip(found[:, :, 1], LEAST_DEVIATION, LARGEST_DEVIATION)).mean(
+        axis=0
+    )
+    known = set(predictor.vocabulary)
     names = {opcode(name) for name in kernels.graph.op_type} - {"input"}
     return KernelPredictions(
-        seconds=np.exp(told[:, :, 0].mean(axis=0)),
-        deviation=np.sqrt(doubt + told[:, :, 0].var(axis=0)),
-        unfamiliar=_unfamiliar(weights, features),
+        seconds=np.exp(found[:, :, 0].mean(axis=0)),
+        deviation=np.sqrt(variance + found[:, :, 0].var(axis=0)),
+        unfamiliar=_unfamiliar(predictor, features),
         unseen=tuple(sorted(names - known)),
     )
 
 
-def _unfamiliar(weights: KernelWeights, features: KernelFeatures) -> Bool[np.ndarray, "K"]:
-    outside = (features.whole < weights.low - MARGIN) | (features.whole > weights.high + MARGIN)
+def _unfamiliar(predictor: KernelPredictor, features: KernelFeatures) -> Bool[np.ndarray, "K"]:
+    outside = (features.whole < predictor.low - MARGIN) | (features.whole > predictor.high + MARGIN)
     count = features.num_kernels
     owner = np.repeat(np.arange(count), np.diff(features.first_node))
     unseen = np.bincount(owner[features.opcode == UNKNOWN], minlength=count) > 0

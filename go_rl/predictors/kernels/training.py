@@ -84,14 +84,14 @@ def train_absolute(
         TrainingError: the loss became NaN.
     """
     kernels = RandomKernels(features, lambda length: config.nodes / length, config.forget)
-    source = _Measured(kernels, np.log(seconds), _Loss(config.network))
+    source = _Measured(kernels, np.log(seconds), _KernelLoss(config.network))
     rng = np.random.default_rng(config.seed)
     params = train(_initial(source, config), [source], config, rng, report)
     return TrainedNetwork(config.network, params)
 
 
 @dataclass(frozen=True)
-class _Loss:
+class _KernelLoss:
     """The absolute loss on kernels and the logs [B, 1] of their seconds."""
 
     network: KernelNetworkConfig
@@ -110,7 +110,7 @@ class _Measured:
 
     kernels: RandomKernels
     log_seconds: Float64[np.ndarray, "K"]
-    loss: _Loss
+    loss: _KernelLoss
 
     def draw(self, rng: np.random.Generator) -> tuple[KernelBatch, Float32[np.ndarray, "B 1"]]:
         which, batch = self.kernels.draw(rng)

@@ -8,7 +8,7 @@ A candidate is a row of features: for the task *flags* one column for each of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -33,10 +33,26 @@ Rows = Int[np.ndarray, "J"]
 
 
 @dataclass(frozen=True, eq=False)
-class RankGroups:
-    """``G`` kernels with two candidates or more each, ``R`` altogether."""
+class Candidates:
+    """``R`` candidates of ``K`` kernels: what is ranked."""
 
     task: Task
+    kernels: KernelSet
+    kernel: Int64[np.ndarray, "R"]
+    """[R] the kernel that each candidate is of."""
+    features: Float32[np.ndarray, "R C"]
+    """[R, C] see `candidate_columns`."""
+
+
+@dataclass(frozen=True, eq=False)
+class RankGroups:
+    """``G`` kernels with two candidates or more each, ``R`` altogether: what is learned from."""
+
+    task: Task
+    data: str
+    """Name of the data set."""
+    target: str
+    """Kind of chip that they were measured on."""
     number: Int64[np.ndarray, "G"]
     """[G] place of each kernel or program in its data set, ascending."""
     kernels: KernelSet
@@ -58,13 +74,18 @@ class RankGroups:
         """[R] the group of each candidate, in 0..G-1."""
         return np.repeat(np.arange(self.count), np.diff(self.first))
 
+    @property
+    def inputs(self) -> Candidates:
+        """The candidates alone."""
+        return Candidates(self.task, self.kernels, self.group, self.candidates)
+
     def take(self, which: Rows) -> RankGroups:
         """Return some of the groups, each at most once, in the order that they have."""
         kept = np.zeros(self.count, np.bool_)
         kept[which] = True
         rows = np.repeat(kept, np.diff(self.first))
-        return RankGroups(
-            task=self.task,
+        return replace(
+            self,
             number=self.number[kept],
             kernels=self.kernels.take(np.flatnonzero(kept)),
             first=np.concatenate([[0], np.cumsum(np.diff(self.first)[kept])]).astype(np.int64),
@@ -107,7 +128,7 @@ def flag_groups(data: KernelData, which: Rows | None = None) -> RankGroups:
     _check_any(rows, f"{data.name}: no kernel was measured under two settings of flags")
     kernels = data.kernels.take(np.unique(data.kernel[rows]))
     table = flag_candidates(chosen[rows])
-    return _groups("flags", rows, data.kernel[rows], kernels, table, data.seconds[rows])
+    return _groups("flags", data, rows, data.kernel[rows], kernels, table)
 
 
 def tile_groups(data: TileData, which: Rows | None = None) -> RankGroups:
@@ -122,7 +143,7 @@ def tile_groups(data: TileData, which: Rows | None = None) -> RankGroups:
     kernels = data.kernels.take(np.unique(data.program[rows]))
     programs = [data.programs[i] for i in data.program[rows].tolist()]
     table = tile_candidates(programs, [data.tiles[i] for i in rows.tolist()])
-    return _groups("tiles", rows, data.program[rows], kernels, table, data.seconds[rows])
+    return _groups("tiles", data, rows, data.program[rows], kernels, table)
 
 
 def flag_candidates(setting: Int[np.ndarray, "R"]) -> Float32[np.ndarray, "R S"]:
@@ -184,12 +205,15 @@ def _check_any(rows: np.ndarray, complaint: str) -> None:
 
 def _groups(
     task: Task,
+    data: KernelData | TileData,
     rows: Int64[np.ndarray, "R"],
     owner: Int64[np.ndarray, "R"],
     kernels: KernelSet,
     candidates: Float32[np.ndarray, "R C"],
-    seconds: Float64[np.ndarray, "R"],
 ) -> RankGroups:
     number, first = np.unique(owner, return_index=True)
     ends = np.append(first, len(rows)).astype(np.int64)
-    return RankGroups(task, number, kernels, ends, rows, candidates, seconds)
+    return RankGroups(
+        task=task, data=data.name, target=data.target, number=number, kernels=kernels, first=ends,
+        row=rows, candidates=candidates, seconds=data.seconds[rows],
+    )  # fmt: skip

@@ -5,7 +5,7 @@ The shared embedding learns from every task in each update.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from typing import Any, get_args
@@ -13,13 +13,18 @@ from typing import Any, get_args
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Float32, Float64, Int64
+from jaxtyping import Array, Float, Float32, Float64
 
-from go_rl.core import TrainingError
 from go_rl.predictors.kernels.batch import KernelBatch, over_batches
 from go_rl.predictors.kernels.features import KernelFeatures, kernel_features
 from go_rl.predictors.losses import RankLoss, group_loss
-from go_rl.predictors.ranks.data import CandidateBatch, RankGroups, Task, candidate_batch
+from go_rl.predictors.ranks.data import (
+    CandidateBatch,
+    Candidates,
+    RankGroups,
+    Task,
+    candidate_batch,
+)
 from go_rl.predictors.ranks.network import RankNetwork, RankNetworkConfig
 from go_rl.predictors.training import (
     MemberReport,
@@ -84,27 +89,17 @@ class TrainedRanks:
         return over_batches(features, self.config.embedding.outputs, compute)
 
     def scores(
-        self,
-        task: Task,
-        embedded: Float32[np.ndarray, "K E"],
-        kernel: Int64[np.ndarray, "R"],
-        candidates: Float32[np.ndarray, "R C"],
+        self, embedded: Float32[np.ndarray, "K E"], inputs: Candidates
     ) -> Float64[np.ndarray, "R"]:
-        """Return [R] scores of candidates: of one kernel's, the smallest is the fastest.
-
-        Args:
-            task: one that the network knows.
-            embedded: what `embed` gave.
-            kernel: [R] the row of ``embedded`` that each candidate belongs to.
-            candidates: [R, C] their features.
-        """
+        """Return [R] scores of candidates, given what `embed` made of their kernels."""
+        kernel, features = inputs.kernel, inputs.features
         found = np.zeros(len(kernel))
         size = ROWS[0] if len(kernel) <= ROWS[0] else ROWS[1]
         for start in range(0, len(kernel), size):
             part = slice(start, start + size)
             count = len(kernel[part])
-            wide = [_padded(rows, size) for rows in (embedded[kernel[part]], candidates[part])]
-            found[part] = np.asarray(_score(self.config, task, self.params, *wide))[:count]
+            wide = [_padded(rows, size) for rows in (embedded[kernel[part]], features[part])]
+            found[part] = np.asarray(_score(self.config, inputs.task, self.params, *wide))[:count]
         return found
 
 
@@ -125,7 +120,7 @@ def _score(
 
 
 def train_ranks(
-    groups: Mapping[Task, RankGroups],
+    groups: Sequence[RankGroups],
     vocabulary: tuple[str, ...],
     config: RankTrainConfig,
     report: MemberReport | None = None,
@@ -133,28 +128,26 @@ def train_ranks(
     """Return a network that ranks the candidates of every task given.
 
     Args:
-        groups: by task.
+        groups: of one task or of both.
         vocabulary: opcodes that the network tells apart.
         config: of the run; sizes of its network that follow from the data are set here.
         report: receives every hundredth update, and the last, and its loss.
 
     Raises:
-        TrainingError: no task is given, or the loss became NaN.
+        TrainingError: the loss became NaN.
     """
-    if not groups:
-        raise TrainingError("rank training: no groups; give those of flags, of tiles or of both")
-    columns = {task: each.candidates.shape[1] for task, each in groups.items()}
+    columns = {each.task: each.candidates.shape[1] for each in groups}
     embedding = replace(config.network.embedding, opcodes=len(vocabulary))
     network = replace(config.network, embedding=embedding, **{"flags": 0, "tiles": 0} | columns)
     config = replace(config, network=network)
-    sources = [_Source(each, vocabulary, config) for each in groups.values()]
+    sources = [_TaskBatches(each, vocabulary, config) for each in groups]
     rng = np.random.default_rng(config.seed)
     params = train(_initial(sources, config, rng), sources, config, rng, report)
     return TrainedRanks(network, params)
 
 
 @dataclass(frozen=True)
-class _Loss:
+class _RankLoss:
     """`group_loss` of a task's candidates on kernels and their `CandidateBatch`."""
 
     network: RankNetworkConfig
@@ -172,14 +165,14 @@ class _Loss:
         return group_loss(self.function, scores[self.task], log_seconds, real, self.most)
 
 
-class _Source:
+class _TaskBatches:
     """Batches of a task."""
 
     def __init__(
         self, groups: RankGroups, vocabulary: tuple[str, ...], config: RankTrainConfig
     ) -> None:
         self.groups = groups
-        self.loss = _Loss(config.network, groups.task, config.loss, config.most)
+        self.loss = _RankLoss(config.network, groups.task, config.loss, config.most)
         features = kernel_features(groups.kernels, vocabulary)
         self.kernels = RandomKernels(features, lambda _: config.batch, config.forget)
         self._width = min(int(np.diff(groups.first).max()), CANDIDATES)
@@ -190,7 +183,9 @@ class _Source:
         return batch, candidate_batch(self.groups, which, shape, rng)
 
 
-def _initial(sources: list[_Source], config: RankTrainConfig, rng: np.random.Generator) -> Params:
+def _initial(
+    sources: list[_TaskBatches], config: RankTrainConfig, rng: np.random.Generator
+) -> Params:
     batch = sources[0].draw(rng)[0]
     rows = {s.groups.task: s.draw(rng)[1].features for s in sources}
     key = jax.random.key(config.seed)

@@ -14,23 +14,26 @@ from go_rl.kernels import Fuser, KernelSet, cut_kernels, join_kernels
 from go_rl.measure.kernels.data import KernelData, load_kernel_data
 from go_rl.measure.kernels.settings import LAYOUTS
 from go_rl.measure.tiles.data import load_tile_data
-from go_rl.predictors.boosted import BoostedConfig, summed_features, train_boosted
+from go_rl.predictors.boosted import BoostedConfig, BoostedTrees, SummedKernels, summed_features
+from go_rl.predictors.kernels.examples import plain_seconds
 from go_rl.predictors.kernels.features import kernel_features
-from go_rl.predictors.kernels.fit import fit_kernel_weights, plain_seconds
 from go_rl.predictors.kernels.network import KernelNetworkConfig
 from go_rl.predictors.kernels.opcodes import vocabulary_of
-from go_rl.predictors.kernels.predictor import KernelPredictions, predict_kernels, predict_layouts
+from go_rl.predictors.kernels.predictor import SHIPPED as KERNEL_MODELS
+from go_rl.predictors.kernels.predictor import (
+    KernelPredictions,
+    KernelPredictor,
+    predict_kernels,
+    predict_layouts,
+)
 from go_rl.predictors.kernels.training import KernelTrainConfig
-from go_rl.predictors.kernels.weights import SHIPPED as KERNEL_MODELS
-from go_rl.predictors.kernels.weights import load_kernel_weights
 from go_rl.predictors.losses import RankLoss
-from go_rl.predictors.ranks.fit import fit_rank_weights
+from go_rl.predictors.ranks.data import flag_groups, tile_groups
 from go_rl.predictors.ranks.network import RankNetworkConfig
-from go_rl.predictors.ranks.predictor import FlagRanks, rank_tiles
+from go_rl.predictors.ranks.predictor import SHIPPED as RANKS
+from go_rl.predictors.ranks.predictor import FlagRanks, RankPredictor, rank_tiles
 from go_rl.predictors.ranks.training import RankTrainConfig
-from go_rl.predictors.ranks.weights import SHIPPED as RANKS
-from go_rl.predictors.ranks.weights import load_rank_weights
-from go_rl.predictors.residuals import compared_features, learn_residuals
+from go_rl.predictors.residuals import ResidualExamples, Residuals, compared_features
 from go_rl.programs.tiles import TiledProgram, TileProgram, estimate_tiles, tile_configurations
 
 from ..fingerprint import Facts, digest, moments, short
@@ -65,7 +68,7 @@ def kernel_set_facts(model: str) -> Facts:
 
 def kernel_predictions(name: str, model: str) -> Facts:
     """Return what shipped weights predict for a model's kernels."""
-    return _predicted(predict_kernels(load_kernel_weights(name), kernels_of(model)))
+    return _predicted(predict_kernels(KernelPredictor.load(name), kernels_of(model)))
 
 
 def layout_predictions(name: str) -> Facts:
@@ -74,7 +77,7 @@ def layout_predictions(name: str) -> Facts:
     told = [i for i in range(len(data.seconds)) if LAYOUTS in data.settings[data.setting[i]]]
     rows = np.array(told[:: max(1, len(told) // LEARNED_FROM)], np.int64)
     settings = [data.settings[i] for i in data.setting[rows]]
-    weights = load_kernel_weights(name)
+    weights = KernelPredictor.load(name)
     return _predicted(predict_layouts(weights, data.kernels, data.kernel[rows], settings))
 
 
@@ -90,14 +93,14 @@ def _predicted(found: KernelPredictions) -> Facts:
 
 def flag_predictions(name: str) -> Facts:
     """Return the scores that shipped ranks give to settings of kernels."""
-    scores = FlagRanks(load_rank_weights(name)).order(kernels_of(KERNEL_SETS[0]))
+    scores = FlagRanks(RankPredictor.load(name)).order(kernels_of(KERNEL_SETS[0]))
     return {"scores": moments([scores])}
 
 
 def tile_predictions(name: str) -> Facts:
     """Return the scores that shipped ranks give to tilings, and the estimates of the tilings."""
     tiles = [tile_configurations(program, 8, seed=0) for program in PROGRAMS]
-    scores = rank_tiles(load_rank_weights(name), PROGRAMS, tiles)
+    scores = rank_tiles(RankPredictor.load(name), PROGRAMS, tiles)
     estimates = [
         estimate_tiles(TiledProgram(program, cut)).seconds
         for program, cuts in zip(PROGRAMS, tiles, strict=True)
@@ -119,24 +122,15 @@ def _few(data: KernelData) -> np.ndarray:
 
 def _some(data: KernelData) -> KernelData:
     """The same as a data set of its own."""
-    which = _few(data)
-    place = {int(k): i for i, k in enumerate(which)}
-    rows = np.flatnonzero(np.isin(data.kernel, which))
-    return replace(
-        data, kernels=data.kernels.take(which), models=tuple(data.models[k] for k in which),
-        kernel=np.array([place[int(k)] for k in data.kernel[rows]], np.int64),
-        setting=data.setting[rows], round=data.round[rows], seconds=data.seconds[rows],
-        spread=data.spread[rows], xla=data.xla[which],
-    )  # fmt: skip
+    return data.take(_few(data))
 
 
 def kernel_model_training() -> Facts:
     """A small network learns the seconds of a few measured kernels; and what it then predicts."""
     some, losses = _some(_kernel_data()), []
     config = KernelTrainConfig(SMALL, steps=100, nodes=640)
-    every = np.arange(some.kernels.num_kernels)
-    weights = fit_kernel_weights(
-        some, every, config, members=1, report=lambda member, step, loss: losses.append(loss)
+    weights = KernelPredictor.fit(
+        some, config, members=1, report=lambda member, step, loss: losses.append(loss)
     )
     return (
         _weights(None, weights.networks[0].params)
@@ -147,11 +141,11 @@ def kernel_model_training() -> Facts:
 
 def rank_training(loss: RankLoss) -> Facts:
     """A small network learns to rank settings of kernels and tilings of programs together."""
-    tiles, losses = load_tile_data("tiles-cpu-1"), []
+    tiles, losses = tile_groups(load_tile_data("tiles-cpu-1"), np.arange(8)), []
     embedding = replace(SMALL, outputs=8)
     config = RankTrainConfig(RankNetworkConfig(embedding, head=16), loss=loss, steps=30, batch=8)
-    weights = fit_rank_weights(
-        _some(_kernel_data()), tiles, {"tiles": np.arange(8)}, config, members=1,
+    weights = RankPredictor.fit(
+        [flag_groups(_some(_kernel_data())), tiles], config, members=1,
         report=lambda member, step, value: losses.append(value),
     )  # fmt: skip
     scores = FlagRanks(weights).order(kernels_of(KERNEL_SETS[0]))
@@ -167,7 +161,8 @@ def boosted_training() -> Facts:
     seconds = plain_seconds(some)
     vocabulary = vocabulary_of(some.kernels.graph.op_type)
     summed = summed_features(kernel_features(some.kernels, vocabulary), len(vocabulary))
-    found = train_boosted(summed, seconds, BoostedConfig(trees=50)).seconds(summed)
+    trees = BoostedTrees.fit(SummedKernels(summed, seconds), BoostedConfig(trees=50))
+    found = trees.predict(summed)
     return {"features": moments([summed]), "log seconds": moments([np.log(found)])}
 
 
@@ -175,13 +170,13 @@ def residual_learning() -> Facts:
     """A Gaussian process learns how far predictions are off on a few measured kernels."""
     some = _some(_kernel_data())
     features = compared_features(some.kernels)
-    predicted = predict_kernels(load_kernel_weights("kernels-cpu-1"), some.kernels).seconds
-    learned = learn_residuals(features, np.log(plain_seconds(some) / predicted))
-    assert learned is not None
+    predicted = predict_kernels(KernelPredictor.load("kernels-cpu-1"), some.kernels).seconds
+    residual = np.log(plain_seconds(some) / predicted)
+    learned = Residuals.fit(ResidualExamples(features, residual))
     return {
         "length": learned.length,
         "noise": learned.noise,
-        "residuals": moments([learned.at(compared_features(kernels_of(KERNEL_SETS[0])))]),
+        "residuals": moments([learned.predict(compared_features(kernels_of(KERNEL_SETS[0])))]),
     }
 
 

@@ -1,13 +1,13 @@
-"""Weights files of ensembles of networks that learned seconds or ranks."""
+"""Ensembles of networks that learned seconds or ranks, and their weight files."""
 
 from __future__ import annotations
 
-from abc import ABC
-from collections.abc import Callable, Iterator, Mapping
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import jax
 import numpy as np
@@ -17,6 +17,7 @@ from go_rl.core.files.shipped import shipped_or_given
 from go_rl.kernels import cut_kernels
 from go_rl.predictors.kernels.batch import LENGTHS, batch_of
 from go_rl.predictors.kernels.features import kernel_features
+from go_rl.predictors.predictor import Examples, Inputs, Predictor
 from go_rl.readers.graph_builder import GraphBuilder, Node
 from go_rl.runtime.parameter_file import (
     check_digest,
@@ -26,13 +27,12 @@ from go_rl.runtime.parameter_file import (
     write_parameters,
 )
 
-Config = TypeVar("Config")
 Network = TypeVar("Network")
-Columns = list[list[str]]
+Made = TypeVar("Made", bound="Ensemble[Any, Any, Any]")
 
 
 @dataclass(frozen=True, eq=False)
-class Ensemble(ABC, Generic[Network]):
+class Ensemble(Predictor[Examples, Inputs], Generic[Network, Examples, Inputs]):
     """Abstract: networks that learned from the same data, and what they know."""
 
     networks: tuple[Network, ...]
@@ -45,96 +45,91 @@ class Ensemble(ABC, Generic[Network]):
     card: Mapping[str, Any]
     """Model card: data sets, processor, training configuration, errors."""
 
+    format: ClassVar[str]
+    interface: ClassVar[int]
+    """Version of what a file's manifest means."""
+    shipped: ClassVar[Path]
+    """Folder of the files that ship with the package."""
+
+    def __post_init__(self) -> None:
+        self.check_fitted(bool(self.networks))
+
+    @classmethod
+    @abstractmethod
+    def columns(cls) -> list[list[str]]:
+        """Return the names of all features that the networks read."""
+
+    @classmethod
+    @abstractmethod
+    def shapes(cls, network: Mapping[str, Any], members: int) -> tuple[Any, Any]:
+        """Return the configuration of a file's networks, and the shapes of all its arrays.
+
+        Args:
+            network: fields of the configuration.
+            members: number of networks.
+        """
+
+    @abstractmethod
+    def arrays(self) -> Any:
+        """Return the tree of all arrays that a file holds."""
+
+    @classmethod
+    @abstractmethod
+    def restored(
+        cls: type[Made], config: Any, members: int, tree: Any, about: Mapping[str, Any]
+    ) -> Made:
+        """Return the ensemble of a file that was read.
+
+        Args:
+            config: of each network.
+            members: number of networks.
+            tree: as `arrays` returns it.
+            about: vocabulary, target, name and card.
+        """
+
     def members(self) -> dict[str, Any]:
         """Return the parameters of each network by its number."""
         networks: tuple[Any, ...] = self.networks
         return {str(i): network.params for i, network in enumerate(networks)}
 
-
-@dataclass(frozen=True)
-class WeightKind:
-    """A kind of weight file."""
-
-    what: str
-    """In words, for messages: ``kernel cost weights``."""
-    format: str
-    interface: int
-    """Version of what the manifest means."""
-    shipped: Path
-    """The folder of those that ship with the package."""
-
-    def write(self, path: Path, weights: Ensemble[Any], columns: Columns, params: Any) -> None:
-        """Write the weights of an ensemble; a reader never sees a half-written file.
-
-        Args:
-            path: of the file.
-            weights: of the ensemble.
-            columns: names of all features that the networks read.
-            params: tree of all arrays that the file holds.
-
-        Raises:
-            CheckpointError: the file cannot be written.
-        """
+    def save(self, path: Path) -> None:
+        """See `Predictor`."""
+        networks: tuple[Any, ...] = self.networks
         manifest = {
-            **self._key(columns),
-            "name": weights.name,
-            "target": weights.target,
-            "members": len(weights.networks),
-            "network": asdict(weights.networks[0].config),
-            "vocabulary": list(weights.vocabulary),
-            "card": dict(weights.card),
+            **self._key(),
+            "name": self.name,
+            "target": self.target,
+            "members": len(networks),
+            "network": asdict(networks[0].config),
+            "vocabulary": list(self.vocabulary),
+            "card": dict(self.card),
         }
-        write_parameters(path, params, manifest)
+        write_parameters(path, self.arrays(), manifest)
 
-    def read(
-        self,
-        source: str | Path,
-        columns: Columns,
-        expected: Callable[[Mapping[str, Any], int], tuple[Config, Any]],
-    ) -> StoredEnsemble[Config]:
-        """Read the weights of an ensemble by the name of a shipped file, or by path.
-
-        Args:
-            source: name or path.
-            columns: names of all features that the networks read.
-            expected: from the fields of a network's configuration and the number of members, the
-                configuration and the shapes of all arrays.
-
-        Raises:
-            CheckpointError: no such weights, damaged, of another kind, interface or other features.
-        """
-        path = shipped_or_given(source, self.shipped, ".npz", self.what, CheckpointError)
+    @classmethod
+    def load(cls: type[Made], source: str | Path) -> Made:
+        """See `Predictor`."""
+        path = shipped_or_given(source, cls.shipped, ".npz", cls.what, CheckpointError)
         manifest, arrays = read_parameters(path)
-        if manifest.get("format") != self.format:
-            raise CheckpointError(f"{path}: is no file of {self.what}")
-        if {**manifest, **self._key(columns)} != manifest:
+        if manifest.get("format") != cls.format:
+            raise CheckpointError(f"{path}: is no file of {cls.what}")
+        if {**manifest, **cls._key()} != manifest:
             raise CheckpointError(
                 f"{path}: learned from other features than this version's; retrain"
             )
         check_digest(path, manifest, arrays)
         with _fitting_manifest(path):
             members = _members(manifest, arrays)
-            config, shapes = expected(manifest["network"], members)
+            config, shapes = cls.shapes(manifest["network"], members)
             about = {key: manifest[key] for key in ("target", "name", "card")}
             about["vocabulary"] = tuple(manifest["vocabulary"])
         check_parameters(path, arrays, shapes)
-        return StoredEnsemble(config, members, parameter_tree(arrays), about)
+        return cls.restored(config, members, parameter_tree(arrays), about)
 
-    def _key(self, columns: Columns) -> dict[str, Any]:
+    @classmethod
+    def _key(cls) -> dict[str, Any]:
         """What the manifests of all files that can be read say."""
-        return {"format": self.format, "interface": self.interface, "features": columns}
-
-
-@dataclass(frozen=True)
-class StoredEnsemble(Generic[Config]):
-    """What a file holds."""
-
-    config: Config
-    members: int
-    tree: Any
-    """All arrays."""
-    about: Mapping[str, Any]
-    """Vocabulary, target, name and model card."""
+        return {"format": cls.format, "interface": cls.interface, "features": cls.columns()}
 
 
 def _members(manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> int:
