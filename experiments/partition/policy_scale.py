@@ -82,7 +82,7 @@ def measure(name: str, rules: str) -> Row:
         started = time.perf_counter()
         plans.append(search.optimize(problem, Budget(samples=samples), 0))
         times.append(time.perf_counter() - started)
-    heuristic = plans[1].curve[0].seconds_per_step if plans[1].curve else float("nan")
+    heuristic = plans[1].curve[0].seconds if plans[1].curve else float("nan")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / MEBIBYTE
     gain = heuristic / plans[1].value
     return Row(

@@ -247,7 +247,7 @@ def _verified(problem: Problem, device: np.ndarray) -> tuple[float, str]:
         samples=1,
         wall_seconds=0.0,
     )
-    return evaluation.seconds_per_step, str(check_plan(plan, problem).status)
+    return evaluation.seconds, str(check_plan(plan, problem).status)
 
 
 def _best_bounds(rows: list[Quality]) -> dict[tuple[str, int, str], float]:

@@ -134,7 +134,7 @@ def _run(row: str, method: str, problem: Problem, seed: int, samples: int) -> Ru
         verdict = check_plan(plan, problem)
         assert verdict.ok, verdict.sentence
     value = 1e3 * plan.value if plan.evaluation.status.ok else None
-    curve = [[c.samples, c.wall_seconds, 1e3 * c.seconds_per_step] for c in plan.curve]
+    curve = [[c.samples, c.wall_seconds, 1e3 * c.seconds] for c in plan.curve]
     tasks = "+".join(problem.decisions)
     return Run(row, method, tasks, seed, samples, value, round(spent, 3), curve)
 

@@ -112,7 +112,7 @@ class Run:
 def outcome(plan: Plan, status: str, detail: str) -> dict[str, Any]:
     """Return the fields of a `Run` that a plan decides; without a usable plan there is no value."""
     usable = status == OK
-    points = [(p.samples, p.wall_seconds, p.seconds_per_step) for p in plan.curve]
+    points = [(p.samples, p.wall_seconds, p.seconds) for p in plan.curve]
     bound = finite(float(plan.bound))
     return {
         "value": finite(float(plan.value)) if usable else None,

@@ -52,7 +52,7 @@ class Evaluation:
     chip i + 1; for makespan, link ``i D + j`` goes from device i to device j."""
 
     status: Status
-    seconds_per_step: float
+    seconds: float
     """The objective (T_max, largest load or makespan); inf if the plan is unusable."""
     device_seconds: Float64[np.ndarray, "D"]
     """[D] compute (and, for max-load, communication) of each device, seconds an iteration."""
@@ -73,12 +73,12 @@ class Evaluation:
     @property
     def throughput(self) -> float:
         """Iterations a second; 0 for a failure."""
-        return 1.0 / self.seconds_per_step if self.seconds_per_step > 0 else 0.0
+        return 1.0 / self.seconds if self.seconds > 0 else 0.0
 
     def to_json(self) -> dict[str, Any]:
         """Return plain lists and numbers; infinities become None."""
         document: dict[str, Any] = {"status": str(self.status), "detail": self.detail}
-        document["seconds_per_step"] = finite(self.seconds_per_step)
+        document["seconds_per_step"] = finite(self.seconds)
         for name in _ARRAYS:
             document[name] = [finite(x) for x in getattr(self, name)]
         return document
@@ -89,7 +89,7 @@ class Evaluation:
         seconds = document["seconds_per_step"]
         return cls(
             status=Status(document["status"]),
-            seconds_per_step=float("inf") if seconds is None else float(seconds),
+            seconds=float("inf") if seconds is None else float(seconds),
             detail=str(document.get("detail", "")),
             **{name: _array(document[name]) for name in _ARRAYS},
         )

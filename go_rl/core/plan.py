@@ -32,7 +32,7 @@ class CurvePoint:
 
     samples: int
     wall_seconds: float
-    seconds_per_step: float
+    seconds: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +86,7 @@ class Plan:
     @property
     def value(self) -> float:
         """The objective, seconds an iteration; inf for a failure."""
-        return self.evaluation.seconds_per_step
+        return self.evaluation.seconds
 
     @property
     def gap(self) -> float:
@@ -131,7 +131,7 @@ class Plan:
             "versions": dict(self.versions),
             "graph_hash": self.graph_hash,
             "evaluation": self.evaluation.to_json(),
-            "curve": [[p.samples, p.wall_seconds, finite(p.seconds_per_step)] for p in self.curve],
+            "curve": [[p.samples, p.wall_seconds, finite(p.seconds)] for p in self.curve],
             "notes": list(self.notes),
             "priority": None if self.priority is None else [int(p) for p in self.priority],
             "fusion_group": (
@@ -171,7 +171,7 @@ class Plan:
 
 def plan_for(problem: Problem, *, evaluation: Evaluation, bound: float, **fields: Any) -> Plan:
     """Return a `Plan` with all fields that follow from the problem, value and bound filled in."""
-    proved = proved_optimal(evaluation.seconds_per_step, bound)
+    proved = proved_optimal(evaluation.seconds, bound)
     return Plan(
         nodes=problem.graph.names,
         graph_hash=problem.graph.digest,

@@ -34,11 +34,11 @@ class Incumbent:
     @property
     def seconds(self) -> float:
         """Of the best plan; inf while there is none."""
-        return self.evaluation.seconds_per_step
+        return self.evaluation.seconds
 
     def offer(self, decisions: Decisions | None, evaluation: Evaluation, samples: int = 1) -> bool:
         """Count an evaluated plan; True when it is the best so far."""
-        improved = self._progress.record(evaluation.seconds_per_step, samples)
+        improved = self._progress.record(evaluation.seconds, samples)
         if improved or (self._is_open and not evaluation.status.ok):
             self.decisions, self.evaluation = decisions, evaluation
         return improved
@@ -105,7 +105,7 @@ def finish_plan(
         device=decisions.device[0],
         replicas={} if present is None else replicas_of(decisions.device[0], present[0]),
         evaluation=evaluation,
-        bound=min(max(bound, workspace.target), evaluation.seconds_per_step),
+        bound=min(max(bound, workspace.target), evaluation.seconds),
         optimizer=name,
         seed=seed,
         samples=progress.samples,

@@ -69,7 +69,7 @@ def _confirmed(problem: Problem, plans: list[Plan]) -> list[Plan]:
             failure = replace(
                 plan.evaluation,
                 status=status,
-                seconds_per_step=float("inf"),
+                seconds=float("inf"),
                 detail="live tensors fit, but no memory offsets exist for them",
             )
             plans[i] = with_bound(replace(plan, evaluation=failure), plan.bound)

@@ -57,7 +57,7 @@ def curves_figure(plans: Sequence[Plan], bound: float, model: str) -> Figure:
     """Return the picture of best value so far against priced samples and against seconds."""
     figure = new_figure(9.5, 4.2)
     left, right = figure.subplots(1, 2, sharey=True)
-    values = [p.seconds_per_step for plan in plans for p in plan.curve]
+    values = [p.seconds for plan in plans for p in plan.curve]
     finite = [v for v in values if np.isfinite(v)]
     unit = unit_for(min([*finite, bound] if bound > 0 else finite, default=0.0))
     for i, plan in enumerate(plans):
@@ -149,10 +149,10 @@ def _has_cpus(plan: Plan) -> bool:
 
 
 def _draw_curve(panels: tuple[Axes, Axes], plan: Plan, unit: Unit, i: int, width: float) -> None:
-    points = [p for p in plan.curve if np.isfinite(p.seconds_per_step)]
+    points = [p for p in plan.curve if np.isfinite(p.seconds)]
     if not points:
         return
-    values = [p.seconds_per_step * unit[0] for p in points]
+    values = [p.seconds * unit[0] for p in points]
     last, (left, right) = values[-1], panels
     samples = [max(p.samples, 1) for p in points] + [max(plan.samples, points[-1].samples, 1)]
     seconds = [max(p.wall_seconds, FIRST_SECONDS) for p in points]

@@ -88,7 +88,7 @@ def test_a_failure_survives_json(plan):
     [(2.0, 1.0, 1.0), (2.0, 2.0, 0.0), (2.0, 2.0 + 1e-12, 0.0), (2.0, 0.0, INF), (INF, 1.0, INF)],
 )
 def test_gap(value, bound, gap, plan):
-    judged = replace(plan, evaluation=replace(plan.evaluation, seconds_per_step=value), bound=bound)
+    judged = replace(plan, evaluation=replace(plan.evaluation, seconds=value), bound=bound)
     assert judged.gap == gap
 
 
@@ -371,13 +371,13 @@ def test_an_evaluation_survives_json_infinities_and_all():
     read = Evaluation.from_json(document)
     assert read.to_json() == one.to_json()
     assert read.device_seconds.tolist() == [1.0, INF]
-    assert (read.status, read.seconds_per_step, read.detail) == (one.status, INF, one.detail)
+    assert (read.status, read.seconds, read.detail) == (one.status, INF, one.detail)
 
 
 def test_throughput_is_the_inverse_and_zero_for_failures():
     price = failed(Status.ILLEGAL, 2, "")
     assert price.throughput == 0.0
-    assert replace(price, seconds_per_step=0.25).throughput == 4.0
+    assert replace(price, seconds=0.25).throughput == 4.0
 
 
 def test_every_status_has_a_sentence_and_a_code():

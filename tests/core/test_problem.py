@@ -82,7 +82,7 @@ def test_empty_budgets_are_refused(limits, words):
 def test_progress_keeps_the_best_curve():
     progress = Progress(Budget(samples=10))
     assert [progress.record(v, n) for v, n in ((3.0, 4), (5.0, 1), (2.0, 4))] == [True, False, True]
-    assert [(p.samples, p.seconds_per_step) for p in progress.curve] == [(4, 3.0), (9, 2.0)]
+    assert [(p.samples, p.seconds) for p in progress.curve] == [(4, 3.0), (9, 2.0)]
     assert (progress.samples, progress.best, progress.remaining_samples) == (9, 2.0, 1)
     assert not progress.spent
     progress.record(np.inf)

@@ -52,8 +52,8 @@ def test_one_policy_for_all_is_the_librarys_own(agent):
     problem, budget = branches(("placement",)), Budget(samples=27)
     mine = GroupLearner((Policy(("placement",), agent),), SMALL).optimize(problem, budget, 5)
     own = FineTuned(agent, config=SMALL).optimize(problem, budget, 5)
-    assert [(c.samples, c.seconds_per_step) for c in mine.curve] == [
-        (c.samples, c.seconds_per_step) for c in own.curve
+    assert [(c.samples, c.seconds) for c in mine.curve] == [
+        (c.samples, c.seconds) for c in own.curve
     ]
     np.testing.assert_array_equal(mine.device, own.device)
 

@@ -71,7 +71,7 @@ def test_an_incumbent_counts_every_plan_and_keeps_the_best():
     assert priced.seconds.tolist() == [8.0, 7.0, 8.0]
     incumbent.offer_scored(priced)
     assert (incumbent.seconds, progress.samples) == (7.0, 3)
-    assert [(p.samples, p.seconds_per_step) for p in progress.curve] == [(1, 8.0), (2, 7.0)]
+    assert [(p.samples, p.seconds) for p in progress.curve] == [(1, 8.0), (2, 7.0)]
     incumbent.offer_scored(priced, range(2))
     assert progress.samples == 5
     plan = finish_plan(workspace, incumbent, "by-hand", 3, progress, bound=6.5)

@@ -45,7 +45,7 @@ def test_a_number_of_samples_buys_the_same_ones_with_and_without_a_limit_in_time
     bests = [s for i, s in enumerate(seconds) if s < min(seconds[:i], default=np.inf)]
     plan = searched(samples=samples, **limit)
     assert plan.samples == samples
-    assert [point.seconds_per_step for point in plan.curve] == bests
+    assert [point.seconds for point in plan.curve] == bests
 
 
 class Clock:

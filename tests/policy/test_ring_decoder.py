@@ -35,7 +35,7 @@ def uniform(rollouts: RingDecoder, batch: int = 6) -> np.ndarray:
 def test_rewards_are_logarithms_against_the_heuristic(rules):
     rollouts = make(lattice(rules=rules))
     workspace = rollouts.workspace
-    heuristic = workspace.pricer.evaluate(workspace.reference.device[0]).seconds_per_step
+    heuristic = workspace.pricer.evaluate(workspace.reference.device[0]).seconds
     assert workspace.reference_seconds == pytest.approx(heuristic)
     scores = np.random.default_rng(0).random((6, 10))
     for found in (rollouts.orders(scores, 0), rollouts.sample_chips(uniform(rollouts), 0)):

@@ -71,7 +71,7 @@ def random_plan(graph: OpGraph, hardware: str = "p100x3", seed: int = 0, fused: 
         problem, device=device[0], replicas={}, bound=0.0, optimizer="random", seed=seed,
         samples=1, wall_seconds=0.0, priority=ranks[0],
         fusion_group=None if leader is None else leader[0],
-        evaluation=replace(nothing, seconds_per_step=float(seconds[0])),
+        evaluation=replace(nothing, seconds=float(seconds[0])),
     )  # fmt: skip
 
 

@@ -79,7 +79,7 @@ class OptimizerConformance:
         status = plan.evaluation.status
         verdict = check_plan(plan, problem)
         assert verdict.status is status, verdict.sentence
-        values = [point.seconds_per_step for point in plan.curve]
+        values = [point.seconds for point in plan.curve]
         counts = [point.samples for point in plan.curve]
         assert values == sorted(set(values), reverse=True)
         assert counts == sorted(counts)

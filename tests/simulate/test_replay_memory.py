@@ -94,7 +94,7 @@ def test_out_of_memory_is_a_status_that_names_the_device():
     pricer = MakespanPricer(problem)
     found = pricer.evaluate(decided([0, 1]))
     assert found.status is Status.OUT_OF_MEMORY
-    assert found.seconds_per_step == np.inf
+    assert found.seconds == np.inf
     assert found.peak_bytes.tolist() == [8.0, 101.0]
     assert found.detail == (
         "device 1 needs 101 bytes (93 of them weights); its memory is 100; the largest there at "

@@ -57,7 +57,7 @@ def test_two_chips():
     assert found.device_seconds.tolist() == [3.0, 4.0]
     assert found.link_bytes.tolist() == [20.0, 0.0]
     assert found.link_seconds.tolist() == [5.0, 0.0]
-    assert found.seconds_per_step == 5.0
+    assert found.seconds == 5.0
     assert found.throughput == 0.2
 
 
@@ -65,7 +65,7 @@ def test_latency_is_paid_only_by_links_that_carry_something():
     problem = problem_with(3, [(0, 1, 8.0), (1, 2, 0.0)], 3, latency=7.0)
     found = evaluate(problem, 0, 1, 2)
     assert found.link_seconds.tolist() == [9.0, 0.0, 0.0]
-    assert found.seconds_per_step == 9.0
+    assert found.seconds == 9.0
 
 
 def test_what_passes_a_chip_is_counted_on_every_link_between():
@@ -73,7 +73,7 @@ def test_what_passes_a_chip_is_counted_on_every_link_between():
                            edge_output=[0, 0, 1])  # fmt: skip
     found = evaluate(problem, 0, 1, 2, 3)
     assert found.link_bytes.tolist() == [17.0, 18.0, 16.0, 0.0]
-    assert found.seconds_per_step == 18.0 / LINK
+    assert found.seconds == 18.0 / LINK
 
 
 def test_a_tensor_is_sent_once_to_several_consumers_but_two_results_are_two():
@@ -93,7 +93,7 @@ def test_a_copy_makes_traffic_vanish_and_costs_its_work_and_weights_on_each_chip
     options = {"seconds": [0.0, 3.0, 5.0], "weights": [2.0, 10.0, 20.0]}
     strict = evaluate(problem_with(3, edges, 2, **options), 0, 0, 1)
     assert strict.link_bytes[0] == 44.0
-    assert strict.seconds_per_step == 11.0
+    assert strict.seconds == 11.0
     copied = problem_with(3, edges, 2, rules="replicate", **options)
     pricer = RingPricer(copied)
     assert pricer.replicated.tolist() == [True, False, False]
@@ -101,7 +101,7 @@ def test_a_copy_makes_traffic_vanish_and_costs_its_work_and_weights_on_each_chip
     found = pricer.evaluate(device)
     assert found.link_bytes[0] == 4.0
     assert found.weight_bytes.tolist() == [12.0, 22.0]
-    assert found.seconds_per_step == 5.0
+    assert found.seconds == 5.0
     assert pricer.replicas(device) == {0: (1,)}
     assert pricer.place(device)[0].tolist() == [0, 0, 1]
 
@@ -159,7 +159,7 @@ def test_out_of_memory_is_a_status_that_names_the_chip():
     problem = problem_with(2, [(0, 1, 8.0)], 2, weights=[0.0, 93.0])
     found = evaluate(problem, 0, 1)
     assert found.status is Status.OUT_OF_MEMORY
-    assert found.seconds_per_step == np.inf
+    assert found.seconds == np.inf
     assert found.peak_bytes.tolist() == [8.0, 101.0]
     assert "chip 1" in found.detail
     assert evaluate(replace(problem, memory=False), 0, 1).status is Status.OK
@@ -232,7 +232,7 @@ def sets_of(present: np.ndarray) -> list[frozenset[int]]:
 def agrees(problem: Problem, home: np.ndarray, present: np.ndarray, evaluation) -> Status:
     twin = price(problem, home.tolist(), sets_of(present))
     assert evaluation.status is twin.status
-    assert evaluation.seconds_per_step == pytest.approx(twin.seconds, rel=1e-12)
+    assert evaluation.seconds == pytest.approx(twin.seconds, rel=1e-12)
     for mine, theirs in (
         (evaluation.device_seconds, twin.device_seconds),
         (evaluation.link_bytes, twin.link_bytes),
@@ -257,7 +257,7 @@ def test_the_kernel_agrees_with_its_twin_and_with_the_checker():
             found = pricer.evaluate(device)
             status = agrees(problem, home, present, found)
             assert STATUS_CODES[code] is status
-            assert value == found.seconds_per_step
+            assert value == found.seconds
             seen[status] += 1
             copies = replicas_of(home, present)
             seen["copies"] += bool(copies)

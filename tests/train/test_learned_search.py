@@ -36,7 +36,7 @@ def test_samples_are_counted_exactly_and_the_heuristic_is_kept(task, which):
         assert plan.samples == samples
         assert plan.value <= greedy.value
         assert plan.curve[0].samples == 1
-        assert plan.curve[0].seconds_per_step == pytest.approx(greedy.value)
+        assert plan.curve[0].seconds == pytest.approx(greedy.value)
         assert plan.curve[-1].samples <= samples
 
 

@@ -75,7 +75,7 @@ class LatencyLandscape(Landscape):
 
     def value(self, device: BlockDevices) -> float:
         """Return the latency of an assignment of blocks, inf when it is illegal."""
-        return evaluate_latency(self.problem, device[self.contraction.block]).seconds_per_step
+        return evaluate_latency(self.problem, device[self.contraction.block]).seconds
 
     def anneal(
         self,

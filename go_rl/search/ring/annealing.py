@@ -41,13 +41,13 @@ class Annealing:
         legal, evaluation = workspace.repair(start, seed)
         incumbent.offer(legal, evaluation)
         current = None if legal is None else legal.device[0]
-        energy, busiest = _energy(evaluation.seconds_per_step), _busiest(evaluation)
+        energy, busiest = _energy(evaluation.seconds), _busiest(evaluation)
         while current is not None and not progress.spent and progress.share < 1.0:
             temperature = HOT * (COLD / HOT) ** progress.share
             proposal = _move(workspace, current, busiest, rng)
             moved, evaluation = workspace.repair(proposal, int(rng.integers(2**31)))
             incumbent.offer(moved, evaluation)
-            after = _energy(evaluation.seconds_per_step)
+            after = _energy(evaluation.seconds)
             if moved is not None and rng.random() < np.exp(
                 min(0.0, (energy - after) / temperature)
             ):

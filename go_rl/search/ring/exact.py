@@ -69,7 +69,7 @@ def _between(
 ) -> Iterator[CurvePoint]:
     """CP-SAT's improvements on ``best`` on the way to ``last``; its own costs leave copies out."""
     for wall, value in found:
-        if last.seconds_per_step < value < best:
+        if last.seconds < value < best:
             best = value
             yield CurvePoint(last.samples, wall, value)
     yield last

@@ -56,7 +56,7 @@ class IdealDP:
         interval = _Interval(workspace.bound, workspace.bound, np.inf)
         if self.start is not None:
             incumbent.offer(*workspace.repair(self.start, seed))
-            interval.high = incumbent.evaluation.seconds_per_step
+            interval.high = incumbent.evaluation.seconds
         if not workspace.solver.feasible_so_far or workspace.units.num_units == 0:
             nothing = np.zeros(problem.graph.num_nodes, np.int16)
             incumbent.offer(*workspace.repair(nothing, seed))
@@ -93,7 +93,7 @@ def _bisect(
         if evaluation is not None:
             incumbent.offer(legal, evaluation)
         if evaluation is not None and evaluation.status.ok:
-            value = evaluation.seconds_per_step
+            value = evaluation.seconds
             interval.high = min(interval.high, max(value, interval.tried))
             if value > seconds * (1 + TOLERANCE):
                 # Repair could not keep what was found: the same T would only be found again.

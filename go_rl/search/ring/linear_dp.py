@@ -48,9 +48,9 @@ def _try_orders(
         if progress.best <= workspace.bound * (1 + 1e-4):
             break
         cuts = LinearCuts(units, order, problem.rules.triangle)
-        top = min(high, incumbent.evaluation.seconds_per_step)
+        top = min(high, incumbent.evaluation.seconds)
         _, stage = cuts.best(workspace.bound, top, workspace.chips, limit, problem.all_chips)
-        if stage is None and not np.isfinite(incumbent.evaluation.seconds_per_step):
+        if stage is None and not np.isfinite(incumbent.evaluation.seconds):
             _, stage = cuts.best(workspace.bound, high, workspace.chips, limit, problem.all_chips)
         if stage is None:
             progress.record(float("inf"))

@@ -88,7 +88,7 @@ def evaluation(
     status = STATUS_CODES[code]
     return Evaluation(
         status=status,
-        seconds_per_step=float(value),
+        seconds=float(value),
         device_seconds=device_seconds,
         link_seconds=none,
         link_bytes=none,

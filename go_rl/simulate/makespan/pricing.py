@@ -78,7 +78,7 @@ class MakespanPricer:
         busy = moved / links.bandwidth
         return Evaluation(
             status=status,
-            seconds_per_step=makespan if status.ok else float("inf"),
+            seconds=makespan if status.ok else float("inf"),
             device_seconds=np.bincount(device, seconds, devices),
             link_seconds=busy,
             link_bytes=moved,

@@ -130,7 +130,7 @@ class RingPricer:
         status = STATUS_CODES[code]
         return Evaluation(
             status=status,
-            seconds_per_step=slowest if status.ok else float("inf"),
+            seconds=slowest if status.ok else float("inf"),
             device_seconds=busy,
             link_seconds=link_seconds,
             link_bytes=traffic,

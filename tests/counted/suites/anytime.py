@@ -102,7 +102,7 @@ def optimizer_of(problem: Problem, name: str) -> Any:
 
 def curve_errors(plan: Plan) -> Iterator[str]:
     """What is wrong with a curve of the best so far."""
-    values = [point.seconds_per_step for point in plan.curve]
+    values = [point.seconds for point in plan.curve]
     samples = [point.samples for point in plan.curve]
     walls = [point.wall_seconds for point in plan.curve]
     if not improves_only(values):

@@ -29,7 +29,7 @@ def what_is_wrong(problem: Problem, plan: Plan) -> str | None:
     status, verdict = plan.evaluation.status, check_plan(plan, problem)
     if verdict.status is not status or status is Status.ILLEGAL:
         return f"{plan.optimizer} says {status}, the checker {verdict.sentence}"
-    if not improves_only([point.seconds_per_step for point in plan.curve]):
+    if not improves_only([point.seconds for point in plan.curve]):
         return f"{plan.optimizer}: the curve does not fall"
     if not status.ok:
         return None
