@@ -68,10 +68,10 @@ def test_no_room_is_a_status_not_an_exception():
 
 def test_auto_stops_when_the_gap_is_closed():
     """Six equal nodes in a row fill three chips perfectly: the heuristic is proved optimal."""
-    told: list[str] = []
-    result = run(chain(memory=False), budget=FEW, report=told.append)
+    reported: list[str] = []
+    result = run(chain(memory=False), budget=FEW, report=reported.append)
     assert [p.optimizer for p in result.plans] == ["greedy"]
-    assert told[-1] == "greedy"
+    assert "greedy" in reported
     assert result.best.optimal
     assert result.best.value == result.bound == 2.0
 
