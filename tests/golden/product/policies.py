@@ -55,7 +55,7 @@ def step_predictions(name: str, setting: Setting) -> Facts:
     decoder = MakespanDecoder(makespan_workspace(given))
     padded = decoder.padded
     encoded, key = agent.encode(padded), jax.random.key(SEED)
-    actions = agent.draw(padded, encoded, given.tasks, key, NOISE)
+    actions = agent.draw(padded, encoded, given.decisions, key, NOISE)
     mixes = {task: jnp.asarray(each.mix) for task, each in actions.items()}
     scores = agent.policy.apply(agent.params, encoded.known, mixes, method=Policy.criticise)
     units = padded.num_units
