@@ -31,6 +31,8 @@ from go_rl.core.plan_json.fields import (
     number_or_null,
 )
 
+KEYS = {"seconds": "seconds_per_step"}
+"""Keys of an evaluation that differ from its fields."""
 DERIVED = ("value", "seconds_per_step", "throughput", "gap", "status")
 """Fields for outside readers that follow from others."""
 REQUIRED = (
@@ -222,7 +224,7 @@ def _read_integers(
 
 def _read_evaluation(document: dict[str, Any], where: str) -> Evaluation:
     where = f"{where}: evaluation"
-    names = [field.name for field in fields(Evaluation)]
+    names = [KEYS.get(field.name, field.name) for field in fields(Evaluation)]
     check_known(document, names, where)
     check_there(document, [name for name in names if name != "detail"], where)
     for name, value in document.items():
