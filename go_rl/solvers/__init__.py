@@ -9,7 +9,9 @@ from go_rl.solvers.constraints.custom_constraint import (
 )
 from go_rl.solvers.constraints.domain_store import DomainStore
 from go_rl.solvers.ring_instance import RingInstance, ring_instance
-from go_rl.solvers.ring_solver import RingSolver, Samples, SolverOptions
+from go_rl.solvers.ring_solver import RingSolver
+from go_rl.solvers.sample_and_fix import SolverOptions
+from go_rl.solvers.samples import Means, Samples
 
 __all__ = [
     "AtMostPerChip",
@@ -17,6 +19,7 @@ __all__ = [
     "DifferentChips",
     "DomainStore",
     "DomainView",
+    "Means",
     "RingInstance",
     "RingSolver",
     "Samples",

@@ -3,80 +3,26 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 from functools import cached_property
 from typing import no_type_check
 
 import numpy as np
-from jaxtyping import Float, Float64, Int, Int8, Int16, Int64
+from jaxtyping import Float, Float64, Int, Int16
 
 from go_rl.core import FREE, Problem, SolverError, Status
-from go_rl.core.evaluation import STATUS_CODES
 from go_rl.runtime.kernel_struct import kernel
 from go_rl.runtime.threads import on_threads
-from go_rl.simulate.bitset import bit, membership
+from go_rl.simulate.bitset import bit
 from go_rl.simulate.ring.replication import presence
 from go_rl.solvers.domains import OK
 from go_rl.solvers.explain import explain
-from go_rl.solvers.linear_cuts import expected_chips, guided_order, sample_cuts
 from go_rl.solvers.network import Network, State, new_state
 from go_rl.solvers.propagation import fill
 from go_rl.solvers.ring_instance import RingInstance, ring_instance, without_copied
+from go_rl.solvers.sample_and_fix import Legal, ProposalSearch, SolverOptions
+from go_rl.solvers.samples import CODE, Samples, no_samples
 from go_rl.solvers.stage_costs import other_copies
 from go_rl.solvers.tree_search import EXHAUSTED, FOUND, NO_PROPOSAL, search
-
-CODE = {status: i for i, status in enumerate(STATUS_CODES)}
-"""Small integer of each `Status`, as kernels and `Samples.status` hold it."""
-
-FAITH = 50.0
-"""Log-odds that FIX gives a proposed chip when it must fall back on cuts of a linear order."""
-
-
-@dataclass(frozen=True)
-class SolverOptions:
-    """Effort of the search."""
-
-    quick_failures: int = 10
-    """Contradictions before the tree search yields to cuts of a linear order."""
-    full_failures: int = 20_000
-    """Contradictions in the last attempt, when no linear order has a legal cut."""
-    threads: int | None = None
-    """Threads for a batch; None: one for each core."""
-
-
-@dataclass(frozen=True, eq=False)
-class Samples:
-    """``B`` proposals made legal."""
-
-    device: Int16[np.ndarray, "B N"]
-    """[B, N] chip of each node (home chip of a copied node); zeros where the status is not OK."""
-    mask: Int64[np.ndarray, "B N"]
-    """[B, N] chips that were possible when the node was drawn, as the bits of a word. One bit: the
-    node was decided by others and has probability one."""
-    status: Int8[np.ndarray, "B"]
-    """[B] index into `STATUS_CODES`."""
-    detail: str
-    """Why there is none, when every sample failed."""
-
-    @property
-    def ok(self) -> np.ndarray:
-        """[B] samples that are legal partitions."""
-        return self.status == CODE[Status.OK]
-
-    def masks(self, chips: int) -> np.ndarray:
-        """Return boolean [B, N, chips] domains."""
-        return membership(self.mask, chips)
-
-    def log_prob(self, log_probs: Float[np.ndarray, "*B N k"]) -> Float64[np.ndarray, "B"]:
-        """Return [B] log-probability of each sample under masked, renormalised ``log_probs``."""
-        masked = np.where(self.masks(log_probs.shape[-1]), log_probs.astype(np.float64), -np.inf)
-        top = masked.max(axis=-1, keepdims=True)
-        top = np.where(np.isfinite(top), top, 0.0)
-        with np.errstate(divide="ignore"):
-            total = top[..., 0] + np.log(np.exp(masked - top).sum(axis=-1))
-        chosen = np.take_along_axis(masked, self.device[..., None].astype(np.int64), -1)[..., 0]
-        several = (self.mask & (self.mask - 1)) != 0
-        return np.where(several, chosen - total, 0.0).sum(axis=-1)
 
 
 @kernel
@@ -99,7 +45,6 @@ class RingSolver:
         self.problem = problem
         self.options = options or SolverOptions()
         self.instance: RingInstance = ring_instance(problem)
-        self._order = np.arange(self.instance.num_blocks)
         self._offsets, edges = problem.graph.successors
         self._receivers = problem.graph.receivers[edges]
         self._idle: list[State] = []
@@ -118,7 +63,9 @@ class RingSolver:
         batch: int = 1,
         seed: int = 0,
     ) -> Samples:
-        """SAMPLE: nodes in topological order, each drawn from its renormalised distribution.
+        """SAMPLE: draw from the product of the nodes' distributions, given that it is legal.
+
+        See `sample_and_fix` for how; without distributions: uniform cuts of random orders.
 
         Args:
             log_probs: [N, chips] or [B, N, chips]; None: uniform. -inf where never wanted.
@@ -126,8 +73,8 @@ class RingSolver:
             seed: the same seed gives the same samples, whatever the number of threads.
         """
         rows = self._rows(log_probs, batch)
-        none = np.full((1, self.instance.num_blocks), NO_PROPOSAL, np.int16)
-        return self._run(rows, none, rows.shape[0] if rows.shape[0] > 1 else batch, seed)
+        batch = rows.shape[0] if rows.shape[0] > 1 else batch
+        return self._run(rows, None, batch, seed, uniform=log_probs is None)
 
     def fix(
         self,
@@ -135,7 +82,7 @@ class RingSolver:
         log_probs: Float[np.ndarray, "*C N k"] | None = None,
         seed: int = 0,
     ) -> Samples:
-        """FIX: keep the proposed chips where still legal, sample the others.
+        """FIX: return the legal partition nearest to the proposed chips; draw the other nodes.
 
         Args:
             assignment: [N] or [B, N] proposed chip of each node; -1: no proposal.
@@ -163,75 +110,46 @@ class RingSolver:
         rows = log_prob_rows(self.problem, log_probs, batch)
         return np.ascontiguousarray(rows[:, self.instance.leader])
 
-    def _run(self, rows: np.ndarray, proposals: np.ndarray, batch: int, seed: int) -> Samples:
-        nodes = self.problem.graph.num_nodes
-        device = np.zeros((batch, nodes), np.int16)
-        mask = np.zeros((batch, nodes), np.int64)
-        status = np.full(batch, CODE[self._failure], np.int8)
-        if not self.detail:
-
-            def share(mine: range) -> None:
-                st = self._borrow()
-                for i in mine:
-                    self._one(st, rows[i % len(rows)], proposals[i % len(proposals)],
-                              _seed(seed, i), device[i], mask[i], status[i : i + 1])  # fmt: skip
-                self._give_back(st)
-
-            on_threads(share, batch, self.options.threads)
-        return Samples(device, mask, status, self.detail)
-
-    def _one(
+    def _run(
         self,
-        st: State,
-        log_probs: np.ndarray,
-        proposal: np.ndarray,
-        seed: np.uint64,
-        device: np.ndarray,
-        mask: np.ndarray,
-        status: np.ndarray,
-    ) -> None:
+        rows: Float64[np.ndarray, "C M k"],
+        proposals: Int16[np.ndarray, "D M"] | None,
+        batch: int,
+        seed: int,
+        uniform: bool = False,
+    ) -> Samples:
+        """SAMPLE rows of log-probabilities, or FIX proposals; both repeat to fill the batch."""
+        nodes, blocks = self.problem.graph.num_nodes, self.instance.num_blocks
+        samples = no_samples(batch, nodes, blocks, self._failure, self.detail)
+        if self.detail:
+            return samples
+
+        def share(mine: range) -> None:
+            state = self._borrow()
+            search = ProposalSearch(self.instance.net, state, self.options)
+            for i in mine:
+                random = np.array([_seed(seed, i)], np.uint64)
+                log_probs = rows[i % len(rows)]
+                if proposals is None:
+                    verdict, found = search.sample(log_probs, uniform, random)
+                else:
+                    verdict, found = search.fix(proposals[i % len(proposals)], log_probs, random)
+                self._write(samples, i, verdict, found)
+            self._give_back(state)
+
+        on_threads(share, batch, self.options.threads)
+        return samples
+
+    def _write(self, samples: Samples, row: int, verdict: int, found: Legal | None) -> None:
         inst = self.instance
-        chip = np.zeros(inst.num_blocks, np.int16)
-        block_mask = np.zeros(inst.num_blocks, np.int64)
-        verdict = self._solve(st, log_probs, proposal, seed, chip, block_mask)
-        if verdict == FOUND:
-            to_nodes(inst.block_of, inst.replicated, inst.leader, self._offsets,
-                      self._receivers, chip, block_mask, device, mask)  # fmt: skip
-            status[0] = CODE[Status.OK]
+        if found is not None:
+            to_nodes(inst.block_of, inst.replicated, inst.leader, self._offsets, self._receivers,
+                     found.chip, found.mask, samples.device[row], samples.mask[row])  # fmt: skip
+            samples.means[row], samples.log_prob[row] = found.means, found.log_prob
+            samples.order[row] = found.order
+            samples.status[row] = CODE[Status.OK]
         elif verdict == EXHAUSTED and self._impossible:
-            status[0] = CODE[Status.INFEASIBLE]
-
-    def _solve(
-        self,
-        st: State,
-        log_probs: Float64[np.ndarray, "M k"],
-        proposal: Int16[np.ndarray, "M"],
-        seed: np.uint64,
-        chip: Int16[np.ndarray, "M"],
-        mask: Int64[np.ndarray, "M"],
-    ) -> int:
-        """Write one legal partition into ``chip`` and ``mask``; return a search verdict.
-
-        A quick tree search, one that leaves no chip to be filled later, cuts of linear orders,
-        and the tree search once more with all its effort.
-        """
-        net, order, random = self.instance.net, self._order, np.array([seed], np.uint64)
-
-        def attempt(failures: int, tight: bool) -> int:
-            return search(net, st, log_probs, proposal, order, failures, tight, random, chip, mask)
-
-        for tight in (False, True):
-            verdict = attempt(self.options.quick_failures, tight)
-            if verdict == FOUND or (verdict == EXHAUSTED and not tight):
-                return verdict
-        wish, biased = expected_chips(log_probs), log_probs.copy()
-        wanted = np.flatnonzero(proposal != NO_PROPOSAL)
-        wish[wanted] = proposal[wanted]
-        biased[wanted, proposal[wanted]] += FAITH
-        for line in (guided_order(net, wish), order):
-            if sample_cuts(net, line, st.domain, biased, random, chip, mask):
-                return FOUND
-        return attempt(self.options.full_failures, False)
+            samples.status[row] = CODE[Status.INFEASIBLE]
 
     def _borrow(self) -> State:
         """Return a state at its root that no other thread uses."""

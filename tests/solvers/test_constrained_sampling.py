@@ -94,7 +94,7 @@ def test_without_constraints_draws_follow_the_policy():
     samples = sample_with_constraints(problem, [], log_probs, batch=400, seed=5)
     assert 0.68 < (samples.device[:, 1] == 0).mean() < 0.82
     assert samples.masks(2).tolist()[0] == [[True, False], [True, True]]
-    assert np.exp(samples.log_prob(log_probs))[samples.device[:, 1] == 0] == pytest.approx(0.75)
+    assert np.exp(samples.log_prob)[samples.device[:, 1] == 0] == pytest.approx(0.75)
 
 
 def test_seeds_and_batches_repeat():

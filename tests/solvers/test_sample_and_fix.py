@@ -6,6 +6,7 @@ from itertools import islice
 
 import numpy as np
 import pytest
+from reference.cuts import cut_log_probs
 from reference.layered import layered_ring
 from reference.random_rings import random_ring
 from reference.ring_rules import copied_by, partitions
@@ -13,7 +14,7 @@ from reference.small_rings import ring_problem
 
 from go_rl.core import Problem, SolverError
 from go_rl.simulate.ring.replication import place_copies, replicas_of
-from go_rl.solvers import RingSolver, SolverOptions
+from go_rl.solvers import Means, RingSolver, SolverOptions
 from go_rl.verify.rules import legal
 
 
@@ -51,23 +52,36 @@ def test_uniform_samples_reach_every_legal_partition():
 
 @pytest.mark.usefixtures("unchecked_types")
 def test_masks_hold_the_drawn_chip_and_log_prob_is_theirs():
-    several = 0
-    for problem, _ in feasible(40, first=500):
+    """Of cuts: less the log-mass of all legal cuts of the same order, counted one by one."""
+    seen: set[Means] = set()
+    for problem, _ in feasible(60, first=500):
         log_probs = random_log_probs(7, problem)
-        samples = RingSolver(problem).sample(log_probs, batch=6, seed=5)
+        solver = RingSolver(problem)
+        samples = solver.sample(log_probs, batch=6, seed=5)
         masks = samples.masks(problem.hardware.num_chips)
-        for device, mask, claimed in zip(
-            samples.device, masks, samples.log_prob(log_probs), strict=True
-        ):
-            expected = 0.0
-            for n, chip in enumerate(device.tolist()):
-                assert mask[n, chip]
-                if mask[n].sum() > 1:
-                    weights = np.exp(log_probs[n]) * mask[n]
-                    expected += np.log(weights[chip] / weights.sum())
-                    several += 1
-            assert claimed == pytest.approx(expected, abs=1e-9)
-    assert several > 100
+        leader = solver.instance.leader
+        for row, device in enumerate(samples.device):
+            means = Means(samples.means[row])
+            expected = sum(
+                renormalised(log_probs[n], masks[row, n], device[n])
+                for n in (leader.tolist() if means is not Means.CUTS else ())
+            )
+            if means is Means.CUTS:
+                chosen = log_probs[leader, device[leader]].sum()
+                every = cut_log_probs(
+                    solver.instance.net, samples.order[row], log_probs[leader],
+                    samples.mask[row, leader],
+                )  # fmt: skip
+                expected = chosen - np.log(np.exp(every).sum())
+            assert all(masks[row, n, device[n]] for n in leader)
+            assert samples.log_prob[row] == pytest.approx(expected, abs=1e-9)
+            seen.add(means)
+    assert {Means.INDEPENDENT, Means.CUTS} <= seen
+
+
+def renormalised(log_probs: np.ndarray, mask: np.ndarray, chip: int) -> float:
+    weights = np.exp(log_probs) * mask
+    return float(np.log(weights[chip] / weights.sum()))
 
 
 def test_frequencies_follow_the_probabilities():

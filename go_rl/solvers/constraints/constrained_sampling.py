@@ -7,7 +7,7 @@ Chronological backtracking over a `DomainStore`. Complete, and hundreds of times
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float, Float64, Int16, Int64
@@ -16,7 +16,9 @@ from go_rl.core import Problem, Status
 from go_rl.simulate.bitset import ONE
 from go_rl.solvers.constraints.custom_constraint import CustomConstraint
 from go_rl.solvers.constraints.domain_store import DomainStore
-from go_rl.solvers.ring_solver import CODE, Samples, log_prob_rows
+from go_rl.solvers.independent_draw import log_prob_within
+from go_rl.solvers.ring_solver import log_prob_rows
+from go_rl.solvers.samples import CODE, Means, Samples, no_samples
 from go_rl.solvers.tree_search import draw
 
 MAX_FAILURES = 2_000
@@ -60,20 +62,23 @@ def sample_with_constraints(
     store = DomainStore(problem, constraints)
     rows = log_prob_rows(problem, log_probs, batch)
     batch = max(batch, len(rows))
-    nodes = problem.graph.num_nodes
-    device, mask = np.zeros((batch, nodes), np.int16), np.zeros((batch, nodes), np.int64)
-    status, details = np.zeros(batch, np.int8), []
+    leader = store.instance.leader
+    found = no_samples(batch, problem.graph.num_nodes, len(leader), Status.GAVE_UP)
+    details = []
     for i in range(batch):
         store.reset()
         random = np.random.SeedSequence([seed, i]).generate_state(1, np.uint64)
         verdict, levels = sample_with(store, rows[i % len(rows)], random, MAX_FAILURES)
-        status[i] = CODE[verdict]
+        found.status[i] = CODE[verdict]
         if verdict.ok:
-            device[i] = store.assignment()
-            mask[i] = _masks(store, device[i], levels)
+            chips = found.device[i] = store.assignment()
+            mask = found.mask[i] = _masks(store, chips, levels)
+            own = rows[i % len(rows)][leader]
+            found.means[i] = Means.TREE
+            found.log_prob[i] = log_prob_within(own, mask[leader], chips[leader])
         else:
             details.append(store.clash)
-    return Samples(device, mask, status, details[0] if len(details) == batch else "")
+    return replace(found, detail=details[0] if len(details) == batch else "")
 
 
 def sample_with(

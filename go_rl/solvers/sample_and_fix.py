@@ -1,0 +1,165 @@
+"""SAMPLE and FIX of one proposal (Partitioning ML Models on Multi-Chip Modules, MLSys 2022).
+
+SAMPLE draws from the product of the blocks' distributions, conditioned on legality: an independent
+draw where it is legal, else the cuts of the order that the distributions suggest, exactly. FIX
+keeps a legal proposal; of another it returns what is nearest: the result of a short tree search
+or the likeliest cuts. Where an order has no legal cuts, as with edges between distant chips that
+the chip graph forces, tree search decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float64, Int16, Int64, UInt64
+
+from go_rl.solvers.cut_distribution import CutDistribution
+from go_rl.solvers.independent_draw import draw_independently, log_prob_within
+from go_rl.solvers.network import Network, State
+from go_rl.solvers.samples import Means
+from go_rl.solvers.smoothed_order import chip_moments, order_of
+from go_rl.solvers.tree_search import EXHAUSTED, FOUND, NO_PROPOSAL, next_uniform, search
+
+FAITH = 50.0
+"""Log-odds that FIX gives a proposed chip among the cuts of a linear order."""
+NEAR = 0.01
+"""Mean distance from the proposed chips at which FIX looks for nothing nearer."""
+CERTAIN = 1e-9
+"""Variance of a proposed chip, in chips^2."""
+
+
+@dataclass(frozen=True)
+class SolverOptions:
+    """Effort of the search."""
+
+    quick_failures: int = 10
+    """Contradictions before the tree search yields to cuts of a linear order."""
+    full_failures: int = 20_000
+    """Contradictions in the last attempt, when no linear order has a legal cut."""
+    threads: int | None = None
+    """Threads for a batch; None: one for each core."""
+
+
+@dataclass
+class Legal:
+    """One legal partition, at the level of blocks."""
+
+    chip: Int16[np.ndarray, "M"]
+    mask: Int64[np.ndarray, "M"]
+    """[M] chips among which each was drawn."""
+    order: Int64[np.ndarray, "M"]
+    """[M] the order that was cut; blocks as numbered otherwise."""
+    means: Means
+    log_prob: float
+
+
+class ProposalSearch:
+    """What legalises one proposal after the other; of one thread."""
+
+    def __init__(self, net: Network, state: State, options: SolverOptions) -> None:
+        """Args: ``state`` is at its root and returns there after every call."""
+        self.net, self.state, self.options = net, state, options
+        self.domain = state.domain
+        self._numbered = np.arange(len(net.weight))
+
+    def sample(
+        self, log_probs: Float64[np.ndarray, "M k"], uniform: bool, random: UInt64[np.ndarray, "1"]
+    ) -> tuple[int, Legal | None]:
+        """Return a verdict of `search` and a draw; ``uniform``: cuts of a random order."""
+        chip = np.zeros(len(log_probs), np.int16)
+        if draw_independently(self.net, self.domain, log_probs, random, chip):
+            _, kept = self._tree(chip, log_probs, 0, random)
+            if kept is not None and (kept.chip == chip).all():
+                return FOUND, self._untouched(kept, log_probs)
+        mean, variance = chip_moments(log_probs)
+        if uniform:
+            for v in range(len(mean)):
+                mean[v] = self.net.chips * next_uniform(random)
+        for cuts in self._cuts(mean, variance, log_probs, best=False):
+            return FOUND, self._drawn(cuts, random)
+        none = np.full(len(log_probs), NO_PROPOSAL, np.int16)
+        return self._stubborn(none, log_probs, random)
+
+    def fix(
+        self,
+        proposal: Int16[np.ndarray, "M"],
+        log_probs: Float64[np.ndarray, "M k"],
+        random: UInt64[np.ndarray, "1"],
+    ) -> tuple[int, Legal | None]:
+        """Return a verdict of `search` and the partition nearest to [M] proposed chips."""
+        wanted = np.flatnonzero(proposal != NO_PROPOSAL)
+        wish = proposal[wanted].astype(np.int64)
+        verdict, kept = self._tree(proposal, log_probs, self.options.quick_failures, random)
+        if verdict == EXHAUSTED:
+            return verdict, None
+        if kept is not None:
+            distance = np.abs(kept.chip[wanted] - wish)
+            if distance.sum() <= NEAR * len(proposal):
+                complete = len(wanted) == len(proposal) and not distance.any()
+                return FOUND, self._untouched(kept, log_probs) if complete else kept
+        biased = log_probs.copy()
+        biased[wanted, wish] += FAITH
+        mean, variance = chip_moments(log_probs)
+        mean[wanted], variance[wanted] = wish, CERTAIN
+        best = len(wanted) == len(proposal)
+        for cuts in self._cuts(mean, variance, biased, best):
+            found = self._drawn(cuts, random)
+            if kept is None or _mass(biased, found.chip) > _mass(biased, kept.chip):
+                kept = found
+            break
+        return (FOUND, kept) if kept is not None else self._stubborn(proposal, log_probs, random)
+
+    def _cuts(
+        self, mean: np.ndarray, variance: np.ndarray, log_probs: np.ndarray, best: bool
+    ) -> Iterator[CutDistribution]:
+        """Yield the orders that have legal cuts: the smoothed one, and the blocks as numbered."""
+        for order in (order_of(self.net, mean, variance), self._numbered):
+            cuts = CutDistribution(self.net, order, self.domain, log_probs, best)
+            if cuts.log_partition > -np.inf:
+                yield cuts
+
+    def _drawn(self, cuts: CutDistribution, random: np.ndarray) -> Legal:
+        chip = np.empty(len(cuts.order), np.int16)
+        log_prob = cuts.draw(random, chip)
+        return Legal(chip, self.domain.copy(), cuts.order, Means.CUTS, log_prob)
+
+    def _untouched(self, kept: Legal, log_probs: np.ndarray) -> Legal:
+        log_prob = log_prob_within(log_probs, self.domain, kept.chip)
+        return Legal(kept.chip, self.domain.copy(), kept.order, Means.INDEPENDENT, log_prob)
+
+    def _stubborn(
+        self, proposal: np.ndarray, log_probs: np.ndarray, random: np.ndarray
+    ) -> tuple[int, Legal | None]:
+        """Tree search: quick, quick without gaps to be filled later, and with all its effort."""
+        quick, full = self.options.quick_failures, self.options.full_failures
+        verdict, found = EXHAUSTED, None
+        for failures, tight in ((quick, False), (quick, True), (full, False)):
+            verdict, found = self._tree(proposal, log_probs, failures, random, tight)
+            if verdict == FOUND or (verdict == EXHAUSTED and not tight):
+                break
+        return verdict, found
+
+    def _tree(
+        self,
+        proposal: np.ndarray,
+        log_probs: np.ndarray,
+        failures: int,
+        random: np.ndarray,
+        tight: bool = False,
+    ) -> tuple[int, Legal | None]:
+        blocks = len(proposal)
+        chip, mask = np.zeros(blocks, np.int16), np.zeros(blocks, np.int64)
+        verdict = search(
+            self.net, self.state, log_probs, proposal, self._numbered, failures, tight, random,
+            chip, mask,
+        )  # fmt: skip
+        if verdict != FOUND:
+            return verdict, None
+        log_prob = log_prob_within(log_probs, mask, chip)
+        return verdict, Legal(chip, mask, self._numbered, Means.TREE, log_prob)
+
+
+def _mass(log_probs: np.ndarray, chip: np.ndarray) -> float:
+    return float(log_probs[np.arange(len(chip)), chip].sum())

@@ -1,0 +1,78 @@
+"""`Samples`: what SAMPLE and FIX made of a batch of proposals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from jaxtyping import Float64, Int, Int8, Int16, Int32, Int64
+
+from go_rl.core import Status
+from go_rl.core.evaluation import STATUS_CODES
+from go_rl.simulate.bitset import membership
+
+CODE = {status: i for i, status in enumerate(STATUS_CODES)}
+"""Small integer of each `Status`, as kernels and `Samples.status` hold it."""
+
+
+class Means(IntEnum):
+    """How a sample was made legal."""
+
+    NONE = 0
+    """Not at all."""
+    INDEPENDENT = 1
+    """Every block drawn on its own, or taken as proposed; all of it was legal."""
+    CUTS = 2
+    """An exact draw of the cuts of one linear order; by FIX, the likeliest cuts."""
+    TREE = 3
+    """Tree search with propagation."""
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """``B`` proposals made legal."""
+
+    device: Int16[np.ndarray, "B N"]
+    """[B, N] chip of each node (home chip of a copied node); zeros where the status is not OK."""
+    mask: Int64[np.ndarray, "B N"]
+    """[B, N] chips among which the node's was drawn, as the bits of a word. One bit: the node was
+    decided by others and has probability one."""
+    means: Int8[np.ndarray, "B"]
+    """[B] `Means`."""
+    order: Int32[np.ndarray, "B M"]
+    """[B, M] blocks in the order that was cut; arbitrary unless `means` is CUTS."""
+    log_prob: Float64[np.ndarray, "B"]
+    """[B] log-probability of each sample among those that its means could have drawn: chips
+    renormalised over `mask`, or cuts over all legal cuts of the order; by FIX, of the blocks that
+    were drawn."""
+    status: Int8[np.ndarray, "B"]
+    """[B] index into `STATUS_CODES`."""
+    detail: str
+    """Why there is none, when every sample failed."""
+
+    @property
+    def ok(self) -> np.ndarray:
+        """[B] samples that are legal partitions."""
+        return self.status == CODE[Status.OK]
+
+    def masks(self, chips: int) -> np.ndarray:
+        """Return boolean [B, N, chips] domains."""
+        return membership(self.mask, chips)
+
+    def displacement(self, proposed: Int[np.ndarray, "*B N"]) -> Float64[np.ndarray, "B"]:
+        """Return [B] mean distance of the chips from [N] or [B, N] proposed ones, in chips."""
+        return np.abs(self.device - proposed.astype(np.int64)).mean(axis=-1)
+
+
+def no_samples(batch: int, nodes: int, blocks: int, status: Status, detail: str = "") -> Samples:
+    """Return ``batch`` failures with one status."""
+    return Samples(
+        device=np.zeros((batch, nodes), np.int16),
+        mask=np.zeros((batch, nodes), np.int64),
+        means=np.zeros(batch, np.int8),
+        order=np.zeros((batch, blocks), np.int32),
+        log_prob=np.full(batch, -np.inf),
+        status=np.full(batch, CODE[status], np.int8),
+        detail=detail,
+    )
