@@ -1,0 +1,91 @@
+"""Log-probabilities of drawn cuts, differentiable: `CutDistribution` as the learner sees it.
+
+The cuts of an order are drawn one after the other, each given those before it. With the tables of
+`go_rl.solvers.cut_distribution`,
+
+    log p(the piece on chip c from s ends before e) = W[c, e] - log sum of exp W[c, e'],
+
+e' over the ends that are legal. Their sum is the log-probability of the plan, log prod P - log Z;
+its gradient by log P is the plan less the marginals of the distribution, which automatic
+differentiation finds by running the same sums forwards.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+NONE = -1e30
+"""Log-mass of nothing; finite, so that gradients stay so."""
+
+
+class CutWindows(NamedTuple):
+    """What the cuts of one order may be: positions, of ``U`` padded ones the first ``units``."""
+
+    order: Int[Array, "U"]
+    """[U] unit at each position."""
+    first: Int[Array, "U"]
+    """[U] first end of a piece that opens at each position."""
+    last: Int[Array, "K U"]
+    """[K, U] last end on each chip; below `first` where none is legal."""
+    units: Int[Array, ""]
+    """Positions that exist."""
+    final: Bool[Array, "K"]
+    """[K] chips on which the order may end."""
+
+
+def cut_log_probs(
+    log_probs: Float[Array, "U K"], windows: CutWindows, cuts: Int[Array, "K1"]
+) -> Float[Array, "K"]:
+    """Return [K] the log-probability of each piece given those before it; 0 of what is not there.
+
+    Args:
+        log_probs: [U, K] of chips, by unit.
+        windows: of the order that was cut.
+        cuts: [K + 1] the first position of each piece, then ``units`` to the end.
+    """
+    count = log_probs.shape[0]
+    along = log_probs[windows.order].T * (jnp.arange(count) < windows.units)
+    prefix = jnp.pad(jnp.cumsum(along, axis=1), ((0, 0), (1, 0)))
+    at_end = jnp.arange(count + 1) == windows.units
+
+    def piece(beyond: Array, row: tuple[Array, ...]) -> tuple[Array, Array]:
+        prefix, last, final, start, end = row
+        ends = jnp.where(at_end, jnp.where(final, 0.0, NONE), beyond)
+        mass = jnp.maximum(prefix + ends, NONE)
+        total = window_log_sums(mass, windows.first, last)
+        opens = jnp.append(jnp.maximum(total - prefix[:-1], NONE), NONE)
+        chosen = mass[end] - total[jnp.minimum(start, count - 1)]
+        return opens, jnp.where(start < end, chosen, 0.0)
+
+    rows = (prefix, windows.last, windows.final, cuts[:-1], cuts[1:])
+    opens = jnp.full(count + 1, NONE)
+    return jax.lax.scan(jax.checkpoint(piece), opens, rows, reverse=True)[1]
+
+
+def window_log_sums(
+    values: Float[Array, "V"], first: Int[Array, "U"], last: Int[Array, "U"]
+) -> Float[Array, "U"]:
+    """Return [U] log-sum-exp of values[first..last]; `NONE` of an empty window.
+
+    A table of sums that start or end in the middle of each aligned block of 2, 4, 8, ... values:
+    the largest block whose middle a window holds splits it in two known sums.
+    """
+    levels = max(1, (len(values) - 1).bit_length())
+    padded = jnp.pad(values, (0, (1 << levels) - len(values)), constant_values=NONE)
+    table = [padded]
+    for level in range(levels):
+        halves = padded.reshape(-1, 2, 1 << level)
+        left = jax.lax.cumlogsumexp(halves[:, 0], axis=1, reverse=True)
+        right = jax.lax.cumlogsumexp(halves[:, 1], axis=1)
+        table.append(jnp.stack([left, right], axis=1).reshape(-1))
+    some = last >= first
+    low, high = jnp.where(some, first, 0), jnp.where(some, last, 0)
+    apart = low ^ high
+    level = jnp.where(apart > 0, 32 - jax.lax.clz(apart.astype(jnp.int32)), 0)
+    sums = jnp.stack(table)
+    both = jnp.logaddexp(sums[level, low], sums[level, high])
+    return jnp.where(some, jnp.where(apart > 0, both, sums[0, low]), NONE)
