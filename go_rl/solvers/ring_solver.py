@@ -106,6 +106,24 @@ class RingSolver:
         blocks = np.ascontiguousarray(proposals[:, self.instance.leader], np.int16)
         return self._run(rows, blocks, max(len(proposals), rows.shape[0]), seed)
 
+    def likeliest(self, log_probs: Float[np.ndarray, "N k"]) -> Int16[np.ndarray, "N"] | None:
+        """Return [N] the likeliest cuts of the order that [N, chips] log-probabilities suggest.
+
+        None where that order has no legal ones.
+        """
+        if self.detail:
+            return None
+        state = self._borrow()
+        found = ProposalSearch(self.instance.net, state, self.options).likeliest(
+            self._rows(log_probs, 1)[0]
+        )
+        self._give_back(state)
+        if found is None:
+            return None
+        samples = no_samples(1, self.problem.graph.num_nodes, self.instance.num_blocks, Status.OK)
+        self._write(samples, 0, FOUND, found)
+        return samples.device[0]
+
     def _rows(self, log_probs: np.ndarray | None, batch: int) -> Float64[np.ndarray, "B M k"]:
         rows = log_prob_rows(self.problem, log_probs, batch)
         return np.ascontiguousarray(rows[:, self.instance.leader])

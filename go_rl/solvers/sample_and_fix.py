@@ -22,12 +22,13 @@ from go_rl.solvers.samples import Means
 from go_rl.solvers.smoothed_order import chip_moments, order_of
 from go_rl.solvers.tree_search import EXHAUSTED, FOUND, NO_PROPOSAL, next_uniform, search
 
-FAITH = 50.0
-"""Log-odds that FIX gives a proposed chip among the cuts of a linear order."""
+FAITH = 8.0
+"""Log-odds that a chip loses, among the cuts of an order, for each chip of distance from the one
+that FIX was asked for."""
 NEAR = 0.01
 """Mean distance from the proposed chips at which FIX looks for nothing nearer."""
-CERTAIN = 1e-9
-"""Variance of a proposed chip, in chips^2."""
+DOUBT = 1.0
+"""Variance of the chips proposed to FIX, in chips^2: what cannot be kept is smoothed over edges."""
 
 
 @dataclass(frozen=True)
@@ -100,9 +101,9 @@ class ProposalSearch:
                 complete = len(wanted) == len(proposal) and not distance.any()
                 return FOUND, self._untouched(kept, log_probs) if complete else kept
         biased = log_probs.copy()
-        biased[wanted, wish] += FAITH
+        biased[wanted] -= FAITH * np.abs(np.arange(self.net.chips) - wish[:, None])
         mean, variance = chip_moments(log_probs)
-        mean[wanted], variance[wanted] = wish, CERTAIN
+        mean[wanted], variance[wanted] = wish, DOUBT
         best = len(wanted) == len(proposal)
         for cuts in self._cuts(mean, variance, biased, best):
             found = self._drawn(cuts, random)
@@ -110,6 +111,12 @@ class ProposalSearch:
                 kept = found
             break
         return (FOUND, kept) if kept is not None else self._stubborn(proposal, log_probs, random)
+
+    def likeliest(self, log_probs: Float64[np.ndarray, "M k"]) -> Legal | None:
+        """Return the likeliest cuts of the order that the distributions suggest."""
+        for cuts in self._cuts(*chip_moments(log_probs), log_probs, best=True):
+            return self._drawn(cuts, np.zeros(1, np.uint64))
+        return None
 
     def _cuts(
         self, mean: np.ndarray, variance: np.ndarray, log_probs: np.ndarray, best: bool
