@@ -14,6 +14,7 @@ from go_rl.runtime.kernel_struct import kernel
 from go_rl.runtime.threads import on_threads
 from go_rl.simulate.bitset import bit
 from go_rl.simulate.ring.replication import presence
+from go_rl.solvers.cut_distribution import cut_windows
 from go_rl.solvers.domains import OK
 from go_rl.solvers.explain import explain
 from go_rl.solvers.network import Network, State, new_state
@@ -123,6 +124,15 @@ class RingSolver:
         samples = no_samples(1, self.problem.graph.num_nodes, self.instance.num_blocks, Status.OK)
         self._write(samples, 0, FOUND, found)
         return samples.device[0]
+
+    def windows(
+        self, order: Int64[np.ndarray, "M"]
+    ) -> tuple[Int64[np.ndarray, "M"], Int64[np.ndarray, "k M"]]:
+        """Return where the pieces of an order of [M] blocks may end; see `cut_windows`."""
+        state = self._borrow()
+        found = cut_windows(self.instance.net, order, state.domain)
+        self._give_back(state)
+        return found
 
     def _rows(self, log_probs: np.ndarray | None, batch: int) -> Float64[np.ndarray, "B M k"]:
         rows = log_prob_rows(self.problem, log_probs, batch)

@@ -12,10 +12,12 @@ from rounding import assert_rounded_alike
 
 from go_rl.objectives.ring.workspace import RingWorkspace
 from go_rl.policy.config import MAX_CHIPS
+from go_rl.policy.decoders.cut_log_probs import blank_windows
 from go_rl.policy.decoders.placement_decoder import PlacementActions, work_before
 from go_rl.policy.decoders.surroundings import seen_chips
 from go_rl.policy.network import Policy
 from go_rl.policy.plan_decoders.ring_decoder import RingDecoder
+from go_rl.solvers import Means
 
 KEY = jax.random.key(7)
 UNITS, CHIPS, BATCH = 24, 3, 4
@@ -28,7 +30,10 @@ def judge():
     @jax.jit
     def log_prob(params, encoded, graph, place, chosen, possible):
         place = jnp.broadcast_to(place, (len(chosen), *place.shape))
-        actions = PlacementActions(chosen, possible, place)
+        windows = jax.tree.map(jnp.asarray, blank_windows(*place.shape))
+        cuts = jnp.zeros((len(chosen), MAX_CHIPS + 1), jnp.int32)
+        by_cuts = jnp.zeros(len(chosen), jnp.bool_)
+        actions = PlacementActions(chosen, possible, place, by_cuts, windows, cuts)
         return Policy(TINY).apply(params, encoded, graph, "placement", actions, method=Policy.judge)
 
     return log_prob
@@ -85,7 +90,7 @@ def test_fix_credits_the_proposal_in_full(drawn, judge):
     rows = np.asarray(placed.log_probs)
     last = np.asarray(placed.chosen)[:, -1]
     expected = np.take_along_axis(rows, last[..., None], -1)[..., 0]
-    assert_rounded_alike(found.chosen[:, -1], expected)
+    assert_rounded_alike(found.chips.chosen[:, -1], expected)
     entropy = -(np.exp(rows) * rows).sum(axis=-1)
     assert float(unsure) == pytest.approx(entropy[:, :UNITS].mean(), rel=1e-5)
 
@@ -97,7 +102,7 @@ def test_the_second_iteration_depends_on_the_chips_of_the_first(drawn, judge):
         judge(agent.params, encoded, padded.graph, placed.place, chosen, everything(padded))[0]
         for chosen in (placed.chosen, moved)
     )
-    assert np.abs(np.asarray(one.chosen - two.chosen))[:, 1, :UNITS].max() > 1e-3
+    assert np.abs(np.asarray(one.chips.chosen - two.chips.chosen))[:, 1, :UNITS].max() > 1e-3
 
 
 def test_renormalised_over_a_mask_by_hand(drawn, judge):
@@ -109,38 +114,35 @@ def test_renormalised_over_a_mask_by_hand(drawn, judge):
     found, _ = judge(agent.params, encoded, padded.graph, placed.place, chosen, jnp.asarray(mask))
     probability = np.exp(np.asarray(placed.log_probs, np.float64))[:, 0]
     expected = np.log(probability[:, 2] / (probability[:, 0] + probability[:, 2]))
-    assert_rounded_alike(found.chosen[:, -1, 0], expected)
-    assert np.abs(np.asarray(found.chosen)[:, -1, 1]).max() == 0.0
+    assert_rounded_alike(found.chips.chosen[:, -1, 0], expected)
+    assert np.abs(np.asarray(found.chips.chosen)[:, -1, 1]).max() == 0.0
 
 
 @pytest.mark.parametrize("options", [{}, {"colocation": [0, -1, 0, 1, -1, 1, *[-1] * 6]}])
-def test_credit_is_what_the_solver_says_its_samples_are_worth(judge, options):
-    """The sum over units of masked, renormalised log-probabilities is `Samples.log_prob`."""
-    problem = lattice(2, chips=CHIPS, rules="relay", **options)
+@pytest.mark.parametrize("rules", ["relay", "strict"])
+def test_credit_is_what_the_solver_says_its_samples_are_worth(rules, options):
+    """The log-probabilities of the last iteration, chips or pieces, sum to `Samples.log_prob`."""
+    problem = lattice(2, chips=CHIPS, rules=rules, **options)
     workspace, agent = RingWorkspace(problem), lively_agent()
-    rollouts = RingDecoder(problem, workspace)
-    padded = rollouts.padded
-    units, encoded = padded.num_units, agent.encode(padded)
-    placed = placements(agent, padded, encoded, np.ones(BATCH, np.float32))
-    rows = np.asarray(placed.log_probs[:, :units, :CHIPS], np.float64)
-    found = rollouts.sample_chips(rows, 3)
-    samples = workspace.solver.sample(rollouts._nodes(rows), seed=3)
-    assert samples.ok.all()
-    assert found.possible is not None
-    mask = np.zeros((BATCH, len(padded.real), MAX_CHIPS), np.bool_)
-    mask[:, :units, :CHIPS] = found.possible
-    chosen = placed.chosen.at[:, -1, :units].set(found.chip.astype(np.int32))
-    judged, _ = judge(
-        agent.params, encoded, padded.graph, placed.place, chosen,
-        jnp.asarray(mask),
-    )  # fmt: skip
-    credit = np.asarray(judged.chosen)[:, -1, :units]
-    expected = samples.log_prob(rollouts._nodes(rows))
-    assert (expected < -0.1).all()
-    np.testing.assert_allclose(credit.sum(axis=1), expected, atol=1e-3)
-    decided = found.possible.sum(axis=-1) == 1
-    assert decided.any()
-    assert np.abs(credit[decided]).max() == 0.0
+    decoder = RingDecoder(problem, workspace)
+    padded, noise = decoder.padded, np.ones(16, np.float32)
+    encoded = agent.encode(padded)
+    actions = decoder.draw(agent, encoded, "placement", noise, KEY)
+    rollouts = decoder.price(decoder.proposals(actions, noise), 3)
+    drawn = rollouts.drawn
+    assert drawn is not None
+    assert drawn.ok.all()
+    assert (drawn.means == Means.CUTS).any()
+    credited = decoder.credit(actions, rollouts)["placement"]
+    judged, _ = Policy(TINY).apply(
+        agent.params, encoded, padded.graph, "placement", credited, method=Policy.judge
+    )  # pyright: ignore
+    (chips, weight), (pieces, there) = judged.parts(jnp.asarray(padded.real))
+    claimed = (chips * weight)[:, -1].sum(-1) + (pieces * there).sum(-1)
+    np.testing.assert_allclose(np.asarray(claimed), drawn.log_prob, atol=1e-3)
+    by_cuts = drawn.means == Means.CUTS
+    assert not np.asarray(weight)[by_cuts, -1].any()
+    assert (np.asarray(there).sum(-1) > 0).tolist() == by_cuts.tolist()
 
 
 def test_work_before_by_hand():

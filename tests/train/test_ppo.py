@@ -180,7 +180,10 @@ def test_sample_credits_what_the_solver_drew(setting):
     credited = setting.found.batch.groups["placement"].actions["placement"]
     assert np.array_equal(np.asarray(credited.chosen)[:, -1, :units], rollouts.chip)
     possible = np.asarray(credited.possible)
-    assert np.array_equal(possible[:, :units, :chips], rollouts.possible)
+    assert rollouts.drawn is not None
+    leader = setting.case.decoder.workspace.solver.instance.leader
+    masks = rollouts.drawn.masks(chips)[:, leader]
+    assert np.array_equal(possible[:, :units, :chips], masks)
     assert not possible[:, units:].any()
 
 

@@ -16,7 +16,10 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
+
+from go_rl.policy.config import MAX_CHIPS
 
 NONE = -1e30
 """Log-mass of nothing; finite, so that gradients stay so."""
@@ -35,6 +38,18 @@ class CutWindows(NamedTuple):
     """Positions that exist."""
     final: Bool[Array, "K"]
     """[K] chips on which the order may end."""
+
+
+def blank_windows(batch: int, units: int) -> CutWindows:
+    """Return NumPy arrays to be filled, [B, ...] with ``units`` padded units; nothing is legal."""
+    every = np.broadcast_to(np.arange(units, dtype=np.int32), (batch, units))
+    return CutWindows(
+        order=every.copy(),
+        first=every + 1,
+        last=np.full((batch, MAX_CHIPS, units), -1, np.int32),
+        units=np.zeros(batch, np.int32),
+        final=np.zeros((batch, MAX_CHIPS), np.bool_),
+    )  # pyright: ignore
 
 
 def cut_log_probs(

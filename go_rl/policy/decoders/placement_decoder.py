@@ -24,6 +24,7 @@ from go_rl.policy.decoders.choices import (
     entropies,
     log_prob_of,
 )
+from go_rl.policy.decoders.cut_log_probs import CutWindows, cut_log_probs
 from go_rl.policy.decoders.head_input import HeadInput
 from go_rl.policy.decoders.surroundings import seen_chips
 
@@ -55,6 +56,27 @@ class PlacementActions(NamedTuple):
     the proposal."""
     place: Float[Array, "B U"]
     """[B, U] as drawn, the same in each sample."""
+    by_cuts: Bool[Array, "B"]
+    """[B] samples whose last chips SAMPLE drew as the cuts of an order."""
+    windows: CutWindows
+    """Of those orders, with a leading axis ``B``; elsewhere arbitrary."""
+    cuts: Int[Array, "B K1"]
+    """[B, K + 1] the first position of each piece, then the number of units to the end."""
+
+
+class PlacementLogProbs(NamedTuple):
+    """Log-probabilities of placements."""
+
+    chips: ChoiceLogProbs
+    """Of chips that were drawn one by one: all but the last of samples drawn as cuts."""
+    cuts: Float[Array, "B K"]
+    """[B, K] of the pieces that were drawn one after the other."""
+    pieces: Float[Array, "B K"]
+    """[B, K] 1 where there is such a piece."""
+
+    def parts(self, real: Float[Array, "U"]) -> tuple[tuple[Array, Array], ...]:
+        """Return the log-probabilities whose ratios are clipped apart, each with its weights."""
+        return (*self.chips.parts(real), (self.cuts, self.pieces))
 
 
 class PlacementDecoder(nn.Module):
@@ -105,27 +127,32 @@ class PlacementDecoder(nn.Module):
 
     def log_prob(
         self, head: HeadInput, actions: PlacementActions
-    ) -> tuple[ChoiceLogProbs, Float[Array, ""]]:
-        """Return the log-probabilities of chips, the last renormalised over what was possible, and
-        the mean entropy of a unit's last distribution.
+    ) -> tuple[PlacementLogProbs, Float[Array, ""]]:
+        """Return log-probabilities, and the mean entropy of a unit's last distribution.
 
-        A unit with one possible chip was decided by others: its log-probability is 0.
+        The last iteration's are those of the cuts, where SAMPLE drew them; elsewhere of each
+        unit's chip, renormalised over what was possible. A unit with one possible chip was decided
+        by others: its log-probability is 0.
         """
         chosen, possible, place = actions.chosen, actions.possible, actions.place[0]
         before = jnp.zeros_like(chosen[:, 0])
-        found, entropy = [], jnp.zeros(before.shape)
+        found, entropy, cuts = [], jnp.zeros(before.shape), jnp.zeros((0, 0))
         for t in range(self.config.iterations):
             log_probs = self.logits(head, place, before, t)
             if t == self.config.iterations - 1:
                 masked = jnp.where(possible, log_probs, NEVER)
                 entropy = entropies(log_probs)
+                cuts = jax.vmap(cut_log_probs)(log_probs, actions.windows, actions.cuts)
                 log_probs = jax.nn.log_softmax(masked, axis=-1)
             before = chosen[:, t]
             found.append(log_prob_of(log_probs, before))
         weight = jnp.broadcast_to(head.real, entropy.shape)
         mean = (entropy * weight).sum() / jnp.maximum(weight.sum(), 1.0)
-        free = jnp.ones(chosen.shape).at[:, -1].set((possible.sum(-1) > 1).astype(jnp.float32))
-        return ChoiceLogProbs(jnp.stack(found, axis=1), free), mean
+        drawn = (possible.sum(-1) > 1) & ~actions.by_cuts[:, None]
+        free = jnp.ones(chosen.shape).at[:, -1].set(drawn.astype(jnp.float32))
+        pieces = (actions.cuts[:, 1:] > actions.cuts[:, :-1]) & actions.by_cuts[:, None]
+        chips = ChoiceLogProbs(jnp.stack(found, axis=1), free)
+        return PlacementLogProbs(chips, cuts, pieces.astype(jnp.float32)), mean
 
 
 def work_before(

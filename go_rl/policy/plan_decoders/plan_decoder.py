@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import jax
 import numpy as np
-from jaxtyping import Bool, Float32, Float64, Int16
+from jaxtyping import Float32, Float64, Int16
 
 from go_rl.core.decisions import Scored
 from go_rl.envs.rewards import Reward
@@ -17,6 +17,7 @@ from go_rl.objectives.workspace import Workspace
 from go_rl.policy.agent import Actions, Agent, Options
 from go_rl.policy.buckets import Padded
 from go_rl.policy.network import Encoded
+from go_rl.solvers import Samples
 
 ProposalArrays = dict[str, Any]
 """Arrays with a row for each sample, which may travel to another process."""
@@ -31,8 +32,8 @@ class Rollouts:
     """[B] by `PlanDecoder.reward`."""
     chip: Int16[np.ndarray, "B U"] | None = None
     """[B, U] chip of each unit in the plan; rings only."""
-    possible: Bool[np.ndarray, "B U k"] | None = None
-    """[B, U, k] chips that were possible when a unit was drawn; SAMPLE only."""
+    drawn: Samples | None = None
+    """What the solver drew; SAMPLE only."""
 
 
 class PlanDecoder(ABC):

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from functools import cached_property
 
+import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Float32, Int
+from jaxtyping import Float, Float32, Int, Int32
 
 from go_rl.core import EnvironmentUseError, Objective, Problem, SearchError, Status
 from go_rl.core.decisions import Decisions, Scored
@@ -23,6 +24,7 @@ from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
 from go_rl.policy.agent import Actions
 from go_rl.policy.buckets import Padded, pad
 from go_rl.policy.config import MAX_CHIPS
+from go_rl.policy.decoders.cut_log_probs import CutWindows, blank_windows
 from go_rl.policy.decoders.placement_decoder import DrawnPlacements, PlacementActions
 from go_rl.policy.network import HEADS
 from go_rl.policy.observations.ring import observe_ring
@@ -30,6 +32,7 @@ from go_rl.policy.plan_decoders.plan_decoder import PlanDecoder, ProposalArrays,
 from go_rl.search.ring.cut_scores import price_samples, price_scores
 from go_rl.search.ring.linear_dp import SQUEEZE
 from go_rl.simulate.bitset import membership
+from go_rl.solvers import Means, Samples
 
 LIKELIEST = 20.0
 """Inverse temperature of SAMPLE where the likeliest decision is asked for."""
@@ -100,22 +103,50 @@ class RingDecoder(PlanDecoder):
         return self.unsolved(proposals["chip"])
 
     def credit(self, actions: Actions, rollouts: Rollouts) -> Actions:
-        """Of chips: what SAMPLE drew, within the domains it drew from; otherwise the proposal."""
+        """Of chips: what SAMPLE drew, within what it drew from; otherwise the proposal."""
         if "order" in actions:
             return actions
-        drawn: DrawnPlacements = actions["placement"]
-        padded, count = self.padded, len(rollouts.reward)
-        shape = (count, len(padded.real), MAX_CHIPS)
-        chosen = drawn.chosen
-        possible = np.broadcast_to(np.arange(MAX_CHIPS) < padded.chips, shape)
-        if rollouts.possible is not None:
-            possible = np.zeros(shape, np.bool_)
-            possible[:, : padded.num_units, : padded.chips] = rollouts.possible
-            last = np.zeros(shape[:2], np.int32)
-            last[:, : padded.num_units] = np.asarray(rollouts.chip)
+        proposed: DrawnPlacements = actions["placement"]
+        padded, count, chosen = self.padded, len(rollouts.reward), proposed.chosen
+        rows, units, chips = len(padded.real), padded.num_units, padded.chips
+        place = jnp.broadcast_to(proposed.place, (count, rows))
+        windows, cuts = blank_windows(count, rows), np.zeros((count, MAX_CHIPS + 1), np.int32)
+        by_cuts = np.zeros(count, np.bool_)
+        possible = np.zeros((count, rows, MAX_CHIPS), np.bool_)
+        possible[..., :chips] = True
+        if (drawn := rollouts.drawn) is not None:
+            last = np.zeros((count, rows), np.int32)
+            last[:, :units] = rollouts.chip
             chosen = chosen.at[:, -1].set(last)
-        place = jnp.broadcast_to(drawn.place, (count, *drawn.place.shape))
-        return {"placement": PlacementActions(chosen, jnp.asarray(possible), place)}
+            possible[:, :units, :chips] = membership(drawn.mask[:, self._leader], chips)
+            by_cuts = drawn.means == Means.CUTS
+            for row in np.flatnonzero(by_cuts).tolist():
+                self._write_windows(windows, cuts, row, drawn.order[row], last[row, :units])
+        windows = jax.tree.map(jnp.asarray, windows)
+        return {
+            "placement": PlacementActions(
+                chosen, jnp.asarray(possible), place, jnp.asarray(by_cuts), windows,
+                jnp.asarray(cuts),
+            )
+        }  # fmt: skip
+
+    def _write_windows(
+        self,
+        windows: CutWindows,
+        cuts: Int32[np.ndarray, "B K1"],
+        row: int,
+        order: Int32[np.ndarray, "U"],
+        chip: Int32[np.ndarray, "U"],
+    ) -> None:
+        """Write what the cuts of a sample's order may be, and what they are."""
+        solver, units, chips = self.workspace.solver, self.padded.num_units, self.padded.chips
+        first, last = solver.windows(order.astype(np.int64))
+        windows.order[row, :units], windows.first[row, :units] = order, first
+        windows.last[row, :chips, :units] = last
+        windows.units[row] = units
+        windows.final[row, :chips] = not self.problem.all_chips
+        windows.final[row, chips - 1] = True
+        cuts[row] = np.searchsorted(chip[order], np.arange(MAX_CHIPS + 1))
 
     @cached_property
     def _leader(self) -> np.ndarray:
@@ -140,8 +171,7 @@ class RingDecoder(PlanDecoder):
         """Draw each of ``B`` partitions with SAMPLE from its own log-probabilities."""
         self._check_chips(log_probs)
         drawn = self.workspace.solver.sample(self._nodes(log_probs), seed=seed)
-        possible = membership(drawn.mask[:, self._leader], self.workspace.chips)
-        return self._rollouts(price_samples(self.workspace, drawn), possible)
+        return self._rollouts(price_samples(self.workspace, drawn), drawn)
 
     def fix(
         self, chip: Int[np.ndarray, "B U"], log_probs: Float[np.ndarray, "B U k"], seed: int
@@ -179,9 +209,9 @@ class RingDecoder(PlanDecoder):
         spread[:, unit >= 0] = rows[:, unit[unit >= 0]]
         return spread
 
-    def _rollouts(self, priced: Scored, possible: np.ndarray | None = None) -> Rollouts:
+    def _rollouts(self, priced: Scored, drawn: Samples | None = None) -> Rollouts:
         chip = priced.decisions.device[:, self._leader]
-        return Rollouts(priced, self.rewards(priced), chip, possible)
+        return Rollouts(priced, self.rewards(priced), chip, drawn)
 
     def _check_chips(self, log_probs: np.ndarray) -> None:
         self._check_units(log_probs, "log_probs")
