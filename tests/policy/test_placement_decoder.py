@@ -27,16 +27,20 @@ UNITS, CHIPS, BATCH = 24, 3, 4
 def judge():
     """Log-probabilities of placements, compiled once."""
 
-    @jax.jit
     def log_prob(params, encoded, graph, place, chosen, possible):
         place = jnp.broadcast_to(place, (len(chosen), *place.shape))
         windows = jax.tree.map(jnp.asarray, blank_windows(*place.shape))
         cuts = jnp.zeros((len(chosen), MAX_CHIPS + 1), jnp.int32)
         by_cuts = jnp.zeros(len(chosen), jnp.bool_)
         actions = PlacementActions(chosen, possible, place, by_cuts, windows, cuts)
-        return Policy(TINY).apply(params, encoded, graph, "placement", actions, method=Policy.judge)
+        return judge_actions(params, encoded, graph, actions)
 
     return log_prob
+
+
+@jax.jit
+def judge_actions(params, encoded, graph, actions):
+    return Policy(TINY).apply(params, encoded, graph, "placement", actions, method=Policy.judge)
 
 
 def placements(agent, padded, encoded, noise):
@@ -134,9 +138,7 @@ def test_credit_is_what_the_solver_says_its_samples_are_worth(rules, options):
     assert drawn.ok.all()
     assert (drawn.means == Means.CUTS).any()
     credited = decoder.credit(actions, rollouts)["placement"]
-    judged, _ = Policy(TINY).apply(
-        agent.params, encoded, padded.graph, "placement", credited, method=Policy.judge
-    )  # pyright: ignore
+    judged, _ = judge_actions(agent.params, encoded, padded.graph, credited)
     (chips, weight), (pieces, there) = judged.parts(jnp.asarray(padded.real))
     claimed = (chips * weight)[:, -1].sum(-1) + (pieces * there).sum(-1)
     np.testing.assert_allclose(np.asarray(claimed), drawn.log_prob, atol=1e-3)

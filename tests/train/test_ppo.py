@@ -94,7 +94,7 @@ def test_before_any_step_all_ratios_are_one(setting):
                          setting.found.batch) for _ in range(2))  # fmt: skip
     scores = [np.asarray(found["order"]["order"][0].scores) for found in (once, again)]
     assert np.array_equal(*scores)
-    assert np.isfinite(np.asarray(once["placement"]["placement"][0].chosen)).all()
+    assert np.isfinite(np.asarray(once["placement"]["placement"][0].chips.chosen)).all()
 
 
 def test_an_update_favours_what_earned_more(setting):
@@ -110,8 +110,11 @@ def test_an_update_favours_what_earned_more(setting):
     was, now = (found["order"]["order"][0].scores for found in (before, after))
     moved = np.asarray((now - was) * batch.real).sum((1, 2))
     assert moved[0] > moved[1:].max()
-    was, now = (found["placement"]["placement"][0].chosen for found in (before, after))
-    moved = np.asarray((now - was) * batch.real).sum((1, 2))
+    was, now = (found["placement"]["placement"][0].parts(batch.real) for found in (before, after))
+    moved = sum(
+        np.asarray((log_prob - old) * weight).reshape(4, -1).sum(1)
+        for (log_prob, weight), (old, _) in zip(now, was, strict=True)
+    )
     assert moved[0] > moved[1:].mean()
     assert float(metrics.gradient_norm) > 0
 
@@ -142,9 +145,9 @@ def test_a_reward_that_is_not_finite_stops_training(setting, monkeypatch, task, 
     case = TrainingCase("odd", setting.case.decoder)
     inner = RingDecoder._rollouts
 
-    def spoiled(self, priced, possible=None):
-        found = inner(self, priced, possible)
-        if (possible is None) == (task == "order"):
+    def spoiled(self, priced, drawn=None):
+        found = inner(self, priced, drawn)
+        if (drawn is None) == (task == "order"):
             found.reward[2] = reward
         return found
 

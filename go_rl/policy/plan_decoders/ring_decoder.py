@@ -118,6 +118,7 @@ class RingDecoder(PlanDecoder):
             last = np.zeros((count, rows), np.int32)
             last[:, :units] = rollouts.chip
             chosen = chosen.at[:, -1].set(last)
+            possible[:, units:] = False
             possible[:, :units, :chips] = membership(drawn.mask[:, self._leader], chips)
             by_cuts = drawn.means == Means.CUTS
             for row in np.flatnonzero(by_cuts).tolist():
