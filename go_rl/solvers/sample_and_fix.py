@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Float64, Int16, Int64, UInt64
 
 from go_rl.solvers.cut_distribution import CutDistribution
+from go_rl.solvers.graphs.depth_first import depth_first_order
 from go_rl.solvers.independent_draw import draw_independently, log_prob_within
 from go_rl.solvers.network import Network, State
 from go_rl.solvers.samples import Means
@@ -74,11 +75,10 @@ class ProposalSearch:
             _, kept = self._tree(chip, log_probs, 0, random)
             if kept is not None and (kept.chip == chip).all():
                 return FOUND, self._untouched(kept, log_probs)
-        mean, variance = chip_moments(log_probs)
-        if uniform:
-            for v in range(len(mean)):
-                mean[v] = self.net.chips * next_uniform(random)
-        for cuts in self._cuts(mean, variance, log_probs, best=False):
+        order = (
+            self._random_order(random) if uniform else order_of(self.net, *chip_moments(log_probs))
+        )
+        for cuts in self._cuts(order, log_probs, best=False):
             return FOUND, self._drawn(cuts, random)
         none = np.full(len(log_probs), NO_PROPOSAL, np.int16)
         return self._stubborn(none, log_probs, random)
@@ -105,7 +105,7 @@ class ProposalSearch:
         mean, variance = chip_moments(log_probs)
         mean[wanted], variance[wanted] = wish, DOUBT
         best = len(wanted) == len(proposal)
-        for cuts in self._cuts(mean, variance, biased, best):
+        for cuts in self._cuts(order_of(self.net, mean, variance), biased, best):
             found = self._drawn(cuts, random)
             if kept is None or _mass(biased, found.chip) > _mass(biased, kept.chip):
                 kept = found
@@ -114,15 +114,25 @@ class ProposalSearch:
 
     def likeliest(self, log_probs: Float64[np.ndarray, "M k"]) -> Legal | None:
         """Return the likeliest cuts of the order that the distributions suggest."""
-        for cuts in self._cuts(*chip_moments(log_probs), log_probs, best=True):
+        order = order_of(self.net, *chip_moments(log_probs))
+        for cuts in self._cuts(order, log_probs, best=True):
             return self._drawn(cuts, np.zeros(1, np.uint64))
         return None
 
+    def _random_order(self, random: np.ndarray) -> Int64[np.ndarray, "M"]:
+        """Return a topological order by random scores: depth first, or smoothed over edges."""
+        net, blocks = self.net, len(self._numbered)
+        score = np.array([net.chips * next_uniform(random) for _ in range(blocks)])
+        if next_uniform(random) < 0.5:
+            found = depth_first_order(net.pred_ptr, net.succ_ptr, net.succ, score)
+            return found.astype(np.int64)
+        return order_of(net, score, np.full(blocks, net.chips**2 / 12))
+
     def _cuts(
-        self, mean: np.ndarray, variance: np.ndarray, log_probs: np.ndarray, best: bool
+        self, first: Int64[np.ndarray, "M"], log_probs: np.ndarray, best: bool
     ) -> Iterator[CutDistribution]:
-        """Yield the orders that have legal cuts: the smoothed one, and the blocks as numbered."""
-        for order in (order_of(self.net, mean, variance), self._numbered):
+        """Yield what has legal cuts of an order, and of the blocks as numbered."""
+        for order in (first, self._numbered):
             cuts = CutDistribution(self.net, order, self.domain, log_probs, best)
             if cuts.log_partition > -np.inf:
                 yield cuts

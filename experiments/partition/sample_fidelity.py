@@ -1,35 +1,44 @@
 """How near SAMPLE and FIX stay to what is proposed: 36 chips, strict rules, six families.
 
-Run: ``python experiments/sample_fidelity.py`` (``--quick``: two graphs, fewer draws). Around a
-legal plan, each unit's distribution is a bell over the chips whose middle is moved at random.
-Writes ``experiments/results/sample_fidelity.csv`` and ``.md``.
+Around a legal plan, each unit's distribution is a bell over the chips whose middle is moved at
+random. Writes ``experiments/results/sample_fidelity.csv`` and ``.md``.
 """
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
 import numpy as np
-from csv_rows import csv_text
 from jaxtyping import Float64, Int16
 
 import go_rl
+from experiments.csv_rows import csv_text, rows_table
+from experiments.pages import RESULTS, rounded, run_script, say, write_page
 from go_rl.api.options import OptimizeOptions
 from go_rl.api.problem import problem_for
 from go_rl.core import Budget
+from go_rl.core.files.whole_file import write_text
 from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
 from go_rl.search.ring.linear_dp import LinearDP
 from go_rl.solvers import Means
 
-RESULTS = Path(__file__).parent / "results"
 GRAPHS = ("bert-base", "gnmt-2-layers", "inception-v3", "nasnet-mobile", "t5-small", "unet")
 WIDTHS, NOISE = (0.0, 1.0, 2.0, 4.0), (0.0, 1.0, 2.0)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is measured."""
+
+    out: Path = RESULTS
+    """Folder of the results."""
+    quick: bool = False
+    """A smoke test: two graphs, two draws."""
 
 
 @dataclass(frozen=True)
@@ -126,46 +135,35 @@ def _row(
 def page(rows: list[Row]) -> str:
     """Return the table."""
     worst = max(row.sample / row.independent for row in rows if row.independent > 0)
-    lines = [
-        "# SAMPLE and FIX: distance from what is proposed",
-        "",
-        "`python experiments/sample_fidelity.py`: 36 chips on a ring, strict rules, no memory "
-        "limit. Each unit's distribution is a bell around its chip in a plan of `linear-dp`; "
-        "*noise* moves the middles. Distances are mean chips from the plan, lower is better; "
-        "*independent* draws are what the policy proposes, and hardly ever legal. *gap*: mean "
-        "log-probability below that of the likeliest legal cuts.",
-        "",
-        f"SAMPLE is nearer to the plan than independent draws in every row; worst ratio "
-        f"{worst:.2f}."
-        if worst < 1
-        else f"Worst ratio of SAMPLE to independent: {worst:.2f}.",
-        "",
-        "| graph | units | width | noise | independent | SAMPLE | FIX | gap | means | median ms |",
-        "|---|--:|--:|--:|--:|--:|--:|--:|---|--:|",
-    ]
-    for r in rows:
-        lines.append(
-            f"| {r.graph} | {r.units} | {r.width:g} | {r.noise:g} | {r.independent:.2f} | "
-            f"{r.sample:.2f} | {r.fix:.2f} | {r.gap:.3f} | {r.means} | {r.median_ms:.2f} |"
-        )
-    return "\n".join(lines) + "\n"
+    said = f"worst ratio of SAMPLE's distance to that of independent draws: {worst:.2f}"
+    return (
+        "# SAMPLE and FIX: distance from what is proposed\n\n"
+        "36 chips on a ring, strict rules, no memory limit. Each unit's distribution is a bell of "
+        "*width* chips around its chip in a plan of `linear-dp`; *noise* moves the middles. "
+        "Distances are mean chips from the plan, lower is better; *independent* draws are what a "
+        "policy proposes, and hardly ever legal. *gap*: mean log-probability below that of the "
+        "likeliest legal cuts. *median_ms*: of one SAMPLE on one thread, on a shared machine.\n\n"
+        f"Over all rows, {said}.\n\n{rows_table(rounded_rows(rows))}\n"
+    )
 
 
-def main() -> None:
+def rounded_rows(rows: list[Row]) -> list[Row]:
+    """Return rows with as many digits as are worth reading."""
+    names = ("independent", "sample", "fix", "gap", "median_ms")
+    return [replace(r, **{name: rounded(getattr(r, name), 3) for name in names}) for r in rows]
+
+
+def main(options: Options) -> None:
     """Measure and write."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--quick", action="store_true", help="a smoke test")
-    parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the results")
-    chosen = parser.parse_args()
-    graphs, draws, seconds = (GRAPHS[-2:], 2, 0.5) if chosen.quick else (GRAPHS, 20, 5.0)
-    rows = []
+    graphs, draws, seconds = (GRAPHS[-2:], 2, 0.5) if options.quick else (GRAPHS, 20, 5.0)
+    rows: list[Row] = []
     for name in graphs:
         for row in rows_of(name, draws, seconds):
             rows.append(row)
-            print(row, flush=True)
-    (chosen.out / "sample_fidelity.csv").write_text(csv_text(Row, rows))
-    (chosen.out / "sample_fidelity.md").write_text(page(rows))
+            say(len(rows), str(row))
+    write_text(options.out / "sample_fidelity.csv", csv_text(Row, rows))
+    write_page(options.out / "sample_fidelity", page(rows), __file__)
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main, Options, __doc__)
