@@ -125,10 +125,8 @@ class RingSolver:
         self._write(samples, 0, FOUND, found)
         return samples.device[0]
 
-    def windows(
-        self, order: Int64[np.ndarray, "M"]
-    ) -> tuple[Int64[np.ndarray, "M"], Int64[np.ndarray, "k M"]]:
-        """Return where the pieces of an order of [M] blocks may end; see `cut_windows`."""
+    def windows(self, order: Int64[np.ndarray, "M"]) -> tuple[np.ndarray, np.ndarray]:
+        """Return [M] first and [k, M] last ends of the pieces of an order; see `cut_windows`."""
         state = self._borrow()
         found = cut_windows(self.instance.net, order, state.domain)
         self._give_back(state)

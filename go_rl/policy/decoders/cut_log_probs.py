@@ -12,7 +12,7 @@ differentiation finds by running the same sums forwards.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -43,13 +43,10 @@ class CutWindows(NamedTuple):
 def blank_windows(batch: int, units: int) -> CutWindows:
     """Return NumPy arrays to be filled, [B, ...] with ``units`` padded units; nothing is legal."""
     every = np.broadcast_to(np.arange(units, dtype=np.int32), (batch, units))
-    return CutWindows(
-        order=every.copy(),
-        first=every + 1,
-        last=np.full((batch, MAX_CHIPS, units), -1, np.int32),
-        units=np.zeros(batch, np.int32),
-        final=np.zeros((batch, MAX_CHIPS), np.bool_),
-    )  # pyright: ignore
+    last = np.full((batch, MAX_CHIPS, units), -1, np.int32)
+    final = np.zeros((batch, MAX_CHIPS), np.bool_)
+    arrays: Any = (every.copy(), every + 1, last, np.zeros(batch, np.int32), final)
+    return CutWindows(*arrays)
 
 
 def cut_log_probs(

@@ -114,7 +114,7 @@ class RingDecoder(PlanDecoder):
         by_cuts = np.zeros(count, np.bool_)
         possible = np.zeros((count, rows, MAX_CHIPS), np.bool_)
         possible[..., :chips] = True
-        if (drawn := rollouts.drawn) is not None:
+        if (drawn := rollouts.drawn) is not None and rollouts.chip is not None:
             last = np.zeros((count, rows), np.int32)
             last[:, :units] = rollouts.chip
             chosen = chosen.at[:, -1].set(last)
