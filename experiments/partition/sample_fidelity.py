@@ -110,7 +110,7 @@ def _row(
         took.append(1e3 * (time.perf_counter() - started))
         fix = solver.fix(proposal, log_probs, seed)
         best = solver.likeliest(log_probs)
-        if not (sample.ok.all() and fix.ok.all()):
+        if best is None or not (sample.ok.all() and fix.ok.all()):
             raise SystemExit(f"{name}: no sample; {sample.detail}")
         own = np.maximum(log_probs[placed], -1e6)
         mass = [own[np.arange(len(placed)), d[placed]].mean() for d in (best, sample.device[0])]
