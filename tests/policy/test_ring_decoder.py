@@ -12,6 +12,7 @@ from go_rl.core import EnvironmentUseError, Problem
 from go_rl.envs.rewards import LOG_SPEED_UP
 from go_rl.objectives.ring.workspace import RingWorkspace
 from go_rl.policy.plan_decoders.ring_decoder import RingDecoder
+from go_rl.solvers.samples import Means
 from go_rl.verify.rules import legal
 
 
@@ -77,12 +78,13 @@ def test_every_usable_plan_is_legal(rules):
 def test_sampled_chips_were_possible_when_drawn():
     rollouts = make(lattice(rules="strict"))
     found = rollouts.sample_chips(uniform(rollouts, 16), 0)
-    assert found.possible is not None
-    rows = np.take_along_axis(found.possible, found.chip[..., None].astype(np.int64), -1)[..., 0]
-    assert rows[found.priced.ok].all()
-    choices = found.possible.sum(axis=-1)
-    assert choices.min() == 1
-    assert choices.max() == 3
+    drawn = found.drawn
+    assert drawn is not None
+    assert np.isfinite(drawn.log_prob[drawn.ok]).all()
+    apart = drawn.ok & (drawn.means != Means.CUTS)
+    masks = drawn.masks(rollouts.workspace.chips)
+    rows = np.take_along_axis(masks, drawn.device[..., None].astype(np.int64), -1)[..., 0]
+    assert rows[apart].all()
 
 
 def test_log_probabilities_are_obeyed_where_legal():
