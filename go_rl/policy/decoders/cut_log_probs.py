@@ -83,21 +83,17 @@ def window_log_sums(
 ) -> Float[Array, "U"]:
     """Return [U] log-sum-exp of values[first..last]; `NONE` of an empty window.
 
-    A table of sums that start or end in the middle of each aligned block of 2, 4, 8, ... values:
-    the largest block whose middle a window holds splits it in two known sums.
+    A window is cut into blocks whose lengths are the binary digits of its own, the shortest first;
+    the sums of all blocks of one length follow from those of half of it.
     """
-    levels = max(1, (len(values) - 1).bit_length())
-    padded = jnp.pad(values, (0, (1 << levels) - len(values)), constant_values=NONE)
-    table = [padded]
-    for level in range(levels):
-        halves = padded.reshape(-1, 2, 1 << level)
-        left = jax.lax.cumlogsumexp(halves[:, 0], axis=1, reverse=True)
-        right = jax.lax.cumlogsumexp(halves[:, 1], axis=1)
-        table.append(jnp.stack([left, right], axis=1).reshape(-1))
-    some = last >= first
-    low, high = jnp.where(some, first, 0), jnp.where(some, last, 0)
-    apart = low ^ high
-    level = jnp.where(apart > 0, 32 - jax.lax.clz(apart.astype(jnp.int32)), 0)
-    sums = jnp.stack(table)
-    both = jnp.logaddexp(sums[level, low], sums[level, high])
-    return jnp.where(some, jnp.where(apart > 0, both, sums[0, low]), NONE)
+    length = jnp.maximum(last - first + 1, 0)
+    at, total, table = jnp.where(length > 0, first, 0), jnp.full(first.shape, NONE), values
+    for level in range(len(values).bit_length()):
+        size = 1 << level
+        taken = (length >> level) & 1
+        block = table[jnp.minimum(at, len(values) - 1)]
+        total = jnp.where(taken == 1, jnp.logaddexp(total, block), total)
+        at = at + taken * size
+        beyond = jnp.full(min(size, len(values)), NONE)
+        table = jnp.logaddexp(table, jnp.concatenate([table[size:], beyond]))
+    return total
