@@ -25,7 +25,8 @@ from go_rl.policy.observations.reference_orders import REFERENCE_ORDERS
 from go_rl.policy.observations.ring import RING_FEATURES, RING_HARDWARE
 
 Actions = dict[str, Any]
-"""What was drawn for each decision: `OrderActions`, `DrawnPlacements` or `NodeActions`."""
+"""What was drawn for each decision: `OrderActions`, `DrawnPlacements`, `NodeActions` or
+`DispatchHead`."""
 Options = Mapping[str, Float32[np.ndarray, "U _"]]
 """What each unit may choose, by decision; see `node_options`."""
 SHAPES = {
@@ -116,10 +117,10 @@ def new_agent(config: PolicyConfig, seed: int, objective: Objective = Objective.
     key = jax.random.key(seed)
     padded = pad(tiny_graph(*SHAPES[objective]))
     graph, real = jax.tree.map(jnp.asarray, (padded.graph, padded.real))
-    options = {}
-    if objective is Objective.MAKESPAN:
+    policy, options = Policy(config, objective), {}
+    if policy.chooses_by_unit:
         options = {decision: jnp.zeros((len(real), LEVELS)) for decision in DECISIONS}
-    params = _first_params(Policy(config, objective), key, graph, real, options)
+    params = _first_params(policy, key, graph, real, options)
     return Agent(config, params, objective)
 
 

@@ -15,8 +15,9 @@ SEGMENT_UNIT = 128
 """Divides the nodes of every padded graph; segments divide it."""
 SOLVER_MODES = ("sample", "fix", "none")
 """How placements on a ring go through the solver."""
-FORMS = ("orders", "nodes")
-"""What a makespan policy decides: scores for a list scheduler; or each unit by itself, as in GO."""
+FORMS = ("orders", "nodes", "dispatch")
+"""What a makespan policy decides: scores for a list scheduler; each unit by itself, as in GO; or
+one after the other, which unit is next and on which device."""
 SHIPPED_NAMES = {Objective.RING: "partition-1.0", Objective.MAKESPAN: "graph-1.0"}
 """The weights of ``--method policy``, by objective."""
 OLD_NAMES = {"step_form": "form"}

@@ -4,7 +4,8 @@ Encoder; recurrent decision heads, each of which sees what attention made of the
 each head a decoder. On a ring (objective ring): an `OrderDecoder`, whose order is cut by dynamic
 programming, and a `PlacementDecoder`, whose chips go through the constraint solver. For makespan,
 form ``orders``: an `OrderDecoder` for each decision, whose graph-level numbers hold what else it
-decides (`EXTRAS`), and a critic of these; form ``nodes``, GO's own: a `NodeDecoder` for each.
+decides (`EXTRAS`), and a critic of these; form ``nodes``, GO's own: a `NodeDecoder` for each; form
+``dispatch``: a `DispatchDecoder` for what is placed and one for what is next.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from go_rl.core import Objective
 from go_rl.core.problem import DECISIONS
 from go_rl.policy.config import PolicyConfig
 from go_rl.policy.critic import Critic, decision_features
+from go_rl.policy.decoders.dispatch_decoder import DispatchDecoder
 from go_rl.policy.decoders.head_input import HeadInput
 from go_rl.policy.decoders.node_decoder import NodeDecoder
 from go_rl.policy.decoders.order_decoder import OrderActions, OrderDecoder
@@ -33,6 +35,8 @@ from go_rl.policy.observations.makespan import MAKESPAN_ORDERS
 
 HEADS = {Objective.RING: ("order", "placement"), Objective.MAKESPAN: DECISIONS}
 """Heads of the policies of each objective, in the order of the recurrence."""
+DISPATCHED = ("placement", "schedule")
+"""Heads of the form ``dispatch``."""
 FUSION_ORDERS = 4
 """Node-level reference priorities of fusion; see `go_rl.policy.plan_decoders.makespan_decoder`."""
 PLACEMENT_EXTRAS = 5
@@ -95,20 +99,32 @@ class Policy(nn.Module):
         return self.objective is not Objective.RING and self.config.form == "nodes"
 
     @property
+    def dispatches(self) -> bool:
+        """Whether units are selected and placed one after the other: form ``dispatch``."""
+        return self.objective is not Objective.RING and self.config.form == "dispatch"
+
+    @property
     def has_critic(self) -> bool:
         """Whether a critic judges graph-level decisions before any unit follows them."""
-        return self.objective is not Objective.RING and not self.chooses_by_unit
+        return self.objective is not Objective.RING and self.config.form == "orders"
+
+    @property
+    def head_names(self) -> tuple[str, ...]:
+        """Heads, in the order of the recurrence."""
+        return DISPATCHED if self.dispatches else HEADS[self.objective]
 
     def setup(self) -> None:
         config = self.config
         self.encoder = Encoder(config)
-        self.heads = DecisionHeads(config, HEADS[self.objective])
+        self.heads = DecisionHeads(config, self.head_names)
         if self.objective is Objective.RING:
             self.order, self.placement = OrderDecoder(config), PlacementDecoder(config)
             return
         self.widen, self.summarise = nn.Dense(2 * config.hidden), nn.Dense(config.hidden)
         if self.chooses_by_unit:
             self.decoders = {name: NodeDecoder(config, name) for name in DECISIONS}
+        elif self.dispatches:
+            self.decoders = {name: DispatchDecoder(config, name) for name in DISPATCHED}
         else:
             self.decoders = {
                 name: OrderDecoder(config, len(MAKESPAN_ORDERS), EXTRAS[name]) for name in DECISIONS
@@ -198,7 +214,7 @@ class Policy(nn.Module):
     ) -> Any:
         """Touch every parameter; used to initialise them."""
         encoded = self.encode(graph, real, jnp.int32(2))
-        heads = HEADS[self.objective]
+        heads = self.head_names
         if not self.has_critic:
             return [self.draw(encoded, graph, d, key, noise, options.get(d)) for d in heads]
         mixes = {d: self.propose(encoded, d, key, noise) for d in heads}

@@ -1,6 +1,7 @@
 """`MakespanDecoder`: from a policy's numbers to plans on connected devices.
 
-Decisions of the form ``nodes`` are plans as they are; see `node_decisions`. Of the form ``orders``:
+Decisions of the form ``nodes`` are plans as they are; see `node_decisions`. Those of the form
+``dispatch`` are made here, one after the other; see `dispatch_decisions`. Of the form ``orders``:
 Placement: the scores lay the units out as a pipeline, cut into equal work: the proposal. A list
 scheduler then takes the units in a mixed order and moves one away from its proposal where it would
 end sooner by more than the attachment. Schedule: a lower score runs first. Fusion: producers are
@@ -21,11 +22,18 @@ from go_rl.envs.rewards import ROOT
 from go_rl.objectives.incumbent import Incumbent
 from go_rl.objectives.makespan.units import MakespanUnits, makespan_units
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
-from go_rl.policy.agent import Actions, Options
+from go_rl.policy.agent import Actions, Agent, Options
 from go_rl.policy.buckets import Padded, pad
+from go_rl.policy.decoders.dispatch_decoder import DispatchHead
 from go_rl.policy.decoders.node_decoder import NodeActions
-from go_rl.policy.network import EXTRAS, PLACEMENT_EXTRAS
+from go_rl.policy.dispatch.rollout import Dispatcher, Heads
+from go_rl.policy.network import DISPATCHED, EXTRAS, PLACEMENT_EXTRAS, Encoded
 from go_rl.policy.observations.makespan import observe_makespan
+from go_rl.policy.plan_decoders.dispatch_decisions import (
+    dispatch_decisions,
+    dispatcher,
+    recorded_choices,
+)
 from go_rl.policy.plan_decoders.node_decisions import node_decisions
 from go_rl.policy.plan_decoders.node_options import node_options
 from go_rl.policy.plan_decoders.plan_decoder import PlanDecoder, ProposalArrays, Rollouts
@@ -86,18 +94,54 @@ class MakespanDecoder(PlanDecoder):
         """All that the problem asks for."""
         return self.workspace.problem.decisions
 
+    @cached_property
+    def dispatcher(self) -> Dispatcher:
+        """Rollouts of the form ``dispatch``."""
+        return dispatcher(self.workspace, self.units)
+
+    def draw(
+        self,
+        agent: Agent,
+        encoded: Encoded,
+        group: str,
+        noise: Float32[np.ndarray, "B"],
+        key: jax.Array,
+    ) -> Actions:
+        """Draw; of the form ``dispatch`` the heads alone, with which `price` draws."""
+        if agent.policy.dispatches:
+            return agent.draw(self.padded, encoded, DISPATCHED, key, noise)
+        return super().draw(agent, encoded, group, noise, key)
+
     def proposals(self, actions: Actions, noise: Float32[np.ndarray, "B"]) -> ProposalArrays:
         """Return the actions as arrays of this process."""
-        return jax.device_get(actions)
+        found = jax.device_get(actions)
+        if not isinstance(actions.get("schedule"), DispatchHead):
+            return found
+        rows = {
+            name: DispatchHead(*(np.broadcast_to(x, (len(noise), *x.shape)) for x in head))
+            for name, head in found.items()
+        }
+        return {**rows, "noise": noise}
 
     def price(self, proposals: ProposalArrays, seed: int) -> Rollouts:
         """Decode and replay; see `PlanDecoder`."""
-        priced = self.workspace.evaluate(self.decisions(proposals))
-        return Rollouts(priced, self.rewards(priced))
+        if "noise" not in proposals:
+            priced = self.workspace.evaluate(self.decisions(proposals))
+            return Rollouts(priced, self.rewards(priced))
+        (select, select_shared), (place, place_shared) = (
+            (head.unit[0, : self.units.num_units], head.shared[0])
+            for head in (proposals["schedule"], proposals["placement"])
+        )
+        heads = Heads(select, place, select_shared, place_shared)
+        found = self.dispatcher.roll_out(heads, proposals["noise"], seed)
+        priced = self.workspace.evaluate(dispatch_decisions(self.workspace, self.units, found))
+        return Rollouts(priced, self.rewards(priced), dispatched=found)
 
     def credit(self, actions: Actions, rollouts: Rollouts) -> Actions:
-        """All that was drawn."""
-        return actions
+        """All that was drawn; of the form ``dispatch`` what the heads saw and chose."""
+        if rollouts.dispatched is None:
+            return actions
+        return recorded_choices(self.dispatcher, rollouts.dispatched, len(self.padded.real))
 
     @cached_property
     def _share(self) -> Float64[np.ndarray, "U"]:

@@ -1,0 +1,1 @@
+"""Sequential dispatch: which ready unit is next, and on which device."""
