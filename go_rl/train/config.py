@@ -175,6 +175,33 @@ class CriticConfig:
         _check_positive("critic", self, "learning_rate")
 
 
+@dataclass(frozen=True)
+class ImitationConfig:
+    """How a policy of the form ``dispatch`` learns from plans before PPO; see
+    `go_rl.train.teachers`."""
+
+    rounds: int = 4
+    """Rounds; before each the policy looks for better plans itself. 0: no imitation."""
+    updates: int = 400
+    """Gradient steps of a round."""
+    problems: int = 4
+    """Problems in each of them."""
+    samples: int = 128
+    """Plans of an untrained list scheduler among which the first teacher is chosen."""
+    rollouts: int = 64
+    """Plans drawn on each problem before a round."""
+    max_units: int = 2300
+    """Larger problems do not teach: they cost too much."""
+    learner: PPOConfig = field(
+        default_factory=lambda: PPOConfig(learning_rate=2e-3, epochs=1, decay_updates=400)
+    )
+    """Learning rate, its decay and the gradient's norm."""
+
+    def __post_init__(self) -> None:
+        _check_least("imitation", self, 0, "rounds", "updates", "rollouts")
+        _check_least("imitation", self, 1, "problems", "samples", "max_units")
+
+
 GO_GRAPHS = (
     "rnnlm-2-layers", "rnnlm-4-layers", "rnnlm-8-layers", "gnmt-2-layers", "gnmt-4-layers",
     "transformer-xl-2-layers", "transformer-xl-4-layers", "transformer-xl-8-layers",
@@ -312,6 +339,7 @@ class MakespanTrainConfig(TrainConfig):
     """Pretraining of a policy for placement, schedule and fusion on connected devices."""
 
     objective = Objective.MAKESPAN
+    added = ("cost", "imitation")
 
     name: str = SHIPPED_NAMES[Objective.MAKESPAN]
     """Name of the weights."""
@@ -346,6 +374,8 @@ class MakespanTrainConfig(TrainConfig):
     """What comes before. A critic judges graph-level decisions, so ``nodes`` have none."""
     critic: CriticConfig = field(default_factory=CriticConfig)
     """What the critic makes of the searches."""
+    imitation: ImitationConfig = field(default_factory=ImitationConfig)
+    """What a policy of the form ``dispatch`` learns from plans, before all updates."""
     ppo: PPOConfig = field(
         default_factory=lambda: PPOConfig(
             learning_rate=5e-4, epochs=2, order_entropy=5e-3, decay_updates=160

@@ -31,6 +31,7 @@ from go_rl.train.problems.curriculum import Curriculum
 from go_rl.train.problems.makespan import MakespanProblems
 from go_rl.train.problems.ring import RingProblems
 from go_rl.train.run_log import RunLog
+from go_rl.train.teachers import imitating_agent
 from go_rl.zoo import ZOO_VERSION
 
 Report = Callable[[int, str], None]
@@ -94,6 +95,8 @@ def _first(
     agent, resumed = new_agent(config.policy, config.seed, config.objective), checkpoints.latest
     if isinstance(problems, MakespanProblems) and resumed is None:
         agent = taught_agent(agent, problems, folder, lambda sentence: report(0, sentence))
+        if agent.policy.dispatches:
+            agent = imitating_agent(agent, problems, folder, lambda line: report(0, line))
     learner = new_learner(agent.params, config.ppo)
     state = TrainState(0, learner, RunningBaseline(), agent.params, -np.inf, [])
     if resumed is not None:

@@ -1,0 +1,109 @@
+"""Imitation: a policy of the form ``dispatch`` learns to choose as good plans would have.
+
+The first stage of DOPPLER (Yao et al., ICLR 2026): the log-probability of a teacher's choices is
+maximised, each seen at the moment at which the dispatcher would have made it. What teaches are
+plans, whoever found them; see `go_rl.train.teachers`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from go_rl.core import TrainingError
+from go_rl.policy.agent import Agent
+from go_rl.policy.dispatch.rollout import Dispatched
+from go_rl.policy.network import Params, Policy
+from go_rl.policy.plan_decoders.dispatch_decisions import recorded_choices
+from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
+from go_rl.train.config import PPOConfig
+from go_rl.train.ppo import Batch, SampleGroup, descend, judge, new_learner
+
+ROUND = 50
+"""Updates between two sentences of a report."""
+
+
+@dataclass(frozen=True, eq=False)
+class Lesson:
+    """Plans of one problem that are worth imitating."""
+
+    name: str
+    decoder: MakespanDecoder
+    plans: Dispatched
+    """[B] plans, the best first."""
+
+
+def imitate(
+    agent: Agent,
+    lessons: Sequence[Lesson],
+    config: PPOConfig,
+    updates: int,
+    problems: int,
+    seed: int,
+    report: Callable[[str], None] = lambda sentence: None,
+) -> tuple[Agent, Float[np.ndarray, "updates"]]:
+    """Return the agent after imitating, and the negative log-likelihood of a choice by update.
+
+    Args:
+        agent: of the form ``dispatch``.
+        lessons: what to imitate.
+        config: learning rate, its decay and the gradient's norm; one epoch.
+        updates: gradient steps.
+        problems: lessons in each of them.
+        seed: chooses lessons and choices.
+        report: called with a sentence now and then.
+
+    Raises:
+        TrainingError: there is nothing to imitate, or a loss is not finite.
+    """
+    if not lessons:
+        raise TrainingError("imitation: no problem has a plan to imitate")
+    rng, learner = np.random.default_rng(seed), new_learner(agent.params, config)
+    losses: list[float] = []
+    for update in range(updates):
+        chosen = rng.integers(len(lessons), size=problems)
+        batches = [_batch(lessons[i], int(rng.integers(1 << 30))) for i in chosen]
+        found = [unlikelihood(agent.policy, learner.params, batch) for batch in batches]
+        learner, _ = descend(config, learner, [gradient for _, gradient in found])
+        losses.append(float(np.mean([float(loss) for loss, _ in found])))
+        if not np.isfinite(losses[-1]):
+            names = ", ".join(lessons[i].name for i in chosen)
+            raise TrainingError(
+                f"imitation: update {update} on {names} gave loss {losses[-1]}; lower the "
+                f"learning rate ({config.learning_rate})"
+            )
+        if (update + 1) % ROUND == 0:
+            report(f"imitation {update + 1}/{updates}: loss {np.mean(losses[-ROUND:]):.4f}")
+    return agent.having(learner.params), np.array(losses)
+
+
+def _batch(lesson: Lesson, offset: int) -> Batch:
+    decoder, padded = lesson.decoder, lesson.decoder.padded
+    row = offset % len(lesson.plans.device)
+    plan = Dispatched(lesson.plans.device[row : row + 1], lesson.plans.order[row : row + 1])
+    choices = recorded_choices(decoder.dispatcher, plan, len(padded.real), offset)
+    group = SampleGroup(choices, jnp.ones(1))
+    real = jnp.asarray(padded.real)
+    return Batch(padded.graph, real, jnp.int32(padded.chips), {"plan": group})
+
+
+@partial(jax.jit, static_argnums=0)
+def unlikelihood(policy: Policy, params: Params, batch: Batch) -> tuple[Float[Array, ""], Params]:
+    """Return the negative log-likelihood of a choice between several, means over the choices of
+    each decision, summed over decisions; and its gradient."""
+
+    def loss(params: Params) -> Float[Array, ""]:
+        total = jnp.float32(0.0)
+        for judged in judge(policy, params, batch).values():
+            for log_probs, _ in judged.values():
+                ((chosen, weight),) = log_probs.parts(batch.real)
+                total -= (chosen * weight).sum() / jnp.maximum(weight.sum(), 1.0)
+        return total
+
+    return jax.value_and_grad(loss)(params)
