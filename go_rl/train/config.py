@@ -192,14 +192,16 @@ class ImitationConfig:
     """Plans drawn on each problem before a round."""
     max_units: int = 2300
     """Larger problems do not teach: they cost too much."""
-    learner: PPOConfig = field(
-        default_factory=lambda: PPOConfig(learning_rate=2e-3, epochs=1, decay_updates=400)
-    )
-    """Learning rate, its decay and the gradient's norm."""
+    learning_rate: float = 2e-3
+    """AdamW's first step; it falls to a tenth in a round, along a cosine."""
+    weight_decay: float = 0.03
+    """AdamW's."""
 
     def __post_init__(self) -> None:
         _check_least("imitation", self, 0, "rounds", "updates", "rollouts")
         _check_least("imitation", self, 1, "problems", "samples", "max_units")
+        _check_least("imitation", self, 0, "weight_decay")
+        _check_positive("imitation", self, "learning_rate")
 
 
 GO_GRAPHS = (

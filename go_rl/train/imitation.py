@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 from jaxtyping import Array, Float
 
 from go_rl.core import TrainingError
@@ -22,8 +24,8 @@ from go_rl.policy.dispatch.rollout import Dispatched
 from go_rl.policy.network import Params, Policy
 from go_rl.policy.plan_decoders.dispatch_decisions import recorded_choices
 from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
-from go_rl.train.config import PPOConfig
-from go_rl.train.ppo import Batch, SampleGroup, descend, judge, new_learner
+from go_rl.train.config import ImitationConfig
+from go_rl.train.ppo import Batch, SampleGroup, judge
 
 ROUND = 50
 """Updates between two sentences of a report."""
@@ -42,9 +44,7 @@ class Lesson:
 def imitate(
     agent: Agent,
     lessons: Sequence[Lesson],
-    config: PPOConfig,
-    updates: int,
-    problems: int,
+    config: ImitationConfig,
     seed: int,
     report: Callable[[str], None] = lambda sentence: None,
 ) -> tuple[Agent, Float[np.ndarray, "updates"]]:
@@ -53,9 +53,7 @@ def imitate(
     Args:
         agent: of the form ``dispatch``.
         lessons: what to imitate.
-        config: learning rate, its decay and the gradient's norm; one epoch.
-        updates: gradient steps.
-        problems: lessons in each of them.
+        config: gradient steps, lessons in each of them, and the learner.
         seed: chooses lessons and choices.
         report: called with a sentence now and then.
 
@@ -64,13 +62,15 @@ def imitate(
     """
     if not lessons:
         raise TrainingError("imitation: no problem has a plan to imitate")
-    rng, learner = np.random.default_rng(seed), new_learner(agent.params, config)
+    rng, params = np.random.default_rng(seed), agent.params
+    rule = _rule(config)
+    state = rule.init(params)
     losses: list[float] = []
-    for update in range(updates):
-        chosen = rng.integers(len(lessons), size=problems)
+    for update in range(config.updates):
+        chosen = rng.integers(len(lessons), size=config.problems)
         batches = [_batch(lessons[i], int(rng.integers(1 << 30))) for i in chosen]
-        found = [unlikelihood(agent.policy, learner.params, batch) for batch in batches]
-        learner, _ = descend(config, learner, [gradient for _, gradient in found])
+        found = [unlikelihood(agent.policy, params, batch) for batch in batches]
+        params, state = _descend(config, params, state, [gradient for _, gradient in found])
         losses.append(float(np.mean([float(loss) for loss, _ in found])))
         if not np.isfinite(losses[-1]):
             names = ", ".join(lessons[i].name for i in chosen)
@@ -79,8 +79,24 @@ def imitate(
                 f"learning rate ({config.learning_rate})"
             )
         if (update + 1) % ROUND == 0:
-            report(f"imitation {update + 1}/{updates}: loss {np.mean(losses[-ROUND:]):.4f}")
-    return agent.having(learner.params), np.array(losses)
+            report(f"imitation {update + 1}/{config.updates}: loss {np.mean(losses[-ROUND:]):.4f}")
+    return agent.having(params), np.array(losses)
+
+
+def _rule(config: ImitationConfig) -> optax.GradientTransformation:
+    rate = optax.cosine_decay_schedule(config.learning_rate, config.updates, alpha=0.1)
+    adam = optax.adamw(rate, weight_decay=config.weight_decay)
+    return optax.chain(optax.clip_by_global_norm(1.0), adam)
+
+
+@partial(jax.jit, static_argnums=0)
+def _descend(
+    config: ImitationConfig, params: Params, state: Any, gradients: list[Params]
+) -> tuple[Params, Any]:
+    """One step along the mean gradient."""
+    mean = jax.tree.map(lambda *g: sum(g) / len(g), *gradients)
+    change, state = _rule(config).update(mean, state, params)
+    return optax.apply_updates(params, change), state
 
 
 def _batch(lesson: Lesson, offset: int) -> Batch:

@@ -95,7 +95,7 @@ def imitating_agent(
         lessons = _lessons(agent, keys, problems.config, kept, turn, report)
         seed = problems.config.seed + turn
         agent, _ = imitate(
-            agent, lessons, config.learner, config.updates, config.problems, seed,
+            agent, lessons, config, seed,
             lambda sentence, turn=turn: report(f"round {turn + 1}/{config.rounds}, {sentence}"),
         )  # fmt: skip
         save_weights(Weights(agent, f"imitated-{turn}", {"problems": len(lessons)}), path)
