@@ -22,6 +22,6 @@ class Greedy:
         workspace = ring_workspace(problem) if ring else host_workspace(problem)
         progress = Progress(budget)
         incumbent = Incumbent(workspace, progress)
-        for decisions, evaluation in workspace.greedy():
-            incumbent.offer(decisions, evaluation)
+        for found in workspace.greedy():
+            incumbent.offer(*found)
         return finish_plan(workspace, incumbent, self.name, seed, progress, workspace.bound)

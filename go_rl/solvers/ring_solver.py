@@ -9,12 +9,13 @@ from typing import no_type_check
 import numpy as np
 from jaxtyping import Float, Float64, Int, Int16
 
-from go_rl.core import FREE, Problem, SolverError, Status
+from go_rl.core import FREE, Fidelity, Means, Problem, SolverError, Status
+from go_rl.core.fidelity import NOTHING_MADE
 from go_rl.runtime.kernel_struct import kernel
 from go_rl.runtime.threads import on_threads
 from go_rl.simulate.bitset import bit
 from go_rl.simulate.ring.replication import presence
-from go_rl.solvers.cut_distribution import cut_windows
+from go_rl.solvers.cut_distribution import NEVER, cut_windows
 from go_rl.solvers.domains import OK
 from go_rl.solvers.explain import explain
 from go_rl.solvers.network import Network, State, new_state
@@ -22,6 +23,7 @@ from go_rl.solvers.propagation import fill
 from go_rl.solvers.ring_instance import RingInstance, ring_instance, without_copied
 from go_rl.solvers.sample_and_fix import Legal, ProposalSearch, SolverOptions
 from go_rl.solvers.samples import CODE, Samples, no_samples
+from go_rl.solvers.smoothed_order import chip_moments
 from go_rl.solvers.stage_costs import other_copies
 from go_rl.solvers.tree_search import EXHAUSTED, FOUND, NO_PROPOSAL, search
 
@@ -124,6 +126,49 @@ class RingSolver:
         samples = no_samples(1, self.problem.graph.num_nodes, self.instance.num_blocks, Status.OK)
         self._write(samples, 0, FOUND, found)
         return samples.device[0]
+
+    def fidelity(
+        self,
+        samples: Samples,
+        row: int = 0,
+        proposed: Int[np.ndarray, "N"] | None = None,
+        log_probs: Float[np.ndarray, "N k"] | None = None,
+    ) -> Fidelity:
+        """Return how one sample follows from what was proposed for it.
+
+        Args:
+            samples: what `sample` or `fix` made.
+            row: of ``samples``.
+            proposed: [N] chips given to `fix`; -1: no proposal.
+            log_probs: [N, chips] given to either, where they say what is wanted.
+        """
+        means = Means(samples.means[row])
+        if means is Means.NONE:
+            return NOTHING_MADE
+        device, leader = samples.device[row], self.instance.leader
+        every = None if log_probs is None else log_prob_rows(self.problem, log_probs, 1)[0]
+        counted = self.instance.block_of >= 0
+        wish = None if every is None else chip_moments(every)[0]
+        if proposed is not None:
+            counted = counted & (proposed != NO_PROPOSAL)
+            wish = proposed.astype(np.float64)
+        apart = None
+        if wish is not None and counted.any():
+            apart = float(np.abs(device - wish)[counted].mean())
+        gap = None if every is None else self._gap(every[leader], device[leader])
+        return Fidelity(means, apart, gap)
+
+    def _gap(
+        self, log_probs: Float64[np.ndarray, "M k"], chip: Int16[np.ndarray, "M"]
+    ) -> float | None:
+        """How far the mean log-probability of [M] chips lies below that of the likeliest cuts."""
+        state = self._borrow()
+        best = ProposalSearch(self.instance.net, state, self.options).likeliest(log_probs)
+        self._give_back(state)
+        if best is None:
+            return None
+        block, weights = np.arange(len(chip)), np.maximum(log_probs, NEVER)
+        return max(0.0, float((weights[block, best.chip] - weights[block, chip]).mean()))
 
     def windows(self, order: Int64[np.ndarray, "M"]) -> tuple[np.ndarray, np.ndarray]:
         """Return [M] first and [k, M] last ends of the pieces of an order; see `cut_windows`."""

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64, Int16, Int64, UInt64
 
+from go_rl.core import Means
 from go_rl.solvers.cut_distribution import CutDistribution
 from go_rl.solvers.graphs.depth_first import depth_first_order
 from go_rl.solvers.independent_draw import draw_independently, log_prob_within
 from go_rl.solvers.network import Network, State
-from go_rl.solvers.samples import Means
 from go_rl.solvers.smoothed_order import chip_moments, order_of
 from go_rl.solvers.tree_search import EXHAUSTED, FOUND, NO_PROPOSAL, next_uniform, search
 
