@@ -229,6 +229,7 @@ class RingSolver:
                 return self._idle.pop()
         state = new_state(self.instance.net)
         fill(self.instance.net, state)
+        self._root_holds(state)
         return state
 
     def _give_back(self, state: State) -> None:

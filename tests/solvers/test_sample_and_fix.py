@@ -202,3 +202,20 @@ def test_bad_arguments_are_refused(call, message):
     solver = RingSolver(ring_problem(3, [(0, 1), (1, 2)], 2))
     with pytest.raises(SolverError, match=message):
         call(solver)
+
+
+@pytest.mark.usefixtures("unchecked_types")
+def test_a_second_threads_first_sample_is_the_first_threads():
+    """A state that is made while another is out begins at the same root."""
+    told_apart = 0
+    for problem, _ in feasible(30, first=4000):
+        log_probs = random_log_probs(3, problem, sharpness=4.0)
+        solver = RingSolver(problem)
+        expected = solver.sample(log_probs, seed=5)
+        out = solver._borrow()
+        told_apart += bool((solver.instance.net.start != out.domain).any())
+        found = solver.sample(log_probs, seed=5)
+        solver._give_back(out)
+        assert found.device.tolist() == expected.device.tolist()
+        assert found.means.tolist() == expected.means.tolist()
+    assert told_apart > 5
