@@ -208,14 +208,14 @@ def test_bad_arguments_are_refused(call, message):
 def test_a_second_threads_first_sample_is_the_first_threads():
     """A state that is made while another is out begins at the same root."""
     told_apart = 0
-    for problem, _ in feasible(30, first=4000):
-        log_probs = random_log_probs(3, problem, sharpness=4.0)
+    for problem, _ in feasible(60, first=4000):
+        log_probs = np.stack([random_log_probs(i, problem, sharpness=4.0) for i in range(20)])
         solver = RingSolver(problem)
-        expected = solver.sample(log_probs, seed=5)
-        out = solver._borrow()
-        told_apart += bool((solver.instance.net.start != out.domain).any())
-        found = solver.sample(log_probs, seed=5)
-        solver._give_back(out)
-        assert found.device.tolist() == expected.device.tolist()
-        assert found.means.tolist() == expected.means.tolist()
-    assert told_apart > 5
+        told_apart += bool((solver.instance.net.start != solver._borrow().domain).any())
+        for i in range(20):
+            expected = RingSolver(problem).sample(log_probs[i : i + 1], seed=i)
+            solver._idle.clear()
+            found = solver.sample(log_probs[i : i + 1], seed=i)
+            assert found.device.tolist() == expected.device.tolist()
+            assert found.means.tolist() == expected.means.tolist()
+    assert told_apart > 1
