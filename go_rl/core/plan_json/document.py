@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from types import NoneType
 from typing import Any
@@ -96,8 +96,9 @@ def read_plan(document: object, where: str) -> Plan:
         raise PlanError(f"{where}: a field is malformed ({error})") from error
     written = plan.to_json()
     check_known(document, written, where)
-    _check_derived(document, written, where)
+    _check_derived(document, written, DERIVED, where)
     _check_failure(plan, where)
+    _check_derived(document, written, [name for name in LATER if name in document], where)
     return plan
 
 
@@ -164,9 +165,11 @@ def _check_types(document: dict[str, Any], where: str) -> None:
             raise PlanError(f"{where}: field {name!r} must be a {want}, not a {got}")
 
 
-def _check_derived(document: Mapping[str, Any], written: Mapping[str, Any], where: str) -> None:
+def _check_derived(
+    document: Mapping[str, Any], written: Mapping[str, Any], names: Sequence[str], where: str
+) -> None:
     """Fields written for outside readers must agree with those they follow from."""
-    for name in (*DERIVED, *(name for name in LATER if name in document)):
+    for name in names:
         theirs, mine = document[name], written[name]
         if is_number(theirs) and is_number(mine):
             same = math.isclose(theirs, mine, rel_tol=1e-6, abs_tol=1e-9)
