@@ -15,7 +15,7 @@ from go_rl.runtime.kernel_struct import kernel
 from go_rl.runtime.threads import on_threads
 from go_rl.simulate.bitset import bit
 from go_rl.simulate.ring.replication import presence
-from go_rl.solvers.cut_distribution import NEVER, cut_windows
+from go_rl.solvers.cut_distribution import cut_windows, log_odds
 from go_rl.solvers.domains import OK
 from go_rl.solvers.explain import explain
 from go_rl.solvers.network import Network, State, new_state
@@ -95,10 +95,12 @@ class RingSolver:
         Raises:
             SolverError: shapes do not fit, or a proposed chip does not exist.
         """
-        proposals = np.atleast_2d(np.asarray(assignment))
+        proposals = np.atleast_2d(_numbers(assignment, "assignment"))
         nodes, chips = self.problem.graph.num_nodes, self.problem.hardware.num_chips
         if proposals.shape[1] != nodes:
             raise SolverError(f"fix: assignment has {proposals.shape[1]} nodes, the graph {nodes}")
+        if not len(proposals) or proposals.dtype.kind == "f":
+            raise SolverError("fix: assignment must hold whole numbers, [N] or [B, N] with B >= 1")
         if proposals.min(initial=0) < -1 or proposals.max(initial=0) >= chips:
             raise SolverError(f"fix: chips must be 0..{chips - 1}, or -1 for no proposal")
         rows = self._rows(log_probs, len(proposals))
@@ -167,8 +169,8 @@ class RingSolver:
         self._give_back(state)
         if best is None:
             return None
-        block, weights = np.arange(len(chip)), np.maximum(log_probs, NEVER)
-        return max(0.0, float((weights[block, best.chip] - weights[block, chip]).mean()))
+        block, odds = np.arange(len(chip)), log_odds(log_probs)
+        return max(0.0, float((odds[block, best.chip] - odds[block, chip]).mean()))
 
     def windows(self, order: Int64[np.ndarray, "M"]) -> tuple[np.ndarray, np.ndarray]:
         """Return [M] first and [k, M] last ends of the pieces of an order; see `cut_windows`."""
@@ -300,21 +302,32 @@ def log_prob_rows(
     """Return [B, N, chips] checked log-probabilities; [1, N, chips] where all samples share them.
 
     Raises:
-        SolverError: the shape does not fit the problem, NaN or +inf, or ``batch`` is below 1.
+        SolverError: not numbers, the shape does not fit the problem, NaN or +inf, or ``batch`` is
+            below 1.
     """
     nodes, chips = problem.graph.num_nodes, problem.hardware.num_chips
     if batch < 1:
         raise SolverError(f"batch must be >= 1, not {batch}")
     if log_probs is None:
         return np.zeros((1, nodes, chips))
+    log_probs = _numbers(log_probs, "log_probs")
     if log_probs.ndim not in (2, 3) or log_probs.shape[-2:] != (nodes, chips):
         raise SolverError(
             f"log_probs must be [{nodes}, {chips}] or [B, {nodes}, {chips}], "
             f"not {list(log_probs.shape)}"
         )
+    if not len(log_probs):
+        raise SolverError("log_probs: a batch of none")
     if np.isnan(log_probs).any() or (log_probs == np.inf).any():
         raise SolverError("log_probs must not hold NaN or +inf")
     return (log_probs if log_probs.ndim == 3 else log_probs[None]).astype(np.float64, copy=False)
+
+
+def _numbers(values: object, name: str) -> np.ndarray:
+    array = np.asarray(values)
+    if array.dtype.kind not in "iuf":
+        raise SolverError(f"{name} must be an array of numbers, not of {array.dtype}")
+    return array
 
 
 def _seed(seed: int, index: int) -> np.uint64:
