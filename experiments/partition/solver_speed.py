@@ -212,8 +212,8 @@ def write(rows: list[Row], settings: Settings, folder: Path) -> None:
         f"{settings.samples} samples a row, one thread, after warm-up; the first {settings.judged} "
         "were judged independently. *CP-SAT* is the time to its first legal partition (2 workers, "
         f"at most {settings.rival_seconds:.0f} s, inf: none by then). *build* is paid once for a "
-        "problem. *memory* is the process's peak so far. *core ms* hardly depends on what else runs; "
-        f"at the end the machine's {os.cpu_count()} cores had a mean load of "
+        "problem. *memory* is the process's peak so far. *core ms* hardly depends on what else "
+        f"runs; at the end the machine's {os.cpu_count()} cores had a mean load of "
         f"{os.getloadavg()[-1]:.1f} over 15 minutes.",
         "",
         "| graph | nodes | chips | rules | probabilities | median ms | median core ms | worst ms "
