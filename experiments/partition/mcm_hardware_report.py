@@ -97,7 +97,7 @@ def write_report(
         f"Published: Pearson {PUBLISHED_CORRELATION} over 2,000 plans on hardware, "
         f"{PUBLISHED_FAILURES:.1%} of zero-shot plans fail.",
         "",
-        "Random plans: every fourth is a uniform draw of SAMPLE, which crowds the last chip; the "
+        "Random plans: every fourth is uniform cuts of a random order; the "
         "others are drawn around cuts of random topological orders (`cuts`), from almost uniform "
         "to balanced. The uniform ones form a cloud of their own, so both figures are given. "
         "Measured is CPU time on one thread, which other programs on the machine hardly change; "

@@ -10,7 +10,7 @@ from go_rl.objectives.ring.workspace import RingWorkspace
 
 UNIFORM, CUTS = "uniform", "cuts"
 EVERY = 4
-"""Every fourth plan is a uniform draw."""
+"""Every fourth plan is uniform cuts of a random order."""
 BATCH = 50
 EVENNESS = (1.0, 100.0)
 """Range of the Dirichlet parameter of the chips' shares of the work, log-uniform."""
@@ -23,29 +23,30 @@ def random_partitions(
 ) -> tuple[Int16[np.ndarray, "B N"], list[str]]:
     """Return [count, N] legal plans and where each comes from.
 
-    ``uniform``: SAMPLE with equal odds for every chip; it crowds the last chip, since every node
-    that is drawn late has few chips left. ``cuts``: SAMPLE around the cuts of a random depth-first
-    topological order into pieces of random shares of the work.
+    ``uniform``: uniform cuts of random topological orders. ``cuts``: SAMPLE around the cuts of a
+    random depth-first topological order into pieces of random shares of the work.
     """
     rng = np.random.default_rng(seed)
     plans, origin = [], []
     while len(plans) < count:
         kinds = [UNIFORM if (len(plans) + i) % EVERY == 0 else CUTS for i in range(BATCH)]
-        rows = np.stack([_log_odds(workspace, kind, rng) for kind in kinds])
-        drawn = workspace.solver.sample(rows, seed=int(rng.integers(2**31)))
-        for i in np.flatnonzero(drawn.ok):
-            plans.append(drawn.device[i])
-            origin.append(kinds[i])
+        seed_of = {kind: int(rng.integers(2**31)) for kind in (UNIFORM, CUTS)}
+        rows = np.stack([_log_odds(workspace, rng) for _ in range(kinds.count(CUTS))])
+        drawn = {
+            UNIFORM: workspace.solver.sample(batch=kinds.count(UNIFORM), seed=seed_of[UNIFORM]),
+            CUTS: workspace.solver.sample(rows, seed=seed_of[CUTS]),
+        }
+        taken = dict.fromkeys(drawn, 0)
+        for kind in kinds:
+            row, taken[kind] = taken[kind], taken[kind] + 1
+            if drawn[kind].ok[row]:
+                plans.append(drawn[kind].device[row])
+                origin.append(kind)
     return np.stack(plans[:count]), origin[:count]
 
 
-def _log_odds(
-    workspace: RingWorkspace, kind: str, rng: np.random.Generator
-) -> Float64[np.ndarray, "N k"]:
-    chips, nodes = workspace.chips, workspace.problem.graph.num_nodes
-    if kind == UNIFORM:
-        return np.zeros((nodes, chips))
-    units = workspace.units
+def _log_odds(workspace: RingWorkspace, rng: np.random.Generator) -> Float64[np.ndarray, "N k"]:
+    chips, units = workspace.chips, workspace.units
     order = depth_first(units, rng.random(units.num_units))
     shares = rng.dirichlet(np.full(chips, _log_uniform(rng, EVENNESS)))
     done = np.cumsum(units.work[order]) - 0.5 * units.work[order]

@@ -1,7 +1,8 @@
 """How near SAMPLE and FIX stay to what is proposed: 36 chips, strict rules, six families.
 
 Around a legal plan, each unit's distribution is a bell over the chips whose middle is moved at
-random. Writes ``experiments/results/sample_fidelity.csv`` and ``.md``.
+random. The random rival stands beside it. Writes ``experiments/results/sample_fidelity*.csv`` and
+``.md``.
 """
 
 from __future__ import annotations
@@ -9,9 +10,10 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float64, Int16
@@ -21,7 +23,8 @@ from experiments.csv_rows import csv_text, rows_table
 from experiments.pages import RESULTS, rounded, run_script, say, write_page
 from go_rl.api.options import OptimizeOptions
 from go_rl.api.problem import problem_for
-from go_rl.core import Budget
+from go_rl.core import Budget, Plan
+from go_rl.core.evaluation import effective_count
 from go_rl.core.files.whole_file import write_text
 from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
 from go_rl.search.ring.linear_dp import LinearDP
@@ -66,6 +69,23 @@ class Row:
     """Median milliseconds of one SAMPLE on one thread."""
 
 
+@dataclass(frozen=True)
+class RivalRow:
+    """One row of the second table: plans without a policy, and how evenly they share the work."""
+
+    graph: str
+    plan: str
+    """``random``: uniform cuts of random orders, legal; ``independent``: a chip drawn for each unit
+    on its own, hardly ever legal; ``linear-dp``: the plan of the first table."""
+    effective_chips: float
+    """Exponential of the entropy of work over 36 chips; mean over draws."""
+    lowest: float
+    highest: float
+    """Over draws."""
+    slowdown: float
+    """Geometric mean of T_max over that of ``linear-dp``; nan where plans are not legal."""
+
+
 def log_probs_around(
     device: Int16[np.ndarray, "N"], chips: int, width: float, noise: float, rng: np.random.Generator
 ) -> Float64[np.ndarray, "N k"]:
@@ -85,14 +105,39 @@ def drawn_alone(log_probs: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 def rows_of(name: str, draws: int, seconds: float) -> Iterator[Row]:
     """Measure one graph."""
-    options = OptimizeOptions(rules="strict")
-    problem = problem_for(go_rl.load(f"zoo:{name}"), "ring36", options, memory=False)
-    workspace = ring_workspace(problem)
-    plan = LinearDP().optimize(problem, Budget(seconds=seconds), 0)
+    workspace, plan = _solved(name, seconds)
     device = plan.device.astype(np.int16)
     for width, noise in product(WIDTHS, NOISE):
         if width > 0.0 or noise == 0.0:
             yield _row(workspace, name, device, width, noise, draws)
+
+
+def rivals_of(name: str, draws: int, seconds: float) -> Iterator[RivalRow]:
+    """Measure the random plans of one graph."""
+    workspace, plan = _solved(name, seconds)
+    chips, device = workspace.chips, plan.device.astype(np.int16)
+    drawn = workspace.solver.sample(batch=draws, seed=0)
+    if not drawn.ok.all():
+        raise SystemExit(f"{name}: no sample; {drawn.detail}")
+    rng = np.random.default_rng(0)
+    alone = rng.integers(chips, size=(draws, len(device))).astype(np.int16)
+    plans = {"random": drawn.device, "independent": alone, "linear-dp": device[None]}
+    for kind, devices in plans.items():
+        work = [np.bincount(d, workspace.problem.work, chips) for d in devices]
+        shared = [effective_count(w) for w in work]
+        ratio = float("nan")
+        if kind != "independent":
+            seconds_of = workspace.pricer.price(devices)[0]
+            ratio = float(np.exp(np.log(seconds_of / plan.value).mean()))
+        yield RivalRow(
+            name, kind, *(float(f(shared)) for f in (np.mean, np.min, np.max)), slowdown=ratio
+        )
+
+
+def _solved(name: str, seconds: float) -> tuple[RingWorkspace, Plan]:
+    options = OptimizeOptions(rules="strict")
+    problem = problem_for(go_rl.load(f"zoo:{name}"), "ring36", options, memory=False)
+    return ring_workspace(problem), LinearDP().optimize(problem, Budget(seconds=seconds), 0)
 
 
 def _row(
@@ -132,8 +177,8 @@ def _row(
     )
 
 
-def page(rows: list[Row]) -> str:
-    """Return the table."""
+def page(rows: list[Row], rivals: list[RivalRow]) -> str:
+    """Return the tables."""
     worst = max(row.sample / row.independent for row in rows if row.independent > 0)
     said = f"worst ratio of SAMPLE's distance to that of independent draws: {worst:.2f}"
     return (
@@ -143,14 +188,24 @@ def page(rows: list[Row]) -> str:
         "Distances are mean chips from the plan, lower is better; *independent* draws are what a "
         "policy proposes, and hardly ever legal. *gap*: mean log-probability below that of the "
         "likeliest legal cuts. *median_ms*: of one SAMPLE on one thread, on a shared machine.\n\n"
-        f"Over all rows, {said}.\n\n{rows_table(rounded_rows(rows))}\n"
+        f"Over all rows, {said}.\n\n{rows_table(rounded_rows(rows))}\n\n"
+        "## The random rival\n\n"
+        "*random* is uniform cuts of random orders, what `--method random` draws; *independent* "
+        "draws a chip for each unit on its own, which is hardly ever legal. *effective_chips* is "
+        "the exponential of the entropy of the chips' shares of the work, of 36, mean, lowest and "
+        "highest over draws; *slowdown* is T_max over that of `linear-dp`, geometric mean.\n\n"
+        f"{rows_table(rounded_rows(rivals))}\n"
     )
 
 
-def rounded_rows(rows: list[Row]) -> list[Row]:
+def rounded_rows(rows: list[Any]) -> list[Any]:
     """Return rows with as many digits as are worth reading."""
-    names = ("independent", "sample", "fix", "gap", "median_ms")
-    return [replace(r, **{name: rounded(getattr(r, name), 3) for name in names}) for r in rows]
+
+    def short(row: Any) -> Any:
+        numbers = {name: x for name, x in asdict(row).items() if isinstance(x, float)}
+        return replace(row, **{name: rounded(x, 3) for name, x in numbers.items()})
+
+    return [short(row) for row in rows]
 
 
 def main(options: Options) -> None:
@@ -161,8 +216,10 @@ def main(options: Options) -> None:
         for row in rows_of(name, draws, seconds):
             rows.append(row)
             say(len(rows), str(row))
+    rivals = [row for name in graphs for row in rivals_of(name, 10 * draws, seconds)]
     write_text(options.out / "sample_fidelity.csv", csv_text(Row, rows))
-    write_page(options.out / "sample_fidelity", page(rows), __file__)
+    write_text(options.out / "sample_fidelity_random.csv", csv_text(RivalRow, rivals))
+    write_page(options.out / "sample_fidelity", page(rows, rivals), __file__)
 
 
 if __name__ == "__main__":

@@ -32,8 +32,8 @@ def load(
     """
     from go_rl.zoo.load_model import load_model
 
-    told = {"inputs": inputs, "trip_count": trip_count, "weights": weights}
-    return load_model(model, dims, unknown, training, **told)
+    by_reader = {"inputs": inputs, "trip_count": trip_count, "weights": weights}
+    return load_model(model, dims, unknown, training, **by_reader)
 
 
 def save_graph(graph: OpGraph, path: str | Path) -> None:

@@ -21,6 +21,7 @@ from go_rl.core.errors import (
     ZooError,
 )
 from go_rl.core.evaluation import Evaluation, Status
+from go_rl.core.fidelity import Fidelity, Means
 from go_rl.core.geometry import GEOMETRY, Geometry
 from go_rl.core.hardware import MAX_DEVICES, Chip, Engine, Hardware, Links, Topology
 from go_rl.core.op_graph import FREE, NO_DIM, NodeId, OpGraph
@@ -57,6 +58,7 @@ __all__ = [
     "EnvironmentUseError",
     "Evaluation",
     "ExecutionError",
+    "Fidelity",
     "Geometry",
     "GoRLError",
     "GraphError",
@@ -64,6 +66,7 @@ __all__ = [
     "HardwareError",
     "KernelPrices",
     "Links",
+    "Means",
     "MissingDependencyError",
     "NodeId",
     "Objective",

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Float64, Int, Int8, Int16, Int64
 
 from go_rl.core.evaluation import OK
+from go_rl.core.fidelity import Fidelity
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +75,8 @@ class Legalized:
     """[B] indices into `STATUS_CODES`."""
     detail: str = ""
     """Why there is no plan, where every proposal failed."""
+    fidelity: tuple[Fidelity, ...] = ()
+    """How each follows from its proposal, where a solver repairs them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +89,8 @@ class Scored:
     """[B] seconds an iteration; inf for a failure."""
     status: Int8[np.ndarray, "B"]
     """[B] indices into `STATUS_CODES`."""
+    fidelity: tuple[Fidelity, ...] = ()
+    """How each plan follows from its proposal, where a solver repaired them."""
 
     @property
     def ok(self) -> Bool[np.ndarray, "B"]:

@@ -75,6 +75,11 @@ class Evaluation:
         """Iterations a second; 0 for a failure."""
         return 1.0 / self.seconds if self.seconds > 0 else 0.0
 
+    @property
+    def effective_devices(self) -> float:
+        """Devices that share the work, uneven shares counting less; see `effective_count`."""
+        return effective_count(self.device_seconds)
+
     def to_json(self) -> dict[str, Any]:
         """Return plain lists and numbers; infinities become None."""
         document: dict[str, Any] = {"status": str(self.status), "detail": self.detail}
@@ -107,6 +112,19 @@ _ARRAYS = (
 
 def _array(numbers: list[Any]) -> Float64[np.ndarray, "D"]:
     return np.array([np.inf if x is None else float(x) for x in numbers], np.float64)
+
+
+def effective_count(amounts: Float64[np.ndarray, "D"]) -> float:
+    """Return the exponential of the entropy of [D] shares of a whole: D where all are equal, 1
+    where one has everything, 0 of nothing.
+
+    The Hill number of order one (Hill, "Diversity and evenness", Ecology 1973).
+    """
+    held = amounts[amounts > 0]
+    if not held.size or not np.isfinite(held).all():
+        return 0.0
+    share = held / held.sum()
+    return float(np.exp(-(share * np.log(share)).sum()))
 
 
 def finite(value: float | None) -> float | None:

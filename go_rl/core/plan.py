@@ -14,11 +14,12 @@ from jaxtyping import Int16, Int64
 
 from go_rl.core.errors import PlanError
 from go_rl.core.evaluation import Evaluation, finite
+from go_rl.core.fidelity import Fidelity
 from go_rl.core.files.strict_json import read_json
 from go_rl.core.files.whole_file import write_text
 from go_rl.core.op_graph import NodeId
 from go_rl.core.optimality import proved_optimal
-from go_rl.core.problem import Problem
+from go_rl.core.problem import Objective, Problem
 
 PLAN_FORMAT = "go_rl-plan-1"
 """Version of the JSON layout described in docs/plan.md."""
@@ -71,6 +72,8 @@ class Plan:
     """[N] scheduling priority, larger first; None: topological order."""
     fusion_group: Int64[np.ndarray, "N"] | None = None
     """[N] fused kernel of each node; None: nothing is fused."""
+    fidelity: Fidelity | None = None
+    """How the plan follows from what its method proposed; None: nothing was repaired."""
     optimal: bool = False
     """True when the bound proves that nothing better exists; see `proved_optimal`."""
     versions: Mapping[str, str] = field(default_factory=lambda: {"go_rl": version("go_rl")})
@@ -87,6 +90,13 @@ class Plan:
     def value(self) -> float:
         """The objective, seconds an iteration; inf for a failure."""
         return self.evaluation.seconds
+
+    @property
+    def effective_chips(self) -> float | None:
+        """Chips of a ring that share the work, uneven shares counting less; None of a failure and
+        for other objectives. See `effective_count`."""
+        ring = self.objective == Objective.RING and self.evaluation.status.ok
+        return self.evaluation.effective_devices if ring else None
 
     @property
     def gap(self) -> float:
@@ -119,6 +129,7 @@ class Plan:
             "throughput": self.evaluation.throughput,
             "bound": finite(self.bound),
             "gap": finite(self.gap),
+            "effective_chips": self.effective_chips,
             "optimal": self.optimal,
             "status": str(self.evaluation.status),
             "optimizer": self.optimizer,
@@ -132,6 +143,7 @@ class Plan:
             "graph_hash": self.graph_hash,
             "evaluation": self.evaluation.to_json(),
             "curve": [[p.samples, p.wall_seconds, finite(p.seconds)] for p in self.curve],
+            "fidelity": None if self.fidelity is None else self.fidelity.to_json(),
             "notes": list(self.notes),
             "priority": None if self.priority is None else [int(p) for p in self.priority],
             "fusion_group": (

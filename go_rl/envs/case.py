@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool
 
-from go_rl.core import DECISIONS, Objective, Problem, Status
+from go_rl.core import DECISIONS, Fidelity, Objective, Problem, Status
 from go_rl.core.decisions import Decisions
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.envs.observation import GraphFeatures, graph_features
@@ -29,6 +29,8 @@ class Outcome:
     """Why there is none."""
     detail: str = ""
     """What failed and where, in words."""
+    fidelity: Fidelity | None = None
+    """How the plan follows from the action; None: nothing was repaired."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +46,8 @@ class EpisodeResult:
     detail: str
     plan: dict[str, np.ndarray]
     """[N] arrays of what was decided, by their names in ``info``; `UNDECIDED` without a plan."""
+    fidelity: Fidelity | None
+    """How the plan follows from the action; None: nothing is repaired in this form."""
 
 
 class Case:
@@ -98,6 +102,7 @@ class Case:
                 reference_seconds=reference,
                 detail="" if status[i].ok else outcome.detail or status[i].sentence,
                 plan=self._shown(outcome.decisions),
+                fidelity=outcome.fidelity,
             )
             for i, outcome in enumerate(outcomes)
         ]

@@ -44,7 +44,10 @@ class PlanEnv(gymnasium.Env[Any, Any]):
 
     Observations: see `go_rl.envs.observation`. At the end ``info`` holds ``status`` (a `Status`),
     ``detail``, ``seconds``, ``reference_seconds`` and ``device``, for makespan also ``priority``
-    and ``fusion_group`` (lowest node of the kernel), each [max_nodes], -1 for none.
+    and ``fusion_group`` (lowest node of the kernel), each [max_nodes], -1 for none. With
+    ``fix`` and ``sample`` it says how the plan follows from the action: ``legalized_by`` (a `Means`
+    in lower case), and where there is a plan ``displacement`` and, with ``sample``,
+    ``log_prob_gap``, as in `go_rl.core.Fidelity`.
     `reset(options={"graph": i})` chooses a problem; otherwise it is drawn.
     """
 

@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium import spaces
 from jaxtyping import Bool, Int8
 
-from go_rl.core import EnvironmentUseError, Status
+from go_rl.core import EnvironmentUseError, Fidelity, Status
 from go_rl.core.decisions import Proposals
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.envs.case import Case, EpisodeResult, Outcome
@@ -118,6 +118,8 @@ class Episode:
         for name in ("status", "detail", "seconds", "reference_seconds"):
             info[name] = getattr(result, name)
         info["baseline_seconds"] = result.reference_seconds  # its name in go_rl 0.x
+        if result.fidelity is not None:
+            info |= _shown(result.fidelity)
         for name, values in result.plan.items():
             info[name] = np.full(rows, UNDECIDED, values.dtype)
             info[name][: len(values)] = values
@@ -165,8 +167,8 @@ class Episode:
         status = STATUS_CODES[int(legal.status[0])]
         if not status.ok:
             self.priorities[:] = UNDECIDED
-            return Outcome(None, status, legal.detail)
-        return Outcome(legal.decisions)
+            return Outcome(None, status, legal.detail, *legal.fidelity)
+        return Outcome(legal.decisions, status, "", *legal.fidelity)
 
     def _proposals(self, action: np.ndarray) -> Proposals:
         if self.form == "sample":
@@ -203,6 +205,11 @@ class Episode:
                     f"action names {WORDS[decision]} {wrong[0]}; allowed are 0..{count - 1}"
                 )
         return array
+
+
+def _shown(fidelity: Fidelity) -> dict[str, Any]:
+    """How a plan follows from the action, as far as it is known."""
+    return {name: entry for name, entry in fidelity.to_json().items() if entry is not None}
 
 
 def check_running(running: bool) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from go_rl.core import Evaluation, Plan, Progress, Status, plan_for
+from go_rl.core import Evaluation, Fidelity, Plan, Progress, Status, plan_for
 from go_rl.core.decisions import Decisions, Scored
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.objectives.workspace import Workspace
@@ -24,6 +24,8 @@ class Incumbent:
         progress.raise_bound(workspace.target)
         self.decisions: Decisions | None = None
         """A batch of one; None: nothing could be placed."""
+        self.fidelity: Fidelity | None = None
+        """How the plan follows from what was proposed; None: nothing was repaired."""
         self.evaluation = workspace.infeasible or workspace.failed(Status.GAVE_UP)
 
     @property
@@ -36,22 +38,38 @@ class Incumbent:
         """Of the best plan; inf while there is none."""
         return self.evaluation.seconds
 
-    def offer(self, decisions: Decisions | None, evaluation: Evaluation, samples: int = 1) -> bool:
+    def offer(
+        self,
+        decisions: Decisions | None,
+        evaluation: Evaluation,
+        fidelity: Fidelity | None = None,
+        samples: int = 1,
+    ) -> bool:
         """Count an evaluated plan; True when it is the best so far."""
         improved = self._progress.record(evaluation.seconds, samples)
         if improved or (self._is_open and not evaluation.status.ok):
-            self.decisions, self.evaluation = decisions, evaluation
+            self.decisions, self.evaluation, self.fidelity = decisions, evaluation, fidelity
         return improved
 
-    def offer_scored(self, scored: Scored, rows: Iterable[int] | None = None) -> None:
-        """Count these rows (all of them) one by one, so that the curve is exact."""
+    def offer_scored(
+        self,
+        scored: Scored,
+        rows: Iterable[int] | None = None,
+        fidelity: Callable[[int], Fidelity | None] | None = None,
+    ) -> None:
+        """Count these rows (all of them) one by one, so that the curve is exact.
+
+        ``fidelity`` knows more than ``scored`` does; it is asked of rows that are the best so far.
+        """
         for i in range(len(scored.seconds)) if rows is None else rows:
             value = float(scored.seconds[i])
             failure = STATUS_CODES[int(scored.status[i])] if np.isinf(value) else None
             shown = failure is not None and self._is_open and failure not in UNPLACED
             if value < self._progress.best or shown:
                 decisions = scored.decisions.row(i)
-                self.offer(decisions, self._workspace.detail(decisions))
+                known = scored.fidelity[i] if scored.fidelity else None
+                own = known if fidelity is None else fidelity(i)
+                self.offer(decisions, self._workspace.detail(decisions), own)
             else:
                 self._progress.record(value)
 
@@ -111,6 +129,7 @@ def finish_plan(
         samples=progress.samples,
         wall_seconds=progress.wall_seconds,
         curve=tuple(progress.curve),
+        fidelity=found.fidelity if isinstance(found, Incumbent) else None,
         priority=None if decisions.priority is None else decisions.priority[0],
         fusion_group=None if leader is None else leader[0],
     )

@@ -82,12 +82,12 @@ class PlanningWorkspace(Workspace):
 
 
 def first_usable(
-    problem: Problem, found: Iterable[tuple[Decisions | None, Evaluation]]
+    problem: Problem, found: Iterable[tuple[Decisions | None, Evaluation, *tuple[object, ...]]]
 ) -> Decisions:
     """Return the first plan that can run, else the first that could be placed, else everything on
     device 0."""
     placed = None
-    for decisions, evaluation in found:
+    for decisions, evaluation, *_ in found:
         if decisions is not None and evaluation.status.ok:
             return decisions
         placed = placed or decisions

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import jax
 import numpy as np
@@ -94,8 +95,10 @@ def _search(
         first, last = 0, int(min(BATCH, progress.remaining_samples))
         while first < last and (first == 0 or not progress.spent):
             began, size = progress.wall_seconds, _affordable(progress, sample_seconds, last - first)
-            rollouts = decoder.price(_rows(proposals, first, first + size), number + first)
-            incumbent.offer_scored(rollouts.priced)
+            mine = _rows(proposals, first, first + size)
+            rollouts = decoder.price(mine, number + first)
+            fidelity = partial(decoder.fidelity, mine, rollouts)
+            incumbent.offer_scored(rollouts.priced, fidelity=fidelity)
             sample_seconds = (progress.wall_seconds - began) / size
             first += size
         rounds += 1

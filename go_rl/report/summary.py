@@ -22,7 +22,8 @@ def plan_lines(plan: Plan, reference: Plan | None = None) -> list[str]:
         f"best: {plan.optimizer}, {_time(plan.value)} an iteration"
         f"{_against(plan, reference)}, {_bound_sentence(plan)}",
         f"devices used: {len(np.unique(plan.device))} of {len(evaluation.device_seconds)}"
-        f"{_copies(plan)}",
+        f"{_effective(plan)}{_copies(plan)}",
+        *_fidelity(plan),
         f"verdict of the independent checker: {evaluation.status.sentence}",
         *note_lines(plan.notes),
     ]
@@ -44,6 +45,27 @@ def _bound_sentence(plan: Plan) -> str:
     if plan.bound <= 0 or not np.isfinite(plan.gap):
         return "no bound was proved"
     return f"at most {percent(plan.gap)} above the optimum (no plan beats {_time(plan.bound)})"
+
+
+def _effective(plan: Plan) -> str:
+    chips = plan.effective_chips
+    return "" if chips is None else f", {chips:.1f} effective"
+
+
+def _fidelity(plan: Plan) -> list[str]:
+    """How the plan follows from what its method proposed."""
+    found = plan.fidelity
+    if found is None:
+        return []
+    line = f"made legal by: {found.legalized_by.word}"
+    if found.displacement is not None:
+        line += f", {found.displacement:.3g} chips from the proposal in the mean"
+    if found.log_prob_gap is not None:
+        line += (
+            f"; mean log-probability {found.log_prob_gap:.3g} below that of the likeliest "
+            "legal plan known"
+        )
+    return [line]
 
 
 def _copies(plan: Plan) -> str:

@@ -45,6 +45,8 @@ class Row:
     """Throughput over that of the compiler heuristic (1.0: as good)."""
     gap: float | None
     """Distance of the objective from the proven bound, as a ratio (0.1: 10 %)."""
+    effective_chips: float | None
+    """Exponential of the entropy of the chips' shares of the work; rings only."""
     samples: int
     """Complete plans priced."""
     wall_seconds: float
@@ -73,6 +75,7 @@ def _row(plan: Plan, heuristic: float, bound: float) -> Row:
         throughput=finite(1 / value if value > 0 else inf) if usable else None,
         improvement=finite(improvement) if usable else None,
         gap=finite(max(0.0, value / bound - 1)) if bound > 0 else None,
+        effective_chips=finite(plan.effective_chips),
         samples=int(plan.samples),
         wall_seconds=float(plan.wall_seconds),
         status=str(plan.evaluation.status),
@@ -100,18 +103,21 @@ def unit_for(seconds: float) -> Unit:
 def headings(unit: Unit, objective: str) -> tuple[str, ...]:
     """Return the printed column heads for an objective."""
     rival = "default" if objective == Objective.MAKESPAN else "heuristic"
+    chips = ("effective chips",) if objective == Objective.RING else ()
     return ("method", f"{VALUE_NAMES[objective]} [{unit[1]}]", "iterations/s", f"vs {rival}",
-            "gap to bound", "samples", "seconds", "status")  # fmt: skip
+            "gap to bound", *chips, "samples", "seconds", "status")  # fmt: skip
 
 
-def cells(row: Row, unit: Unit) -> tuple[str, ...]:
+def cells(row: Row, unit: Unit, objective: str) -> tuple[str, ...]:
     """Return the printed cells of a row."""
+    chips = (_number(row.effective_chips, 1.0, "{:.1f}"),) if objective == Objective.RING else ()
     return (
         row.method,
         _number(row.seconds_per_step, unit[0], "{:.4g}"),
         _throughput(row.throughput),
         _number(row.improvement, 1.0, "{:.2f}×"),
         "–" if row.gap is None else percent(row.gap),
+        *chips,
         f"{row.samples:,}",
         f"{row.wall_seconds:.2f}",
         row.status,
@@ -142,7 +148,7 @@ def table_unit(table: Sequence[Row]) -> Unit:
 def markdown(table: Sequence[Row], objective: str) -> str:
     """Return the rows as a Markdown table."""
     unit = table_unit(table)
-    rows = (cells(row, unit) for row in table)
+    rows = (cells(row, unit, objective) for row in table)
     return markdown_table(headings(unit, objective), rows, words=("status",))
 
 
@@ -152,7 +158,7 @@ def text_table(table: Sequence[Row], best: Plan, title: str) -> TextTable:
     return TextTable(
         title=title,
         heads=headings(unit, best.objective),
-        rows=[cells(row, unit) for row in table],
+        rows=[cells(row, unit, best.objective) for row in table],
         words=("status",),
         bold=frozenset(i for i, row in enumerate(table) if row.method == best.optimizer),
     )

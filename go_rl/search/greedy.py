@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from go_rl.core import Budget, Objective, Plan, Problem, Progress
 from go_rl.objectives.host.workspace import host_workspace
 from go_rl.objectives.incumbent import Incumbent, finish_plan
-from go_rl.objectives.ring.workspace import ring_workspace
+from go_rl.objectives.ring.workspace import Repaired, ring_workspace
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,7 @@ class Greedy:
         workspace = ring_workspace(problem) if ring else host_workspace(problem)
         progress = Progress(budget)
         incumbent = Incumbent(workspace, progress)
-        for decisions, evaluation in workspace.greedy():
-            incumbent.offer(decisions, evaluation)
+        for found in workspace.greedy():
+            fidelity = found.fidelity if isinstance(found, Repaired) else None
+            incumbent.offer(found[0], found[1], fidelity)
         return finish_plan(workspace, incumbent, self.name, seed, progress, workspace.bound)

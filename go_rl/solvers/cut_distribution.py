@@ -30,7 +30,8 @@ from go_rl.solvers.network import Network
 from go_rl.solvers.tree_search import next_uniform
 
 NEVER = -1e6
-"""Log-probability in place of -inf: drawn only where nothing else is legal."""
+"""Log-odds against a block's likeliest chip in place of -inf: drawn only where nothing else is
+legal."""
 
 
 class CutDistribution:
@@ -60,7 +61,9 @@ class CutDistribution:
         self._prefix = np.zeros((chips, blocks + 1))
         self._mass = np.empty((chips, blocks + 1))
         self._total = np.empty((chips, blocks))
-        _prefix_sums(order, log_probs, self._prefix)
+        odds = np.zeros_like(log_probs)
+        self._base = _log_odds(log_probs, odds)
+        _prefix_sums(order, odds, self._prefix)
         _sum_backwards(
             self.first, self.last, self._prefix, net.all_chips, best,
             np.empty((2, blocks + 1)), self._mass, self._total,
@@ -69,7 +72,7 @@ class CutDistribution:
     @property
     def log_partition(self) -> float:
         """Log Z; -inf when the order has no legal cuts."""
-        return float(self._total[0, 0])
+        return self._base + float(self._total[0, 0])
 
     def draw(self, random: UInt64[np.ndarray, "1"], chip: Int16[np.ndarray, "M"]) -> float:
         """Write [M] chips; return their log-probability."""
@@ -79,7 +82,15 @@ class CutDistribution:
         for c in range(pieces):
             chip[self.order[cuts[c] : cuts[c + 1]]] = c
             log_mass += self._prefix[c, cuts[c + 1]] - self._prefix[c, cuts[c]]
-        return log_mass - self.log_partition
+        return log_mass - float(self._total[0, 0])
+
+
+def log_odds(log_probs: Float64[np.ndarray, "M k"]) -> Float64[np.ndarray, "M k"]:
+    """Return [M, k] log-probabilities less that of each block's likeliest chip, at least `NEVER`;
+    zeros for a block whose chips are all -inf."""
+    odds = np.zeros_like(log_probs)
+    _log_odds(log_probs, odds)
+    return odds
 
 
 def cut_windows(
@@ -99,6 +110,23 @@ def cut_windows(
             _furthest_ends(net, order, int(net.capacity[c]), held, furthest)
         _last_ends(order, domain, bit(c), furthest, last[c])
     return first, last
+
+
+@kernel
+@no_type_check
+def _log_odds(log_probs, odds) -> float:
+    """Write [M, k], where zeros come in; return the sum of what was taken from the rows."""
+    blocks, chips = log_probs.shape
+    base = 0.0
+    for v in range(blocks):
+        top = -np.inf
+        for c in range(chips):
+            top = max(top, log_probs[v, c])
+        if top > -np.inf:
+            base += top
+            for c in range(chips):
+                odds[v, c] = max(log_probs[v, c] - top, NEVER)
+    return base
 
 
 @kernel
@@ -164,11 +192,11 @@ def _last_ends(order, domain, chip: int, furthest, last) -> None:
 
 @kernel
 @no_type_check
-def _prefix_sums(order, log_probs, prefix) -> None:
-    """Write [k, M + 1] sums of the log-probabilities along the order; zeros come in."""
+def _prefix_sums(order, odds, prefix) -> None:
+    """Write [k, M + 1] sums of the log-odds along the order; zeros come in."""
     for c in range(len(prefix)):
         for i in range(len(order)):
-            prefix[c, i + 1] = prefix[c, i] + max(log_probs[order[i], c], NEVER)
+            prefix[c, i + 1] = prefix[c, i] + odds[order[i], c]
 
 
 @kernel

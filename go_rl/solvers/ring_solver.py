@@ -9,12 +9,13 @@ from typing import no_type_check
 import numpy as np
 from jaxtyping import Float, Float64, Int, Int16
 
-from go_rl.core import FREE, Problem, SolverError, Status
+from go_rl.core import FREE, Fidelity, Means, Problem, SolverError, Status
+from go_rl.core.fidelity import NOTHING_MADE
 from go_rl.runtime.kernel_struct import kernel
 from go_rl.runtime.threads import on_threads
 from go_rl.simulate.bitset import bit
 from go_rl.simulate.ring.replication import presence
-from go_rl.solvers.cut_distribution import cut_windows
+from go_rl.solvers.cut_distribution import cut_windows, log_odds
 from go_rl.solvers.domains import OK
 from go_rl.solvers.explain import explain
 from go_rl.solvers.network import Network, State, new_state
@@ -22,6 +23,7 @@ from go_rl.solvers.propagation import fill
 from go_rl.solvers.ring_instance import RingInstance, ring_instance, without_copied
 from go_rl.solvers.sample_and_fix import Legal, ProposalSearch, SolverOptions
 from go_rl.solvers.samples import CODE, Samples, no_samples
+from go_rl.solvers.smoothed_order import chip_moments
 from go_rl.solvers.stage_costs import other_copies
 from go_rl.solvers.tree_search import EXHAUSTED, FOUND, NO_PROPOSAL, search
 
@@ -93,10 +95,12 @@ class RingSolver:
         Raises:
             SolverError: shapes do not fit, or a proposed chip does not exist.
         """
-        proposals = np.atleast_2d(np.asarray(assignment))
+        proposals = np.atleast_2d(_numbers(assignment, "assignment"))
         nodes, chips = self.problem.graph.num_nodes, self.problem.hardware.num_chips
         if proposals.shape[1] != nodes:
             raise SolverError(f"fix: assignment has {proposals.shape[1]} nodes, the graph {nodes}")
+        if not len(proposals) or proposals.dtype.kind == "f":
+            raise SolverError("fix: assignment must hold whole numbers, [N] or [B, N] with B >= 1")
         if proposals.min(initial=0) < -1 or proposals.max(initial=0) >= chips:
             raise SolverError(f"fix: chips must be 0..{chips - 1}, or -1 for no proposal")
         rows = self._rows(log_probs, len(proposals))
@@ -124,6 +128,49 @@ class RingSolver:
         samples = no_samples(1, self.problem.graph.num_nodes, self.instance.num_blocks, Status.OK)
         self._write(samples, 0, FOUND, found)
         return samples.device[0]
+
+    def fidelity(
+        self,
+        samples: Samples,
+        row: int = 0,
+        proposed: Int[np.ndarray, "N"] | None = None,
+        log_probs: Float[np.ndarray, "N k"] | None = None,
+    ) -> Fidelity:
+        """Return how one sample follows from what was proposed for it.
+
+        Args:
+            samples: what `sample` or `fix` made.
+            row: of ``samples``.
+            proposed: [N] chips given to `fix`; -1: no proposal.
+            log_probs: [N, chips] given to either, where they say what is wanted.
+        """
+        means = Means(samples.means[row])
+        if means is Means.NONE:
+            return NOTHING_MADE
+        device, leader = samples.device[row], self.instance.leader
+        every = None if log_probs is None else log_prob_rows(self.problem, log_probs, 1)[0]
+        counted = self.instance.block_of >= 0
+        wish = None if every is None else chip_moments(every)[0]
+        if proposed is not None:
+            counted = counted & (proposed != NO_PROPOSAL)
+            wish = proposed.astype(np.float64)
+        apart = None
+        if wish is not None and counted.any():
+            apart = float(np.abs(device - wish)[counted].mean())
+        gap = None if every is None else self._gap(every[leader], device[leader])
+        return Fidelity(means, apart, gap)
+
+    def _gap(
+        self, log_probs: Float64[np.ndarray, "M k"], chip: Int16[np.ndarray, "M"]
+    ) -> float | None:
+        """How far the mean log-probability of [M] chips lies below that of the likeliest cuts."""
+        state = self._borrow()
+        best = ProposalSearch(self.instance.net, state, self.options).likeliest(log_probs)
+        self._give_back(state)
+        if best is None:
+            return None
+        block, odds = np.arange(len(chip)), log_odds(log_probs)
+        return max(0.0, float((odds[block, best.chip] - odds[block, chip]).mean()))
 
     def windows(self, order: Int64[np.ndarray, "M"]) -> tuple[np.ndarray, np.ndarray]:
         """Return [M] first and [k, M] last ends of the pieces of an order; see `cut_windows`."""
@@ -184,6 +231,7 @@ class RingSolver:
                 return self._idle.pop()
         state = new_state(self.instance.net)
         fill(self.instance.net, state)
+        self._root_holds(state)
         return state
 
     def _give_back(self, state: State) -> None:
@@ -254,21 +302,32 @@ def log_prob_rows(
     """Return [B, N, chips] checked log-probabilities; [1, N, chips] where all samples share them.
 
     Raises:
-        SolverError: the shape does not fit the problem, NaN or +inf, or ``batch`` is below 1.
+        SolverError: not numbers, the shape does not fit the problem, NaN or +inf, or ``batch`` is
+            below 1.
     """
     nodes, chips = problem.graph.num_nodes, problem.hardware.num_chips
     if batch < 1:
         raise SolverError(f"batch must be >= 1, not {batch}")
     if log_probs is None:
         return np.zeros((1, nodes, chips))
+    log_probs = _numbers(log_probs, "log_probs")
     if log_probs.ndim not in (2, 3) or log_probs.shape[-2:] != (nodes, chips):
         raise SolverError(
             f"log_probs must be [{nodes}, {chips}] or [B, {nodes}, {chips}], "
             f"not {list(log_probs.shape)}"
         )
+    if not len(log_probs):
+        raise SolverError("log_probs: a batch of none")
     if np.isnan(log_probs).any() or (log_probs == np.inf).any():
         raise SolverError("log_probs must not hold NaN or +inf")
     return (log_probs if log_probs.ndim == 3 else log_probs[None]).astype(np.float64, copy=False)
+
+
+def _numbers(values: object, name: str) -> np.ndarray:
+    array = np.asarray(values)
+    if array.dtype.kind not in "iuf":
+        raise SolverError(f"{name} must be an array of numbers, not of {array.dtype}")
+    return array
 
 
 def _seed(seed: int, index: int) -> np.uint64:

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64, Int16, Int64, UInt64
 
-from go_rl.solvers.cut_distribution import CutDistribution
+from go_rl.core import Means
+from go_rl.solvers.cut_distribution import CutDistribution, log_odds
 from go_rl.solvers.graphs.depth_first import depth_first_order
 from go_rl.solvers.independent_draw import draw_independently, log_prob_within
 from go_rl.solvers.network import Network, State
-from go_rl.solvers.samples import Means
 from go_rl.solvers.smoothed_order import chip_moments, order_of
 from go_rl.solvers.tree_search import EXHAUSTED, FOUND, NO_PROPOSAL, next_uniform, search
 
@@ -100,7 +100,7 @@ class ProposalSearch:
             if distance.sum() <= NEAR * len(proposal):
                 complete = len(wanted) == len(proposal) and not distance.any()
                 return FOUND, self._untouched(kept, log_probs) if complete else kept
-        biased = log_probs.copy()
+        biased = log_odds(log_probs)
         biased[wanted] -= FAITH * np.abs(np.arange(self.net.chips) - wish[:, None])
         mean, variance = chip_moments(log_probs)
         mean[wanted], variance[wanted] = wish, DOUBT

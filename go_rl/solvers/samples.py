@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
 
 import numpy as np
 from jaxtyping import Float64, Int, Int8, Int16, Int32, Int64
@@ -16,19 +15,6 @@ CODE = {status: i for i, status in enumerate(STATUS_CODES)}
 """Small integer of each `Status`, as kernels and `Samples.status` hold it."""
 
 
-class Means(IntEnum):
-    """How a sample was made legal."""
-
-    NONE = 0
-    """Not at all."""
-    INDEPENDENT = 1
-    """Every block drawn on its own, or taken as proposed; all of it was legal."""
-    CUTS = 2
-    """An exact draw of the cuts of one linear order; by FIX, the likeliest cuts."""
-    TREE = 3
-    """Tree search with propagation."""
-
-
 @dataclass(frozen=True, eq=False)
 class Samples:
     """``B`` proposals made legal."""
@@ -39,7 +25,7 @@ class Samples:
     """[B, N] chips among which the node's was drawn, as the bits of a word. One bit: the node was
     decided by others and has probability one."""
     means: Int8[np.ndarray, "B"]
-    """[B] `Means`."""
+    """[B] `go_rl.core.Means`."""
     order: Int32[np.ndarray, "B M"]
     """[B, M] blocks in the order that was cut; arbitrary unless `means` is CUTS."""
     log_prob: Float64[np.ndarray, "B"]

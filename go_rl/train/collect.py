@@ -68,6 +68,8 @@ class Collected:
     batch: Batch
     rollouts: dict[str, Rollouts]
     """By group."""
+    proposals: dict[str, ProposalArrays]
+    """By group, what became the rollouts."""
 
 
 def price_here(asked: Sequence[Asked]) -> list[dict[str, Rollouts]]:
@@ -156,4 +158,4 @@ def assemble(
     padded = case.decoder.padded
     chips = jnp.int32(padded.chips)
     batch = Batch(padded.graph, jnp.asarray(padded.real), chips, groups)
-    return Collected(batch, rollouts)
+    return Collected(batch, rollouts, drawn.proposals)

@@ -6,6 +6,7 @@ From pretrained weights this is fine-tuning; from untrained ones, training from 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress, SearchErro
 from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.objectives.workspace import Workspace
 from go_rl.policy.agent import Agent, widened
+from go_rl.policy.plan_decoders.plan_decoder import ProposalArrays, Rollouts
 from go_rl.policy.plan_decoders.registry import plan_decoder
 from go_rl.policy.plan_decoders.ring_decoder import check_group
 from go_rl.policy.policy_search import group_of
@@ -112,9 +114,15 @@ class _Lesson:
         if not self.progress.spent:
             noise = np.ones(self.config.first, np.float32)
             noise[0] = 0.0
-            _, found = self.case.decoder.sample(agent, self.group, noise, self.seed)
-            count = int(min(len(noise), self.progress.remaining_samples))
-            self.incumbent.offer_scored(found.priced, range(count))
+            decoder = self.case.decoder
+            actions, found = decoder.sample(agent, self.group, noise, self.seed)
+            self._offer(decoder.proposals(actions, noise), found, len(noise))
+
+    def _offer(self, proposals: ProposalArrays, rollouts: Rollouts, size: int) -> None:
+        """Count the samples of a batch that the budget pays for."""
+        count = int(min(size, self.progress.remaining_samples))
+        fidelity = partial(self.case.decoder.fidelity, proposals, rollouts)
+        self.incumbent.offer_scored(rollouts.priced, range(count), fidelity)
 
     def learn(self, agent: Agent, learner: Learner) -> Learner:
         """Collect and update until the budget is spent; no batch is begun for which the seconds
@@ -127,8 +135,7 @@ class _Lesson:
             key = int(np.random.SeedSequence((self.seed, rounds)).generate_state(1)[0])
             found = collect(agent.having(learner.params), self.case, sizes, credit, key)
             rollouts = found.rollouts[self.group]
-            count = int(min(config.batch, progress.remaining_samples))
-            self.incumbent.offer_scored(rollouts.priced, range(count))
+            self._offer(found.proposals[self.group], rollouts, config.batch)
             if rounds:  # the first batch compiles; later ones are faster
                 took = progress.wall_seconds - began
                 quickest = min(quickest or took, took)

@@ -16,8 +16,8 @@ from go_rl.core import Plan, load_hardware
 from go_rl.report.plan_folder import FILES
 
 COLUMNS = {
-    "method", "seconds_per_step", "throughput", "improvement", "gap", "samples", "wall_seconds",
-    "status",
+    "method", "seconds_per_step", "throughput", "improvement", "gap", "effective_chips",
+    "samples", "wall_seconds", "status",
 }  # fmt: skip
 QUICK = ("--samples", 20, "--seconds", 20)
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from go_rl.core import CurvePoint, Evaluation, Plan, PlanError, Status, plan_for
-from go_rl.core.evaluation import STATUS_CODES, failed, finite
+from go_rl.core import CurvePoint, Evaluation, Fidelity, Means, Plan, PlanError, Status, plan_for
+from go_rl.core.evaluation import STATUS_CODES, effective_count, failed, finite
 from go_rl.core.plan import PLAN_FORMAT
 from go_rl.core.plan_json.document import REQUIRED
 
@@ -34,6 +34,7 @@ def plan(problem_of, small_ring, plan_of) -> Plan:
         priority=np.array([3, 2, 1], np.int64),
         fusion_group=np.array([0, 0, 1], np.int64),
         optimal=True,
+        fidelity=Fidelity(Means.CUTS, 0.25, 1e-3),
     )
 
 
@@ -63,6 +64,52 @@ def test_the_document_says_what_an_outside_program_needs(plan):
     assert document["curve"] == [[1, 0.1, None], [3, 0.5, 1.25]]
     assert document["hardware"]["chips"][0]["count"] == 3
     assert "go_rl" in document["versions"]
+
+
+def test_a_plan_says_how_it_follows_from_its_proposal(plan):
+    shown = {"legalized_by": "cuts", "displacement": 0.25, "log_prob_gap": 1e-3}
+    assert plan.to_json()["fidelity"] == shown
+    for part in (Fidelity(Means.TREE, 2.0), Fidelity(Means.INDEPENDENT), None):
+        assert through_json(replace(plan, fidelity=part)).fidelity == part
+
+
+def test_older_plans_have_neither_fidelity_nor_effective_chips(plan):
+    older = plan.to_json()
+    del older["fidelity"], older["effective_chips"]
+    read = Plan.from_json(older)
+    assert (read.fidelity, read.value) == (None, plan.value)
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"legalized_by": "cut"}, "none, independent, cuts, tree, not 'cut'"),
+        ({"displacement": -1.0}, "displacement must be a number >= 0, or null"),
+        ({"log_prob_gap": "small"}, "log_prob_gap must be a number >= 0, or null"),
+        ({"nearness": 1.0}, "fidelity: unknown field 'nearness'"),
+    ],
+)
+def test_a_malformed_fidelity_is_refused(plan, entry, message):
+    document = plan.to_json()
+    document["fidelity"] |= entry
+    with pytest.raises(PlanError, match=message):
+        Plan.from_json(document)
+
+
+def test_effective_chips_must_follow_from_the_evaluation(plan):
+    document = plan.to_json()
+    document["effective_chips"] += 0.5
+    with pytest.raises(PlanError, match="field 'effective_chips' is"):
+        Plan.from_json(document)
+
+
+@pytest.mark.parametrize(
+    ("work", "expected"),
+    [([2.0, 2.0, 2.0, 2.0], 4.0), ([3.0, 0.0], 1.0), ([1.0, 1.0, 2.0], 2**1.5), ([0.0], 0.0),
+     ([], 0.0)],
+)  # fmt: skip
+def test_effective_count_is_the_exponential_of_the_entropy(work, expected):
+    assert effective_count(np.array(work)) == pytest.approx(expected)
 
 
 def test_ids_keep_their_type(plan):

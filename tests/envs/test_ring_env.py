@@ -178,3 +178,39 @@ def test_wrong_actions(form, action, sentence):
     env.reset()
     with pytest.raises(EnvironmentUseError, match=sentence):
         env.step(action)
+
+
+def test_info_says_how_a_plan_follows_from_fixed_chips():
+    env = PlanEnv(problem=chain(), action="fix")
+    for chips, by, apart in (([0, 0, 1, 1], "independent", 0.0), ([1, 0, 1, 1], "cuts", 0.25)):
+        env.reset(seed=0)
+        info = env.step(np.array(chips))[4]
+        assert (info["legalized_by"], info["displacement"]) in ((by, apart), ("tree", apart))
+        assert "log_prob_gap" not in info
+
+
+def test_info_says_how_a_plan_follows_from_log_probabilities():
+    """Node 1 wants chip 1 a little more than chip 0: the likeliest cuts give it that."""
+    env = PlanEnv(problem=chain(), action="sample")
+    wish = np.array([[9.0, -9.0], [0.0, 1.0], [-9.0, 9.0], [-9.0, 9.0]], np.float32)
+    share = 1 / (1 + np.exp(-1.0))
+    seen = set()
+    for seed in range(20):
+        env.reset(seed=seed)
+        info = env.step(wish)[4]
+        chip = int(info["device"][1])
+        seen.add(chip)
+        assert info["device"].tolist() == [0, chip, 1, 1]
+        assert info["legalized_by"] == "independent"
+        assert info["displacement"] == pytest.approx(abs(chip - share) / 4, abs=1e-6)
+        assert info["log_prob_gap"] == pytest.approx(0.0 if chip else 0.25, abs=1e-6)
+    assert seen == {0, 1}
+
+
+def test_failures_and_single_nodes_have_no_fidelity():
+    env = PlanEnv(problem=replace(chain(), fixed={0: 1, 3: 0}), action="fix")
+    env.reset(seed=0)
+    info = env.step(np.zeros(4, np.int64))[4]
+    assert info["legalized_by"] == "none"
+    assert not {"displacement", "log_prob_gap"} & {*info}
+    assert "legalized_by" not in play(PlanEnv(problem=chain()), [0, 0, 1, 1])[1]

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from reference.small_rings import ring_problem
 
-from go_rl.core import EnvironmentUseError, Problem
+from go_rl.core import EnvironmentUseError, Means, Problem
 from go_rl.envs.rewards import LOG_SPEED_UP
 from go_rl.objectives.ring.workspace import RingWorkspace
 from go_rl.policy.plan_decoders.ring_decoder import RingDecoder
-from go_rl.solvers.samples import Means
 from go_rl.verify.rules import legal
 
 

@@ -7,7 +7,17 @@ import math
 import numpy as np
 import pytest
 
-from go_rl.core import Evaluation, Objective, OpKind, Plan, Status, load_hardware, plan_for
+from go_rl.core import (
+    Evaluation,
+    Fidelity,
+    Means,
+    Objective,
+    OpKind,
+    Plan,
+    Status,
+    load_hardware,
+    plan_for,
+)
 from go_rl.core.evaluation import failed
 from go_rl.cost import ProblemOptions, make_problem
 from go_rl.readers.graph_builder import GraphBuilder, Node
@@ -20,7 +30,8 @@ def plan(optimizer: str, seconds: float, bound: float = 1e-3, **fields) -> Plan:
     builder.add_node(Node("a", "MatMul", OpKind.MATMUL, flops=1e6))
     problem = make_problem(builder.build(), load_hardware("ring2"), ProblemOptions(Objective.RING))
     zeros = np.zeros(2)
-    evaluation = Evaluation(Status.OK, seconds, zeros, zeros, zeros, zeros, zeros, zeros)
+    work = np.array([3.0, 1.0])
+    evaluation = Evaluation(Status.OK, seconds, work, zeros, zeros, zeros, zeros, zeros)
     if not math.isfinite(seconds):
         evaluation = failed(Status.GAVE_UP, 2, "Nothing was found.")
     given = {"samples": 7, "wall_seconds": 0.5, "replicas": {}, **fields}
@@ -37,9 +48,10 @@ def test_rows_by_hand():
     assert greedy["gap"] == pytest.approx(3.0)
     assert dp == {
         "method": "dp", "seconds_per_step": 1.25e-3, "throughput": 800.0, "improvement": 3.2,
-        "gap": pytest.approx(0.25), "samples": 7, "wall_seconds": 0.5, "status": "ok",
+        "gap": pytest.approx(0.25), "effective_chips": pytest.approx(4 / 3**0.75),
+        "samples": 7, "wall_seconds": 0.5, "status": "ok",
     }  # fmt: skip
-    missing = {"seconds_per_step", "throughput", "improvement", "gap"}
+    missing = {"seconds_per_step", "throughput", "improvement", "gap", "effective_chips"}
     assert {k for k, v in random.items() if v is None} == missing
     assert random["status"] == "gave-up"
 
@@ -58,12 +70,12 @@ def test_markdown_and_csv_say_the_same():
     table = rows([plan("greedy", 4e-3), plan("random", math.inf)], 1e-3)
     lines = markdown(table, "ring").splitlines()
     assert lines[0].startswith("| method | T_max [ms] | iterations/s | vs heuristic |")
-    assert lines[2] == "| greedy | 4 | 250 | 1.00× | 300.0 % | 7 | 0.50 | ok |"
-    assert lines[3] == "| random | – | – | – | – | 7 | 0.50 | gave-up |"
+    assert lines[2] == "| greedy | 4 | 250 | 1.00× | 300.0 % | 1.8 | 7 | 0.50 | ok |"
+    assert lines[3] == "| random | – | – | – | – | – | 7 | 0.50 | gave-up |"
     assert markdown(table, "latency").startswith("| method | makespan [ms] |")
     text = csv_text(table).splitlines()
-    assert text[1] == "greedy,0.004,250.0,1.0,3.0,7,0.5,ok"
-    assert text[2] == "random,,,,,7,0.5,gave-up"
+    assert text[1] == "greedy,0.004,250.0,1.0,3.0,1.7547653506033232,7,0.5,ok"
+    assert text[2] == "random,,,,,,7,0.5,gave-up"
 
 
 @pytest.mark.parametrize(
@@ -98,7 +110,13 @@ def test_lines_under_the_table():
     assert "1.25 ms an iteration, 2.00 times the throughput of greedy, at most" in against
     lost = plan_lines(plan("dp", 1.25e-3), plan("greedy", math.inf))[0]
     assert "where greedy found no plan" in lost
-    assert lines[1] == "devices used: 1 of 2; 1 nodes have 1 copies"
+    assert lines[1] == "devices used: 1 of 2, 1.8 effective; 1 nodes have 1 copies"
+    repaired = plan_lines(plan("dp", 1.25e-3, fidelity=Fidelity(Means.CUTS, 0.125, 0.004)))
+    assert repaired[2] == (
+        "made legal by: cuts, 0.125 chips from the proposal in the mean; mean log-probability "
+        "0.004 below that of the likeliest legal plan known"
+    )
+    assert "made legal by: tree" in plan_lines(plan("dp", 1.25e-3, fidelity=Fidelity(Means.TREE)))
     assert "proved optimal" in plan_lines(plan("dp", 1e-3))[0]
     assert "no bound was proved" in plan_lines(plan("dp", 1e-3, bound=0.0))[0]
     failure = plan_lines(plan("dp", math.inf))

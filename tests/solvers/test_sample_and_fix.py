@@ -193,12 +193,35 @@ BAD = [
     ("chip too high", lambda s: s.fix(np.array([0, 0, 2])), r"0\.\.1"),
     ("chip too low", lambda s: s.fix(np.array([0, -2, 0])), r"0\.\.1"),
     ("batches", lambda s: s.fix(np.zeros((2, 3), int), np.zeros((3, 3, 2))), "2 .* and .* 3"),
+    ("a batch of none", lambda s: s.sample(np.zeros((0, 3, 2))), "a batch of none"),
+    ("words", lambda s: s.sample(np.full((3, 2), "x")), "log_probs must be an array of numbers"),
+    ("no assignment", lambda s: s.fix(np.zeros((0, 3), int)), "B >= 1"),
+    ("half a chip", lambda s: s.fix(np.full(3, 0.5)), "whole numbers"),
+    ("truth values", lambda s: s.fix(np.ones(3, bool)), "numbers, not of bool"),
     ("NaN in fix", lambda s: s.fix(np.zeros(3, int), NAN), "NaN"),
 ]  # fmt: skip
 
 
+@pytest.mark.usefixtures("unchecked_types")
 @pytest.mark.parametrize(("call", "message"), [b[1:] for b in BAD], ids=[b[0] for b in BAD])
 def test_bad_arguments_are_refused(call, message):
     solver = RingSolver(ring_problem(3, [(0, 1), (1, 2)], 2))
     with pytest.raises(SolverError, match=message):
         call(solver)
+
+
+@pytest.mark.usefixtures("unchecked_types")
+def test_a_second_threads_first_sample_is_the_first_threads():
+    """A state that is made while another is out begins at the same root."""
+    told_apart = 0
+    for problem, _ in feasible(60, first=4000):
+        log_probs = np.stack([random_log_probs(i, problem, sharpness=4.0) for i in range(20)])
+        solver = RingSolver(problem)
+        told_apart += bool((solver.instance.net.start != solver._borrow().domain).any())
+        for i in range(20):
+            expected = RingSolver(problem).sample(log_probs[i : i + 1], seed=i)
+            solver._idle.clear()
+            found = solver.sample(log_probs[i : i + 1], seed=i)
+            assert found.device.tolist() == expected.device.tolist()
+            assert found.means.tolist() == expected.means.tolist()
+    assert told_apart > 1

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from types import NoneType
 from typing import Any
@@ -17,6 +17,7 @@ from jaxtyping import Int16, Int64
 
 from go_rl.core.errors import PlanError, nearest
 from go_rl.core.evaluation import Evaluation, Status
+from go_rl.core.fidelity import Fidelity, Means
 from go_rl.core.files.strict_json import shown
 from go_rl.core.plan import OLD_HARDWARE, PLAN_FORMAT, CurvePoint, Plan
 from go_rl.core.plan_json.fields import (
@@ -35,6 +36,8 @@ KEYS = {"seconds": "seconds_per_step"}
 """Keys of an evaluation that differ from its fields."""
 DERIVED = ("value", "seconds_per_step", "throughput", "gap", "status")
 """Fields for outside readers that follow from others."""
+LATER = ("effective_chips",)
+"""The same; plans of earlier versions lack them."""
 REQUIRED = (
     "format", "nodes", "device", "replicas", "graph_hash", "hardware", "objective", "rules",
     "memory", "all_chips", "fixed", "cost_model", "bound", "optimal", "evaluation", *DERIVED,
@@ -71,6 +74,7 @@ _FIELD_TYPES: dict[str, tuple[type, ...]] = {
     "curve": (list,),
     "priority": (list, NoneType),
     "fusion_group": (list, NoneType),
+    "fidelity": (dict, NoneType),
 }
 
 
@@ -92,8 +96,9 @@ def read_plan(document: object, where: str) -> Plan:
         raise PlanError(f"{where}: a field is malformed ({error})") from error
     written = plan.to_json()
     check_known(document, written, where)
-    _check_derived(document, written, where)
+    _check_derived(document, written, DERIVED, where)
     _check_failure(plan, where)
+    _check_derived(document, written, [name for name in LATER if name in document], where)
     return plan
 
 
@@ -140,6 +145,7 @@ def _read(document: dict[str, Any], where: str) -> Plan:
         dims=_entries(document, "dims", is_count, "a whole number from 1 to 2^63 - 1", where),
         element_bytes=_read_element_bytes(document, where),
         curve=tuple(_read_point(p, i, where) for i, p in enumerate(document.get("curve", []))),
+        fidelity=_read_fidelity(document.get("fidelity"), where),
         notes=_read_notes(document.get("notes", []), where),
         priority=_read_integers(document, "priority", where),
         fusion_group=_read_integers(document, "fusion_group", where),
@@ -159,9 +165,11 @@ def _check_types(document: dict[str, Any], where: str) -> None:
             raise PlanError(f"{where}: field {name!r} must be a {want}, not a {got}")
 
 
-def _check_derived(document: Mapping[str, Any], written: Mapping[str, Any], where: str) -> None:
+def _check_derived(
+    document: Mapping[str, Any], written: Mapping[str, Any], names: Sequence[str], where: str
+) -> None:
     """Fields written for outside readers must agree with those they follow from."""
-    for name in DERIVED:
+    for name in names:
         theirs, mine = document[name], written[name]
         if is_number(theirs) and is_number(mine):
             same = math.isclose(theirs, mine, rel_tol=1e-6, abs_tol=1e-9)
@@ -284,6 +292,23 @@ def _read_point(point: object, i: int, where: str) -> CurvePoint:
     raise PlanError(
         f"{where}: curve[{i}] must be [samples, seconds, value or null], not {shown(point)}"
     )
+
+
+def _read_fidelity(document: dict[str, Any] | None, where: str) -> Fidelity | None:
+    if document is None:
+        return None
+    where = f"{where}: fidelity"
+    names = ("legalized_by", "displacement", "log_prob_gap")
+    check_known(document, names, where)
+    check_there(document, names, where)
+    by, *numbers = (document[name] for name in names)
+    known = {means.word: means for means in Means}
+    if by not in known:
+        raise PlanError(f"{where}: legalized_by must be {', '.join(known)}, not {shown(by)}")
+    for name, value in zip(names[1:], numbers, strict=True):
+        if value is not None and not (is_number(value) and value >= 0):
+            raise PlanError(f"{where}: {name} must be a number >= 0, or null, not {shown(value)}")
+    return Fidelity(known[by], *(None if x is None else float(x) for x in numbers))
 
 
 def _read_notes(notes: list[Any], where: str) -> tuple[str, ...]:

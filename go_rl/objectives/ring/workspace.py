@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float64, Int, Int16, Int32
 
-from go_rl.core import Evaluation, Problem
+from go_rl.core import Evaluation, Fidelity, Problem
 from go_rl.core.decisions import Decisions, Legalized, Proposals, Scored
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.objectives.ring.assignment import RingAssignment
@@ -22,6 +23,15 @@ from go_rl.solvers import RingSolver, ring_instance
 
 FAITHFUL = 4.0
 """Log-odds that FIX loses for each chip of distance from a proposal that it cannot keep."""
+
+
+class Repaired(NamedTuple):
+    """One proposal made legal and evaluated, as `Incumbent.offer` takes it."""
+
+    decisions: Decisions | None
+    """A batch of one; None: nothing legal was found."""
+    evaluation: Evaluation
+    fidelity: Fidelity
 
 
 class RingWorkspace(PlanningWorkspace):
@@ -102,22 +112,30 @@ class RingWorkspace(PlanningWorkspace):
 
     def legalize(self, proposals: Proposals, seed: int = 0) -> Legalized:
         """FIX the devices of proposals, or SAMPLE from log-probabilities where there are none."""
-        if proposals.device is None:
-            found = self.solver.sample(proposals.log_probs, seed=seed)
+        wish, weights = proposals.device, proposals.log_probs
+        if wish is None:
+            found = self.solver.sample(weights, seed=seed)
         else:
-            found = self.solver.fix(proposals.device, proposals.log_probs, seed)
-        return Legalized(Decisions(found.device), found.status, found.detail)
+            found = self.solver.fix(wish, weights, seed)
 
-    def repair(
-        self, proposal: Int16[np.ndarray, "N"], seed: int = 0
-    ) -> tuple[Decisions | None, Evaluation]:
+        def row(proposed: np.ndarray | None, i: int) -> np.ndarray | None:
+            return None if proposed is None else proposed[i % len(proposed)]
+
+        fidelity = tuple(
+            self.solver.fidelity(found, i, row(wish, i), row(weights, i))
+            for i in range(len(found.status))
+        )
+        return Legalized(Decisions(found.device), found.status, found.detail, fidelity)
+
+    def repair(self, proposal: Int16[np.ndarray, "N"], seed: int = 0) -> Repaired:
         """FIX one proposal and evaluate it; nodes that must move prefer nearby chips."""
-        proposals = Proposals(proposal[None], self.near(proposal)[None])
-        found = self.legalize(proposals, seed)
+        found = self.solver.fix(proposal[None], self.near(proposal)[None], seed)
+        fidelity = self.solver.fidelity(found, 0, proposal)
         status = STATUS_CODES[int(found.status[0])]
         if not status.ok:
-            return None, self.failed(status, found.detail)
-        return found.decisions, self.detail(found.decisions)
+            return Repaired(None, self.failed(status, found.detail), fidelity)
+        decisions = Decisions(found.device)
+        return Repaired(decisions, self.detail(decisions), fidelity)
 
     def assignment(self) -> RingAssignment:
         """See `PlanningWorkspace`."""
@@ -128,12 +146,12 @@ class RingWorkspace(PlanningWorkspace):
         """[N] the topological fill balanced by work alone, not yet legal."""
         return topological_fill(work_share(self.problem, self.pricer.replicated), self.chips)
 
-    def greedy(self) -> Iterator[tuple[Decisions | None, Evaluation]]:
+    def greedy(self) -> Iterator[Repaired]:
         """Yield the compiler heuristic's fills, legal and evaluated, up to the first that fits."""
         for proposal in greedy_fills(self.problem, self.pricer.replicated):
             found = self.repair(proposal)
             yield found
-            if found[1].status.ok or not self.problem.memory:
+            if found.evaluation.status.ok or not self.problem.memory:
                 return
 
     @cached_property

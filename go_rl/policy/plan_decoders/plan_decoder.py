@@ -10,6 +10,7 @@ import jax
 import numpy as np
 from jaxtyping import Float32, Float64, Int16
 
+from go_rl.core import Fidelity
 from go_rl.core.decisions import Scored
 from go_rl.envs.rewards import Reward
 from go_rl.objectives.incumbent import Incumbent
@@ -95,6 +96,10 @@ class PlanDecoder(ABC):
     @abstractmethod
     def credit(self, actions: Actions, rollouts: Rollouts) -> Actions:
         """Return the decisions that earned the rewards, as `Policy.judge` takes them."""
+
+    def fidelity(self, proposals: ProposalArrays, rollouts: Rollouts, row: int) -> Fidelity | None:
+        """Return how one plan follows from its proposal; None: nothing was repaired."""
+        return rollouts.priced.fidelity[row] if rollouts.priced.fidelity else None
 
     def rewards(self, priced: Scored) -> Float64[np.ndarray, "B"]:
         """Return what plans earn."""

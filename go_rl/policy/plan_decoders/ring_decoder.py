@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Float32, Int, Int32
 
-from go_rl.core import EnvironmentUseError, Objective, Problem, SearchError, Status
+from go_rl.core import EnvironmentUseError, Fidelity, Objective, Problem, SearchError, Status
 from go_rl.core.decisions import Decisions, Scored
 from go_rl.core.errors import nearest
 from go_rl.core.evaluation import STATUS_CODES
@@ -188,7 +188,14 @@ class RingDecoder(PlanDecoder):
             )
         proposal = self._nodes(chip.astype(np.int16))
         fixed = self.workspace.solver.fix(proposal, self._nodes(log_probs), seed)
-        return self._rollouts(price_samples(self.workspace, fixed))
+        return self._rollouts(price_samples(self.workspace, fixed, proposal))
+
+    def fidelity(self, proposals: ProposalArrays, rollouts: Rollouts, row: int) -> Fidelity | None:
+        """See `PlanDecoder`; of SAMPLE with the gap to the likeliest plan known."""
+        if rollouts.drawn is None:
+            return super().fidelity(proposals, rollouts, row)
+        log_probs = self._nodes(proposals["log_probs"][row : row + 1])[0]
+        return self.workspace.solver.fidelity(rollouts.drawn, row, log_probs=log_probs)
 
     def unsolved(self, chip: Int[np.ndarray, "B U"]) -> Rollouts:
         """Price [B, U] chips as they are; what breaks a rule fails. What the solver is worth."""

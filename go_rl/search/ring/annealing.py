@@ -38,15 +38,15 @@ class Annealing:
         incumbent = Incumbent(workspace, progress)
         rng = np.random.default_rng(seed)
         start = workspace.work_fill if self.start is None else self.start
-        legal, evaluation = workspace.repair(start, seed)
-        incumbent.offer(legal, evaluation)
+        legal, evaluation, fidelity = workspace.repair(start, seed)
+        incumbent.offer(legal, evaluation, fidelity)
         current = None if legal is None else legal.device[0]
         energy, busiest = _energy(evaluation.seconds), _busiest(evaluation)
         while current is not None and not progress.spent and progress.share < 1.0:
             temperature = HOT * (COLD / HOT) ** progress.share
             proposal = _move(workspace, current, busiest, rng)
-            moved, evaluation = workspace.repair(proposal, int(rng.integers(2**31)))
-            incumbent.offer(moved, evaluation)
+            moved, evaluation, fidelity = workspace.repair(proposal, int(rng.integers(2**31)))
+            incumbent.offer(moved, evaluation, fidelity)
             after = _energy(evaluation.seconds)
             if moved is not None and rng.random() < np.exp(
                 min(0.0, (energy - after) / temperature)

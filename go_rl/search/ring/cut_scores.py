@@ -6,7 +6,7 @@ This is how a policy that gives an order and a dynamic program that gives the cu
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Float64, Int
 
 from go_rl.core.decisions import Decisions, Scored
 from go_rl.core.evaluation import OK
@@ -44,7 +44,7 @@ def price_scores(
     # A row without a cut proposes everything on the first chip.
     proposals = workspace.nodes_of(stages[:, workspace.units.unit_of])
     fixed = workspace.solver.fix(proposals, workspace.near(proposals), seed)
-    return price_samples(workspace, fixed)
+    return price_samples(workspace, fixed, proposals)
 
 
 def _cut(
@@ -58,8 +58,18 @@ def _cut(
     )[1]
 
 
-def price_samples(workspace: RingWorkspace, samples: Samples) -> Scored:
-    """Return what the solver's samples cost; a failed one keeps the solver's status."""
+def price_samples(
+    workspace: RingWorkspace, samples: Samples, proposed: Int[np.ndarray, "B N"] | None = None
+) -> Scored:
+    """Return what the solver's samples cost; a failed one keeps the solver's status.
+
+    ``proposed``: [B, N] chips that FIX was given.
+    """
     seconds, codes = workspace.pricer.price(samples.device)
     status = np.where(samples.ok, codes, samples.status).astype(np.int8)
-    return Scored(Decisions(samples.device), np.where(status == OK, seconds, np.inf), status)
+    seconds = np.where(status == OK, seconds, np.inf)
+    fidelity = tuple(
+        workspace.solver.fidelity(samples, i, None if proposed is None else proposed[i])
+        for i in range(len(status))
+    )
+    return Scored(Decisions(samples.device), seconds, status, fidelity)

@@ -41,8 +41,8 @@ class Exact:
         workspace, progress = ring_workspace(problem), Progress(budget)
         incumbent = Incumbent(workspace, progress)
         start = workspace.work_fill if self.start is None else self.start
-        legal, evaluation = workspace.repair(start, seed)
-        incumbent.offer(legal, evaluation)
+        legal, evaluation, fidelity = workspace.repair(start, seed)
+        incumbent.offer(legal, evaluation, fidelity)
         device = None if legal is None else legal.device[0]
         hopeless = device is None and evaluation.status is Status.INFEASIBLE
         if hopeless or progress.proved:

@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Int16
 
-from go_rl.core import Budget, Evaluation, Plan, Problem, Progress
-from go_rl.core.decisions import Decisions
+from go_rl.core import Budget, Plan, Problem, Progress
 from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.objectives.ring.ideal_dp import FOUND, NONE, TRUNCATED, Limits, stages_within
 from go_rl.objectives.ring.linear_cuts import LinearCuts
 from go_rl.objectives.ring.units import contracted
-from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
+from go_rl.objectives.ring.workspace import Repaired, RingWorkspace, ring_workspace
 
 WIDTHS = (30, 300, 3000, 20_000)
 """States kept a layer, round by round; a round starts where the last one stopped."""
@@ -87,18 +86,18 @@ def _bisect(
     top = 4 * float(units.work.sum() + units.tensor_seconds.sum() + units.latency)
     while not progress.spent:
         limits = Limits(seconds, workspace.chips, limit, workspace.problem.rules.triangle, width)
-        verdict, legal, evaluation = _attempt(workspace, limits, progress)
+        verdict, repaired = _attempt(workspace, limits, progress)
         if verdict == TRUNCATED and progress.spent:
             return
-        if evaluation is not None:
-            incumbent.offer(legal, evaluation)
-        if evaluation is not None and evaluation.status.ok:
-            value = evaluation.seconds
+        if repaired is not None:
+            incumbent.offer(*repaired)
+        if repaired is not None and repaired.evaluation.status.ok:
+            value = repaired.evaluation.seconds
             interval.high = min(interval.high, max(value, interval.tried))
             if value > seconds * (1 + TOLERANCE):
                 # Repair could not keep what was found: the same T would only be found again.
                 interval.tried = seconds
-        elif evaluation is not None and np.isfinite(limit) and refused < 8:
+        elif repaired is not None and np.isfinite(limit) and refused < 8:
             limit, refused = 0.95 * limit, refused + 1
             continue
         else:
@@ -137,16 +136,16 @@ def _middle(interval: _Interval) -> float:
 
 def _attempt(
     workspace: RingWorkspace, limits: Limits, progress: Progress
-) -> tuple[int, Decisions | None, Evaluation | None]:
+) -> tuple[int, Repaired | None]:
     """Look for stages within the limits; legalize and price what is found."""
     problem, chips = workspace.problem, workspace.chips
     units = contracted(workspace.units, limits.seconds)
     verdict, order, stage = stages_within(units, limits, lambda: progress.spent)
     if verdict != FOUND:
-        return verdict, None, None
+        return verdict, None
     if problem.all_chips and stage.max() + 1 < chips:
         spread = LinearCuts(units, order, limits.triangle).stages(
             limits.seconds, chips, limits.weight, exactly=True
         )
         stage = stage if spread is None else spread
-    return verdict, *workspace.repair(workspace.nodes_of(stage[units.unit_of]))
+    return verdict, workspace.repair(workspace.nodes_of(stage[units.unit_of]))

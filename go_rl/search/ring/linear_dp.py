@@ -55,7 +55,7 @@ def _try_orders(
         if stage is None:
             progress.record(float("inf"))
             continue
-        legal, evaluation = workspace.repair(workspace.nodes_of(stage[units.unit_of]), seed)
-        incumbent.offer(legal, evaluation)
-        if not evaluation.status.ok and np.isfinite(limit):
+        repaired = workspace.repair(workspace.nodes_of(stage[units.unit_of]), seed)
+        incumbent.offer(*repaired)
+        if not repaired.evaluation.status.ok and np.isfinite(limit):
             limit *= SQUEEZE

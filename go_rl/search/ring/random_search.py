@@ -31,7 +31,7 @@ class RandomSearch:
             rounds += 1
             if not drawn.ok.any():
                 status = STATUS_CODES[int(drawn.status[0])]
-                incumbent.offer(None, workspace.failed(status, drawn.detail), size)
+                incumbent.offer(None, workspace.failed(status, drawn.detail), samples=size)
                 break
             incumbent.offer_scored(price_samples(workspace, drawn))
         return finish_plan(workspace, incumbent, self.name, seed, progress)

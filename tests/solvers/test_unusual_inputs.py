@@ -1,0 +1,127 @@
+"""SAMPLE and FIX at the edge of what a problem, a distribution or a proposal may be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from reference.small_rings import ring_problem
+
+from go_rl.core import Means, Problem
+from go_rl.simulate.ring.replication import place_copies, replicas_of
+from go_rl.solvers import RingSolver, Samples
+from go_rl.verify.rules import legal
+
+CHAIN = [(0, 1), (1, 2), (2, 3)]
+INF = np.inf
+
+
+def all_chips(problem: Problem) -> Problem:
+    return replace(problem, all_chips=True)
+
+
+PROBLEMS = {
+    "one node, one chip": ring_problem(1, [], 1),
+    "one node, 36 chips": ring_problem(1, [], 36),
+    "no edges": ring_problem(5, [], 3),
+    "no edges, every chip": all_chips(ring_problem(6, [], 3)),
+    "one chip": ring_problem(4, CHAIN, 1),
+    "more chips than nodes": ring_problem(4, CHAIN, 36),
+    "as many chips as nodes, every chip": all_chips(ring_problem(4, CHAIN, 4)),
+    "all pinned": ring_problem(4, CHAIN, 3, fixed={0: 0, 1: 1, 2: 1, 3: 2}),
+    "pinned to the last chip": ring_problem(4, CHAIN, 4, fixed={3: 3}),
+    "pinned apart": ring_problem(4, [(0, 1), (0, 2), (0, 3)], 3, fixed={3: 2}),
+}
+every_problem = pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS.keys())
+
+
+def check(solver: RingSolver, samples: Samples) -> None:
+    """All are legal, and their log-probabilities are numbers."""
+    assert samples.ok.all()
+    assert (samples.log_prob <= 1e-9).all()
+    assert np.isfinite(samples.log_prob).all()
+    for device in samples.device:
+        home, present = place_copies(solver.problem, solver.instance.replicated, device)
+        assert legal(solver.problem, home, replicas_of(home, present)) == ()
+
+
+@every_problem
+def test_any_distribution_gives_legal_samples(problem):
+    solver, rng = RingSolver(problem), np.random.default_rng(0)
+    shape = (problem.graph.num_nodes, problem.hardware.num_chips)
+    odd = rng.standard_normal(shape)
+    odd[-1] = -INF
+    last = np.full(shape, -INF)
+    last[:, -1] = 0.0
+    first = np.where(np.arange(shape[1]) == 0, 0.0, np.full(shape, -INF))
+    for log_probs in (
+        None, np.zeros(shape), odd, last, first, np.full(shape, -INF), np.full(shape, -1e300),
+        np.where(last < 0, -1e300, 1e300), odd.astype(np.float32), odd[:, ::-1],
+    ):  # fmt: skip
+        samples = solver.sample(log_probs, batch=4, seed=1)
+        check(solver, samples)
+        given = None if log_probs is None else np.asarray(log_probs, np.float64)
+        for row in range(4):
+            found = solver.fidelity(samples, row, log_probs=given)
+            assert found.legalized_by is not Means.NONE
+            assert (found.displacement is None) == (log_probs is None)
+
+
+@every_problem
+def test_any_proposal_is_repaired(problem):
+    solver, nodes = RingSolver(problem), problem.graph.num_nodes
+    chips = problem.hardware.num_chips
+    for proposal in (
+        np.full(nodes, -1), np.zeros(nodes, int), np.full(nodes, chips - 1),
+        np.arange(nodes)[::-1] % chips,
+    ):  # fmt: skip
+        for log_probs in (None, np.full((nodes, chips), -INF)):
+            samples = solver.fix(proposal, log_probs, seed=2)
+            check(solver, samples)
+            assert (solver.fidelity(samples, 0, proposal).displacement is None) == (
+                (proposal == -1).all()
+            )
+
+
+def test_what_is_added_to_a_row_does_not_matter():
+    """Probabilities are relative, however far from normalised: also where 1e6 stands for never."""
+    solver = RingSolver(ring_problem(6, [(i, i + 1) for i in range(5)], 4))
+    log_probs = np.random.default_rng(3).standard_normal((6, 4))
+    expected = solver.sample(log_probs, batch=50, seed=4)
+    assert Means.CUTS in expected.means
+    for offset in (-1e8, 1e8):
+        moved = solver.sample(log_probs + offset, batch=50, seed=4)
+        assert moved.device.tolist() == expected.device.tolist()
+        assert moved.log_prob == pytest.approx(expected.log_prob, abs=1e-5)
+
+
+def test_fix_keeps_near_where_every_chip_has_probability_zero():
+    """Node 1 must not be after node 2: the nearest plans move one node by one chip."""
+    solver = RingSolver(ring_problem(4, CHAIN, 2))
+    proposal = np.array([0, 1, 0, 1])
+    found = solver.fix(proposal, np.full((4, 2), -INF))
+    assert solver.fidelity(found, 0, proposal).displacement == 0.25
+
+
+def test_displacement_and_gap_by_hand():
+    """Two free nodes on two chips in a chain; never both: (0, 1), (0, 0) are the plans."""
+    solver = RingSolver(ring_problem(2, [(0, 1)], 2))
+    log_probs = np.log(np.array([[0.5, 0.5], [0.2, 0.8]]))
+    samples = solver.sample(log_probs, batch=200, seed=1)
+    for row, device in enumerate(samples.device.tolist()):
+        found = solver.fidelity(samples, row, log_probs=log_probs)
+        moved = device[1] == 0
+        assert found.log_prob_gap == pytest.approx(0.5 * np.log(4.0) if moved else 0.0)
+        assert found.displacement == pytest.approx((0.5 + (0.8 if moved else 0.2)) / 2)
+    assert {tuple(d) for d in samples.device.tolist()} == {(0, 0), (0, 1)}
+
+
+def test_no_fidelity_without_a_plan():
+    solver = RingSolver(ring_problem(3, CHAIN[:2], 3, fixed={0: 2, 2: 0}))
+    samples = solver.sample(np.zeros((3, 3)))
+    assert not samples.ok.any()
+    found = solver.fidelity(samples, log_probs=np.zeros((3, 3)))
+    assert found.legalized_by is Means.NONE
+    assert (found.displacement, found.log_prob_gap) == (None, None)
+    assert solver.likeliest(np.zeros((3, 3))) is None
