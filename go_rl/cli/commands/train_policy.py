@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import tyro
 
+from go_rl.api.train import ProcessConfig
 from go_rl.cli.configuration import from_json
 from go_rl.cli.console import console, counting, print_line
 from go_rl.cli.exit_codes import OK
@@ -88,6 +89,8 @@ class TrainOptions(ABC):
     workers: Literal["local", "ray"] = "local"
     """Where samples are solved and evaluated: this process, or Ray workers (pip install
     'go_rl[ray]')."""
+    processes: ProcessConfig = field(default_factory=ProcessConfig)
+    """Processes that train together, on one host or many; the same command in each."""
     objective: Literal["ring", "makespan"]
     """What the policy minimises; the flags below are those of its configuration."""
 
