@@ -9,7 +9,6 @@ import os
 import signal
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from train.toys import CONFIG, toy_zoo
@@ -32,19 +31,14 @@ def main(folder: str, coordinator: str, count: str, index: str, mischief: str = 
         start_seconds=60,
         lost_seconds=20,
     )
-    config = TOGETHER
-    if mischief == "configuration" and index == "1":
-        config = replace(config, ppo=replace(config.ppo, learning_rate=2e-3))
 
     def report(done: int, total: int, sentence: str) -> None:
         if mischief == "killed" and (done, index) == (3, "1"):
             os.kill(os.getpid(), signal.SIGKILL)
-        if mischief == "disk" and (done, index) == (2, "0"):
-            (Path(folder) / "checkpoints" / "4").write_text("in the way")
 
     with pytest.MonkeyPatch.context() as patch:
         toy_zoo(patch)
-        pretrain(config, folder, report=report, processes=processes)
+        pretrain(TOGETHER, folder, report=report, processes=processes)
     return 0
 
 
