@@ -131,6 +131,8 @@ def _advance(
     try:
         learner, metrics = update(agent.policy, config.ppo, learner, batches, share)
     except TrainingError as error:
+        if group.over:  # it is of another process
+            raise
         names = ", ".join(case.name for case in cases)
         raise TrainingError(f"update {state.step} on {names}: {error}") from error
     # Processors that are unlike round differently: all go on from the weights of one.
