@@ -101,11 +101,11 @@ def _first(problems: Curriculum[TrainConfig], run: RunFolder, report: Report) ->
 def _before_updates(
     agent: Agent, problems: MakespanProblems, run: RunFolder, report: Callable[[str], None]
 ) -> Agent:
-    """Return the agent after what precedes PPO: a critic; for dispatchers imitation, in process 0."""
+    """Return the agent after what precedes PPO: a critic; for dispatchers also imitation."""
     agent = taught_agent(agent, problems, run.folder, report, run.group)
     if not agent.policy.dispatches:
         return agent
-    taught = agent
+    taught = agent  # process 0 imitates alone: its plans are those of its folder
     return run.group.on_first(lambda: imitating_agent(taught, problems, run.folder, report))
 
 

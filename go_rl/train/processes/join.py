@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
@@ -16,6 +17,9 @@ from go_rl.train.processes.group import ALONE, Group
 
 LEAVING_SECONDS = 10
 """Time that a process waits for the others when all are done."""
+WAIT_FLAG, WAIT_SECONDS = "--xla_cpu_collective_timeout_seconds", 7 * 86_400
+"""Collectives between CPUs would give up after half an hour, though others may search for longer
+before they come to it; who is lost is told by heartbeats."""
 ALIKE = ("go_rl", "jax", "jaxlib", "numpy")
 """Packages whose version must be the same in all processes."""
 
@@ -54,6 +58,9 @@ def _join(config: ProcessConfig) -> Group:
     # JAX would catch SIGTERM, and the process would go on.
     jax.config.update("jax_enable_preemption_service", False)
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    flags = os.environ.get("XLA_FLAGS", "")
+    if WAIT_FLAG not in flags:
+        os.environ["XLA_FLAGS"] = f"{flags} {WAIT_FLAG}={WAIT_SECONDS}".strip()
     method = {"none": "deactivate", "auto": None}.get(config.launcher, config.launcher)
     try:
         jax.distributed.initialize(
