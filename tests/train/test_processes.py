@@ -74,6 +74,18 @@ def test_what_is_known_of_a_run_must_be_whole():
     assert ProcessConfig(launcher="slurm").several
 
 
+def test_a_launcher_that_is_not_there_is_named():
+    code = (
+        "from go_rl.train.processes.config import ProcessConfig as P\n"
+        "from go_rl.train.processes.join import joined\n"
+        "with joined(P(launcher='slurm'), P()): pass"
+    )
+    env = {name: value for name, value in os.environ.items() if not name.startswith("SLURM")}
+    path = env | {"PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"}
+    said = subprocess.run([sys.executable, "-c", code], env=path, capture_output=True, text=True)
+    assert "no environment of the launcher 'slurm'" in said.stderr
+
+
 def test_the_most_costly_work_is_shared_out_first():
     group = Group(0, 2)
     assert group.share([1, 5, 3, 1, 1]).owner == (1, 0, 1, 1, 0)

@@ -18,8 +18,8 @@ from go_rl.train.processes.group import ALONE, Group
 LEAVING_SECONDS = 10
 """Time that a process waits for the others when all are done."""
 WAIT_FLAG, WAIT_SECONDS = "--xla_cpu_collective_timeout_seconds", 7 * 86_400
-"""Collectives between CPUs would give up after half an hour, though others may search for longer
-before they come to it; who is lost is told by heartbeats."""
+"""Collectives between CPUs have a limit of their own, but others may search for hours before they
+come to one; heartbeats tell who is lost."""
 ALIKE = ("go_rl", "jax", "jaxlib", "numpy")
 """Packages whose version must be the same in all processes."""
 
@@ -72,7 +72,7 @@ def _join(config: ProcessConfig) -> Group:
             heartbeat_timeout_seconds=config.lost_seconds,
             shutdown_timeout_seconds=LEAVING_SECONDS,
         )
-    except (RuntimeError, ValueError) as error:
+    except (RuntimeError, ValueError, KeyError) as error:
         raise TrainingError(_reason(config, error)) from error
     group = Group(jax.process_index(), jax.process_count())
     if jax.device_count() != group.count * jax.local_device_count():
