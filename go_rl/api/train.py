@@ -9,9 +9,13 @@ from go_rl.api.progress import Progress, ignore
 from go_rl.core import TrainingError
 from go_rl.core.files.whole_file import write_text
 from go_rl.train.config import CHECKPOINTS, CONFIG_FILE, SEARCHES, TrainConfig
+from go_rl.train.processes.config import ProcessConfig
 
 if TYPE_CHECKING:
     from go_rl.policy.weights import Weights
+
+
+ONE_PROCESS = ProcessConfig()
 
 
 def pretrain(
@@ -20,27 +24,38 @@ def pretrain(
     *,
     report: Progress = ignore,
     workers: str = "local",
+    processes: ProcessConfig = ONE_PROCESS,
 ) -> Weights:
     """Train a policy on the zoo, resuming the run in the folder; return its best weights.
+
+    Several processes, on one host or many, call it with the same arguments but for their index, and
+    share the problems of every update out; the weights are those of one process. Only process 0
+    touches the folder.
 
     Args:
         config: `RingTrainConfig` or `MakespanTrainConfig`.
         folder: for config.json, checkpoints, logs and weights.npz.
         report: called with the updates done, all updates and a sentence.
         workers: where samples are solved and evaluated: ``local`` (this process) or ``ray``.
+        processes: that train together; one by default.
 
     Raises:
-        TrainingError, CheckpointError: see `go_rl.train.pretrain.pretrain`.
+        TrainingError, CheckpointError: see `go_rl.train.pretrain.pretrain` and
+            `go_rl.train.processes.join.joined`; what one process raises, all raise.
         MissingDependencyError: Ray is not installed.
     """
     from go_rl.train import pretrain as training
+    from go_rl.train.processes.join import joined
     from go_rl.train.workers import pricer
 
-    _write_config(config, Path(folder))
     updates = config.updates
-    return training.pretrain(
-        config, folder, lambda done, text: report(done, updates, text), pricer(workers)
-    )
+
+    def tell(done: int, sentence: str) -> None:
+        report(done, updates, sentence)
+
+    with joined(processes, config) as group:
+        group.on_first(lambda: _write_config(config, Path(folder)))
+        return training.pretrain(config, folder, tell, pricer(workers), group=group)
 
 
 def _write_config(config: TrainConfig, folder: Path) -> None:

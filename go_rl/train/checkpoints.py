@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import orbax.checkpoint as ocp
+from orbax.checkpoint.options import MultiprocessingOptions
 
 from go_rl.core import CheckpointError
 from go_rl.train.advantage import RunningBaseline
@@ -48,8 +49,9 @@ class Checkpoints:
         # Orbax logs each failure with several tracebacks, and raises it as well.
         logging.getLogger("absl").setLevel(logging.CRITICAL)
         self.folder = Path(folder).absolute()
-        options = ocp.CheckpointManagerOptions(max_to_keep=KEPT, create=True)
+        options = ocp.CheckpointManagerOptions(max_to_keep=KEPT, create=False, **_alone())
         try:
+            self.folder.mkdir(parents=True, exist_ok=True)
             self._manager = ocp.CheckpointManager(self.folder, options=options)
         except OSError as error:
             raise CheckpointError(
@@ -75,6 +77,8 @@ class Checkpoints:
             "curve": [list(point) for point in state.curve],
         }
         arrays = {"learner": state.learner._asdict(), "best": state.best}
+        if jax.process_count() > 1:  # Orbax takes arrays of one process for parts of larger ones
+            arrays = jax.device_get(arrays)
         args = ocp.args.Composite(
             arrays=ocp.args.StandardSave(arrays),  # pyright: ignore[reportCallIssue]
             meta=ocp.args.JsonSave(meta),  # pyright: ignore[reportCallIssue]
@@ -114,6 +118,8 @@ class Checkpoints:
                 "or start in an empty folder"
             )
         arrays = {"learner": like.learner._asdict(), "best": like.best}
+        if jax.process_count() > 1:
+            arrays = jax.device_get(arrays)
         shapes = jax.tree.map(ocp.utils.to_shape_dtype_struct, arrays)
         found = self._arrays(step, shapes)
         if not all(np.isfinite(np.asarray(x)).all() for x in jax.tree.leaves(found)):
@@ -151,6 +157,17 @@ class Checkpoints:
                 f"{self.folder}/{step}: cannot be read ({type(error).__name__}); it may be "
                 "truncated. Remove it to resume from the one before"
             ) from error
+
+
+def _alone() -> dict[str, Any]:
+    """Options by which Orbax does not wait for other processes of the run: one writes."""
+    if jax.process_count() == 1:
+        return {}
+    index = jax.process_index()
+    options = MultiprocessingOptions(
+        primary_host=index, active_processes={index}, barrier_sync_key_prefix=f"process-{index}"
+    )
+    return {"multiprocessing_options": options}
 
 
 def _why(error: Exception) -> str:

@@ -16,6 +16,7 @@ from go_rl.policy.plan_decoders.plan_decoder import PlanDecoder, ProposalArrays,
 from go_rl.train.advantage import RunningBaseline, top_advantage
 from go_rl.train.config import TOP
 from go_rl.train.ppo import Batch, SampleGroup
+from go_rl.train.processes.group import Share, everything
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +73,20 @@ class Collected:
     """By group, what became the rollouts."""
 
 
+Rewards = dict[str, Float64[np.ndarray, "B"]]
+"""Of one batch, by group."""
+
+
+@dataclass(frozen=True, eq=False)
+class SharedCollection:
+    """What the batches of all processes brought."""
+
+    own: list[Collected]
+    """Those of this process."""
+    rewards: list[Rewards]
+    """Those of all."""
+
+
 def price_here(asked: Sequence[Asked]) -> list[dict[str, Rollouts]]:
     """Solve and price in this process, one batch after the other; a `Pricer`."""
     return [price(case.decoder, proposals, seed) for case, proposals, seed in asked]
@@ -91,25 +106,51 @@ def collect_all(
     credit: Credit,
     pricer: Pricer = price_here,
 ) -> list[Collected]:
+    """Draw, solve and price a batch for each problem in this process; see `collect_share`."""
+    return collect_share(agent, cases, sizes, credit, everything(len(cases)), pricer).own
+
+
+def collect_share(
+    agent: Agent,
+    cases: Sequence[tuple[TrainingCase, int]],
+    sizes: Mapping[str, int],
+    credit: Credit,
+    share: Share,
+    pricer: Pricer = price_here,
+) -> SharedCollection:
     """Draw, solve and price a batch for each problem; the same seeds give the same batches.
 
     Args:
         agent: draws.
-        cases: the problems, each with the seed of its batch.
+        cases: all problems, each with the seed of its batch.
         sizes: samples of each group.
-        credit: of the run.
+        credit: of the run; learns from the rewards of all problems, in their order.
+        share: which of them this process draws and prices.
         pricer: solves and prices.
 
     Raises:
         TrainingError: a reward is not finite.
     """
-    drawn = [propose(agent, case, sizes, seed) for case, seed in cases]
-    asked = [(case, one.proposals, seed) for (case, seed), one in zip(cases, drawn, strict=True)]
-    priced = pricer(asked)
-    return [
-        assemble(agent, case, one, rollouts, credit)
-        for (case, _), one, rollouts in zip(cases, drawn, priced, strict=True)
+    own: list[tuple[int, DrawnBatch, dict[str, Rollouts]]] = []
+
+    def rewards(mine: list[int]) -> list[Rewards]:
+        drawn = [propose(agent, cases[i][0], sizes, cases[i][1]) for i in mine]
+        asked = [
+            (cases[i][0], one.proposals, cases[i][1]) for i, one in zip(mine, drawn, strict=True)
+        ]
+        own.extend(zip(mine, drawn, pricer(asked), strict=True))
+        return [rewards_of(cases[i][0], rollouts) for i, _, rollouts in own]
+
+    earned = share.compute(rewards)
+    gains = [
+        {
+            name: credit.advantage(agent, f"{case.name}/{name}", reward)
+            for name, reward in each.items()
+        }
+        for (case, _), each in zip(cases, earned, strict=True)
     ]
+    found = [assemble(cases[i][0], one, rollouts, gains[i]) for i, one, rollouts in own]
+    return SharedCollection(found, earned)
 
 
 def propose(agent: Agent, case: TrainingCase, sizes: Mapping[str, int], seed: int) -> DrawnBatch:
@@ -135,26 +176,30 @@ def price(
     return {group: decoder.price(asked, seed) for group, asked in proposals.items()}
 
 
-def assemble(
-    agent: Agent,
-    case: TrainingCase,
-    drawn: DrawnBatch,
-    rollouts: dict[str, Rollouts],
-    credit: Credit,
-) -> Collected:
-    """Return what PPO needs of a batch; the baseline learns from its rewards.
+def rewards_of(case: TrainingCase, rollouts: Mapping[str, Rollouts]) -> Rewards:
+    """Return the rewards of a batch.
 
     Raises:
-        TrainingError: a reward is not finite.
+        TrainingError: one is not finite.
     """
-    groups: dict[str, SampleGroup] = {}
     for name, found in rollouts.items():
         if not np.isfinite(found.reward).all():
             wrong = found.reward[~np.isfinite(found.reward)][0]
             raise TrainingError(f"case {case.name!r}: a sample of {name!r} earned {wrong}")
-        gain = credit.advantage(agent, f"{case.name}/{name}", found.reward)
-        actions = case.decoder.credit(drawn.actions[name], found)
-        groups[name] = SampleGroup(actions, jnp.asarray(gain))
+    return {name: found.reward for name, found in rollouts.items()}
+
+
+def assemble(
+    case: TrainingCase,
+    drawn: DrawnBatch,
+    rollouts: dict[str, Rollouts],
+    gains: Mapping[str, np.ndarray],
+) -> Collected:
+    """Return what PPO needs of a batch whose samples have these advantages, by group."""
+    groups = {
+        name: SampleGroup(case.decoder.credit(drawn.actions[name], found), jnp.asarray(gains[name]))
+        for name, found in rollouts.items()
+    }
     padded = case.decoder.padded
     chips = jnp.int32(padded.chips)
     batch = Batch(padded.graph, jnp.asarray(padded.real), chips, groups)

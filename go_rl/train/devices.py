@@ -1,4 +1,5 @@
-"""Data parallelism: the samples of a batch are spread over all devices, the rest is copied."""
+"""Data parallelism: the samples of a batch are spread over the devices of this process, the rest is
+copied. Several processes share out problems; see `go_rl.train.processes`."""
 
 from __future__ import annotations
 
@@ -15,11 +16,11 @@ AXIS = "samples"
 
 
 def split_samples(batch: Batch) -> Batch:
-    """Return the batch with its samples spread over `jax.devices()`; with one device, unchanged.
+    """Return the batch, its samples spread over the devices of this process; with one, unchanged.
 
     A batch whose samples do not divide by the number of devices is copied to all of them.
     """
-    if jax.device_count() == 1:
+    if jax.local_device_count() == 1:
         return batch
     graph, real, chips = copied((batch.graph, batch.real, batch.chips))
     return Batch(graph, real, chips, jax.tree.map(_split, batch.groups))
@@ -27,7 +28,7 @@ def split_samples(batch: Batch) -> Batch:
 
 def on_all_devices(learner: Learner) -> Learner:
     """Return the learner with a copy on every device."""
-    return learner if jax.device_count() == 1 else copied(learner)
+    return learner if jax.local_device_count() == 1 else copied(learner)
 
 
 def copied(tree: T) -> T:
@@ -36,9 +37,11 @@ def copied(tree: T) -> T:
 
 
 def _split(array: jax.Array) -> jax.Array:
-    spec = PartitionSpec(AXIS) if array.shape[0] % jax.device_count() == 0 else PartitionSpec()
+    spec = (
+        PartitionSpec(AXIS) if array.shape[0] % jax.local_device_count() == 0 else PartitionSpec()
+    )
     return jax.device_put(array, NamedSharding(_mesh(), spec))
 
 
 def _mesh() -> Mesh:
-    return Mesh(np.array(jax.devices()), (AXIS,))
+    return Mesh(np.array(jax.local_devices()), (AXIS,))

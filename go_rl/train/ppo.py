@@ -22,6 +22,7 @@ from go_rl.core import Objective, TrainingError
 from go_rl.policy.agent import Actions
 from go_rl.policy.network import Params, Policy
 from go_rl.train.config import PPOConfig
+from go_rl.train.processes.group import Share, everything
 
 
 class SampleGroup(NamedTuple):
@@ -77,18 +78,35 @@ def new_learner(params: Params, config: PPOConfig) -> Learner:
 
 
 def update(
-    policy: Policy, config: PPOConfig, learner: Learner, batches: Sequence[Batch]
+    policy: Policy,
+    config: PPOConfig,
+    learner: Learner,
+    batches: Sequence[Batch],
+    share: Share | None = None,
 ) -> tuple[Learner, Metrics]:
     """Return the learner after `PPOConfig.epochs` gradient steps on the batches of several graphs.
+
+    Args:
+        policy: what learns.
+        config: how.
+        learner: its weights so far; the same in all processes.
+        batches: those of this process.
+        share: whose they are; None: one process has them all. The gradients of all batches are
+            averaged in their order, so that the weights are those of one process.
 
     Raises:
         TrainingError: a loss or gradient is not finite; the learner is left as it was.
     """
+    share = share or everything(len(batches))
     old = [judge(policy, learner.params, batch) for batch in batches]
+
+    def gradients(params: Params) -> list[tuple[Params, Metrics]]:
+        pairs = list(zip(batches, old, strict=True))
+        return share.compute(lambda _: [gradient(policy, config, params, *pair) for pair in pairs])
+
     metrics: list[Metrics] = []
     for _ in range(config.epochs):
-        pairs = zip(batches, old, strict=True)
-        found = [gradient(policy, config, learner.params, batch, was) for batch, was in pairs]
+        found = gradients(learner.params)
         learner, norm = descend(config, learner, [g for g, _ in found])
         metrics += [m._replace(gradient_norm=norm) for _, m in found]
     means = jax.tree.map(lambda *x: jnp.stack(x).mean(), *metrics)

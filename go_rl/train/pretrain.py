@@ -5,34 +5,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 
-import jax
 import numpy as np
 
 from go_rl.core import TrainingError
 from go_rl.policy.agent import Agent, new_agent
-from go_rl.policy.weights import Weights, save_weights
+from go_rl.policy.weights import Weights
 from go_rl.train.advantage import RunningBaseline
-from go_rl.train.checkpoints import Checkpoints, TrainState
-from go_rl.train.collect import Collected, Credit, Pricer, collect_all, price_here
-from go_rl.train.config import (
-    CHECKPOINTS,
-    WEIGHTS_FILE,
-    MakespanTrainConfig,
-    RingTrainConfig,
-    TrainConfig,
-)
+from go_rl.train.checkpoints import TrainState
+from go_rl.train.collect import Credit, Pricer, Rewards, collect_share, price_here
+from go_rl.train.config import MakespanTrainConfig, RingTrainConfig, TrainConfig
 from go_rl.train.critic.teaching import taught_agent
 from go_rl.train.devices import on_all_devices, split_samples
 from go_rl.train.ppo import Metrics, new_learner, update
 from go_rl.train.problems.curriculum import Curriculum
 from go_rl.train.problems.makespan import MakespanProblems
 from go_rl.train.problems.ring import RingProblems
-from go_rl.train.run_log import RunLog
+from go_rl.train.processes.group import ALONE, Group
+from go_rl.train.run_folder import RunFolder
 from go_rl.train.teachers import imitating_agent
-from go_rl.zoo import ZOO_VERSION
 
 Report = Callable[[int, str], None]
 
@@ -43,6 +35,7 @@ def pretrain(
     report: Report | None = None,
     pricer: Pricer = price_here,
     stop_after: int | None = None,
+    group: Group = ALONE,
 ) -> Weights:
     """Train a policy on the zoo; return the weights of the best validation.
 
@@ -54,27 +47,33 @@ def pretrain(
         pricer: solves and prices samples.
         stop_after: stop after this many updates of this call, as if killed right after a
             checkpoint; None: go on to the end.
+        group: the processes that train together and share the problems of each update out. Only
+            process 0 reads and writes the folder.
 
     Raises:
-        TrainingError: a reward or gradient is not finite.
+        TrainingError: a reward or gradient is not finite, or a process would have nothing to do.
         CheckpointError: the folder holds a run of another configuration, or a damaged one.
     """
+    if group.count > config.graphs:
+        raise TrainingError(
+            f"train: {group.count} processes share {config.graphs} problems an update, so that "
+            f"some have nothing to do; raise graphs to at least {group.count}"
+        )
     folder, report = Path(folder), report or (lambda update, sentence: None)
-    problems, checkpoints = _problems(config), Checkpoints(folder / CHECKPOINTS)
-    state = _first(config, problems, checkpoints, folder, report)
-    log = RunLog(folder, state.step)
-    last = config.updates if stop_after is None else min(config.updates, state.step + stop_after)
+    problems, run = _problems(config), RunFolder(folder, config, group)
     try:
+        state = _first(problems, run, report)
+        run.open_log(state.step)
+        last = config.updates
+        if stop_after is not None:
+            last = min(last, state.step + stop_after)
         while state.step < last:
-            sentence = _advance(state, problems, pricer, log)
-            if state.step % config.checkpoint_every == 0 or state.step == last:
-                checkpoints.save(state, config)
-                save_weights(_weights(config, state), folder / WEIGHTS_FILE)
+            sentence, values = _advance(state, problems, pricer, group)
+            run.keep(state, values, last)
             report(state.step, sentence)
     finally:
-        log.close()
-        checkpoints.close()
-    return _weights(config, state)
+        run.close()
+    return run.weights(state)
 
 
 def _problems(config: TrainConfig) -> Curriculum[TrainConfig]:
@@ -84,70 +83,86 @@ def _problems(config: TrainConfig) -> Curriculum[TrainConfig]:
     return MakespanProblems(config)
 
 
-def _first(
-    config: TrainConfig,
-    problems: Curriculum[TrainConfig],
-    checkpoints: Checkpoints,
-    folder: Path,
-    report: Report,
-) -> TrainState:
+def _first(problems: Curriculum[TrainConfig], run: RunFolder, report: Report) -> TrainState:
     """Return the state of the run found in the folder, else of a new one."""
-    agent, resumed = new_agent(config.policy, config.seed, config.objective), checkpoints.latest
-    if isinstance(problems, MakespanProblems) and resumed is None:
-        agent = taught_agent(agent, problems, folder, lambda sentence: report(0, sentence))
-        if agent.policy.dispatches:
-            agent = imitating_agent(agent, problems, folder, lambda line: report(0, line))
-    learner = new_learner(agent.params, config.ppo)
-    state = TrainState(0, learner, RunningBaseline(), agent.params, -np.inf, [])
-    if resumed is not None:
-        return checkpoints.restore(state, config)
+    config, group = problems.config, run.group
+    agent = new_agent(config.policy, config.seed, config.objective)
+    found = run.restored(_start(agent, config))
+    if found is not None:
+        return found
+    if isinstance(problems, MakespanProblems):
+        agent = _before_updates(agent, problems, run, lambda sentence: report(0, sentence))
+    state = group.on_first(lambda: _start(agent, config))
     if isinstance(problems, MakespanProblems):  # the critic may be better than all that follows
-        _validate(state, problems)
+        _validate(state, problems, group)
     return state
 
 
+def _before_updates(
+    agent: Agent, problems: MakespanProblems, run: RunFolder, report: Callable[[str], None]
+) -> Agent:
+    """Return the agent after what precedes PPO: a critic; for dispatchers also imitation."""
+    agent = taught_agent(agent, problems, run.folder, report, run.group)
+    if not agent.policy.dispatches:
+        return agent
+    taught = agent  # process 0 imitates alone: its plans are those of its folder
+    return run.group.on_first(lambda: imitating_agent(taught, problems, run.folder, report))
+
+
+def _start(agent: Agent, config: TrainConfig) -> TrainState:
+    learner = new_learner(agent.params, config.ppo)
+    return TrainState(0, learner, RunningBaseline(), agent.params, -np.inf, [])
+
+
 def _advance(
-    state: TrainState, problems: Curriculum[TrainConfig], pricer: Pricer, log: RunLog
-) -> str:
-    """Make one update in place, validate when it is time; return a sentence about it."""
+    state: TrainState, problems: Curriculum[TrainConfig], pricer: Pricer, group: Group
+) -> tuple[str, dict[str, float]]:
+    """Make one update in place, validate when it is time; return a sentence about it, and what to
+    log."""
     config, started = problems.config, time.perf_counter()
     agent = _agent(config, state.learner.params)
     cases = problems.draw(state.step, state.baseline)
     seeded = [(case, _seed(config.seed, state.step, i)) for i, case in enumerate(cases)]
+    share = group.share([case.decoder.workspace.problem.graph.num_nodes for case in cases])
     credit = Credit(config.teaching_share, state.baseline)
-    found = collect_all(agent, seeded, config.sizes, credit, pricer)
-    batches = [split_samples(each.batch) for each in found]
+    found = collect_share(agent, seeded, config.sizes, credit, share, pricer)
+    batches = [split_samples(each.batch) for each in found.own]
     learner = on_all_devices(state.learner)
     try:
-        state.learner, metrics = update(agent.policy, config.ppo, learner, batches)
+        learner, metrics = update(agent.policy, config.ppo, learner, batches, share)
     except TrainingError as error:
+        if group.over:  # it is of another process
+            raise
         names = ", ".join(case.name for case in cases)
         raise TrainingError(f"update {state.step} on {names}: {error}") from error
+    # Processors that are unlike round differently: all go on from the weights of one.
+    state.learner = group.on_first(lambda: learner)
     state.step += 1
-    values = _values(found, metrics)
+    values = _values(found.rewards, metrics)
     if state.step % config.validate_every == 0:
-        values |= _validate(state, problems)
-    log.write(state.step, values)
-    shown = [f"{name} {values[name]:+.3f}" for name in found[0].rollouts]
+        values |= _validate(state, problems, group)
+    shown = [f"{name} {values[name]:+.3f}" for name in found.rewards[0]]
     if "validation" in values:
         shown.append(f"validation {values['validation']:+.4f}")
-    return "  ".join([*shown, f"{time.perf_counter() - started:.1f} s"])
+    return "  ".join([*shown, f"{time.perf_counter() - started:.1f} s"]), values
 
 
-def _validate(state: TrainState, problems: Curriculum[TrainConfig]) -> dict[str, float]:
+def _validate(
+    state: TrainState, problems: Curriculum[TrainConfig], group: Group
+) -> dict[str, float]:
     """Judge the learner, keep it if it is the best so far, and return what to log."""
-    score, parts = problems.validate(_agent(problems.config, state.learner.params))
+    score, parts = problems.validate(_agent(problems.config, state.learner.params), group)
     state.curve.append((state.step, score))
     if score > state.best_score:
         state.best, state.best_score = state.learner.params, score
     return parts
 
 
-def _values(found: list[Collected], metrics: Metrics) -> dict[str, float]:
+def _values(rewards: list[Rewards], metrics: Metrics) -> dict[str, float]:
     """Metrics, and the mean reward of each group."""
     values = {name: float(value) for name, value in metrics._asdict().items()}
-    for group in found[0].rollouts:
-        values[group] = float(np.mean([c.rollouts[group].reward.mean() for c in found]))
+    for name in rewards[0]:
+        values[name] = float(np.mean([each[name].mean() for each in rewards]))
     return values
 
 
@@ -158,16 +173,3 @@ def _seed(seed: int, update: int, index: int) -> int:
 
 def _agent(config: TrainConfig, params: object) -> Agent:
     return Agent(config.policy, params, config.objective)
-
-
-def _weights(config: TrainConfig, state: TrainState) -> Weights:
-    params = state.best if state.curve else state.learner.params
-    card = {
-        "zoo": ZOO_VERSION,
-        "training": asdict(config),
-        "updates": state.step,
-        "validation": [list(point) for point in state.curve],
-        "best_validation": state.best_score if state.curve else None,
-        "jax": jax.__version__,
-    }
-    return Weights(_agent(config, jax.tree.map(np.asarray, params)), config.name, card)

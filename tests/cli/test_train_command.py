@@ -95,7 +95,7 @@ def begun(monkeypatch):
     """Configurations that the command hands to the trainer, which is not run."""
     seen = []
 
-    def pretrain(config, folder, advance, pricer):
+    def pretrain(config, folder, advance, pricer, group):
         seen.append(config)
         return SimpleNamespace(card={"validation": []})
 
@@ -173,7 +173,7 @@ def test_flags_of_each_objective_are_those_that_its_configuration_reads(command)
 
 
 def test_a_new_run_is_described_before_it_starts(command, tmp_path, monkeypatch):
-    def pretrain(config, folder, advance, pricer):
+    def pretrain(config, folder, advance, pricer, group):
         assert json.loads((folder / "config.json").read_text())["seed"] == 7
         return SimpleNamespace(card={"validation": [[2, np.float64(-0.5)]]})
 

@@ -15,9 +15,9 @@ from go_rl.policy.agent import new_agent
 from go_rl.policy.weights import load_weights
 from go_rl.train.advantage import RunningBaseline
 from go_rl.train.checkpoints import Checkpoints, TrainState
-from go_rl.train.config import SampleConfig
+from go_rl.train.config import WEIGHTS_FILE, SampleConfig
 from go_rl.train.ppo import new_learner
-from go_rl.train.pretrain import WEIGHTS_FILE, pretrain
+from go_rl.train.pretrain import pretrain
 
 
 def killed_after(updates: int):

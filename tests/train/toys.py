@@ -34,4 +34,5 @@ def toy_zoo(patch: pytest.MonkeyPatch) -> None:
         return TrainingCase(name, RingDecoder(problem, RingWorkspace(problem), solver))
 
     patch.setattr(ring, "small_graphs", lambda split, max_nodes: names[split])
+    patch.setattr(ring, "graph_size", len)
     patch.setattr(ring, "ring_case", case)

@@ -10,11 +10,13 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import tyro
 
+from go_rl.api.train import ProcessConfig
 from go_rl.cli.configuration import from_json
 from go_rl.cli.console import console, counting, print_line
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.folders import check_folder
 from go_rl.cli.next_command import EXAMPLE_MODEL, say_next
+from go_rl.cli.runtime_log import leaving_at_once
 from go_rl.core import Objective, ProblemError, TrainingError, decision_names
 from go_rl.core.files.strict_json import read_json
 from go_rl.train.config import (
@@ -88,6 +90,8 @@ class TrainOptions(ABC):
     workers: Literal["local", "ray"] = "local"
     """Where samples are solved and evaluated: this process, or Ray workers (pip install
     'go_rl[ray]')."""
+    processes: ProcessConfig = field(default_factory=ProcessConfig)
+    """Processes that train together, on one host or many; the same command in each."""
     objective: Literal["ring", "makespan"]
     """What the policy minimises; the flags below are those of its configuration."""
 
@@ -145,12 +149,26 @@ def options_of(argv: Sequence[str]) -> type[TrainOptions]:
 
 def run(config: TrainOptions) -> int:
     """Run the command; returns the exit code."""
+    processes = config.processes
+    if not processes.several:
+        return _train(config)
+    number = "of this command" if processes.index is None else str(processes.index)
+    return leaving_at_once(lambda: _train(config), f"process {number}")
+
+
+def _train(config: TrainOptions) -> int:
     folder, training = Path(config.out), config.chosen
-    check_folder(folder, "DIR")
+    if not config.processes.index:  # the others write nothing
+        check_folder(folder, "DIR")
     from go_rl.api.train import pretrain
 
     with counting(f"training {training.name}") as report:
-        weights = pretrain(training, folder, report=report, workers=config.workers)
+        weights = pretrain(
+            training, folder, report=report, workers=config.workers, processes=config.processes
+        )
+    if config.processes.index:
+        print_line(console(), f"done; process 0 has written to {folder}")
+        return OK
     out, path = console(), folder / WEIGHTS_FILE
     if curve := weights.card["validation"]:
         updates, reward = max(curve, key=lambda point: point[1])

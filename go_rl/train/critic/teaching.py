@@ -7,6 +7,7 @@ critic learn again.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import jax
@@ -22,6 +23,7 @@ from go_rl.train.config import CONFIG_FILE, SEARCHES, MakespanTrainConfig, Searc
 from go_rl.train.critic.learning import Experience, experience, with_critic
 from go_rl.train.critic.searches import Search, search
 from go_rl.train.problems.makespan import MakespanProblems, ProblemKey, makespan_decoder
+from go_rl.train.processes.group import ALONE, Group
 
 TAUGHT_FILE = "taught.npz"
 """The policy with its critic."""
@@ -32,7 +34,13 @@ Lessons = list[tuple[ProblemKey, Experience]]
 """Problems with what their searches found."""
 
 
-def taught_agent(agent: Agent, problems: MakespanProblems, folder: Path, report: Report) -> Agent:
+def taught_agent(
+    agent: Agent,
+    problems: MakespanProblems,
+    folder: Path,
+    report: Report,
+    group: Group = ALONE,
+) -> Agent:
     """Return the agent with a critic that learned from searches on all problems; without searches,
     as it is.
 
@@ -41,6 +49,7 @@ def taught_agent(agent: Agent, problems: MakespanProblems, folder: Path, report:
         problems: what is searched, and how (`SearchConfig`, `CriticConfig`).
         folder: of the run; searches and the policy are kept there.
         report: called with a sentence after every search and after the critic.
+        group: shares the searches out; process 0 keeps them and teaches the critic.
 
     Raises:
         CheckpointError: a kept file is damaged, or the folder holds searches of another
@@ -49,15 +58,69 @@ def taught_agent(agent: Agent, problems: MakespanProblems, folder: Path, report:
     config = problems.config
     if not config.searches.samples:
         return agent
-    _claim(folder / SEARCHES / CONFIG_FILE, config)
+    group.on_first(lambda: _claim(folder / SEARCHES / CONFIG_FILE, config))
     path = folder / TAUGHT_FILE
-    if path.exists():
-        return load_weights(path, Objective.MAKESPAN).agent
     keys, kept = problems.taught(), folder / SEARCHES
-    lessons = searched(agent, keys, config.searches, kept, report, config.cost)
-    agent = taught(agent, lessons, config, report)
-    save_weights(Weights(agent, "taught", {"searches": len(lessons)}), path)
-    return agent
+    if group.count > 1 and not group.on_first(path.exists):
+        search_together(agent, keys, config, kept, report, group)
+
+    def learn() -> Agent:
+        if path.exists():
+            return load_weights(path, Objective.MAKESPAN).agent
+        lessons = searched(agent, keys, config.searches, kept, report, config.cost)
+        learned = taught(agent, lessons, config, report)
+        save_weights(Weights(learned, "taught", {"searches": len(lessons)}), path)
+        return learned
+
+    return group.on_first(learn)
+
+
+def search_together(
+    agent: Agent,
+    keys: list[ProblemKey],
+    config: MakespanTrainConfig,
+    folder: Path,
+    report: Report,
+    group: Group,
+) -> None:
+    """Make the searches that process 0 lacks, one in each process at a time; it writes them."""
+    missing = group.on_first(
+        lambda: [i for i, key in enumerate(keys) if not search_path(folder, key).exists()]
+    )
+    for start in range(0, len(missing), group.count):
+        numbers = missing[start : start + group.count]
+
+        def one(numbers: list[int] = numbers) -> Search | None:
+            if group.index >= len(numbers):
+                return None
+            number = numbers[group.index]
+            return searched_one(agent, keys[number], config.searches, number, config.cost)
+
+        found = group.gather(one)
+        group.on_first(partial(_write, folder, [keys[i] for i in numbers], found))
+        report(f"{numbers[-1] + 1}/{len(keys)} searched in {group.count} processes")
+
+
+def _write(folder: Path, keys: list[ProblemKey], found: list[Search | None]) -> None:
+    for key, one in zip(keys, found, strict=False):
+        if one is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            one.save(search_path(folder, key))
+
+
+def search_path(folder: Path, key: ProblemKey) -> Path:
+    """Return the file that keeps a problem's search."""
+    return folder / f"{key[0]}--{key[1]}--{'+'.join(key[2])}.npz"
+
+
+def searched_one(
+    agent: Agent, key: ProblemKey, config: SearchConfig, seed: int, cost: str
+) -> Search | None:
+    """Return the search on a problem; None: nothing is decided there, or it is too large."""
+    decoder = makespan_decoder(*key, cost)
+    if not 0 < decoder.units.num_units <= MOST_UNITS:
+        return None
+    return search(agent, decoder, config, seed)
 
 
 def taught(agent: Agent, lessons: Lessons, config: MakespanTrainConfig, report: Report) -> Agent:
@@ -89,7 +152,7 @@ def searched(
         decoder = makespan_decoder(*key, cost)
         if not 0 < decoder.units.num_units <= MOST_UNITS:
             continue
-        path = folder / f"{key[0]}--{key[1]}--{'+'.join(key[2])}.npz"
+        path = search_path(folder, key)
         if not path.exists():
             folder.mkdir(parents=True, exist_ok=True)
             search(agent, decoder, config, i).save(path)

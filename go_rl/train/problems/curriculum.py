@@ -9,6 +9,7 @@ from go_rl.policy.agent import Agent
 from go_rl.train.advantage import RunningBaseline
 from go_rl.train.collect import TrainingCase
 from go_rl.train.config import TrainConfig
+from go_rl.train.processes.group import ALONE, Group
 from go_rl.zoo import zoo_entry, zoo_names
 
 KEPT = 256
@@ -31,10 +32,18 @@ class Curriculum(ABC, Generic[C]):
         """Return the problems of one update; equal updates and baselines give equal problems."""
 
     @abstractmethod
-    def validate(self, agent: Agent) -> tuple[float, dict[str, float]]:
-        """Return the score of the validation problems, larger is better, and its parts to log."""
+    def validate(self, agent: Agent, group: Group = ALONE) -> tuple[float, dict[str, float]]:
+        """Return the score of the validation problems, larger is better, and its parts to log.
+
+        The processes of the group share the problems out; all get the same answer.
+        """
 
 
 def small_graphs(split: str, max_nodes: int) -> list[str]:
     """Return the graphs of a split of the zoo with at most ``max_nodes`` nodes."""
     return [name for name in zoo_names(split) if zoo_entry(name).nodes <= max_nodes]
+
+
+def graph_size(name: str) -> int:
+    """Return the nodes of a graph of the zoo: about what its samples cost."""
+    return zoo_entry(name).nodes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import product
 
 import numpy as np
 
@@ -14,7 +15,14 @@ from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
 from go_rl.train.advantage import RunningBaseline
 from go_rl.train.collect import TrainingCase
 from go_rl.train.config import MakespanTrainConfig
-from go_rl.train.problems.curriculum import KEPT, VALIDATION_SEED, Curriculum, small_graphs
+from go_rl.train.problems.curriculum import (
+    KEPT,
+    VALIDATION_SEED,
+    Curriculum,
+    graph_size,
+    small_graphs,
+)
+from go_rl.train.processes.group import ALONE, Group
 from go_rl.zoo import zoo_entry, zoo_graph
 
 VALIDATION_SAMPLES = 16
@@ -78,17 +86,20 @@ class MakespanProblems(Curriculum[MakespanTrainConfig]):
             keys.append((name, hardware, (DECISIONS, ("placement",))[i % 2]))
         return keys
 
-    def validate(self, agent: Agent) -> tuple[float, dict[str, float]]:
+    def validate(self, agent: Agent, group: Group = ALONE) -> tuple[float, dict[str, float]]:
         """Return the mean over the validation problems of the best reward of a batch."""
-        scores, noise = [], np.ones(VALIDATION_SAMPLES, np.float32)
-        for name in self.validation:
-            for hardware in self.config.validation_hardware:
-                for decide in dict.fromkeys(self.config.decide):
-                    decoder = self.decoder(name, hardware, decide, self.config.cost)
-                    _, rollouts = decoder.sample(agent, "plan", noise, VALIDATION_SEED)
-                    scores.append(rollouts.reward.max())
+        hardware, decide = self.config.validation_hardware, dict.fromkeys(self.config.decide)
+        keys = list(product(self.validation, hardware, decide))
+        share = group.share([graph_size(name) for name, _, _ in keys])
+        scores = share.compute(lambda mine: [self._judge(agent, keys[i]) for i in mine])
         score = float(np.mean(scores))
         return score, {"validation": score}
+
+    def _judge(self, agent: Agent, key: ProblemKey) -> float:
+        """The best reward of a batch."""
+        noise = np.ones(VALIDATION_SAMPLES, np.float32)
+        decoder = self.decoder(*key, self.config.cost)
+        return decoder.sample(agent, "plan", noise, VALIDATION_SEED)[1].reward.max()
 
 
 def makespan_decoder(

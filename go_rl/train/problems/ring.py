@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache, partial
+from itertools import product
 
 import numpy as np
 
@@ -14,13 +15,22 @@ from go_rl.policy.plan_decoders.ring_decoder import RingDecoder
 from go_rl.train.advantage import RunningBaseline
 from go_rl.train.collect import Credit, TrainingCase, collect
 from go_rl.train.config import RingTrainConfig
-from go_rl.train.problems.curriculum import KEPT, VALIDATION_SEED, Curriculum, small_graphs
+from go_rl.train.problems.curriculum import (
+    KEPT,
+    VALIDATION_SEED,
+    Curriculum,
+    graph_size,
+    small_graphs,
+)
+from go_rl.train.processes.group import ALONE, Group
 from go_rl.zoo import zoo_graph
 
 DULL = 2e-3
 """Standard deviation of the rewards of a problem that teaches nothing."""
 PASSED_OVER = 0.9
 """Share of the draws of such a problem that are not used."""
+VALIDATION_SIZES = {"order": 16, "placement": 4}
+"""Samples of a validation problem."""
 
 
 class RingProblems(Curriculum[RingTrainConfig]):
@@ -58,23 +68,28 @@ class RingProblems(Curriculum[RingTrainConfig]):
                 chosen.append(case)
         return chosen
 
-    def validate(self, agent: Agent) -> tuple[float, dict[str, float]]:
+    def validate(self, agent: Agent, group: Group = ALONE) -> tuple[float, dict[str, float]]:
         """Return the score of the validation problems and its parts.
 
         Rewards are logarithms of the throughput relative to the compiler heuristic. The score adds
         the means, over problems, of a batch's best order, its mean order and its mean placement.
         """
-        found: dict[str, list[float]] = {"best order": [], "mean order": [], "mean placement": []}
-        sizes = {"order": 16, "placement": 4}
-        for name in self.validation:
-            for hardware in self.config.validation_hardware:
-                case = self._case(name, hardware, "strict", solver="sample")
-                got = collect(agent, case, sizes, Credit(), VALIDATION_SEED).rollouts
-                found["best order"].append(got["order"].reward.max())
-                found["mean order"].append(got["order"].reward.mean())
-                found["mean placement"].append(got["placement"].reward.mean())
-        parts = {f"validation/{name}": float(np.mean(rewards)) for name, rewards in found.items()}
+        keys = list(product(self.validation, self.config.validation_hardware))
+        share = group.share([graph_size(name) for name, _ in keys])
+        found = share.compute(lambda mine: [self._judge(agent, *keys[i]) for i in mine])
+        names = ("best order", "mean order", "mean placement")
+        rewards = zip(*found, strict=True)
+        parts = {
+            f"validation/{n}": float(np.mean(of)) for n, of in zip(names, rewards, strict=True)
+        }
         return sum(parts.values()), parts
+
+    def _judge(self, agent: Agent, name: str, hardware: str) -> tuple[float, float, float]:
+        """The best and the mean reward of orders, and the mean reward of placements."""
+        case = self._case(name, hardware, "strict", solver="sample")
+        got = collect(agent, case, VALIDATION_SIZES, Credit(), VALIDATION_SEED).rollouts
+        order, placement = got["order"].reward, got["placement"].reward
+        return order.max(), order.mean(), placement.mean()
 
 
 def ring_case(name: str, hardware: str, rules: str, cost: str, solver: str) -> TrainingCase:

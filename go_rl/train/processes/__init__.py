@@ -1,0 +1,1 @@
+"""One training run in several processes, through JAX's multi-process runtime."""
