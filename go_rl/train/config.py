@@ -186,6 +186,9 @@ class ImitationConfig:
     """Gradient steps of a round."""
     problems: int = 4
     """Problems in each of them."""
+    astray: float = 0.1
+    """Share of the units that go to a random device while a plan is followed, so that the policy
+    learns the way back from its own mistakes."""
     samples: int = 128
     """Plans of an untrained list scheduler among which the first teacher is chosen."""
     rollouts: int = 64
@@ -200,7 +203,7 @@ class ImitationConfig:
     def __post_init__(self) -> None:
         _check_least("imitation", self, 0, "rounds", "updates", "rollouts")
         _check_least("imitation", self, 1, "problems", "samples", "max_units")
-        _check_least("imitation", self, 0, "weight_decay")
+        _check_least("imitation", self, 0, "weight_decay", "astray")
         _check_positive("imitation", self, "learning_rate")
 
 

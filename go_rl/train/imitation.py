@@ -68,7 +68,7 @@ def imitate(
     losses: list[float] = []
     for update in range(config.updates):
         chosen = rng.integers(len(lessons), size=config.problems)
-        batches = [_batch(lessons[i], int(rng.integers(1 << 30))) for i in chosen]
+        batches = [_batch(lessons[i], int(rng.integers(1 << 30)), config.astray) for i in chosen]
         found = [unlikelihood(agent.policy, params, batch) for batch in batches]
         params, state = _descend(config, params, state, [gradient for _, gradient in found])
         losses.append(float(np.mean([float(loss) for loss, _ in found])))
@@ -99,11 +99,11 @@ def _descend(
     return optax.apply_updates(params, change), state
 
 
-def _batch(lesson: Lesson, offset: int) -> Batch:
+def _batch(lesson: Lesson, offset: int, astray: float) -> Batch:
     decoder, padded = lesson.decoder, lesson.decoder.padded
     row = offset % len(lesson.plans.device)
     plan = Dispatched(lesson.plans.device[row : row + 1], lesson.plans.order[row : row + 1])
-    choices = recorded_choices(decoder.dispatcher, plan, len(padded.real), offset)
+    choices = recorded_choices(decoder.dispatcher, plan, len(padded.real), offset, astray)
     group = SampleGroup(choices, jnp.ones(1))
     real = jnp.asarray(padded.real)
     return Batch(padded.graph, real, jnp.int32(padded.chips), {"plan": group})

@@ -134,26 +134,30 @@ class Dispatcher:
         """
         count, units = len(noise), self.units.num_units
         device, order = np.zeros((count, units), np.int16), np.zeros((count, units), np.int32)
-        blank, nothing = _blank(0, 0), np.zeros(0, np.int32)
+        blank, nothing = _blank(0, 0), Dispatched(np.zeros(0, np.int16), np.zeros(0, np.int32))
 
         def share(rows: range) -> None:
             for i in rows:
                 _dispatch(
                     self.arrays, heads, float(noise[i]), (seed * 1_000_003 + i) % 2**32, nothing,
-                    device[i], order[i], blank, 0, 1,
+                    0.0, device[i], order[i], blank, 0, 1,
                 )  # fmt: skip
 
         if units:
             on_threads(share, count)
         return Dispatched(device, order)
 
-    def follow(self, plans: Dispatched, steps: int, offset: int = 0) -> Recorded:
-        """Return what the heads see along given plans.
+    def follow(
+        self, plans: Dispatched, steps: int, offset: int = 0, astray: float = 0.0
+    ) -> Recorded:
+        """Return what the heads see along given plans, and what the plans choose there.
 
         Args:
             plans: orders must be topological.
             steps: S, selections recorded of each plan, evenly spread.
             offset: shifts which ones.
+            astray: probability that a unit goes to another device than its plan has it, whatever
+                the plan chooses: what is seen then is the way back.
         """
         count, units = plans.device.shape
         devices, stride = len(self.capacity), max(1, -(-units // steps))
@@ -163,7 +167,8 @@ class Dispatcher:
         def share(some: range) -> None:
             for i in some:
                 _dispatch(
-                    self.arrays, heads, 0.0, 0, plans.order[i], plans.device[i].copy(),
+                    self.arrays, heads, 0.0, offset + i,
+                    Dispatched(plans.device[i], plans.order[i]), astray, plans.device[i].copy(),
                     plans.order[i].copy(), rows[i], (offset + i) % stride, stride,
                 )  # fmt: skip
 
@@ -197,9 +202,9 @@ def _tails(merged: MakespanUnits) -> Float64[np.ndarray, "U"]:
 
 @njit(cache=True, nogil=True)
 @no_type_check
-def _dispatch(a, heads, noise, seed, given, device, order, record, first, stride):
-    """One rollout. ``given`` [U]: the order to follow, with ``device``; empty: the heads decide.
-    ``record``: what is seen at selections ``first``, ``first + stride``, …
+def _dispatch(a, heads, noise, seed, given, astray, device, order, record, first, stride):
+    """One rollout. ``given``: the plan to follow but for deviations (probability ``astray``); empty:
+    the heads decide. ``record``: what is seen at selections ``first``, ``first + stride``, …
 
     State beside the arrays, over ``U`` units and ``D`` devices:
 
@@ -215,7 +220,7 @@ def _dispatch(a, heads, noise, seed, given, device, order, record, first, stride
     """
     devices, count = a.seconds.shape
     layers = len(a.layer_work)
-    following, room = len(given) > 0, len(record.unit)
+    following, room = len(given.order) > 0, len(record.unit)
     random = np.array([seed], np.uint64)
     free, load, held = np.zeros(devices), np.zeros(devices), np.zeros(devices)
     link, busy = np.zeros((devices, devices)), np.zeros(devices)
@@ -250,11 +255,11 @@ def _dispatch(a, heads, noise, seed, given, device, order, record, first, stride
         row = turn // stride
         pick = 0
         if following:
-            pick = _find(window, inside, given[turn])
+            pick = _find(window, inside, given.order[turn])
             if pick < 0:  # it waits outside: it takes the place of the last candidate
                 pick = _lowest(a.tail, window, inside)
                 waiting = _push(a.tail, heap, waiting, window[pick])
-                window[pick] = given[turn]
+                window[pick] = given.order[turn]
         if keep or (not following and inside > 1):
             _see_units(a, window, inside, free, born, missing, begun, device, last, unit, longest,
                        seen)  # fmt: skip
@@ -278,6 +283,13 @@ def _dispatch(a, heads, noise, seed, given, device, order, record, first, stride
                      last_on, device, done, total, unit, longest, start, there, finish, possible,
                      shown)  # fmt: skip
         where = np.int64(device[u])
+        if keep:
+            record.unit[row], record.placed[row] = u, where
+        if following and astray > 0 and next_uniform(random) < astray:
+            other = np.int64(next_uniform(random) * devices)
+            if possible[other]:
+                where = other
+                device[u] = where
         if not following:
             best, where = -np.inf, NOWHERE
             for d in range(devices):
@@ -290,7 +302,6 @@ def _dispatch(a, heads, noise, seed, given, device, order, record, first, stride
                     best, where = value, d
             device[u] = where
         if keep:
-            record.unit[row], record.placed[row] = u, where
             for d in range(devices):
                 record.possible[row, d] = possible[d]
                 for f in range(PLACED):

@@ -59,7 +59,7 @@ def dispatched(workspace: MakespanWorkspace, units: MakespanUnits, plans: Decisi
 
 
 def recorded_choices(
-    dispatcher: Dispatcher, plans: Dispatched, rows: int, offset: int = 0
+    dispatcher: Dispatcher, plans: Dispatched, rows: int, offset: int = 0, astray: float = 0.0
 ) -> dict[str, DispatchChoices]:
     """Return the choices along [B] plans, by decision.
 
@@ -68,8 +68,9 @@ def recorded_choices(
         plans: what was selected and placed.
         rows: units with padding; the arrays have as many choices, at most `STEPS`.
         offset: shifts which choices are recorded.
+        astray: see `Dispatcher.follow`.
     """
-    found = dispatcher.follow(plans, min(rows, STEPS), offset)
+    found = dispatcher.follow(plans, min(rows, STEPS), offset, astray)
     unit = np.where(found.possible, found.unit[..., None], -1)
     return {
         "schedule": DispatchChoices(found.select_seen, found.candidates, found.selected),
