@@ -85,8 +85,13 @@ def imitate(
 
 def _rule(config: ImitationConfig) -> optax.GradientTransformation:
     rate = optax.cosine_decay_schedule(config.learning_rate, config.updates, alpha=0.1)
-    adam = optax.adamw(rate, weight_decay=config.weight_decay)
+    adam = optax.adamw(rate, weight_decay=config.weight_decay, mask=_matrices)
     return optax.chain(optax.clip_by_global_norm(1.0), adam)
+
+
+def _matrices(params: Params) -> Any:
+    """What decays: matrices; not the weights and biases that an untrained list scheduler has."""
+    return jax.tree.map(lambda leaf: leaf.ndim > 1, params)
 
 
 @partial(jax.jit, static_argnums=0)
