@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from go_rl.benchmark.summary import Summary, SummaryRow
 
 RUN_COLUMNS = (
-    "graph", "nodes", "hardware", "rules", "memory", "method", "seed", "seconds_per_step",
+    "graph", "nodes", "hardware", "rules", "decide", "memory", "method", "seed", "seconds_per_step",
     "heuristic_seconds_per_step", "improvement", "bound", "gap", "samples", "wall_seconds",
-    "cold_seconds", "status", "detail",
+    "cold_seconds", "decoder_calls", "status", "detail",
 )  # fmt: skip
 NEVER = "never"
 """A threshold that a method's mean does not reach within the budget."""
@@ -32,9 +32,9 @@ def runs_csv(comparison: Comparison) -> str:
 def summary_csv(summary: Summary) -> str:
     """Return a row for each hardware, rule set and method; empty where there is no number."""
     columns = (
-        "hardware", "rules", "method", "graphs", "seeds", "runs", "failed", "worse_than_heuristic",
-        "over_bound", "improvement", "improvement_low", "improvement_high", "samples", "seconds",
-        "cold_seconds",
+        "hardware", "rules", "decide", "method", "graphs", "seeds", "runs", "failed",
+        "worse_than_heuristic", "over_bound", "improvement", "improvement_low",
+        "improvement_high", "samples", "seconds", "cold_seconds",
         *(f"improvement_at_{n:g}_samples" for n in summary.samples),
         *(f"improvement_at_{n:g}_seconds" for n in summary.seconds),
         *(f"over_bound_at_{n:g}_samples" for n in summary.samples),
@@ -51,7 +51,7 @@ def summary_markdown(comparison: Comparison, summary: Summary) -> str:
     for setting in settings(comparison):
         rows = [row for row in summary.rows if row.setting == setting]
         text += [
-            f"## {setting.hardware}, rules {setting.rules}\n",
+            f"## {setting.title}\n",
             *_left_out([run for run in comparison.runs if run.setting == setting]),
             "Throughput over the compiler heuristic's, by samples:\n",
             markdown_table(*samples_cells(rows, summary)),
@@ -70,9 +70,9 @@ def _run_cells(run: Run, comparison: Comparison) -> list[Cell]:
     gap = None if run.value is None or bound <= 0 else max(0.0, run.value / bound - 1.0)
     improvement = None if run.value is None or not run.heuristic else run.heuristic / run.value
     return [
-        run.problem.graph, run.nodes, run.problem.hardware, run.problem.rules, run.problem.memory,
+        run.problem.graph, run.nodes, *run.setting, run.problem.memory,
         run.method, run.seed, run.value, run.heuristic, improvement, bound or None, gap,
-        run.samples, run.seconds, run.cold_seconds, run.status, run.detail,
+        run.samples, run.seconds, run.cold_seconds, run.decoder_calls, run.status, run.detail,
     ]  # fmt: skip
 
 
@@ -191,7 +191,7 @@ def _left_out(runs: Sequence[Run]) -> list[str]:
 def _failures(runs: Sequence[Run]) -> list[str]:
     """Failures, one line for each method, problem and sentence."""
     lines = {
-        f"- {run.method} on {run.problem.graph}, {run.problem.hardware}, {run.problem.rules}: "
+        f"- {run.method} on {run.problem.graph}, {run.setting.title}: "
         f"{run.status}. {run.detail}": None
         for run in runs
         if run.value is None

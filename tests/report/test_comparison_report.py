@@ -31,7 +31,7 @@ def test_the_markdown_by_hand(comparison):
         " 4.00× | 10 | never | 0/3 | 0/3 |"
     ) in text
     assert "| a | 5 | 4.00× | 1.00× | 8.00× |" in text
-    assert text.count("- bad on a, ring2, strict: gave-up. Nothing was found.") == 1
+    assert text.count("- bad on a, ring2, rules strict: gave-up. Nothing was found.") == 1
 
 
 def test_the_csv_by_hand(comparison):

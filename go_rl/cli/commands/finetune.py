@@ -42,6 +42,9 @@ class FineTune:
     weights: Annotated[str | None, tyro.conf.arg(metavar="NAME|FILE")] = None
     """Where to start: shipped weights, or a file that go-rl train policy or finetune wrote.
     Default: those that ship for the objective."""
+    control: Literal["untrained", "random-encoder", "blind", "zero-output"] | None = None
+    """Start from a control arm of these weights instead (docs/policy.md). Default: the policy
+    itself."""
     decoder: Literal["order", "placement"] = "order"
     """Ring. order: scores, cut by dynamic programming; placement: devices, through the solver."""
     seed: int = 0
@@ -75,6 +78,7 @@ def run(config: FineTune) -> int:
             rules=config.rules,
             cost=config.cost,
             weights=config.weights,
+            control=config.control,
             seed=config.seed,
         )
         require_accepted(result)
