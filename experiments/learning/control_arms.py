@@ -41,6 +41,8 @@ class Options:
     """Plans of each run, one comparison after the other."""
     seconds: float | None = None
     """Seconds of each run of a further comparison; not run if left out."""
+    methods: tuple[str, ...] = ("policy",)
+    """Methods with a policy; on devices only those that work there."""
     seeds: int = 5
     """Runs of each method on each problem; fresh weights of an arm follow from the seed."""
     folder: Path = RESULTS / NAME
@@ -49,16 +51,17 @@ class Options:
 
 def configs(options: Options) -> dict[str, list[EvaluateConfig]]:
     """Return the comparisons of each weights file."""
+    shared = tuple(name for name in options.methods if not name.endswith("-placement"))
     rings = {
         "graphs": tuple(f"zoo:{name}" for name in options.rings),
         "memory": False,
-        "methods": ("policy", "linear-dp", "annealing", "random"),
+        "methods": (*options.methods, "linear-dp", "annealing", "random"),
     }
     devices = {
         "graphs": tuple(f"zoo:{ROWS[row][0]}" for row in options.rows),
         "hardware": tuple(dict.fromkeys(f"p100x{ROWS[row][1]}" for row in options.rows)),
         "decide": "placement",
-        "methods": ("policy", "expert", "heft", "annealing", "random"),
+        "methods": (*shared, "expert", "heft", "annealing", "random"),
     }
     budgets = [(samples, None) for samples in options.samples]
     budgets += [(None, options.seconds)] if options.seconds is not None else []
@@ -105,6 +108,8 @@ def page(rows: dict[str, list[ControlRow]], comparisons: list[Comparison], optio
 
 def _lost(weights: str, rows: list[ControlRow]) -> str:
     """A sentence that names what the weights do not beat."""
+    if not any(row.verdict for row in rows):
+        return f"**No interval: {weights} ran on graphs of too few families.**\n"
     lost = [f"{row.method} ({row.budget})" for row in rows if row.verdict in ("level", "method")]
     if not lost:
         return f"**{weights} is ahead of all of these.**\n"
