@@ -1,6 +1,6 @@
 """What the shipped policies are worth beside their control arms and the classical methods.
 
-Run: ``python -m experiments.learning.control_arms [--samples 20 200] [--seconds S] [--seeds 5]``.
+Run: ``python -m experiments.learning.control_arms [--samples 20 200] [--seconds 1] [--seeds 5]``.
 ``partition-1.0`` draws orders for test graphs of the zoo on 36 chips under strict rules, graphs of
 families that it never saw; ``graph-1.0`` places rows of GO's table with two devices, graphs of
 families that its critic learned from. Every finished run is kept in ``results/control_arms`` and
@@ -39,8 +39,8 @@ class Options:
     """Rows of GO's table."""
     samples: tuple[int, ...] = (20, 200)
     """Plans of each run, one comparison after the other."""
-    seconds: float | None = None
-    """Seconds of each run of a further comparison; not run if left out."""
+    seconds: float | None = 1.0
+    """Seconds of each run of a further comparison; None: not run."""
     methods: tuple[str, ...] = ("policy",)
     """Methods with a policy; on devices only those that work there."""
     seeds: int = 5
