@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,6 +57,7 @@ def finetune(
         GoRLError: bad input. A problem without a solution is a plan whose status says so.
     """
     from go_rl.policy.controls import controlled_name
+    from go_rl.policy.effort import SECONDS_AN_HOUR, Effort
     from go_rl.policy.weights import Weights, load_weights
     from go_rl.portfolio import methods_for, run, summarise
     from go_rl.train.fine_tune import FineTuned
@@ -72,9 +74,15 @@ def finetune(
     heuristic = run(problem, methods_for(problem)[0], None, chosen.seed, report).plans
     if report is not None:
         report(f"{controlled_name(learner.name, chosen.control)}: {samples} samples")
+    before_time = time.process_time()
     plan, agent = learner.learn(problem, budget, chosen.seed)
+    hours = (time.process_time() - before_time) / SECONDS_AN_HOUR
+    effort = Effort(hours, plan.samples, 1)
     name = f"{controlled_name(before.name, chosen.control)}+{problem.graph.name}"
-    weights = Weights(agent, name, _card(before, problem, samples))
+    card = _card(before, problem, samples) | effort.to_card()
+    if chosen.control is not None:
+        card["control"] = chosen.control
+    weights = Weights(agent, name, card)
     return summarise(problem, [*heuristic, plan]), weights
 
 

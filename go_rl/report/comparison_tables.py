@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from go_rl.benchmark.summary import Summary, SummaryRow
 
 RUN_COLUMNS = (
-    "graph", "nodes", "hardware", "rules", "decide", "memory", "method", "seed", "seconds_per_step",
+    "graph", "nodes", "hardware", "rules", "memory", "method", "seed", "seconds_per_step",
     "heuristic_seconds_per_step", "improvement", "bound", "gap", "samples", "wall_seconds",
-    "cold_seconds", "decoder_calls", "status", "detail",
+    "cold_seconds", "status", "detail", "decide", "decoder_calls",
 )  # fmt: skip
 NEVER = "never"
 """A threshold that a method's mean does not reach within the budget."""
@@ -32,13 +32,13 @@ def runs_csv(comparison: Comparison) -> str:
 def summary_csv(summary: Summary) -> str:
     """Return a row for each hardware, rule set and method; empty where there is no number."""
     columns = (
-        "hardware", "rules", "decide", "method", "graphs", "seeds", "runs", "failed",
+        "hardware", "rules", "method", "graphs", "seeds", "runs", "failed",
         "worse_than_heuristic", "over_bound", "improvement", "improvement_low",
         "improvement_high", "samples", "seconds", "cold_seconds",
         *(f"improvement_at_{n:g}_samples" for n in summary.samples),
         *(f"improvement_at_{n:g}_seconds" for n in summary.seconds),
         *(f"over_bound_at_{n:g}_samples" for n in summary.samples),
-        *(f"samples_to_{n:g}" for n in summary.thresholds),
+        *(f"samples_to_{n:g}" for n in summary.thresholds), "decide",
     )  # fmt: skip
     return csv_table(columns, (_summary_cells(row) for row in summary.rows))
 
@@ -70,18 +70,19 @@ def _run_cells(run: Run, comparison: Comparison) -> list[Cell]:
     gap = None if run.value is None or bound <= 0 else max(0.0, run.value / bound - 1.0)
     improvement = None if run.value is None or not run.heuristic else run.heuristic / run.value
     return [
-        run.problem.graph, run.nodes, *run.setting, run.problem.memory,
+        run.problem.graph, run.nodes, run.problem.hardware, run.problem.rules, run.problem.memory,
         run.method, run.seed, run.value, run.heuristic, improvement, bound or None, gap,
-        run.samples, run.seconds, run.cold_seconds, run.decoder_calls, run.status, run.detail,
+        run.samples, run.seconds, run.cold_seconds, run.status, run.detail, run.setting.decide,
+        run.decoder_calls,
     ]  # fmt: skip
 
 
 def _summary_cells(row: SummaryRow) -> list[Cell]:
     return [
-        *row.setting, row.method, row.graphs, row.seeds, row.runs, row.failed, row.worse,
+        row.setting.hardware, row.setting.rules, row.method, row.graphs, row.seeds, row.runs, row.failed, row.worse,
         row.over_bound, *row.improvement, row.samples, row.seconds, row.cold_seconds,
         *row.at_samples, *row.at_seconds, *row.bound_at_samples,
-        *(NEVER if n is None else n for n in row.reach),
+        *(NEVER if n is None else n for n in row.reach), row.setting.decide,
     ]  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from go_rl.train.checkpoints import Checkpoints, TrainState
 from go_rl.train.collect import Collected, Credit, Pricer, collect_all, price_here
 from go_rl.train.config import (
     CHECKPOINTS,
+    SEARCHES,
     WEIGHTS_FILE,
     MakespanTrainConfig,
     RingTrainConfig,
@@ -26,6 +27,7 @@ from go_rl.train.config import (
 )
 from go_rl.train.critic.teaching import taught_agent
 from go_rl.train.devices import on_all_devices, split_samples
+from go_rl.train.effort import EffortLog
 from go_rl.train.ppo import Metrics, new_learner, update
 from go_rl.train.problems.curriculum import Curriculum
 from go_rl.train.problems.makespan import MakespanProblems
@@ -61,20 +63,33 @@ def pretrain(
     """
     folder, report = Path(folder), report or (lambda update, sentence: None)
     problems, checkpoints = _problems(config), Checkpoints(folder / CHECKPOINTS)
-    state = _first(config, problems, checkpoints, folder, report)
+    begun = checkpoints.latest is not None or (folder / SEARCHES).exists()
+    spent = EffortLog(folder, config, begun)
+    state = _first(config, problems, checkpoints, folder, _counting(spent, report))
     log = RunLog(folder, state.step)
     last = config.updates if stop_after is None else min(config.updates, state.step + stop_after)
     try:
         while state.step < last:
-            sentence = _advance(state, problems, pricer, log)
+            sentence, samples = _advance(state, problems, pricer, log)
+            spent.count(samples)
             if state.step % config.checkpoint_every == 0 or state.step == last:
                 checkpoints.save(state, config)
-                save_weights(_weights(config, state), folder / WEIGHTS_FILE)
+                save_weights(_weights(config, state, spent), folder / WEIGHTS_FILE)
             report(state.step, sentence)
     finally:
         log.close()
         checkpoints.close()
-    return _weights(config, state)
+    return _weights(config, state, spent)
+
+
+def _counting(spent: EffortLog, report: Report) -> Report:
+    """Report, and count the time so far."""
+
+    def tell(update: int, sentence: str) -> None:
+        spent.count()
+        report(update, sentence)
+
+    return tell
 
 
 def _problems(config: TrainConfig) -> Curriculum[TrainConfig]:
@@ -108,8 +123,9 @@ def _first(
 
 def _advance(
     state: TrainState, problems: Curriculum[TrainConfig], pricer: Pricer, log: RunLog
-) -> str:
-    """Make one update in place, validate when it is time; return a sentence about it."""
+) -> tuple[str, int]:
+    """Make one update in place, validate when it is time; return a sentence about it, and how many
+    plans it priced."""
     config, started = problems.config, time.perf_counter()
     agent = _agent(config, state.learner.params)
     cases = problems.draw(state.step, state.baseline)
@@ -131,7 +147,8 @@ def _advance(
     shown = [f"{name} {values[name]:+.3f}" for name in found[0].rollouts]
     if "validation" in values:
         shown.append(f"validation {values['validation']:+.4f}")
-    return "  ".join([*shown, f"{time.perf_counter() - started:.1f} s"])
+    samples = sum(len(r.reward) for one in found for r in one.rollouts.values())
+    return "  ".join([*shown, f"{time.perf_counter() - started:.1f} s"]), samples
 
 
 def _validate(state: TrainState, problems: Curriculum[TrainConfig]) -> dict[str, float]:
@@ -160,7 +177,7 @@ def _agent(config: TrainConfig, params: object) -> Agent:
     return Agent(config.policy, params, config.objective)
 
 
-def _weights(config: TrainConfig, state: TrainState) -> Weights:
+def _weights(config: TrainConfig, state: TrainState, spent: EffortLog) -> Weights:
     params = state.best if state.curve else state.learner.params
     card = {
         "zoo": ZOO_VERSION,
@@ -169,5 +186,6 @@ def _weights(config: TrainConfig, state: TrainState) -> Weights:
         "validation": [list(point) for point in state.curve],
         "best_validation": state.best_score if state.curve else None,
         "jax": jax.__version__,
+        **spent.card(),
     }
     return Weights(_agent(config, jax.tree.map(np.asarray, params)), config.name, card)

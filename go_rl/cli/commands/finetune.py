@@ -62,7 +62,7 @@ def run(config: FineTune) -> int:
         report(f"preparing {graph.num_nodes:,} operators")
         from go_rl.api.check import require_accepted
         from go_rl.api.finetune import finetune
-        from go_rl.api.train import save_weights
+        from go_rl.api.train import effort_sentence, save_weights
         from go_rl.report.plan_folder import write_plan_folder
 
         result, weights = finetune(
@@ -90,6 +90,7 @@ def run(config: FineTune) -> int:
     from go_rl.report.tables import rows
 
     print_result(out := console(), result, rows(result.plans, result.bound))
+    print_line(out, effort_sentence(weights.card))
     print_line(out, f"written to {folder}: {', '.join((*written, WEIGHTS_FILE))}")
     hardware = ("--hardware", config.hardware) if config.hardware else ()
     objective = ("--objective", config.objective) if config.objective else ()

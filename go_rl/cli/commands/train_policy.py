@@ -147,7 +147,7 @@ def run(config: TrainOptions) -> int:
     """Run the command; returns the exit code."""
     folder, training = Path(config.out), config.chosen
     check_folder(folder, "DIR")
-    from go_rl.api.train import pretrain
+    from go_rl.api.train import effort_sentence, pretrain
 
     with counting(f"training {training.name}") as report:
         weights = pretrain(training, folder, report=report, workers=config.workers)
@@ -156,6 +156,7 @@ def run(config: TrainOptions) -> int:
         updates, reward = max(curve, key=lambda point: point[1])
         print_line(out, f"best validation reward {reward:+.4f} (higher is better) after "
                         f"{updates:g} updates")  # fmt: skip
+    print_line(out, effort_sentence(weights.card))
     print_line(out, f"written to {path}")
     if config.objective == Objective.MAKESPAN:
         use = ["optimize", EXAMPLE_MODEL, "--objective", config.objective]

@@ -21,6 +21,7 @@ from go_rl.policy.weights import Weights, load_weights, save_weights
 from go_rl.train.config import CONFIG_FILE, SEARCHES, MakespanTrainConfig, SearchConfig
 from go_rl.train.critic.learning import Experience, experience, with_critic
 from go_rl.train.critic.searches import Search, search
+from go_rl.train.effort import EffortLog
 from go_rl.train.problems.makespan import MakespanProblems, ProblemKey, makespan_decoder
 
 TAUGHT_FILE = "taught.npz"
@@ -56,7 +57,8 @@ def taught_agent(agent: Agent, problems: MakespanProblems, folder: Path, report:
     keys, kept = problems.taught(), folder / SEARCHES
     lessons = searched(agent, keys, config.searches, kept, report, config.cost)
     agent = taught(agent, lessons, config, report)
-    save_weights(Weights(agent, "taught", {"searches": len(lessons)}), path)
+    card = {"searches": len(lessons), **EffortLog(folder, config, begun=False).card()}
+    save_weights(Weights(agent, "taught", card), path)
     return agent
 
 
