@@ -29,8 +29,9 @@ class EvaluateConfig:
     (docs/costs.md)."""
     memory: bool | None = None
     """Must weights and live tensors fit? None: unless a profile is on foreign hardware."""
-    methods: tuple[str, ...] = ("greedy", "random", "annealing")
-    """Names of the portfolio's and of the learned methods."""
+    methods: tuple[str, ...] | None = None
+    """Names of the portfolio's and of the learned methods; None: that of the reference plan, random
+    search, annealing and the policy."""
     weights: str | None = None
     """Weights of the methods that start from pretrained ones; None: those that ship."""
     control: str | None = None

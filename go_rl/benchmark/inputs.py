@@ -114,6 +114,8 @@ def _find(name: str) -> list[BenchmarkGraph]:
 
 OBJECTIVES = {Topology.RING: Objective.RING, Topology.FULL: Objective.MAKESPAN}
 """Of the methods that are compared, by the links of the hardware."""
+DEFAULT = ("random", "annealing", "policy")
+"""Methods when the user names none, after that of the reference plan."""
 STRICT = ("strict",)
 """Rule sets of rings when the user names none."""
 
@@ -193,7 +195,7 @@ def find_methods(
     if (config.control is not None or config.controls) and not policies:
         raise SearchError(
             "evaluate: control arms are for methods with a policy, such as policy, and none of "
-            f"{', '.join(config.methods)} has one"
+            f"{', '.join(config.methods or DEFAULT)} has one"
         )
     for label, factory in extra.items():
         if label in make or label == BOUND:
@@ -220,7 +222,8 @@ def _named_methods(
     make: dict[str, Factory] = {}
     arms: dict[str, tuple[str, ...]] = {}
     policies: list[str] = []
-    for name in config.methods:
+    named = (next(iter(known)), *DEFAULT) if config.methods is None else config.methods
+    for name in named:
         if name not in known:
             raise SearchError(
                 f"unknown method {name!r} of objective {objective}{nearest(name, known)} "

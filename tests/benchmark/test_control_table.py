@@ -148,11 +148,14 @@ def test_all_arms_run_at_equal_samples_and_at_equal_seconds(config, tmp_path):
     assert [row.budget for row in found.rows] == ["20 samples"] * 6 + ["0.05 s"] * 6
     assert {row.families for row in found.rows if row.method != "policy"} == {2}
     assert max(done) == 2 * (2 * (5 * 2 + 1))
-    counted = [row.decoder_calls for row in found.rows[:5]]
-    assert counted == [19.0] * 5  # the reference plan is the first sample
-    weights = {run.weights for run in found.comparisons[0].runs if "policy" in run.method}
+    runs = found.comparisons[0].runs
+    # The reference plan is the first sample; a batch is decoded whole.
+    assert all((r.decoder_calls or 0) >= r.samples - 1 for r in runs if r.method != "greedy")
+    assert {r.decoder_calls for r in runs if r.method == "greedy"} == {0}
+    weights = {r.weights for r in runs if "policy" in r.method}
     assert len(weights) == 1
-    assert evaluate_controls(config, tmp_path / "out").rows == found.rows
+    again = evaluate_controls(config, tmp_path / "out")
+    assert repr(again.rows) == repr(found.rows)  # nan is no equal of nan
 
 
 def test_one_arm_in_the_place_of_the_policy(config, tmp_path):
@@ -204,4 +207,5 @@ def test_methods_are_compared_on_connected_devices(tmp_path):
     assert all(r.status == "ok" for r in found.runs)
     assert found.runs[0].setting.title == "p100x2, decides placement"
     assert {r.heuristic for r in found.runs} == {found.runs[0].value}
-    assert found.runs[1].decoder_calls == 2  # HEFT as published, and with queues
+    # Of HEFT as published and with queues the first meets the bound.
+    assert [r.decoder_calls for r in found.runs[:2]] == [0, 1]

@@ -52,10 +52,9 @@ class Evaluate:
     cost: str = "auto"
     """Cost model: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
     (docs/costs.md)."""
-    methods: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME ...")] = (
-        "greedy", "random", "annealing", "policy",
-    )  # fmt: skip
-    """Methods of go-rl optimize, and the learned ones (docs/policy.md)."""
+    methods: Annotated[tuple[str, ...] | None, tyro.conf.arg(metavar="NAME ...")] = None
+    """Methods of go-rl optimize, and the learned ones (docs/policy.md). Default: that of the
+    reference plan (greedy; makespan: default), random, annealing and policy."""
     weights: Annotated[str | None, tyro.conf.arg(metavar="NAME|FILE")] = None
     """Weights of the policy methods and finetuned ones; default: those that ship."""
     control: Literal["untrained", "random-encoder", "blind", "zero-output"] | None = None
