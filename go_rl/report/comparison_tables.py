@@ -80,7 +80,8 @@ def _run_cells(run: Run, comparison: Comparison) -> list[Cell]:
 def _summary_cells(row: SummaryRow) -> list[Cell]:
     return [
         row.setting.hardware, row.setting.rules, row.method, row.graphs, row.seeds, row.runs,
-        row.failed, row.worse, row.over_bound, *row.improvement, row.samples, row.seconds, row.cold_seconds,
+        row.failed, row.worse, row.over_bound, *row.improvement, row.samples, row.seconds,
+        row.cold_seconds,
         *row.at_samples, *row.at_seconds, *row.bound_at_samples,
         *(NEVER if n is None else n for n in row.reach), row.setting.decide,
     ]  # fmt: skip
