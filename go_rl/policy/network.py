@@ -123,8 +123,8 @@ class Policy(nn.Module):
         """Classes of the decoders, by the name of their parameters; each lists its ``outputs``."""
         if self.objective is Objective.RING:
             return {"order": OrderDecoder, "placement": PlacementDecoder}
-        kind = NodeDecoder if self.chooses_by_unit else OrderDecoder
-        return {f"decoders_{name}": kind for name in DECISIONS}
+        kind = {"orders": OrderDecoder, "nodes": NodeDecoder, "dispatch": DispatchDecoder}
+        return {f"decoders_{name}": kind[self.config.form] for name in self.head_names}
 
     def setup(self) -> None:
         config = self.config

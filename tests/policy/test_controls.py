@@ -21,7 +21,7 @@ from go_rl.policy.policy_search import PolicySearch
 from go_rl.train.fine_tune import FineTuned
 
 HEADS = ("order", "placement")
-NODES = replace(TINY, form="nodes")
+NODES, DISPATCH = replace(TINY, form="nodes"), replace(TINY, form="dispatch")
 
 
 def lively(config: PolicyConfig, objective: Objective) -> Agent:
@@ -37,6 +37,7 @@ FORMS = {
     "ring": lambda: lively_agent(),
     "makespan, orders": lambda: lively(TINY, Objective.MAKESPAN),
     "makespan, nodes": lambda: lively(NODES, Objective.MAKESPAN),
+    "makespan, dispatch": lambda: lively(DISPATCH, Objective.MAKESPAN),
 }
 
 
@@ -132,7 +133,7 @@ def test_zero_output_zeroes_a_layer_of_every_decoder_and_nothing_else(form):
         assert any(not np.asarray(leaf).any() for leaf in leaves) is (name in decoders), name
 
 
-@pytest.mark.parametrize("form", ["makespan, orders", "makespan, nodes"])
+@pytest.mark.parametrize("form", [form for form in FORMS if form != "ring"])
 @pytest.mark.parametrize("control", CONTROLS)
 def test_every_arm_plans_by_every_form(form, control):
     problem = two_chains().workspace.problem

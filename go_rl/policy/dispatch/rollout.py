@@ -20,6 +20,7 @@ from numba import njit
 from go_rl.objectives.makespan.choices import NOWHERE
 from go_rl.objectives.makespan.units import MakespanUnits
 from go_rl.policy.dispatch.features import HIDDEN, PLACE_FEATURES, SELECT_FEATURES, WINDOW
+from go_rl.runtime.decoder_calls import count_decoder_calls
 from go_rl.runtime.threads import on_threads
 from go_rl.solvers.tree_search import next_uniform
 
@@ -133,6 +134,7 @@ class Dispatcher:
             seed: of the draws.
         """
         count, units = len(noise), self.units.num_units
+        count_decoder_calls(count)
         device, order = np.zeros((count, units), np.int16), np.zeros((count, units), np.int32)
         blank, nothing = _blank(0, 0), np.zeros(0, np.int32)
 
