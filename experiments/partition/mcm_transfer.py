@@ -29,10 +29,9 @@ from go_rl.benchmark.comparison import (
     throughput_curve,
 )
 from go_rl.benchmark.evaluate import Comparison, EvaluateConfig, evaluate
-from go_rl.benchmark.methods import LEARNED
 from go_rl.benchmark.run_store import Run
 from go_rl.benchmark.summary import by_method, settings, summarise
-from go_rl.core import Optimizer
+from go_rl.core import Objective, Optimizer
 from go_rl.core.plan import write_text
 from go_rl.policy.policy_search import PolicySearch
 from go_rl.report.comparison import comparison_figure, write_comparison
@@ -73,16 +72,17 @@ class Options:
 
 def methods() -> dict[str, Callable[[], Optimizer]]:
     """Return the paper's five methods, then its policy without dynamic programming."""
+    learned = learned_methods(Objective.RING)
     return {
         "random": RandomSearch,
         "annealing": Annealing,
-        "untrained": LEARNED["untrained"],
-        "scratch": LEARNED["scratch"],
+        "untrained": learned["untrained"],
+        "scratch": learned["scratch"],
         "zero-shot": lambda: PolicySearch(name="zero-shot"),
-        "finetuned": LEARNED["finetuned"],
-        "scratch, placement": LEARNED["scratch-placement"],
+        "finetuned": learned["finetuned"],
+        "scratch, placement": learned["scratch-placement"],
         "zero-shot, placement": lambda: PolicySearch(decoder="placement", name="policy-placement"),
-        "finetuned, placement": LEARNED["finetuned-placement"],
+        "finetuned, placement": learned["finetuned-placement"],
     }
 
 

@@ -14,6 +14,7 @@ from go_rl.benchmark.config import THRESHOLDS, EvaluateConfig
 from go_rl.core import TrainingError
 
 if TYPE_CHECKING:
+    from go_rl.benchmark.control_table import ControlRow
     from go_rl.benchmark.evaluate import Comparison
     from go_rl.benchmark.run_store import Setting
     from go_rl.benchmark.summary import Summary, SummaryRow
@@ -25,6 +26,8 @@ class Evaluated:
 
     comparison: Comparison
     summary: Summary
+    controls: tuple[ControlRow, ...] = ()
+    """Policies beside their control arms; empty unless ``controls`` asked for them."""
 
     @property
     def by_setting(self) -> dict[Setting, list[SummaryRow]]:
@@ -48,6 +51,9 @@ def evaluate(
 ) -> Evaluated:
     """Run every method on every problem with every seed; write tables and curves to a folder.
 
+    With ``controls`` the control arms of every policy run as well, at equal samples and then at
+    equal seconds; the other tables and curves are those of the first.
+
     Args:
         config: what is compared.
         folder: for runs, tables and curves; what is finished there is not run again.
@@ -61,11 +67,19 @@ def evaluate(
         if not threshold > 0:
             raise TrainingError(f"evaluate: thresholds must be > 0, not {threshold}")
     from go_rl.benchmark import evaluate as benchmark
+    from go_rl.benchmark.control_table import budgets, evaluate_controls
     from go_rl.benchmark.summary import summarise
-    from go_rl.report.comparison import write_comparison
+    from go_rl.report.comparison import write_comparison, write_controls
 
-    progress = of_total(report, benchmark.number_of_runs(config))
-    comparison = benchmark.evaluate(config, folder, progress)
+    alone = budgets(config) if config.controls else [config]
+    progress = of_total(report, sum(benchmark.number_of_runs(one) for one in alone))
+    rows: tuple[ControlRow, ...] = ()
+    if config.controls:
+        found = evaluate_controls(config, folder, progress)
+        comparison, rows = found.comparisons[0], found.rows
+        write_controls(rows, folder)
+    else:
+        comparison = benchmark.evaluate(config, folder, progress)
     summary = summarise(comparison, thresholds)
     write_comparison(comparison, folder, summary)
-    return Evaluated(comparison, summary)
+    return Evaluated(comparison, summary, rows)

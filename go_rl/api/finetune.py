@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from go_rl.portfolio import Result
     from go_rl.readers.model_options import Inputs
 
-OPTIONS = ("objective", "decide", "rules", "cost", "weights", "seed")
+OPTIONS = ("objective", "decide", "rules", "cost", "weights", "control", "seed")
 """Fields of `OptimizeOptions` that `finetune` takes."""
 DEFAULT_DECODER = "order"
 
@@ -49,11 +50,14 @@ def finetune(
         decoder: ring only: ``order`` (scores, cut by dynamic programming) or ``placement`` (chips,
             through the solver).
         config: how it learns: changes as `LearnerOptions`, or the whole configuration.
-        options: fields of `OptimizeOptions`: ``rules``, ``cost``, ``weights``, ``seed``.
+        options: fields of `OptimizeOptions`: ``rules``, ``cost``, ``weights``, ``control`` (the arm
+            where learning starts), ``seed``.
 
     Raises:
         GoRLError: bad input. A problem without a solution is a plan whose status says so.
     """
+    from go_rl.policy.controls import controlled_name
+    from go_rl.policy.effort import SECONDS_AN_HOUR, Effort
     from go_rl.policy.weights import Weights, load_weights
     from go_rl.portfolio import methods_for, run, summarise
     from go_rl.train.fine_tune import FineTuned
@@ -65,14 +69,20 @@ def finetune(
     config = _config_for(problem.objective, config, decoder)
     source = chosen.weights or SHIPPED_NAMES[problem.objective]
     before = load_weights(source, problem.objective)
-    learner = FineTuned(before.agent, decoder, config)
+    learner = FineTuned(before.agent, decoder, config, control=chosen.control)
     budget = Budget(samples=samples)
     heuristic = run(problem, methods_for(problem)[0], None, chosen.seed, report).plans
     if report is not None:
-        report(f"{learner.name} ({samples} samples)")
+        report(f"{controlled_name(learner.name, chosen.control)}: {samples} samples")
+    before_time = time.process_time()
     plan, agent = learner.learn(problem, budget, chosen.seed)
-    name = f"{before.name}+{problem.graph.name}"
-    weights = Weights(agent, name, _card(before, problem, samples))
+    hours = (time.process_time() - before_time) / SECONDS_AN_HOUR
+    effort = Effort(hours, plan.samples, 1)
+    name = f"{controlled_name(before.name, chosen.control)}+{problem.graph.name}"
+    card = _card(before, problem, samples) | effort.to_card()
+    if chosen.control is not None:
+        card["control"] = chosen.control
+    weights = Weights(agent, name, card)
     return summarise(problem, [*heuristic, plan]), weights
 
 

@@ -62,7 +62,8 @@ def optimize(
 
         agent = load_weights(chosen.weights, problem.objective).agent
     extra = _extra_methods(problem, chosen, agent)
-    return run(problem, chosen.method, chosen.budget, chosen.seed, report, extra, agent)
+    budget, seed = chosen.budget, chosen.seed
+    return run(problem, chosen.method, budget, seed, report, extra, agent, chosen.control)
 
 
 def methods(objective: str) -> tuple[str, ...]:
@@ -83,7 +84,7 @@ def _extra_methods(problem: Problem, options: OptimizeOptions, agent: Any) -> tu
     if options.finetune:
         from go_rl.train.fine_tune import FineTuned
 
-        extra.append(FineTuned(agent, samples=options.finetune))
+        extra.append(FineTuned(agent, samples=options.finetune, control=options.control))
     if options.expert is not None:
         from go_rl.search import Expert, read_split
 

@@ -20,6 +20,7 @@ from go_rl.core import (
 from go_rl.core.errors import nearest
 from go_rl.cost import CostModel
 from go_rl.cost.registry import check_cost
+from go_rl.policy.config import check_control
 
 DEFAULT_SECONDS = 20.0
 """Budget when the user gives neither samples nor seconds."""
@@ -67,6 +68,9 @@ class OptimizeOptions:
     weights: str | None = None
     """Ring, makespan: weights of the policy, by name or a file that go-rl train policy or finetune
     wrote. Default: those that ship for the objective."""
+    control: Literal["untrained", "random-encoder", "blind", "zero-output"] | None = None
+    """Ring, makespan: control arm that decides in the policy's place (docs/policy.md). Default: the
+    policy itself."""
     finetune: int = 0
     """Ring, makespan: plans to train the policy on this very graph with, before the search; 0:
     none."""
@@ -79,6 +83,7 @@ class OptimizeOptions:
         rule_set(self.rules)
         self.decisions  # noqa: B018 - names check themselves
         check_cost(self.cost)
+        check_control(self.control)
         for name in ("seed", "finetune"):
             if getattr(self, name) < 0:
                 raise SearchError(f"{name} must be >= 0, not {getattr(self, name)}")
@@ -117,6 +122,7 @@ OBJECTIVES_OF = {
     "rules": (Objective.RING,),
     "all_chips": (Objective.RING,),
     "weights": _POLICIES,
+    "control": _POLICIES,
     "finetune": _POLICIES,
     "expert": (Objective.RING, Objective.MAX_LOAD, Objective.LATENCY),
 }
@@ -137,6 +143,7 @@ def options_from(
         SearchError: it has no such option (the nearest is named), or a value is of another type or
             out of range.
         ProblemError: an unknown objective, decision or rule set.
+        PolicyError: an unknown control arm.
     """
     known = allowed or [f.name for f in fields(OptimizeOptions)]
     for name in given:
@@ -150,6 +157,7 @@ def options_from(
         if name not in OWN_CHECK:
             check_type(value, hints[name], f"{command}: {name}")
     check_cost(given.get("cost", "auto"))
+    check_control(given.get("control"))
     check_objective(given.get("objective"))
     rule_set(given.get("rules", "default"))
     return OptimizeOptions(**given)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from go_rl.api.progress import Progress, ignore
 from go_rl.core import TrainingError
@@ -83,3 +84,10 @@ def save_weights(weights: Weights, path: str | Path) -> None:
     from go_rl.policy import weights as files
 
     files.save_weights(weights, path)
+
+
+def effort_sentence(card: Mapping[str, Any]) -> str:
+    """Return what training took, by the card of weights: core-hours, samples, attempts."""
+    from go_rl.policy import effort
+
+    return effort.effort_sentence(card)

@@ -14,12 +14,13 @@ from go_rl.benchmark.config import EvaluateConfig
 from go_rl.benchmark.inputs import (
     BOUND,
     BenchmarkGraph,
+    Factory,
     Methods,
-    check_setting,
     find_graphs,
     find_methods,
     named_problem,
     priced_by,
+    settings_of,
 )
 from go_rl.benchmark.run_store import (
     OK,
@@ -27,13 +28,15 @@ from go_rl.benchmark.run_store import (
     ProblemName,
     Run,
     RunStore,
+    Setting,
     budget_key,
     no_outcome,
     outcome,
 )
 from go_rl.core import Budget, GoRLError, Objective, Optimizer, Plan, Problem
 from go_rl.objectives.ring.workspace import ring_workspace
-from go_rl.search import Annealing, Exact, Greedy
+from go_rl.runtime.decoder_calls import decoder_calls
+from go_rl.search import Annealing, Exact
 from go_rl.verify.check_plan import check_plan
 
 WARM_UP_SAMPLES = 32
@@ -51,16 +54,21 @@ class Comparison:
     """One for each problem, method and seed."""
     bounds: Mapping[ProblemName, float] = field(default_factory=dict)
     """Best proven lower bound of each problem, seconds; 0: none."""
+    families: Mapping[str, str] = field(default_factory=dict)
+    """Family of each graph; a graph of no family is one of its own."""
+    arms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Labels of the control arms of each policy, where they were run."""
 
 
-Factories = Mapping[str, Callable[[], Optimizer]]
+Report = Callable[[int, str], None]
+Factories = Mapping[str, Factory]
 """Optimizers by label; each run makes its own."""
 
 
 def evaluate(
     config: EvaluateConfig,
     folder: str | Path,
-    report: Callable[[int, str], None] | None = None,
+    report: Report | None = None,
     methods: Factories | None = None,
 ) -> Comparison:
     """Run every method on every problem with every seed, each with the same budget.
@@ -81,30 +89,26 @@ def evaluate(
         GoRLError: an unknown graph, hardware, rule set or method; a folder that cannot be written.
             A method that raises one on a problem becomes a run with its sentence.
     """
-    graphs, chosen = find_graphs(config.graphs), _checked(config, methods)
+    graphs = find_graphs(config.graphs)
+    objective, settings = settings_of(config)
+    chosen = find_methods(config, objective, methods or {})
     bench = _Bench(config, RunStore(folder), chosen, report or (lambda done, sentence: None))
     runs = [
         run
-        for hardware in config.hardware
-        for rules in config.rules
+        for setting in settings
         for graph in graphs
-        for run in bench.runs(graph, _name(config, graph, hardware, rules))
+        for run in bench.runs(graph, _name(config, graph, setting))
     ]
     kept = tuple(run for run in runs if run.method != BOUND)
-    return Comparison(config, tuple(chosen.make), kept, best_bounds(runs))
+    families = {graph.name: graph.family for graph in graphs}
+    return Comparison(config, tuple(chosen.make), kept, best_bounds(runs), families, chosen.arms)
 
 
 def number_of_runs(config: EvaluateConfig, methods: Factories | None = None) -> int:
     """Return how many runs `evaluate` makes of these arguments; it raises what that does."""
-    problems = len(find_graphs(config.graphs)) * len(config.hardware) * len(config.rules)
-    return problems * len(_wanted(config, _checked(config, methods)))
-
-
-def _checked(config: EvaluateConfig, methods: Factories | None) -> Methods:
-    for hardware in config.hardware:
-        for rules in config.rules:
-            check_setting(hardware, rules, config.cost)
-    return find_methods(config.methods, methods or {}, config.weights)
+    objective, settings = settings_of(config)
+    problems = len(find_graphs(config.graphs)) * len(settings)
+    return problems * len(_wanted(config, find_methods(config, objective, methods or {})))
 
 
 def _wanted(config: EvaluateConfig, methods: Methods) -> list[tuple[str, int, Budget]]:
@@ -128,9 +132,11 @@ def best_bounds(runs: list[Run]) -> dict[ProblemName, float]:
     return {name: min(bound, values.get(name, bound)) for name, bound in bounds.items()}
 
 
-def _name(config: EvaluateConfig, graph: BenchmarkGraph, hardware: str, rules: str) -> ProblemName:
+def _name(config: EvaluateConfig, graph: BenchmarkGraph, setting: Setting) -> ProblemName:
     memory = {None: "auto", True: "on", False: "off"}[config.memory]
-    return ProblemName(graph.name, hardware, rules, memory, priced_by(hardware, config.cost))
+    hardware, rules, decide = setting
+    cost = priced_by(hardware, config.cost)
+    return ProblemName(graph.name, hardware, rules, memory, cost, decide)
 
 
 class _Bench:
@@ -141,7 +147,7 @@ class _Bench:
         config: EvaluateConfig,
         store: RunStore,
         methods: Methods,
-        report: Callable[[int, str], None],
+        report: Report,
     ) -> None:
         self.config, self.store, self.methods, self.report = config, store, methods, report
         self.wanted, self.done = _wanted(config, methods), 0
@@ -168,9 +174,9 @@ class _Bench:
         from go_rl.portfolio.portfolio import compile_kernels
 
         self._say(name, "compiling kernels (first time only)")
-        compile_kernels(Objective.RING)
         config = self.config
-        problem = named_problem(graph, name.hardware, name.rules, config.memory, config.cost)
+        problem = named_problem(graph, name.setting, config.memory, config.cost)
+        compile_kernels(problem.objective)
         heuristic = _heuristic(problem)
         cold: dict[str, float | None] = {}
         for method, seed, budget in missing:
@@ -192,7 +198,7 @@ class _Bench:
         return "" if method == BOUND else self.methods.weights[method]
 
     def _say(self, name: ProblemName, what: str) -> None:
-        self.report(self.done, f"{name.graph} on {name.hardware}, rules {name.rules}: {what}")
+        self.report(self.done, f"{name.graph} on {name.setting.title}: {what}")
 
     def _optimizer(self, method: str, heuristic: Plan) -> Optimizer:
         optimizer = Exact() if method == BOUND else self.methods.make[method]()
@@ -215,9 +221,12 @@ class _Bench:
 
 
 def _heuristic(problem: Problem) -> Plan:
-    """The compiler heuristic's plan; on the way, all that the optimizers share is made."""
-    plan = Greedy().optimize(problem, Budget(samples=100), 0)
-    if plan.evaluation.status.ok:
+    """The reference plan; on the way, all that the optimizers share is made."""
+    from go_rl.portfolio import methods_of
+
+    make = next(iter(methods_of(problem.objective).values()))
+    plan = make().optimize(problem, Budget(samples=100), 0)
+    if plan.evaluation.status.ok and problem.objective is Objective.RING:
         ring_workspace(problem).units  # noqa: B018 - made when first asked for
     return plan
 
@@ -227,13 +236,14 @@ def _usable(plan: Plan) -> float | None:
 
 
 def _timed(optimizer: Optimizer, problem: Problem, budget: Budget, seed: int) -> dict[str, Any]:
-    started = time.perf_counter()
+    started, before = time.perf_counter(), decoder_calls()
     try:
         plan = optimizer.optimize(problem, budget, seed)
     except GoRLError as error:
         return no_outcome(" ".join(str(error).split()), time.perf_counter() - started)
-    status = plan.evaluation.status
+    calls, status = {"decoder_calls": decoder_calls() - before}, plan.evaluation.status
     if not status.ok:
-        return outcome(plan, str(status), plan.evaluation.detail or status.sentence)
+        return calls | outcome(plan, str(status), plan.evaluation.detail or status.sentence)
     verdict = check_plan(plan, problem)
-    return outcome(plan, OK if verdict.ok else REJECTED, "" if verdict.ok else verdict.sentence)
+    judged = (OK, "") if verdict.ok else (REJECTED, verdict.sentence)
+    return calls | outcome(plan, *judged)

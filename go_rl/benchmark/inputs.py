@@ -11,7 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from go_rl.benchmark.config import EvaluateConfig
+from go_rl.benchmark.run_store import Setting
 from go_rl.core import (
+    DECISIONS,
     Objective,
     OpGraph,
     Optimizer,
@@ -21,22 +24,26 @@ from go_rl.core import (
     Topology,
     TrainingError,
     ZooError,
+    decision_names,
     load_hardware,
     rule_set,
 )
 from go_rl.core.errors import nearest
 from go_rl.cost import ProblemOptions, make_problem, named_cost
 from go_rl.cost.registry import cost_identity
+from go_rl.policy.config import CONTROLS
 from go_rl.zoo import SPLITS, zoo_entry, zoo_names
 from go_rl.zoo.load_model import ZOO_PREFIX, load_model
 
+Factory = Callable[[], Optimizer]
+"""Makes an optimizer; each run makes its own."""
 NO_AGENT = object()
 """Stands for the policy of an optimizer that has none."""
 BOUND = "bound"
 """Name of the run of CP-SAT that only serves the proven bound."""
 READY = frozenset(
     ("greedy", "random", "annealing", "metis", "linear-dp", "ideal-dp", "exact", "dp",
-     "local-search")
+     "local-search", "default", "composed", "expert", "fusion-greedy", "heft")
 )  # fmt: skip
 """Methods with nothing to compile beyond the kernels; all others are taken to be learned."""
 
@@ -45,11 +52,13 @@ READY = frozenset(
 class Methods:
     """Factories by label, in the order asked for."""
 
-    make: Mapping[str, Callable[[], Optimizer]]
+    make: Mapping[str, Factory]
     compiled: frozenset[str]
     """Labels of the methods that compile something on a new problem."""
     weights: Mapping[str, str]
     """Digest of the weights that a learned method starts from; empty for all others."""
+    arms: Mapping[str, tuple[str, ...]]
+    """Labels of the control arms of each policy; empty unless all were asked for."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +73,11 @@ class BenchmarkGraph:
     def graph(self) -> OpGraph:
         """The graph itself."""
         return load_model(ZOO_PREFIX + self.name if self.file is None else self.file)
+
+    @property
+    def family(self) -> str:
+        """Family in the zoo; a file is a family of its own."""
+        return zoo_entry(self.name).family if self.file is None else str(self.file)
 
 
 def find_graphs(names: Sequence[str]) -> list[BenchmarkGraph]:
@@ -98,21 +112,53 @@ def _find(name: str) -> list[BenchmarkGraph]:
     return [BenchmarkGraph(graph, zoo_entry(graph).digest) for graph in chosen]
 
 
-def check_setting(hardware: str, rules: str, cost: str) -> None:
-    """Check the names of hardware, a rule set and a cost model.
+OBJECTIVES = {Topology.RING: Objective.RING, Topology.FULL: Objective.MAKESPAN}
+"""Of the methods that are compared, by the links of the hardware."""
+DEFAULT = ("random", "annealing", "policy")
+"""Methods when the user names none, after that of the reference plan."""
+STRICT = ("strict",)
+"""Rule sets of rings when the user names none."""
+
+
+def settings_of(config: EvaluateConfig) -> tuple[Objective, list[Setting]]:
+    """Return the objective of a comparison, and its settings in order.
 
     Raises:
-        HardwareError, ProblemError: unknown, or hardware without a ring.
+        HardwareError, ProblemError: unknown hardware or rules, hardware of several objectives or
+            of none that methods are compared on, or an option that it has no use for.
         CheckpointError, RecordError: what the cost model learned or measured is not there.
     """
-    rule_set(rules)
-    topology = load_hardware(hardware).links.topology
-    if topology is not Topology.RING:
-        raise ProblemError(
-            f"evaluate: hardware {hardware!r} has {topology} links; methods are compared on rings, "
-            "such as ring36"
-        )
-    priced_by(hardware, cost)
+    kinds = {name: load_hardware(name).links.topology for name in config.hardware}
+    for name, topology in kinds.items():
+        if topology not in OBJECTIVES:
+            raise ProblemError(
+                f"evaluate: hardware {name!r} has {topology} links; methods are compared on rings, "
+                "such as ring36, and on devices with links between all, such as p100x4"
+            )
+        priced_by(name, config.cost)
+    if len(set(kinds.values())) > 1:
+        shown = ", ".join(f"{name} ({topology})" for name, topology in kinds.items())
+        raise ProblemError(f"evaluate: one comparison needs hardware of one kind, not {shown}")
+    objective = OBJECTIVES[next(iter(kinds.values()))]
+    rules = _rules(config, objective)
+    decide = ""
+    if objective is Objective.MAKESPAN:
+        decide = ",".join(decision_names(config.decide or DECISIONS))
+    return objective, [Setting(name, one, decide) for name in config.hardware for one in rules]
+
+
+def _rules(config: EvaluateConfig, objective: Objective) -> tuple[str, ...]:
+    """Rule sets; what has no meaning for the objective is refused."""
+    ring = objective is Objective.RING
+    wrong = "rules" if config.rules is not None and not ring else ""
+    wrong = "decide" if config.decide is not None and ring else wrong
+    wrong = "bound_seconds" if config.bound_seconds and not ring else wrong
+    if wrong:
+        raise ProblemError(f"evaluate: {wrong} has no meaning for objective {objective}; leave it "
+                           "out")  # fmt: skip
+    for name in config.rules or ():
+        rule_set(name)
+    return (config.rules or STRICT) if ring else (rule_set("default").name,)
 
 
 def priced_by(hardware: str, cost: str) -> str:
@@ -121,33 +167,36 @@ def priced_by(hardware: str, cost: str) -> str:
 
 
 def named_problem(
-    graph: BenchmarkGraph, hardware: str, rules: str, memory: bool | None, cost: str
+    graph: BenchmarkGraph, setting: Setting, memory: bool | None, cost: str
 ) -> Problem:
-    """Return the ring problem of these names."""
-    chips = load_hardware(hardware)
-    model = named_cost(cost, chips)
-    options = ProblemOptions(Objective.RING, rule_set(rules), memory, cost_model=model)
+    """Return the problem of these names."""
+    chips = load_hardware(setting.hardware)
+    options = ProblemOptions(
+        Objective.MAKESPAN if setting.decide else Objective.RING,
+        rule_set(setting.rules),
+        memory,
+        cost_model=named_cost(cost, chips),
+        decisions=setting.decide or None,
+    )
     return make_problem(graph.graph, chips, options)
 
 
 def find_methods(
-    names: Sequence[str],
-    extra: Mapping[str, Callable[[], Optimizer]],
-    weights: str | None = None,
+    config: EvaluateConfig, objective: Objective, extra: Mapping[str, Factory]
 ) -> Methods:
-    """Return the factories of named methods, which start from these weights, then the further ones.
+    """Return the factories of the methods of a comparison, then the further ones.
 
     Raises:
-        SearchError: no such method (the nearest is named), none at all, or a label given twice.
+        SearchError: no such method (the nearest is named), none at all, a label given twice, or
+            control arms where no method has a policy.
         CheckpointError: the weights of a learned method cannot be read.
     """
-    from go_rl.portfolio import methods_of
-
-    methods = methods_of(Objective.RING)
-    make: dict[str, Callable[[], Optimizer]] = {}
-    for name in names:
-        factory = methods[name] if name in methods else _learned(name, methods)
-        make[name] = factory if weights is None else _starting_from(weights, factory)
+    make, arms, policies = _named_methods(config, objective)
+    if (config.control is not None or config.controls) and not policies:
+        raise SearchError(
+            "evaluate: control arms are for methods with a policy, such as policy, and none of "
+            f"{', '.join(config.methods or DEFAULT)} has one"
+        )
     for label, factory in extra.items():
         if label in make or label == BOUND:
             raise SearchError(f"evaluate: label {label!r} is taken; choose another one")
@@ -155,22 +204,53 @@ def find_methods(
     if not make:
         raise SearchError("evaluate: methods needs at least one entry")
     compiled = frozenset(extra) | (frozenset(make) - READY)
-    return Methods(make, compiled, {label: _digest(make[label]()) for label in make})
+    weights = {label: _digest(make[label](), objective) for label in make}
+    return Methods(make, compiled, weights, arms)
 
 
-def _learned(name: str, methods: Mapping[str, object]) -> Callable[[], Optimizer]:
+def _named_methods(
+    config: EvaluateConfig, objective: Objective
+) -> tuple[dict[str, Factory], dict[str, tuple[str, ...]], list[str]]:
+    """Factories by label; labels of the arms of each policy; labels of policies."""
     # Imported only now: the policies bring JAX.
-    from go_rl.benchmark.methods import LEARNED
+    from go_rl.benchmark.methods import learned_methods
+    from go_rl.policy.controls import controlled_name
+    from go_rl.portfolio import methods_of
+    from go_rl.portfolio.portfolio import has_policy
 
-    if name not in LEARNED:
-        known = (*methods, *LEARNED)
-        raise SearchError(
-            f"unknown method {name!r}{nearest(name, known)} Methods: {', '.join(known)}"
-        )
-    return LEARNED[name]
+    known = methods_of(objective) | learned_methods(objective)
+    make: dict[str, Factory] = {}
+    arms: dict[str, tuple[str, ...]] = {}
+    policies: list[str] = []
+    named = (next(iter(known)), *DEFAULT) if config.methods is None else config.methods
+    for name in named:
+        if name not in known:
+            raise SearchError(
+                f"unknown method {name!r} of objective {objective}{nearest(name, known)} "
+                f"Methods: {', '.join(known)}"
+            )
+        factory = known[name]
+        if config.weights is not None:
+            factory = _starting_from(config.weights, factory, objective)
+        if not has_policy(known[name]()):
+            make[name] = factory
+            continue
+        policies.append(name)
+        chosen = (None, *CONTROLS) if config.controls else (config.control,)
+        found = {controlled_name(name, arm): _under(arm, factory) for arm in chosen}
+        make |= found
+        arms[name] = tuple(found)[1:]
+    return make, arms, policies
 
 
-def _starting_from(weights: str, factory: Callable[[], Optimizer]) -> Callable[[], Optimizer]:
+def _under(control: str | None, factory: Factory) -> Factory:
+    """Give a factory's optimizers a control arm."""
+    if control is None:
+        return factory
+    return lambda: replace(factory(), control=control)  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+
+def _starting_from(weights: str, factory: Factory, objective: Objective) -> Factory:
     """Give a factory's optimizers these weights, unless they take none or bring their own."""
 
     def make() -> Optimizer:
@@ -179,12 +259,12 @@ def _starting_from(weights: str, factory: Callable[[], Optimizer]) -> Callable[[
             return optimizer
         from go_rl.policy.weights import load_weights
 
-        return replace(optimizer, agent=load_weights(weights).agent)  # pyright: ignore[reportArgumentType, reportCallIssue]
+        return replace(optimizer, agent=load_weights(weights, objective).agent)  # pyright: ignore[reportArgumentType, reportCallIssue]
 
     return make
 
 
-def _digest(optimizer: Optimizer) -> str:
+def _digest(optimizer: Optimizer, objective: Objective) -> str:
     """SHA-256 of the weights that an optimizer starts from; empty when it takes none."""
     agent: Any = getattr(optimizer, "agent", NO_AGENT)
     if agent is NO_AGENT:
@@ -193,7 +273,7 @@ def _digest(optimizer: Optimizer) -> str:
 
     from go_rl.policy.weights import shipped_agent
 
-    agent = shipped_agent(Objective.RING) if agent is None else agent
+    agent = shipped_agent(objective) if agent is None else agent
     arrays = (np.asarray(leaf) for leaf in jax.tree.leaves(agent.params))
     digest = hashlib.sha256(repr(agent.config).encode())
     for array in arrays:

@@ -25,6 +25,15 @@ class Setting(NamedTuple):
 
     hardware: str
     rules: str
+    decide: str = ""
+    """Connected devices: what is decided, with commas between; empty on a ring."""
+
+    @property
+    def title(self) -> str:
+        """What a heading says."""
+        if self.decide:
+            return f"{self.hardware}, decides {self.decide}"
+        return f"{self.hardware}, rules {self.rules}"
 
 
 class ProblemName(NamedTuple):
@@ -37,6 +46,13 @@ class ProblemName(NamedTuple):
     """``on``, ``off`` or ``auto``, as the user asked."""
     cost: str = "auto"
     """Cost model; of a learned model also which weights."""
+    decide: str = ""
+    """As in `Setting`."""
+
+    @property
+    def setting(self) -> Setting:
+        """Hardware, and rules or decisions."""
+        return Setting(self.hardware, self.rules, self.decide)
 
 
 @dataclass(frozen=True)
@@ -71,11 +87,13 @@ class Run:
     """Samples, seconds and T_max at each improvement."""
     weights: str = ""
     """Digest of the weights that a learned method started from."""
+    decoder_calls: int | None = None
+    """Calls of what completes plans (`go_rl.runtime.decoder_calls`); None: not counted."""
 
     @property
     def setting(self) -> Setting:
-        """Hardware and rules."""
-        return Setting(self.problem.hardware, self.problem.rules)
+        """Hardware, and rules or decisions."""
+        return self.problem.setting
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -96,7 +114,7 @@ class Run:
     @staticmethod
     def from_json(document: dict[str, Any]) -> Run:
         """Read what `to_json` wrote; a malformed one raises KeyError, TypeError or ValueError."""
-        document = {"weights": "", **document}
+        document = {"weights": "", "decoder_calls": None, **document}
         values = {f.name: document[f.name] for f in fields(Run)}
         samples, seconds = values["budget"]
         return Run(

@@ -43,11 +43,13 @@ class Agent:
     config: PolicyConfig
     params: Params
     objective: Objective = Objective.RING
+    blind: bool = False
+    """Whether the network sees no edges; a control arm."""
 
     @property
     def policy(self) -> Policy:
         """The network without weights."""
-        return Policy(self.config, self.objective)
+        return Policy(self.config, self.objective, self.blind)
 
     @property
     def num_parameters(self) -> int:
@@ -56,7 +58,7 @@ class Agent:
 
     def having(self, params: Params) -> Agent:
         """Return an agent with the same network and other weights."""
-        return Agent(self.config, params, self.objective)
+        return Agent(self.config, params, self.objective, self.blind)
 
     def encode(self, padded: Padded) -> Encoded:
         """Embed a graph; once serves any number of draws."""

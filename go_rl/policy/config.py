@@ -18,6 +18,8 @@ SOLVER_MODES = ("sample", "fix", "none")
 FORMS = ("orders", "nodes", "dispatch")
 """What a makespan policy decides: scores for a list scheduler; each unit by itself, as in GO; or
 one after the other, which unit is next and on which device."""
+CONTROLS = ("untrained", "random-encoder", "blind", "zero-output")
+"""Control arms of a policy; see `go_rl.policy.controls`."""
 SHIPPED_NAMES = {Objective.RING: "partition-1.0", Objective.MAKESPAN: "graph-1.0"}
 """The weights of ``--method policy``, by objective."""
 OLD_NAMES = {"step_form": "form"}
@@ -80,6 +82,15 @@ class PolicyConfig:
             raise PolicyError(
                 f"policy: hidden {self.hidden} must be a multiple of heads {self.heads}"
             )
+
+
+def check_control(control: str | None) -> None:
+    """Raise a `PolicyError` for an unknown control arm; None is the policy itself."""
+    if control is not None and control not in CONTROLS:
+        raise PolicyError(
+            f"control must be one of {', '.join(CONTROLS)}, not "
+            f"{control!r}{nearest(str(control), CONTROLS)}"
+        )
 
 
 def current_names(document: Any, names: Mapping[str, str] = OLD_NAMES) -> Any:

@@ -31,6 +31,7 @@ from go_rl.policy.decoders.placement_decoder import PlacementDecoder, work_befor
 from go_rl.policy.encoder import Encoder
 from go_rl.policy.graph_arrays import hardware_features, node_array
 from go_rl.policy.heads import DecisionHeads
+from go_rl.policy.observations.blind import without_edges
 from go_rl.policy.observations.makespan import MAKESPAN_ORDERS
 
 HEADS = {Objective.RING: ("order", "placement"), Objective.MAKESPAN: DECISIONS}
@@ -52,6 +53,8 @@ EXTRAS = {
 of the list scheduler, whether layers stay whole, how unevenly the pipeline is cut, chronology of
 the list scheduler, then logits that mix its order. Fusion: share left unfused, then logits that mix
 node-level priorities."""
+ENCODER = "encoder"
+"""Name of the encoder's parameters among the policy's."""
 Params = Any
 """Pytree of float32 arrays, as flax makes it."""
 
@@ -87,6 +90,8 @@ class Policy(nn.Module):
 
     config: PolicyConfig
     objective: Objective = Objective.RING
+    blind: bool = False
+    """Whether the network sees no edges and nothing that derives from them; see `without_edges`."""
 
     @property
     def decision_widths(self) -> dict[str, int]:
@@ -113,6 +118,14 @@ class Policy(nn.Module):
         """Heads, in the order of the recurrence."""
         return DISPATCHED if self.dispatches else HEADS[self.objective]
 
+    @property
+    def decoder_kinds(self) -> dict[str, Any]:
+        """Classes of the decoders, by the name of their parameters; each lists its ``outputs``."""
+        if self.objective is Objective.RING:
+            return {"order": OrderDecoder, "placement": PlacementDecoder}
+        kind = {"orders": OrderDecoder, "nodes": NodeDecoder, "dispatch": DispatchDecoder}
+        return {f"decoders_{name}": kind[self.config.form] for name in self.head_names}
+
     def setup(self) -> None:
         config = self.config
         self.encoder = Encoder(config)
@@ -135,10 +148,15 @@ class Policy(nn.Module):
         ring = self.objective is Objective.RING
         return getattr(self, decision) if ring else self.decoders[decision]
 
+    def _seen(self, graph: jraph.GraphsTuple) -> jraph.GraphsTuple:
+        """The graph as the network may see it."""
+        return without_edges(graph, self.objective) if self.blind else graph
+
     def encode(
         self, graph: jraph.GraphsTuple, real: Float[Array, "U"], chips: Int[Array, ""]
     ) -> Encoded:
         """Embed the units for every decision."""
+        graph = self._seen(graph)
         h, pooled = self.encoder(graph, real)
         if self.objective is not Objective.RING:
             seen = jnp.concatenate([pooled, hardware_features(graph)])
@@ -159,7 +177,8 @@ class Policy(nn.Module):
         ``noise`` [B] scales the deviations from the likeliest decision. ``options`` [U, K]: what
         each unit may choose; form ``nodes`` only.
         """
-        decoder, head = self._decoder(decision), head_input(encoded, graph, decision)
+        decoder = self._decoder(decision)
+        head = head_input(encoded, self._seen(graph), decision)
         if isinstance(decoder, PlacementDecoder):
             return decoder.sample(head, key, noise, self.place(encoded, graph))
         return decoder.sample(head, key, noise, *(() if options is None else (options,)))
@@ -187,7 +206,7 @@ class Policy(nn.Module):
     ) -> OrderActions:
         """Draw what follows graph-level decisions; see `OrderDecoder.sample_scores`."""
         keys = jax.random.split(key, self.config.iterations)
-        head = head_input(encoded, graph, decision)
+        head = head_input(encoded, self._seen(graph), decision)
         return self._decoder(decision).sample_scores(head, mix, keys, noise)
 
     def criticise(
@@ -202,7 +221,8 @@ class Policy(nn.Module):
         self, encoded: Encoded, graph: jraph.GraphsTuple, decision: str, actions: Any
     ) -> tuple[Any, Float[Array, ""]]:
         """Return log-densities of decisions and their entropy; see the decoder's ``log_prob``."""
-        return self._decoder(decision).log_prob(head_input(encoded, graph, decision), actions)
+        head = head_input(encoded, self._seen(graph), decision)
+        return self._decoder(decision).log_prob(head, actions)
 
     def __call__(
         self,

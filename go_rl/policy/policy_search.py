@@ -12,6 +12,8 @@ from jaxtyping import Float32
 from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress
 from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.policy.agent import Agent
+from go_rl.policy.config import check_control
+from go_rl.policy.controls import controlled, noted
 from go_rl.policy.plan_decoders.plan_decoder import PlanDecoder, ProposalArrays
 from go_rl.policy.plan_decoders.registry import plan_decoder
 from go_rl.policy.plan_decoders.ring_decoder import check_group
@@ -32,10 +34,13 @@ class PolicySearch:
     """None: the weights that ship with the package."""
     decoder: str = "order"
     """Rings: ``order`` (scores, cut by dynamic programming) or ``placement`` (chips, by SAMPLE)."""
+    control: str | None = None
+    """Control arm that decides in the policy's place, one of `CONTROLS`."""
     name: str = "policy"
 
     def __post_init__(self) -> None:
         check_group(self.decoder)
+        check_control(self.control)
 
     def prepare(self, problem: Problem) -> None:
         """Load the weights and compile for graphs of this size.
@@ -44,7 +49,7 @@ class PolicySearch:
             PolicyError: the graph is larger than any bucket, or no policy solves the objective.
             CheckpointError: the weights cannot be read.
         """
-        agent, decoder = self._agent(problem), plan_decoder(problem)
+        agent, decoder = self._agent(problem, 0), plan_decoder(problem)
         if decoder.decides:
             noise, group = np.ones(BATCH, np.float32), group_of(decoder, self.decoder)
             actions = decoder.draw(
@@ -52,18 +57,20 @@ class PolicySearch:
             )
             decoder.price(_rows(decoder.proposals(actions, noise), 0, 1), 0)
 
-    def _agent(self, problem: Problem) -> Agent:
-        return self.agent or shipped_agent(problem.objective)
+    def _agent(self, problem: Problem, seed: int) -> Agent:
+        agent = self.agent or shipped_agent(problem.objective)
+        return controlled(agent, self.control, seed)
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return the best plan drawn; see `go_rl.core.Optimizer`."""
-        agent, decoder = self._agent(problem), plan_decoder(problem)
+        agent, decoder = self._agent(problem, seed), plan_decoder(problem)
         progress = Progress(budget, OPEN_SAMPLES)
         incumbent = Incumbent(decoder.workspace, progress)
         if decoder.start(incumbent, seed) and not progress.spent:
             group = group_of(decoder, self.decoder)
             _search(agent, decoder, group, (incumbent, progress), seed)
-        return finish_plan(decoder.workspace, incumbent, self.name, seed, progress)
+        plan = finish_plan(decoder.workspace, incumbent, self.name, seed, progress)
+        return noted(plan, self.control)
 
 
 def group_of(decoder: PlanDecoder, chosen: str) -> str:

@@ -58,6 +58,7 @@ def save_weights(weights: Weights, path: str | Path) -> None:
         "objective": str(agent.objective),
         "name": weights.name,
         "config": asdict(agent.config),
+        "blind": agent.blind,
         "card": dict(weights.card),
     }
     write_parameters(Path(path), agent.params, manifest)
@@ -118,7 +119,8 @@ def _load(path: Path, time_written: int, size: int) -> Weights:
         ) from error
     if path.parent != SHIPPED:  # the tests check what ships; tracing a template takes half a second
         check_parameters(path, arrays, _shapes(config, objective))
-    return Weights(Agent(config, parameter_tree(arrays), objective), name, card)
+    blind = bool(manifest.get("blind", False))
+    return Weights(Agent(config, parameter_tree(arrays), objective, blind), name, card)
 
 
 def _objective(path: Path, manifest: Mapping[str, Any]) -> Objective:

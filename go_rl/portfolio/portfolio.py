@@ -51,6 +51,7 @@ def run(
     report: Callable[[str], None] | None = None,
     extra: tuple[Optimizer, ...] = (),
     agent: Any = None,
+    control: str | None = None,
 ) -> Result:
     """Run the heuristic and then one method, all of them, or the portfolio ``auto``.
 
@@ -63,14 +64,18 @@ def run(
         extra: further optimizers to run, such as an `Expert` or a `FineTuned` policy; ``auto``
             runs them first and goes on from the best plan so far.
         agent: the policy to use instead of the one that ships for the problem's objective.
+        control: arm that decides in the policy's place; see `go_rl.policy.controls`.
 
     Raises:
-        SearchError: the method is unknown, or cannot work on this objective.
+        SearchError: the method is unknown, or cannot work on this objective; a control arm, and
+            none of the methods has a policy.
     """
     _check_method(problem, method)
+    if control is not None and not any(map(has_policy, extra)):
+        _check_has_policy(problem, method)
     budget = budget or Budget(seconds=20.0)
     with Compilation(problem, report or (lambda text: None), partial(_make, problem)) as compiled:
-        search = _Search(problem, budget, seed, compiled, agent)
+        search = _Search(problem, budget, seed, compiled, agent, control)
         plans = [search.heuristic()]
         for optimizer in extra:
             compiled.tell(optimizer.name)
@@ -111,6 +116,20 @@ def _check_method(problem: Problem, method: str) -> None:
     )
 
 
+def has_policy(optimizer: Optimizer) -> bool:
+    """Whether control arms of a policy can stand in for what an optimizer learned."""
+    return hasattr(optimizer, "control")
+
+
+def _check_has_policy(problem: Problem, method: str) -> None:
+    known = [name for name in methods_for(problem) if has_policy(_make(problem, name))]
+    if method not in (AUTO_METHOD, ALL_METHODS, *known):
+        raise SearchError(
+            f"control is for methods with a policy, and {method!r} has none; use it with "
+            f"{AUTO_METHOD}, {ALL_METHODS} or {', '.join(known)}, or leave it out"
+        )
+
+
 def _make(problem: Problem, name: str) -> Optimizer:
     return METHODS[name][problem.objective]()
 
@@ -125,6 +144,8 @@ class _Search:
     compilation: Compilation
     agent: Any
     """The user's policy, for the methods that have one."""
+    control: str | None = None
+    """Control arm in the policy's place."""
 
     def heuristic(self) -> Plan:
         """Run the heuristic of the reference plan."""
@@ -194,6 +215,8 @@ class _Search:
         optimizer: Any = _make(self.problem, name)
         if self.agent is not None and hasattr(optimizer, "agent"):
             optimizer = replace(optimizer, agent=self.agent)
+        if self.control is not None and has_policy(optimizer):
+            optimizer = replace(optimizer, control=self.control)
         if start is not None and start.evaluation.status.ok and isinstance(optimizer, Restartable):
             return optimizer.with_start(start)
         return optimizer

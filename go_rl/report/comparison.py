@@ -12,6 +12,7 @@ from jaxtyping import Float64
 from go_rl.core import TrainingError
 from go_rl.core.files.whole_file import write_text
 from go_rl.report.comparison_tables import runs_csv, summary_csv, summary_markdown
+from go_rl.report.control_tables import control_csv, control_markdown
 from go_rl.report.figures import (
     BLACK,
     BLUE,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from go_rl.benchmark.comparison import Axis
+    from go_rl.benchmark.control_table import ControlRow
     from go_rl.benchmark.evaluate import Comparison
     from go_rl.benchmark.run_store import Run, Setting
     from go_rl.benchmark.summary import Summary
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
 FILES = ("runs.csv", "summary.csv", "summary.md", "curves_samples.svg", "curves_samples.png",
          "curves_seconds.svg", "curves_seconds.png")  # fmt: skip
 """Files of the folder beside runs.jsonl."""
+CONTROL_FILES = ("controls.csv", "controls.md")
+"""Those of a comparison with control arms."""
 COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, BLACK)
 POINTS = 200
 """Grid points of a curve over seconds."""
@@ -66,6 +70,19 @@ def write_comparison(comparison: Comparison, folder: str | Path, summary: Summar
         raise TrainingError(f"{folder}: cannot be written ({error.strerror})") from error
 
 
+def write_controls(rows: Sequence[ControlRow], folder: str | Path) -> None:
+    """Write `CONTROL_FILES` into ``folder``.
+
+    Raises:
+        TrainingError: it cannot be written.
+    """
+    try:
+        write_text(Path(folder) / CONTROL_FILES[0], control_csv(rows))
+        write_text(Path(folder) / CONTROL_FILES[1], control_markdown(rows))
+    except OSError as error:
+        raise TrainingError(f"{folder}: cannot be written ({error.strerror})") from error
+
+
 def comparison_figure(comparison: Comparison, axis: Axis) -> Figure:
     """Return throughput over the heuristic's by samples or seconds: a panel for each setting.
 
@@ -82,7 +99,7 @@ def comparison_figure(comparison: Comparison, axis: Axis) -> Figure:
     grid = _grid(comparison.runs, axis)
     for panel, setting in zip(panels, _by_rules(shown), strict=False):
         _draw(panel, by_method(comparison, setting), comparison, grid, axis)
-        panel.set_title(f"{setting.hardware}, rules {setting.rules}", fontsize=10, loc="left")
+        panel.set_title(setting.title, fontsize=10, loc="left")
         panel.set_xlabel(LABELS[axis])
     for panel in panels[len(shown) :]:
         panel.set_visible(False)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 RUN_COLUMNS = (
     "graph", "nodes", "hardware", "rules", "memory", "method", "seed", "seconds_per_step",
     "heuristic_seconds_per_step", "improvement", "bound", "gap", "samples", "wall_seconds",
-    "cold_seconds", "status", "detail",
+    "cold_seconds", "status", "detail", "decide", "decoder_calls",
 )  # fmt: skip
 NEVER = "never"
 """A threshold that a method's mean does not reach within the budget."""
@@ -32,13 +32,13 @@ def runs_csv(comparison: Comparison) -> str:
 def summary_csv(summary: Summary) -> str:
     """Return a row for each hardware, rule set and method; empty where there is no number."""
     columns = (
-        "hardware", "rules", "method", "graphs", "seeds", "runs", "failed", "worse_than_heuristic",
-        "over_bound", "improvement", "improvement_low", "improvement_high", "samples", "seconds",
-        "cold_seconds",
+        "hardware", "rules", "method", "graphs", "seeds", "runs", "failed",
+        "worse_than_heuristic", "over_bound", "improvement", "improvement_low",
+        "improvement_high", "samples", "seconds", "cold_seconds",
         *(f"improvement_at_{n:g}_samples" for n in summary.samples),
         *(f"improvement_at_{n:g}_seconds" for n in summary.seconds),
         *(f"over_bound_at_{n:g}_samples" for n in summary.samples),
-        *(f"samples_to_{n:g}" for n in summary.thresholds),
+        *(f"samples_to_{n:g}" for n in summary.thresholds), "decide",
     )  # fmt: skip
     return csv_table(columns, (_summary_cells(row) for row in summary.rows))
 
@@ -51,7 +51,7 @@ def summary_markdown(comparison: Comparison, summary: Summary) -> str:
     for setting in settings(comparison):
         rows = [row for row in summary.rows if row.setting == setting]
         text += [
-            f"## {setting.hardware}, rules {setting.rules}\n",
+            f"## {setting.title}\n",
             *_left_out([run for run in comparison.runs if run.setting == setting]),
             "Throughput over the compiler heuristic's, by samples:\n",
             markdown_table(*samples_cells(rows, summary)),
@@ -72,16 +72,18 @@ def _run_cells(run: Run, comparison: Comparison) -> list[Cell]:
     return [
         run.problem.graph, run.nodes, run.problem.hardware, run.problem.rules, run.problem.memory,
         run.method, run.seed, run.value, run.heuristic, improvement, bound or None, gap,
-        run.samples, run.seconds, run.cold_seconds, run.status, run.detail,
+        run.samples, run.seconds, run.cold_seconds, run.status, run.detail, run.setting.decide,
+        run.decoder_calls,
     ]  # fmt: skip
 
 
 def _summary_cells(row: SummaryRow) -> list[Cell]:
     return [
-        *row.setting, row.method, row.graphs, row.seeds, row.runs, row.failed, row.worse,
-        row.over_bound, *row.improvement, row.samples, row.seconds, row.cold_seconds,
+        row.setting.hardware, row.setting.rules, row.method, row.graphs, row.seeds, row.runs,
+        row.failed, row.worse, row.over_bound, *row.improvement, row.samples, row.seconds,
+        row.cold_seconds,
         *row.at_samples, *row.at_seconds, *row.bound_at_samples,
-        *(NEVER if n is None else n for n in row.reach),
+        *(NEVER if n is None else n for n in row.reach), row.setting.decide,
     ]  # fmt: skip
 
 
@@ -191,7 +193,7 @@ def _left_out(runs: Sequence[Run]) -> list[str]:
 def _failures(runs: Sequence[Run]) -> list[str]:
     """Failures, one line for each method, problem and sentence."""
     lines = {
-        f"- {run.method} on {run.problem.graph}, {run.problem.hardware}, {run.problem.rules}: "
+        f"- {run.method} on {run.problem.graph}, {run.setting.title}: "
         f"{run.status}. {run.detail}": None
         for run in runs
         if run.value is None

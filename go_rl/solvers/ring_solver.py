@@ -11,6 +11,7 @@ from jaxtyping import Float, Float64, Int, Int16
 
 from go_rl.core import FREE, Fidelity, Means, Problem, SolverError, Status
 from go_rl.core.fidelity import NOTHING_MADE
+from go_rl.runtime.decoder_calls import count_decoder_calls
 from go_rl.runtime.kernel_struct import kernel
 from go_rl.runtime.threads import on_threads
 from go_rl.simulate.bitset import bit
@@ -196,6 +197,8 @@ class RingSolver:
         samples = no_samples(batch, nodes, blocks, self._failure, self.detail)
         if self.detail:
             return samples
+        if proposals is None:
+            count_decoder_calls(batch)
 
         def share(mine: range) -> None:
             state = self._borrow()

@@ -152,6 +152,11 @@ class SearchConfig:
         _check_least("searches", self, 0, "samples")
         _check_least("searches", self, 2, "batch")
 
+    @property
+    def drawn(self) -> int:
+        """Decisions that one search draws: whole batches."""
+        return max(1, self.samples // self.batch) * self.batch
+
 
 @dataclass(frozen=True)
 class CriticConfig:
@@ -220,7 +225,7 @@ class TrainConfig(ABC):
     """Abstract: one pretraining run; the same configuration and machine give the same weights."""
 
     objective: ClassVar[Objective]
-    added: ClassVar[tuple[str, ...]] = ("cost",)
+    added: ClassVar[tuple[str, ...]] = ("cost", "attempts")
     """Fields that older runs lack: left out of the text while they have their default, so that such
     runs can be resumed."""
 
@@ -247,13 +252,15 @@ class TrainConfig(ABC):
     """The network."""
     seed: int = 0
     """Random seed."""
+    attempts: int = 1
+    """Training runs that were tried for these weights, this one included; only the card says it."""
     validate_every: int = 50
     """Updates between validations."""
     checkpoint_every: int = 50
     """Updates between checkpoints."""
 
     def __post_init__(self) -> None:
-        whole = ("updates", "graphs", "max_nodes", "validate_every", "checkpoint_every")
+        whole = ("updates", "graphs", "max_nodes", "validate_every", "checkpoint_every", "attempts")
         _check_least("train", self, 1, *whole)
         _check_least("train", self, 0, "seed")
         for name in ("hardware", "validation_hardware"):
@@ -297,7 +304,7 @@ class RingTrainConfig(TrainConfig):
     """Pretraining of a policy for rings."""
 
     objective = Objective.RING
-    added = ("validation_hardware", "cost")
+    added = ("validation_hardware", "cost", "attempts")
 
     name: str = SHIPPED_NAMES[Objective.RING]
     """Name of the weights."""

@@ -14,6 +14,8 @@ from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress, SearchErro
 from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.objectives.workspace import Workspace
 from go_rl.policy.agent import Agent, widened
+from go_rl.policy.config import check_control
+from go_rl.policy.controls import controlled, noted
 from go_rl.policy.plan_decoders.plan_decoder import ProposalArrays, Rollouts
 from go_rl.policy.plan_decoders.registry import plan_decoder
 from go_rl.policy.plan_decoders.ring_decoder import check_group
@@ -41,10 +43,13 @@ class FineTuned:
     """How placements go through the solver: ``sample``, ``fix`` or ``none``."""
     samples: int | None = None
     """Samples, instead of the budget's; None: the budget decides."""
+    control: str | None = None
+    """Control arm where learning starts instead, one of `CONTROLS`."""
     name: str = "finetuned"
 
     def __post_init__(self) -> None:
         check_group(self.decoder)
+        check_control(self.control)
         if self.samples is not None and self.samples < 1:
             raise SearchError(f"fine-tuning: samples must be >= 1, not {self.samples}")
 
@@ -75,7 +80,7 @@ class FineTuned:
     ) -> tuple[Plan, Agent]:
         """Return the best plan seen, and the agent after its last update."""
         config = self.config or FINE_TUNING[problem.objective]
-        given = self.agent or shipped_agent(problem.objective)
+        given = controlled(self.agent or shipped_agent(problem.objective), self.control, seed)
         agent = widened(given, config.widen)
         decoder = plan_decoder(problem, workspace, self.solver)
         if self.samples is not None:
@@ -95,7 +100,7 @@ class FineTuned:
             lesson.as_given(given)
             learner = lesson.learn(agent, learner)
         plan = finish_plan(decoder.workspace, incumbent, self.name, seed, progress)
-        return plan, agent.having(learner.params)
+        return noted(plan, self.control), agent.having(learner.params)
 
 
 @dataclass(frozen=True, eq=False)

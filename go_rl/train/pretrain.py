@@ -68,8 +68,8 @@ def pretrain(
         if stop_after is not None:
             last = min(last, state.step + stop_after)
         while state.step < last:
-            sentence, values = _advance(state, problems, pricer, group)
-            run.keep(state, values, last)
+            sentence, values, samples = _advance(state, problems, pricer, group)
+            run.keep(state, values, samples, last)
             report(state.step, sentence)
     finally:
         run.close()
@@ -91,7 +91,8 @@ def _first(problems: Curriculum[TrainConfig], run: RunFolder, report: Report) ->
     if found is not None:
         return found
     if isinstance(problems, MakespanProblems):
-        agent = _before_updates(agent, problems, run, lambda sentence: report(0, sentence))
+        tell = run.counting(lambda sentence: report(0, sentence))
+        agent = _before_updates(agent, problems, run, tell)
     state = group.on_first(lambda: _start(agent, config))
     if isinstance(problems, MakespanProblems):  # the critic may be better than all that follows
         _validate(state, problems, group)
@@ -116,9 +117,9 @@ def _start(agent: Agent, config: TrainConfig) -> TrainState:
 
 def _advance(
     state: TrainState, problems: Curriculum[TrainConfig], pricer: Pricer, group: Group
-) -> tuple[str, dict[str, float]]:
-    """Make one update in place, validate when it is time; return a sentence about it, and what to
-    log."""
+) -> tuple[str, dict[str, float], int]:
+    """Make one update in place, validate when it is time; return a sentence about it, what to log,
+    and how many plans it priced."""
     config, started = problems.config, time.perf_counter()
     agent = _agent(config, state.learner.params)
     cases = problems.draw(state.step, state.baseline)
@@ -144,7 +145,8 @@ def _advance(
     shown = [f"{name} {values[name]:+.3f}" for name in found.rewards[0]]
     if "validation" in values:
         shown.append(f"validation {values['validation']:+.4f}")
-    return "  ".join([*shown, f"{time.perf_counter() - started:.1f} s"]), values
+    samples = sum(len(reward) for one in found.rewards for reward in one.values())
+    return "  ".join([*shown, f"{time.perf_counter() - started:.1f} s"]), values, samples
 
 
 def _validate(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
@@ -12,7 +13,8 @@ import numpy as np
 from go_rl.policy.agent import Agent
 from go_rl.policy.weights import Weights, save_weights
 from go_rl.train.checkpoints import Checkpoints, TrainState
-from go_rl.train.config import CHECKPOINTS, WEIGHTS_FILE, TrainConfig
+from go_rl.train.config import CHECKPOINTS, SEARCHES, WEIGHTS_FILE, TrainConfig
+from go_rl.train.effort import EffortLog
 from go_rl.train.processes.group import Group
 from go_rl.train.run_log import RunLog
 from go_rl.zoo import ZOO_VERSION
@@ -31,6 +33,8 @@ class RunFolder:
         self.folder, self.config, self.group = folder, config, group
         self._checkpoints: Checkpoints | None = None
         self._log: RunLog | None = None
+        self._effort: EffortLog | None = None
+        self._since = time.process_time()
         group.on_first(self._open_checkpoints)
 
     def restored(self, like: TrainState) -> TrainState | None:
@@ -41,9 +45,21 @@ class RunFolder:
         """Go on with the log after an update."""
         self.group.on_first(lambda: self._open_log(step))
 
-    def keep(self, state: TrainState, values: Mapping[str, float], last: int) -> None:
-        """Log an update; write checkpoint and weights when it is time, or the ``last`` update."""
-        self.group.on_first(lambda: self._write(state, values, last))
+    def keep(self, state: TrainState, values: Mapping[str, float], samples: int, last: int) -> None:
+        """Log an update and the ``samples`` that it took; write checkpoint and weights when it is
+        time, or the ``last`` update."""
+        elsewhere = sum(self.group.gather(self._lap)[1:], 0.0)
+        self.group.on_first(lambda: self._write(state, values, last, samples, elsewhere))
+
+    def counting(self, report: Callable[[str], None]) -> Callable[[str], None]:
+        """Return a report that also counts the time so far."""
+
+        def tell(sentence: str) -> None:
+            if self._effort is not None:
+                self._effort.count()
+            report(sentence)
+
+        return tell
 
     def close(self) -> None:
         """Let go of the files."""
@@ -62,6 +78,7 @@ class RunFolder:
             "validation": [list(point) for point in state.curve],
             "best_validation": state.best_score if state.curve else None,
             "jax": jax.__version__,
+            **({} if self._effort is None else self._effort.card()),
         }
         config = self.config
         agent = Agent(config.policy, jax.tree.map(np.asarray, params), config.objective)
@@ -69,6 +86,14 @@ class RunFolder:
 
     def _open_checkpoints(self) -> None:
         self._checkpoints = Checkpoints(self.folder / CHECKPOINTS)
+        begun = self._checkpoints.latest is not None or (self.folder / SEARCHES).exists()
+        self._effort = EffortLog(self.folder, self.config, begun)
+
+    def _lap(self) -> float:
+        """Core-seconds of this process since the last call."""
+        now = time.process_time()
+        took, self._since = now - self._since, now
+        return took
 
     def _open_log(self, step: int) -> None:
         self._log = RunLog(self.folder, step)
@@ -79,8 +104,17 @@ class RunFolder:
             return None
         return checkpoints.restore(like, self.config)
 
-    def _write(self, state: TrainState, values: Mapping[str, float], last: int) -> None:
+    def _write(
+        self,
+        state: TrainState,
+        values: Mapping[str, float],
+        last: int,
+        samples: int,
+        elsewhere: float,
+    ) -> None:
         assert self._log is not None
+        assert self._effort is not None
+        self._effort.count(samples, elsewhere)
         assert self._checkpoints is not None
         self._log.write(state.step, values)
         if state.step % self.config.checkpoint_every == 0 or state.step == last:

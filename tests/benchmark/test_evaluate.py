@@ -226,7 +226,7 @@ def changed(config: EvaluateConfig, **fields: object) -> Comparison:
         ({"graphs": ("zoo:tset",)}, "did you mean 'test'"),
         ({"graphs": ("none.onnx",)}, "no such file"),
         ({"hardware": ("ringg6",)}, "unknown hardware"),
-        ({"hardware": ("a100x4",)}, "compared on rings"),
+        ({"hardware": ("a100x4",)}, "unknown method 'greedy' of objective makespan"),
         ({"rules": ("strickt",)}, "did you mean 'strict'"),
         ({"methods": ("anealing",)}, "did you mean 'annealing'"),
         ({"methods": ()}, "methods needs at least one"),

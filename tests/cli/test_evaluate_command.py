@@ -72,6 +72,9 @@ BAD = {
     "no seeds": (["--seeds", "0"], "seeds must be >= 1"),
     "no samples": (["--samples", "0"], "samples must be >= 1"),
     "threshold of nothing": (["--thresholds", "0"], "thresholds must be > 0"),
+    "controls without a policy": (["--controls"], "none of greedy has one"),
+    "control without a policy": (["--control", "blind"], "none of greedy has one"),
+    "decide on a ring": (["--decide", "fusion"], "decide has no meaning for objective ring"),
     "a file in the way": (["--out", "taken"], "taken: cannot be written"),
 }
 

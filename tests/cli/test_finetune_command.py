@@ -119,6 +119,7 @@ def test_learning_moves_the_weights(command, kind):
         ("makespan --placement-entropy 0.1", "placement_entropy has no meaning for objective"),
         ("makespan --decoder placement", "decoder has no meaning for objective makespan"),
         ("makespan --rules strict", "rules has no meaning for objective makespan, only for ring"),
+        ("ring --control blnd", "blind"),
         ("ring --decide fusion", "objective ring decides placement only, not fusion"),
     ],
 )

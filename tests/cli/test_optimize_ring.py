@@ -146,3 +146,24 @@ def test_what_a_model_prints_stays_out_of_the_document(command, tmp_path):
     )  # fmt: skip
     assert found.code == 0, found.err
     assert found.document["plan"]["hardware"]["name"] == "ring2"
+
+
+def test_a_plan_under_a_control_arm_says_so(command, chain):
+    flags = ("--hardware", "ring3", "--method", "policy", "--samples", 5, "--json")
+    found = command("optimize", chain, *flags, "--control", "zero-output")
+    assert found.code == 0, found.err
+    assert [row["method"] for row in found.document["table"]] == ["greedy", "policy (zero-output)"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ("--method annealing --control blind", "'annealing' has none; use it with auto, all or"),
+        ("--objective max-load --control blind", "control has no meaning for objective max-load"),
+        ("--control blnd", "blind"),
+    ],
+)
+def test_a_control_arm_needs_a_policy(command, chain, flags, message):
+    found = command("optimize", chain, "--hardware", "ring3", "--samples", 5, *flags.split())
+    assert found.code == 2
+    assert message in " ".join(found.err.split())

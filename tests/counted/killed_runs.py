@@ -10,8 +10,10 @@ from typing import Any
 
 from go_rl.policy.agent import new_agent
 from go_rl.policy.config import PolicyConfig
+from go_rl.policy.effort import FIELD
 from go_rl.policy.weights import Weights, save_weights
 from go_rl.records import RecordStore
+from go_rl.runtime.parameter_file import read_parameters
 
 TINY: dict[str, Any] = {
     "hidden": 8, "sage_layers": 1, "attention_layers": 1, "heads": 2, "segment": 16,
@@ -79,6 +81,19 @@ def contents(*names: str) -> Callable[[Path], dict[str, bytes]]:
     return lambda folder: {name: (folder / name).read_bytes() for name in names}
 
 
+def trained(weights: str, *names: str) -> Callable[[Path], Any]:
+    """Parameters, manifest and card of weights but for the time that they took, and the bytes of
+    files."""
+
+    def found(folder: Path) -> Any:
+        manifest, arrays = read_parameters(folder / weights)
+        manifest["card"].pop(FIELD)
+        parameters = {name: array.tobytes() for name, array in arrays.items()}
+        return manifest, parameters, contents(*names)(folder)
+
+    return found
+
+
 def measured(folder: Path) -> frozenset[Any]:
     """What is known of kernels: workload, setting and round of each record."""
     files = sorted(folder.rglob("records.sqlite"))
@@ -104,18 +119,18 @@ RUNS: dict[str, Run] = {
     "train-ring": Run(
         ("train", "policy", "run", "--config", "tiny.json"),
         {"tiny.json": json.dumps(COMMON | RING)},
-        contents("run/weights.npz", "run/log.jsonl"),
+        trained("run/weights.npz", "run/log.jsonl"),
     ),
     "train-makespan": Run(
         ("train", "policy", "run", "--objective", "makespan", "--config", "tiny.json"),
         {"tiny.json": json.dumps(COMMON | MAKESPAN)},
-        contents("run/weights.npz", "run/log.jsonl"),
+        trained("run/weights.npz", "run/log.jsonl"),
     ),
     "finetune": Run(
         ("finetune", "zoo:vae-3-layers", "--hardware", "ring4", "--samples", "12", "--batch", "8",
          "--first", "2", "--weights", "start.npz", "--out", "tuned"),
         {},
-        contents("tuned/weights.npz"),
+        trained("tuned/weights.npz"),
         prepare=_tiny_weights,
     ),
     "tune": Run(

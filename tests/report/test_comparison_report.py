@@ -31,13 +31,13 @@ def test_the_markdown_by_hand(comparison):
         " 4.00× | 10 | never | 0/3 | 0/3 |"
     ) in text
     assert "| a | 5 | 4.00× | 1.00× | 8.00× |" in text
-    assert text.count("- bad on a, ring2, strict: gave-up. Nothing was found.") == 1
+    assert text.count("- bad on a, ring2, rules strict: gave-up. Nothing was found.") == 1
 
 
 def test_the_csv_by_hand(comparison):
     header, greedy, *others = runs_csv(comparison).splitlines()
     assert header.startswith("graph,nodes,hardware,rules,memory,method,seed,seconds_per_step")
-    assert greedy == "a,5,ring2,strict,off,greedy,0,8.0,8.0,1.0,1.0,7.0,100,10.0,,ok,"
+    assert greedy == "a,5,ring2,strict,off,greedy,0,8.0,8.0,1.0,1.0,7.0,100,10.0,,ok,,,"
     assert others[0].split(",")[7:12] == ["2.0", "8.0", "4.0", "1.0", "1.0"]
     assert others[-1].split(",")[7:12] == ["", "8.0", "", "1.0", ""]
     lines = [line.split(",") for line in summary_csv(summarise(comparison)).splitlines()]

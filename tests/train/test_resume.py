@@ -12,6 +12,7 @@ from train.toys import CONFIG, toy_zoo
 
 from go_rl.core import CheckpointError, TrainingError
 from go_rl.policy.agent import new_agent
+from go_rl.policy.effort import effort_of
 from go_rl.policy.weights import load_weights
 from go_rl.train.advantage import RunningBaseline
 from go_rl.train.checkpoints import Checkpoints, TrainState
@@ -97,6 +98,17 @@ def test_the_weights_file_holds_the_best_validation(runs):
     curve = found.card["validation"]
     assert [point[0] for point in curve] == [2, 4]
     assert found.card["best_validation"] == max(point[1] for point in curve)
+
+
+def test_the_card_says_what_training_took(runs):
+    """Of an interrupted run all that was drawn counts, whether it was drawn again or not."""
+    (whole, one), _, _ = runs
+    drawn = CONFIG.updates * CONFIG.graphs * sum(CONFIG.sizes.values())
+    effort = effort_of(load_weights(whole / WEIGHTS_FILE).card)
+    assert effort is not None
+    assert (effort.samples, effort.attempts) == (drawn, 1)
+    assert 0 < effort.core_hours < 1
+    assert effort_of(one.card) == effort
 
 
 def test_another_configuration_does_not_go_on(runs, monkeypatch):

@@ -16,8 +16,15 @@ from go_rl.cli.folders import check_folder
 from go_rl.cli.next_command import say_next
 from go_rl.cli.plan_output import MEMORY
 from go_rl.core import Objective
-from go_rl.report.comparison import FILES
+from go_rl.report.comparison import CONTROL_FILES, FILES
 from go_rl.report.comparison_tables import samples_cells
+from go_rl.report.control_tables import (
+    HEADS,
+    WORDS,
+    control_cells,
+    control_tables,
+    summary_sentence,
+)
 from go_rl.report.text_table import TextTable
 
 if TYPE_CHECKING:
@@ -25,6 +32,8 @@ if TYPE_CHECKING:
 
 DEFAULT_SAMPLES = 200
 """Budget when the user gives neither samples nor seconds."""
+DEFAULT_SECONDS = 3.0
+"""The same for the second budget of --controls."""
 
 
 @dataclass(frozen=True)
@@ -34,22 +43,29 @@ class Evaluate:
     graphs: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="GRAPHS")]
     """zoo:NAME, a split of the zoo such as zoo:test (go-rl zoo list), or model files."""
     hardware: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME|FILE ...")] = ("ring36",)
-    """Hardware, one or more: presets with ring links, or JSON files."""
-    rules: Annotated[tuple[str, ...], tyro.conf.arg(metavar="RULES ...")] = ("strict",)
-    """Rule sets, one or more of default, strict, replicate, relay."""
+    """Hardware, one or more: presets or JSON files, all with ring links (objective ring), or all
+    with links between all devices (makespan), such as p100x4."""
+    rules: Annotated[tuple[str, ...] | None, tyro.conf.arg(metavar="RULES ...")] = None
+    """Rings: rule sets, one or more of default, strict, replicate, relay. Default: strict."""
+    decide: Annotated[str | None, tyro.conf.arg(metavar="NAME,NAME")] = None
+    """Makespan: some of placement,schedule,fusion. Default: all."""
     cost: str = "auto"
     """Cost model: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
     (docs/costs.md)."""
-    methods: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME ...")] = (
-        "greedy", "random", "annealing", "policy",
-    )  # fmt: skip
-    """Methods of go-rl optimize, and the learned ones (docs/policy.md)."""
+    methods: Annotated[tuple[str, ...] | None, tyro.conf.arg(metavar="NAME ...")] = None
+    """Methods of go-rl optimize, and the learned ones (docs/policy.md). Default: that of the
+    reference plan (greedy; makespan: default), random, annealing and policy."""
     weights: Annotated[str | None, tyro.conf.arg(metavar="NAME|FILE")] = None
     """Weights of the policy methods and finetuned ones; default: those that ship."""
+    control: Literal["untrained", "random-encoder", "blind", "zero-output"] | None = None
+    """Control arm that decides in the place of every policy (docs/evaluate.md)."""
+    controls: bool = False
+    """Run every policy's control arms as well, at equal samples and then at equal seconds, and
+    print them beside it."""
     samples: int | None = None
     """Evaluated plans of each run; 200 if no limit is given."""
     seconds: float | None = None
-    """Seconds of each run, compilation left out."""
+    """Seconds of each run, compilation left out; with --controls 3 if no limit is given."""
     seeds: int = 3
     """Runs of each method on each problem; bands need at least 2."""
     bound_seconds: float = 0.0
@@ -73,12 +89,16 @@ def run(config: Evaluate) -> int:
     out = console()
     for setting, rows in found.by_setting.items():
         what = "throughput over the compiler heuristic's, at the end and after so many samples"
-        title = f"{setting.hardware}, rules {setting.rules}: {what} (higher is better)"
+        title = f"{setting.title}: {what} (higher is better)"
         print_table(out, TextTable(title, *samples_cells(rows, found.summary)))
         best = found.best(setting)
         print_line(out, f"best: {best.method}, {best.improvement[0]:.3f} times the throughput of "
                         "the compiler heuristic")  # fmt: skip
-    print_line(out, f"written to {folder}: {', '.join(FILES)}")
+    for title, shown in control_tables(found.controls).items():
+        print_table(out, TextTable(title, HEADS, control_cells(shown), words=WORDS))
+        print_line(out, summary_sentence(shown))
+    files = (*FILES, *(CONTROL_FILES if config.controls else ()))
+    print_line(out, f"written to {folder}: {', '.join(files)}")
     say_next(out, *_after(config, found))
     return OK
 
@@ -87,12 +107,15 @@ def _after(config: Evaluate, found: Evaluated) -> list[str]:
     """The command that plans the first graph by the method that did best in the first setting."""
     from go_rl.api.optimize import methods
 
+    setting = next(iter(found.by_setting))
     first = config.graphs[0]
     if first.startswith(ZOO_PREFIX):  # which may be a whole split
         first = f"{ZOO_PREFIX}{found.comparison.runs[0].problem.graph}"
-    best = found.best(next(iter(found.by_setting))).method
-    words = ["optimize", first, "--hardware", config.hardware[0], "--rules", config.rules[0]]
-    return [*words, "--method", best if best in methods(Objective.RING) else "auto"]
+    best = found.best(setting).method
+    objective = Objective.MAKESPAN if setting.decide else Objective.RING
+    chosen = ("--decide", setting.decide) if setting.decide else ("--rules", setting.rules)
+    words = ["optimize", first, "--hardware", setting.hardware, *chosen]
+    return [*words, "--method", best if best in methods(objective) else "auto"]
 
 
 def _chosen(config: Evaluate) -> EvaluateConfig:
@@ -101,12 +124,15 @@ def _chosen(config: Evaluate) -> EvaluateConfig:
         graphs=config.graphs,
         hardware=config.hardware,
         rules=config.rules,
+        decide=config.decide,
         cost=config.cost,
         memory=MEMORY[config.memory],
         methods=config.methods,
         weights=config.weights,
+        control=config.control,
+        controls=config.controls,
         samples=DEFAULT_SAMPLES if unlimited else config.samples,
-        seconds=config.seconds,
+        seconds=DEFAULT_SECONDS if unlimited and config.controls else config.seconds,
         seeds=config.seeds,
         bound_seconds=config.bound_seconds,
     )

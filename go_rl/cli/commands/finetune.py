@@ -42,6 +42,9 @@ class FineTune:
     weights: Annotated[str | None, tyro.conf.arg(metavar="NAME|FILE")] = None
     """Where to start: shipped weights, or a file that go-rl train policy or finetune wrote.
     Default: those that ship for the objective."""
+    control: Literal["untrained", "random-encoder", "blind", "zero-output"] | None = None
+    """Start from a control arm of these weights instead (docs/policy.md). Default: the policy
+    itself."""
     decoder: Literal["order", "placement"] = "order"
     """Ring. order: scores, cut by dynamic programming; placement: devices, through the solver."""
     seed: int = 0
@@ -59,7 +62,7 @@ def run(config: FineTune) -> int:
         report(f"preparing {graph.num_nodes:,} operators")
         from go_rl.api.check import require_accepted
         from go_rl.api.finetune import finetune
-        from go_rl.api.train import save_weights
+        from go_rl.api.train import effort_sentence, save_weights
         from go_rl.report.plan_folder import write_plan_folder
 
         result, weights = finetune(
@@ -75,6 +78,7 @@ def run(config: FineTune) -> int:
             rules=config.rules,
             cost=config.cost,
             weights=config.weights,
+            control=config.control,
             seed=config.seed,
         )
         require_accepted(result)
@@ -86,6 +90,7 @@ def run(config: FineTune) -> int:
     from go_rl.report.tables import rows
 
     print_result(out := console(), result, rows(result.plans, result.bound))
+    print_line(out, effort_sentence(weights.card))
     print_line(out, f"written to {folder}: {', '.join((*written, WEIGHTS_FILE))}")
     hardware = ("--hardware", config.hardware) if config.hardware else ()
     objective = ("--objective", config.objective) if config.objective else ()

@@ -160,7 +160,7 @@ def _train(config: TrainOptions) -> int:
     folder, training = Path(config.out), config.chosen
     if not config.processes.index:  # the others write nothing
         check_folder(folder, "DIR")
-    from go_rl.api.train import pretrain
+    from go_rl.api.train import effort_sentence, pretrain
 
     with counting(f"training {training.name}") as report:
         weights = pretrain(
@@ -174,6 +174,7 @@ def _train(config: TrainOptions) -> int:
         updates, reward = max(curve, key=lambda point: point[1])
         print_line(out, f"best validation reward {reward:+.4f} (higher is better) after "
                         f"{updates:g} updates")  # fmt: skip
+    print_line(out, effort_sentence(weights.card))
     print_line(out, f"written to {path}")
     if config.objective == Objective.MAKESPAN:
         use = ["optimize", EXAMPLE_MODEL, "--objective", config.objective]

@@ -33,6 +33,7 @@ from go_rl.objectives.ring.ideal_frontier import (
 from go_rl.objectives.ring.ideal_frontier import TRUNCATED as DROPPED
 from go_rl.objectives.ring.ideal_states import grow_layers, read_stages
 from go_rl.objectives.ring.units import RingUnits
+from go_rl.runtime.decoder_calls import count_decoder_calls
 from go_rl.solvers.graphs.condensation import sorted_rows
 
 FOUND, NONE, TRUNCATED = 0, 1, 2
@@ -61,6 +62,7 @@ def stages_within(
 
     ``stop`` is called every few hundredths of a second; True makes the verdict TRUNCATED.
     """
+    count_decoder_calls()
     order = np.zeros(units.num_units, np.int32)
     stage = np.zeros(units.num_units, np.int32)
     if units.num_units == 0:

@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Float64, Int32
 
 from go_rl.objectives.ring.units import RingUnits
+from go_rl.runtime.decoder_calls import count_decoder_calls
 from go_rl.runtime.kernel_struct import kernel
 
 NO_STAGE = np.int64(1 << 20)
@@ -169,6 +170,7 @@ class LinearCuts:
     ) -> tuple[float, Int32[np.ndarray, "U"] | None]:
         """Return the smallest T in (low, high] (within ``tolerance``) and its [U] stages; None when
         even ``high`` cannot be had."""
+        count_decoder_calls()
         found = self.stages(high, chips, weight, exactly)
         if found is None:
             return high, None

@@ -10,7 +10,7 @@ hidden units, ``U`` units, ``C`` coefficients of a unit.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import flax.linen as nn
 import jax
@@ -74,6 +74,8 @@ class DispatchLogProbs(NamedTuple):
 class DispatchDecoder(nn.Module):
     """Distribution over candidates (decision schedule) or devices (placement)."""
 
+    outputs: ClassVar[tuple[str, ...]] = ("emit",)
+    """Layers that give the coefficients of units; ``listed`` stays, the same on every graph."""
     config: PolicyConfig
     decision: str
 

@@ -9,7 +9,7 @@ width of embeddings.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import flax.linen as nn
 import jax
@@ -91,6 +91,8 @@ def described(exists: Bool[Array, "K"]) -> Float[Array, "K F"]:
 class NodeDecoder(nn.Module):
     """Distribution over devices (decision placement) or levels (schedule, fusion)."""
 
+    outputs: ClassVar[tuple[str, ...]] = ("emit", "key")
+    """Layers that give the numbers of the distribution: of levels, or of devices."""
     config: PolicyConfig
     decision: str
 

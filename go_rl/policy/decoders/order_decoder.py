@@ -11,7 +11,7 @@ iterations.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import flax.linen as nn
 import jax
@@ -62,6 +62,8 @@ class OrderLogProbs(NamedTuple):
 class OrderDecoder(nn.Module):
     """Distribution over scores."""
 
+    outputs: ClassVar[tuple[str, ...]] = ("mix_mean", "mix_spread", "emit")
+    """Layers that give the numbers of the distribution."""
     config: PolicyConfig
     orders: int = ORDERS
     """J."""

@@ -9,7 +9,7 @@ those of the last go to the constraint solver.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import flax.linen as nn
 import jax
@@ -82,6 +82,8 @@ class PlacementLogProbs(NamedTuple):
 class PlacementDecoder(nn.Module):
     """Distribution over chips."""
 
+    outputs: ClassVar[tuple[str, ...]] = ("emit",)
+    """Layers that give the numbers of the distribution."""
     config: PolicyConfig
 
     def setup(self) -> None:

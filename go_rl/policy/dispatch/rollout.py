@@ -20,6 +20,7 @@ from numba import njit
 from go_rl.objectives.makespan.choices import NOWHERE
 from go_rl.objectives.makespan.units import MakespanUnits
 from go_rl.policy.dispatch.features import HIDDEN, PLACE_FEATURES, SELECT_FEATURES, WINDOW
+from go_rl.runtime.decoder_calls import count_decoder_calls
 from go_rl.runtime.threads import on_threads
 from go_rl.solvers.tree_search import next_uniform
 
@@ -133,6 +134,7 @@ class Dispatcher:
             seed: of the draws.
         """
         count, units = len(noise), self.units.num_units
+        count_decoder_calls(count)
         device, order = np.zeros((count, units), np.int16), np.zeros((count, units), np.int32)
         blank, nothing = _blank(0, 0), Dispatched(np.zeros(0, np.int16), np.zeros(0, np.int32))
 
@@ -203,7 +205,7 @@ def _tails(merged: MakespanUnits) -> Float64[np.ndarray, "U"]:
 @njit(cache=True, nogil=True)
 @no_type_check
 def _dispatch(a, heads, noise, seed, given, astray, device, order, record, first, stride):
-    """One rollout. ``given``: the plan to follow but for deviations (probability ``astray``); empty:
+    """One rollout. ``given``: the plan to follow, with a share ``astray`` of its units; empty:
     the heads decide. ``record``: what is seen at selections ``first``, ``first + stride``, …
 
     State beside the arrays, over ``U`` units and ``D`` devices:

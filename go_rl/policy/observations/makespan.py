@@ -36,6 +36,9 @@ longest path against an equal share of the work (crowding: above 0, the path is 
 against units; of a link's latency against the mean unit; and of the units / 4."""
 MAKESPAN_FEATURES = len(MAKESPAN_SCALARS) + len(OpKind) + len(MAKESPAN_ORDERS)
 """F."""
+MAKESPAN_FROM_EDGES = ("in_degree", "out_degree", "span_level", "layer", "tail",
+                       "longest", "crowding", "layers")  # fmt: skip
+"""Scalars and features of the hardware that derive from edges, as all places do."""
 
 
 def observe_makespan(workspace: MakespanWorkspace, merged: MakespanUnits) -> PolicyGraph:

@@ -33,6 +33,8 @@ difference of places."""
 
 RING_FEATURES = len(SCALARS) + len(OpKind) + len(REFERENCE_ORDERS)
 """F."""
+RING_FROM_EDGES = ("in_degree", "out_degree", "span_level", "span_barycentric")
+"""Scalars that derive from edges, as all places do."""
 
 
 def observe_ring(workspace: RingWorkspace) -> PolicyGraph:

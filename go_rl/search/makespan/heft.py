@@ -26,6 +26,7 @@ from go_rl.objectives.makespan.choices import NOWHERE
 from go_rl.objectives.makespan.infer_devices import beside_readers
 from go_rl.objectives.makespan.longest_path import longest_tails
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
+from go_rl.runtime.decoder_calls import count_decoder_calls
 from go_rl.search.makespan.best_of import BestOf
 
 
@@ -60,6 +61,7 @@ def heft(workspace: MakespanWorkspace, queues: bool = False) -> HeftSchedule:
         workspace: the problem.
         queues: whether each link carries one tensor at a time.
     """
+    count_decoder_calls()
     options, a = workspace.choices, workspace.pricer.arrays
     problem, graph = workspace.problem, workspace.problem.graph
     lasting = _lasting(workspace)

@@ -17,6 +17,7 @@ from numba import njit
 
 from go_rl.objectives.makespan.choices import NOWHERE
 from go_rl.objectives.makespan.units import MakespanUnits
+from go_rl.runtime.decoder_calls import count_decoder_calls
 from go_rl.runtime.threads import on_threads
 
 NOT_SENT = -1.0
@@ -51,6 +52,7 @@ def place_in_order(
         rules: of each plan.
         capacity: [D] bytes of weights that each device holds; a unit goes where there is room.
     """
+    count_decoder_calls(len(score))
     found = np.zeros(score.shape, np.int16)
     u = units.units
     step = u.work.sum() / len(capacity)

@@ -55,7 +55,7 @@ def search(agent: Agent, decoder: MakespanDecoder, config: SearchConfig, seed: i
         seed: random seed.
     """
     drawn, rewards = [], []
-    for round_ in range(max(1, config.samples // config.batch)):
+    for round_ in range(config.drawn // config.batch):
         key = int(np.random.SeedSequence((seed, round_)).generate_state(1)[0])
         noise = np.ones(config.batch, np.float32)
         actions, rollouts = decoder.sample(agent, "plan", noise, key)

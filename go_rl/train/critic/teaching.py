@@ -22,6 +22,7 @@ from go_rl.policy.weights import Weights, load_weights, save_weights
 from go_rl.train.config import CONFIG_FILE, SEARCHES, MakespanTrainConfig, SearchConfig
 from go_rl.train.critic.learning import Experience, experience, with_critic
 from go_rl.train.critic.searches import Search, search
+from go_rl.train.effort import EffortLog
 from go_rl.train.problems.makespan import MakespanProblems, ProblemKey, makespan_decoder
 from go_rl.train.processes.group import ALONE, Group
 
@@ -69,7 +70,8 @@ def taught_agent(
             return load_weights(path, Objective.MAKESPAN).agent
         lessons = searched(agent, keys, config.searches, kept, report, config.cost)
         learned = taught(agent, lessons, config, report)
-        save_weights(Weights(learned, "taught", {"searches": len(lessons)}), path)
+        card = {"searches": len(lessons), **EffortLog(folder, config, begun=False).card()}
+        save_weights(Weights(learned, "taught", card), path)
         return learned
 
     return group.on_first(learn)

@@ -1,0 +1,123 @@
+"""What the shipped policies are worth beside their control arms and the classical methods.
+
+Run: ``python -m experiments.learning.control_arms [--samples 20 200] [--seconds 1] [--seeds 5]``.
+``partition-1.0`` draws orders for test graphs of the zoo on 36 chips under strict rules, graphs of
+families that it never saw; ``graph-1.0`` places rows of GO's table with two devices, graphs of
+families that its critic learned from. Every finished run is kept in ``results/control_arms`` and
+not made again. A policy is ahead of another method where the 95 % interval of the ratio over
+families lies above 1.
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from pathlib import Path
+
+from experiments.pages import RESULTS, run_script, say, write_page
+from experiments.placement.go_rows import ROWS
+from go_rl.benchmark.config import EvaluateConfig
+from go_rl.benchmark.control_table import ControlRow, evaluate_controls
+from go_rl.benchmark.evaluate import Comparison
+from go_rl.report.control_tables import control_csv, control_markdown
+
+NAME = "control_arms"
+RINGS = ("bert-medium", "convdraw", "dlrm-rm2", "gnmt-2-layers", "nasnet-mobile", "t5-small")
+"""Test graphs, each of another family."""
+GO = ("RNNLM 2 layers", "GNMT 2 layers", "Transformer-XL 2 layers", "Inception-v3 b32",
+      "Inception-v3 b64", "WaveNet 2x18")  # fmt: skip
+"""Rows of GO's table with two devices."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Command line of this experiment."""
+
+    rings: tuple[str, ...] = RINGS
+    """Graphs of the zoo for 36 chips."""
+    rows: tuple[str, ...] = GO
+    """Rows of GO's table."""
+    samples: tuple[int, ...] = (20, 200)
+    """Plans of each run, one comparison after the other."""
+    seconds: float | None = 1.0
+    """Seconds of each run of a further comparison; None: not run."""
+    methods: tuple[str, ...] = ("policy",)
+    """Methods with a policy; on devices only those that work there."""
+    seeds: int = 5
+    """Runs of each method on each problem; fresh weights of an arm follow from the seed."""
+    folder: Path = RESULTS / NAME
+    """Where finished runs are kept."""
+
+
+def configs(options: Options) -> dict[str, list[EvaluateConfig]]:
+    """Return the comparisons of each weights file."""
+    shared = tuple(name for name in options.methods if not name.endswith("-placement"))
+    rings = {
+        "graphs": tuple(f"zoo:{name}" for name in options.rings),
+        "memory": False,
+        "methods": (*options.methods, "linear-dp", "annealing", "random"),
+    }
+    devices = {
+        "graphs": tuple(f"zoo:{ROWS[row][0]}" for row in options.rows),
+        "hardware": tuple(dict.fromkeys(f"p100x{ROWS[row][1]}" for row in options.rows)),
+        "decide": "placement",
+        "methods": (*shared, "expert", "heft", "annealing", "random"),
+    }
+    budgets = [(samples, None) for samples in options.samples]
+    budgets += [(None, options.seconds)] if options.seconds is not None else []
+    return {
+        weights: [
+            EvaluateConfig(
+                **chosen, controls=True, samples=samples, seconds=seconds, seeds=options.seeds
+            )
+            for samples, seconds in budgets
+        ]
+        for weights, chosen in (("partition-1.0", rings), ("graph-1.0", devices))
+    }
+
+
+def main(options: Options) -> None:
+    """Make the missing runs, then the page."""
+    rows: dict[str, list[ControlRow]] = {}
+    comparisons: list[Comparison] = []
+    for weights, chosen in configs(options).items():
+        rows[weights] = []
+        for config in chosen:
+            found = evaluate_controls(config, options.folder, say)
+            rows[weights] += found.rows
+            comparisons += found.comparisons
+    write_page(RESULTS / NAME, page(rows, comparisons, options), __file__)
+    every = [row for some in rows.values() for row in some]
+    (RESULTS / f"{NAME}.csv").write_text(control_csv(every), encoding="utf-8")
+
+
+def page(rows: dict[str, list[ControlRow]], comparisons: list[Comparison], options: Options) -> str:
+    """Return the page."""
+    out = io.StringIO()
+    runs = [run for comparison in comparisons for run in comparison.runs]
+    hours = sum(run.seconds for run in runs) / 3600
+    out.write(
+        "# The shipped policies beside their control arms\n\n"
+        f"{len(runs):,} runs, {options.seeds} seeds, {hours:.2f} hours on two shared cores. "
+        "Under *untrained* and *random-encoder* each seed has weights of its own. Decoders of "
+        "untrained rings give zeros, so there *untrained* and *zero-output* are one. *linear-dp* "
+        "tries 40 orders at most, *expert* one plan and *heft* two. The cores were shared with "
+        "other programs, up to ten at a time: rows at equal seconds are rough.\n\n"
+    )
+    for weights, some in rows.items():
+        out.write(f"# {weights}\n\n{control_markdown(some)}\n{_lost(weights, some)}\n")
+    return out.getvalue()
+
+
+def _lost(weights: str, rows: list[ControlRow]) -> str:
+    """A sentence that names what the weights do not beat."""
+    if not any(row.verdict for row in rows):
+        return f"**No interval: {weights} ran on graphs of too few families.**\n"
+    lost = [f"{row.method} ({row.budget})" for row in rows if row.verdict in ("level", "method")]
+    if not lost:
+        return f"**{weights} is ahead of all of these.**\n"
+    return f"**{weights} is not ahead of: {', '.join(lost)}.**\n"
+
+
+if __name__ == "__main__":
+    run_script(main, Options, __doc__)

@@ -1,0 +1,53 @@
+"""`Effort`: what training took, in the card of every weights file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+SECONDS_AN_HOUR = 3600.0
+FIELD = "effort"
+"""Of a card."""
+UNRECORDED = "effort of training: not recorded (weights of an older version)"
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What one training run took."""
+
+    core_hours: float
+    """Processor time of the training process, hours of one core."""
+    samples: int
+    """Plans priced to learn from; those of validation are not counted."""
+    attempts: int
+    """Training runs that were tried for these weights, this one included."""
+
+    @property
+    def sentence(self) -> str:
+        """What a command prints."""
+        runs = "attempt" if self.attempts == 1 else "attempts"
+        return (
+            f"effort of training: {self.core_hours:.3g} core-hours, {self.samples:,} samples, "
+            f"{self.attempts} {runs}"
+        )
+
+    def to_card(self) -> dict[str, Any]:
+        """Return the fields for a card."""
+        return {FIELD: asdict(self)}
+
+
+def effort_of(card: Mapping[str, Any]) -> Effort | None:
+    """Return the effort in a card; None: it is of an older version, or not as `Effort` has it."""
+    found = card.get(FIELD)
+    try:
+        values = float(found["core_hours"]), int(found["samples"]), int(found["attempts"])  # pyright: ignore[reportOptionalSubscript]
+    except (KeyError, TypeError, ValueError):
+        return None
+    return Effort(*values)
+
+
+def effort_sentence(card: Mapping[str, Any]) -> str:
+    """Return what a command prints of a card."""
+    effort = effort_of(card)
+    return UNRECORDED if effort is None else effort.sentence

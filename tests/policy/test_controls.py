@@ -1,0 +1,167 @@
+"""Control arms: what each takes away from a policy, and what it leaves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from policy.tiny import TINY, chain, lively_agent, random_graph, two_chains
+
+from go_rl.core import Budget, Objective, PolicyError
+from go_rl.policy.agent import Actions, Agent, new_agent
+from go_rl.policy.buckets import Padded, pad
+from go_rl.policy.config import CONTROLS, PolicyConfig
+from go_rl.policy.controls import controlled
+from go_rl.policy.observations.policy_graph import PolicyGraph
+from go_rl.policy.observations.ring import RING_FROM_EDGES, SCALARS
+from go_rl.policy.policy_search import PolicySearch
+from go_rl.train.fine_tune import FineTuned
+
+HEADS = ("order", "placement")
+NODES, DISPATCH = replace(TINY, form="nodes"), replace(TINY, form="dispatch")
+
+
+def lively(config: PolicyConfig, objective: Objective) -> Agent:
+    """Random weights everywhere."""
+    agent = new_agent(config, 0, objective)
+    leaves, tree = jax.tree.flatten(agent.params)
+    rng = np.random.default_rng(1)
+    moved = [x + jnp.asarray(0.3 * rng.standard_normal(x.shape), jnp.float32) for x in leaves]
+    return agent.having(jax.tree.unflatten(tree, moved))
+
+
+FORMS = {
+    "ring": lambda: lively_agent(),
+    "makespan, orders": lambda: lively(TINY, Objective.MAKESPAN),
+    "makespan, nodes": lambda: lively(NODES, Objective.MAKESPAN),
+    "makespan, dispatch": lambda: lively(DISPATCH, Objective.MAKESPAN),
+}
+
+
+def drawn(agent: Agent, padded: Padded, head: str) -> Actions:
+    noise = np.array([0.0, 1.0, 1.0, 1.0], np.float32)
+    return agent.draw(padded, agent.encode(padded), (head,), jax.random.key(3), noise)[head]
+
+
+def same(one: Actions, two: Actions) -> bool:
+    return all(
+        np.array_equal(a, b)
+        for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(two), strict=True)
+    )
+
+
+def without_any_edge(graph: PolicyGraph) -> PolicyGraph:
+    return replace(graph, senders=graph.senders[:0], receivers=graph.receivers[:0])
+
+
+def with_permuted_edges(graph: PolicyGraph) -> PolicyGraph:
+    rng = np.random.default_rng(5)
+    return replace(graph, receivers=rng.permutation(graph.receivers))
+
+
+def with_other_derived_columns(graph: PolicyGraph) -> PolicyGraph:
+    """Other degrees and spans, and other places as features; the decoder's places stay."""
+    features = graph.features.copy()
+    features[:, [SCALARS.index(name) for name in RING_FROM_EDGES]] += 1.0
+    features[:, -graph.places.shape[1] :] = 0.25
+    return replace(graph, features=features)
+
+
+OTHER_EDGES = (without_any_edge, with_permuted_edges, with_other_derived_columns)
+
+
+@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("change", OTHER_EDGES)
+def test_a_blind_policy_draws_the_same_whatever_the_edges(head, change):
+    graph = random_graph(0, 24)
+    one, two = pad(graph), pad(change(graph))
+    seeing, blind = lively_agent(), controlled(lively_agent(), "blind", 0)
+    assert same(drawn(blind, one, head), drawn(blind, two, head))
+    assert not same(drawn(seeing, one, head), drawn(seeing, two, head))
+
+
+def test_a_blind_policy_still_sees_its_units():
+    graph = random_graph(0, 24)
+    features = graph.features.copy()
+    features[:, SCALARS.index("log_seconds")] += 1.0
+    blind = controlled(lively_agent(), "blind", 0)
+    other = pad(replace(graph, features=features))
+    assert not same(drawn(blind, pad(graph), "order"), drawn(blind, other, "order"))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_random_encoder_differs_by_seed_and_keeps_all_else(form):
+    agent = FORMS[form]()
+    one, two = (controlled(agent, "random-encoder", seed).params["params"] for seed in (0, 1))
+    for name, own in agent.params["params"].items():
+        for seed, fresh in enumerate((one, two)):
+            assert same(own, fresh[name]) is (name != "encoder"), (name, seed)
+    assert not same(one["encoder"], two["encoder"])
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_untrained_has_fresh_weights_that_training_did_not_start_from(form):
+    agent = FORMS[form]()
+    fresh = controlled(agent, "untrained", 0)
+    assert same(fresh.params, controlled(agent, "untrained", 0).params)
+    assert not same(fresh.params, controlled(agent, "untrained", 1).params)
+    assert not same(fresh.params, new_agent(agent.config, 0, agent.objective).params)
+    assert (fresh.config, fresh.objective) == (agent.config, agent.objective)
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_zero_output_gives_every_graph_the_same_numbers(head):
+    """Places in orders, which the decoder mixes, are made equal: the rest is the network's."""
+    one = random_graph(0, 24)
+    two = replace(random_graph(1, 24), places=one.places, share=one.share)
+    seeing, zero = lively_agent(), controlled(lively_agent(), "zero-output", 0)
+    assert same(drawn(zero, pad(one), head), drawn(zero, pad(two), head))
+    assert not same(drawn(seeing, pad(one), head), drawn(seeing, pad(two), head))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_zero_output_zeroes_a_layer_of_every_decoder_and_nothing_else(form):
+    agent = FORMS[form]()
+    zero = controlled(agent, "zero-output", 0).params["params"]
+    decoders = agent.policy.decoder_kinds
+    for name, own in agent.params["params"].items():
+        assert same(own, zero[name]) is (name not in decoders), name
+        leaves = jax.tree.leaves(zero[name])
+        assert any(not np.asarray(leaf).any() for leaf in leaves) is (name in decoders), name
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if form != "ring"])
+@pytest.mark.parametrize("control", CONTROLS)
+def test_every_arm_plans_by_every_form(form, control):
+    problem = two_chains().workspace.problem
+    search = PolicySearch(FORMS[form](), control=control)
+    plan = search.optimize(problem, Budget(samples=20), 0)
+    assert plan.evaluation.status.ok
+    assert plan.optimizer == f"policy ({control})"
+    assert any(f"Control arm {control} of policy" in note for note in plan.notes)
+
+
+@pytest.mark.parametrize("decoder", ["order", "placement"])
+def test_a_control_arm_learns_as_the_policy_does(decoder):
+    learner = FineTuned(lively_agent(), decoder, control="blind", samples=20)
+    plan, agent = learner.learn(chain(), Budget(samples=20), 0)
+    assert plan.optimizer == "finetuned (blind)"
+    assert agent.blind
+    assert not same(agent.params, lively_agent().params)
+
+
+def test_no_control_is_the_policy_itself():
+    agent = lively_agent()
+    assert controlled(agent, None, 0) is agent
+    plan = PolicySearch(agent).optimize(chain(), Budget(samples=5), 0)
+    assert plan.optimizer == "policy"
+    assert not plan.notes
+
+
+@pytest.mark.parametrize("make", [PolicySearch, FineTuned])
+def test_an_unknown_arm_is_named(make):
+    with pytest.raises(PolicyError, match=r"control must be one of .*did you mean 'untrained'"):
+        make(control="untraind")
