@@ -91,7 +91,8 @@ def test_rounds_double_whatever_the_budget():
 def test_what_betters_the_plan_gets_more_and_nothing_less_than_a_little():
     rounds = Rounds(turns(0.5, 0.5), Budget(samples=80), problem())
     taken = portions(rounds, 12, better="b")
-    ratios = [b.budget.samples / a.budget.samples for a, b in zip(taken[::2], taken[1::2])]
+    pairs = zip(taken[::2], taken[1::2], strict=True)
+    ratios = [(b.budget.samples or 0) / (a.budget.samples or 1) for a, b in pairs]
     assert ratios[:3] == pytest.approx([1.0, 4.0, 8.0], rel=0.05)
     assert ratios[-1] == pytest.approx(HEAVIEST / LIGHTEST, rel=0.05)
 
@@ -99,7 +100,8 @@ def test_what_betters_the_plan_gets_more_and_nothing_less_than_a_little():
 def test_a_method_that_ends_early_is_left_out_and_none_left_is_the_end():
     rounds = Rounds(turns(0.5, 0.5), Budget(samples=8), problem())
     first, second = rounds.next(), rounds.next()
-    assert first is not None and second is not None
+    assert first is not None
+    assert second is not None
     rounds.close(first, found(first.budget.samples or 0), True)
     rounds.close(second, found(1), True)
     (alone,) = portions(rounds, 1)

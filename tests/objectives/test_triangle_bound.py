@@ -1,0 +1,102 @@
+"""Bounds under the triangle rule: by hand, and against every legal plan of small graphs."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from jaxtyping import config
+from reference.ring_optimum import optimum
+from reference.small_rings import ring_problem
+
+from go_rl.core import Links, Problem, Topology
+from go_rl.objectives.ring.bounds import ring_bound
+from go_rl.objectives.ring.triangle_bound import half_between, parts_too_little
+from go_rl.objectives.ring.units import bound_units
+from go_rl.solvers import ring_instance
+
+
+@pytest.fixture(autouse=True)
+def unchecked_types():
+    """Type checks cost more than the work on many tiny problems."""
+    config.update("jaxtyping_disable", True)
+    yield
+    config.update("jaxtyping_disable", False)
+
+
+def star(
+    branches: int, length: int, chips: int, work: list[float], sizes: list[float], rules: str
+) -> Problem:
+    """A source, branches of ``length`` nodes each, and a sink; ``sizes`` of each edge in bytes, at
+    one byte a second; all that a node sends is one tensor."""
+    nodes, edges = 2 + branches * length, []
+    for b in range(branches):
+        chain = [0, *range(1 + b * length, 1 + (b + 1) * length), nodes - 1]
+        edges += list(itertools.pairwise(chain))
+    problem = ring_problem(nodes, sorted(edges), chips, rules, seconds=work, memory=False)
+    links = Links(Topology.RING, 1.0)
+    own = np.array([sizes[u] for u in problem.graph.senders])
+    return replace(problem, edge_bytes=own, hardware=replace(problem.hardware, links=links))
+
+
+def bound_of(problem: Problem) -> float:
+    return ring_bound(ring_instance(problem))
+
+
+def test_a_source_that_feeds_branches_must_be_sent_or_hold_half_the_work():
+    """Three branches of 4 s, source and sink free: on two chips 8 s (whole branches), on more the
+    source's tensor of 5 s must be sent, 5 s on its link. Work over chips is 2.4 s."""
+    problem = star(3, 1, 5, [0.0, 4, 4, 4, 0.0], [5.0, 0, 0, 0, 0], "strict")
+    assert bound_of(problem) == pytest.approx(5.0, rel=1e-5)
+    assert optimum(problem) == pytest.approx(5.0)
+    free = star(3, 1, 5, [0.0, 4, 4, 4, 0.0], [5.0, 0, 0, 0, 0], "relay")
+    assert bound_of(free) == pytest.approx(4.0)
+
+
+def test_many_small_tensors_count_together():
+    """Cut before or after the first nodes of the branches: 9 s, or 3 times 2 s, the least."""
+    work = [0.0, 0, 5, 0, 5, 0, 5, 0.0]
+    problem = star(3, 2, 4, work, [9.0, 2, 1, 2, 1, 2, 1, 0], "strict")
+    assert bound_of(problem) == pytest.approx(6.0, rel=1e-5)
+
+
+def test_an_edge_beside_a_path_holds_it_on_two_chips():
+    """0 -> 4 beside 0 -> 1 -> 2 -> 3 -> 4, each of 2 s: 10 s on two chips."""
+    edges = [(0, 1), (0, 4), (1, 2), (2, 3), (3, 4)]
+    problem = ring_problem(5, edges, 5, "strict", seconds=[2.0] * 5, memory=False)
+    units = bound_units(ring_instance(problem))
+    assert half_between(units) == 5.0
+    assert parts_too_little(units, 4.9)
+    assert not parts_too_little(units, 5.1)
+
+
+@pytest.mark.parametrize("rules", ["strict", "replicate"])
+@pytest.mark.parametrize("seed", range(60))
+def test_no_legal_plan_is_faster(seed, rules):
+    rng = np.random.default_rng(seed)
+    branches, length = ((2, 2), (3, 1), (4, 1))[seed % 3]
+    nodes = 2 + branches * length
+    work = rng.integers(0, 7, nodes).astype(float).tolist()
+    problem = star(branches, length, 4, work, rng.integers(0, 7, nodes).tolist(), rules)
+    if rng.random() < 0.4:
+        problem = replace(
+            problem, hardware=replace(problem.hardware, links=Links(Topology.RING, 1.0, 2.0))
+        )
+    best = optimum(problem)
+    assert best is not None
+    assert bound_of(problem) <= best * (1 + 1e-9)
+
+
+def test_the_cut_decides_many_of_them():
+    raised = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        work = [0.0, *rng.integers(2, 7, 4).tolist(), 0.0]
+        problem = star(4, 1, 6, work, [*rng.integers(2, 12, 5).tolist(), 0], "strict")
+        bound = bound_of(problem)
+        raised += bound > bound_of(replace(problem, rules=replace(problem.rules, triangle=False)))
+        best = optimum(problem) if seed < 6 else None
+        assert best is None or bound <= best * (1 + 1e-9)
+    assert raised >= 10
