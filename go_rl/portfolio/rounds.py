@@ -19,7 +19,7 @@ FIRST_SAMPLES = 64
 """Samples of the first round."""
 FIRST_SECONDS = 1.0
 """Seconds of the first round, for graphs of up to `MIDDLING` nodes; in proportion beyond."""
-MIDDLING = 1000
+MIDDLING = 4000
 FAVOUR = 2.0
 """Factor on the share of a method that bettered the plan; others lose as much."""
 LIGHTEST, HEAVIEST = 0.25, 2.0
@@ -99,8 +99,10 @@ class Rounds:
             self.drop(portion)
 
     def _round(self) -> Iterable[Portion]:
-        shares = [turn.share * self._weight.get(turn.name, 1.0) for turn in self.turns]
-        for turn, share in zip(self.turns, shares, strict=True):
+        """What helped last comes first: the last round is often cut short."""
+        turns = sorted(self.turns, key=lambda turn: -self._weight.get(turn.name, 1.0))
+        shares = [turn.share * self._weight.get(turn.name, 1.0) for turn in turns]
+        for turn, share in zip(turns, shares, strict=True):
             length = 2**self.number * share / sum(shares)
             samples, seconds = self.first.samples, self.first.seconds
             budget = Budget(

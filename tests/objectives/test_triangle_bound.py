@@ -51,15 +51,14 @@ def test_a_source_that_feeds_branches_must_be_sent_or_hold_half_the_work():
     problem = star(3, 1, 5, [0.0, 4, 4, 4, 0.0], [5.0, 0, 0, 0, 0], "strict")
     assert bound_of(problem) == pytest.approx(5.0, rel=1e-5)
     assert optimum(problem) == pytest.approx(5.0)
-    free = star(3, 1, 5, [0.0, 4, 4, 4, 0.0], [5.0, 0, 0, 0, 0], "relay")
-    assert bound_of(free) == pytest.approx(4.0)
 
 
 def test_many_small_tensors_count_together():
-    """Cut before or after the first nodes of the branches: 9 s, or 3 times 2 s, the least."""
-    work = [0.0, 0, 5, 0, 5, 0, 5, 0.0]
-    problem = star(3, 2, 4, work, [9.0, 2, 1, 2, 1, 2, 1, 0], "strict")
-    assert bound_of(problem) == pytest.approx(6.0, rel=1e-5)
+    """Cut before or after the first nodes of the branches: 9 s, or 3 times 2 s, the least. Without
+    the rule one branch may stay with the source: 5 s of work there, 4 s on its link."""
+    work, sizes = [0.0, 0, 5, 0, 5, 0, 5, 0.0], [9.0, 2, 1, 2, 1, 2, 1, 0]
+    assert bound_of(star(3, 2, 4, work, sizes, "strict")) == pytest.approx(6.0, rel=1e-5)
+    assert bound_of(star(3, 2, 4, work, sizes, "relay")) == pytest.approx(5.0, rel=1e-5)
 
 
 def test_an_edge_beside_a_path_holds_it_on_two_chips():
