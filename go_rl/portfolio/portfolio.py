@@ -161,10 +161,13 @@ class _Search:
                 rounds.drop(portion)
                 continue
             progress.samples += plan.samples
-            rounds.close(portion, plan, worth(plan) < worth(best))
+            better, before = worth(plan) < worth(best), plans.get(portion.turn.name)
+            rounds.close(portion, plan, better)
+            if before is not None:
+                # What a method was given to start from is not its own.
+                plan = joined(before, plan, better or plan.value > best.value)
+            plans[portion.turn.name] = plan
             best = with_bound(min(best, plan, key=worth), max(best.bound, plan.bound))
-            before = plans.get(portion.turn.name)
-            plans[portion.turn.name] = plan if before is None else joined(before, plan)
         return list(plans.values())
 
     def _rounds(self) -> Rounds:

@@ -122,10 +122,10 @@ def first_round(problem: Problem, budget: Budget) -> Budget:
     )
 
 
-def joined(first: Plan, second: Plan) -> Plan:
+def joined(first: Plan, second: Plan, own: bool = True) -> Plan:
     """Return the better of two plans that a method found one after the other, with the samples,
-    seconds and improvements of both."""
-    best = second if second.value < first.value else first
+    seconds and improvements of both; not ``own``: the second is no more than it started from."""
+    best = second if own and second.value < first.value else first
     later = [
         replace(
             point,
@@ -133,7 +133,7 @@ def joined(first: Plan, second: Plan) -> Plan:
             wall_seconds=point.wall_seconds + first.wall_seconds,
         )
         for point in second.curve
-        if point.seconds < first.value
+        if own and point.seconds < first.value
     ]
     return replace(
         best,
