@@ -25,6 +25,7 @@ from go_rl.search import (
     MaxLoadDP,
     Metis,
     RandomSearch,
+    RingLocalSearch,
 )
 from go_rl.search.makespan.hdp.hdp import HDP
 
@@ -53,7 +54,7 @@ METHODS: Mapping[str, Mapping[Objective, Factory]] = {
     "ideal-dp": {RING: IdealDP},
     "exact": {RING: Exact},
     "dp": {MAX_LOAD: MaxLoadDP},
-    "local-search": {MAX_LOAD: LocalSearch, LATENCY: LocalSearch},
+    "local-search": {RING: RingLocalSearch, MAX_LOAD: LocalSearch, LATENCY: LocalSearch},
 }
 """Optimizers by the name that ``--method`` takes, and by objective. The first of an objective is
 the heuristic of the reference plan."""
@@ -95,11 +96,12 @@ class Turn(NamedTuple):
 
 AUTO: Mapping[Objective, tuple[Turn, ...]] = {
     RING: (
-        Turn("ideal-dp", 0.15),
-        Turn("policy", 0.35),
-        Turn("linear-dp", 0.1),
-        Turn("annealing", 0.2),
-        Turn("exact", 0.2, _suits_cp_sat, _least_of_cp_sat),
+        Turn("ideal-dp", 0.1),
+        Turn("linear-dp", 0.05),
+        Turn("policy", 0.3),
+        Turn("local-search", 0.3),
+        Turn("annealing", 0.1),
+        Turn("exact", 0.15, _suits_cp_sat, _least_of_cp_sat),
     ),
     MAX_LOAD: (Turn("dp", 0.3), Turn("local-search", 0.7)),
     LATENCY: (Turn("local-search", 1.0),),

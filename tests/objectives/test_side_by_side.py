@@ -42,8 +42,8 @@ def stages(problem: Problem, seconds: float, number: int = 0) -> np.ndarray | No
 
 
 def test_branches_of_a_star_get_chips_of_their_own():
-    """Four branches of 5 between ends of 1. Three chips: 11, two branches and an end on each of two.
-    Four: 10, two branches on each of the two between the ends. Six: 5."""
+    """Four branches of 5 between ends of 1. Three chips: 11, two branches and an end on each of
+    two. Four: 10, two branches on each of the two between the ends. Six: 5."""
     assert LinearDP().optimize(star([5.0] * 4, 3), Budget(samples=20), 0).value == 11.0
     assert LinearDP().optimize(star([5.0] * 4, 4), Budget(samples=20), 0).value == 10.0
     assert LinearDP().optimize(star([5.0] * 4, 6), Budget(samples=20), 0).value == 5.0
