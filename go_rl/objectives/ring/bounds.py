@@ -9,7 +9,7 @@ Every bound holds for all legal plans of the given problem:
 - before testing a T, units joined by a tensor that would keep a link busy for longer than T are
   merged: no plan within T can cut it;
 - under the triangle rule, half the work between the ends of any edge, or what must cross a link
-  between them: see `triangle_bound`;
+  between them (`triangle_bound`), or what several such edges hold on few chips (`chained_edges`);
 - nodes that a plan may copy count as work only: they impose no order and force no traffic;
 - exhaustive dynamic programming over ideals, where it finishes.
 """
@@ -21,6 +21,7 @@ from typing import no_type_check
 
 import numpy as np
 
+from go_rl.objectives.ring.chained_edges import chained_between
 from go_rl.objectives.ring.ideal_dp import NONE, Limits, stages_within
 from go_rl.objectives.ring.triangle_bound import half_between, parts_too_little
 from go_rl.objectives.ring.units import RingUnits, bound_units, contracted
@@ -41,7 +42,7 @@ def ring_bound(instance: RingInstance) -> float:
         return low
     triangle = instance.problem.rules.triangle
     if triangle:
-        low = max(low, half_between(units))
+        low = max(low, half_between(units), chained_between(units, chips))
     longest = float(units.tensor_seconds.max(initial=0.0)) + units.latency
     high = max(low, float(units.work.sum()), longest)
     if not _impossible(units, low, chips, triangle):
