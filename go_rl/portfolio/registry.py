@@ -92,20 +92,27 @@ class Turn(NamedTuple):
     suits: Callable[[Problem, Budget], bool] = _always
     least: Callable[[Problem], float] = _no_least
     """Seconds; shorter turns are left out."""
+    pace: float = 0.0
+    """Samples a second on a graph of one node, roughly; where it is given, turns are counted in
+    samples, so that what they do depends on no clock."""
 
 
 AUTO: Mapping[Objective, tuple[Turn, ...]] = {
     RING: (
         Turn("ideal-dp", 0.1),
-        Turn("linear-dp", 0.05),
-        Turn("policy", 0.3),
-        Turn("local-search", 0.3),
-        Turn("annealing", 0.1),
+        Turn("linear-dp", 0.05, pace=1e6),
+        Turn("policy", 0.3, pace=3e5),
+        Turn("local-search", 0.3, pace=6e7),
+        Turn("annealing", 0.1, pace=8e5),
         Turn("exact", 0.15, _suits_cp_sat, _least_of_cp_sat),
     ),
     MAX_LOAD: (Turn("dp", 0.3), Turn("local-search", 0.7)),
     LATENCY: (Turn("local-search", 1.0),),
-    MAKESPAN: (Turn("composed", 0.12), Turn("policy", 0.48), Turn("annealing", 0.4)),
+    MAKESPAN: (
+        Turn("composed", 0.12),
+        Turn("policy", 0.48, pace=4e5),
+        Turn("annealing", 0.4, pace=8e5),
+    ),
 }
 """What ``auto`` runs after the heuristic, round by round."""
 IN_ONE_ROUND = (MAX_LOAD, LATENCY)

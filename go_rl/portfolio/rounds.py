@@ -1,8 +1,9 @@
 """Rounds of doubling length: which method of ``auto`` runs next, and for how long.
 
 The length and the seed of every turn follow from what came before it, never from the whole budget.
-So a run with more samples does what a run with fewer does, and then goes on; with more seconds
-too, up to the noise of the clock. The best plan is kept, hence more never ends worse.
+So a run with more samples does what a run with fewer does, and then goes on. With more seconds too,
+as far as turns are counted in samples; ideal-dp, composed and CP-SAT look at the clock. The best
+plan is kept, hence more never ends worse.
 """
 
 from __future__ import annotations
@@ -104,13 +105,17 @@ class Rounds:
         shares = [turn.share * self._weight.get(turn.name, 1.0) for turn in turns]
         for turn, share in zip(turns, shares, strict=True):
             length = 2**self.number * share / sum(shares)
-            samples, seconds = self.first.samples, self.first.seconds
-            budget = Budget(
-                samples=None if samples is None else max(1, int(length * samples)),
-                seconds=None if seconds is None else length * seconds,
-            )
-            if budget.seconds is None or budget.seconds >= turn.least(self.problem):
-                yield Portion(turn, self.number, budget)
+            seconds = None if self.first.seconds is None else length * self.first.seconds
+            if seconds is None or seconds >= turn.least(self.problem):
+                yield Portion(turn, self.number, self._budget(turn, length, seconds))
+
+    def _budget(self, turn: Turn, length: float, seconds: float | None) -> Budget:
+        """What a turn is counted in: samples where they can stand for its seconds."""
+        counts = [] if self.first.samples is None else [length * self.first.samples]
+        if seconds is not None and turn.pace:
+            counts.append(seconds * turn.pace / max(self.problem.graph.num_nodes, 1))
+            seconds = None
+        return Budget(samples=max(1, int(min(counts))) if counts else None, seconds=seconds)
 
 
 def first_round(problem: Problem, budget: Budget) -> Budget:

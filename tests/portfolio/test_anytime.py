@@ -18,7 +18,7 @@ from go_rl.portfolio.rounds import HEAVIEST, LIGHTEST, Portion, Rounds, first_ro
 
 PROBLEMS = {
     "layers, strict": lambda: layered_ring(1, 24, 4, "strict"),
-    "layers, default": lambda: layered_ring(2, 24, 4, "default"),
+    "layers, replicate": lambda: layered_ring(3, 40, 6, "replicate"),
     "random ring": lambda: random_ring(5, 16, 4),
     "operators, 2 devices": lambda: priced(operators(1), "p100x2"),
     "operators, 4 devices": lambda: priced(operators(3), "p100x4"),
@@ -118,6 +118,16 @@ def test_a_method_that_needs_longer_rounds_gets_them_where_seconds_count():
     portion = Rounds((slow,), Budget(seconds=1.0), problem()).next()
     assert portion is not None
     assert (portion.round, portion.budget.seconds) == (3, 8.0)
+
+
+def test_turns_with_a_pace_are_counted_in_samples():
+    """Half of a second, at 4,000 samples a second on one node, on four nodes: 500."""
+    paced, timed = Turn("paced", 0.5, pace=4000.0), Turn("timed", 0.5)
+    budgets = [p.budget for p in (Rounds((paced, timed), Budget(seconds=1.0), problem())._round())]
+    assert budgets == [Budget(samples=500), Budget(seconds=0.5)]
+    both = Rounds((paced,), Budget(samples=100, seconds=1.0), problem()).next()
+    assert both is not None
+    assert both.budget == Budget(samples=100)
 
 
 def test_a_portion_keeps_to_what_is_left():

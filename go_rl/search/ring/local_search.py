@@ -18,7 +18,9 @@ from go_rl.search.ring.linear_dp import SQUEEZE
 from go_rl.search.ring.relocation import BEST, ILLEGAL, SCORE, new_walk, walk
 
 HOT, COLD = 0.02, 0.0002
-"""First and last temperature, in units of log T_max."""
+"""First and last temperature, in units of log T_max; both scaled by a factor of the seed."""
+SPREAD = 3.0
+"""Largest such factor: what one temperature cannot leave, another can."""
 SHORTEST, LONGEST = 16, 1024
 """Moves of the first piece and of the longest: after each the budget is looked at, and a better
 partition is priced."""
@@ -66,9 +68,10 @@ class RingLocalSearch:
     ) -> None:
         instance, units, piece = workspace.solver.instance, workspace.units, SHORTEST
         net, state, refused = instance.net, new_walk(instance.net, device[instance.leader], seed), 0
+        scale = SPREAD ** np.random.default_rng(seed).uniform(-1.0, 1.0)
         while not progress.spent:
             moves = int(min(piece, progress.remaining_samples))
-            temperature = HOT * (COLD / HOT) ** progress.share_of(self.cooling)
+            temperature = scale * HOT * (COLD / HOT) ** progress.share_of(self.cooling)
             before = state.state[BEST]
             walk(net, units, state, temperature, moves)
             progress.record(float("inf"), moves)
