@@ -115,7 +115,7 @@ def _between(units: RingUnits, u: int, v: int) -> Bool[np.ndarray, "U"]:
         matrix = csr_matrix((np.ones(len(ids)), ids, ptr), (count, count))
         found = breadth_first_order(matrix, start, return_predecessors=False)
         inside[side, found] = True
-    return inside.all(axis=0)
+    return inside[0] & inside[1]
 
 
 def _least_cut(
