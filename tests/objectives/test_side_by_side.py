@@ -98,7 +98,7 @@ def test_stages_are_legal_and_within_the_limit(seed):
             continue
         assert np.bincount(found, units.work).max() <= limit * (1 + 1e-9)
         nodes = workspace.nodes_of(found[units.unit_of])
-        legal, _ = workspace.repair(nodes)
+        legal, *_ = workspace.repair(nodes)
         assert legal is not None
         held = workspace.solver.instance.block_of >= 0
         assert legal.device[0][held].tolist() == nodes[held].tolist()

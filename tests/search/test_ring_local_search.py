@@ -27,7 +27,7 @@ def test_wherever_it_walks_plans_are_legal_and_priced_as_the_simulator_does(seed
     workspace = ring_workspace(problem)
     if not workspace.solver.feasible_so_far or workspace.units.num_units < 2:
         return
-    legal, evaluation = workspace.repair(workspace.work_fill)
+    legal, evaluation, _ = workspace.repair(workspace.work_fill)
     if legal is None or not evaluation.status.ok:
         return
     instance, alike = workspace.solver.instance, len(problem.seconds) == 1
@@ -35,7 +35,7 @@ def test_wherever_it_walks_plans_are_legal_and_priced_as_the_simulator_does(seed
     for _ in range(30):
         walk(instance.net, workspace.units, state, 1.0, 20)
         nodes = workspace.nodes_of(state.chip)
-        kept, evaluation = workspace.repair(nodes)
+        kept, evaluation, _ = workspace.repair(nodes)
         assert kept is not None
         assert kept.device[0].tolist() == nodes.tolist()
         if alike and evaluation.status.ok:

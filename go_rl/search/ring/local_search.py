@@ -52,8 +52,9 @@ class RingLocalSearch:
         workspace, progress = ring_workspace(problem), Progress(budget)
         incumbent = Incumbent(workspace, progress)
         start = workspace.work_fill if self.start is None else self.start
-        legal, evaluation = workspace.repair(start, seed)
-        incumbent.offer(legal, evaluation)
+        repaired = workspace.repair(start, seed)
+        incumbent.offer(*repaired)
+        legal = repaired.decisions
         if legal is not None and workspace.units.num_units > 1:
             self._walk(workspace, incumbent, progress, legal.device[0], seed)
         return finish_plan(workspace, incumbent, self.name, seed, progress)
@@ -81,9 +82,9 @@ class RingLocalSearch:
             if moves < piece or state.state[BEST] >= before:
                 continue
             piece = min(2 * piece, LONGEST)
-            legal, evaluation = workspace.repair(workspace.nodes_of(state.best), seed)
-            incumbent.offer(legal, evaluation, samples=0)
-            refused = refused + 1 if evaluation.status is Status.OUT_OF_MEMORY else 0
+            repaired = workspace.repair(workspace.nodes_of(state.best), seed)
+            incumbent.offer(*repaired, samples=0)
+            refused = refused + 1 if repaired.evaluation.status is Status.OUT_OF_MEMORY else 0
             if refused == REFUSALS and incumbent.decisions is not None:
                 refused, found = 0, incumbent.decisions.device[0][instance.leader]
                 tight = replace(net, capacity=(net.capacity * SQUEEZE).astype(np.int64))
