@@ -70,6 +70,15 @@ class Restartable(Protocol):
         ...
 
 
+@runtime_checkable
+class Cooled(Protocol):
+    """An `Optimizer` whose moves grow more careful as its budget is spent."""
+
+    def with_cooling(self, budget: Budget) -> Optimizer:
+        """Return the same method, as careful after ``budget`` as at the end of its own one."""
+        ...
+
+
 @dataclass
 class Progress:
     """Counts priced samples against a budget and keeps the best-so-far curve."""
@@ -120,6 +129,15 @@ class Progress:
         share = self.samples / (self.samples + self.remaining_samples)
         if self.budget.seconds is not None:
             share = max(share, self.wall_seconds / self.budget.seconds)
+        return min(1.0, share)
+
+    def share_of(self, budget: Budget | None) -> float:
+        """Return the share of another budget that is used up, 0 to 1; None: of this one."""
+        if budget is None:
+            return self.share
+        share = 0.0 if budget.samples is None else self.samples / budget.samples
+        if budget.seconds is not None:
+            share = max(share, self.wall_seconds / budget.seconds)
         return min(1.0, share)
 
     def raise_bound(self, bound: float) -> None:

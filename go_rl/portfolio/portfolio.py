@@ -24,12 +24,13 @@ from go_rl.core import (
     with_bound,
 )
 from go_rl.core.errors import nearest
-from go_rl.core.optimizer import Compiled, Restartable
+from go_rl.core.optimizer import Compiled, Cooled, Restartable
 from go_rl.objectives.ring.compilation import tiny_problem
 from go_rl.objectives.ring.workspace import ring_workspace
 from go_rl.portfolio.compilation import Compilation, compile_method
-from go_rl.portfolio.registry import AUTO, METHODS, methods_for
+from go_rl.portfolio.registry import AUTO, IN_ONE_ROUND, METHODS, methods_for
 from go_rl.portfolio.result import Result, summarise, worth
+from go_rl.portfolio.rounds import Portion, Rounds, first_round, joined
 from go_rl.search import Exhaustive, is_small
 from go_rl.search.ring.cut_scores import price_scores
 
@@ -165,32 +166,53 @@ class _Search:
         return optimizer.optimize(self.problem, self.budget, self.seed)
 
     def auto(self, known: list[Plan]) -> list[Plan]:
-        """Give each method of `AUTO` its share of what is left; end when the gap is closed.
+        """Run the methods of `AUTO` in `Rounds`, each from the best plan so far; end when the gap
+        is closed. Return one plan a method.
 
         A graph too large for the policy is left to the other methods.
         """
-        plans: list[Plan] = []
+        plans: dict[str, Plan] = {}
         best = with_bound(min(known, key=worth), max(plan.bound for plan in known))
-        progress, turns = Progress(self.budget), AUTO[self.problem.objective]
-        for i, (name, share, suits) in enumerate(turns):
-            if best.gap <= GOOD_ENOUGH or progress.spent:
+        progress, rounds = Progress(self.budget), self._rounds()
+        while best.gap > GOOD_ENOUGH and not progress.spent:
+            if (portion := rounds.next()) is None:
                 break
-            if not suits(self.problem, self.budget):
+            plan = self._turn(portion, best, progress)
+            if plan is None:
+                rounds.drop(portion)
                 continue
-            optimizer = self._optimizer(name, best)
-            progress.started += self.compilation.prepare(name)
-            try:
-                progress.started += self._compile(optimizer)
-            except PolicyError as error:
-                self.compilation.tell(f"policy left out: {error}")
-                continue
-            self.compilation.tell(name)
-            portion = _portion(progress, share / sum(turn.share for turn in turns[i:]))
-            plan = optimizer.optimize(self.problem, portion, self.seed)
             progress.samples += plan.samples
+            better, before = worth(plan) < worth(best), plans.get(portion.turn.name)
+            rounds.close(portion, plan, better)
+            if before is not None:
+                # What a method was given to start from is not its own.
+                plan = joined(before, plan, better or plan.value > best.value)
+            plans[portion.turn.name] = plan
             best = with_bound(min(best, plan, key=worth), max(best.bound, plan.bound))
-            plans.append(plan)
-        return plans
+        return list(plans.values())
+
+    def _rounds(self) -> Rounds:
+        problem, budget = self.problem, self.budget
+        turns = [turn for turn in AUTO[problem.objective] if turn.suits(problem, budget)]
+        whole = problem.objective in IN_ONE_ROUND
+        return Rounds(tuple(turns), budget if whole else first_round(problem, budget), problem)
+
+    def _turn(self, portion: Portion, best: Plan, progress: Progress) -> Plan | None:
+        """Run one method for one portion; None: it cannot take this problem."""
+        name = portion.turn.name
+        optimizer = self._optimizer(name, best)
+        progress.started += self.compilation.prepare(name)
+        if isinstance(optimizer, Cooled):
+            optimizer = optimizer.with_cooling(portion.budget)
+        try:
+            if portion.round == 0:
+                progress.started += self._compile(optimizer)
+        except PolicyError as error:
+            self.compilation.tell(f"policy left out: {error}")
+            return None
+        self.compilation.tell(name)
+        seed = portion.seed(self.seed)
+        return optimizer.optimize(self.problem, portion.within(progress), seed)
 
     def fallback(self, plans: list[Plan], spent: float) -> list[Plan]:
         """Try every plan of a small problem for which nothing was found, nor proved to exist.
@@ -233,11 +255,3 @@ class _Search:
         started = time.perf_counter()
         optimizer.prepare(self.problem)
         return time.perf_counter() - started
-
-
-def _portion(progress: Progress, share: float) -> Budget:
-    samples, seconds = progress.remaining_samples, progress.remaining_seconds
-    return Budget(
-        samples=max(1, int(samples * share)) if np.isfinite(samples) else None,
-        seconds=max(1e-3, seconds * share) if np.isfinite(seconds) else None,
-    )

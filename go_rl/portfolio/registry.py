@@ -25,6 +25,7 @@ from go_rl.search import (
     MaxLoadDP,
     Metis,
     RandomSearch,
+    RingLocalSearch,
 )
 from go_rl.search.makespan.hdp.hdp import HDP
 
@@ -53,17 +54,27 @@ METHODS: Mapping[str, Mapping[Objective, Factory]] = {
     "ideal-dp": {RING: IdealDP},
     "exact": {RING: Exact},
     "dp": {MAX_LOAD: MaxLoadDP},
-    "local-search": {MAX_LOAD: LocalSearch, LATENCY: LocalSearch},
+    "local-search": {RING: RingLocalSearch, MAX_LOAD: LocalSearch, LATENCY: LocalSearch},
 }
 """Optimizers by the name that ``--method`` takes, and by objective. The first of an objective is
 the heuristic of the reference plan."""
 
 EXACT_CELLS = 30_000
-"""Nodes times devices up to which ``auto`` hands the last part of its time to CP-SAT."""
+"""Nodes times devices up to which ``auto`` hands a part of its time to CP-SAT."""
+CELLS_A_SECOND = 15_000
+"""Of CP-SAT's model, built and presolved; it gets no turn that is too short for that."""
 
 
 def _always(problem: Problem, budget: Budget) -> bool:
     return True
+
+
+def _no_least(problem: Problem) -> float:
+    return 0.0
+
+
+def _least_of_cp_sat(problem: Problem) -> float:
+    return problem.graph.num_nodes * problem.hardware.num_chips / CELLS_A_SECOND
 
 
 def _suits_cp_sat(problem: Problem, budget: Budget) -> bool:
@@ -77,23 +88,35 @@ class Turn(NamedTuple):
 
     name: str
     share: float
-    """Of the budget."""
+    """Of a round."""
     suits: Callable[[Problem, Budget], bool] = _always
+    least: Callable[[Problem], float] = _no_least
+    """Seconds; shorter turns are left out."""
+    pace: float = 0.0
+    """Samples a second on a graph of one node, roughly; where it is given, turns are counted in
+    samples, so that what they do depends on no clock."""
 
 
 AUTO: Mapping[Objective, tuple[Turn, ...]] = {
     RING: (
-        Turn("ideal-dp", 0.15),
-        Turn("policy", 0.35),
-        Turn("linear-dp", 0.1),
-        Turn("annealing", 0.2),
-        Turn("exact", 0.2, _suits_cp_sat),
+        Turn("ideal-dp", 0.1),
+        Turn("linear-dp", 0.05, pace=1e6),
+        Turn("policy", 0.3, pace=3e5),
+        Turn("local-search", 0.3, pace=6e7),
+        Turn("annealing", 0.1, pace=8e5),
+        Turn("exact", 0.15, _suits_cp_sat, _least_of_cp_sat),
     ),
     MAX_LOAD: (Turn("dp", 0.3), Turn("local-search", 0.7)),
     LATENCY: (Turn("local-search", 1.0),),
-    MAKESPAN: (Turn("composed", 0.12), Turn("policy", 0.48), Turn("annealing", 0.4)),
+    MAKESPAN: (
+        Turn("composed", 0.12),
+        Turn("policy", 0.48, pace=4e5),
+        Turn("annealing", 0.4, pace=8e5),
+    ),
 }
-"""What ``auto`` runs after the heuristic."""
+"""What ``auto`` runs after the heuristic, round by round."""
+IN_ONE_ROUND = (MAX_LOAD, LATENCY)
+"""Objectives whose methods do not start from a plan: one round takes the whole budget."""
 
 
 def methods_of(objective: Objective) -> dict[str, Factory]:

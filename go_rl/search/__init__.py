@@ -16,6 +16,7 @@ from go_rl.search.ring.annealing import Annealing
 from go_rl.search.ring.exact import Exact
 from go_rl.search.ring.ideal_search import IdealDP
 from go_rl.search.ring.linear_dp import LinearDP
+from go_rl.search.ring.local_search import RingLocalSearch
 from go_rl.search.ring.metis import Metis
 from go_rl.search.ring.random_search import RandomSearch
 
@@ -39,6 +40,7 @@ __all__ = [
     "MaxLoadDP",
     "Metis",
     "RandomSearch",
+    "RingLocalSearch",
     "is_small",
     "read_split",
 ]

@@ -106,7 +106,8 @@ def test_auto_goes_on_while_there_is_a_gap_and_betters_the_heuristic():
 
 def test_auto_asks_the_policy_where_dynamic_programming_leaves_a_gap():
     result = run(layered_ring(1, 24, 4, "strict"), budget=FEW)
-    assert [p.optimizer for p in result.plans][:3] == ["greedy", "ideal-dp", "policy"]
+    assert [p.optimizer for p in result.plans][:3] == ["greedy", "ideal-dp", "linear-dp"]
+    assert result.plans[3].optimizer == "policy"
     assert result.best.gap > 1e-3
 
 
@@ -137,7 +138,7 @@ def test_an_unknown_method_brings_the_nearest_name():
 
 @pytest.mark.parametrize(
     ("objective", "method"),
-    [(Objective.RING, "dp"), (Objective.RING, "local-search"), (Objective.MAX_LOAD, "metis"),
+    [(Objective.RING, "dp"), (Objective.RING, "composed"), (Objective.MAX_LOAD, "metis"),
      (Objective.LATENCY, "dp"), (Objective.LATENCY, "exact")],
 )  # fmt: skip
 def test_a_method_of_another_objective_is_refused_with_those_that_work(objective, method):

@@ -18,6 +18,7 @@ from go_rl.search import (
     MaxLoadDP,
     Metis,
     RandomSearch,
+    RingLocalSearch,
 )
 
 
@@ -38,6 +39,11 @@ class TestRandom(RingConformance):
 class TestAnnealing(RingConformance):
     def make(self, problem: Problem) -> Optimizer:
         return Annealing()
+
+
+class TestRingLocalSearch(RingConformance):
+    def make(self, problem: Problem) -> Optimizer:
+        return RingLocalSearch()
 
 
 class TestMetis(RingConformance):

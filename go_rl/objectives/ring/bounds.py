@@ -8,8 +8,8 @@ Every bound holds for all legal plans of the given problem:
   impossible (destructive improvement, Klein and Scholl 1999);
 - before testing a T, units joined by a tensor that would keep a link busy for longer than T are
   merged: no plan within T can cut it;
-- under the triangle rule, half the work between the ends of any edge: the nodes between share the
-  two chips of its ends;
+- under the triangle rule, half the work between the ends of any edge, or what must cross a link
+  between them (`triangle_bound`), or what several such edges hold on few chips (`chained_edges`);
 - nodes that a plan may copy count as work only: they impose no order and force no traffic;
 - exhaustive dynamic programming over ideals, where it finishes.
 """
@@ -21,11 +21,13 @@ from typing import no_type_check
 
 import numpy as np
 
+from go_rl.objectives.ring.chained_edges import chained_between
 from go_rl.objectives.ring.ideal_dp import NONE, Limits, stages_within
+from go_rl.objectives.ring.triangle_bound import half_between, parts_too_little
 from go_rl.objectives.ring.units import RingUnits, bound_units, contracted
 from go_rl.runtime.kernel_struct import kernel
 from go_rl.solvers import RingInstance
-from go_rl.solvers.graphs.heads_tails import sums_after, sums_before
+from go_rl.solvers.graphs.heads_tails import sums_after
 
 STEPS = 40
 """Halvings of the interval in which the bound lies."""
@@ -38,15 +40,16 @@ def ring_bound(instance: RingInstance) -> float:
     low = max(total / chips, float(units.work.max(initial=0.0)))
     if units.num_units == 0 or not np.isfinite(low):
         return low
-    if instance.problem.rules.triangle:
-        low = max(low, half_between(units))
+    triangle = instance.problem.rules.triangle
+    if triangle:
+        low = max(low, half_between(units), chained_between(units, chips))
     longest = float(units.tensor_seconds.max(initial=0.0)) + units.latency
     high = max(low, float(units.work.sum()), longest)
-    if not _impossible(units, low, chips):
+    if not _impossible(units, low, chips, triangle):
         return low
     for _ in range(STEPS):
         middle = 0.5 * (low + high)
-        if _impossible(units, middle, chips):
+        if _impossible(units, middle, chips, triangle):
             low = middle
         else:
             high = middle
@@ -78,22 +81,11 @@ def improve_bound(
     return low
 
 
-def half_between(units: RingUnits) -> float:
-    """Return half the largest work between the ends of an edge, ends included.
-
-    |between| >= |after u| + |before v| - |all|, for sets that overlap in what lies between.
-    """
-    after = sums_after(units.succ_ptr, units.succ, units.work)
-    before = sums_before(units.pred_ptr, units.pred, units.work)
-    ends = np.repeat(np.arange(units.num_units), np.diff(units.succ_ptr))
-    if not ends.size:
-        return 0.0
-    between = after[ends] + before[units.succ] - units.work.sum()
-    return max(0.0, float(between.max()) / 2.0)
-
-
-def _impossible(units: RingUnits, seconds: float, chips: int) -> bool:
-    return _stations(contracted(units, seconds), seconds) > chips
+def _impossible(units: RingUnits, seconds: float, chips: int, triangle: bool) -> bool:
+    tight = contracted(units, seconds)
+    if _stations(tight, seconds) > chips:
+        return True
+    return triangle and parts_too_little(tight, seconds)
 
 
 def _stations(units: RingUnits, seconds: float) -> float:

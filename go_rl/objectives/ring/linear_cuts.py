@@ -115,14 +115,14 @@ class LinearCuts:
         self.order = order
         tensors = (units.tensor_seconds, units.tensor_source, units.use_ptr, units.user)
         count = len(order)
-        delta, self._following = np.zeros(count + 2), np.empty(count + 1, np.int64)
+        delta, self.following = np.zeros(count + 2), np.empty(count + 1, np.int64)
         place = np.empty(count, np.int64)
         _profile(order, tensors, units.succ_ptr, units.succ, triangle, place, delta,
-                 self._following)  # fmt: skip
+                 self.following)  # fmt: skip
         crossing = np.cumsum(delta)[: count + 1]
         # What is left of a sum after everything was taken away is rounding, not traffic.
         carries = crossing > 1e-12 * crossing.max()
-        self._crossing = np.where(carries, crossing + units.latency, 0.0)
+        self.crossing = np.where(carries, crossing + units.latency, 0.0)
         self._load = np.concatenate([[0.0], np.cumsum(units.work[order])])
         self._held = np.concatenate([[0.0], np.cumsum(units.weight[order])])
 
@@ -138,7 +138,7 @@ class LinearCuts:
         _earliest(self._load, self._held, limit, weight, first)
         if exactly:
             back = np.full((chips + 1, units + 1), -1, np.int32)
-            _exactly(first, self._crossing, self._following, limit, back)
+            _exactly(first, self.crossing, self.following, limit, back)
             if back[chips, units] < 0:
                 return None
             cuts, at = [units], units
@@ -147,7 +147,7 @@ class LinearCuts:
                 cuts.append(at)
         else:
             fewest, come_from, queue = np.zeros((3, units + 1), np.int64)
-            _fewest(first, self._crossing, self._following, limit, fewest, come_from, queue)
+            _fewest(first, self.crossing, self.following, limit, fewest, come_from, queue)
             if fewest[units] > chips:
                 return None
             cuts, at = [units], units
@@ -188,4 +188,4 @@ class LinearCuts:
         """Return the largest stage or link of [U] stages, seconds."""
         loads: Float64[np.ndarray, "chips"] = np.bincount(stage, self.units.work)
         cuts = np.flatnonzero(np.diff(stage[self.order])) + 1
-        return float(max(loads.max(), self._crossing[cuts].max(initial=0.0)))
+        return float(max(loads.max(), self.crossing[cuts].max(initial=0.0)))

@@ -39,11 +39,17 @@ class MakespanAnnealing:
 
     start: Plan | None = None
     """Plan to start from; it must be one for the same problem."""
+    cooling: Budget | None = None
+    """Over which it cools; None: over its budget."""
     name: str = "annealing"
 
     def with_start(self, plan: Plan) -> MakespanAnnealing:
         """Return the same method, to start from a legal plan for the same problem."""
         return replace(self, start=plan)
+
+    def with_cooling(self, budget: Budget) -> MakespanAnnealing:
+        """See `go_rl.core.optimizer.Cooled`."""
+        return replace(self, cooling=budget)
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return the best plan visited; see `go_rl.core.Optimizer`."""
@@ -70,7 +76,7 @@ class MakespanAnnealing:
                 state, energy = proposal, value
         ascents: deque[float] = deque(maxlen=MEMORY)
         while state is not None and moves.any and not progress.spent:
-            temperature = HOT * (COLD / HOT) ** progress.share
+            temperature = HOT * (COLD / HOT) ** progress.share_of(self.cooling)
             proposal = moves.draw(state, rng)
             after = _priced(workspace, incumbent, _plan_of(workspace, proposal))
             if energy < after < energy + TOO_LARGE / 2:

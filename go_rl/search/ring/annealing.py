@@ -26,11 +26,17 @@ class Annealing:
 
     start: Int16[np.ndarray, "N"] | None = None
     """[N] chips to start from."""
+    cooling: Budget | None = None
+    """Over which it cools; None: over its budget."""
     name: str = "annealing"
 
     def with_start(self, plan: Plan) -> Annealing:
         """Return the same method, to start from a legal plan for the same problem."""
         return replace(self, start=plan.device)
+
+    def with_cooling(self, budget: Budget) -> Annealing:
+        """See `go_rl.core.optimizer.Cooled`."""
+        return replace(self, cooling=budget)
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return the best partition visited; see `go_rl.core.Optimizer`."""
@@ -43,7 +49,7 @@ class Annealing:
         current = None if legal is None else legal.device[0]
         energy, busiest = _energy(evaluation.seconds), _busiest(evaluation)
         while current is not None and not progress.spent and progress.share < 1.0:
-            temperature = HOT * (COLD / HOT) ** progress.share
+            temperature = HOT * (COLD / HOT) ** progress.share_of(self.cooling)
             proposal = _move(workspace, current, busiest, rng)
             moved, evaluation, fidelity = workspace.repair(proposal, int(rng.integers(2**31)))
             incumbent.offer(moved, evaluation, fidelity)

@@ -42,17 +42,20 @@ class IdealDP:
 
     start: Int16[np.ndarray, "N"] | None = None
     """[N] a legal partition to better; None: none is known."""
+    proven: float = 0.0
+    """A bound proved before, seconds."""
     name: str = "ideal-dp"
 
     def with_start(self, plan: Plan) -> IdealDP:
-        """Return the same method, to start from a legal plan for the same problem."""
-        return replace(self, start=plan.device)
+        """Return the same method, to start from a legal plan for the same problem and its bound."""
+        return replace(self, start=plan.device, proven=plan.bound)
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return the best partition found; see `go_rl.core.Optimizer`."""
         workspace, progress = ring_workspace(problem), Progress(budget)
         incumbent = Incumbent(workspace, progress)
-        interval = _Interval(workspace.bound, workspace.bound, np.inf)
+        low = max(workspace.bound, self.proven)
+        interval = _Interval(low, low, np.inf)
         if self.start is not None:
             incumbent.offer(*workspace.repair(self.start, seed))
             interval.high = incumbent.evaluation.seconds

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
+from jaxtyping import Int32
 
 from go_rl.core import Budget, Plan, Problem, Progress
 from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.objectives.ring.linear_cuts import LinearCuts
 from go_rl.objectives.ring.orders import candidate_orders
+from go_rl.objectives.ring.side_by_side import MOST_UNITS, SideBySide
 from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
 
 MAX_ORDERS = 40
 """Orders tried at most."""
+SEVERAL_ORDERS = 10
+"""Of the first orders, those that are also cut into stages of several chips."""
 SQUEEZE = 0.93
 """Factor on the weight limit after a plan ran out of memory: live tensors need room too."""
+
+Best = Callable[[float, float], tuple[float, Int32[np.ndarray, "U"] | None]]
+"""From the largest T and the bytes of weights a chip may hold, to T and stages."""
 
 
 @dataclass(frozen=True)
 class LinearDP:
-    """`Optimizer`: cuts of given, level-wise and depth-first orders; a sample is one order."""
+    """`Optimizer`: cuts of given, level-wise and depth-first orders; under the triangle rule the
+    first orders also with several chips a stage. A sample is one such plan."""
 
     name: str = "linear-dp"
 
@@ -39,23 +49,47 @@ class LinearDP:
 def _try_orders(
     workspace: RingWorkspace, progress: Progress, incumbent: Incumbent, seed: int
 ) -> None:
-    units, problem = workspace.units, workspace.problem
-    high = units.serial_seconds
+    units, rules = workspace.units, workspace.problem.rules
+    wide = rules.triangle and not workspace.problem.all_chips and units.num_units <= MOST_UNITS
     limit = workspace.weight_limit
-    for order in candidate_orders(units, seed):
-        if progress.spent or progress.samples >= MAX_ORDERS:
+    for number, order in enumerate(candidate_orders(units, seed)):
+        if number == MAX_ORDERS or _over(workspace, progress):
             break
-        if progress.best <= workspace.bound * (1 + 1e-4):
-            break
-        cuts = LinearCuts(units, order, problem.rules.triangle)
-        top = min(high, incumbent.evaluation.seconds)
-        _, stage = cuts.best(workspace.bound, top, workspace.chips, limit, problem.all_chips)
-        if stage is None and not np.isfinite(incumbent.evaluation.seconds):
-            _, stage = cuts.best(workspace.bound, high, workspace.chips, limit, problem.all_chips)
-        if stage is None:
-            progress.record(float("inf"))
-            continue
-        repaired = workspace.repair(workspace.nodes_of(stage[units.unit_of]), seed)
-        incumbent.offer(*repaired)
-        if not repaired.evaluation.status.ok and np.isfinite(limit):
-            limit *= SQUEEZE
+        cuts = LinearCuts(units, order, rules.triangle)
+        limit = _try(workspace, progress, incumbent, _one_chip_each(workspace, cuts), seed, limit)
+        if wide and number < SEVERAL_ORDERS and not _over(workspace, progress):
+            several_chips = partial(SideBySide(cuts, workspace.chips).best, workspace.bound)
+            limit = _try(workspace, progress, incumbent, several_chips, seed, limit)
+
+
+def _over(workspace: RingWorkspace, progress: Progress) -> bool:
+    return progress.spent or progress.best <= workspace.bound * (1 + 1e-4)
+
+
+def _one_chip_each(workspace: RingWorkspace, cuts: LinearCuts) -> Best:
+    def best(high: float, weight: float) -> tuple[float, Int32[np.ndarray, "U"] | None]:
+        chips, exactly = workspace.chips, workspace.problem.all_chips
+        return cuts.best(workspace.bound, high, chips, weight, exactly)
+
+    return best
+
+
+def _try(
+    workspace: RingWorkspace,
+    progress: Progress,
+    incumbent: Incumbent,
+    best: Best,
+    seed: int,
+    limit: float,
+) -> float:
+    """Price the best stages of an order; return the weight limit, less where they did not fit."""
+    units, known = workspace.units, incumbent.evaluation.seconds
+    _, stage = best(min(units.serial_seconds, known), limit)
+    if stage is None and not np.isfinite(known):
+        _, stage = best(units.serial_seconds, limit)
+    if stage is None:
+        progress.record(float("inf"))
+        return limit
+    repaired = workspace.repair(workspace.nodes_of(stage[units.unit_of]), seed)
+    incumbent.offer(*repaired)
+    return limit if repaired.evaluation.status.ok or not np.isfinite(limit) else limit * SQUEEZE
