@@ -20,7 +20,7 @@ from go_rl.search.makespan.hdp.config import HDPConfig
 from go_rl.search.makespan.hdp.features import SIZES, TYPES, group_features, neighbours, op_features
 from go_rl.search.makespan.hdp.grouper import Grouper, draw_groups, new_grouper
 from go_rl.search.makespan.hdp.hdp import HDP, Actors, Baseline, draw, new_learner, update
-from go_rl.search.makespan.hdp.placer import Placer, draw_devices, new_placer
+from go_rl.search.makespan.hdp.placer import Placer, draw_devices, lstm, lstm_states, new_placer
 from go_rl.verify.check_plan import check_plan
 
 TINY = HDPConfig(groups=4, grouper_hidden=32, hidden=32, groupings=2, placements=2)
@@ -150,8 +150,8 @@ def test_the_placer_is_the_plain_loop_and_its_probabilities_sum_to_one():
     one = rng.random((1, groups, TYPES + SIZES + 2 * groups), np.float32)
     every = np.array(list(itertools.product(range(2), repeat=groups)), np.int32)
     encoded = placer.apply(params, jnp.repeat(one, len(every), axis=0), method=Placer.encode)
-    _, found = placer.apply(
-        params, encoded, jax.random.key(0), QUIET, jnp.asarray(every), method=Placer.decode
+    found = placer.apply(
+        params, encoded, jax.random.key(0), QUIET, jnp.asarray(every), method=Placer.judge
     )
     expected = [plain_log_prob(placer, params, one[0], row) for row in every]
     np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-4)
@@ -160,17 +160,41 @@ def test_the_placer_is_the_plain_loop_and_its_probabilities_sum_to_one():
 
 
 def test_devices_are_judged_under_the_noise_they_were_drawn_with():
-    placer, key = Placer(3, 8, 1.0, 2.0), jax.random.key(7)
+    """Logits of deviation 5, mostly noise: what is likely under one key is what it draws."""
+    placer, key, noise = Placer(2, 8, 1e-3, 5.0), jax.random.key(7), jnp.float32(3.0)
     params = new_placer(placer, 4, key)
-    rows = np.random.default_rng(1).random((2, 4, TYPES + SIZES + 8), np.float32)
-    features = jnp.asarray(rows)
-    encoded = placer.apply(params, features, method=Placer.encode)
-    noise = jnp.float32(0.5)
-    drawn, one = placer.apply(params, encoded, key, noise, None, method=Placer.decode)
-    same, two = placer.apply(params, encoded, key, noise, drawn, method=Placer.decode)
-    assert (drawn == same).all()
-    assert_rounded_alike(one, two)
-    assert (draw_devices(placer, params, features, key, noise, 1) == drawn).all()
+    features = jnp.asarray(np.random.default_rng(1).random((1, 4, TYPES + SIZES + 8), np.float32))
+    drawn = draw_devices(placer, params, features, key, noise, 200)
+    encoded = placer.apply(params, jnp.repeat(features, 200, axis=0), method=Placer.encode)
+    own, other = (
+        placer.apply(params, encoded, k, noise, drawn, method=Placer.judge).mean()
+        for k in (key, jax.random.key(8))
+    )
+    assert own > -1.0
+    assert other < own - 5.0
+
+
+def test_the_gradient_of_an_lstm_is_that_of_its_loop():
+    rng, width = np.random.default_rng(3), 3
+    given = [(5, 2, 4 * width), (width, 4 * width), (2, width), (2, width)]
+    given = tuple(jnp.asarray(rng.normal(size=shape), jnp.float32) for shape in given)
+    weights = jnp.asarray(rng.normal(size=(2, 5, 2, width)), jnp.float32)
+
+    def plainly(gates, recurrent, cell, hidden):
+        states = []
+        for now in gates:
+            cell, hidden = lstm(now + hidden @ recurrent, cell)
+            states.append((cell, hidden))
+        return tuple(jnp.stack(each) for each in zip(*states, strict=True))
+
+    def total(states, *given):
+        return sum((w * x).sum() for w, x in zip(weights, states(*given), strict=True))
+
+    with jax.disable_jit():
+        expected = jax.grad(lambda *g: total(plainly, *g), argnums=(0, 1, 2, 3))(*given)
+    found = jax.grad(lambda *g: total(lstm_states, *g), argnums=(0, 1, 2, 3))(*given)
+    for one, two in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, two, rtol=1e-4, atol=1e-5)
 
 
 def test_samples_of_one_grouping_stand_together():
@@ -201,9 +225,7 @@ def judged(actors, learner, drawn):
     params = learner.params["placer"]
     encoded = actors.placer.apply(params, features, method=Placer.encode)
     chosen = jnp.asarray(drawn.chosen)
-    _, placed = actors.placer.apply(
-        params, encoded, drawn.keys[1], QUIET, chosen, method=Placer.decode
-    )
+    placed = actors.placer.apply(params, encoded, drawn.keys[1], QUIET, chosen, method=Placer.judge)
     return np.repeat(grouping, len(placed) // len(grouping)) + np.asarray(placed)
 
 
