@@ -301,21 +301,30 @@ def test_nothing_is_drawn_where_nothing_is_to_decide(problem):
     assert (plan.samples, plan.value) == (1, 2.0)
 
 
-def test_a_round_that_does_not_fit_into_the_budget_is_not_begun(monkeypatch):
-    """Rounds of 0.3 s fit three times into a second, networks being compiled before."""
-    clock, drawn = [0.0], hdp.draw
+@pytest.mark.parametrize(
+    ("seconds", "drawing", "learning", "draws", "ends"),
+    [(1.0, 0.05, 0.25, 4, 0.95), (0.5, 0.06, 0.4, 1, 0.06), (0.5, 0.2, 1.0, 1, 0.2)],
+    ids=["the last draw teaches nothing", "an update would not pay", "loaded machine"],
+)
+def test_what_does_not_fit_into_the_budget_is_not_begun(
+    monkeypatch, seconds, drawing, learning, draws, ends
+):
+    clock, drawn, updated = [0.0], hdp.draw, hdp.update
 
-    def slow(*args):
-        clock[0] += 0.3
-        return drawn(*args)
+    def slow(call, spent):
+        def inner(*args):
+            clock[0] += spent
+            return call(*args)
 
-    monkeypatch.setattr(Progress, "wall_seconds", property(lambda self: clock[0]))
-    monkeypatch.setattr(hdp, "draw", slow)
+        return inner
+
     HDP(TINY).prepare(two_chains())
-    clock[0] = 0.0
-    plan = HDP(TINY).optimize(two_chains(), Budget(seconds=1.0), 0)
-    assert clock[0] == pytest.approx(0.9)
-    assert plan.samples == 1 + 3 * TINY.groupings * TINY.placements
+    monkeypatch.setattr(Progress, "wall_seconds", property(lambda self: clock[0]))
+    monkeypatch.setattr(hdp, "draw", slow(drawn, drawing))
+    monkeypatch.setattr(hdp, "update", slow(updated, learning))
+    plan = HDP(TINY).optimize(two_chains(), Budget(seconds=seconds), 0)
+    assert clock[0] == pytest.approx(ends)
+    assert plan.samples == 1 + draws * TINY.groupings * TINY.placements
 
 
 def test_one_operator_on_two_devices():

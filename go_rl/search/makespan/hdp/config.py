@@ -11,23 +11,14 @@ from go_rl.core import SearchError
 
 @dataclass(frozen=True)
 class HDPConfig:
-    """The networks and how they learn.
+    """The networks and how they learn."""
 
-    Numbers are the paper's (temperature, tanh constant, samples, gradient norm, groups) or those of
-    the authors' open code (widths, noise, decays, failures), but for what learns better here:
-
-    - ``learning_rate`` is 0.01, theirs 0.1. On two equal chains that share nothing, the mean of the
-      last samples of 800 is 0.69 of one device's time with 0.01 and still 0.81 with 0.1 (8 seeds);
-      the optimum is 0.5.
-    - The baseline starts at the first update's mean reward, theirs at the reward of a failure,
-      which praises whatever comes first.
-    - The grouper reads logarithms of sizes, and columns of one mean and spread; theirs reads raw
-      numbers, in which the largest dimension hides everything else.
-    - Groupings of one update share their noise; with one grouping that is the same.
-    """
-
+    published: bool = False
+    """Grouper and features as in the authors' code."""
     groups: int = 256
     """Most groups; a graph with fewer operators has as many groups as operators."""
+    groups_per_device: int = 20
+    """Groups for each device, at most those."""
     grouper_hidden: int = 64
     """Width of the grouper's hidden layer."""
     adjacency: int = 20
@@ -56,6 +47,12 @@ class HDPConfig:
     """Standard deviation of the noise on logits, in units of their root mean square,"""
     noise_updates: int = 750
     """for so many updates."""
+    failure_first: bool = False
+    """The baseline starts at the reward of a failure; otherwise at the first update's mean."""
+    normalise: bool = False
+    """Divide advantages by their moving root mean square."""
+    start_updates: int = 0
+    """Updates that teach the grouper runs of operators before anything is priced."""
     baseline_decay: float = 0.9
     """Weight of what was known in the moving average of rewards."""
     failing_seconds: float = 100.0
@@ -73,6 +70,9 @@ class HDPConfig:
                     raise SearchError(
                         f"hdp: {item.name} must be a whole number >= {least}, not {value!r}"
                     )
+            elif item.type == "bool":
+                if not isinstance(value, bool):
+                    raise SearchError(f"hdp: {item.name} must be true or false, not {value!r}")
             elif not (0 < value < np.inf or (value == 0 and item.name == "noise")):
                 raise SearchError(f"hdp: {item.name} must be finite and > 0, not {value!r}")
         for name in ("hidden", "adjacency"):
@@ -83,4 +83,4 @@ class HDPConfig:
                 raise SearchError(f"hdp: {name} must be at most 1, not {getattr(self, name)}")
 
 
-_LEAST = {"decay_start": 0, "noise_updates": 0, "ignore_failures_from": 0}
+_LEAST = {"start_updates": 0, "decay_start": 0, "noise_updates": 0, "ignore_failures_from": 0}

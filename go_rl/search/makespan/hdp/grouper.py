@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from go_rl.search.makespan.hdp.features import SIZES, TYPES, OpFeatures
+from go_rl.search.makespan.hdp.features import SIZES, TYPES, OpFeatures, columns
 
 Params = dict[str, Any]
 
@@ -27,10 +27,17 @@ class Grouper(nn.Module):
     """G."""
     hidden: int
     """Width of the hidden layer."""
+    published: bool = False
+    """As in the authors' code: two matrices on raw numbers, without bias or activation."""
 
     @nn.compact
     def __call__(self, ops: OpFeatures) -> Float[Array, "N G"]:
         """Return [N, G] logits."""
+        if self.published:
+            glorot = nn.initializers.glorot_uniform()
+            dense = partial(nn.Dense, use_bias=False, kernel_init=glorot)
+            seen = dense(self.hidden, name="numbers")(ops.numbers)
+            return dense(self.groups, name="groups")(seen)
         seen = nn.Embed(TYPES, self.hidden, name="op_type")(ops.op_type)
         seen = nn.relu(seen + nn.Dense(self.hidden, name="numbers")(ops.numbers))
         return nn.Dense(self.groups, name="groups")(seen)
@@ -42,7 +49,7 @@ def new_grouper(grouper: Grouper, adjacency: int, key: Array) -> Params:
     ops = OpFeatures(
         op_type=np.zeros(1, np.int32),
         sizes=np.zeros((1, SIZES), np.float32),
-        numbers=np.zeros((1, SIZES + adjacency), np.float32),
+        numbers=np.zeros((1, columns(adjacency, grouper.published)), np.float32),
     )
     return cast(Params, grouper.init(key, ops))
 
