@@ -43,6 +43,7 @@ PAIRS = (
     ("no neighbours", "GraphSAGE"),
     ("no neighbours, Transformer", "GraphSAGE, Transformer"),
     ("GraphSAGE", "GraphSAGE, Transformer"),
+    ("GraphSAGE", "no neighbours, Transformer"),
 )
 """Compared, the second with the first."""
 SIZES = {"1": (1, 1), "2 to 4": (2, 4), "5 to 9": (5, 9), "10 and more": (10, None)}
@@ -146,11 +147,8 @@ def page(rows: Sequence[Row], data: str, steps: int) -> str:
     first = [row for row in rows if row.variant == variants[0]]
     out.write(
         f"# Kernel cost model: errors by the size of the fusion\n\n{data}, one network of {steps} "
-        f"updates for each of {len(seeds)} splits by family; "
-        + "; ".join(
-            f"split {seed} holds out {', '.join(sorted({r.family for r in first if r.seed == seed}))}"
-            for seed in seeds
-        )
+        f"updates for each of {len(seeds)} splits by family: "
+        + "; ".join(f"split {seed} holds out {_held_out(first, seed)}" for seed in seeds)
         + ". Mean absolute percentage errors of kernels, averaged over the splits, with the "
         "standard error over them.\n\n"
     )
@@ -171,6 +169,10 @@ def page(rows: Sequence[Row], data: str, steps: int) -> str:
     for name, sizes in ROWS.items():
         out.write(f"| {name} | " + " | ".join(_gain(rows, *p, sizes) for p in pairs) + " |\n")
     return out.getvalue()
+
+
+def _held_out(rows: Sequence[Row], seed: int) -> str:
+    return ", ".join(sorted({row.family for row in rows if row.seed == seed}))
 
 
 def _errors(rows: Sequence[Row], variant: str, sizes: Sequence[str]) -> str:

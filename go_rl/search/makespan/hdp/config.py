@@ -51,8 +51,9 @@ class HDPConfig:
     """The baseline starts at the reward of a failure; otherwise at the first update's mean."""
     normalise: bool = False
     """Divide advantages by their moving root mean square."""
-    start_updates: int = 0
-    """Updates that teach the grouper runs of operators before anything is priced."""
+    prior: float = 0.0
+    """The grouper starts from runs of operators in topological order, of equal work: this is added
+    to the logit of an operator's run."""
     baseline_decay: float = 0.9
     """Weight of what was known in the moving average of rewards."""
     failing_seconds: float = 100.0
@@ -73,7 +74,7 @@ class HDPConfig:
             elif item.type == "bool":
                 if not isinstance(value, bool):
                     raise SearchError(f"hdp: {item.name} must be true or false, not {value!r}")
-            elif not (0 < value < np.inf or (value == 0 and item.name == "noise")):
+            elif not (0 < value < np.inf or (value == 0 and item.name in MAY_BE_ZERO)):
                 raise SearchError(f"hdp: {item.name} must be finite and > 0, not {value!r}")
         for name in ("hidden", "adjacency"):
             if getattr(self, name) % 2:
@@ -83,4 +84,5 @@ class HDPConfig:
                 raise SearchError(f"hdp: {name} must be at most 1, not {getattr(self, name)}")
 
 
-_LEAST = {"start_updates": 0, "decay_start": 0, "noise_updates": 0, "ignore_failures_from": 0}
+_LEAST = {"decay_start": 0, "noise_updates": 0, "ignore_failures_from": 0}
+MAY_BE_ZERO = ("noise", "prior")

@@ -49,6 +49,8 @@ class OpFeatures(NamedTuple):
     """[N, F] for the grouper: sizes, then pairs (position, direction) of the nearest neighbours;
     every column has mean 0 and deviation 1 over the graph, or is constant and 0. As published: the
     number of the type, dimensions (-1: none) and positions, as they are."""
+    run: Int32[np.ndarray, "N"]
+    """[N] group that the grouper starts from, where it has a prior; see `equal_runs`."""
 
 
 def op_features(graph: OpGraph, adjacency: int, published: bool = False) -> OpFeatures:
@@ -67,12 +69,24 @@ def op_features(graph: OpGraph, adjacency: int, published: bool = False) -> OpFe
         known[:, : shape.shape[1]] = shape
         numbers = np.concatenate([op_type[:, None], known[:, :DIMENSIONS], near], axis=1)
         sizes = np.maximum(known, 0.0)
-        return OpFeatures(op_type, sizes.astype(np.float32), numbers.astype(np.float32))
+        return OpFeatures(
+            op_type, sizes.astype(np.float32), numbers.astype(np.float32), np.zeros_like(op_type)
+        )
     sizes = _sizes(graph)
     numbers = np.concatenate([sizes, neighbours(graph, adjacency)], axis=1)
     spread = numbers.std(axis=0)
     centred = (numbers - numbers.mean(axis=0)) / np.where(spread > LEAST_SPREAD, spread, np.inf)
-    return OpFeatures(_types(graph), sizes.astype(np.float32), centred.astype(np.float32))
+    op_type = _types(graph)
+    return OpFeatures(
+        op_type, sizes.astype(np.float32), centred.astype(np.float32), np.zeros_like(op_type)
+    )
+
+
+def equal_runs(work: Float64[np.ndarray, "N"], groups: int) -> Int32[np.ndarray, "N"]:
+    """Return [N] runs of operators in topological order, as many as groups, of about equal work."""
+    total = work.sum()
+    upto = np.cumsum(work) / total if total > 0 else np.arange(1, len(work) + 1) / len(work)
+    return np.minimum((upto * groups).astype(np.int32), groups - 1)
 
 
 def group_features(

@@ -29,6 +29,8 @@ class Grouper(nn.Module):
     """Width of the hidden layer."""
     published: bool = False
     """As in the authors' code: two matrices on raw numbers, without bias or activation."""
+    prior: float = 0.0
+    """Added to the logit of the run that an operator is in."""
 
     @nn.compact
     def __call__(self, ops: OpFeatures) -> Float[Array, "N G"]:
@@ -37,10 +39,12 @@ class Grouper(nn.Module):
             glorot = nn.initializers.glorot_uniform()
             dense = partial(nn.Dense, use_bias=False, kernel_init=glorot)
             seen = dense(self.hidden, name="numbers")(ops.numbers)
-            return dense(self.groups, name="groups")(seen)
-        seen = nn.Embed(TYPES, self.hidden, name="op_type")(ops.op_type)
-        seen = nn.relu(seen + nn.Dense(self.hidden, name="numbers")(ops.numbers))
-        return nn.Dense(self.groups, name="groups")(seen)
+            logits = dense(self.groups, name="groups")(seen)
+        else:
+            seen = nn.Embed(TYPES, self.hidden, name="op_type")(ops.op_type)
+            seen = nn.relu(seen + nn.Dense(self.hidden, name="numbers")(ops.numbers))
+            logits = nn.Dense(self.groups, name="groups")(seen)
+        return logits + self.prior * jax.nn.one_hot(ops.run, self.groups)
 
 
 @partial(jax.jit, static_argnums=(0, 1))
@@ -50,6 +54,7 @@ def new_grouper(grouper: Grouper, adjacency: int, key: Array) -> Params:
         op_type=np.zeros(1, np.int32),
         sizes=np.zeros((1, SIZES), np.float32),
         numbers=np.zeros((1, columns(adjacency, grouper.published)), np.float32),
+        run=np.zeros(1, np.int32),
     )
     return cast(Params, grouper.init(key, ops))
 

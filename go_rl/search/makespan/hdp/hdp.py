@@ -36,7 +36,7 @@ from go_rl.core.decisions import Scored
 from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.objectives.makespan.workspace import MakespanWorkspace, makespan_workspace
 from go_rl.search.makespan.hdp.config import HDPConfig
-from go_rl.search.makespan.hdp.features import OpFeatures, group_features, op_features
+from go_rl.search.makespan.hdp.features import OpFeatures, equal_runs, group_features, op_features
 from go_rl.search.makespan.hdp.grouper import (
     Grouper,
     Params,
@@ -105,7 +105,7 @@ def _learn(
     and to draw again, by the times of the last round; the last samples teach nothing."""
     config, key = hdp.config, jax.random.key(seed % 2**32)
     actors, baseline = Actors(config, workspace), new_baseline(config)
-    learner = start(actors, new_learner(actors, key), workspace, progress)
+    learner = new_learner(actors, key)
     updates, drawing, learning = 0, 0.0, 0.0
     while not progress.spent and drawing <= progress.remaining_seconds:
         began = progress.wall_seconds
@@ -176,13 +176,20 @@ class Actors:
     def __init__(self, config: HDPConfig, workspace: MakespanWorkspace) -> None:
         self.config = config
         self.graph: OpGraph = workspace.problem.graph
-        self.ops: OpFeatures = op_features(self.graph, config.adjacency, config.published)
         wanted = min(config.groups, config.groups_per_device * workspace.num_devices)
         groups = min(wanted, workspace.num_nodes)
-        self.grouper = Grouper(groups, config.grouper_hidden, config.published)
+        ops = op_features(self.graph, config.adjacency, config.published)
+        self.ops: OpFeatures = ops._replace(run=equal_runs(_work(workspace), groups))
+        self.grouper = Grouper(groups, config.grouper_hidden, config.published, config.prior)
         self.placer = Placer(
             workspace.num_devices, config.hidden, config.temperature, config.tanh_constant
         )
+
+
+def _work(workspace: MakespanWorkspace) -> Float64[np.ndarray, "N"]:
+    """[N] seconds of operators on the fastest device that can run them."""
+    seconds = workspace.problem.seconds.min(axis=0)
+    return np.where(np.isfinite(seconds), seconds, 0.0)
 
 
 class HdpLearner(NamedTuple):
@@ -279,27 +286,6 @@ def update(
             f"learning_rate ({actors.config.learning_rate}), or look for extreme costs"
         )
     return learner
-
-
-def start(
-    actors: Actors, learner: HdpLearner, workspace: MakespanWorkspace, progress: Progress
-) -> HdpLearner:
-    """Return the learner after its grouper learned runs of operators in topological order, as many
-    as groups and of equal work; nothing is priced."""
-    work = np.where(workspace.able, workspace.problem.seconds[workspace.problem.device_kind], 0.0)
-    upto = np.cumsum(work.max(axis=0))
-    target = (upto / max(upto[-1], LEAST_SQUARE) * actors.grouper.groups).astype(np.int64)
-    target = np.minimum(target, actors.grouper.groups - 1)[None]
-    nothing = jax.tree.map(jnp.zeros_like, learner.params["placer"])
-    for _ in range(actors.config.start_updates):
-        if progress.spent:
-            break
-        gradient = grouper_gradient(
-            actors.grouper, learner.params["grouper"], actors.ops, jax.random.key(0),
-            jnp.float32(0.0), target, np.ones(1, np.float32),
-        )  # fmt: skip
-        learner, _ = descend(actors.config, learner, {"grouper": gradient, "placer": nothing})
-    return HdpLearner(learner.params, transformation(actors.config).init(learner.params))
 
 
 def transformation(config: HDPConfig) -> optax.GradientTransformation:
