@@ -39,7 +39,8 @@ ATTEMPTS = {
     "published": HDPConfig(published=True, failure_first=True, learning_rate=0.1),
     "normalised": HDPConfig(published=True, normalise=True, learning_rate=0.01),
     "grouping": HDPConfig(normalise=True, learning_rate=0.003, prior=10.0),
-    "grouping, untrained": HDPConfig(normalise=True, learning_rate=1e-12, prior=10.0),
+    "learning rate": HDPConfig(normalise=True, learning_rate=3e-4, prior=10.0),
+    "untrained": HDPConfig(learning_rate=0.0, prior=10.0),
 }
 AFTER = (200, 1000, 2000, 5000, 10_000)
 """Samples after which the best placement is reported."""

@@ -359,10 +359,11 @@ def test_equally_large_graphs_share_compiled_code():
         ({"noise_updates": -1}, "noise_updates must be a whole number >= 0"),
         ({"hidden": 33}, "hidden must be even, not 33"),
         ({"adjacency": 7}, "adjacency must be even"),
-        ({"learning_rate": 0.0}, "learning_rate must be finite and > 0"),
+        ({"learning_rate": -0.1}, "learning_rate must be finite and >= 0"),
+        ({"published": 1}, "published must be true or false, not 1"),
         ({"temperature": float("nan")}, "temperature must be finite and > 0"),
         ({"failing_seconds": float("inf")}, "failing_seconds must be finite"),
-        ({"noise": -0.1}, "noise must be finite"),
+        ({"noise": -0.1}, "noise must be finite and >= 0"),
         ({"baseline_decay": 1.5}, "baseline_decay must be at most 1"),
     ],
 )

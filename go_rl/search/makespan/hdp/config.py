@@ -34,7 +34,7 @@ class HDPConfig:
     placements: int = 4
     """Placements drawn for each grouping."""
     learning_rate: float = 0.01
-    """Adam's step; see above."""
+    """Adam's step; 0: nothing is learned, a control."""
     decay: float = 0.95
     """Factor on the learning rate, every"""
     decay_updates: int = 50
@@ -75,7 +75,8 @@ class HDPConfig:
                 if not isinstance(value, bool):
                     raise SearchError(f"hdp: {item.name} must be true or false, not {value!r}")
             elif not (0 < value < np.inf or (value == 0 and item.name in MAY_BE_ZERO)):
-                raise SearchError(f"hdp: {item.name} must be finite and > 0, not {value!r}")
+                least = ">= 0" if item.name in MAY_BE_ZERO else "> 0"
+                raise SearchError(f"hdp: {item.name} must be finite and {least}, not {value!r}")
         for name in ("hidden", "adjacency"):
             if getattr(self, name) % 2:
                 raise SearchError(f"hdp: {name} must be even, not {getattr(self, name)}")
@@ -85,4 +86,4 @@ class HDPConfig:
 
 
 _LEAST = {"decay_start": 0, "noise_updates": 0, "ignore_failures_from": 0}
-MAY_BE_ZERO = ("noise", "prior")
+MAY_BE_ZERO = ("noise", "prior", "learning_rate")

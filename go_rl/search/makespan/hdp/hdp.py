@@ -118,9 +118,11 @@ def _learn(
             hdp.report(priced)
         updates += 1
         drawing = progress.wall_seconds - began
-        learning = learning or LEARNING * drawing
+        learning = learning or LEARNING * drawing * bool(config.learning_rate)
         if progress.spent or drawing + learning > progress.remaining_seconds:
             break
+        if not config.learning_rate:
+            continue
         fits, began = priced.ok, progress.wall_seconds
         counts = fits | (updates <= config.ignore_failures_from)
         advantage = baseline.advantage(rewards(config, priced, fits), counts)
