@@ -39,13 +39,11 @@ ATTEMPTS = {
     "published": HDPConfig(published=True, failure_first=True, learning_rate=0.1),
     "normalised": HDPConfig(published=True, normalise=True, learning_rate=0.01),
     "grouping": HDPConfig(normalise=True, learning_rate=0.003, prior=10.0),
-    "learning rate": HDPConfig(normalise=True, learning_rate=3e-4, prior=10.0),
-    "untrained": HDPConfig(learning_rate=0.0, prior=10.0),
+    "learning rate": HDPConfig(normalise=True, learning_rate=3e-4, prior=10.0, placements=16),
+    "untrained": HDPConfig(learning_rate=0.0, prior=10.0, placements=16),
 }
 AFTER = (200, 1000, 2000, 5000, 10_000)
 """Samples after which the best placement is reported."""
-NEAR = 1.05
-"""Of the expert's step time counts as reached."""
 
 
 @dataclass(frozen=True)

@@ -360,7 +360,6 @@ def test_equally_large_graphs_share_compiled_code():
         ({"hidden": 33}, "hidden must be even, not 33"),
         ({"adjacency": 7}, "adjacency must be even"),
         ({"learning_rate": -0.1}, "learning_rate must be finite and >= 0"),
-        ({"published": 1}, "published must be true or false, not 1"),
         ({"temperature": float("nan")}, "temperature must be finite and > 0"),
         ({"failing_seconds": float("inf")}, "failing_seconds must be finite"),
         ({"noise": -0.1}, "noise must be finite and >= 0"),
