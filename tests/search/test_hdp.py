@@ -17,7 +17,14 @@ from go_rl.core import Budget, Objective, Progress, SearchError, Status, Trainin
 from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.search.makespan.hdp import hdp
 from go_rl.search.makespan.hdp.config import HDPConfig
-from go_rl.search.makespan.hdp.features import SIZES, TYPES, group_features, neighbours, op_features
+from go_rl.search.makespan.hdp.features import (
+    SIZES,
+    TYPES,
+    equal_runs,
+    group_features,
+    neighbours,
+    op_features,
+)  # fmt: skip
 from go_rl.search.makespan.hdp.grouper import Grouper, draw_groups, new_grouper
 from go_rl.search.makespan.hdp.hdp import HDP, Actors, Baseline, draw, new_learner, update
 from go_rl.search.makespan.hdp.placer import Placer, draw_devices, lstm, lstm_states, new_placer
@@ -84,6 +91,33 @@ def test_groups_are_the_loop_over_operators_and_edges():
             parts = [types, sizes, np.concatenate([out, into])]
             expected = np.concatenate([part / (1 + part.max()) for part in parts])
             np.testing.assert_allclose(found[row, g], expected, rtol=1e-6)
+
+
+def test_published_features_are_raw_numbers():
+    """Type, up to five dimensions (-1: none), then positions and directions of neighbours."""
+    graph = replace(diamond().graph, output_shape=np.array([[7, 9], [3, 0], [1, 1], [2, 5]]))
+    ops = op_features(graph, 2, published=True)
+    assert ops.numbers.tolist() == [
+        [0, 7, 9, -1, -1, -1, 2, 1],
+        [0, 3, 0, -1, -1, -1, 1, -1],
+        [0, 1, 1, -1, -1, -1, 4, 1],
+        [0, 2, 5, -1, -1, -1, 3, -1],
+    ]
+    found = group_features(graph, ops, np.array([[0, 0, 1, 1]]), 2, published=True)[0]
+    parts = [2, *[0] * (TYPES - 1), 10, 9, *[0] * (SIZES - 2), 1, 2, 1, 0]
+    np.testing.assert_allclose(found[0], np.array(parts) / 11, rtol=1e-6)
+
+
+def test_runs_have_equal_work():
+    work = np.array([1.0, 1.0, 2.0, 0.0, 4.0, 1.0, 1.0, 2.0])
+    assert equal_runs(work, 3).tolist() == [0, 0, 0, 1, 1, 2, 2, 2]
+    assert equal_runs(np.zeros(4), 2).tolist() == [0, 0, 1, 1]
+
+
+def test_a_prior_starts_the_grouper_from_runs():
+    actors = actors_of(two_chains(), replace(TINY, groups=2, prior=50.0))
+    drawn = draw(actors, new_learner(actors, jax.random.key(0)), jax.random.key(1), 0.0)
+    assert drawn.group.tolist() == 2 * [[0, 0, 0, 0, 1, 1, 1, 1]]
 
 
 def test_rare_types_share_the_last_number():
@@ -247,6 +281,32 @@ def test_the_baseline_by_hand():
     only = baseline.advantage(np.array([-1.0, -10.0]), np.array([True, False]))
     assert only.tolist() == [-1.0 - before, 0.0]
     assert baseline.advantage(np.array([-10.0, -10.0]), ~every).tolist() == [0.0, 0.0]
+
+
+def test_a_baseline_that_starts_at_a_failure_praises_whatever_fits():
+    baseline = hdp.new_baseline(HDPConfig(failure_first=True, failing_seconds=100.0))
+    assert baseline.advantage(np.array([-1.0]), np.array([True])).tolist() == [9.0]
+    assert baseline.mean == pytest.approx(-9.1)
+
+
+def test_normalised_advantages_by_hand():
+    baseline, every = Baseline(0.9, -3.0, normalise=True), np.array([True, True])
+    assert baseline.advantage(np.array([-5.0, -1.0]), every).tolist() == [-1.0, 1.0]
+    found = baseline.advantage(np.array([-3.0, -2.0]), every)
+    assert found == pytest.approx(np.array([0.0, 1.0]) / np.sqrt(0.9 * 4.0 + 0.1 * 0.5))
+    still = Baseline(0.9, normalise=True).advantage(np.array([-1.0, -1.0]), every)
+    assert still.tolist() == [0.0, 0.0]
+
+
+def test_without_a_learning_rate_nothing_changes_but_the_draws(monkeypatch):
+    seen = []
+    monkeypatch.setattr(hdp, "update", None)
+    plan = HDP(replace(TINY, learning_rate=0.0), report=seen.append).optimize(
+        two_chains(), Budget(samples=21), 0
+    )
+    assert plan.samples == 21
+    assert sum(len(each.seconds) for each in seen) == 20
+    assert plan.value == min(8.0, *(each.seconds.min() for each in seen))
 
 
 def test_rewards_are_roots_and_failures_have_their_own():

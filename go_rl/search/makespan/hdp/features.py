@@ -84,9 +84,9 @@ def op_features(graph: OpGraph, adjacency: int, published: bool = False) -> OpFe
 
 def equal_runs(work: Float64[np.ndarray, "N"], groups: int) -> Int32[np.ndarray, "N"]:
     """Return [N] runs of operators in topological order, as many as groups, of about equal work."""
-    total = work.sum()
-    upto = np.cumsum(work) / total if total > 0 else np.arange(1, len(work) + 1) / len(work)
-    return np.minimum((upto * groups).astype(np.int32), groups - 1)
+    work = work if work.any() else np.ones(len(work))
+    middle = (np.cumsum(work) - work / 2) / work.sum()
+    return np.minimum((middle * groups).astype(np.int32), groups - 1)
 
 
 def group_features(
