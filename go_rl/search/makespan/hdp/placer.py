@@ -78,8 +78,8 @@ class Placer(nn.Module):
             jnp.swapaxes(both, 1, 2), self.encoder_recurrent, empty, empty
         )  # direction, group, row, half
         states = jnp.concatenate([hidden[0], hidden[1, ::-1]], axis=-1)
-        last = (jnp.concatenate([x[0, -1], x[1, -1]], axis=-1) for x in (cell, hidden))
-        return EncodedGroups(*last, self.keys(jnp.swapaxes(states, 0, 1)))
+        last = [jnp.concatenate([x[0, -1], x[1, -1]], axis=-1) for x in (cell, hidden)]
+        return EncodedGroups(last[0], last[1], self.keys(jnp.swapaxes(states, 0, 1)))
 
     def draw(
         self, encoded: EncodedGroups, key: Array, noise: Float[Array, ""]
