@@ -16,8 +16,8 @@ REFERENCES = ("one", "one, nodes")
 """References for few samples: our form learning from scratch, and GO's own form."""
 NOT_REPRODUCED = (
     "*hdp* is not reproduced: its published settings do not come near the expert's step time on "
-    "our simulator (`hdp_reproduction`), so its column is no measure of the paper's method, and "
-    "no ratio to it is given."
+    "our simulator (`hdp_reproduction`), so its column, of earlier settings than those that ship, "
+    "is no measure of the paper's method, and no ratio to it is given."
 )
 FEW = (10, 20, 50, 100)
 """Samples after which they are compared."""
