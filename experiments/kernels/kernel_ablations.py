@@ -6,6 +6,8 @@ alone differ, too. Mean and median absolute percentage errors of the kernels hel
 milliseconds in which all of these are priced, once compiled. A run that was cut off goes on where
 it stopped (``results/kernel_ablations.csv``). The rank losses are compared by ``kernel_ranks.py``.
 
+Weights that ship see *no neighbours* (`kernel_fusion_size.py` says why).
+
 Published ("A Learnt Performance Model for TPUs"): GraphSAGE ahead of a sequence model and of graph
 attention; reductions that are not learned nearly as good as an LSTM or a Transformer, and faster.
 """
@@ -90,14 +92,14 @@ class Row:
 
 
 def variants(options: Options) -> list[Variant]:
-    """Return what is compared; the first is the model as it ships."""
-    plain = KernelTrainConfig(steps=options.steps, seed=options.seed)
-    network = plain.network
+    """Return what is compared; all others differ from the first in one part."""
+    network = KernelNetworkConfig(encoder="graphsage", reduction="column")
+    plain = KernelTrainConfig(network, steps=options.steps, seed=options.seed)
 
     def with_network(part: str, name: str, network: KernelNetworkConfig) -> Variant:
         return Variant(part, name, replace(plain, network=network))
 
-    found = [Variant("as shipped", "GraphSAGE, column reduction", plain)]
+    found = [Variant("base", "GraphSAGE, column reduction", plain)]
     for encoder, name in (
         ("attention", "graph attention"), ("sequence", "LSTM over the nodes"),
         ("none", "no neighbours"),

@@ -6,7 +6,8 @@ model (the families of the published table are held out whole). *data sheet* is 
 the chip's peak rates and the time of an empty call; *calibrated* the same with all its efficiencies
 and the call fitted to the training split; *xla* the calibrated roofline on the FLOP and bytes of
 XLA's own analysis of the compiled kernel; *boosted* trees on summed features; *learned* the
-ensemble of `go_rl.predictors.kernels`. Of kernels that were also measured under layouts of
+ensemble of `go_rl.predictors.kernels` with GraphSAGE, *no neighbours* without (as it ships). Of
+kernels that were also measured under layouts of
 operands, what the choice of one loses: a random one, row by row as they come, or by those who
 learned.
 
@@ -33,6 +34,7 @@ from go_rl.measure.kernels.data import KernelData, by_model_split, gather_kernel
 from go_rl.predictors.boosted import BoostedTrees, SummedKernels, summed_features
 from go_rl.predictors.kernels.examples import absolute_rows, plain_seconds
 from go_rl.predictors.kernels.features import kernel_features, layout_features
+from go_rl.predictors.kernels.network import Encoder, KernelNetworkConfig
 from go_rl.predictors.kernels.opcodes import vocabulary_of
 from go_rl.predictors.kernels.predictor import KernelPredictor, predict_layouts
 from go_rl.predictors.kernels.training import KernelTrainConfig
@@ -161,13 +163,16 @@ def layouts_table(data: KernelData, test: np.ndarray, fitted: Mapping[str, Predi
         return ""
     kernel, seconds = data.kernel[rows], data.seconds[rows]
     settings = [data.settings[i] for i in data.setting[rows]]
+    names = [name for name in LAID_OUT if name in fitted]
     turned = np.array([layout_features(setting) for setting in settings]).sum(axis=1)
-    predicted = [turned, *(fitted[name](kernel, settings) for name in ("boosted", "learned"))]
+    predicted = [turned, *(fitted[name](kernel, settings) for name in names)]
     lost = [random_ape(seconds, kernel), *(ape(each, seconds, kernel) for each in predicted)]
     tau = [np.nan, *(kendall(each, seconds, kernel) for each in predicted)]
     return (
         f"\nLayouts of {len(groups_of(kernel))} of the kernels judged:\n\n"
-        "| | random | row by row | boosted | learned |\n| --- | ---: | ---: | ---: | ---: |\n"
+        f"| | random | row by row | {' | '.join(names)} |\n| --- |"
+        + " ---: |" * (2 + len(names))
+        + "\n"
         + table_row("APE", lost)
         + table_row("Kendall's tau", tau, 2)
     )
@@ -241,10 +246,15 @@ def _boosted(data: KernelData, train: np.ndarray, options: Options) -> Predict:
     return lambda which, settings: trees.predict(table(which, settings))
 
 
-def _learned(data: KernelData, train: np.ndarray, options: Options) -> Predict:
-    config = KernelTrainConfig(steps=options.steps)
-    weights = KernelPredictor.fit(data.take(train), config, options.members)
-    return lambda which, settings: predict_layouts(weights, data.kernels, which, settings).seconds
+def _network(encoder: Encoder) -> Callable[[KernelData, np.ndarray, Options], Predict]:
+    def fit(data: KernelData, train: np.ndarray, options: Options) -> Predict:
+        config = KernelTrainConfig(KernelNetworkConfig(encoder=encoder), steps=options.steps)
+        weights = KernelPredictor.fit(data.take(train), config, options.members)
+        return lambda which, settings: (
+            predict_layouts(weights, data.kernels, which, settings).seconds
+        )
+
+    return fit
 
 
 METHODS: dict[str, Callable[[KernelData, np.ndarray, Options], Predict]] = {
@@ -252,8 +262,11 @@ METHODS: dict[str, Callable[[KernelData, np.ndarray, Options], Predict]] = {
     "calibrated": _calibrated,
     "xla": _xla,
     "boosted": _boosted,
-    "learned": _learned,
+    "learned": _network("graphsage"),
+    "no neighbours": _network("none"),
 }
+LAID_OUT = ("boosted", "learned", "no neighbours")
+"""Methods that know layouts."""
 
 
 if __name__ == "__main__":

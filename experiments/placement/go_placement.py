@@ -9,7 +9,8 @@ form; *zero-shot* and *fine-tuned* start from weights that never saw the row's f
 ``results/go_placement/runs.jsonl`` and not made again.
 
 Published (real P100 GPUs, raw seconds): GO-one takes 20.5 % less time than human placement and
-19.7 % less than HDP in the geometric mean over 14 rows, and searches 15 times as fast as HDP.
+19.7 % less than HDP in the geometric mean over 14 rows, and searches 15 times as fast as HDP. Our
+HDP is not reproduced (``hdp_reproduction.py``): the page gives no ratio to it.
 """
 
 from __future__ import annotations

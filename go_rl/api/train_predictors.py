@@ -40,6 +40,9 @@ class TrainKernelsConfig:
     """Updates of each network. Default: 5000; fewer for fewer than 500 kernels, ten for each."""
     members: int = 3
     """Networks, which differ by their seed."""
+    encoder: Literal["none", "graphsage", "attention", "sequence"] = "none"
+    """How operators see their neighbours: not at all, by GraphSAGE, by graph attention, or by an
+    LSTM over the operators in order (docs/results.md compares them)."""
     seed: int = 0
     """Random seed."""
 
@@ -101,6 +104,7 @@ def train_kernels(
         CheckpointError: the weights cannot be written.
     """
     from go_rl.measure.kernels.data import save_kernel_data
+    from go_rl.predictors.kernels.network import KernelNetworkConfig
     from go_rl.predictors.kernels.predictor import KernelPredictor
     from go_rl.predictors.kernels.training import KernelTrainConfig
 
@@ -111,7 +115,8 @@ def train_kernels(
     steps = config.steps or updates_for(len(learned_from))
     sentence = announcement(measured.target, len(learned_from), len(held_out), config, steps)
     report(0, config.members * steps, Milestone(sentence))
-    training = KernelTrainConfig(steps=steps, seed=config.seed)
+    network = KernelNetworkConfig(encoder=config.encoder)
+    training = KernelTrainConfig(network, steps=steps, seed=config.seed)
     updates = count_updates(report, config.members, steps)
     examples = measured.take(learned_from)
     weights = KernelPredictor.fit(examples, training, config.members, updates)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -132,9 +133,13 @@ def _weights(source: str, hardware: Hardware) -> tuple[_File, str]:
 
 
 def _for_chips_of(hardware: Hardware, shipped: tuple[str, ...]) -> str:
+    """The latest weights for the first kind of chip that has any: ``kernels-KIND-v2`` replaces
+    ``kernels-KIND``, which plans may still name."""
     for kind in hardware.kinds:
-        if f"kernels-{kind}" in shipped:
-            return f"kernels-{kind}"
+        pattern = re.compile(rf"kernels-{re.escape(kind)}(?:-v(\d+))?")
+        versions = [(int(m[1] or 1), name) for name in shipped if (m := pattern.fullmatch(name))]
+        if versions:
+            return max(versions)[1]
     raise HardwareError(
         f"--cost {LEARNED}: no learned cost model ships for chips of kind "
         f"{', '.join(map(repr, hardware.kinds))} (hardware {hardware.name!r}); shipped: "

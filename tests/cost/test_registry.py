@@ -111,6 +111,15 @@ def test_learned_alone_is_what_ships_for_the_chips(shipped):
         named_cost("learned:kernel-cpu1", CORES)
 
 
+def test_learned_alone_is_the_latest_version_and_old_names_stay(shipped):
+    for name in ("kernels-cpu-1-v2", "kernels-cpu-1-v10", "kernels-cpu-1-mine", "kernels-cpu-10"):
+        weights().save(shipped / f"{name}.npz")
+    found = named_cost("learned", CORES), named_cost("learned:kernels-cpu-1", CORES)
+    assert [model and model.name for model in found] == [
+        "learned:kernels-cpu-1-v10", "learned:kernels-cpu-1",
+    ]  # fmt: skip
+
+
 def test_other_chips_formats_and_files_are_refused(file, shipped):
     with pytest.raises(HardwareError, match=r"knows chips of kind 'cpu-1', .* not 'p100'"):
         priced(small(), f"learned:{file}", "p100x2")

@@ -17,13 +17,23 @@ from go_rl.core import Budget, Objective, Progress, SearchError, Status, Trainin
 from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.search.makespan.hdp import hdp
 from go_rl.search.makespan.hdp.config import HDPConfig
-from go_rl.search.makespan.hdp.features import SIZES, TYPES, group_features, neighbours, op_features
+from go_rl.search.makespan.hdp.features import (
+    SIZES,
+    TYPES,
+    equal_runs,
+    group_features,
+    neighbours,
+    op_features,
+)  # fmt: skip
 from go_rl.search.makespan.hdp.grouper import Grouper, draw_groups, new_grouper
 from go_rl.search.makespan.hdp.hdp import HDP, Actors, Baseline, draw, new_learner, update
-from go_rl.search.makespan.hdp.placer import Placer, draw_devices, new_placer
+from go_rl.search.makespan.hdp.placer import Placer, draw_devices, lstm, lstm_states, new_placer
 from go_rl.verify.check_plan import check_plan
 
-TINY = HDPConfig(groups=4, grouper_hidden=32, hidden=32, groupings=2, placements=2)
+TINY = HDPConfig(
+    groups=4, grouper_hidden=32, hidden=32, groupings=2, placements=2,
+    learning_rate=0.01, normalise=False, prior=0.0,
+)  # fmt: skip
 QUIET = jnp.float32(0.0)
 
 
@@ -84,6 +94,33 @@ def test_groups_are_the_loop_over_operators_and_edges():
             parts = [types, sizes, np.concatenate([out, into])]
             expected = np.concatenate([part / (1 + part.max()) for part in parts])
             np.testing.assert_allclose(found[row, g], expected, rtol=1e-6)
+
+
+def test_published_features_are_raw_numbers():
+    """Type, up to five dimensions (-1: none), then positions and directions of neighbours."""
+    graph = replace(diamond().graph, output_shape=np.array([[7, 9], [3, 0], [1, 1], [2, 5]]))
+    ops = op_features(graph, 2, published=True)
+    assert ops.numbers.tolist() == [
+        [0, 7, 9, -1, -1, -1, 2, 1],
+        [0, 3, 0, -1, -1, -1, 1, -1],
+        [0, 1, 1, -1, -1, -1, 4, 1],
+        [0, 2, 5, -1, -1, -1, 3, -1],
+    ]
+    found = group_features(graph, ops, np.array([[0, 0, 1, 1]]), 2, published=True)[0]
+    parts = [2, *[0] * (TYPES - 1), 10, 9, *[0] * (SIZES - 2), 1, 2, 1, 0]
+    np.testing.assert_allclose(found[0], np.array(parts) / 11, rtol=1e-6)
+
+
+def test_runs_have_equal_work():
+    work = np.array([1.0, 1.0, 2.0, 0.0, 4.0, 1.0, 1.0, 2.0])
+    assert equal_runs(work, 3).tolist() == [0, 0, 0, 1, 1, 2, 2, 2]
+    assert equal_runs(np.zeros(4), 2).tolist() == [0, 0, 1, 1]
+
+
+def test_a_prior_starts_the_grouper_from_runs():
+    actors = actors_of(two_chains(), replace(TINY, groups=2, prior=50.0))
+    drawn = draw(actors, new_learner(actors, jax.random.key(0)), jax.random.key(1), 0.0)
+    assert drawn.group.tolist() == 2 * [[0, 0, 0, 0, 1, 1, 1, 1]]
 
 
 def test_rare_types_share_the_last_number():
@@ -150,8 +187,8 @@ def test_the_placer_is_the_plain_loop_and_its_probabilities_sum_to_one():
     one = rng.random((1, groups, TYPES + SIZES + 2 * groups), np.float32)
     every = np.array(list(itertools.product(range(2), repeat=groups)), np.int32)
     encoded = placer.apply(params, jnp.repeat(one, len(every), axis=0), method=Placer.encode)
-    _, found = placer.apply(
-        params, encoded, jax.random.key(0), QUIET, jnp.asarray(every), method=Placer.decode
+    found = placer.apply(
+        params, encoded, jax.random.key(0), QUIET, jnp.asarray(every), method=Placer.judge
     )
     expected = [plain_log_prob(placer, params, one[0], row) for row in every]
     np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-4)
@@ -160,17 +197,41 @@ def test_the_placer_is_the_plain_loop_and_its_probabilities_sum_to_one():
 
 
 def test_devices_are_judged_under_the_noise_they_were_drawn_with():
-    placer, key = Placer(3, 8, 1.0, 2.0), jax.random.key(7)
+    """Logits of deviation 5, mostly noise: what is likely under one key is what it draws."""
+    placer, key, noise = Placer(2, 8, 1e-3, 5.0), jax.random.key(7), jnp.float32(3.0)
     params = new_placer(placer, 4, key)
-    rows = np.random.default_rng(1).random((2, 4, TYPES + SIZES + 8), np.float32)
-    features = jnp.asarray(rows)
-    encoded = placer.apply(params, features, method=Placer.encode)
-    noise = jnp.float32(0.5)
-    drawn, one = placer.apply(params, encoded, key, noise, None, method=Placer.decode)
-    same, two = placer.apply(params, encoded, key, noise, drawn, method=Placer.decode)
-    assert (drawn == same).all()
-    assert_rounded_alike(one, two)
-    assert (draw_devices(placer, params, features, key, noise, 1) == drawn).all()
+    features = jnp.asarray(np.random.default_rng(1).random((1, 4, TYPES + SIZES + 8), np.float32))
+    drawn = draw_devices(placer, params, features, key, noise, 200)
+    encoded = placer.apply(params, jnp.repeat(features, 200, axis=0), method=Placer.encode)
+    own, other = (
+        placer.apply(params, encoded, k, noise, drawn, method=Placer.judge).mean()
+        for k in (key, jax.random.key(8))
+    )
+    assert own > -1.0
+    assert other < own - 5.0
+
+
+def test_the_gradient_of_an_lstm_is_that_of_its_loop():
+    rng, width = np.random.default_rng(3), 3
+    given = [(5, 2, 4 * width), (width, 4 * width), (2, width), (2, width)]
+    given = tuple(jnp.asarray(rng.normal(size=shape), jnp.float32) for shape in given)
+    weights = jnp.asarray(rng.normal(size=(2, 5, 2, width)), jnp.float32)
+
+    def plainly(gates, recurrent, cell, hidden):
+        states = []
+        for now in gates:
+            cell, hidden = lstm(now + hidden @ recurrent, cell)
+            states.append((cell, hidden))
+        return tuple(jnp.stack(each) for each in zip(*states, strict=True))
+
+    def total(states, *given):
+        return sum((w * x).sum() for w, x in zip(weights, states(*given), strict=True))
+
+    with jax.disable_jit():
+        expected = jax.grad(lambda *g: total(plainly, *g), argnums=(0, 1, 2, 3))(*given)
+    found = jax.grad(lambda *g: total(lstm_states, *g), argnums=(0, 1, 2, 3))(*given)
+    for one, two in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, two, rtol=1e-4, atol=1e-5)
 
 
 def test_samples_of_one_grouping_stand_together():
@@ -201,9 +262,7 @@ def judged(actors, learner, drawn):
     params = learner.params["placer"]
     encoded = actors.placer.apply(params, features, method=Placer.encode)
     chosen = jnp.asarray(drawn.chosen)
-    _, placed = actors.placer.apply(
-        params, encoded, drawn.keys[1], QUIET, chosen, method=Placer.decode
-    )
+    placed = actors.placer.apply(params, encoded, drawn.keys[1], QUIET, chosen, method=Placer.judge)
     return np.repeat(grouping, len(placed) // len(grouping)) + np.asarray(placed)
 
 
@@ -225,6 +284,32 @@ def test_the_baseline_by_hand():
     only = baseline.advantage(np.array([-1.0, -10.0]), np.array([True, False]))
     assert only.tolist() == [-1.0 - before, 0.0]
     assert baseline.advantage(np.array([-10.0, -10.0]), ~every).tolist() == [0.0, 0.0]
+
+
+def test_a_baseline_that_starts_at_a_failure_praises_whatever_fits():
+    baseline = hdp.new_baseline(replace(TINY, failure_first=True))
+    assert baseline.advantage(np.array([-1.0]), np.array([True])).tolist() == [9.0]
+    assert baseline.mean == pytest.approx(-9.1)
+
+
+def test_normalised_advantages_by_hand():
+    baseline, every = Baseline(0.9, -3.0, normalise=True), np.array([True, True])
+    assert baseline.advantage(np.array([-5.0, -1.0]), every).tolist() == [-1.0, 1.0]
+    found = baseline.advantage(np.array([-3.0, -2.0]), every)
+    assert found == pytest.approx(np.array([0.0, 1.0]) / np.sqrt(0.9 * 4.0 + 0.1 * 0.5))
+    still = Baseline(0.9, normalise=True).advantage(np.array([-1.0, -1.0]), every)
+    assert still.tolist() == [0.0, 0.0]
+
+
+def test_without_a_learning_rate_nothing_changes_but_the_draws(monkeypatch):
+    seen = []
+    monkeypatch.setattr(hdp, "update", None)
+    plan = HDP(replace(TINY, learning_rate=0.0), report=seen.append).optimize(
+        two_chains(), Budget(samples=21), 0
+    )
+    assert plan.samples == 21
+    assert sum(len(each.seconds) for each in seen) == 20
+    assert plan.value == min(8.0, *(each.seconds.min() for each in seen))
 
 
 def test_rewards_are_roots_and_failures_have_their_own():
@@ -279,21 +364,30 @@ def test_nothing_is_drawn_where_nothing_is_to_decide(problem):
     assert (plan.samples, plan.value) == (1, 2.0)
 
 
-def test_a_round_that_does_not_fit_into_the_budget_is_not_begun(monkeypatch):
-    """Rounds of 0.3 s fit three times into a second, networks being compiled before."""
-    clock, drawn = [0.0], hdp.draw
+@pytest.mark.parametrize(
+    ("seconds", "drawing", "learning", "draws", "ends"),
+    [(1.0, 0.05, 0.25, 4, 0.95), (0.5, 0.06, 0.4, 1, 0.06), (0.5, 0.2, 1.0, 1, 0.2)],
+    ids=["the last draw teaches nothing", "an update would not pay", "loaded machine"],
+)
+def test_what_does_not_fit_into_the_budget_is_not_begun(
+    monkeypatch, seconds, drawing, learning, draws, ends
+):
+    clock, drawn, updated = [0.0], hdp.draw, hdp.update
 
-    def slow(*args):
-        clock[0] += 0.3
-        return drawn(*args)
+    def slow(call, spent):
+        def inner(*args):
+            clock[0] += spent
+            return call(*args)
 
-    monkeypatch.setattr(Progress, "wall_seconds", property(lambda self: clock[0]))
-    monkeypatch.setattr(hdp, "draw", slow)
+        return inner
+
     HDP(TINY).prepare(two_chains())
-    clock[0] = 0.0
-    plan = HDP(TINY).optimize(two_chains(), Budget(seconds=1.0), 0)
-    assert clock[0] == pytest.approx(0.9)
-    assert plan.samples == 1 + 3 * TINY.groupings * TINY.placements
+    monkeypatch.setattr(Progress, "wall_seconds", property(lambda self: clock[0]))
+    monkeypatch.setattr(hdp, "draw", slow(drawn, drawing))
+    monkeypatch.setattr(hdp, "update", slow(updated, learning))
+    plan = HDP(TINY).optimize(two_chains(), Budget(seconds=seconds), 0)
+    assert clock[0] == pytest.approx(ends)
+    assert plan.samples == 1 + draws * TINY.groupings * TINY.placements
 
 
 def test_one_operator_on_two_devices():
@@ -328,10 +422,10 @@ def test_equally_large_graphs_share_compiled_code():
         ({"noise_updates": -1}, "noise_updates must be a whole number >= 0"),
         ({"hidden": 33}, "hidden must be even, not 33"),
         ({"adjacency": 7}, "adjacency must be even"),
-        ({"learning_rate": 0.0}, "learning_rate must be finite and > 0"),
+        ({"learning_rate": -0.1}, "learning_rate must be finite and >= 0"),
         ({"temperature": float("nan")}, "temperature must be finite and > 0"),
         ({"failing_seconds": float("inf")}, "failing_seconds must be finite"),
-        ({"noise": -0.1}, "noise must be finite"),
+        ({"noise": -0.1}, "noise must be finite and >= 0"),
         ({"baseline_decay": 1.5}, "baseline_decay must be at most 1"),
     ],
 )

@@ -33,6 +33,11 @@ def features_of(groups: int) -> int:
     return TYPES + SIZES + 2 * groups
 
 
+def columns(adjacency: int, published: bool) -> int:
+    """F, the numbers of an operator that the grouper reads."""
+    return adjacency + (1 + DIMENSIONS if published else SIZES)
+
+
 class OpFeatures(NamedTuple):
     """What the networks read of operators."""
 
@@ -41,26 +46,60 @@ class OpFeatures(NamedTuple):
     sizes: Float32[np.ndarray, "N S"]
     """[N, S] logarithms of 1 + size."""
     numbers: Float32[np.ndarray, "N F"]
-    """[N, F] for the grouper: those, then pairs (position, direction) of the nearest neighbours;
-    every column has mean 0 and deviation 1 over the graph, or is constant and 0."""
+    """[N, F] for the grouper: sizes, then pairs (position, direction) of the nearest neighbours;
+    every column has mean 0 and deviation 1 over the graph, or is constant and 0. As published: the
+    number of the type, dimensions (-1: none) and positions, as they are."""
+    run: Int32[np.ndarray, "N"]
+    """[N] group that the grouper starts from, where it has a prior; see `equal_runs`."""
 
 
-def op_features(graph: OpGraph, adjacency: int) -> OpFeatures:
-    """Return the features of all operators, ``adjacency`` numbers for the neighbours of each."""
+def op_features(graph: OpGraph, adjacency: int, published: bool = False) -> OpFeatures:
+    """Return the features of all operators.
+
+    Args:
+        graph: the operators.
+        adjacency: numbers for the neighbours of each.
+        published: as in the authors' code instead of logarithms of sizes, standardised.
+    """
+    if published:
+        op_type, shape = _types(graph), graph.output_shape[:, :DIMENSIONS]
+        near = neighbours(graph, adjacency)
+        near[:, ::2] *= graph.num_nodes
+        known = np.full((graph.num_nodes, SIZES), -1.0)
+        known[:, : shape.shape[1]] = shape
+        numbers = np.concatenate([op_type[:, None], known[:, :DIMENSIONS], near], axis=1)
+        sizes = np.maximum(known, 0.0)
+        return OpFeatures(
+            op_type, sizes.astype(np.float32), numbers.astype(np.float32), np.zeros_like(op_type)
+        )
     sizes = _sizes(graph)
     numbers = np.concatenate([sizes, neighbours(graph, adjacency)], axis=1)
     spread = numbers.std(axis=0)
     centred = (numbers - numbers.mean(axis=0)) / np.where(spread > LEAST_SPREAD, spread, np.inf)
-    return OpFeatures(_types(graph), sizes.astype(np.float32), centred.astype(np.float32))
+    op_type = _types(graph)
+    return OpFeatures(
+        op_type, sizes.astype(np.float32), centred.astype(np.float32), np.zeros_like(op_type)
+    )
+
+
+def equal_runs(work: Float64[np.ndarray, "N"], groups: int) -> Int32[np.ndarray, "N"]:
+    """Return [N] runs of operators in topological order, as many as groups, of about equal work."""
+    work = work if work.any() else np.ones(len(work))
+    middle = (np.cumsum(work) - work / 2) / work.sum()
+    return np.minimum((middle * groups).astype(np.int32), groups - 1)
 
 
 def group_features(
-    graph: OpGraph, ops: OpFeatures, group: Int[np.ndarray, "M N"], groups: int
+    graph: OpGraph,
+    ops: OpFeatures,
+    group: Int[np.ndarray, "M N"],
+    groups: int,
+    published: bool = False,
 ) -> Float32[np.ndarray, "M G X"]:
     """Return [M, G, X] features of the groups of some groupings.
 
-    Each of the three parts is divided by 1 + its largest entry in the group, as in the authors'
-    code, where the parts together are.
+    Each of the three parts is divided by 1 + its largest entry in the group; as ``published``, the
+    parts together are.
     """
     rows = len(group)
     cell = np.arange(rows)[:, None] * groups + group
@@ -73,6 +112,8 @@ def group_features(
     count = _sums(edges, rows * groups * groups).reshape(rows, groups, groups)
     touches = np.concatenate([count, count.swapaxes(1, 2)], axis=-1)
     parts = (types.reshape(rows, groups, -1), sizes.reshape(rows, groups, -1), touches)
+    if published:
+        parts = (np.concatenate(parts, axis=-1),)
     scaled = [part / (1 + part.max(axis=-1, keepdims=True)) for part in parts]
     return np.concatenate(scaled, axis=-1).astype(np.float32)
 

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from go_rl.search.makespan.hdp.features import SIZES, TYPES, OpFeatures
+from go_rl.search.makespan.hdp.features import SIZES, TYPES, OpFeatures, columns
 
 Params = dict[str, Any]
 
@@ -27,13 +27,24 @@ class Grouper(nn.Module):
     """G."""
     hidden: int
     """Width of the hidden layer."""
+    published: bool = False
+    """As in the authors' code: two matrices on raw numbers, without bias or activation."""
+    prior: float = 0.0
+    """Added to the logit of the run that an operator is in."""
 
     @nn.compact
     def __call__(self, ops: OpFeatures) -> Float[Array, "N G"]:
         """Return [N, G] logits."""
-        seen = nn.Embed(TYPES, self.hidden, name="op_type")(ops.op_type)
-        seen = nn.relu(seen + nn.Dense(self.hidden, name="numbers")(ops.numbers))
-        return nn.Dense(self.groups, name="groups")(seen)
+        if self.published:
+            glorot = nn.initializers.glorot_uniform()
+            dense = partial(nn.Dense, use_bias=False, kernel_init=glorot)
+            seen = dense(self.hidden, name="numbers")(ops.numbers)
+            logits = dense(self.groups, name="groups")(seen)
+        else:
+            seen = nn.Embed(TYPES, self.hidden, name="op_type")(ops.op_type)
+            seen = nn.relu(seen + nn.Dense(self.hidden, name="numbers")(ops.numbers))
+            logits = nn.Dense(self.groups, name="groups")(seen)
+        return logits + self.prior * jax.nn.one_hot(ops.run, self.groups)
 
 
 @partial(jax.jit, static_argnums=(0, 1))
@@ -42,7 +53,8 @@ def new_grouper(grouper: Grouper, adjacency: int, key: Array) -> Params:
     ops = OpFeatures(
         op_type=np.zeros(1, np.int32),
         sizes=np.zeros((1, SIZES), np.float32),
-        numbers=np.zeros((1, SIZES + adjacency), np.float32),
+        numbers=np.zeros((1, columns(adjacency, grouper.published)), np.float32),
+        run=np.zeros(1, np.int32),
     )
     return cast(Params, grouper.init(key, ops))
 

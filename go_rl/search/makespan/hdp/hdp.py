@@ -11,6 +11,7 @@ Dimension letters: ``N`` operators, ``G`` groups, ``X`` numbers of a group, ``M`
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, cast
@@ -35,7 +36,7 @@ from go_rl.core.decisions import Scored
 from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.objectives.makespan.workspace import MakespanWorkspace, makespan_workspace
 from go_rl.search.makespan.hdp.config import HDPConfig
-from go_rl.search.makespan.hdp.features import OpFeatures, group_features, op_features
+from go_rl.search.makespan.hdp.features import OpFeatures, equal_runs, group_features, op_features
 from go_rl.search.makespan.hdp.grouper import (
     Grouper,
     Params,
@@ -44,6 +45,10 @@ from go_rl.search.makespan.hdp.grouper import (
     new_grouper,
 )
 from go_rl.search.makespan.hdp.placer import Placer, draw_devices, new_placer, placer_gradient
+
+LEARNING = 8.0
+"""An update takes this many times as long as a draw, until one was timed."""
+LEAST_SQUARE = 1e-24
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,8 @@ class HDP:
 
     config: HDPConfig = field(default_factory=HDPConfig)
     name: str = "hdp"
+    report: Callable[[Scored], None] | None = None
+    """Receives the priced placements of every update."""
 
     def prepare(self, problem: Problem) -> None:
         """Compile the networks for the sizes of a problem, so that no budget pays for it."""
@@ -78,7 +85,7 @@ class HDP:
         if not incumbent.hopeless:
             incumbent.offer_scored(workspace.evaluate(workspace.reference))
             if _decides(workspace):
-                _learn(self.config, workspace, incumbent, progress, seed)
+                _learn(self, workspace, incumbent, progress, seed)
         return finish_plan(workspace, incumbent, self.name, seed, progress)
 
 
@@ -88,38 +95,50 @@ def _decides(workspace: MakespanWorkspace) -> bool:
 
 
 def _learn(
-    config: HDPConfig,
+    hdp: HDP,
     workspace: MakespanWorkspace,
     incumbent: Incumbent,
     progress: Progress,
     seed: int,
 ) -> None:
-    """Draw, price and learn until the budget is spent, or what is left of it is too short for a
-    round like the last; the last samples teach nothing."""
-    actors, key = Actors(config, workspace), jax.random.key(seed % 2**32)
-    learner, baseline = new_learner(actors, key), Baseline(config.baseline_decay)
-    updates, began, round_seconds = 0, progress.wall_seconds, 0.0
-    while not progress.spent and round_seconds <= progress.remaining_seconds:
+    """Draw, price and learn until the budget is spent, or what is left of it is too short to learn
+    and to draw again, by the times of the last round; the last samples teach nothing."""
+    config, key = hdp.config, jax.random.key(seed % 2**32)
+    actors, baseline = Actors(config, workspace), new_baseline(config)
+    learner = new_learner(actors, key)
+    updates, drawing, learning = 0, 0.0, 0.0
+    while not progress.spent and drawing <= progress.remaining_seconds:
+        began = progress.wall_seconds
         noise = config.noise if updates < config.noise_updates else 0.0
         drawn = draw(actors, learner, jax.random.fold_in(key, updates + 1), noise)
         rows = int(min(len(drawn.device), progress.remaining_samples))
         priced = workspace.evaluate(workspace.decisions(drawn.device[:rows]))
         incumbent.offer_scored(priced)
+        if hdp.report is not None:
+            hdp.report(priced)
         updates += 1
-        if not progress.spent:
-            fits = priced.ok
-            counts = fits | (updates <= config.ignore_failures_from)
-            advantage = baseline.advantage(rewards(config, priced, fits), counts)
-            learner = update(actors, learner, drawn, advantage)
-        round_seconds, began = progress.wall_seconds - began, progress.wall_seconds
+        drawing = progress.wall_seconds - began
+        learning = learning or LEARNING * drawing * bool(config.learning_rate)
+        if progress.spent or drawing + learning > progress.remaining_seconds:
+            break
+        if not config.learning_rate:
+            continue
+        fits, began = priced.ok, progress.wall_seconds
+        counts = fits | (updates <= config.ignore_failures_from)
+        advantage = baseline.advantage(rewards(config, priced, fits), counts)
+        learner = update(actors, learner, drawn, advantage)
+        learning = progress.wall_seconds - began
 
 
 @dataclass
 class Baseline:
-    """Moving average of rewards; the mean of the first update starts it."""
+    """Moving average of rewards; the mean of the first update starts it, unless it is given."""
 
     decay: float
     mean: float | None = None
+    normalise: bool = False
+    square: float | None = None
+    """Moving average of squared advantages."""
 
     def advantage(
         self, reward: Float64[np.ndarray, "B"], counts: Bool[np.ndarray, "B"]
@@ -130,7 +149,20 @@ class Baseline:
         fresh = float(reward[counts].mean())
         known = fresh if self.mean is None else self.mean
         self.mean = self.decay * known + (1 - self.decay) * fresh
-        return np.where(counts, reward - known, 0.0)
+        gain = np.where(counts, reward - known, 0.0)
+        if not self.normalise:
+            return gain
+        square = float(np.square(gain[counts]).mean())
+        last = square if self.square is None else self.square
+        self.square = self.decay * last + (1 - self.decay) * square
+        return gain / np.sqrt(max(self.square, LEAST_SQUARE))
+
+
+def new_baseline(config: HDPConfig) -> Baseline:
+    """Return the baseline of a search that begins."""
+    failure = -float(np.sqrt(config.failing_seconds))
+    mean = failure if config.failure_first else None
+    return Baseline(config.baseline_decay, mean, config.normalise)
 
 
 def rewards(
@@ -146,12 +178,20 @@ class Actors:
     def __init__(self, config: HDPConfig, workspace: MakespanWorkspace) -> None:
         self.config = config
         self.graph: OpGraph = workspace.problem.graph
-        self.ops: OpFeatures = op_features(self.graph, config.adjacency)
-        groups = min(config.groups, workspace.num_nodes)
-        self.grouper = Grouper(groups, config.grouper_hidden)
+        wanted = min(config.groups, config.groups_per_device * workspace.num_devices)
+        groups = min(wanted, workspace.num_nodes)
+        ops = op_features(self.graph, config.adjacency, config.published)
+        self.ops: OpFeatures = ops._replace(run=equal_runs(_work(workspace), groups))
+        self.grouper = Grouper(groups, config.grouper_hidden, config.published, config.prior)
         self.placer = Placer(
             workspace.num_devices, config.hidden, config.temperature, config.tanh_constant
         )
+
+
+def _work(workspace: MakespanWorkspace) -> Float64[np.ndarray, "N"]:
+    """[N] seconds of operators on the fastest device that can run them."""
+    seconds = workspace.problem.seconds.min(axis=0)
+    return np.where(np.isfinite(seconds), seconds, 0.0)
 
 
 class HdpLearner(NamedTuple):
@@ -202,7 +242,9 @@ def draw(actors: Actors, learner: HdpLearner, key: Array, noise: float) -> Drawn
             actors.grouper, learner.params["grouper"], actors.ops, one, doubt, config.groupings
         )
     )
-    features = group_features(actors.graph, actors.ops, group, actors.grouper.groups)
+    features = group_features(
+        actors.graph, actors.ops, group, actors.grouper.groups, config.published
+    )
     chosen = draw_devices(
         actors.placer, learner.params["placer"], features, two, doubt, config.placements
     )

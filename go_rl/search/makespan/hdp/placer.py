@@ -64,63 +64,75 @@ class Placer(nn.Module):
         self, groups: Float[Array, "M G X"], key: Array
     ) -> tuple[Int[Array, "M G"], Float[Array, "M"]]:
         """Return [M, G] devices drawn without noise, and [M] their log-probabilities."""
-        return self.decode(self.encode(groups), key, jnp.float32(0.0), None)
+        encoded, quiet = self.encode(groups), jnp.float32(0.0)
+        chosen = self.draw(encoded, key, quiet)
+        return chosen, self.judge(encoded, key, quiet, chosen)
 
     def encode(self, groups: Float[Array, "M G X"]) -> EncodedGroups:
         """Read the groups."""
         rows, count, _ = groups.shape
         gates = self.encoder_input(groups).reshape(rows, count, 2, -1)
         both = jnp.stack([gates[:, :, 0], gates[:, ::-1, 1]])  # direction, row, group, gate
-        recurrent, empty = self.encoder_recurrent, jnp.zeros((2, rows, self.width // 2))
+        empty = jnp.zeros((2, rows, self.width // 2))
+        cell, hidden = jax.vmap(lstm_states)(
+            jnp.swapaxes(both, 1, 2), self.encoder_recurrent, empty, empty
+        )  # direction, group, row, half
+        states = jnp.concatenate([hidden[0], hidden[1, ::-1]], axis=-1)
+        last = [jnp.concatenate([x[0, -1], x[1, -1]], axis=-1) for x in (cell, hidden)]
+        return EncodedGroups(last[0], last[1], self.keys(jnp.swapaxes(states, 0, 1)))
 
-        def step(state: tuple[Array, Array], gates: Array) -> tuple[tuple[Array, Array], Array]:
-            cell, hidden = state
-            cell, hidden = lstm(gates + jnp.einsum("xbh,xhg->xbg", hidden, recurrent), cell)
-            return (cell, hidden), hidden
-
-        last, hidden = jax.lax.scan(step, (empty, empty), jnp.moveaxis(both, 2, 0))
-        states = jnp.concatenate([hidden[:, 0], hidden[::-1, 1]], axis=-1)
-        cell, hidden = (jnp.concatenate([x[0], x[1]], axis=-1) for x in last)
-        return EncodedGroups(cell, hidden, self.keys(jnp.swapaxes(states, 0, 1)))
-
-    def decode(
-        self,
-        encoded: EncodedGroups,
-        key: Array,
-        noise: Float[Array, ""],
-        given: Int[Array, "B G"] | None,
-    ) -> tuple[Int[Array, "B G"], Float[Array, "B"]]:
-        """Return [B, G] devices and [B] log-probabilities: devices are drawn unless ``given``.
-
-        Both ways see the same noise under the same key.
-        """
+    def draw(
+        self, encoded: EncodedGroups, key: Array, noise: Float[Array, ""]
+    ) -> Int[Array, "B G"]:
+        """Draw [B, G] devices, one group after the other."""
         recurrent, inputs = self.decoder_recurrent, self.decoder_input(self.embedding)
         rows, count, _ = encoded.memory.shape
 
         def step(
-            state: tuple[Array, Array, Array], now: tuple[Array, Array | None]
-        ) -> tuple[tuple[Array, Array, Array], tuple[Array, Array]]:
-            (cell, hidden, before), (key, chosen) = state, now
+            state: tuple[Array, Array, Array], key: Array
+        ) -> tuple[tuple[Array, Array, Array], Array]:
+            cell, hidden, before = state
             cell, hidden = lstm(inputs[before] + hidden @ recurrent, cell)
-            logits = noisy(self._logits(hidden, encoded.memory), jax.random.fold_in(key, 0), noise)
-            if chosen is None:
-                chosen = jax.random.categorical(jax.random.fold_in(key, 1), logits)
-            chosen = chosen.astype(jnp.int32)
-            log_probs = jax.nn.log_softmax(logits)
-            picked = jnp.take_along_axis(log_probs, chosen[:, None], axis=-1)[:, 0]
-            return (cell, hidden, chosen), (chosen, picked)
+            logits = self._logits(hidden, encoded.memory, key, noise)
+            chosen = jax.random.categorical(jax.random.fold_in(key, 1), logits).astype(jnp.int32)
+            return (cell, hidden, chosen), chosen
 
         first = (encoded.cell, encoded.hidden, jnp.full(rows, self.devices, jnp.int32))
-        sequence = (jax.random.split(key, count), None if given is None else given.T)
-        _, (chosen, picked) = jax.lax.scan(step, first, sequence)
-        return chosen.T, picked.sum(axis=0)
+        return jax.lax.scan(step, first, jax.random.split(key, count))[1].T
+
+    def judge(
+        self,
+        encoded: EncodedGroups,
+        key: Array,
+        noise: Float[Array, ""],
+        chosen: Int[Array, "B G"],
+    ) -> Float[Array, "B"]:
+        """Return [B] log-probabilities of devices, under the noise that `draw` has for ``key``."""
+        rows, count = chosen.shape
+        start = jnp.full((rows, 1), self.devices, chosen.dtype)
+        before = jnp.concatenate([start, chosen[:, :-1]], axis=1)
+        inputs = self.decoder_input(self.embedding)
+        gates = inputs[before.T]  # group, row, gate
+        _, hidden = lstm_states(gates, self.decoder_recurrent, encoded.cell, encoded.hidden)
+
+        def logits(now: tuple[Array, Array]) -> Array:
+            return self._logits(now[0], encoded.memory, now[1], noise)
+
+        found = jax.lax.map(logits, (hidden, jax.random.split(key, count)))
+        picked = jnp.take_along_axis(jax.nn.log_softmax(found), chosen.T[..., None], axis=-1)
+        return picked[..., 0].sum(axis=0)
 
     def _logits(
-        self, hidden: Float[Array, "B H"], memory: Float[Array, "B G H"]
+        self,
+        hidden: Float[Array, "B H"],
+        memory: Float[Array, "B G H"],
+        key: Array,
+        noise: Float[Array, ""],
     ) -> Float[Array, "B D"]:
         context = _attend(hidden @ self.query, memory, self.score[:, 0])
         logits = jnp.concatenate([hidden, context], axis=-1) @ self.emit
-        return self.tanh_constant * jnp.tanh(logits / self.temperature)
+        logits = self.tanh_constant * jnp.tanh(logits / self.temperature)
+        return noisy(logits, jax.random.fold_in(key, 0), noise)
 
 
 @jax.checkpoint  # the [B, G, H] inside is computed anew rather than kept for every step
@@ -140,6 +152,65 @@ def lstm(
     return cell, nn.sigmoid(leave) * jnp.tanh(cell)
 
 
+@jax.custom_vjp
+def lstm_states(
+    gates: Float[Array, "T B K"],
+    recurrent: Float[Array, "h K"],
+    cell: Float[Array, "B h"],
+    hidden: Float[Array, "B h"],
+) -> tuple[Float[Array, "T B h"], Float[Array, "T B h"]]:
+    """Return the cells and hidden states of an LSTM after each of T inputs.
+
+    Its derivative is JAX's own, but sums over time in one product of matrices what reverse mode
+    would add to a matrix of the size of ``recurrent`` at every step.
+
+    Args:
+        gates: [T, B, 4 h] what the inputs add to the gates.
+        recurrent: [h, 4 h] what the hidden state adds.
+        cell: [B, h] before the first input.
+        hidden: [B, h] before the first input.
+    """
+
+    def step(
+        state: tuple[Array, Array], gates: Array
+    ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+        cell, hidden = state
+        state = lstm(gates + hidden @ recurrent, cell)
+        return state, state
+
+    return jax.lax.scan(step, (cell, hidden), gates)[1]
+
+
+def _lstm_states_forward(
+    gates: Array, recurrent: Array, cell: Array, hidden: Array
+) -> tuple[tuple[Array, Array], tuple[Array, ...]]:
+    cells, hiddens = lstm_states(gates, recurrent, cell, hidden)
+    before = (jnp.concatenate([x[None], xs[:-1]]) for x, xs in ((cell, cells), (hidden, hiddens)))
+    return (cells, hiddens), (gates, recurrent, *before)
+
+
+def _lstm_states_backward(
+    known: tuple[Array, ...], gradient: tuple[Array, Array]
+) -> tuple[Array, Array, Array, Array]:
+    gates, recurrent, cells, hiddens = known
+
+    def step(
+        later: tuple[Array, Array], now: tuple[Array, Array, Array, Array]
+    ) -> tuple[tuple[Array, Array], Array]:
+        total, cell, *own = now
+        _, pull = jax.vjp(lstm, total, cell)
+        by_total, by_cell = pull((later[0] + own[0], later[1] + own[1]))
+        return (by_cell, by_total @ recurrent.T), by_total
+
+    last = (jnp.zeros_like(cells[0]), jnp.zeros_like(hiddens[0]))
+    sequence = (gates + hiddens @ recurrent, cells, *gradient)
+    (by_cell, by_hidden), by_total = jax.lax.scan(step, last, sequence, reverse=True)
+    return by_total, jnp.einsum("tbh,tbg->hg", hiddens, by_total), by_cell, by_hidden
+
+
+lstm_states.defvjp(_lstm_states_forward, _lstm_states_backward)
+
+
 @partial(jax.jit, static_argnums=(0, 1))
 def new_placer(placer: Placer, groups: int, key: Array) -> Params:
     """Return fresh parameters for so many groups."""
@@ -157,7 +228,8 @@ def draw_devices(
     placements: int,
 ) -> Int[Array, "B G"]:
     """Draw ``placements`` rows of [B, G] devices for each grouping, one after the other."""
-    return _decoded(placer, params, groups, key, noise, placements, None)[0]
+    encoded = _encoded(placer, params, groups, placements)
+    return cast(Array, placer.apply(params, encoded, key, noise, method=Placer.draw))
 
 
 @partial(jax.jit, static_argnums=0)
@@ -172,26 +244,18 @@ def placer_gradient(
 ) -> Params:
     """Return the gradient of -mean(advantage * log p(placement | grouping)); ``key`` and ``noise``
     are those of the draw."""
-    placements = len(chosen) // len(groups)
 
     def loss(params: Params) -> Float[Array, ""]:
-        return -(
-            advantage * _decoded(placer, params, groups, key, noise, placements, chosen)[1]
-        ).mean()
+        encoded = _encoded(placer, params, groups, len(chosen) // len(groups))
+        log_probs = placer.apply(params, encoded, key, noise, chosen, method=Placer.judge)
+        return -(advantage * cast(Array, log_probs)).mean()
 
     return jax.grad(loss)(params)
 
 
-def _decoded(
-    placer: Placer,
-    params: Params,
-    groups: Float[Array, "M G X"],
-    key: Array,
-    noise: Float[Array, ""],
-    placements: int,
-    given: Int[Array, "B G"] | None,
-) -> tuple[Int[Array, "B G"], Float[Array, "B"]]:
+def _encoded(
+    placer: Placer, params: Params, groups: Float[Array, "M G X"], placements: int
+) -> EncodedGroups:
+    """What is read of the groups, once for each placement."""
     encoded = cast(EncodedGroups, placer.apply(params, groups, method=Placer.encode))
-    repeated = jax.tree.map(lambda x: jnp.repeat(x, placements, axis=0), encoded)
-    drawn = placer.apply(params, repeated, key, noise, given, method=Placer.decode)
-    return cast("tuple[Array, Array]", drawn)
+    return jax.tree.map(lambda x: jnp.repeat(x, placements, axis=0), encoded)

@@ -1,0 +1,220 @@
+"""Where the graph of a kernel counts for its cost: errors by the size of the fusion.
+
+Run: ``python -m experiments.kernels.kernel_fusion_size [--data kernels-cpu-1] [--steps 3000]``.
+On each split whole families of models are held out, other ones for each seed, until they have a
+fifth of the kernels; one network for each split learns from the rest. *no neighbours* sees the
+same operators and the same features of the whole kernel, but no edge between operators, so what
+GraphSAGE is ahead of it is what the graph is worth. Operators of a kernel are its nodes without
+the inputs. A run that was cut off goes on where it stopped (``results/kernel_fusion_size.csv``).
+
+Paired differences are of the logarithms of the mean errors of a family, averaged over the splits
+that hold it out and then over families with equal weight; their 95 % intervals are bootstrapped
+over families.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Bool, Int64
+
+from experiments.csv_rows import csv_text, rows_of_run, run_name
+from experiments.pages import RESULTS, run_script, write_page
+from go_rl.core.files.whole_file import write_text
+from go_rl.measure.kernels.data import KernelData, load_kernel_data
+from go_rl.predictors.kernels.examples import plain_seconds
+from go_rl.predictors.kernels.network import KernelNetworkConfig
+from go_rl.predictors.kernels.opcodes import opcode
+from go_rl.predictors.kernels.predictor import KernelPredictor
+from go_rl.predictors.kernels.training import KernelTrainConfig
+from go_rl.zoo import zoo_entry
+
+NAME = "kernel_fusion_size"
+VARIANTS = {
+    "GraphSAGE": KernelNetworkConfig(encoder="graphsage"),
+    "no neighbours": KernelNetworkConfig(encoder="none"),
+    "GraphSAGE, Transformer": KernelNetworkConfig(encoder="graphsage", reduction="transformer"),
+    "no neighbours, Transformer": KernelNetworkConfig(encoder="none", reduction="transformer"),
+}
+"""The last two reduce the nodes by a Transformer instead of by columns."""
+PAIRS = (
+    ("no neighbours", "GraphSAGE"),
+    ("no neighbours, Transformer", "GraphSAGE, Transformer"),
+    ("GraphSAGE", "GraphSAGE, Transformer"),
+    ("no neighbours", "GraphSAGE, Transformer"),
+)
+"""Compared, the second with the first."""
+SIZES = {"1": (1, 1), "2 to 4": (2, 4), "5 to 9": (5, 9), "10 and more": (10, None)}
+"""Least and most operators."""
+ROWS = {"all": tuple(SIZES), **{name: (name,) for name in SIZES}}
+ROWS["5 and more"] = ("5 to 9", "10 and more")
+DRAWS = 10_000
+"""Of the bootstrap."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Command line of this experiment."""
+
+    data: str = "kernels-cpu-1"
+    """A data set that ships, or a file."""
+    steps: int = 3000
+    """Updates of each network."""
+    splits: int = 3
+    """Splits, with seeds 0, 1, …"""
+    variants: tuple[str, ...] = tuple(VARIANTS)
+    """Networks to train; the page shows all that were trained."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """Errors of one network on the kernels of one size of one family."""
+
+    run: str
+    """Of the data and the training: `csv_rows.run_name`."""
+    variant: str
+    seed: int
+    """Of the split and the network."""
+    family: str
+    size: str
+    kernels: int
+    error: float
+    """Mean absolute percentage error."""
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Key of the network."""
+        return self.variant, self.seed
+
+
+def main(options: Options) -> None:
+    """Train what is missing and write the page."""
+    data = load_kernel_data(options.data)
+    seconds = plain_seconds(data)
+    families = np.array([zoo_entry(name).family for name in data.models])
+    count = operators(data)
+    path = RESULTS / f"{NAME}.csv"
+    run = run_name(str(options.steps), seconds)
+    rows = rows_of_run(Row, path, run)
+    for seed in range(options.splits):
+        held = held_out(families, np.isfinite(seconds), seed)
+        for variant in options.variants:
+            if (variant, seed) in {row.key for row in rows}:
+                continue
+            network = VARIANTS[variant]
+            config = replace(KernelTrainConfig(steps=options.steps, seed=seed), network=network)
+            known = np.isfinite(seconds)
+            weights = KernelPredictor.fit(data.take(np.flatnonzero(known & ~held)), config, 1)
+            asked = np.flatnonzero(known & held)
+            error = 100 * np.abs(weights.predict(data.kernels.take(asked)) / seconds[asked] - 1)
+            for family in sorted(set(families[asked])):
+                for size, (least, most) in SIZES.items():
+                    own = (families[asked] == family) & (count[asked] >= least)
+                    own &= count[asked] <= (most or np.inf)
+                    if own.any():
+                        mean = float(error[own].mean())
+                        rows.append(Row(run, variant, seed, family, size, int(own.sum()), mean))
+            print(variant, seed, round(float(error.mean()), 2), flush=True)
+            write_text(path, csv_text(Row, rows))
+    write_page(RESULTS / NAME, page(rows, data.name, options.steps), __file__)
+
+
+def operators(data: KernelData) -> Int64[np.ndarray, "K"]:
+    """Return [K] operators of each kernel, inputs not counted."""
+    real = np.array([opcode(name) != "input" for name in data.kernels.graph.op_type])
+    return np.bincount(data.kernels.kernel[real], minlength=data.kernels.num_kernels)
+
+
+def held_out(
+    families: np.ndarray, known: Bool[np.ndarray, "K"], seed: int
+) -> Bool[np.ndarray, "K"]:
+    """Return [K] kernels of random families that together have at least a fifth of all."""
+    held = np.zeros(len(families), bool)
+    for family in np.random.default_rng(seed).permutation(sorted(set(families))):
+        if held[known].sum() * 5 >= known.sum():
+            break
+        held |= families == family
+    return held
+
+
+def page(rows: Sequence[Row], data: str, steps: int) -> str:
+    """Return the page."""
+    out = io.StringIO()
+    variants = [name for name in VARIANTS if any(row.variant == name for row in rows)]
+    seeds = sorted({row.seed for row in rows})
+    first = [row for row in rows if row.variant == variants[0]]
+    out.write(
+        f"# Kernel cost model: errors by the size of the fusion\n\n{data}, one network of {steps} "
+        f"updates for each of {len(seeds)} splits by family: "
+        + "; ".join(f"split {seed} holds out {_held_out(first, seed)}" for seed in seeds)
+        + ". Mean absolute percentage errors of kernels, averaged over the splits, with the "
+        "standard error over them.\n\n"
+    )
+    out.write("| operators | kernels | " + " | ".join(variants) + " |\n")
+    out.write("| --- | ---: |" + " ---: |" * len(variants) + "\n")
+    for name, sizes in ROWS.items():
+        kernels = sum(row.kernels for row in first if row.size in sizes)
+        cells = [_errors(rows, variant, sizes) for variant in variants]
+        out.write(f"| {name} | {kernels} | " + " | ".join(cells) + " |\n")
+    out.write(
+        "\n## What the graph is worth\n\nError of one network over that of another on the same "
+        "kernels, less 1: the geometric mean over families held out, and its 95 % interval over "
+        "families. Negative: the first is better.\n\n"
+    )
+    pairs = [(two, one) for one, two in PAIRS if {one, two} <= set(variants)]
+    out.write("| operators | " + " | ".join(f"{a} against {b}" for a, b in pairs) + " |\n")
+    out.write("| --- |" + " ---: |" * len(pairs) + "\n")
+    for name, sizes in ROWS.items():
+        out.write(f"| {name} | " + " | ".join(_gain(rows, *p, sizes) for p in pairs) + " |\n")
+    return out.getvalue()
+
+
+def _held_out(rows: Sequence[Row], seed: int) -> str:
+    return ", ".join(sorted({row.family for row in rows if row.seed == seed}))
+
+
+def _errors(rows: Sequence[Row], variant: str, sizes: Sequence[str]) -> str:
+    found = []
+    for seed in sorted({row.seed for row in rows}):
+        own = [r for r in rows if r.key == (variant, seed) and r.size in sizes]
+        if own:
+            found.append(np.average([r.error for r in own], weights=[r.kernels for r in own]))
+    if len(found) < 2:
+        return f"{np.mean(found):.1f}" if found else "–"
+    return f"{np.mean(found):.1f} ± {np.std(found, ddof=1) / np.sqrt(len(found)):.1f}"
+
+
+def _gain(rows: Sequence[Row], first: str, second: str, sizes: Sequence[str]) -> str:
+    logs = _family_logs(rows, first, sizes), _family_logs(rows, second, sizes)
+    families: dict[str, list[float]] = {}
+    for seed, family in logs[0].keys() & logs[1].keys():
+        gain = logs[0][seed, family] - logs[1][seed, family]
+        families.setdefault(family, []).append(gain)
+    both = [float(np.mean(families[name])) for name in sorted(families)]
+    if len(both) < 2:
+        return "–"
+    draws = np.random.default_rng(0).choice(both, (DRAWS, len(both))).mean(axis=1)
+    low, high = np.quantile(draws, (0.025, 0.975))
+    mean, low, high = (100 * np.expm1(each) for each in (np.mean(both), low, high))
+    return f"{mean:+.1f} % ({low:+.1f} to {high:+.1f})"
+
+
+def _family_logs(
+    rows: Sequence[Row], variant: str, sizes: Sequence[str]
+) -> dict[tuple[int, str], float]:
+    """Log of the mean error, by split and family."""
+    own: dict[tuple[int, str], list[Row]] = {}
+    for row in rows:
+        if row.variant == variant and row.size in sizes:
+            own.setdefault((row.seed, row.family), []).append(row)
+    return {
+        key: float(np.log(np.average([r.error for r in of], weights=[r.kernels for r in of])))
+        for key, of in own.items()
+    }
+
+
+if __name__ == "__main__":
+    run_script(main, Options, __doc__)
