@@ -24,6 +24,9 @@ BATCH = 16
 DOUBT = (1.0, 2.0, 1.0, 4.0)
 """Factors on the standard deviations of successive samples: a pretrained policy has small ones,
 too small for a graph that it has never seen. Chips are drawn unscaled."""
+TEMPERATURES = (1.0, 0.5, 0.3, 0.7)
+"""Of successive samples of a dispatching policy, whose plan is thousands of draws: a few unlikely
+ones spoil it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +97,7 @@ def _search(
     incumbent, progress = search
     encoded, rounds, drawing, sample_seconds = agent.encode(decoder.padded), 0, 0.0, float("inf")
     while not progress.spent and drawing < progress.remaining_seconds:
-        noise, number = _noise(group, rounds), seed * 1_000_003 + rounds
+        noise, number = _noise(agent, group, rounds), seed * 1_000_003 + rounds
         began = progress.wall_seconds
         actions = decoder.draw(agent, encoded, group, noise, jax.random.key(number % 2**32))
         proposals = decoder.proposals(actions, noise)
@@ -111,10 +114,12 @@ def _search(
         rounds += 1
 
 
-def _noise(group: str, rounds: int) -> Float32[np.ndarray, "B"]:
-    noise = np.ones(BATCH, np.float32)
-    if group != "placement":
-        noise = np.resize(np.array(DOUBT, np.float32), BATCH)
+def _noise(agent: Agent, group: str, rounds: int) -> Float32[np.ndarray, "B"]:
+    """[B] scales of a batch's draws; the first of all is the likeliest decision."""
+    scales = (1.0,) if group == "placement" else DOUBT
+    if agent.policy.dispatches:
+        scales = TEMPERATURES
+    noise = np.resize(np.array(scales, np.float32), BATCH)
     noise[0] = min(rounds, 1)
     return noise
 

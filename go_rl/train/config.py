@@ -37,7 +37,7 @@ RENAMED = {
 """Fields that runs of older versions hold, and their names now."""
 WORKERS = ("local", "ray")
 """Where samples are solved and priced."""
-TOP = {"orders": 0.3, "nodes": 1.0, "dispatch": 1.0}
+TOP = {"orders": 0.3, "nodes": 1.0, "dispatch": 0.3}
 """Share of a batch that teaches, for each form of makespan policies; GO's learns from all."""
 
 
