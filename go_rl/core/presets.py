@@ -62,6 +62,33 @@ def ring(chips: int) -> Hardware:
     )
 
 
+def ring_variant(chips: int, mixed: bool, megabytes: int | None) -> Hardware:
+    """Return `ring` with chips that differ, or with other memory.
+
+    Args:
+        chips: number of dies.
+        mixed: chips 1, 3, 5, ... have half the arithmetic rate, memory and memory bandwidth.
+        megabytes: SRAM of a full chip; None: 32.
+    """
+    plain = ring(chips)
+    full = HERMOSA if megabytes is None else replace(HERMOSA, memory_bytes=megabytes * 1e6)
+    half = replace(
+        full,
+        kind=f"{HERMOSA.kind}-half",
+        peak_flops=full.peak_flops / 2,
+        memory_bytes=full.memory_bytes / 2,
+        memory_bandwidth=full.memory_bandwidth / 2,
+    )
+    dies = tuple(half if mixed and i % 2 else full for i in range(chips))
+    said = f"{full.memory_bytes / 1e6:.0f} MB SRAM" + (", every other chip half of it all" * mixed)
+    return replace(
+        plain,
+        name=plain.name + "-mixed" * mixed + (f"-{megabytes}mb" if megabytes else ""),
+        chips=dies,
+        description=f"{chips} chips of 24 TOPS int8, {said}; 16 GB/s to the next and the host",
+    )
+
+
 def gpu(flavour: str, count: int) -> Hardware:
     """Return ``count`` fully connected GPUs of a flavour in `GPU_CHIPS`."""
     return Hardware(
@@ -118,6 +145,9 @@ def load_hardware(name: str | Path) -> Hardware:
     text = str(name)
     if match := re.fullmatch(r"ring(\d+)", text):
         return ring(_count(text, int(match[1])))
+    if match := re.fullmatch(r"ring(\d+)(-mixed)?(?:-([1-9]\d{0,5})mb)?", text):
+        count, mixed, size = match.groups()
+        return ring_variant(_count(text, int(count)), bool(mixed), int(size) if size else None)
     if match := re.fullmatch(r"(?:gpu-)?(p100|v100|a100|h100)x(\d+)", text):
         return gpu(match[1], _count(text, int(match[2])))
     if match := re.fullmatch(r"gpu(\d+)", text):
@@ -132,6 +162,7 @@ def load_hardware(name: str | Path) -> Hardware:
         return Hardware.load(text)
     raise HardwareError(
         f"unknown hardware {text!r}{nearest(text, EXAMPLES)} Presets: ringN (ring36), "
+        "ringN-mixed, ringN-12mb, "
         "p100xN, v100xN, a100xN, h100xN, gpuN, host, cpu-1, cpu-1xN, cpu-1-ringN "
         f"(or this machine's {own_target()} for cpu-1); or the path of a JSON file"
     )

@@ -1,0 +1,103 @@
+"""Long runs of every method, for the best plans known: `go_rl.zoo.problems`, one file a problem.
+
+Run: ``python -m experiments.learning.best_known --folder build/best [--only PATTERN ...]
+[--part test] [--objective ring] [--processes 16] [--seconds 120] [--minutes 9]``, as often as
+there is time: every visit goes on from the plan in the folder and only improves it. A plan is
+written when `go_rl.verify` has accepted it, aside and then renamed. ``--list`` prints what is
+there. ``python -m go_rl.zoo.freeze_best FOLDER`` makes the shipped file of it.
+
+Beside ``NAME.plan.json`` stands ``NAME.visits.json``: seconds and turns spent, every improvement with
+its method and seed, what each method's own best was, and methods that could not be imported.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import os
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from pathlib import Path
+
+from experiments.learning.best_known_visit import Visit, read_visits, visit
+from go_rl.core import ZooError
+from go_rl.zoo.problems import PARTS, ZooProblem, zoo_problems
+
+ONE_THREAD = {
+    "JAX_PLATFORMS": "cpu",
+    "NUMBA_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+}
+"""A worker takes one core."""
+
+
+def chosen_problems(options: argparse.Namespace) -> list[ZooProblem]:
+    """Return the problems that the options name.
+
+    Raises:
+        ZooError: there is none.
+    """
+    named = zoo_problems(options.part, options.objective)
+    patterns = options.only or ["*"]
+    found = [p for p in named if any(fnmatch.fnmatch(p.name, pattern) for pattern in patterns)]
+    if not found:
+        raise ZooError(f"no problem matches {' '.join(patterns)}; --list names them all")
+    return found
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Visit the problems, those with the fewest seconds so far first."""
+    options = _parser().parse_args(argv)
+    problems = chosen_problems(options)
+    visits = {p.name: read_visits(options.folder, p.name) for p in problems}
+    if options.list:
+        for problem in problems:
+            print(visits[problem.name].sentence(problem))
+        return 0
+    open_ones = [p for p in problems if not visits[p.name].closed(options.closed)]
+    open_ones.sort(key=lambda p: visits[p.name].seconds)
+    print(f"{len(problems)} problems, {len(problems) - len(open_ones)} of them closed", flush=True)
+    ends = time.time() + 60 * options.minutes if options.minutes else float("inf")
+    os.environ.update(ONE_THREAD)
+    context = get_context("spawn")
+    failed = 0
+    with ProcessPoolExecutor(options.processes, context, max_tasks_per_child=8) as pool:
+        jobs = {
+            pool.submit(
+                visit, Visit(p.name, options.folder, options.seconds, ends, options.methods)
+            ): p
+            for p in open_ones
+        }
+        for job in as_completed(jobs):
+            problem = jobs[job]
+            try:
+                print(job.result(), flush=True)
+            except Exception as error:
+                failed += 1
+                print(f"{problem.name}: failed: {type(error).__name__}: {error}", flush=True)
+    return 1 if failed else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m experiments.learning.best_known")
+    add = parser.add_argument
+    add("--folder", type=Path, default=Path("build/best"), help="where plans are kept")
+    add("--only", nargs="+", metavar="PATTERN", help="names of problems, such as 'gnmt*ring36*'")
+    add("--part", choices=PARTS, help="one side of the split")
+    add("--objective", choices=("ring", "makespan"))
+    add("--methods", nargs="+", default=(), help="only these methods (go_rl.portfolio.registry)")
+    add("--processes", type=int, default=1, help="workers, one core each")
+    add("--seconds", type=float, default=60.0, help="of search for each problem")
+    add("--minutes", type=float, help="of the whole run: no search goes on after it")
+    add("--closed", type=float, default=1e-3, help="gap to the bound that needs no search")
+    add("--list", action="store_true", help="print what is known, and end")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
