@@ -6,8 +6,8 @@ there is time: every visit goes on from the plan in the folder and only improves
 written when `go_rl.verify` has accepted it, aside and then renamed. ``--list`` prints what is
 there. ``python -m go_rl.zoo.freeze_best FOLDER`` makes the shipped file of it.
 
-Beside ``NAME.plan.json`` stands ``NAME.visits.json``: seconds and turns spent, every improvement with
-its method and seed, what each method's own best was, and methods that could not be imported.
+Beside ``NAME.plan.json`` stands ``NAME.visits.json``: seconds and turns spent, every improvement
+with its method and seed, what each method's own best was, and methods that could not be imported.
 """
 
 from __future__ import annotations

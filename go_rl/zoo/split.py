@@ -14,6 +14,12 @@ families, and graphs beyond the usual size; training-form: one training step."""
 
 VALIDATION_FAMILIES = ("densenet", "mixer", "moe", "ssd", "wavernn")
 TEST_FAMILIES = ("bert", "convdraw", "dlrm", "gnmt", "inception", "nasnet", "t5", "unet")
+FURTHER_TEST_FAMILIES, FURTHER_VALIDATION_FAMILIES = ("multi-tower", "randwire"), ("bifpn",)
+"""Families of the split ``extra`` alone, held out of training like those above; problems of the
+named list (`go_rl.zoo.problems`) are made of them."""
+HELD_OUT = (
+    *VALIDATION_FAMILIES, *TEST_FAMILIES, *FURTHER_TEST_FAMILIES, *FURTHER_VALIDATION_FAMILIES,
+)  # fmt: skip
 
 VALIDATION = ("densenet121", "mixer-s16", "moe-8-experts", "ssd-mobilenet", "wavernn-224")
 TEST = (
@@ -22,12 +28,14 @@ TEST = (
     "nasnet-large", "nasnet-mobile", "t5-small", "unet", "unet-deep",
 )  # fmt: skip
 EXTRA = (
-    "conformer-l", "convnext-tiny-b8", "efficientnet-b5", "gin-5-layers", "gpt2-small-b8",
+    "conformer-l", "convnext-tiny-b8", "efficientnet-b5", "fractalnet-4", "fractalnet-6",
+    "gin-5-layers", "gpt2-small-b8", "grid-lstm-1-layer", "grid-lstm-2-layers", "hrnet-w18",
+    "hrnet-w32-small",
     "mobilenet-v2-b16", "resnet101", "resnet152-v2", "resnet18-b32", "transformer-big",
     "vae-6-layers", "vit-base-r384", "xception-b8",
 )  # fmt: skip
 """Graphs of training families that are left out of training all the same: mostly the twin of
-another one at another batch or width."""
+another one at another batch or width, and those that only the named problems train on."""
 TRAINED = (
     "amoebanet-d-3-128", "conformer-s", "convnext-tiny", "deep-autoencoder", "deep-cross",
     "deepspeech2", "efficientnet-b0", "gat-3-layers", "gcn-16-layers", "gpt-6-layers",
@@ -47,5 +55,4 @@ def split_of(name: str, family: str, training: bool) -> Split:
         return "validation"
     if name in TEST:
         return "test"
-    held_out = family in VALIDATION_FAMILIES or family in TEST_FAMILIES
-    return "extra" if held_out or name in EXTRA else "train"
+    return "extra" if family in HELD_OUT or name in EXTRA else "train"

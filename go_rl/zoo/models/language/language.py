@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from go_rl.zoo.bert import BertConfig, bert
 from go_rl.zoo.models.building import floats, integers
-from go_rl.zoo.models.language.recurrent import GNMT, RNNLM, Seq2Seq
+from go_rl.zoo.models.language.recurrent import GNMT, RNNLM, GridLSTM, Seq2Seq
 from go_rl.zoo.models.language.transformer_xl import TransformerXL
 from go_rl.zoo.models.language.transformers import GPT, T5, MoETransformer, Transformer
 from go_rl.zoo.models.zoo_model import ZooModel, flax_entry, training_form
@@ -88,6 +88,10 @@ RECURRENT = (
     _gnmt(4, 32, 24),
     _gnmt(8, 16, 40),
     _gnmt(8, 4, 200, "-full"),
+    _gnmt(3, 64, 16),
+    _gnmt(6, 32, 16),
+    flax_entry("grid-lstm-1-layer", "grid-lstm", GridLSTM(1), integers(8, 14), integers(8, 12)),
+    flax_entry("grid-lstm-2-layers", "grid-lstm", GridLSTM(2), integers(8, 12), integers(8, 12)),
     flax_entry(
         "seq2seq-4-layers",
         "seq2seq",

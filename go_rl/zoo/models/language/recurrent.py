@@ -91,6 +91,38 @@ class Seq2Seq(nn.Module):
         return log_probabilities(nn.Dense(self.target_vocabulary), outputs)
 
 
+class GridLSTM(nn.Module):
+    """Two-dimensional grid LSTM for translation (Kalchbrenner, Danihelka, Graves 2015, section 3).
+
+    Every cell of the grid source × target holds two LSTMs: one passes on along the source, one
+    along the target, and both read both outputs. Each layer is a grid of its own; the cells of the
+    last source word give the target's words.
+    """
+
+    layers: int = 2
+    width: int = 450
+    vocabulary: int = 8000
+
+    @nn.compact
+    def __call__(self, source: Any, target: Any) -> Any:
+        across = split_steps(nn.Embed(self.vocabulary, self.width)(source))
+        down = split_steps(nn.Embed(self.vocabulary, self.width)(target))
+        for _ in range(self.layers):
+            across, down = self._grid(across, down)
+        return log_probabilities(nn.Dense(self.vocabulary), down)
+
+    def _grid(self, across: list[Any], down: list[Any]) -> tuple[list[Any], list[Any]]:
+        along, below = (LSTMCell(2 * self.width, self.width) for _ in range(2))
+        zero = jnp.zeros_like(across[0])
+        columns: list[State] = [(zero, x) for x in across]
+        rows: list[State] = [(zero, x) for x in down]
+        for i in range(len(rows)):
+            for j in range(len(columns)):
+                both = jnp.concatenate([rows[i][1], columns[j][1]], axis=-1)
+                rows[i], columns[j] = along(rows[i], both), below(columns[j], both)
+        return [state[1] for state in columns], [state[1] for state in rows]
+
+
 class GNMT(nn.Module):
     """Google's neural machine translation (Wu et al. 2016, section 3).
 

@@ -8,7 +8,14 @@ import flax.linen as nn
 
 from go_rl.zoo.models.building import flax_model, floats, integers, key
 from go_rl.zoo.models.tabular.graph_networks import GAT, GCN, GIN, EncodeProcessDecode
-from go_rl.zoo.models.tabular.recommenders import DLRM, Autoencoder, DeepCross, NeuMF, WideAndDeep
+from go_rl.zoo.models.tabular.recommenders import (
+    DLRM,
+    Autoencoder,
+    DeepCross,
+    MultiTower,
+    NeuMF,
+    WideAndDeep,
+)
 from go_rl.zoo.models.tabular.relational import VAE, GraphNetwork, NeuralODE
 from go_rl.zoo.models.zoo_model import ZooModel, flax_entry
 
@@ -20,6 +27,11 @@ RM2 = DLRM(40, 20000, 32, bottom=(256, 128), top=(512, 128))
 def _dlrm(name: str, network: DLRM, batch: int, lookups: int) -> ZooModel:
     rows = integers(batch, network.tables, lookups)
     return flax_entry(name, "dlrm", network, floats(batch, 13), rows)
+
+
+def _multi_tower(name: str, network: MultiTower, batch: int, lookups: int) -> ZooModel:
+    rows = integers(batch, network.towers, network.tables, lookups)
+    return flax_entry(name, "multi-tower", network, floats(batch, 13), rows)
 
 
 def _recommender(name: str, network: nn.Module, *inputs: Any) -> ZooModel:
@@ -43,6 +55,9 @@ ENTRIES: tuple[ZooModel, ...] = (
     _dlrm("dlrm-kaggle", KAGGLE, 512, 1),
     _dlrm("dlrm-terabyte", TERABYTE, 512, 1),
     _dlrm("dlrm-rm2", RM2, 128, 80),
+    _multi_tower("multi-tower-8", MultiTower(), 512, 1),
+    _multi_tower("multi-tower-16", MultiTower(16, 4, 10000, 16, 8, 6), 512, 4),
+    _multi_tower("multi-tower-24", MultiTower(24, 8, 10000, 32, 12, 8), 256, 8),
     _recommender("ncf", NeuMF(), integers(64), integers(64, 100)),
     _recommender("wide-and-deep", WideAndDeep(), *CLICKS),
     _recommender("deep-cross", DeepCross(), *CLICKS),

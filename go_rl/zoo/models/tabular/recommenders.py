@@ -43,6 +43,43 @@ class DLRM(nn.Module):
         return nn.sigmoid(dense_stack(features, (*self.top, 1), last_linear=True))
 
 
+class MultiTower(nn.Module):
+    """Towers over their own tables, gated experts between them and a head for each objective.
+
+    A ranking network as in Ma et al. 2018 (multi-gate mixture of experts) above the towers of Yi et
+    al. 2019: tower i embeds its own tables and is an MLP of its own depth and width; every expert
+    reads all towers; each head weighs the experts by a gate that reads its tower.
+    Input: dense features [batch, features] and row numbers [batch, towers, tables, lookups].
+    """
+
+    towers: int = 8
+    tables: int = 6
+    rows: int = 20000
+    width: int = 32
+    experts: int = 6
+    heads: int = 4
+
+    @nn.compact
+    def __call__(self, dense: Any, sparse: Any) -> Any:
+        tops = []
+        for i in range(self.towers):
+            bags = [
+                nn.Embed(self.rows, self.width)(sparse[:, i, t]).sum(1) for t in range(self.tables)
+            ]
+            hidden = (256 * (1 + i % 4),) * (1 + i % 3)
+            tops.append(dense_stack(jnp.concatenate([dense, *bags], axis=-1), (*hidden, 128)))
+        joined = jnp.concatenate(tops, axis=-1)
+        experts = [dense_stack(joined, (512, 256)) for _ in range(self.experts)]
+        return [self._head(tops[i % self.towers], experts) for i in range(self.heads)]
+
+    def _head(self, tower: Any, experts: list[Any]) -> Any:
+        gates = jnp.split(nn.softmax(nn.Dense(len(experts))(tower)), len(experts), axis=-1)
+        mixed = gates[0] * experts[0]
+        for gate, expert in zip(gates[1:], experts[1:], strict=True):
+            mixed = mixed + gate * expert
+        return nn.sigmoid(dense_stack(mixed, (128, 1), last_linear=True))
+
+
 class NeuMF(nn.Module):
     """Neural collaborative filtering: matrix factorisation beside an MLP (He et al. 2017).
 

@@ -15,6 +15,7 @@ from go_rl.zoo.models.vision.convdraw import ConvDRAW
 from go_rl.zoo.models.vision.dense_prediction import SSD, UNet
 from go_rl.zoo.models.vision.networks import ResNet
 from go_rl.zoo.models.vision.vision_transformers import MLPMixer, Swin, VisionTransformer
+from go_rl.zoo.models.vision.wired import BiFPN, FractalNet, HRNet, RandWire
 from go_rl.zoo.models.zoo_model import ZooModel, flax_entry
 
 
@@ -61,6 +62,17 @@ ENTRIES: tuple[ZooModel, ...] = (
     _entry("mixer-b16-b8", "mixer", MLPMixer(12, 768, 16, 384, 3072), 224, 8),
     _entry("convdraw", "convdraw", ConvDRAW(8), 32, 4),
     _entry("convdraw-long", "convdraw", ConvDRAW(32), 64),
+    _entry("convdraw-wide", "convdraw", ConvDRAW(16, 320, 24), 64, 2),
+    _entry("randwire-32", "randwire", RandWire()),
+    _entry("randwire-32-wide", "randwire", RandWire(109, seed=2)),
+    _entry("randwire-64", "randwire", RandWire(78, 64, seed=3, stages=3)),
+    _entry("randwire-128", "randwire", RandWire(52, 128, seed=4, stages=3), 160, 4),
+    _entry("fractalnet-4", "fractalnet", FractalNet(), 64, 4),
+    _entry("fractalnet-6", "fractalnet", FractalNet(6, (64, 128, 256)), 64),
+    _entry("hrnet-w18", "hrnet", HRNet()),
+    _entry("hrnet-w32-small", "hrnet", HRNet(32, (1, 2, 2), 2), 256),
+    _entry("bifpn-d0", "bifpn", BiFPN(), 512),
+    _entry("bifpn-d3", "bifpn", BiFPN(160, 6), 896),
     ZooModel(
         "amoebanet-d-6-192-training",
         "amoebanet",
