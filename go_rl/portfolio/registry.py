@@ -24,6 +24,7 @@ from go_rl.search import (
     MakespanRandom,
     MaxLoadDP,
     Metis,
+    OrderAnnealing,
     RandomSearch,
     RingLocalSearch,
 )
@@ -49,6 +50,7 @@ METHODS: Mapping[str, Mapping[Objective, Factory]] = {
     "heft": {MAKESPAN: Heft},
     "random": {RING: RandomSearch, MAKESPAN: MakespanRandom},
     "annealing": {RING: Annealing, MAKESPAN: MakespanAnnealing},
+    "order-annealing": {RING: OrderAnnealing},
     "metis": {RING: Metis, MAKESPAN: MakespanMetis},
     "linear-dp": {RING: LinearDP},
     "ideal-dp": {RING: IdealDP},

@@ -18,6 +18,7 @@ from go_rl.search.ring.ideal_search import IdealDP
 from go_rl.search.ring.linear_dp import LinearDP
 from go_rl.search.ring.local_search import RingLocalSearch
 from go_rl.search.ring.metis import Metis
+from go_rl.search.ring.order_annealing import OrderAnnealing
 from go_rl.search.ring.random_search import RandomSearch
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "MakespanRandom",
     "MaxLoadDP",
     "Metis",
+    "OrderAnnealing",
     "RandomSearch",
     "RingLocalSearch",
     "is_small",
