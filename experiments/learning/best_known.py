@@ -18,7 +18,6 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -34,6 +33,8 @@ ONE_THREAD = {
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
 }
 """A worker takes one core."""
+TASKS = 6
+"""Problems that a worker takes on."""
 
 
 def chosen_problems(options: argparse.Namespace) -> list[ZooProblem]:
@@ -48,6 +49,14 @@ def chosen_problems(options: argparse.Namespace) -> list[ZooProblem]:
     if not found:
         raise ZooError(f"no problem matches {' '.join(patterns)}; --list names them all")
     return found
+
+
+def attempt(asked: Visit) -> tuple[bool, str]:
+    """Visit a problem; a failure is a sentence, and the other problems go on."""
+    try:
+        return True, visit(asked)
+    except Exception as error:
+        return False, f"{asked.name}: failed: {type(error).__name__}: {error}"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -65,21 +74,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     ends = time.time() + 60 * options.minutes if options.minutes else float("inf")
     os.environ.update(ONE_THREAD)
     context = get_context("spawn")
+    asked = [
+        Visit(p.name, options.folder, options.seconds, ends, tuple(options.methods))
+        for p in open_ones
+    ]
     failed = 0
-    with ProcessPoolExecutor(options.processes, context, max_tasks_per_child=8) as pool:
-        jobs = {
-            pool.submit(
-                visit, Visit(p.name, options.folder, options.seconds, ends, options.methods)
-            ): p
-            for p in open_ones
-        }
-        for job in as_completed(jobs):
-            problem = jobs[job]
-            try:
-                print(job.result(), flush=True)
-            except Exception as error:
-                failed += 1
-                print(f"{problem.name}: failed: {type(error).__name__}: {error}", flush=True)
+    # A worker keeps the workspaces of the problems it met: it is replaced after a few of them.
+    with context.Pool(options.processes, maxtasksperchild=TASKS) as pool:
+        for ok, sentence in pool.imap_unordered(attempt, asked):
+            failed += not ok
+            print(sentence, flush=True)
     return 1 if failed else 0
 
 

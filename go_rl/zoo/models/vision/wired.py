@@ -103,7 +103,7 @@ class RandWire(nn.Module):
 
 
 class FractalNet(nn.Module):
-    """FractalNet (Larsson, Maire, Shakhnarovich 2016): blocks f(c + 1) = mean(f(c) ∘ f(c), conv)."""
+    """FractalNet (Larsson, Maire, Shakhnarovich 2016): a block is mean(f ∘ f, conv), f one smaller."""
 
     columns: int = 4
     features: Sequence[int] = (64, 128, 256, 512)
