@@ -27,6 +27,7 @@ from go_rl.search import (
     OrderAnnealing,
     RandomSearch,
     RingLocalSearch,
+    UnitAnnealing,
 )
 from go_rl.search.makespan.hdp.hdp import HDP
 
@@ -51,6 +52,7 @@ METHODS: Mapping[str, Mapping[Objective, Factory]] = {
     "random": {RING: RandomSearch, MAKESPAN: MakespanRandom},
     "annealing": {RING: Annealing, MAKESPAN: MakespanAnnealing},
     "order-annealing": {RING: OrderAnnealing},
+    "unit-annealing": {RING: UnitAnnealing},
     "metis": {RING: Metis, MAKESPAN: MakespanMetis},
     "linear-dp": {RING: LinearDP},
     "ideal-dp": {RING: IdealDP},

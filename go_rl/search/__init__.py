@@ -20,6 +20,7 @@ from go_rl.search.ring.local_search import RingLocalSearch
 from go_rl.search.ring.metis import Metis
 from go_rl.search.ring.order_annealing import OrderAnnealing
 from go_rl.search.ring.random_search import RandomSearch
+from go_rl.search.ring.unit_annealing import UnitAnnealing
 
 __all__ = [
     "Annealing",
@@ -43,6 +44,7 @@ __all__ = [
     "OrderAnnealing",
     "RandomSearch",
     "RingLocalSearch",
+    "UnitAnnealing",
     "is_small",
     "read_split",
 ]
