@@ -96,7 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--objective", choices=("ring", "makespan"))
     add("--methods", nargs="+", default=(), help="only these methods (go_rl.portfolio.registry)")
     add("--processes", type=int, default=1, help="workers, one core each")
-    add("--seconds", type=float, default=60.0, help="of search for each problem")
+    add("--seconds", type=float, default=60.0, help="of the processor for each problem")
     add("--minutes", type=float, help="of the whole run: no search goes on after it")
     add("--closed", type=float, default=1e-3, help="gap to the bound that needs no search")
     add("--list", action="store_true", help="print what is known, and end")

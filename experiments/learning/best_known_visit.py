@@ -15,15 +15,51 @@ from go_rl.core.files.whole_file import write_text
 from go_rl.core.optimizer import Restartable
 from go_rl.zoo.problems import ZooProblem, zoo_problem
 
-LEAST_TURN = 4.0
-"""Seconds of the shortest turn of a method that goes on for as long as it may."""
-ROUNDS = 2
-"""Times that a visit comes round to every method."""
-LEARNED_FROM = 200.0
-"""Seconds of a visit from which learned methods take part: their networks compile for long."""
-LEARNED = ("policy", "policy-placement", "hdp")
-ONCE = ("greedy", "default", "expert", "heft", "composed", "fusion-greedy", "metis", "ideal-dp")
-"""Methods that find the same again, or are done soon: they run in the first round only."""
+
+@dataclass(frozen=True)
+class Turn:
+    """How much one run of a method may try, in samples: equal on a busy and on an idle machine."""
+
+    samples: float
+    """In the first round; each round doubles it."""
+    by_node: bool = True
+    """`samples` are divided by the nodes of the graph, as one costs time in proportion to them."""
+    since: int = 0
+    """First round that it takes part in."""
+    brake: float = 60.0
+    """Seconds on the clock after which it ends in any case."""
+    again: bool = True
+    """Whether further rounds, with other seeds or from the best plan, find anything else."""
+
+    def budget(self, problem: Problem, round_: int) -> Budget:
+        """Return the budget of a round."""
+        samples = self.samples / (problem.graph.num_nodes if self.by_node else 1)
+        doubled = samples * 2 ** min(round_ - self.since, MOST_DOUBLINGS)
+        return Budget(samples=max(40, int(doubled)), seconds=self.brake)
+
+
+TURNS: dict[str, Turn] = {
+    "greedy": Turn(1, again=False),
+    "default": Turn(1, again=False),
+    "composed": Turn(100, by_node=False, again=False),
+    "linear-dp": Turn(40, by_node=False),
+    "unit-annealing": Turn(3e5, by_node=False),
+    "annealing": Turn(1.5e6),
+    "order-annealing": Turn(4e6, since=1),
+    "metis": Turn(100, by_node=False, since=1, again=False),
+    "expert": Turn(1, since=1, again=False),
+    "heft": Turn(100, by_node=False, since=1, again=False),
+    "fusion-greedy": Turn(100, by_node=False, since=1, again=False),
+    "ideal-dp": Turn(100, by_node=False, since=1, brake=5.0),
+    "exact": Turn(100, by_node=False, since=2, brake=20.0),
+    "policy": Turn(200, by_node=False, since=3),
+    "policy-placement": Turn(200, by_node=False, since=3),
+}
+"""By method, in the order in which they run; the networks of policies compile for long."""
+OTHERS = Turn(200, by_node=False, since=2)
+"""Of methods that are not in the table."""
+LEFT_OUT = ("hdp", "random")
+MOST_DOUBLINGS = 6
 GAIN = 1e-9
 """Least relative gain that counts."""
 
@@ -35,7 +71,7 @@ class Visit:
     name: str
     folder: Path
     seconds: float
-    """Of search."""
+    """Of the processor."""
     ends: float
     """Unix time after which no search goes on."""
     methods: tuple[str, ...] = ()
@@ -47,15 +83,17 @@ class Visits:
     """All that was done about a problem; the file ``NAME.visits.json``."""
 
     seconds: float = 0.0
-    """Of search, all visits together."""
+    """Of the processor in searches, all visits together."""
     turns: int = 0
     """Runs of one method; the seed of the next."""
+    rounds: int = 0
+    """Rounds of all methods that were begun."""
     value: float | None = None
     """Seconds an iteration of the best plan."""
     bound: float = 0.0
     """Proven lower bound, seconds."""
     improvements: list[dict[str, Any]] = field(default_factory=list)
-    """Method, seed, seconds of search so far and value of every new best plan."""
+    """Method, seed, samples, seconds so far and value of every new best plan."""
     own_best: dict[str, float] = field(default_factory=dict)
     """Best value by method when it did not start from another method's plan."""
     left_out: dict[str, str] = field(default_factory=dict)
@@ -137,7 +175,13 @@ class _Known:
         self.plan = replace(plan, curve=())
         visits.value = plan.value
         visits.improvements.append(
-            {"method": method, "seed": seed, "seconds": visits.seconds, "value": plan.value}
+            {
+                "method": method,
+                "seed": seed,
+                "samples": plan.samples,
+                "seconds": visits.seconds,
+                "value": plan.value,
+            }
         )
         kept = with_bound(self.plan, max(visits.bound, plan.bound))
         text = json.dumps(kept.to_json(), allow_nan=False, separators=(",", ":"))
@@ -158,59 +202,56 @@ class _Known:
 
 
 def _rounds(known: _Known, asked: Visit) -> None:
-    methods = _methods(known, asked)
-    started = time.perf_counter()
-    before, first = known.visits.seconds, known.visits.turns == 0
-
-    def left() -> float:
-        return min(asked.seconds - (time.perf_counter() - started), asked.ends - time.time())
-
-    turn = max(LEAST_TURN, asked.seconds / (ROUNDS * max(1, len(methods))))
-    while left() > 0 and not known.visits.closed(0.0):
-        ran = 0
+    """Run rounds of all methods until the seconds are spent, each also from the best plan."""
+    visits, methods = known.visits, _methods(known, asked)
+    before, started = visits.seconds, time.process_time()
+    while not visits.closed(0.0):
+        round_, ran = visits.rounds, 0
         for method, make in methods.items():
-            if left() <= 0:
-                break
-            if method in ONCE and not (first and method not in known.visits.own_best):
+            turn = TURNS.get(method, OTHERS)
+            if round_ < turn.since or (round_ > turn.since and not turn.again):
                 continue
-            seconds, ran = max(0.5, min(turn, left())), ran + 1
-            for start in (False, True) if known.visits.turns >= len(methods) else (False,):
-                _turn(known, method, make, seconds, start)
-                known.visits.seconds = before + time.perf_counter() - started
-        if not ran:
-            break
+            for warm in (False, True):
+                if time.process_time() - started >= asked.seconds or time.time() >= asked.ends:
+                    return
+                ran += _turn(known, method, make, turn.budget(known.problem, round_), warm)
+                visits.seconds = before + time.process_time() - started
+        visits.rounds += 1
+        if not ran and round_ > 3:
+            return
 
 
 def _turn(
-    known: _Known, method: str, make: Callable[[], Optimizer], seconds: float, start: bool
-) -> None:
-    """Run one method once; from the best plan if ``start``, which not all can."""
+    known: _Known, method: str, make: Callable[[], Optimizer], budget: Budget, warm: bool
+) -> bool:
+    """Run one method once, from the best plan if ``warm``; False for one that takes none."""
     visits, optimizer = known.visits, make()
-    warm = start and isinstance(optimizer, Restartable) and known.plan is not None
-    if start and not warm:
-        return
     if warm:
-        optimizer = optimizer.with_start(known.plan)  # pyright: ignore[reportAttributeAccessIssue]
+        if known.plan is None or not isinstance(optimizer, Restartable):
+            return False
+        optimizer = optimizer.with_start(known.plan)
     seed = zlib.crc32(f"{known.named.name} {visits.turns}".encode())
     visits.turns += 1
     try:
-        plan = optimizer.optimize(known.problem, Budget(seconds=seconds), seed)
+        plan = optimizer.optimize(known.problem, budget, seed)
     except Exception as error:
         visits.left_out[method] = f"{type(error).__name__}: {error}"[:300]
-        return
+        return False
     if not warm and plan.evaluation.status.ok:
         visits.own_best[method] = min(plan.value, visits.own_best.get(method, float("inf")))
     known.offer(plan, f"{method} from the best plan" if warm else method, seed)
+    return True
 
 
 def _methods(known: _Known, asked: Visit) -> dict[str, Callable[[], Optimizer]]:
+    """The methods of the objective, those of `TURNS` first."""
     from go_rl.portfolio.registry import EXACT_CELLS, methods_of
 
     problem = known.problem
     found = methods_of(problem.objective)
     large = problem.graph.num_nodes * problem.hardware.num_chips > EXACT_CELLS
-    drop = {"random", *(("exact",) if large else ())}
-    drop |= set(LEARNED) if asked.seconds < LEARNED_FROM else set()
-    if asked.methods:
-        return {name: make for name, make in found.items() if name in asked.methods}
-    return {name: make for name, make in found.items() if name not in drop}
+    drop = {*LEFT_OUT, *(("exact",) if large else ())}
+    ordered = [name for name in TURNS if name in found]
+    ordered += [name for name in found if name not in TURNS]
+    wanted = [n for n in ordered if (n in asked.methods if asked.methods else n not in drop)]
+    return {name: found[name] for name in wanted}

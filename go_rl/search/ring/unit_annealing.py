@@ -2,10 +2,10 @@
 
 Kirkpatrick, Gelatt, Vecchi, "Optimization by simulated annealing", Science 1983. A move sends one
 unit, with all that must follow or precede it, to the next chip or to that of a neighbour; loads and
-traffic follow by differences, so that a plan costs what its move changes. The energy is the log of a
-norm of all loads and links, whose power grows until it is T_max: a plan also gets better by what the
-busiest chip does not show. Plans that are new bests are repaired, checked for memory and evaluated
-as any other.
+traffic follow by differences, so that a plan costs what its move changes. The energy is the log of
+a norm of all loads and links, whose power grows until it is T_max: a plan also gets better by what
+the busiest chip does not show. Plans that are new bests are repaired, checked for memory and
+evaluated as any other.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
 from go_rl.search.ring.linear_dp import LinearDP
 from go_rl.search.ring.unit_moves import MoveState, anneal_moves, move_arrays, move_state
 
-HOTTEST, HOT, COLD = 1e-2, 3e-4, 1e-5
+HOTTEST, HOT, COLD = 4e-2, 5e-4, 1e-5
 """Range of the first temperature, drawn by the seed, and the last one, in units of log T_max. Hot
 runs find other plans, cool ones better plans of the same kind; which is wanted depends on the
 graph."""

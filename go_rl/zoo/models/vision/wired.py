@@ -103,7 +103,7 @@ class RandWire(nn.Module):
 
 
 class FractalNet(nn.Module):
-    """FractalNet (Larsson, Maire, Shakhnarovich 2016): a block is mean(f ∘ f, conv), f one smaller."""
+    """FractalNet (Larsson, Maire, Shakhnarovich 2016): f(c + 1) is mean(f(c) ∘ f(c), conv)."""
 
     columns: int = 4
     features: Sequence[int] = (64, 128, 256, 512)
