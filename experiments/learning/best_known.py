@@ -4,7 +4,7 @@ Run: ``python -m experiments.learning.best_known --folder build/best [--only PAT
 [--part test] [--objective ring] [--processes 16] [--seconds 120] [--minutes 9]``, as often as
 there is time: every visit goes on from the plan in the folder and only improves it. A plan is
 written when `go_rl.verify` has accepted it, aside and then renamed. ``--list`` prints what is
-there. ``python -m go_rl.zoo.freeze_best FOLDER`` makes the shipped file of it.
+there. ``freeze_best.py`` makes the shipped file of it.
 
 Beside ``NAME.plan.json`` stands ``NAME.visits.json``: seconds and turns spent, every improvement
 with its method and seed, what each method's own best was, and methods that could not be imported.

@@ -1,0 +1,89 @@
+"""Freeze a folder of best plans as the file that ships (`go_rl.zoo.best_known`).
+
+Run: ``python -m experiments.learning.freeze_best FOLDER [--replace]``, with a folder of
+``best_known.py``. Every plan is checked by `go_rl.verify` once more; problems without one are named.
+A frozen version is not written again unless ``--replace`` says that nothing was scored with it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from experiments.learning.best_known_visit import plan_path, read_visits
+from go_rl.core import Plan, ZooError
+from go_rl.cost.zoo_problem import priced_problem
+from go_rl.verify.check_plan import check_plan
+from go_rl.zoo.best_known import (
+    BEST_VERSION,
+    FOLDER,
+    BestEntry,
+    best_entries,
+    decisions_digest,
+    write_best,
+)
+from go_rl.zoo.problems import ZooProblem, zoo_problems
+
+
+def frozen(problem: ZooProblem, folder: Path) -> tuple[BestEntry, dict[str, np.ndarray]] | None:
+    """Return the entry and decisions of a problem's best plan; None where there is none.
+
+    Raises:
+        ZooError: the checker refuses the plan.
+    """
+    path = plan_path(folder, problem.name)
+    if not path.exists():
+        return None
+    plan, visits = Plan.load(path), read_visits(folder, problem.name)
+    verdict = check_plan(plan, priced_problem(problem))
+    if not verdict.ok:
+        raise ZooError(f"{path}: {verdict.sentence}")
+    arrays = {"device": plan.device}
+    if plan.priority is not None:
+        arrays["priority"] = np.unique(plan.priority, return_inverse=True)[1].astype(np.int32)
+    if plan.fusion_group is not None:
+        arrays["fusion_group"] = plan.fusion_group.astype(np.int32)
+    last = visits.improvements[-1] if visits.improvements else {}
+    entry = BestEntry(
+        name=problem.name,
+        part=problem.part,
+        family=problem.family,
+        graph_digest=plan.graph_hash,
+        seconds=plan.value,
+        bound=plan.bound,
+        method=last.get("method", plan.optimizer),
+        seed=plan.seed,
+        processor_seconds=round(visits.seconds, 1),
+        digest=decisions_digest(arrays),
+    )
+    return entry, arrays
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Freeze; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m experiments.learning.freeze_best")
+    parser.add_argument("folder", type=Path, help="where best_known.py keeps its plans")
+    parser.add_argument("--replace", action="store_true", help=f"write {BEST_VERSION} anew")
+    parser.add_argument("--out", type=Path, default=FOLDER)
+    options = parser.parse_args(argv)
+    if (options.out / f"{BEST_VERSION}.json").exists() and not options.replace:
+        raise ZooError(f"{BEST_VERSION} is frozen; --replace writes it anew, before any scoring")
+    entries, arrays, missing = [], {}, []
+    for problem in zoo_problems():
+        found = frozen(problem, options.folder)
+        if found is None:
+            missing.append(problem.name)
+            continue
+        entries.append(found[0])
+        arrays |= {f"{problem.name}/{word}": array for word, array in found[1].items()}
+    write_best(entries, arrays, options.out)
+    print(f"{len(best_entries(options.out))} plans frozen; without one: {', '.join(missing)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
