@@ -1,7 +1,8 @@
 """Freeze a folder of best plans as the file that ships (`go_rl.zoo.best_known`).
 
 Run: ``python -m experiments.learning.freeze_best FOLDER [--replace]``, with a folder of
-``best_known.py``. Every plan is checked by `go_rl.verify` once more; problems without one are named.
+``best_known.py``. Every plan is checked by `go_rl.verify` once more; problems without one are
+named.
 A frozen version is not written again unless ``--replace`` says that nothing was scored with it.
 """
 

@@ -81,7 +81,7 @@ class ZooProblem:
 
 
 def zoo_problems(
-    part: Part | None = None, objective: Objective | None = None
+    part: str | None = None, objective: Objective | None = None
 ) -> tuple[ZooProblem, ...]:
     """List the problems of a side of the split, all sides for None; of one objective or of both.
 

@@ -136,7 +136,7 @@ def test_version(command):
     "name",
     ["optimize", "finetune", "train", "train policy", "train kernels", "train tiles", "evaluate",
      "check", "graph", "tune kernels", "measure kernels", "hardware",
-     "hardware list", "hardware show", "zoo list", "zoo show"],
+     "hardware list", "hardware show", "zoo list", "zoo show", "zoo best"],
 )  # fmt: skip
 def test_every_command_explains_itself(command, name):
     found = command(*name.split(), "--help")
@@ -304,7 +304,7 @@ def test_old_words_are_answered_with_the_new_ones(command, words, answer):
         ("optimise m.onnx", "no command 'optimise'; did you mean 'optimize'?"),
         ("train polcy r", "did you mean 'policy'?"),
         ("hardware lst", "go-rl hardware takes list or show, not 'lst'; did you mean 'list'?"),
-        ("zoo", "go-rl zoo takes list or show, not ''"),
+        ("zoo", "go-rl zoo takes list, show or best, not ''"),
         ("", "name a command: optimize, finetune, "),
         ("optimize m.onnx --hardwar ring4", "no option --hardwar; did you mean '--hardware'?"),
         ("optimize m.onnx --objective rng", "no choice 'rng'; did you mean 'ring'?"),

@@ -1,6 +1,7 @@
 """``go-rl zoo``, and graphs of the zoo as models."""
 
 from go_rl.zoo import zoo_entry, zoo_names
+from go_rl.zoo.problems import zoo_problems
 
 
 def test_list_shows_every_graph_and_each_part_alone(command):
@@ -44,3 +45,16 @@ def test_other_commands_take_a_graph_of_the_zoo(command):
     wrong = command("optimize", "zoo:vgg-16")
     assert (wrong.code, wrong.err.count("\n")) == (2, 1)
     assert "did you mean 'vgg16'?" in wrong.err
+
+
+def test_best_known_plans_are_listed_with_their_origin(command):
+    listed = command("zoo", "best", "--split", "test", "--json").document
+    assert listed["version"] == "zoo-best-1"
+    names = [problem["name"] for problem in listed["problems"]]
+    assert names == [problem.name for problem in zoo_problems("test")]
+    some = next(problem for problem in listed["problems"] if problem["best"] is not None)
+    assert some["best"]["seconds"] >= some["best"]["bound"] > 0
+    assert some["best"]["method"]
+    text = command("zoo", "best", "--split", "test", "--objective", "makespan").out
+    assert "wavenet-2x18-training.p100x2.all" in text
+    assert "zoo-best-1: 25 problems" in text
