@@ -17,8 +17,10 @@ from go_rl.search import (
     LocalSearch,
     MaxLoadDP,
     Metis,
+    OrderAnnealing,
     RandomSearch,
     RingLocalSearch,
+    UnitAnnealing,
 )
 
 
@@ -54,6 +56,16 @@ class TestMetis(RingConformance):
 class TestLinearDP(RingConformance):
     def make(self, problem: Problem) -> Optimizer:
         return LinearDP()
+
+
+class TestOrderAnnealing(RingConformance):
+    def make(self, problem: Problem) -> Optimizer:
+        return OrderAnnealing()
+
+
+class TestUnitAnnealing(RingConformance):
+    def make(self, problem: Problem) -> Optimizer:
+        return UnitAnnealing()
 
 
 class TestIdealDP(RingConformance):

@@ -19,6 +19,7 @@ from jaxtyping import Float64, Int32, Int64, UInt64
 
 from go_rl.objectives.ring.workspace import RingWorkspace
 from go_rl.runtime.kernel_struct import KernelStruct, kernel
+from go_rl.simulate.bitset import bit
 from go_rl.solvers.graphs.condensation import sorted_rows
 
 LARGEST_MOVE = 400
@@ -36,6 +37,8 @@ class MoveArrays(KernelStruct):
     seconds: Float64[np.ndarray, "k U"]
     """[k, U] seconds of each unit on each chip."""
     weight: Float64[np.ndarray, "U"]
+    domain: Int64[np.ndarray, "U"]
+    """[U] set of chips that a unit may be on: pins and kinds that cannot run it leave some out."""
     limit: Float64[np.ndarray, "k"]
     """[k] bytes of weights that a chip may hold."""
     pred_ptr: Int64[np.ndarray, "P"]
@@ -91,6 +94,9 @@ def move_arrays(workspace: RingWorkspace, squeeze: float) -> MoveArrays:
     seconds = np.zeros((len(problem.hardware.chips), units.num_units))
     for c, kind in enumerate(problem.device_kind):
         np.add.at(seconds[c], of_node[held], problem.seconds[kind][held])
+    unit_of = units.unit_of
+    domain = np.full(units.num_units, -1)
+    domain[unit_of[unit_of >= 0]] = workspace.solver.instance.net.start[unit_of >= 0]
     limit = np.array([chip.memory_bytes for chip in problem.hardware.chips]) * squeeze
     tensor = np.repeat(np.arange(len(units.tensor_source)), np.diff(units.use_ptr))
     ends = np.concatenate([units.tensor_source, units.user])
@@ -99,6 +105,7 @@ def move_arrays(workspace: RingWorkspace, squeeze: float) -> MoveArrays:
     return MoveArrays(
         seconds=seconds,
         weight=units.weight,
+        domain=domain,
         limit=limit if problem.memory else np.full(len(limit), np.inf),
         pred_ptr=units.pred_ptr.astype(np.int64),
         pred=units.pred,
@@ -187,7 +194,8 @@ def _count_all(a: MoveArrays, s: MoveState) -> None:
 @kernel
 @no_type_check
 def _gather(a: MoveArrays, s: MoveState, unit: int, target: int) -> int:
-    """List the unit and all that must go along so that data flows upwards; 0: too many."""
+    """List the unit and all that must go along so that data flows upwards; 0: too many, or one of
+    them may not be there."""
     stamp = s.stamp[0] + 1
     s.stamp[0] = stamp
     forward = target > s.chip[unit]
@@ -197,6 +205,8 @@ def _gather(a: MoveArrays, s: MoveState, unit: int, target: int) -> int:
     while at < size:
         v = s.moved[at]
         at += 1
+        if a.domain[v] & bit(target) == 0:
+            return 0
         if forward:
             for i in range(a.succ_ptr[v], a.succ_ptr[v + 1]):
                 w = a.succ[i]
@@ -276,7 +286,7 @@ def _legal(a: MoveArrays, s: MoveState) -> bool:
         direct, onward = np.int64(0), np.int64(0)
         for d in range(c + 1, chips):
             if s.joined[c, d] > 0:
-                direct |= np.int64(1) << np.int64(d)
+                direct |= bit(d)
                 onward |= s.reach[d]
         if direct & onward:
             return False
@@ -294,6 +304,7 @@ def _energy(a: MoveArrays, s: MoveState, power: float) -> float:
         if s.traffic[c] > 1e-15:
             worst = max(worst, s.traffic[c] + a.latency)
     s.seconds[1] = worst
+    worst = max(worst, 1e-300)
     total = 0.0
     for c in range(len(s.load)):
         total += (s.load[c] / worst) ** power

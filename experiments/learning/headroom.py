@@ -1,0 +1,246 @@
+"""What there is to win on the named problems: reference R, best-known B, and log(R/B).
+
+Run: ``python -m experiments.learning.headroom [--only-pages] [--objective ring] [--seeds 3]``,
+after ``best_known.py`` and ``freeze_best.py``. First every classical method runs on the validation
+problems for the time of `REFERENCE_SECONDS`; the one with the smallest mean of log(T/B) is the
+reference method of its objective. Then it alone runs on the other problems, with ``--seeds`` seeds
+that are scored nowhere else. Seconds are those of the processor: a pilot run says how many samples
+they buy, so that a busy machine changes nothing. Every finished run is a row of
+``results/headroom.csv`` and is not made again; ``--only-pages`` writes the page of what is there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatch
+
+import numpy as np
+
+from experiments.csv_rows import GrowingTable
+from experiments.pages import NOTHING, RESULTS, run_script, write_page
+from go_rl.benchmark.headroom import REFERENCE_SECONDS, Headroom
+from go_rl.core import Budget, Optimizer, Plan, Problem
+from go_rl.cost.zoo_problem import priced_problem
+from go_rl.portfolio.registry import METHODS
+from go_rl.report.file_tables import markdown_table
+from go_rl.zoo.best_known import BEST_VERSION, best_entries
+from go_rl.zoo.problems import ZooProblem, zoo_problems
+
+NAME = "headroom"
+CLASSICAL = {
+    "ring": ("linear-dp", "annealing", "metis", "ideal-dp", "order-annealing", "unit-annealing"),
+    "makespan": ("composed", "annealing", "heft", "expert", "metis", "fusion-greedy"),
+}
+"""Single methods that do not learn, by objective."""
+UNCOUNTED = ("ideal-dp",)
+"""Methods that count no samples: they get the seconds on the clock."""
+PILOT = 40
+"""Samples of the run that says how many the seconds buy."""
+FIRST_SEED = 1_000
+"""Seeds from here on are scored nowhere else."""
+ROUNDS = 200
+"""Runs with new seeds of a method that ends before the seconds do."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Command line of this experiment."""
+
+    only: tuple[str, ...] = ("*",)
+    """Patterns of names of problems."""
+    objective: str = ""
+    """ring or makespan; empty: both."""
+    seeds: int = 3
+    """Runs of a reference method on each problem."""
+    validation_seeds: int = 1
+    """Runs of every method on each validation problem."""
+    only_pages: bool = False
+    """Run nothing."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a method."""
+
+    problem: str
+    method: str
+    seed: int
+    value: float
+    """Seconds an iteration; inf: no plan."""
+    samples: int
+    processor_seconds: float
+
+
+def main(options: Options) -> None:
+    """Make the missing runs, then the page."""
+    table = GrowingTable(Run, RESULTS / f"{NAME}.csv")
+    for objective in CLASSICAL:
+        if options.only_pages or options.objective not in ("", objective):
+            continue
+        for problem in _named(objective, options, ("validation",)):
+            _run_missing(table, problem, CLASSICAL[objective], options.validation_seeds)
+        chosen = reference_method(objective, table.rows)
+        if chosen is not None:
+            for problem in _named(objective, options, ("validation", "test", "train")):
+                _run_missing(table, problem, (chosen,), options.seeds)
+    write_page(RESULTS / NAME, page(table.rows), __file__)
+
+
+def reference_method(objective: str, rows: Iterable[Run]) -> str | None:
+    """Return the method with the smallest mean log(T/B) on validation, failures counted as twice
+    B; None where validation was not run."""
+    known, lost = best_entries(), defaultdict(list)
+    names = {p.name for p in zoo_problems("validation") if p.objective == objective}
+    for row in rows:
+        if row.problem in names and row.problem in known:
+            ratio = row.value / known[row.problem].seconds if np.isfinite(row.value) else 2.0
+            lost[row.method].append(np.log(ratio))
+    return min(lost, key=lambda method: float(np.mean(lost[method])), default=None)
+
+
+def headrooms(objective: str, rows: Iterable[Run]) -> list[tuple[ZooProblem, Headroom]]:
+    """Return the headroom of all problems whose reference was run with two seeds or more."""
+    rows, known = list(rows), best_entries()
+    chosen, found = reference_method(objective, rows), []
+    for problem in zoo_problems():
+        if problem.objective != objective or problem.name not in known:
+            continue
+        values = [
+            r.value
+            for r in rows
+            if (r.problem, r.method) == (problem.name, chosen) and np.isfinite(r.value)
+        ]
+        if len(values) >= 2:
+            best = min(known[problem.name].seconds, *values)
+            found.append((problem, Headroom(problem.name, problem.family, tuple(values), best)))
+    return found
+
+
+def page(rows: Iterable[Run]) -> str:
+    """Return the page."""
+    rows = list(rows)
+    text = (
+        "# What there is to win on the named problems\n\n"
+        f"R is the median plan of the reference method after {REFERENCE_SECONDS:.0f} seconds of a "
+        f"processor, B the best-known plan of {BEST_VERSION} (or of R's seeds, where one is "
+        "better). A problem enters with log(R/B) of 3 % and three seed errors.\n"
+    )
+    for objective in CLASSICAL:
+        found = headrooms(objective, rows)
+        text += f"\n## {objective}: reference {reference_method(objective, rows) or NOTHING}\n\n"
+        text += _validation_table(objective, rows) + "\n"
+        for part in ("test", "validation", "train"):
+            here = [(p, h) for p, h in found if p.part == part]
+            entered = [p for p, h in here if h.enters]
+            total = len([p for p in zoo_problems(part) if p.objective == objective])
+            families = Counter(p.family for p in entered)
+            shares = ", ".join(f"{name} {count}" for name, count in sorted(families.items()))
+            text += (
+                f"\n### {part}: {len(entered)} problems of {len(families)} families enter; "
+                f"{len(here)} of {total} measured\n\n{shares}\n\n"
+            )
+            text += markdown_table(
+                ["problem", "family", "R, ms", "B, ms", "log(R/B)", "seed error", "enters"],
+                [_cells(p, h) for p, h in here],
+            )
+    return text
+
+
+def _cells(problem: ZooProblem, headroom: Headroom) -> list[str]:
+    return [
+        problem.name,
+        problem.family,
+        f"{1e3 * headroom.reference:.5g}",
+        f"{1e3 * headroom.best:.5g}",
+        f"{headroom.room:.3f}",
+        f"{headroom.seed_error:.3f}",
+        "yes" if headroom.enters else "no",
+    ]
+
+
+def _validation_table(objective: str, rows: list[Run]) -> str:
+    known, lost = best_entries(), defaultdict(list)
+    names = {p.name for p in zoo_problems("validation") if p.objective == objective}
+    for row in rows:
+        if row.problem in names and row.problem in known:
+            lost[row.method].append(row.value / known[row.problem].seconds)
+    cells = [
+        [
+            method,
+            str(len(ratios)),
+            f"{np.exp(np.mean(np.log([r for r in ratios if np.isfinite(r)] or [np.nan]))):.3f}",
+            str(sum(not np.isfinite(r) for r in ratios)),
+        ]
+        for method, ratios in sorted(lost.items())
+    ]
+    return markdown_table(["method on validation", "runs", "T/B", "without a plan"], cells)
+
+
+def _named(objective: str, options: Options, parts: tuple[str, ...]) -> list[ZooProblem]:
+    known = best_entries()
+    return [
+        p
+        for part in parts
+        for p in zoo_problems(part)
+        if p.objective == objective and p.name in known
+        if any(fnmatch(p.name, pattern) for pattern in options.only)
+    ]
+
+
+def _run_missing(
+    table: GrowingTable[Run], named: ZooProblem, methods: Iterable[str], seeds: int
+) -> None:
+    missing = [
+        (method, seed)
+        for method in methods
+        for seed in range(FIRST_SEED, FIRST_SEED + seeds)
+        if not table.has(named.name, method, seed)
+    ]
+    problem = priced_problem(named) if missing else None
+    for method, seed in missing:
+        assert problem is not None
+        make = METHODS[method][problem.objective]
+        make().optimize(problem, Budget(samples=2, seconds=1.0), seed)  # compiles
+        plan, spent = within(problem, method, make, seed)
+        table.add(Run(named.name, method, seed, plan.value, plan.samples, round(spent, 2)))
+        print(table.rows[-1], flush=True)
+
+
+def within(
+    problem: Problem, method: str, make: Callable[[], Optimizer], seed: int
+) -> tuple[Plan, float]:
+    """Return the plan of a method after `REFERENCE_SECONDS` of the processor, and the seconds.
+
+    A method that ends sooner runs again with further seeds.
+    """
+    if method in UNCOUNTED:
+        return timed(problem, make(), Budget(seconds=REFERENCE_SECONDS), seed)
+    pilot, spent = timed(problem, make(), Budget(samples=PILOT), seed)
+    if pilot.samples < PILOT:
+        return pilot, spent
+    samples = max(PILOT, int(pilot.samples * REFERENCE_SECONDS / max(spent, 1e-4)))
+    if spent < 0.1:  # too short to go by
+        again, spent = timed(problem, make(), Budget(samples=min(samples, 100 * PILOT)), seed)
+        samples = max(PILOT, int(again.samples * REFERENCE_SECONDS / max(spent, 1e-4)))
+    best, total = timed(problem, make(), Budget(samples=samples), seed)
+    for round_ in range(1, ROUNDS):
+        if best.optimal or total >= 0.9 * REFERENCE_SECONDS or best.samples >= 0.9 * samples:
+            break
+        plan, spent = timed(problem, make(), Budget(samples=samples), seed + FIRST_SEED * round_)
+        total += spent
+        best = min(best, plan, key=lambda p: p.value)
+    return best, total
+
+
+def timed(problem: Problem, optimizer: Optimizer, budget: Budget, seed: int) -> tuple[Plan, float]:
+    """Return a plan and the seconds of the processor that it took."""
+    started = time.process_time()
+    plan = optimizer.optimize(problem, budget, seed)
+    return plan, time.process_time() - started
+
+
+if __name__ == "__main__":
+    run_script(main, Options, __doc__)
