@@ -17,7 +17,8 @@ import fnmatch
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -51,6 +52,17 @@ def chosen_problems(options: argparse.Namespace) -> list[ZooProblem]:
     return found
 
 
+def in_turn(problems: Sequence[ZooProblem], spent: Mapping[str, float]) -> list[ZooProblem]:
+    """Return the problems with the fewest seconds first; among equals, families take turns."""
+    met: Counter[tuple[str, str]] = Counter()
+    turn = {}
+    for problem in sorted(problems, key=lambda p: spent[p.name]):
+        family = problem.objective, problem.family
+        turn[problem.name] = spent[problem.name] > 0, met[family]
+        met[family] += 1
+    return sorted(problems, key=lambda p: (*turn[p.name], spent[p.name]))
+
+
 def attempt(asked: Visit) -> tuple[bool, str]:
     """Visit a problem; a failure is a sentence, and the other problems go on."""
     try:
@@ -69,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(visits[problem.name].sentence(problem))
         return 0
     open_ones = [p for p in problems if not visits[p.name].closed(options.closed)]
-    open_ones.sort(key=lambda p: visits[p.name].seconds)
+    open_ones = in_turn(open_ones, {name: known.seconds for name, known in visits.items()})
     print(f"{len(problems)} problems, {len(problems) - len(open_ones)} of them closed", flush=True)
     ends = time.time() + 60 * options.minutes if options.minutes else float("inf")
     os.environ.update(ONE_THREAD)
