@@ -34,7 +34,7 @@ def test_what_the_kernel_counts_is_what_the_simulator_prices(hardware):
         scored = workspace.evaluate(Decisions(device[None]))
         assert scored.ok.all()
         assert scored.seconds[0] == pytest.approx(state.seconds[0], rel=1e-9)
-        legal, evaluation = workspace.repair(device)
+        legal, evaluation, _ = workspace.repair(device)
         assert legal is not None
         assert legal.device[0].tolist() == device.tolist()
         assert evaluation.seconds == pytest.approx(state.seconds[0], rel=1e-9)

@@ -71,9 +71,11 @@ class UnitAnnealing:
             )
             plan = LinearDP().optimize(workspace.problem, share, seed)
             if plan.evaluation.status.ok:
-                incumbent.offer(*workspace.repair(plan.device, seed), max(1, plan.samples))
+                incumbent.offer(*workspace.repair(plan.device, seed), samples=max(1, plan.samples))
             else:
-                incumbent.offer(*workspace.repair(workspace.work_fill, seed), max(1, plan.samples))
+                incumbent.offer(
+                    *workspace.repair(workspace.work_fill, seed), samples=max(1, plan.samples)
+                )
         return None if incumbent.decisions is None else incumbent.decisions.device[0]
 
 
@@ -99,9 +101,9 @@ def _anneal(
             progress.record(np.inf, moves)
             continue
         evaluated = found
-        legal, evaluation = workspace.repair(_nodes_on(workspace, state), seed)
-        incumbent.offer(legal, evaluation, moves)
-        if evaluation.status is Status.OUT_OF_MEMORY:
+        repaired = workspace.repair(_nodes_on(workspace, state), seed)
+        incumbent.offer(*repaired, samples=moves)
+        if repaired.evaluation.status is Status.OUT_OF_MEMORY:
             tighter = next(squeezes, None)
             if tighter is not None:
                 arrays = move_arrays(workspace, tighter)
