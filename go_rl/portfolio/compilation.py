@@ -16,6 +16,8 @@ RING_PARTS = {
     "greedy": ("solver", "pricing"),
     "policy": ("cuts",),
     "linear-dp": ("cuts",),
+    "order-annealing": ("cuts",),
+    "unit-annealing": ("cuts",),
     "ideal-dp": ("ideals", "cuts"),
 }
 """Parts of `RingCompilation` by the first method that needs them; the heuristic always runs."""
