@@ -38,10 +38,15 @@ CLASSICAL = {
 UNCOUNTED = ("ideal-dp",)
 """Methods that count no samples: they get the seconds on the clock."""
 PILOT = 40
-"""Samples of the run that says how many the seconds buy."""
+"""Samples of the first run that says how many the seconds buy; each further one has four times as
+many,"""
+ENOUGH = 0.3
+"""until it takes this share of the seconds."""
 FIRST_SEED = 1_000
 """Seeds from here on are scored nowhere else."""
-ROUNDS = 200
+NEARLY = 0.9
+"""Share of the seconds, or of the samples that they buy, that counts as all of them."""
+ROUNDS = 2_000
 """Runs with new seeds of a method that ends before the seconds do."""
 
 
@@ -218,16 +223,21 @@ def within(
     """
     if method in UNCOUNTED:
         return timed(problem, make(), Budget(seconds=REFERENCE_SECONDS), seed)
-    pilot, spent = timed(problem, make(), Budget(samples=PILOT), seed)
-    if pilot.samples < PILOT:
-        return pilot, spent
-    samples = max(PILOT, int(pilot.samples * REFERENCE_SECONDS / max(spent, 1e-4)))
-    if spent < 0.1:  # too short to go by
-        again, spent = timed(problem, make(), Budget(samples=min(samples, 100 * PILOT)), seed)
-        samples = max(PILOT, int(again.samples * REFERENCE_SECONDS / max(spent, 1e-4)))
+    samples = PILOT
+    while True:
+        pilot, spent = timed(problem, make(), Budget(samples=samples), seed)
+        if pilot.samples < samples or spent >= ENOUGH * REFERENCE_SECONDS:
+            break
+        samples *= 4
+    samples = max(PILOT, int(samples * REFERENCE_SECONDS / max(spent, 1e-4)))
     best, total = timed(problem, make(), Budget(samples=samples), seed)
     for round_ in range(1, ROUNDS):
-        if best.optimal or total >= 0.9 * REFERENCE_SECONDS or best.samples >= 0.9 * samples:
+        if (
+            best.optimal
+            or not best.samples
+            or total >= 0.9 * REFERENCE_SECONDS
+            or best.samples >= 0.9 * samples
+        ):
             break
         plan, spent = timed(problem, make(), Budget(samples=samples), seed + FIRST_SEED * round_)
         total += spent
