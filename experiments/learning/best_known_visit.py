@@ -44,6 +44,7 @@ TURNS: dict[str, Turn] = {
     "composed": Turn(100, by_node=False, again=False),
     "linear-dp": Turn(40, by_node=False),
     "unit-annealing": Turn(3e5, by_node=False),
+    "local-search": Turn(3e5, by_node=False),
     "annealing": Turn(1.5e6),
     "order-annealing": Turn(4e6, since=1),
     "metis": Turn(100, by_node=False, since=1, again=False),

@@ -31,7 +31,15 @@ from go_rl.zoo.problems import ZooProblem, zoo_problems
 
 NAME = "headroom"
 CLASSICAL = {
-    "ring": ("linear-dp", "annealing", "metis", "ideal-dp", "order-annealing", "unit-annealing"),
+    "ring": (
+        "linear-dp",
+        "annealing",
+        "metis",
+        "ideal-dp",
+        "order-annealing",
+        "unit-annealing",
+        "local-search",
+    ),
     "makespan": ("composed", "annealing", "heft", "expert", "metis", "fusion-greedy"),
 }
 """Single methods that do not learn, by objective."""

@@ -43,8 +43,8 @@ BOUND = "bound"
 """Name of the run of CP-SAT that only serves the proven bound."""
 READY = frozenset(
     ("greedy", "random", "annealing", "metis", "linear-dp", "ideal-dp", "exact", "dp",
-     "local-search", "default", "composed", "expert", "fusion-greedy", "heft")
-     "local-search", "order-annealing", "unit-annealing")
+     "local-search", "default", "composed", "expert", "fusion-greedy", "heft", "order-annealing",
+     "unit-annealing")
 )  # fmt: skip
 """Methods with nothing to compile beyond the kernels; all others are taken to be learned."""
 
