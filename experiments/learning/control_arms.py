@@ -3,7 +3,8 @@
 Run: ``python -m experiments.learning.control_arms [--samples 20 200] [--seconds 1] [--seeds 5]``.
 ``partition-1.0`` draws orders for test graphs of the zoo on 36 chips under strict rules, graphs of
 families that it never saw; ``graph-1.0`` places rows of GO's table with two devices, graphs of
-families that its critic learned from. Every finished run is kept in ``results/control_arms`` and
+families that its critic learned from; ``dispatch-1.0`` places the same rows and also decides all of
+them, graphs of families that it never saw. Every finished run is kept in ``results/control_arms`` and
 not made again. A policy is ahead of another method where the 95 % interval of the ratio over
 families lies above 1.
 """
@@ -37,6 +38,8 @@ class Options:
     """Graphs of the zoo for 36 chips."""
     rows: tuple[str, ...] = GO
     """Rows of GO's table."""
+    weights: tuple[str, ...] = ("partition-1.0", "graph-1.0", "dispatch-1.0")
+    """Weights files."""
     samples: tuple[int, ...] = (20, 200)
     """Plans of each run, one comparison after the other."""
     seconds: float | None = 1.0
@@ -65,15 +68,23 @@ def configs(options: Options) -> dict[str, list[EvaluateConfig]]:
     }
     budgets = [(samples, None) for samples in options.samples]
     budgets += [(None, options.seconds)] if options.seconds is not None else []
-    return {
-        weights: [
-            EvaluateConfig(
-                **chosen, controls=True, samples=samples, seconds=seconds, seeds=options.seeds
+    joint = {**devices, "decide": "placement,schedule,fusion"}
+    chosen = (
+        ("partition-1.0", rings),
+        ("graph-1.0", devices),
+        ("dispatch-1.0", {**devices, "weights": "dispatch-1.0"}),
+        ("dispatch-1.0", {**joint, "weights": "dispatch-1.0"}),
+    )
+    found: dict[str, list[EvaluateConfig]] = {}
+    for weights, fields in chosen:
+        if weights in options.weights:
+            found.setdefault(weights, []).extend(
+                EvaluateConfig(
+                    **fields, controls=True, samples=samples, seconds=seconds, seeds=options.seeds
+                )
+                for samples, seconds in budgets
             )
-            for samples, seconds in budgets
-        ]
-        for weights, chosen in (("partition-1.0", rings), ("graph-1.0", devices))
-    }
+    return found
 
 
 def main(options: Options) -> None:

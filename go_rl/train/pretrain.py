@@ -107,7 +107,9 @@ def _before_updates(
     if not agent.policy.dispatches:
         return agent
     taught = agent  # process 0 imitates alone: its plans are those of its folder
-    return run.group.on_first(lambda: imitating_agent(taught, problems, run.folder, report))
+    return run.group.on_first(
+        lambda: imitating_agent(taught, problems, run.folder, report, run.count)
+    )
 
 
 def _start(agent: Agent, config: TrainConfig) -> TrainState:

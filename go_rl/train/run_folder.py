@@ -51,6 +51,11 @@ class RunFolder:
         elsewhere = sum(self.group.gather(self._lap)[1:], 0.0)
         self.group.on_first(lambda: self._write(state, values, last, samples, elsewhere))
 
+    def count(self, samples: int) -> None:
+        """Count samples outside updates; process 0 alone makes such."""
+        if self._effort is not None:
+            self._effort.count(samples)
+
     def counting(self, report: Callable[[str], None]) -> Callable[[str], None]:
         """Return a report that also counts the time so far."""
 

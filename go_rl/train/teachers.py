@@ -35,6 +35,7 @@ BATCH = 32
 TEMPERATURES = (0.0, 1.0, 0.5, 1.0)
 """Of successive rollouts that look for better plans."""
 Report = Callable[[str], None]
+Count = Callable[[int], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +68,7 @@ class Teacher:
 
 
 def imitating_agent(
-    agent: Agent, problems: MakespanProblems, folder: Path, report: Report
+    agent: Agent, problems: MakespanProblems, folder: Path, report: Report, count: Count
 ) -> Agent:
     """Return the agent after all rounds of imitation; without any, as it is.
 
@@ -76,6 +77,7 @@ def imitating_agent(
         problems: those of the run.
         folder: of the run.
         report: called with a sentence now and then.
+        count: called with numbers of plans priced.
 
     Raises:
         CheckpointError: a kept file is damaged.
@@ -92,7 +94,7 @@ def imitating_agent(
         if path.exists():
             agent = load_weights(path, Objective.MAKESPAN).agent
             continue
-        lessons = _lessons(agent, keys, problems.config, kept, turn, report)
+        lessons = _lessons(agent, keys, problems.config, kept, turn, report, count)
         seed = problems.config.seed + turn
         agent, _ = imitate(
             agent, lessons, config, seed,
@@ -109,7 +111,7 @@ def _fits(key: ProblemKey, config: MakespanTrainConfig) -> bool:
 
 def _lessons(
     agent: Agent, keys: list[ProblemKey], config: MakespanTrainConfig, folder: Path, turn: int,
-    report: Report,
+    report: Report, count: Count,
 ) -> list[Lesson]:  # fmt: skip
     """The best plan of every problem, after the agent's own rollouts of this turn."""
     lessons, better = [], 0
@@ -121,8 +123,10 @@ def _lessons(
         else:
             teacher = first_teacher(decoder, config.imitation, config.seed + i)
             teacher.save(path)
+            count(config.imitation.samples)
             report(f"{i + 1}/{len(keys)} {name}: {teacher.seconds * 1e3:.4g} ms")
         found = explored(agent, decoder, config.imitation.rollouts, config.seed + 1000 * turn + i)
+        count(config.imitation.rollouts)
         if found is not None and found.seconds < teacher.seconds * (1 - 1e-9):
             teacher, better = found, better + 1
             teacher.save(path)
