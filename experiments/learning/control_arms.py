@@ -3,10 +3,10 @@
 Run: ``python -m experiments.learning.control_arms [--samples 20 200] [--seconds 1] [--seeds 5]``.
 ``partition-1.0`` draws orders for test graphs of the zoo on 36 chips under strict rules, graphs of
 families that it never saw; ``graph-1.0`` places rows of GO's table with two devices, graphs of
-families that its critic learned from; ``dispatch-1.0`` places the same rows and also decides all of
-them, graphs of families that it never saw. Every finished run is kept in ``results/control_arms`` and
-not made again. A policy is ahead of another method where the 95 % interval of the ratio over
-families lies above 1.
+families that its critic learned from; ``dispatch-1.0`` places the same rows, and also decides all
+of them, graphs of families that it never saw. Every finished run is kept in
+``results/control_arms`` and not made again. A policy is ahead of another method where the 95 %
+interval of the ratio over families lies above 1.
 """
 
 from __future__ import annotations
