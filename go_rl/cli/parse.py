@@ -63,7 +63,8 @@ def _command_of(argv: Sequence[str]) -> tuple[Command, list[str]]:
     choices = [words.partition(" ")[2] for words in known]
     end = nearest(second, choices) if second else "."
     policy = " go-rl train DIR is called go-rl train policy DIR now." if first == "train" else ""
-    raise UsageError(f"go-rl {first} takes {' or '.join(choices)}, not {second!r}{end}{policy}")
+    known_words = " or ".join(filter(None, (", ".join(choices[:-1]), choices[-1])))
+    raise UsageError(f"go-rl {first} takes {known_words}, not {second!r}{end}{policy}")
 
 
 def _explain(usage: str, description: str, commands: Sequence[Command]) -> None:

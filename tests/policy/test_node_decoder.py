@@ -271,7 +271,7 @@ def test_plans_of_random_problems_are_legal():
 
 
 def test_what_is_asked_wrongly_is_said():
-    with pytest.raises(PolicyError, match=r"^policy: form must be one of orders, nodes, not "
+    with pytest.raises(PolicyError, match=r"^policy: form must be one of orders, nodes, dispatch, not "
                                           r"'node'.*nodes"):  # fmt: skip
         PolicyConfig(form="node")
     agent, decoder = lively(), MakespanDecoder(MakespanWorkspace(lattice()))

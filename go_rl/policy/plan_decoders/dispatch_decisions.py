@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -72,10 +73,11 @@ def recorded_choices(
     """
     found = dispatcher.follow(plans, min(rows, STEPS), offset, astray)
     unit = np.where(found.possible, found.unit[..., None], -1)
-    return {
-        "schedule": DispatchChoices(found.select_seen, found.candidates, found.selected),
-        "placement": DispatchChoices(found.place_seen, unit, found.placed),
+    rows: dict[str, Any] = {
+        "schedule": (found.select_seen, found.candidates, found.selected),
+        "placement": (found.place_seen, unit, found.placed),
     }
+    return {decision: DispatchChoices(*arrays) for decision, arrays in rows.items()}
 
 
 def _of_units(units: MakespanUnits, device: np.ndarray) -> np.ndarray:

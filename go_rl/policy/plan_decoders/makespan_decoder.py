@@ -118,7 +118,7 @@ class MakespanDecoder(PlanDecoder):
         if not isinstance(actions.get("schedule"), DispatchHead):
             return found
         rows = {
-            name: DispatchHead(*(np.broadcast_to(x, (len(noise), *x.shape)) for x in head))
+            name: jax.tree.map(lambda x: np.broadcast_to(x, (len(noise), *x.shape)), head)
             for name, head in found.items()
         }
         return {**rows, "noise": noise}
