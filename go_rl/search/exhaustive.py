@@ -64,8 +64,9 @@ def is_small(problem: Problem) -> bool:
     """Whether all assignments of devices can be tried."""
     if problem.objective is Objective.RING:
         instance = ring_workspace(problem).solver.instance
-        count = float(problem.hardware.num_chips) ** instance.num_blocks
-    elif problem.objective is Objective.MAKESPAN:
+        most = np.log(MOST_ASSIGNMENTS) + 1e-9
+        return bool(instance.num_blocks * np.log(problem.hardware.num_chips) <= most)
+    if problem.objective is Objective.MAKESPAN:
         _, allowed = _allowed_makespan(makespan_workspace(problem))
         count = np.prod(allowed.sum(axis=1, dtype=float))
     else:

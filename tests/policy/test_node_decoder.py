@@ -271,8 +271,8 @@ def test_plans_of_random_problems_are_legal():
 
 
 def test_what_is_asked_wrongly_is_said():
-    with pytest.raises(PolicyError, match=r"^policy: form must be one of orders, nodes, dispatch, not "
-                                          r"'node'.*nodes"):  # fmt: skip
+    asked = r"^policy: form must be one of orders, nodes, dispatch, not 'node'.*nodes"
+    with pytest.raises(PolicyError, match=asked):
         PolicyConfig(form="node")
     agent, decoder = lively(), MakespanDecoder(MakespanWorkspace(lattice()))
     padded, key = decoder.padded, jax.random.key(0)

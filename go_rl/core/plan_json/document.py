@@ -31,6 +31,7 @@ from go_rl.core.plan_json.fields import (
     is_text,
     number_or_null,
 )
+from go_rl.core.problem import Objective
 
 KEYS = {"seconds": "seconds_per_step"}
 """Keys of an evaluation that differ from its fields."""
@@ -163,6 +164,9 @@ def _check_types(document: dict[str, Any], where: str) -> None:
             want = " or ".join(k.__name__ for k in kinds)
             got = type(document[name]).__name__
             raise PlanError(f"{where}: field {name!r} must be a {want}, not a {got}")
+    if document["objective"] not in list(Objective):
+        found, words = shown(document["objective"]), ", ".join(Objective)
+        raise PlanError(f"{where}: objective must be one of {words}, not {found}")
 
 
 def _check_derived(

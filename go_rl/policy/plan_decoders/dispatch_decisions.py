@@ -73,11 +73,11 @@ def recorded_choices(
     """
     found = dispatcher.follow(plans, min(rows, STEPS), offset, astray)
     unit = np.where(found.possible, found.unit[..., None], -1)
-    rows: dict[str, Any] = {
+    seen: dict[str, Any] = {
         "schedule": (found.select_seen, found.candidates, found.selected),
         "placement": (found.place_seen, unit, found.placed),
     }
-    return {decision: DispatchChoices(*arrays) for decision, arrays in rows.items()}
+    return {decision: DispatchChoices(*arrays) for decision, arrays in seen.items()}
 
 
 def _of_units(units: MakespanUnits, device: np.ndarray) -> np.ndarray:

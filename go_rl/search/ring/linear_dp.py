@@ -82,14 +82,16 @@ def _try(
     seed: int,
     limit: float,
 ) -> float:
-    """Price the best stages of an order; return the weight limit, less where they did not fit."""
+    """Price the best stages of an order; return the weight limit, less where they did not fit, half
+    the way back where no stages keep it."""
     units, known = workspace.units, incumbent.evaluation.seconds
     _, stage = best(min(units.serial_seconds, known), limit)
     if stage is None and not np.isfinite(known):
         _, stage = best(units.serial_seconds, limit)
     if stage is None:
         progress.record(float("inf"))
-        return limit
+        tight = not np.isfinite(known) and limit < workspace.weight_limit
+        return 0.5 * (limit + workspace.weight_limit) if tight else limit
     repaired = workspace.repair(workspace.nodes_of(stage[units.unit_of]), seed)
     incumbent.offer(*repaired)
     return limit if repaired.evaluation.status.ok or not np.isfinite(limit) else limit * SQUEEZE
