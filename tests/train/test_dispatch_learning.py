@@ -1,0 +1,132 @@
+"""Sequential dispatch learns: it imitates plans, finds optima of toy graphs, trains and resumes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from itertools import product
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from policy.tiny import TINY
+from reference.step_problems import random_edges, step_problem
+
+from go_rl.core import Budget, CheckpointError, Objective, OpKind, Problem, TrainingError
+from go_rl.objectives.makespan.workspace import makespan_workspace
+from go_rl.policy.agent import Agent, new_agent
+from go_rl.policy.dispatch.rollout import Dispatched
+from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
+from go_rl.train.config import (
+    FineTuneConfig,
+    ImitationConfig,
+    MakespanTrainConfig,
+    PPOConfig,
+    SearchConfig,
+)
+from go_rl.train.fine_tune import FineTuned
+from go_rl.train.imitation import Lesson, imitate
+from go_rl.train.pretrain import pretrain
+from go_rl.train.teachers import Teacher
+from go_rl.verify.check_plan import check_plan
+
+DISPATCH = replace(TINY, form="dispatch", attention_layers=0)
+LEARN = FineTuneConfig(
+    batch=16, first=16, widen=1.0, remembered=8, ppo=PPOConfig(learning_rate=1e-2, epochs=4)
+)
+
+
+@cache
+def untrained() -> Agent:
+    return new_agent(DISPATCH, 0, Objective.MAKESPAN)
+
+
+def toy(seed: int) -> Problem:
+    """Ten matrix products on two devices with expensive transfers; all assignments can be tried."""
+    rng = np.random.default_rng(seed)
+    edges = [edge for edge in random_edges(rng, 10) if rng.random() < 0.5]
+    kinds = [OpKind.MATMUL] * 10
+    seconds = rng.integers(1, 6, (2, 10)).astype(float)
+    return step_problem(seconds, edges, 2, kinds=kinds, decisions=("placement",))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_policy_from_scratch_comes_within_five_percent_of_the_optimum(seed):
+    """The gate before any pretraining."""
+    problem = toy(seed)
+    workspace = makespan_workspace(problem)
+    every = np.array(list(product((0, 1), repeat=10)))
+    best = workspace.evaluate(workspace.decisions(every)).seconds.min()
+    plan = FineTuned(untrained(), config=LEARN).optimize(problem, Budget(samples=480), 0)
+    assert check_plan(plan, problem).ok
+    assert best <= plan.value <= 1.05 * best
+
+
+def test_what_is_imitated_is_what_is_drawn_in_the_end():
+    """A plan that no list scheduler makes: everything on the second device, the last units first
+    where that is possible."""
+    decoder = MakespanDecoder(makespan_workspace(toy(0)))
+    count, dispatcher = decoder.units.num_units, decoder.dispatcher
+    waiting = {u: {int(p) for p in _producers(dispatcher, u)} for u in range(count)}
+    order: list[int] = []
+    while len(order) < count:
+        order.append(max(u for u in waiting if u not in order and waiting[u] <= set(order)))
+    plan = Dispatched(np.ones((1, count), np.int16), np.array([order], np.int32))
+    config = ImitationConfig(updates=150, problems=1, learning_rate=1e-2, astray=0.05)
+    learned, losses = imitate(untrained(), [Lesson("toy", decoder, plan)], config, 0)
+    _, rollouts = decoder.sample(learned, "plan", np.zeros(1, np.float32), 0)
+    assert losses[-10:].mean() < 0.2 * losses[:5].mean()
+    assert rollouts.dispatched is not None
+    assert rollouts.dispatched.device.tolist() == plan.device.tolist()
+    assert rollouts.dispatched.order.tolist() == plan.order.tolist()
+
+
+def _producers(dispatcher, unit: int) -> np.ndarray:
+    a = dispatcher.arrays
+    return a.pred[a.pred_ptr[unit] : a.pred_ptr[unit + 1]]
+
+
+def test_nothing_to_imitate_is_an_error():
+    with pytest.raises(TrainingError, match="no problem has a plan"):
+        imitate(untrained(), [], ImitationConfig(), 0)
+
+
+def _run(updates: int = 2) -> MakespanTrainConfig:
+    return MakespanTrainConfig(
+        split="train", validation="train", max_nodes=80, updates=updates, graphs=1, samples=8,
+        hardware=("p100x2",), validation_hardware=("p100x2",), further=(), policy=DISPATCH,
+        decide=(("placement",),), validate_every=2, checkpoint_every=2,
+        searches=SearchConfig(samples=0), ppo=PPOConfig(epochs=1),
+        imitation=ImitationConfig(rounds=2, updates=3, problems=1, samples=32, rollouts=32,
+                                  max_units=60),
+    )  # fmt: skip
+
+
+def test_imitation_is_resumed_where_it_stopped(tmp_path):
+    """Killed after the first round: the plans and the round are not made again, and the weights are
+    those of the whole run."""
+    said: list[str] = []
+    whole = pretrain(_run(), tmp_path / "whole", lambda update, sentence: said.append(sentence))
+    cut = tmp_path / "cut"
+    rounds = {"first": True}
+
+    def stop(update: int, sentence: str) -> None:
+        if rounds["first"] and sentence.startswith("round 2"):
+            rounds["first"] = False
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        pretrain(_run(), cut, stop)
+    resumed = pretrain(_run(), cut)
+    pairs = zip(*(jax.tree.leaves(w.agent.params) for w in (whole, resumed)), strict=True)
+    assert all(np.array_equal(a, b) for a, b in pairs)
+    assert any(line.startswith("round 1: ") for line in said)
+    assert whole.card["effort"]["samples"] > 2 * 8
+
+
+def test_a_damaged_plan_of_a_teacher_is_named(tmp_path: Path):
+    path = tmp_path / "plan.npz"
+    path.write_bytes(b"PK nonsense")
+    with pytest.raises(CheckpointError, match=r"plan\.npz: is no file of a plan"):
+        Teacher.load(path)
