@@ -21,6 +21,7 @@ from .problems import Setting, problem
 NOISE = np.array([0.0, 1.0, 1.0, 2.0], np.float32)
 """Of the draws: the likeliest decision first."""
 RING_POLICIES, STEP_POLICIES = ("partition-1.0",), ("graph-1.0",)
+DISPATCH_POLICIES = ("dispatch-1.0",)
 """Shipped weights of each kind."""
 
 
@@ -67,6 +68,17 @@ def step_predictions(name: str, setting: Setting) -> Facts:
         "scores": _moments([each.scores[:, :, :units] for each in actions.values()]),
         "critic": _moments(scores),
     }
+
+
+def dispatch_predictions(name: str, setting: Setting) -> Facts:
+    """Return the heads of a dispatching policy; what follows from them is a matter of near ties,
+    which other processors round otherwise."""
+    agent = load_weights(name).agent
+    decoder = MakespanDecoder(makespan_workspace(problem(setting)))
+    encoded, ones = agent.encode(decoder.padded), np.ones(1, np.float32)
+    heads = decoder.draw(agent, encoded, "plan", ones, jax.random.key(SEED)).values()
+    units = decoder.units.num_units
+    return {"units": units, "heads": _moments([(h.unit[:units], h.shared) for h in heads])}
 
 
 def _moments(*trees: Any) -> list[float]:
