@@ -58,7 +58,8 @@ class OptimizeOptions:
     """Cost model: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
     (docs/costs.md)."""
     method: str = "auto"
-    """auto (a portfolio), all, or the name of one method (docs/methods.md)."""
+    """auto (a portfolio), auto-classical (the same without a policy), all, or the name of one
+    method (docs/methods.md)."""
     samples: int | None = None
     """Stop after this many evaluated plans a method."""
     seconds: float | None = None

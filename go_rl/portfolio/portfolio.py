@@ -35,7 +35,9 @@ from go_rl.search import Exhaustive, is_small
 from go_rl.search.ring.cut_scores import price_scores
 
 AUTO_METHOD, ALL_METHODS = "auto", "all"
-"""Words for several methods."""
+CLASSICAL_AUTO = "auto-classical"
+"""Words for several methods; the last is ``auto`` without a policy."""
+WORDS = (AUTO_METHOD, CLASSICAL_AUTO, ALL_METHODS)
 GOOD_ENOUGH = 1e-3
 """Gap to the proven bound at which ``auto`` stops looking."""
 FALLBACK_SECONDS = 0.25
@@ -58,7 +60,8 @@ def run(
 
     Args:
         problem: what to optimise.
-        method: a name in `METHODS`, ``all`` or ``auto``.
+        method: a name in `METHODS`, ``all``, ``auto``, or ``auto-classical``, which leaves the
+            policy out of ``auto``.
         budget: for all methods together under ``auto``, for each one otherwise.
         seed: the one seed from which every choice follows.
         report: called with the name of each method before it runs.
@@ -76,12 +79,13 @@ def run(
         _check_has_policy(problem, method)
     budget = budget or Budget(seconds=20.0)
     with Compilation(problem, report or (lambda text: None), partial(_make, problem)) as compiled:
-        search = _Search(problem, budget, seed, compiled, agent, control)
+        learned = method != CLASSICAL_AUTO
+        search = _Search(problem, budget, seed, compiled, agent, control, learned)
         plans = [search.heuristic()]
         for optimizer in extra:
             compiled.tell(optimizer.name)
             plans.append(optimizer.optimize(problem, budget, seed))
-        if method == AUTO_METHOD:
+        if method in (AUTO_METHOD, CLASSICAL_AUTO):
             started = time.perf_counter()
             plans += search.auto(plans)
             plans += search.fallback(plans, time.perf_counter() - started)
@@ -104,16 +108,16 @@ def compile_kernels(objective: Objective) -> None:
 
 def _check_method(problem: Problem, method: str) -> None:
     allowed = methods_for(problem)
-    if method in (AUTO_METHOD, ALL_METHODS, *allowed):
+    if method in (*WORDS, *allowed):
         return
     if method in METHODS:
         raise SearchError(
             f"method {method!r} cannot work on objective {problem.objective}; "
-            f"use auto, all or one of {', '.join(allowed)}"
+            f"use {', '.join(WORDS)} or one of {', '.join(allowed)}"
         )
     raise SearchError(
-        f"unknown method {method!r}{nearest(method, allowed)} "
-        f"Use auto, all or one of {', '.join(allowed)}"
+        f"unknown method {method!r}{nearest(method, (*WORDS, *allowed))} "
+        f"Use {', '.join(WORDS)} or one of {', '.join(allowed)}"
     )
 
 
@@ -147,6 +151,8 @@ class _Search:
     """The user's policy, for the methods that have one."""
     control: str | None = None
     """Control arm in the policy's place."""
+    learned: bool = True
+    """Whether ``auto`` runs methods with a policy."""
 
     def heuristic(self) -> Plan:
         """Run the heuristic of the reference plan."""
@@ -193,7 +199,12 @@ class _Search:
 
     def _rounds(self) -> Rounds:
         problem, budget = self.problem, self.budget
-        turns = [turn for turn in AUTO[problem.objective] if turn.suits(problem, budget)]
+        turns = [
+            turn
+            for turn in AUTO[problem.objective]
+            if turn.suits(problem, budget)
+            if self.learned or not has_policy(_make(problem, turn.name))
+        ]
         whole = problem.objective in IN_ONE_ROUND
         return Rounds(tuple(turns), budget if whole else first_round(problem, budget), problem)
 

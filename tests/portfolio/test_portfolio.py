@@ -111,6 +111,15 @@ def test_auto_asks_the_policy_where_dynamic_programming_leaves_a_gap():
     assert result.best.gap > 1e-3
 
 
+def test_auto_classical_is_auto_without_the_policy():
+    problem = layered_ring(1, 24, 4, "strict")
+    names = [p.optimizer for p in run(problem, "auto-classical", FEW).plans]
+    assert names[:4] == ["greedy", "ideal-dp", "linear-dp", "local-search"]
+    assert "policy" not in names
+    with pytest.raises(SearchError, match="'auto-classical' has none"):
+        run(problem, "auto-classical", FEW, control="blind")
+
+
 def test_one_method_runs_after_the_heuristic_and_greedy_only_once():
     assert [p.optimizer for p in run(chain(), "metis", FEW).plans] == ["greedy", "metis"]
     assert [p.optimizer for p in run(chain(), "greedy", FEW).plans] == ["greedy"]
