@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from pathlib import Path
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from go_rl.core import Budget, Optimizer, Plan, Problem
 from go_rl.cost.zoo_problem import priced_problem
 from go_rl.portfolio.registry import METHODS
 from go_rl.report.file_tables import markdown_table
-from go_rl.zoo.best_known import BEST_VERSION, best_entries
+from go_rl.zoo.best_known import BEST_VERSION, FOLDER, BestEntry, best_entries
 from go_rl.zoo.problems import ZooProblem, zoo_problems
 
 NAME = "headroom"
@@ -46,11 +47,9 @@ CLASSICAL = {
 """Single methods that do not learn, by objective."""
 UNCOUNTED = ("ideal-dp",)
 """Methods that count no samples: they get the seconds on the clock."""
-PILOT = 40
-"""Samples of the first run that says how many the seconds buy; each further one has four times as
-many,"""
-ENOUGH = 0.3
-"""until it takes this share of the seconds."""
+PILOT, GROWTH = 40, 25
+"""Samples of the first run that says how many the seconds buy, and the largest factor from one run
+to the next, until one takes the seconds."""
 FIRST_SEED = 1_000
 """Seeds from here on are scored nowhere else."""
 NEARLY = 0.9
@@ -71,6 +70,8 @@ class Options:
     """Runs of a reference method on each problem."""
     parts: tuple[str, ...] = ("validation", "test")
     """Sides of the split on which the reference runs."""
+    best: Path = FOLDER
+    """Folder of the frozen best-known plans, for the page."""
     minutes: float = 0.0
     """Time after which no run begins; 0: none."""
     only_pages: bool = False
@@ -105,7 +106,7 @@ def main(options: Options) -> None:
             for problem in _named(objective, options, options.parts):
                 if not _run_missing(table, problem, (chosen,), options.seeds, ends):
                     return
-    write_page(RESULTS / NAME, page(table.rows), __file__)
+    write_page(RESULTS / NAME, page(table.rows, best_entries(options.best)), __file__)
 
 
 def reference_method(objective: str, rows: Iterable[Run]) -> str | None:
@@ -138,9 +139,12 @@ def validation_ratios(objective: str, rows: Iterable[Run]) -> dict[str, list[flo
     return dict(found)
 
 
-def headrooms(objective: str, rows: Iterable[Run]) -> list[tuple[ZooProblem, Headroom]]:
-    """Return the headroom of all problems whose reference was run with two seeds or more."""
-    rows, known = list(rows), best_entries()
+def headrooms(
+    objective: str, rows: Iterable[Run], known: Mapping[str, BestEntry]
+) -> list[tuple[ZooProblem, Headroom]]:
+    """Return the headroom of all problems with a best-known plan, and with plans of the reference
+    from two seeds or more."""
+    rows = list(rows)
     chosen, found = reference_method(objective, rows), []
     for problem in zoo_problems():
         if problem.objective != objective or problem.name not in known:
@@ -156,7 +160,7 @@ def headrooms(objective: str, rows: Iterable[Run]) -> list[tuple[ZooProblem, Hea
     return found
 
 
-def page(rows: Iterable[Run]) -> str:
+def page(rows: Iterable[Run], known: Mapping[str, BestEntry]) -> str:
     """Return the page."""
     rows = list(rows)
     text = (
@@ -166,7 +170,7 @@ def page(rows: Iterable[Run]) -> str:
         "better). A problem enters with log(R/B) of 3 % and three seed errors.\n"
     )
     for objective in CLASSICAL:
-        found = headrooms(objective, rows)
+        found = headrooms(objective, rows, known)
         text += f"\n## {objective}: reference {reference_method(objective, rows) or NOTHING}\n\n"
         text += _validation_table(objective, rows) + "\n"
         for part in ("test", "validation", "train"):
@@ -178,12 +182,26 @@ def page(rows: Iterable[Run]) -> str:
             text += (
                 f"\n### {part}: {len(entered)} problems of {len(families)} families enter; "
                 f"{len(here)} of {total} measured\n\n{shares}\n\n"
+                f"{_without_reference(objective, part, rows)}"
             )
             text += markdown_table(
                 ["problem", "family", "R, ms", "B, ms", "log(R/B)", "seed error", "enters"],
                 [_cells(p, h) for p, h in here],
             )
     return text
+
+
+def _without_reference(objective: str, part: str, rows: list[Run]) -> str:
+    chosen = reference_method(objective, rows)
+    plans: dict[str, int] = Counter()
+    for row in rows:
+        if row.method == chosen:
+            plans[row.problem] += int(np.isfinite(row.value))
+    named = [p.name for p in zoo_problems(part) if p.objective == objective]
+    lost = [name for name in named if plans.get(name, 2) < 2]
+    if not lost:
+        return ""
+    return f"The reference method found no plan with two seeds on {', '.join(lost)}.\n\n"
 
 
 def _cells(problem: ZooProblem, headroom: Headroom) -> list[str]:
@@ -241,14 +259,25 @@ def _run_missing(
         assert problem is not None
         make = METHODS[method][problem.objective]
         make().optimize(problem, Budget(samples=2, seconds=1.0), seed)  # compiles
-        plan, spent = within(problem, method, make, seed)
+        plan, spent = within(problem, method, make, seed, _pilot(table.rows, named.name, method))
         table.add(Run(named.name, method, seed, plan.value, plan.samples, round(spent, 2)))
         print(table.rows[-1], flush=True)
     return True
 
 
+def _pilot(rows: Iterable[Run], problem: str, method: str) -> int:
+    """Samples with which to begin: those that the seconds bought with another seed."""
+    known = [
+        row.samples
+        for row in rows
+        if (row.problem, row.method) == (problem, method)
+        if row.processor_seconds >= NEARLY * REFERENCE_SECONDS
+    ]
+    return max(PILOT, min(known)) if known else PILOT
+
+
 def within(
-    problem: Problem, method: str, make: Callable[[], Optimizer], seed: int
+    problem: Problem, method: str, make: Callable[[], Optimizer], seed: int, pilot: int = PILOT
 ) -> tuple[Plan, float]:
     """Return the plan of a method after `REFERENCE_SECONDS` of the processor, and the seconds.
 
@@ -256,14 +285,7 @@ def within(
     """
     if method in UNCOUNTED:
         return timed(problem, make(), Budget(seconds=REFERENCE_SECONDS), seed)
-    samples = PILOT
-    while True:
-        pilot, spent = timed(problem, make(), Budget(samples=samples), seed)
-        if pilot.samples < samples or spent >= ENOUGH * REFERENCE_SECONDS:
-            break
-        samples *= 4
-    samples = max(PILOT, int(samples * REFERENCE_SECONDS / max(spent, 1e-4)))
-    best, total = timed(problem, make(), Budget(samples=samples), seed)
+    samples, best, total = _as_many(problem, make, seed, pilot)
     for round_ in range(1, ROUNDS):
         if (
             best.optimal
@@ -276,6 +298,26 @@ def within(
         total += spent
         best = min(best, plan, key=lambda p: p.value)
     return best, total
+
+
+def _as_many(
+    problem: Problem, make: Callable[[], Optimizer], seed: int, pilot: int
+) -> tuple[int, Plan, float]:
+    """Return the samples that the seconds buy, and the plan and seconds of a run with them.
+
+    Each run extrapolates from the two before it, for a method may take long before its first
+    sample; a method that ends before its samples do gets no more.
+    """
+    before, samples = (0, 0.0), pilot
+    while True:
+        plan, spent = timed(problem, make(), Budget(samples=samples), seed)
+        ended = plan.optimal or plan.samples < NEARLY * samples
+        if ended or spent >= NEARLY * REFERENCE_SECONDS:
+            return samples, plan, spent
+        each = max((spent - before[1]) / (samples - before[0]), 1e-7)
+        before = samples, spent
+        more = (REFERENCE_SECONDS - spent) / each
+        samples += max(1, int(min(more, (GROWTH - 1) * samples)))
 
 
 def timed(problem: Problem, optimizer: Optimizer, budget: Budget, seed: int) -> tuple[Plan, float]:

@@ -22,6 +22,8 @@ class EvaluateConfig:
     """Presets or JSON files, all with ring links or all with links between all devices."""
     rules: tuple[str, ...] | None = None
     """Rule sets, for rings; None: strict."""
+    all_chips: bool = False
+    """Rings: every chip must be used."""
     decide: str | None = None
     """Connected devices: some of placement,schedule,fusion; None: all."""
     cost: str = "auto"

@@ -134,9 +134,9 @@ def best_bounds(runs: list[Run]) -> dict[ProblemName, float]:
 
 def _name(config: EvaluateConfig, graph: BenchmarkGraph, setting: Setting) -> ProblemName:
     memory = {None: "auto", True: "on", False: "off"}[config.memory]
-    hardware, rules, decide = setting
+    hardware, rules, decide, all_chips = setting
     cost = priced_by(hardware, config.cost)
-    return ProblemName(graph.name, hardware, rules, memory, cost, decide)
+    return ProblemName(graph.name, hardware, rules, memory, cost, decide, all_chips)
 
 
 class _Bench:

@@ -145,13 +145,16 @@ def settings_of(config: EvaluateConfig) -> tuple[Objective, list[Setting]]:
     decide = ""
     if objective is Objective.MAKESPAN:
         decide = ",".join(decision_names(config.decide or DECISIONS))
-    return objective, [Setting(name, one, decide) for name in config.hardware for one in rules]
+    return objective, [
+        Setting(name, one, decide, config.all_chips) for name in config.hardware for one in rules
+    ]
 
 
 def _rules(config: EvaluateConfig, objective: Objective) -> tuple[str, ...]:
     """Rule sets; what has no meaning for the objective is refused."""
     ring = objective is Objective.RING
     wrong = "rules" if config.rules is not None and not ring else ""
+    wrong = "all_chips" if config.all_chips and not ring else wrong
     wrong = "decide" if config.decide is not None and ring else wrong
     wrong = "bound_seconds" if config.bound_seconds and not ring else wrong
     if wrong:
@@ -176,6 +179,7 @@ def named_problem(
         Objective.MAKESPAN if setting.decide else Objective.RING,
         rule_set(setting.rules),
         memory,
+        all_chips=setting.all_chips,
         cost_model=named_cost(cost, chips),
         decisions=setting.decide or None,
     )

@@ -27,13 +27,15 @@ class Setting(NamedTuple):
     rules: str
     decide: str = ""
     """Connected devices: what is decided, with commas between; empty on a ring."""
+    all_chips: bool = False
+    """Ring: every chip must be used."""
 
     @property
     def title(self) -> str:
         """What a heading says."""
         if self.decide:
             return f"{self.hardware}, decides {self.decide}"
-        return f"{self.hardware}, rules {self.rules}"
+        return f"{self.hardware}, rules {self.rules}{', every chip used' * self.all_chips}"
 
 
 class ProblemName(NamedTuple):
@@ -48,11 +50,13 @@ class ProblemName(NamedTuple):
     """Cost model; of a learned model also which weights."""
     decide: str = ""
     """As in `Setting`."""
+    all_chips: bool = False
+    """As in `Setting`."""
 
     @property
     def setting(self) -> Setting:
         """Hardware, and rules or decisions."""
-        return Setting(self.hardware, self.rules, self.decide)
+        return Setting(self.hardware, self.rules, self.decide, self.all_chips)
 
 
 @dataclass(frozen=True)
@@ -178,6 +182,11 @@ class RunStore:
     def find(self, key: tuple[Any, ...]) -> Run | None:
         """Return a finished run."""
         return self._runs.get(key)
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """All finished runs, in the order in which they were made."""
+        return tuple(self._runs.values())
 
     def add(self, run: Run) -> None:
         """Append a finished run; it is on the disk when this returns."""

@@ -184,6 +184,9 @@ BAD: dict[str, tuple[dict[str, object], type[GoRLError], str]] = {
     "rules on devices": (
         {"hardware": ("p100x2",), "rules": ("strict",)}, ProblemError, "rules has no meaning",
     ),
+    "all chips of devices": (
+        {"hardware": ("p100x2",), "all_chips": True}, ProblemError, "all_chips has no meaning",
+    ),
     "two kinds of hardware": (
         {"hardware": ("ring3", "p100x2")}, ProblemError, "hardware of one kind",
     ),

@@ -73,6 +73,17 @@ def test_every_method_runs_with_every_seed_on_the_same_problem(config, tmp_path)
     assert 0 < bound <= min(r.value for r in found.runs if r.value)
 
 
+def test_every_chip_is_used_where_that_is_asked_for(config, tmp_path):
+    graph = chain(tmp_path, "uneven", (9, 1, 1))
+    free, bound = (
+        evaluate(replace(config, graphs=(graph,), all_chips=all_chips), tmp_path / "out")
+        for all_chips in (False, True)
+    )
+    assert {run.setting.title for run in bound.runs} == {"ring3, rules strict, every chip used"}
+    assert {run.setting.title for run in free.runs} == {"ring3, rules strict"}
+    assert len(RunStore(tmp_path / "out").runs) == len(free.runs) + len(bound.runs)
+
+
 def test_annealing_begins_with_the_heuristics_plan(config, tmp_path):
     found = evaluate(config, tmp_path / "out")
     first = [r.curve[0] for r in found.runs if r.method == "annealing"]

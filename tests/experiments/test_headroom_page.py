@@ -6,7 +6,6 @@ import math
 
 import pytest
 
-from experiments.learning import headroom
 from experiments.learning.best_known import in_turn
 from experiments.learning.headroom import Run, headrooms, page, reference_method
 from go_rl.zoo.best_known import BestEntry
@@ -20,11 +19,7 @@ def _entry(name):
     return BestEntry(name, problem.part, problem.family, "g", 1.0, 0.5, "annealing", 0, 1.0, "d")
 
 
-@pytest.fixture(autouse=True)
-def _known(monkeypatch):
-    monkeypatch.setattr(
-        headroom, "best_entries", lambda: {name: _entry(name) for name in (VALIDATION, TEST)}
-    )
+KNOWN = {name: _entry(name) for name in (VALIDATION, TEST)}
 
 
 def _run(problem, method, seed, value):
@@ -46,14 +41,14 @@ def test_the_reference_is_chosen_on_validation_alone():
 
 
 def test_the_room_is_from_the_median_reference_to_the_best_known():
-    ((problem, found),) = headrooms("ring", ROWS)
+    ((problem, found),) = headrooms("ring", ROWS, KNOWN)
     assert problem.name == TEST
     assert found.room == pytest.approx(math.log(1.21))
     assert found.enters
 
 
 def test_the_page_counts_what_enters():
-    text = page(ROWS)
+    text = page(ROWS, KNOWN)
     assert "## ring: reference annealing" in text
     assert "### test: 1 problems of 1 families enter; 1 of 79 measured" in text
     assert "| nasnet-mobile.ring16.strict | nasnet | 1210 | 1000 | 0.191 | " in text

@@ -47,6 +47,8 @@ class Evaluate:
     with links between all devices (makespan), such as p100x4."""
     rules: Annotated[tuple[str, ...] | None, tyro.conf.arg(metavar="RULES ...")] = None
     """Rings: rule sets, one or more of default, strict, replicate, relay. Default: strict."""
+    all_chips: bool = False
+    """Rings: every chip must be used."""
     decide: Annotated[str | None, tyro.conf.arg(metavar="NAME,NAME")] = None
     """Makespan: some of placement,schedule,fusion. Default: all."""
     cost: str = "auto"
@@ -114,7 +116,8 @@ def _after(config: Evaluate, found: Evaluated) -> list[str]:
     best = found.best(setting).method
     objective = Objective.MAKESPAN if setting.decide else Objective.RING
     chosen = ("--decide", setting.decide) if setting.decide else ("--rules", setting.rules)
-    words = ["optimize", first, "--hardware", setting.hardware, *chosen]
+    every = ("--all-chips",) if setting.all_chips else ()
+    words = ["optimize", first, "--hardware", setting.hardware, *chosen, *every]
     return [*words, "--method", best if best in methods(objective) else "auto"]
 
 
@@ -124,6 +127,7 @@ def _chosen(config: Evaluate) -> EvaluateConfig:
         graphs=config.graphs,
         hardware=config.hardware,
         rules=config.rules,
+        all_chips=config.all_chips,
         decide=config.decide,
         cost=config.cost,
         memory=MEMORY[config.memory],

@@ -1,0 +1,189 @@
+"""The portfolio with and without a policy at equal seconds, on the test problems with headroom.
+
+Run: ``python -m experiments.learning.headroom_auto [--weights NAME ...] [--minutes 9]``, after
+``headroom.py`` and ``freeze_best.py``. On each problem the arms take turns in one process, seed by
+seed, so that other programs slow all of them alike: `auto-classical`, then `auto` with each of the
+weights. Networks are compiled before the seconds count. Finished runs are rows of
+``results/headroom_auto.csv``; `headroom_closed` writes them into its page.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from experiments.csv_rows import GrowingTable, read_rows
+from experiments.learning import headroom
+from experiments.pages import RESULTS, run_script
+from go_rl.benchmark.control_table import bootstrap
+from go_rl.benchmark.headroom import TIE, Headroom
+from go_rl.core import Budget, Problem
+from go_rl.cost.zoo_problem import priced_problem
+from go_rl.policy.weights import load_weights
+from go_rl.portfolio import run
+from go_rl.report.file_tables import markdown_table
+from go_rl.zoo.best_known import FOLDER, best_entries
+from go_rl.zoo.index import zoo_entry
+from go_rl.zoo.problems import ZooProblem, zoo_problem
+
+NAME = "headroom_auto"
+WITHOUT = "auto-classical"
+SECONDS = 3.0
+"""Of each run, compilation left out."""
+ASKED = 1.03
+"""Ratio that is asked of the policy."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Command line of this experiment."""
+
+    weights: tuple[str, ...] = ("partition-1.0", "graph-1.0", "dispatch-1.0")
+    """Names or files of weights, of either objective."""
+    objective: str = ""
+    """ring or makespan; empty: both."""
+    seeds: int = 3
+    """Runs of each arm on each problem."""
+    most_nodes: int = 11_000
+    """Largest graph."""
+    best: Path = FOLDER
+    """Folder of the frozen best-known plans."""
+    minutes: float = 0.0
+    """Time after which no run begins; 0: none."""
+
+
+@dataclass(frozen=True)
+class AutoRun:
+    """One run of the portfolio."""
+
+    problem: str
+    arm: str
+    """``auto-classical``, or the name of the weights."""
+    seed: int
+    value: float
+    """Seconds an iteration; inf: no plan."""
+    wall_seconds: float
+    processor_seconds: float
+
+
+def main(options: Options) -> None:
+    """Make the missing runs, families taking turns."""
+    table = GrowingTable(AutoRun, RESULTS / f"{NAME}.csv")
+    ends = time.time() + 60 * options.minutes if options.minutes else float("inf")
+    agents = [load_weights(name) for name in options.weights]
+    for problem, _ in entering(options.objective, options.most_nodes, options.best):
+        mine = {w.name: w.agent for w in agents if str(w.agent.objective) == problem.objective}
+        _rounds(table, problem, {WITHOUT: None, **mine}, options.seeds, ends)
+        if time.time() >= ends:
+            return
+
+
+def entering(objective: str, most_nodes: int, best: Path) -> list[tuple[ZooProblem, Headroom]]:
+    """Return the test problems that enter and are not too large, families taking turns."""
+    rows, known = read_rows(headroom.Run, RESULTS / f"{headroom.NAME}.csv"), best_entries(best)
+    met: dict[str, int] = defaultdict(int)
+    found = []
+    for chosen in ("ring", "makespan"):
+        for problem, room in headroom.headrooms(chosen, rows, known):
+            nodes = zoo_entry(problem.graph).nodes
+            wanted = objective in ("", chosen) and problem.part == "test" and room.enters
+            if wanted and nodes <= most_nodes:
+                found.append((met[problem.family], problem, room))
+                met[problem.family] += 1
+    return [(problem, room) for _, problem, room in sorted(found, key=lambda each: each[0])]
+
+
+def _rounds(
+    table: GrowingTable[AutoRun],
+    named: ZooProblem,
+    arms: dict[str, object],
+    seeds: int,
+    ends: float,
+) -> None:
+    """Run what is missing on a problem; the arms take turns."""
+    missing = [
+        (arm, seed) for seed in range(seeds) for arm in arms if not table.has(named.name, arm, seed)
+    ]
+    if not missing or time.time() >= ends:
+        return
+    problem = priced_problem(named)
+    for arm in dict.fromkeys(arm for arm, _ in missing):
+        _auto(problem, arm, arms[arm], 0, Budget(seconds=0.2))  # compiles
+    for arm, seed in missing:
+        if time.time() >= ends:
+            return
+        clock, processor = time.perf_counter(), time.process_time()
+        value = _auto(problem, arm, arms[arm], seed, Budget(seconds=SECONDS))
+        spent = time.perf_counter() - clock, time.process_time() - processor
+        table.add(AutoRun(named.name, arm, seed, value, round(spent[0], 2), round(spent[1], 2)))
+        print(table.rows[-1], flush=True)
+
+
+def _auto(problem: Problem, arm: str, agent: object, seed: int, budget: Budget) -> float:
+    method = WITHOUT if arm == WITHOUT else "auto"
+    plan = run(problem, method, budget, seed, agent=agent).best
+    return plan.value if plan.evaluation.status.ok else np.inf
+
+
+def section(best: Path) -> str:
+    """Return the part of the page about the portfolio."""
+    rows = read_rows(AutoRun, RESULTS / f"{NAME}.csv")
+    cells = []
+    for objective in ("ring", "makespan"):
+        problems = [p for p, _ in entering(objective, 1 << 30, best)]
+        arms = dict.fromkeys(row.arm for row in rows if row.arm != WITHOUT)
+        for arm in arms:
+            logs = paired_logs(rows, [p.name for p in problems], arm)
+            if logs:
+                cells.append([objective, arm, *_cells(logs)])
+    if not cells:
+        return ""
+    heads = ["objective", "auto with", "ratio (95 %)", "problems", "families",
+             "problems won / tied / lost", f"{ASKED - 1:.0%} ahead"]  # fmt: skip
+    return (
+        f"\n# `auto` with and without a policy, {SECONDS:.0f} s\n\n"
+        "Seconds an iteration of the plan of `auto-classical` over those of `auto` with the "
+        "weights: above 1 the policy helps. On the problems above; paired by seed, the mean over "
+        "seeds, then problems, then families of equal weight; the interval is a bootstrap over "
+        "families. Seconds are those of the clock on shared cores; the arms took turns.\n\n"
+        f"{markdown_table(heads, cells)}"
+    )
+
+
+def paired_logs(rows: Iterable[AutoRun], problems: Sequence[str], arm: str) -> dict[str, float]:
+    """Return log(without the policy / with it) by problem, the mean over seeds; runs where one of
+    the two has no plan are left out."""
+    values = {(row.problem, row.arm, row.seed): row.value for row in rows}
+    found: dict[str, list[float]] = defaultdict(list)
+    for (problem, which, seed), value in values.items():
+        other = values.get((problem, WITHOUT, seed), np.inf)
+        if which == arm and problem in problems and np.isfinite(value) and np.isfinite(other):
+            found[problem].append(float(np.log(other / value)))
+    return {problem: float(np.mean(logs)) for problem, logs in found.items()}
+
+
+def _cells(logs: dict[str, float]) -> list[str]:
+    families: dict[str, list[float]] = defaultdict(list)
+    for problem, log in logs.items():
+        families[zoo_problem(problem).family].append(log)
+    means = np.array([np.mean(of) for of in families.values()])
+    low, high = np.exp(bootstrap(means))
+    ratio = float(np.exp(means.mean()))
+    won = sum(log > TIE for log in logs.values())
+    lost = sum(log < -TIE for log in logs.values())
+    return [
+        f"{ratio:.3f} ({low:.3f} to {high:.3f})",
+        str(len(logs)),
+        str(len(families)),
+        f"{won} / {len(logs) - won - lost} / {lost}",
+        "yes" if ratio >= ASKED and low > 1 else "no",
+    ]
+
+
+if __name__ == "__main__":
+    run_script(main, Options, __doc__)

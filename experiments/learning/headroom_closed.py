@@ -1,0 +1,202 @@
+"""How much of what there is to win the policies, their control arms and other methods close.
+
+Run: ``python -m experiments.learning.headroom_closed [--weights NAME ...] [--objective ring]
+[--minutes 9] [--only-pages]``, after ``headroom.py`` (R) and ``freeze_best.py`` (B), as often as
+there is time: finished runs are kept in ``results/headroom_closed`` and not made again, so that new
+weights cost their own runs only. ``headroom_auto.py`` makes the runs of ``auto``.
+
+Zero-shot policies, their control arms and the classical methods run on the problems that enter and
+have at most ``--most-nodes`` nodes; learning, which costs a hundred times as much, on the
+``--per-family`` smallest of each family with at most ``--tuned-nodes``. A threshold of scratch is
+chosen on validation, where only learning runs. Problems left out are named with the reason.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+
+from experiments.csv_rows import read_rows
+from experiments.learning import headroom, headroom_auto
+from experiments.learning.headroom_runs import (
+    MOST,
+    SAMPLES,
+    classical_runs,
+    learning,
+    make_runs,
+    plans_by_method,
+    weights_of,
+    zero_shot,
+)
+from experiments.learning.headroom_tables import Scored, scores_csv, section
+from experiments.pages import RESULTS, run_script, say, write_page
+from go_rl.benchmark.headroom import REFERENCE_SECONDS, Headroom
+from go_rl.benchmark.run_store import Run, RunStore
+from go_rl.zoo.best_known import BEST_VERSION, FOLDER, best_entries, frozen_hash
+from go_rl.zoo.index import zoo_entry
+from go_rl.zoo.problems import ZooProblem, zoo_problems
+
+NAME = "headroom_closed"
+OBJECTIVES = ("ring", "makespan")
+SHIPPED = ("partition-1.0", "graph-1.0", "dispatch-1.0")
+
+
+@dataclass(frozen=True)
+class Options:
+    """Command line of this experiment."""
+
+    weights: tuple[str, ...] = SHIPPED
+    """Names or files of weights, of either objective."""
+    only: tuple[str, ...] = ("*",)
+    """Patterns of names of problems whose runs are made; the page has all that were."""
+    objective: str = ""
+    """ring or makespan; empty: both."""
+    parts: tuple[str, ...] = ("test", "validation")
+    """Sides of the split."""
+    seeds: int = 3
+    """Evaluation seeds of zero-shot policies, arms and classical methods."""
+    tuned_seeds: int = 3
+    """Evaluation seeds of learning."""
+    most_nodes: int = 11_000
+    """Largest graph that is scored."""
+    tuned_nodes: int = 2_600
+    """Largest graph on which policies learn."""
+    per_family: int = 2
+    """Problems of a family on which policies learn."""
+    best: Path = FOLDER
+    """Folder of the frozen best-known plans."""
+    minutes: float = 0.0
+    """Time after which no problem begins; 0: none."""
+    only_pages: bool = False
+    """Run nothing."""
+
+
+def main(options: Options) -> None:
+    """Make the missing runs; where none is missing, the page."""
+    ends = time.time() + 60 * options.minutes if options.minutes else float("inf")
+    for objective in OBJECTIVES:
+        if options.only_pages or options.objective not in ("", objective):
+            continue
+        for part in options.parts:
+            if not _make(scored_problems(objective, part, options), options, ends):
+                return
+    text, rows = page(options)
+    write_page(RESULTS / NAME, text, __file__)
+    (RESULTS / f"{NAME}.csv").write_text(scores_csv(rows), encoding="utf-8")
+
+
+def scored_problems(objective: str, part: str, options: Options) -> list[Scored]:
+    """Return all problems of a part, smallest graph first, with the runs that exist of them.
+
+    On validation a problem needs no headroom: thresholds are chosen there, nothing is scored.
+    """
+    known = best_entries(options.best)
+    rows = read_rows(headroom.Run, RESULTS / f"{headroom.NAME}.csv")
+    rooms = {p.name: room for p, room in headroom.headrooms(objective, rows, known)}
+    kept, met, found = _stored(objective), Counter(), []
+    named = [p for p in zoo_problems(part) if p.objective == objective]
+    for problem in sorted(named, key=lambda p: (zoo_entry(p.graph).nodes, p.name)):
+        nodes, room = zoo_entry(problem.graph).nodes, rooms.get(problem.name)
+        best = known[problem.name].seconds if problem.name in known else None
+        why = _left_out(part, room, best)
+        if not why and nodes > options.most_nodes:
+            why = f"more than {options.most_nodes:,} nodes"
+        learns = not why and nodes <= options.tuned_nodes
+        learns = learns and met[problem.family] < options.per_family
+        met[problem.family] += learns
+        plans = plans_by_method(kept.get(key_of(problem), []))
+        found.append(Scored(problem, room, best, learns, why, plans))
+    return found
+
+
+def _left_out(part: str, room: Headroom | None, best: float | None) -> str:
+    if best is None:
+        return "no best-known plan"
+    if part == "test" and room is None:
+        return "no reference plan"
+    return "nothing to win" if part == "test" and room is not None and not room.enters else ""
+
+
+def _stored(objective: str) -> dict[tuple[str, ...], list[Run]]:
+    """Return the finished runs by problem; of runs that differ in their weights alone the last."""
+    last = {}
+    for run in RunStore(RESULTS / NAME / objective).runs:
+        last[run.problem, run.digest, run.method, run.seed, run.budget] = run
+    found: dict[tuple[str, ...], list[Run]] = {}
+    for run in last.values():
+        name = run.problem
+        key = (name.graph, name.hardware, name.decide, str(name.all_chips))
+        found.setdefault(key, []).append(run)
+    return found
+
+
+def key_of(problem: ZooProblem) -> tuple[str, ...]:
+    """Return what names a problem in stored runs."""
+    decide = "" if problem.objective == "ring" else ",".join(problem.decisions)
+    return problem.graph, problem.hardware, decide, str(problem.all_chips)
+
+
+def _make(scored: Sequence[Scored], options: Options, ends: float) -> bool:
+    """Make the missing runs, families taking turns; False when time ran out before."""
+    for each in in_turn([s for s in scored if not s.left_out]):
+        problem = each.problem
+        if not any(fnmatch(problem.name, pattern) for pattern in options.only):
+            continue
+        folder = RESULTS / NAME / problem.objective
+        weights = weights_of(options.weights, problem.objective)
+        test = problem.part == "test"
+        if time.time() >= ends:
+            return False
+        if test:
+            classical_runs(problem, options.seeds, folder, say)
+        for one in weights:
+            if time.time() >= ends:
+                return False
+            if test:
+                make_runs(problem, zero_shot(one), options.seeds, folder, say)
+            if each.learns:
+                make_runs(problem, learning(one), options.tuned_seeds, folder, say)
+    return True
+
+
+def in_turn(scored: Sequence[Scored]) -> list[Scored]:
+    """Return problems so that families take turns, in the order given within each."""
+    met: Counter[str] = Counter()
+    turns = []
+    for each in scored:
+        turns.append((met[each.problem.family], each))
+        met[each.problem.family] += 1
+    return [each for _, each in sorted(turns, key=lambda turn: turn[0])]
+
+
+def page(options: Options) -> tuple[str, list[Scored]]:
+    """Return the page, and the test problems behind it."""
+    entries = best_entries(options.best).values()
+    text = (
+        "# Headroom closed\n\n"
+        "Headroom closed = Σ log(R/T) / Σ log(R/B) over the test problems that enter, families "
+        "weighted equally, with the 95 % interval of a bootstrap over families. R: the median plan "
+        f"of the reference method after {REFERENCE_SECONDS:.0f} seconds of a processor "
+        f"(`headroom.md`). B: the best-known plans of {BEST_VERSION}, hash "
+        f"`{frozen_hash(entries)[:12]}`, frozen before anything here was scored. T: the best plan "
+        f"after {SAMPLES[0]} or {MOST} samples, a sample being one complete plan that is priced. "
+        f"{options.seeds} evaluation seeds, of learning {options.tuned_seeds}. Costs, rules and "
+        "memory are the same for R, B and T. 0 % is the reference, 100 % the best known; below 0 % "
+        "a plan is worse than what the best classical method has after three seconds.\n"
+    )
+    every: list[Scored] = []
+    for objective in OBJECTIVES:
+        names = [weights.name for weights in weights_of(options.weights, objective)]
+        test = scored_problems(objective, "test", options)
+        validation = scored_problems(objective, "validation", options)
+        text += section(objective, names, test, validation)
+        every += test
+    return text + headroom_auto.section(options.best), every
+
+
+if __name__ == "__main__":
+    run_script(main, Options, __doc__)

@@ -1,0 +1,285 @@
+"""Tables of headroom closed: each method, who is ahead of whom, and samples to a threshold."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from experiments.learning.headroom_runs import (
+    CLASSICAL,
+    MOST,
+    PLACEMENT,
+    SAMPLES,
+    SCRATCH,
+    TUNED,
+    Plans,
+    samples_to,
+)
+from experiments.pages import NOTHING
+from go_rl.benchmark.control_table import bootstrap
+from go_rl.benchmark.headroom import (
+    Closed,
+    Headroom,
+    headroom_closed,
+    headroom_difference,
+    outcomes,
+)
+from go_rl.benchmark.run_store import Run
+from go_rl.policy.config import CONTROLS
+from go_rl.policy.controls import controlled_name
+from go_rl.report.file_tables import csv_table, markdown_table
+from go_rl.zoo.problems import ZooProblem
+
+TARGETS = {"ring": (0.50, 0.75), "makespan": (0.70, 0.90)}
+"""Shares asked for: zero-shot after the first of `SAMPLES`, fine-tuned after the last."""
+FEWER = 1.9
+"""Times fewer samples to the threshold that are asked of fine-tuning."""
+ROOM = 0.03
+"""Least log(reference plan / B) of a problem on which a threshold counts."""
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A problem with all that ran on it."""
+
+    problem: ZooProblem
+    room: Headroom | None
+    """None: the reference or the best-known plan is missing."""
+    best: float | None
+    """Seconds an iteration of the best-known plan."""
+    learns: bool
+    """Whether policies also learn on it."""
+    left_out: str
+    """Why nothing runs on it; empty: it is scored."""
+    plans: Mapping[str, Plans]
+    """By method."""
+
+
+def section(
+    objective: str, weights: Sequence[str], test: Sequence[Scored], validation: Sequence[Scored]
+) -> str:
+    """Return the part of the page about one objective."""
+    shots = [label for name in weights for label in zero_shot_labels(objective, name)]
+    pairs = [f"{name} {word}" for name in weights for word in (TUNED, SCRATCH)]
+    wanted = [*shots, *CLASSICAL[objective]]
+    entered = [s for s in test if not s.left_out]
+    scored = [s for s in entered if all(label in s.plans for label in wanted)]
+    learned = [s for s in scored if s.learns and all(label in s.plans for label in pairs)]
+    families = len({s.problem.family for s in entered if s.room and s.room.enters})
+    text = f"\n# {objective}\n\n{len(scored)} of {len(test)} test problems are scored; those that "
+    text += f"enter are of {families} families.\n\n{_left_out(test, scored)}"
+    if not scored:
+        return text
+    text += f"## Zero-shot on {_count(scored)}\n\n{_closed_table(scored, wanted, SAMPLES)}\n"
+    first = [label for label in shots if label.split(" (")[0] == label]
+    text += "".join(_ahead(scored, label, wanted, SAMPLES) for label in first)
+    if learned:
+        both = [*pairs, *wanted]
+        text += f"## Learning on the graph, {_count(learned)}\n\n"
+        text += f"{_closed_table(learned, both, (MOST,))}\n"
+        for name in weights:
+            rivals = [f"{name} {SCRATCH}", name, *CLASSICAL[objective]]
+            text += _ahead(learned, f"{name} {TUNED}", rivals, (MOST,))
+        text += _thresholds(weights, learned, validation)
+    return text + _targets(objective, weights, scored, learned)
+
+
+def zero_shot_labels(objective: str, name: str) -> list[str]:
+    """Return the labels of a policy and its control arms."""
+    groups = [name, f"{name} {PLACEMENT}"] if objective == "ring" else [name]
+    return [controlled_name(label, arm) for label in groups for arm in (None, *CONTROLS)]
+
+
+def scores_csv(scored: Iterable[Scored]) -> str:
+    """Return a row for each problem, method and count of samples."""
+    heads = ["problem", "family", "R", "B", "method", "samples", "seeds", "median_seconds",
+             "share_closed", "decoder_calls", "warm_seconds", "cold_seconds"]  # fmt: skip
+    rows = []
+    for each in scored:
+        for method, plans in each.plans.items():
+            for count in SAMPLES:
+                room = each.room
+                values = plans.seconds[count]
+                share = None if room is None or not room.enters else (
+                    float(np.mean([room.gain(v) for v in values])) / room.room
+                )  # fmt: skip
+                rows.append([
+                    each.problem.name, each.problem.family, room and room.reference, each.best,
+                    method, count, len(values), float(np.median(values)), share,
+                    *_effort(plans.runs),
+                ])  # fmt: skip
+    return csv_table(heads, rows)
+
+
+def closed(scored: Sequence[Scored], method: str, count: int) -> Closed:
+    """Return the share that a method closes after so many samples."""
+    return headroom_closed(_rooms(scored), _seconds(scored, method, count))
+
+
+def ahead_by(scored: Sequence[Scored], method: str, rival: str, count: int) -> Closed:
+    """Return by how much more a method closes than a rival."""
+    mine, theirs = _seconds(scored, method, count), _seconds(scored, rival, count)
+    return headroom_difference(_rooms(scored), mine, theirs)
+
+
+def _rooms(scored: Sequence[Scored]) -> list[Headroom]:
+    return [s.room for s in scored if s.room is not None]
+
+
+def _seconds(scored: Sequence[Scored], method: str, count: int) -> dict[str, tuple[float, ...]]:
+    return {s.problem.name: s.plans[method].seconds[count] for s in scored}
+
+
+def _count(scored: Sequence[Scored]) -> str:
+    return f"{len(scored)} problems of {len({s.problem.family for s in scored})} families"
+
+
+def _left_out(test: Sequence[Scored], scored: Sequence[Scored]) -> str:
+    """Name the problems that are not scored, by reason."""
+    done, why = {s.problem.name for s in scored}, defaultdict(list)
+    for each in test:
+        if each.problem.name not in done:
+            why[each.left_out or "runs are missing"].append(each.problem.name)
+    return "".join(
+        f"Not scored, {reason} ({len(names)}): {', '.join(names)}.\n\n"
+        for reason, names in why.items()
+    )
+
+
+def _closed_table(scored: Sequence[Scored], methods: Sequence[str], counts: Sequence[int]) -> str:
+    heads = ["method", *(f"closed after {count} (95 %)" for count in counts),
+             *(f"wins / ties / losses / failures, {count}" for count in counts),
+             "samples", "decoder calls", "seconds warm", "cold"]  # fmt: skip
+    rows = []
+    for method in methods:
+        runs = [run for s in scored for run in s.plans[method].runs]
+        found = [outcomes(_rooms(scored), _seconds(scored, method, count)) for count in counts]
+        rows.append([
+            method,
+            *(str(closed(scored, method, count)) for count in counts),
+            *(f"{o.wins} / {o.ties} / {o.losses} / {o.failures}" for o in found),
+            f"{np.median([run.samples for run in runs]):.0f}",
+            *(NOTHING if v is None else f"{v:.3g}" for v in _effort(runs)),
+        ])  # fmt: skip
+    return markdown_table(heads, rows)
+
+
+def _effort(runs: Sequence[Run]) -> tuple[float | None, float, float | None]:
+    """Decoder calls, seconds warm (medians) and cold (the largest) of runs of one method."""
+    calls = [run.decoder_calls for run in runs if run.decoder_calls is not None]
+    cold = [run.cold_seconds for run in runs if run.cold_seconds is not None]
+    warm = float(np.median([run.seconds for run in runs]))
+    return float(np.median(calls)) if calls else None, warm, max(cold, default=None)
+
+
+def _ahead(
+    scored: Sequence[Scored], method: str, rivals: Sequence[str], counts: Sequence[int]
+) -> str:
+    """A table of differences in headroom closed, the policy's less the rival's."""
+    rows = []
+    for rival in rivals:
+        if rival == method:
+            continue
+        found = [ahead_by(scored, method, rival, count) for count in counts]
+        rows.append([rival, *(str(difference) for difference in found),
+                     *(_verdict(difference) for difference in found)])  # fmt: skip
+    heads = ["rival", *(f"ahead by, {count} samples (95 %)" for count in counts),
+             *(f"ahead, {count}" for count in counts)]  # fmt: skip
+    return f"**{method}** against\n\n{markdown_table(heads, rows)}\n"
+
+
+def _verdict(difference: Closed) -> str:
+    if difference.low > 0:
+        return "policy"
+    return "rival" if difference.high < 0 else "level"
+
+
+def _thresholds(
+    weights: Sequence[str], learned: Sequence[Scored], validation: Sequence[Scored]
+) -> str:
+    """Samples to the share of the way from the reference plan to B that half of scratch's runs on
+    validation reach."""
+    rows = []
+    for name in weights:
+        tuned, scratch = f"{name} {TUNED}", f"{name} {SCRATCH}"
+        shares = [
+            share
+            for s in validation
+            if s.best is not None and scratch in s.plans
+            for run in s.plans[scratch].runs
+            if (share := _way(run, s.best)) is not None
+        ]
+        if not shares:
+            continue
+        threshold = float(np.median(shares))
+        rows.append([name, f"{threshold:.0%}", *_samples_to(learned, tuned, scratch, threshold)])
+    if not rows:
+        return ""
+    heads = ["weights", "threshold", "runs of each", "censored, scratch", "censored, fine-tuned",
+             "samples, scratch", "samples, fine-tuned", "times fewer (95 %)"]  # fmt: skip
+    return (
+        "**Samples to a threshold.** A share of the way from the compiler's reference plan to B, "
+        "in logarithms, chosen on validation: that which half of scratch's runs there reach. Runs "
+        f"that never reach it count as {MOST} samples, so that the factor is a bound from below "
+        "where scratch is censored, from above where fine-tuning is; medians over runs. At least "
+        f"{FEWER} times fewer are asked for.\n\n{markdown_table(heads, rows)}\n"
+    )
+
+
+def _way(run: Run, best: float) -> float | None:
+    """log(H/T) / log(H/B) at the end, H the reference plan; None: it has too little to win."""
+    if run.heuristic is None or run.value is None or np.log(run.heuristic / best) < ROOM:
+        return None
+    return float(np.log(run.heuristic / run.value) / np.log(run.heuristic / best))
+
+
+def _samples_to(learned: Sequence[Scored], tuned: str, scratch: str, threshold: float) -> list[str]:
+    counts: dict[str, list[int]] = {tuned: [], scratch: []}
+    censored = {tuned: 0, scratch: 0}
+    ratios: dict[str, list[float]] = defaultdict(list)
+    for each in learned:
+        for mine, theirs in zip(each.plans[tuned].runs, each.plans[scratch].runs, strict=True):
+            if each.best is None or _way(mine, each.best) is None or mine.heuristic is None:
+                continue
+            level = mine.heuristic * (each.best / mine.heuristic) ** threshold
+            found = {tuned: samples_to(mine, level), scratch: samples_to(theirs, level)}
+            for method, samples in found.items():
+                censored[method] += samples is None
+                counts[method].append(MOST if samples is None else samples)
+            ratios[each.problem.family].append(np.log(counts[scratch][-1] / counts[tuned][-1]))
+    if not ratios:
+        return ["0", *[NOTHING] * 5]
+    means = np.array([np.mean(of) for of in ratios.values()])
+    low, high = np.exp(bootstrap(means))
+    return [
+        str(len(counts[tuned])), str(censored[scratch]), str(censored[tuned]),
+        f"{np.median(counts[scratch]):.0f}", f"{np.median(counts[tuned]):.0f}",
+        f"{np.exp(means.mean()):.2f} ({low:.2f} to {high:.2f})",
+    ]  # fmt: skip
+
+
+def _targets(
+    objective: str, weights: Sequence[str], scored: Sequence[Scored], learned: Sequence[Scored]
+) -> str:
+    """What was asked for, and what was found."""
+    few, many = TARGETS[objective]
+    text = (
+        f"**Asked for**: zero-shot after {SAMPLES[0]} samples {few:.0%}, fine-tuned after {MOST} "
+    )
+    text += f"{many:.0%}. **Found**: "
+    parts = []
+    for name in weights:
+        zero = closed(scored, name, SAMPLES[0])
+        words = f"{name} {zero.share:.0%} zero-shot ({_word(zero.share >= few)})"
+        if learned:
+            tuned = closed(learned, f"{name} {TUNED}", MOST)
+            words += f", {tuned.share:.0%} fine-tuned ({_word(tuned.share >= many)})"
+        parts.append(words)
+    return f"{text}{'; '.join(parts)}.\n"
+
+
+def _word(reached: bool) -> str:
+    return "reached" if reached else "missed"
