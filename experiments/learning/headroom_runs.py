@@ -35,6 +35,8 @@ CLASSICAL = {
 """Methods that do not learn, at equal samples."""
 TUNED, SCRATCH, PLACEMENT = "fine-tuned", "scratch", "placement"
 """Words after the name of weights; without them it is zero-shot, of orders on a ring."""
+ROUNDING = 1e-9
+"""Relative error of a threshold that was computed from a plan's own seconds."""
 Factory = Callable[[], Optimizer]
 Say = Callable[[int, str], None]
 
@@ -145,4 +147,5 @@ def seconds_after(run: Run, samples: int) -> float:
 
 def samples_to(run: Run, seconds: float) -> int | None:
     """Return after how many samples a run had a plan of at most these seconds; None: never."""
-    return min((count for count, _, value in run.curve if value <= seconds), default=None)
+    enough = seconds * (1 + ROUNDING)
+    return min((count for count, _, value in run.curve if value <= enough), default=None)
