@@ -233,13 +233,15 @@ def _validation_table(objective: str, rows: list[Run]) -> str:
 
 
 def _named(objective: str, options: Options, parts: tuple[str, ...]) -> list[ZooProblem]:
-    return [
-        p
-        for part in parts
-        for p in zoo_problems(part)
-        if p.objective == objective
-        if any(fnmatch(p.name, pattern) for pattern in options.only)
-    ]
+    """Return the chosen problems, part by part, in which families take turns."""
+    found, met = [], Counter()
+    for problem in zoo_problems():
+        chosen = any(fnmatch(problem.name, pattern) for pattern in options.only)
+        if problem.objective == objective and problem.part in parts and chosen:
+            met[problem.part, problem.family] += 1
+            turn = met[problem.part, problem.family]
+            found.append((parts.index(problem.part), turn, problem))
+    return [problem for _, _, problem in sorted(found, key=lambda each: each[:2])]
 
 
 def _run_missing(

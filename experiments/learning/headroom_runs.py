@@ -21,6 +21,7 @@ from go_rl.policy.config import CONTROLS
 from go_rl.policy.controls import controlled_name
 from go_rl.policy.policy_search import PolicySearch
 from go_rl.policy.weights import Weights, load_weights
+from go_rl.search import LinearDP
 from go_rl.train.config import FINE_TUNING
 from go_rl.train.fine_tune import FineTuned
 from go_rl.zoo.problems import ZooProblem
@@ -29,10 +30,13 @@ SAMPLES = (20, 200)
 """Counts at which plans are scored; the last is that of every learned run."""
 MOST = SAMPLES[-1]
 CLASSICAL = {
-    "ring": ("linear-dp", "annealing", "local-search", "unit-annealing", "metis", "random"),
+    "ring": ("annealing", "local-search", "unit-annealing", "metis", "random"),
     "makespan": ("composed", "annealing", "heft", "expert", "metis", "random"),
 }
 """Methods that do not learn, at equal samples."""
+ORDERS = {"linear-dp": lambda: LinearDP(orders=MOST)}
+"""Dynamic programming over new orders up to the count; the method of that name tries 40."""
+RIVALS = {"ring": (*ORDERS, *CLASSICAL["ring"]), "makespan": CLASSICAL["makespan"]}
 TUNED, SCRATCH, PLACEMENT = "fine-tuned", "scratch", "placement"
 """Words after the name of weights; without them it is zero-shot, of orders on a ring."""
 ROUNDING = 1e-9
@@ -93,8 +97,9 @@ def make_runs(
 def classical_runs(problem: ZooProblem, seeds: int, folder: Path, say: Say) -> list[Run]:
     """Make the missing runs of `CLASSICAL` on a problem; return them all."""
     methods = CLASSICAL[problem.objective]
+    further = ORDERS if problem.objective == "ring" else {}
     found = [
-        evaluate(config_of(problem, samples, seeds, methods), folder, say).runs
+        evaluate(config_of(problem, samples, seeds, methods), folder, say, further).runs
         for samples in SAMPLES
     ]
     return [run for runs in found for run in runs]

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from experiments.learning.headroom_runs import (
-    CLASSICAL,
     MOST,
     PLACEMENT,
+    RIVALS,
     SAMPLES,
     SCRATCH,
     TUNED,
@@ -64,7 +64,7 @@ def section(
     """Return the part of the page about one objective."""
     shots = [label for name in weights for label in zero_shot_labels(objective, name)]
     pairs = [f"{name} {word}" for name in weights for word in (TUNED, SCRATCH)]
-    wanted = [*shots, *CLASSICAL[objective]]
+    wanted = [*shots, *RIVALS[objective]]
     entered = [s for s in test if not s.left_out]
     scored = [s for s in entered if all(label in s.plans for label in wanted)]
     learned = [s for s in scored if s.learns and all(label in s.plans for label in pairs)]
@@ -81,7 +81,7 @@ def section(
         text += f"## Learning on the graph, {_count(learned)}\n\n"
         text += f"{_closed_table(learned, both, (MOST,))}\n"
         for name in weights:
-            rivals = [f"{name} {SCRATCH}", name, *CLASSICAL[objective]]
+            rivals = [f"{name} {SCRATCH}", name, *RIVALS[objective]]
             text += _ahead(learned, f"{name} {TUNED}", rivals, (MOST,))
         text += _thresholds(weights, learned, validation)
     return text + _targets(objective, weights, scored, learned)

@@ -11,7 +11,7 @@ from reference.comparison_runs import run
 from experiments.learning.headroom_auto import WITHOUT, AutoRun, paired_logs
 from experiments.learning.headroom_closed import in_turn, key_of
 from experiments.learning.headroom_runs import (
-    CLASSICAL,
+    RIVALS,
     config_of,
     plans_by_method,
     samples_to,
@@ -50,7 +50,7 @@ def _everything(value=1.1, curve=CURVE):
     labels = [*zero_shot_labels("ring", "p"), "p fine-tuned", "p scratch"]
     runs = [_run(label, seed, 200, value, curve) for label in labels for seed in range(2)]
     return runs + [
-        _run(method, 0, count, 2.0, ()) for method in CLASSICAL["ring"] for count in (20, 200)
+        _run(method, 0, count, 2.0, ()) for method in RIVALS["ring"] for count in (20, 200)
     ]
 
 

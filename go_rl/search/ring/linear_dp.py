@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from jaxtyping import Int32
 
-from go_rl.core import Budget, Plan, Problem, Progress
+from go_rl.core import Budget, Plan, Problem, Progress, SearchError
 from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.objectives.ring.linear_cuts import LinearCuts
 from go_rl.objectives.ring.orders import candidate_orders
@@ -17,7 +17,7 @@ from go_rl.objectives.ring.side_by_side import MOST_UNITS, SideBySide
 from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
 
 MAX_ORDERS = 40
-"""Orders tried at most."""
+"""Orders tried at most, unless more are asked for."""
 SEVERAL_ORDERS = 10
 """Of the first orders, those that are also cut into stages of several chips."""
 SQUEEZE = 0.93
@@ -32,14 +32,20 @@ class LinearDP:
     """`Optimizer`: cuts of given, level-wise and depth-first orders; under the triangle rule the
     first orders also with several chips a stage. A sample is one such plan."""
 
+    orders: int = MAX_ORDERS
+    """Orders that it tries at most; after the first few they are drawn."""
     name: str = "linear-dp"
+
+    def __post_init__(self) -> None:
+        if self.orders < 1:
+            raise SearchError(f"linear-dp: orders must be >= 1, not {self.orders}")
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return the best cut order; see `go_rl.core.Optimizer`."""
         workspace, progress = ring_workspace(problem), Progress(budget)
         incumbent = Incumbent(workspace, progress)
         if workspace.solver.feasible_so_far:
-            _try_orders(workspace, progress, incumbent, seed)
+            _try_orders(workspace, progress, incumbent, seed, self.orders)
         else:
             empty = np.zeros(problem.graph.num_nodes, np.int16)
             incumbent.offer(*workspace.repair(empty))
@@ -47,13 +53,13 @@ class LinearDP:
 
 
 def _try_orders(
-    workspace: RingWorkspace, progress: Progress, incumbent: Incumbent, seed: int
+    workspace: RingWorkspace, progress: Progress, incumbent: Incumbent, seed: int, orders: int
 ) -> None:
     units, rules = workspace.units, workspace.problem.rules
     wide = rules.triangle and not workspace.problem.all_chips and units.num_units <= MOST_UNITS
     limit = workspace.weight_limit
     for number, order in enumerate(candidate_orders(units, seed)):
-        if number == MAX_ORDERS or _over(workspace, progress):
+        if number == orders or _over(workspace, progress):
             break
         cuts = LinearCuts(units, order, rules.triangle)
         limit = _try(workspace, progress, incumbent, _one_chip_each(workspace, cuts), seed, limit)
