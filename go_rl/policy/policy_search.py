@@ -14,6 +14,7 @@ from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.policy.agent import Agent
 from go_rl.policy.config import check_control
 from go_rl.policy.controls import controlled, noted
+from go_rl.policy.plan_decoders.carried import Carried
 from go_rl.policy.plan_decoders.plan_decoder import PlanDecoder, ProposalArrays
 from go_rl.policy.plan_decoders.registry import plan_decoder
 from go_rl.policy.plan_decoders.ring_decoder import check_group
@@ -95,11 +96,13 @@ def _search(
     would take longer than what is left.
     """
     incumbent, progress = search
+    carried = Carried(decoder.workspace.reference_seconds)
     encoded, rounds, drawing, sample_seconds = agent.encode(decoder.padded), 0, 0.0, float("inf")
     while not progress.spent and drawing < progress.remaining_seconds:
         noise, number = _noise(agent, group, rounds), seed * 1_000_003 + rounds
         began = progress.wall_seconds
-        actions = decoder.draw(agent, encoded, group, noise, jax.random.key(number % 2**32))
+        key = jax.random.key(number % 2**32)
+        actions = decoder.draw(agent, encoded, group, noise, key, carried.start)
         proposals = decoder.proposals(actions, noise)
         drawing = progress.wall_seconds - began
         first, last = 0, int(min(BATCH, progress.remaining_samples))
@@ -107,6 +110,7 @@ def _search(
             began, size = progress.wall_seconds, _affordable(progress, sample_seconds, last - first)
             mine = _rows(proposals, first, first + size)
             rollouts = decoder.price(mine, number + first)
+            carried.offer(mine, rollouts, size)
             fidelity = partial(decoder.fidelity, mine, rollouts)
             incumbent.offer_scored(rollouts.priced, fidelity=fidelity)
             sample_seconds = (progress.wall_seconds - began) / size
