@@ -170,7 +170,13 @@ def draw(
     if not policy.has_critic:
         return {
             decision: apply(
-                encoded, graph, decision, one, noise, options.get(decision), start.get(decision),
+                encoded,
+                graph,
+                decision,
+                one,
+                noise,
+                options.get(decision),
+                start.get(decision),
                 method=Policy.draw,
             )  # fmt: skip
             for decision, one in keys.items()

@@ -26,6 +26,9 @@ OLD_NAMES = {"step_form": "form"}
 """Fields that files of older versions hold, and their names now."""
 MOST = {"sage_layers": 64, "attention_layers": 64, "iterations": 64, "best_of": 4096}
 """Largest values of what a network repeats; a damaged file may ask for billions."""
+ADDED = ("carry",)
+"""Fields that files of older versions lack: left out of a run's text while they have their default,
+so that such runs can be resumed."""
 MAY_BE_ZERO = ("sage_layers", "attention_layers", "directions")
 """Numbers that may be 0, the last for the form ``nodes`` only."""
 WIDEST = 1 << 16

@@ -12,6 +12,7 @@ from go_rl.core import DECISIONS, RULE_SETS, Objective, TrainingError, decision_
 from go_rl.core.errors import nearest
 from go_rl.cost.registry import check_cost
 from go_rl.policy.config import (
+    ADDED,
     OLD_NAMES,
     SHIPPED_NAMES,
     SOLVER_MODES,
@@ -137,6 +138,19 @@ FINE_TUNING = {
     ),
 }
 """By objective."""
+FORM_FINE_TUNING = {
+    "nodes": FineTuneConfig(
+        batch=32, first=1, widen=1.0, top=0.3, ppo=PPOConfig(learning_rate=3e-3, epochs=2)
+    )
+}
+"""Of makespan policies whose form is served by another one."""
+
+
+def fine_tuning(objective: Objective, form: str) -> FineTuneConfig:
+    """Return what serves a policy of an objective and, for makespan, of a form."""
+    if objective is Objective.MAKESPAN:
+        return FORM_FINE_TUNING.get(form, FINE_TUNING[objective])
+    return FINE_TUNING[objective]
 
 
 @dataclass(frozen=True)
@@ -286,6 +300,9 @@ class TrainConfig(ABC):
     def to_json(self) -> str:
         """Return the configuration as JSON text; see `added`."""
         default, values = TRAINING[self.objective](), asdict(self)
+        for name in ADDED:
+            if getattr(self.policy, name) == getattr(default.policy, name):
+                del values["policy"][name]
         for name in self.added:
             if getattr(self, name) == getattr(default, name):
                 del values[name]

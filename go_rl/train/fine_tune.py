@@ -23,7 +23,7 @@ from go_rl.policy.plan_decoders.ring_decoder import check_group
 from go_rl.policy.policy_search import group_of
 from go_rl.policy.weights import shipped_agent
 from go_rl.train.collect import Credit, TrainingCase, collect
-from go_rl.train.config import FINE_TUNING, FineTuneConfig
+from go_rl.train.config import FineTuneConfig, fine_tuning
 from go_rl.train.devices import on_all_devices, split_samples
 from go_rl.train.memory import Memory
 from go_rl.train.ppo import Learner, new_learner, update
@@ -39,7 +39,7 @@ class FineTuned:
     """Rings: ``order`` (scores, cut by dynamic programming) or ``placement`` (chips, by the
     solver)."""
     config: FineTuneConfig | None = None
-    """None: what `FINE_TUNING` has for the objective."""
+    """None: what `fine_tuning` has for the objective and the policy's form."""
     solver: str = "sample"
     """How placements go through the solver: ``sample``, ``fix`` or ``none``."""
     samples: int | None = None
@@ -80,8 +80,8 @@ class FineTuned:
         to_the_end: bool = False,
     ) -> tuple[Plan, Agent]:
         """Return the best plan seen, and the agent after its last update."""
-        config = self.config or FINE_TUNING[problem.objective]
         given = controlled(self.agent or shipped_agent(problem.objective), self.control, seed)
+        config = self.config or fine_tuning(problem.objective, given.config.form)
         agent = widened(given, config.widen)
         decoder = plan_decoder(problem, workspace, self.solver)
         if self.samples is not None:

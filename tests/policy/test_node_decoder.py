@@ -316,8 +316,9 @@ def test_the_first_iteration_sees_the_reference_plan_unless_told_otherwise(drawn
 
 def test_graph_level_numbers_have_their_own_density():
     """An untrained policy draws them from N(0, 1): log p = -sum z^2 / 2 but for a constant."""
-    agent, decoder = new_agent(NODES, 0, Objective.MAKESPAN), MakespanDecoder(
-        MakespanWorkspace(lattice())
+    agent, decoder = (
+        new_agent(NODES, 0, Objective.MAKESPAN),
+        MakespanDecoder(MakespanWorkspace(lattice())),
     )
     actions = drawn_plans(agent, decoder, NOISE, 3)
     _, found = judge(agent, decoder, actions)

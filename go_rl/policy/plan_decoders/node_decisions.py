@@ -31,9 +31,7 @@ def node_decisions(
     return workspace.decisions(device, rows.get("schedule"), rows.get("fusion"))
 
 
-def reference_choices(
-    workspace: MakespanWorkspace, units: MakespanUnits
-) -> Int64[np.ndarray, "U"]:
+def reference_choices(workspace: MakespanWorkspace, units: MakespanUnits) -> Int64[np.ndarray, "U"]:
     """Return the device of each unit in the reference plan: that of its last node."""
     held = np.flatnonzero(units.unit_of >= 0)
     found = np.zeros(units.num_units, np.int64)
