@@ -168,17 +168,11 @@ def draw(
     else:
         keys = dict(zip(decisions, jax.random.split(key, len(decisions)), strict=True))
     if not policy.has_critic:
+        given = {decision: (options.get(decision), start.get(decision)) for decision in decisions}
         return {
             decision: apply(
-                encoded,
-                graph,
-                decision,
-                one,
-                noise,
-                options.get(decision),
-                start.get(decision),
-                method=Policy.draw,
-            )  # fmt: skip
+                encoded, graph, decision, one, noise, *given[decision], method=Policy.draw
+            )
             for decision, one in keys.items()
         }
     pairs = {decision: jax.random.split(one) for decision, one in keys.items()}

@@ -293,6 +293,11 @@ class TrainConfig(ABC):
         """Samples drawn on each problem, by group of the objective's decoder."""
 
     @property
+    def batches(self) -> int:
+        """Batches drawn on each problem in an update, one after the other."""
+        return 1
+
+    @property
     @abstractmethod
     def teaching_share(self) -> float | None:
         """Share of a batch that teaches, as `Credit.top`."""
@@ -368,7 +373,7 @@ class MakespanTrainConfig(TrainConfig):
     """Pretraining of a policy for placement, schedule and fusion on connected devices."""
 
     objective = Objective.MAKESPAN
-    added = ("cost", "imitation")
+    added = ("cost", "imitation", "chained")
 
     name: str = SHIPPED_NAMES[Objective.MAKESPAN]
     """Name of the weights."""
@@ -396,6 +401,9 @@ class MakespanTrainConfig(TrainConfig):
     """Updates of the weights."""
     samples: int = 20
     """Plans drawn on each problem."""
+    chained: int = 1
+    """Batches drawn on each problem in an update, one after the other; policies of the form
+    ``nodes`` draw each from the best plan of those before it, as they do in a search."""
     top: float | None = None
     """Share of these that teach: the best; 1: all, against their mean. None: as `TOP` has it for
     the policy's form."""
@@ -419,6 +427,7 @@ class MakespanTrainConfig(TrainConfig):
     def check_own_fields(self) -> None:
         """See `TrainConfig`."""
         _check_least("train", self, 2, "samples")
+        _check_least("train", self, 1, "chained")
         _check_top(self.top, "train")
         if self.policy.form != "orders" and self.searches.samples:
             object.__setattr__(self, "searches", replace(self.searches, samples=0))
@@ -433,6 +442,11 @@ class MakespanTrainConfig(TrainConfig):
     def sizes(self) -> dict[str, int]:
         """Plans."""
         return {"plan": self.samples}
+
+    @property
+    def batches(self) -> int:
+        """See `chained`."""
+        return self.chained
 
     @property
     def teaching_share(self) -> float | None:

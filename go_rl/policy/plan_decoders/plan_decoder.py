@@ -81,8 +81,8 @@ class PlanDecoder(ABC):
         key: jax.Array,
         start: Start | None = None,
     ) -> Actions:
-        """Draw [B] samples of a group, compiled; ``noise`` 0 gives the likeliest decision, ``start``
-        is what `started` or `next_start` returned."""
+        """Draw [B] samples of a group, compiled; ``noise`` 0 gives the likeliest decision;
+        draws go on from ``start``, see `Carried`."""
         options = self.options if agent.policy.chooses_by_unit else None
         decisions = self.decisions_of(group)
         return agent.draw(self.padded, encoded, decisions, key, noise, options, start)
