@@ -86,7 +86,7 @@ def device_logits(
     weights = terms.weights[first : first + seen.shape[1]]
     fixed = terms.base + weights[..., -1:] * slower
     moved = jnp.einsum("btuks,tus->btuk", seen, weights[..., :-1])
-    bent = jnp.einsum("bl,luk->buk", latent, terms.bends)
+    bent = jnp.einsum("bl,luk->buk", latent[:, : len(terms.bends)], terms.bends)
     return fixed[None] + moved + bent[:, None]
 
 

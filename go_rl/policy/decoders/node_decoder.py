@@ -32,7 +32,12 @@ from go_rl.policy.decoders.device_logits import DeviceLogits, DeviceTerms, devic
 from go_rl.policy.decoders.head_input import HeadInput
 from go_rl.policy.decoders.surroundings import seen_devices, seen_levels
 
-LOG_SPREAD = (-3.0, 1.0)
+MOVED = 1.2
+"""Units that leave in an iteration: sqrt(U) exp(1.2 x), the graph-level number x."""
+REACH, BISECTIONS = 10.0, 20
+"""How far beyond the units' own preferences is looked for what `staying` returns, in how many
+bisections."""
+LOG_SPREAD = (-1.0, 1.0)
 """Range of log standard deviations of graph-level numbers."""
 
 
@@ -47,6 +52,8 @@ class NodeActions(NamedTuple):
     """[B, L] graph-level numbers; placement only."""
     start: Int[Array, "B U"] | None = None
     """[B, U] what the first iteration saw; None: nothing."""
+    stay: Float[Array, "B T"] | None = None
+    """[B, T] added to the logits of where units were; see `staying`. None: nothing."""
 
 
 class NodeLogProbs(NamedTuple):
@@ -103,8 +110,13 @@ class NodeDecoder(nn.Module):
             self.score = LevelLogits(self.config)
             return
         self.score = DeviceLogits(self.config)
-        if self.config.directions:
-            self.latent = nn.Dense(2 * self.config.directions, kernel_init=nn.initializers.zeros)
+        if self.width:
+            self.latent = nn.Dense(2 * self.width, kernel_init=nn.initializers.zeros)
+
+    @property
+    def width(self) -> int:
+        """L, graph-level numbers of placement: along directions, and how many units move."""
+        return self.config.directions + self.config.carry
 
     def sample(
         self,
@@ -122,7 +134,7 @@ class NodeDecoder(nn.Module):
         batch = len(noise)
         among = jnp.broadcast_to(options, (batch, *options.shape))
         keys = jax.random.split(key, self.config.iterations + 1)
-        before, chosen, latent, terms = None, [], None, None
+        before, chosen, latent, terms, stay = None, [], None, None, []
         if self.decision == "placement":
             mean, spread = self._latent(head)
             drawn = jax.random.normal(keys[-1], (batch, len(mean)))
@@ -136,11 +148,15 @@ class NodeDecoder(nn.Module):
                 log_probs = self._of_levels(head, options, before)
             else:
                 seen = self._seen(head, options, [before])
-                log_probs = _normalised(options, device_logits(terms, t, seen, options, latent))
-                log_probs = log_probs[:, 0]
+                logits = device_logits(terms, t, seen, options, latent)[:, 0]
+                if first is not None and before is not None:
+                    stay.append(staying(logits, options, before, head.real, latent[:, -1]))
+                    logits = kept(logits, before, stay[-1])
+                log_probs = _normalised(options, logits)
             before = draw_choices(log_probs, noise, keys[t])
             chosen.append(before)
-        return NodeActions(jnp.stack(chosen, axis=1), among, latent, first)
+        drawn = jnp.stack(chosen, axis=1)
+        return NodeActions(drawn, among, latent, first, jnp.stack(stay, axis=1) if stay else None)
 
     def log_prob(
         self, head: HeadInput, actions: NodeActions
@@ -157,6 +173,10 @@ class NodeDecoder(nn.Module):
             logits = device_logits(
                 terms, 0, self._seen(head, options, before), options, actions.latent
             )
+            if actions.stay is not None:
+                assert actions.start is not None
+                forerunners = jnp.stack([one for one in before if one is not None], axis=1)
+                logits = kept(logits, forerunners, actions.stay)
             log_probs = _normalised(options, logits)
         else:
             each = [self._of_levels(head, options, one) for one in before]
@@ -170,7 +190,7 @@ class NodeDecoder(nn.Module):
 
     def _latent(self, head: HeadInput) -> tuple[Float[Array, "L"], Float[Array, "L"]]:
         """Mean and log standard deviation of the graph-level numbers."""
-        if not self.config.directions:
+        if not self.width:
             return jnp.zeros(0), jnp.zeros(0)
         mean, spread = jnp.split(self.latent(head.pooled), 2)
         return mean, jnp.clip(spread, *LOG_SPREAD)
@@ -196,6 +216,45 @@ class NodeDecoder(nn.Module):
         if len(known) == len(before):
             return seen
         return jnp.concatenate([jnp.broadcast_to(blank, (batch, *blank.shape[1:])), seen], axis=1)
+
+
+def staying(
+    logits: Float[Array, "B U K"],
+    options: Float[Array, "U K"],
+    before: Int[Array, "B U"],
+    real: Float[Array, "U"],
+    amount: Float[Array, "B"],
+) -> Float[Array, "B"]:
+    """Return what to add to the logits of where units were, so that as many units leave in
+    expectation as `amount` says: sqrt(U) exp(MOVED amount), at most half of those that can.
+
+    The network then says which units move and where to, and a graph-level number how many: a policy
+    that learns to leave the best plan as it is would draw the same plan again and again.
+    """
+    own = jax.nn.one_hot(before, options.shape[1], dtype=jnp.bool_)
+    there = jnp.isfinite(options)
+    others = jax.nn.logsumexp(jnp.where(there & ~own, logits, NEVER), axis=-1)
+    gap = others - jnp.where(own, logits, 0.0).sum(axis=-1)
+    free = real * (there.sum(axis=-1) > 1)
+    count = jnp.maximum(free.sum(), 2.0)
+    wanted = jnp.clip(jnp.sqrt(count) * jnp.exp(MOVED * amount), 1.0, count / 2)
+    among = jnp.where(free > 0, gap, 0.0)
+    low, high = among.min(axis=1) - REACH, among.max(axis=1) + REACH
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        leaving = (nn.sigmoid(gap - middle[:, None]) * free).sum(axis=1)
+        low, high = (
+            jnp.where(leaving > wanted, middle, low),
+            jnp.where(leaving > wanted, high, middle),
+        )
+    return jax.lax.stop_gradient((low + high) / 2)
+
+
+def kept(
+    logits: Float[Array, "B *T U K"], before: Int[Array, "B *T U"], stay: Float[Array, "B *T"]
+) -> Float[Array, "B *T U K"]:
+    """Return logits with ``stay`` added where units were."""
+    return logits + stay[..., None, None] * jax.nn.one_hot(before, logits.shape[-1])
 
 
 def _normalised(options: Float[Array, "U K"], logits: Float[Array, "*X U K"]) -> Array:
