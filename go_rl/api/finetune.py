@@ -66,9 +66,12 @@ def finetune(
     chosen = options_from(given, "finetune", OPTIONS)
     graph = model if isinstance(model, OpGraph) else load(model, dims, inputs=inputs)
     problem = problem_for(graph, hardware, chosen, memory, fixed)
-    config = _config_for(problem.objective, config, decoder)
+    _check_asked(problem.objective, config, decoder)
     source = chosen.weights or SHIPPED_NAMES[problem.objective]
     before = load_weights(source, problem.objective)
+    if not isinstance(config, FineTuneConfig):
+        options = config or LearnerOptions()
+        config = options.config_for(problem.objective, before.agent.config.form)
     learner = FineTuned(before.agent, decoder, config, control=chosen.control)
     budget = Budget(samples=samples)
     heuristic = run(problem, methods_for(problem)[0], None, chosen.seed, report).plans
@@ -86,21 +89,20 @@ def finetune(
     return summarise(problem, [*heuristic, plan]), weights
 
 
-def _config_for(
+def _check_asked(
     objective: Objective, config: FineTuneConfig | LearnerOptions | None, decoder: str
-) -> FineTuneConfig:
-    """Return the configuration, by default the objective's own."""
+) -> None:
+    """Refuse what has no meaning, before weights are read."""
     if objective not in FINE_TUNING:
         raise SearchError(
             f"finetune: policies work on objectives {', '.join(FINE_TUNING)}, not {objective}"
         )
     if objective is not Objective.RING and decoder != DEFAULT_DECODER:
         raise SearchError(f"decoder has no meaning for objective {objective}; leave it out")
-    if config is None or isinstance(config, LearnerOptions):
-        return (config or LearnerOptions()).config_for(objective)
-    if not isinstance(config, FineTuneConfig):
+    if isinstance(config, LearnerOptions):
+        config.config_for(objective)
+    elif config is not None and not isinstance(config, FineTuneConfig):
         raise SearchError(f"finetune: config must be a FineTuneConfig, not {config!r}")
-    return config
 
 
 def _card(before: Any, problem: Problem, samples: int) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 
 from go_rl.core import Objective, SearchError
-from go_rl.train.config import FINE_TUNING, FineTuneConfig, PPOConfig
+from go_rl.train.config import FineTuneConfig, PPOConfig, fine_tuning
 
 
 @dataclass(frozen=True)
@@ -14,9 +14,10 @@ class LearnerOptions:
     """Changes to the configuration that an objective's policies learn with; None: as it is."""
 
     batch: int | None = None
-    """Samples of an update. Default: 10."""
+    """Samples of an update. Default: 10; of the form nodes 32."""
     first: int | None = None
-    """Samples of the unchanged policy, its likeliest decision first, before that. Default: 10."""
+    """Samples of the unchanged policy, its likeliest decision first, before that. Default: 10; of
+    the form nodes 1."""
     widen: float | None = None
     """Factor on the spread of graph-level decisions before learning starts. Default: 4 for ring, 1
     for makespan."""
@@ -25,11 +26,11 @@ class LearnerOptions:
     against a running baseline; for makespan by the policy's form."""
     remembered: int | None = None
     """Best decisions so far that are learned again with each batch; 0: none. Default: 0 for ring,
-    8 for makespan."""
+    8 for makespan, but 0 of the form nodes."""
     learning_rate: float | None = None
     """Adam's first learning rate. Default: 1e-3 for ring, 3e-3 for makespan."""
     epochs: int | None = None
-    """Gradient steps on one batch of samples. Default: 4."""
+    """Gradient steps on one batch of samples. Default: 4; of the form nodes 2."""
     clip: float | None = None
     """Probability ratios beyond 1 +- clip earn nothing more. Default: 0.2."""
     order_entropy: float | None = None
@@ -42,14 +43,15 @@ class LearnerOptions:
     """Updates over which the learning rate falls to a tenth, along a cosine; 0: it stays.
     Default: 0."""
 
-    def config_for(self, objective: Objective) -> FineTuneConfig:
-        """Return the objective's configuration with these changes.
+    def config_for(self, objective: Objective, form: str = "orders") -> FineTuneConfig:
+        """Return the configuration of an objective and, for makespan, of a policy's form, with
+        these changes.
 
         Raises:
             SearchError: an option has no meaning for the objective.
             TrainingError: a value is out of range.
         """
-        default = FINE_TUNING[objective]
+        default = fine_tuning(objective, form)
         given = {f.name: v for f in fields(self) if (v := getattr(self, f.name)) is not None}
         only_ring = {"placement_entropy"} if objective is Objective.MAKESPAN else set()
         own, ppo = ({f.name for f in fields(kind)} for kind in (default, PPOConfig))

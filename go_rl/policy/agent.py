@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import jraph
 import numpy as np
-from jaxtyping import Float32
+from jaxtyping import Float32, Int32
 
 from go_rl.core import Objective, PolicyError
 from go_rl.core.problem import DECISIONS
@@ -29,6 +29,8 @@ Actions = dict[str, Any]
 `DispatchHead`."""
 Options = Mapping[str, Float32[np.ndarray, "U _"]]
 """What each unit may choose, by decision; see `node_options`."""
+Start = Mapping[str, Int32[np.ndarray, "U"]]
+"""What the first iteration sees of a plan, by decision; form ``nodes`` only."""
 SHAPES = {
     Objective.RING: (RING_FEATURES, len(REFERENCE_ORDERS), len(RING_HARDWARE)),
     Objective.MAKESPAN: (MAKESPAN_FEATURES, len(MAKESPAN_ORDERS), len(MAKESPAN_HARDWARE)),
@@ -73,16 +75,21 @@ class Agent:
         key: jax.Array,
         noise: Float32[np.ndarray, "B"],
         options: Options | None = None,
+        start: Start | None = None,
     ) -> Actions:
         """Draw [B] samples of every decision; ``noise`` scales the deviations (0: the likeliest).
 
-        A policy of the form ``nodes`` chooses among ``options`` (`MakespanDecoder.options`).
+        A policy of the form ``nodes`` chooses among ``options`` (`MakespanDecoder.options`); its
+        first iteration sees ``start``, if the policy carries plans over.
 
         Raises:
             PolicyError: it has no options, or places on more devices than `MAX_CHIPS`.
         """
         among = self._options(options, decisions)
-        return draw(self.policy, self.params, encoded, padded.graph, decisions, key, noise, among)
+        seen = dict(start or {}) if self.policy.carries else {}
+        return draw(
+            self.policy, self.params, encoded, padded.graph, decisions, key, noise, among, seen
+        )
 
     def _options(self, options: Options | None, decisions: tuple[str, ...]) -> Options:
         if not self.policy.chooses_by_unit:
@@ -151,6 +158,7 @@ def draw(
     key: jax.Array,
     noise: jax.Array | np.ndarray,
     options: Mapping[str, jax.Array | np.ndarray],
+    start: Mapping[str, jax.Array | np.ndarray],
 ) -> Actions:
     """Draw every decision, compiled; with a critic, for each sample the best of
     `PolicyConfig.best_of` graph-level decisions."""
@@ -160,9 +168,10 @@ def draw(
     else:
         keys = dict(zip(decisions, jax.random.split(key, len(decisions)), strict=True))
     if not policy.has_critic:
+        given = {decision: (options.get(decision), start.get(decision)) for decision in decisions}
         return {
             decision: apply(
-                encoded, graph, decision, one, noise, options.get(decision), method=Policy.draw
+                encoded, graph, decision, one, noise, *given[decision], method=Policy.draw
             )
             for decision, one in keys.items()
         }

@@ -26,6 +26,11 @@ OLD_NAMES = {"step_form": "form"}
 """Fields that files of older versions hold, and their names now."""
 MOST = {"sage_layers": 64, "attention_layers": 64, "iterations": 64, "best_of": 4096}
 """Largest values of what a network repeats; a damaged file may ask for billions."""
+ADDED = ("carry",)
+"""Fields that files of older versions lack: left out of a run's text while they have their default,
+so that such runs can be resumed."""
+MAY_BE_ZERO = ("sage_layers", "attention_layers", "directions")
+"""Numbers that may be 0, the last for the form ``nodes`` only."""
 WIDEST = 1 << 16
 """Largest value of any other number."""
 
@@ -51,17 +56,21 @@ class PolicyConfig:
     decoder_width: int = 32
     """Width of the per-sample part of a decoder."""
     directions: int = 8
-    """Learned directions along which a graph-level decision bends the order."""
+    """Learned directions along which a graph-level decision bends the order; of the form ``nodes``
+    the logits of all units, 0: none, as in GO."""
     iterations: int = 2
     """Decoding iterations, each conditioned on the decisions of the one before."""
     best_of: int = 8
     """Graph-level decisions drawn for each that a makespan policy uses: the best for its critic."""
     form: str = "orders"
     """Form of a makespan policy, one of `FORMS`; policies of rings have one form only."""
+    carry: bool = True
+    """Form ``nodes``: the first iteration sees the best plan known, at first the reference plan;
+    false: nothing, as in GO."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            least = 0 if field.name in ("sage_layers", "attention_layers") else 1
+            least = 0 if field.name in MAY_BE_ZERO else 1
             value = getattr(self, field.name)
             most = MOST.get(field.name, WIDEST)
             if field.type == "int" and (type(value) is not int or not least <= value <= most):
@@ -76,6 +85,8 @@ class PolicyConfig:
                 f"policy: form must be one of {', '.join(FORMS)}, not "
                 f"{self.form!r}{nearest(str(self.form), FORMS)}"
             )
+        if self.form != "nodes" and not self.directions:
+            raise PolicyError("policy: directions must be a whole number >= 1, not 0")
         if SEGMENT_UNIT % self.segment:
             raise PolicyError(f"policy: segment must divide {SEGMENT_UNIT}, not {self.segment}")
         if self.hidden % self.heads:

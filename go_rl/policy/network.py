@@ -104,6 +104,11 @@ class Policy(nn.Module):
         return self.objective is not Objective.RING and self.config.form == "nodes"
 
     @property
+    def carries(self) -> bool:
+        """Whether draws go on from the best plan known; see `PolicyConfig.carry`."""
+        return self.chooses_by_unit and self.config.carry
+
+    @property
     def dispatches(self) -> bool:
         """Whether units are selected and placed one after the other: form ``dispatch``."""
         return self.objective is not Objective.RING and self.config.form == "dispatch"
@@ -171,17 +176,20 @@ class Policy(nn.Module):
         key: Array,
         noise: Float[Array, "B"],
         options: Float[Array, "U K"] | None = None,
+        start: Int[Array, "U"] | None = None,
     ) -> Any:
         """Draw [B] decisions; see the decoder's ``sample``.
 
         ``noise`` [B] scales the deviations from the likeliest decision. ``options`` [U, K]: what
-        each unit may choose; form ``nodes`` only.
+        each unit may choose, ``start`` [U]: what the first iteration sees; form ``nodes`` only.
         """
         decoder = self._decoder(decision)
         head = head_input(encoded, self._seen(graph), decision)
         if isinstance(decoder, PlacementDecoder):
             return decoder.sample(head, key, noise, self.place(encoded, graph))
-        return decoder.sample(head, key, noise, *(() if options is None else (options,)))
+        if options is None:
+            return decoder.sample(head, key, noise)
+        return decoder.sample(head, key, noise, options, start)
 
     def place(self, encoded: Encoded, graph: jraph.GraphsTuple) -> Float[Array, "U"]:
         """Return [U] where the likeliest order of a ring puts each unit, as the share of the work

@@ -14,6 +14,7 @@ from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.policy.agent import Agent
 from go_rl.policy.config import check_control
 from go_rl.policy.controls import controlled, noted
+from go_rl.policy.plan_decoders.carried import Carried
 from go_rl.policy.plan_decoders.plan_decoder import PlanDecoder, ProposalArrays
 from go_rl.policy.plan_decoders.registry import plan_decoder
 from go_rl.policy.plan_decoders.ring_decoder import check_group
@@ -23,7 +24,8 @@ BATCH = 16
 """Samples drawn at a time; the first of all is the policy's likeliest decision."""
 DOUBT = (1.0, 2.0, 1.0, 4.0)
 """Factors on the standard deviations of successive samples: a pretrained policy has small ones,
-too small for a graph that it has never seen. Chips are drawn unscaled."""
+too small for a graph that it has never seen. Chips, and what units choose by themselves, are drawn
+unscaled."""
 TEMPERATURES = (1.0, 0.5, 0.3, 0.7)
 """Of successive samples of a dispatching policy, whose plan is thousands of draws: a few unlikely
 ones spoil it."""
@@ -95,11 +97,13 @@ def _search(
     would take longer than what is left.
     """
     incumbent, progress = search
+    carried = Carried(decoder.workspace.reference_seconds)
     encoded, rounds, drawing, sample_seconds = agent.encode(decoder.padded), 0, 0.0, float("inf")
     while not progress.spent and drawing < progress.remaining_seconds:
         noise, number = _noise(agent, group, rounds), seed * 1_000_003 + rounds
         began = progress.wall_seconds
-        actions = decoder.draw(agent, encoded, group, noise, jax.random.key(number % 2**32))
+        key = jax.random.key(number % 2**32)
+        actions = decoder.draw(agent, encoded, group, noise, key, carried.start)
         proposals = decoder.proposals(actions, noise)
         drawing = progress.wall_seconds - began
         first, last = 0, int(min(BATCH, progress.remaining_samples))
@@ -107,6 +111,7 @@ def _search(
             began, size = progress.wall_seconds, _affordable(progress, sample_seconds, last - first)
             mine = _rows(proposals, first, first + size)
             rollouts = decoder.price(mine, number + first)
+            carried.offer(mine, rollouts, size)
             fidelity = partial(decoder.fidelity, mine, rollouts)
             incumbent.offer_scored(rollouts.priced, fidelity=fidelity)
             sample_seconds = (progress.wall_seconds - began) / size
@@ -116,7 +121,8 @@ def _search(
 
 def _noise(agent: Agent, group: str, rounds: int) -> Float32[np.ndarray, "B"]:
     """[B] scales of a batch's draws; the first of all is the likeliest decision."""
-    scales = (1.0,) if group == "placement" else DOUBT
+    plain = group == "placement" or agent.policy.chooses_by_unit
+    scales = (1.0,) if plain else DOUBT
     if agent.policy.dispatches:
         scales = TEMPERATURES
     noise = np.resize(np.array(scales, np.float32), BATCH)

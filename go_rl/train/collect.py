@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from go_rl.core import Objective, TrainingError
-from go_rl.policy.agent import Actions, Agent
+from go_rl.policy.agent import Actions, Agent, Start
 from go_rl.policy.plan_decoders.plan_decoder import PlanDecoder, ProposalArrays, Rollouts
 from go_rl.train.advantage import RunningBaseline, top_advantage
 from go_rl.train.config import TOP
@@ -25,6 +25,8 @@ class TrainingCase:
 
     name: str
     decoder: PlanDecoder
+    start: Start | None = None
+    """What draws go on from; None: the reference plan, where the policy carries plans over."""
 
 
 Asked = tuple[TrainingCase, dict[str, ProposalArrays], int]
@@ -164,7 +166,7 @@ def propose(agent: Agent, case: TrainingCase, sizes: Mapping[str, int], seed: in
     for group, one in zip(decoder.groups, keys, strict=True):
         if size := sizes.get(group, 0):
             noise = np.ones(size, np.float32)
-            actions[group] = decoder.draw(agent, encoded, group, noise, one)
+            actions[group] = decoder.draw(agent, encoded, group, noise, one, case.start)
             proposals[group] = decoder.proposals(actions[group], noise)
     return DrawnBatch(actions, proposals)
 

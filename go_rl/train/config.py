@@ -12,6 +12,7 @@ from go_rl.core import DECISIONS, RULE_SETS, Objective, TrainingError, decision_
 from go_rl.core.errors import nearest
 from go_rl.cost.registry import check_cost
 from go_rl.policy.config import (
+    ADDED,
     OLD_NAMES,
     SHIPPED_NAMES,
     SOLVER_MODES,
@@ -137,6 +138,19 @@ FINE_TUNING = {
     ),
 }
 """By objective."""
+FORM_FINE_TUNING = {
+    "nodes": FineTuneConfig(
+        batch=32, first=1, widen=1.0, top=0.3, ppo=PPOConfig(learning_rate=3e-3, epochs=2)
+    )
+}
+"""Of makespan policies whose form is served by another one."""
+
+
+def fine_tuning(objective: Objective, form: str) -> FineTuneConfig:
+    """Return what serves a policy of an objective and, for makespan, of a form."""
+    if objective is Objective.MAKESPAN:
+        return FORM_FINE_TUNING.get(form, FINE_TUNING[objective])
+    return FINE_TUNING[objective]
 
 
 @dataclass(frozen=True)
@@ -279,6 +293,11 @@ class TrainConfig(ABC):
         """Samples drawn on each problem, by group of the objective's decoder."""
 
     @property
+    def batches(self) -> int:
+        """Batches drawn on each problem in an update, one after the other."""
+        return 1
+
+    @property
     @abstractmethod
     def teaching_share(self) -> float | None:
         """Share of a batch that teaches, as `Credit.top`."""
@@ -286,6 +305,9 @@ class TrainConfig(ABC):
     def to_json(self) -> str:
         """Return the configuration as JSON text; see `added`."""
         default, values = TRAINING[self.objective](), asdict(self)
+        for name in ADDED:
+            if getattr(self.policy, name) == getattr(default.policy, name):
+                del values["policy"][name]
         for name in self.added:
             if getattr(self, name) == getattr(default, name):
                 del values[name]
@@ -351,7 +373,7 @@ class MakespanTrainConfig(TrainConfig):
     """Pretraining of a policy for placement, schedule and fusion on connected devices."""
 
     objective = Objective.MAKESPAN
-    added = ("cost", "imitation")
+    added = ("cost", "imitation", "chained")
 
     name: str = SHIPPED_NAMES[Objective.MAKESPAN]
     """Name of the weights."""
@@ -379,6 +401,9 @@ class MakespanTrainConfig(TrainConfig):
     """Updates of the weights."""
     samples: int = 20
     """Plans drawn on each problem."""
+    chained: int = 1
+    """Batches drawn on each problem in an update, one after the other; policies of the form
+    ``nodes`` draw each from the best plan of those before it, as they do in a search."""
     top: float | None = None
     """Share of these that teach: the best; 1: all, against their mean. None: as `TOP` has it for
     the policy's form."""
@@ -402,6 +427,7 @@ class MakespanTrainConfig(TrainConfig):
     def check_own_fields(self) -> None:
         """See `TrainConfig`."""
         _check_least("train", self, 2, "samples")
+        _check_least("train", self, 1, "chained")
         _check_top(self.top, "train")
         if self.policy.form != "orders" and self.searches.samples:
             object.__setattr__(self, "searches", replace(self.searches, samples=0))
@@ -416,6 +442,11 @@ class MakespanTrainConfig(TrainConfig):
     def sizes(self) -> dict[str, int]:
         """Plans."""
         return {"plan": self.samples}
+
+    @property
+    def batches(self) -> int:
+        """See `chained`."""
+        return self.chained
 
     @property
     def teaching_share(self) -> float | None:

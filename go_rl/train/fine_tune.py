@@ -5,7 +5,7 @@ From pretrained weights this is fine-tuning; from untrained ones, training from 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -16,13 +16,14 @@ from go_rl.objectives.workspace import Workspace
 from go_rl.policy.agent import Agent, widened
 from go_rl.policy.config import check_control
 from go_rl.policy.controls import controlled, noted
+from go_rl.policy.plan_decoders.carried import Carried
 from go_rl.policy.plan_decoders.plan_decoder import ProposalArrays, Rollouts
 from go_rl.policy.plan_decoders.registry import plan_decoder
 from go_rl.policy.plan_decoders.ring_decoder import check_group
 from go_rl.policy.policy_search import group_of
 from go_rl.policy.weights import shipped_agent
 from go_rl.train.collect import Credit, TrainingCase, collect
-from go_rl.train.config import FINE_TUNING, FineTuneConfig
+from go_rl.train.config import FineTuneConfig, fine_tuning
 from go_rl.train.devices import on_all_devices, split_samples
 from go_rl.train.memory import Memory
 from go_rl.train.ppo import Learner, new_learner, update
@@ -38,7 +39,7 @@ class FineTuned:
     """Rings: ``order`` (scores, cut by dynamic programming) or ``placement`` (chips, by the
     solver)."""
     config: FineTuneConfig | None = None
-    """None: what `FINE_TUNING` has for the objective."""
+    """None: what `fine_tuning` has for the objective and the policy's form."""
     solver: str = "sample"
     """How placements go through the solver: ``sample``, ``fix`` or ``none``."""
     samples: int | None = None
@@ -79,8 +80,8 @@ class FineTuned:
         to_the_end: bool = False,
     ) -> tuple[Plan, Agent]:
         """Return the best plan seen, and the agent after its last update."""
-        config = self.config or FINE_TUNING[problem.objective]
         given = controlled(self.agent or shipped_agent(problem.objective), self.control, seed)
+        config = self.config or fine_tuning(problem.objective, given.config.form)
         agent = widened(given, config.widen)
         decoder = plan_decoder(problem, workspace, self.solver)
         if self.samples is not None:
@@ -96,6 +97,7 @@ class FineTuned:
                 incumbent,
                 progress,
                 seed,
+                Carried(decoder.workspace.reference_seconds),
             )
             lesson.as_given(given)
             learner = lesson.learn(agent, learner)
@@ -113,6 +115,7 @@ class _Lesson:
     incumbent: Incumbent
     progress: Progress
     seed: int
+    carried: Carried
 
     def as_given(self, agent: Agent) -> None:
         """Sample the policy as it came."""
@@ -126,6 +129,7 @@ class _Lesson:
     def _offer(self, proposals: ProposalArrays, rollouts: Rollouts, size: int) -> None:
         """Count the samples of a batch that the budget pays for."""
         count = int(min(size, self.progress.remaining_samples))
+        self.carried.offer(proposals, rollouts, count)
         fidelity = partial(self.case.decoder.fidelity, proposals, rollouts)
         self.incumbent.offer_scored(rollouts.priced, range(count), fidelity)
 
@@ -138,7 +142,8 @@ class _Lesson:
         while not progress.spent and quickest <= progress.remaining_seconds:
             began = progress.wall_seconds
             key = int(np.random.SeedSequence((self.seed, rounds)).generate_state(1)[0])
-            found = collect(agent.having(learner.params), self.case, sizes, credit, key)
+            case = replace(self.case, start=self.carried.start)
+            found = collect(agent.having(learner.params), case, sizes, credit, key)
             rollouts = found.rollouts[self.group]
             self._offer(found.proposals[self.group], rollouts, config.batch)
             if rounds:  # the first batch compiles; later ones are faster

@@ -5,16 +5,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from go_rl.core import TrainingError
 from go_rl.policy.agent import Agent, new_agent
+from go_rl.policy.plan_decoders.carried import Carried
 from go_rl.policy.weights import Weights
 from go_rl.train.advantage import RunningBaseline
 from go_rl.train.checkpoints import TrainState
-from go_rl.train.collect import Credit, Pricer, Rewards, collect_share, price_here
+from go_rl.train.collect import (
+    Credit,
+    Pricer,
+    Rewards,
+    SharedCollection,
+    collect_share,
+    price_here,
+)
 from go_rl.train.config import MakespanTrainConfig, RingTrainConfig, TrainConfig
 from go_rl.train.critic.teaching import taught_agent
 from go_rl.train.devices import on_all_devices, split_samples
@@ -125,11 +134,21 @@ def _advance(
     config, started = problems.config, time.perf_counter()
     agent = _agent(config, state.learner.params)
     cases = problems.draw(state.step, state.baseline)
-    seeded = [(case, _seed(config.seed, state.step, i)) for i, case in enumerate(cases)]
-    share = group.share([case.decoder.workspace.problem.graph.num_nodes for case in cases])
-    credit = Credit(config.teaching_share, state.baseline)
-    found = collect_share(agent, seeded, config.sizes, credit, share, pricer)
-    batches = [split_samples(each.batch) for each in found.own]
+    nodes = [case.decoder.workspace.problem.graph.num_nodes for case in cases]
+    share, credit = group.share(nodes), Credit(config.teaching_share, state.baseline)
+    found: list[SharedCollection] = []
+    carried = [Carried(case.decoder.workspace.reference_seconds) for case in cases]
+    for turn in range(config.batches):
+        seeded = [
+            (replace(case, start=one.start), _seed(config.seed, state.step, turn * len(cases) + i))
+            for i, (case, one) in enumerate(zip(cases, carried, strict=True))
+        ]
+        found.append(collect_share(agent, seeded, config.sizes, credit, share, pricer))
+        for i, each in zip(share.mine, found[-1].own, strict=True):
+            for name, drawn in each.proposals.items():
+                carried[i].offer(drawn, each.rollouts[name], config.sizes[name])
+    batches = [split_samples(each.batch) for turn in found for each in turn.own]
+    share = share.repeated(config.batches)
     learner = on_all_devices(state.learner)
     try:
         learner, metrics = update(agent.policy, config.ppo, learner, batches, share)
@@ -141,13 +160,14 @@ def _advance(
     # Processors that are unlike round differently: all go on from the weights of one.
     state.learner = group.on_first(lambda: learner)
     state.step += 1
-    values = _values(found.rewards, metrics)
+    rewards = [one for turn in found for one in turn.rewards]
+    values = _values(rewards, metrics)
     if state.step % config.validate_every == 0:
         values |= _validate(state, problems, group)
-    shown = [f"{name} {values[name]:+.3f}" for name in found.rewards[0]]
+    shown = [f"{name} {values[name]:+.3f}" for name in rewards[0]]
     if "validation" in values:
         shown.append(f"validation {values['validation']:+.4f}")
-    samples = sum(len(reward) for one in found.rewards for reward in one.values())
+    samples = sum(len(reward) for one in rewards for reward in one.values())
     return "  ".join([*shown, f"{time.perf_counter() - started:.1f} s"]), values, samples
 
 

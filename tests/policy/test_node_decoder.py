@@ -21,8 +21,10 @@ from go_rl.objectives.makespan.choices import LEVELS
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.config import PolicyConfig
+from go_rl.policy.decoders.device_logits import DeviceLogits, device_logits
 from go_rl.policy.decoders.head_input import HeadInput
-from go_rl.policy.decoders.node_decoder import NodeActions, NodeLogits
+from go_rl.policy.decoders.node_decoder import NodeActions
+from go_rl.policy.decoders.surroundings import seen_devices
 from go_rl.policy.network import Policy
 from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
 from go_rl.verify.check_plan import check_plan
@@ -74,7 +76,7 @@ def judge(agent: Agent, decoder: MakespanDecoder, actions):
     return judged(agent.params, decoder.padded.graph, decoder.padded.real, actions)
 
 
-def plain(agent, decoder, encoded, task, before):
+def plain(agent, decoder, encoded, task, before, t, latent):
     """[U, K] of the plain twin."""
     layers = agent.params["params"][f"decoders_{task}"]["score"]
     units = decoder.units.num_units
@@ -86,8 +88,14 @@ def plain(agent, decoder, encoded, task, before):
     options = decoder.options[task][:units]
     if task == "placement":
         share = np.asarray(decoder.padded.graph.nodes["share"], np.float64)[:units]
-        return device_log_probs(layers, h, pooled, edges, share, options, before)
+        return device_log_probs(layers, h, pooled, edges, share, options, before, t, latent)
     return level_log_probs(layers, h, pooled, edges, options, before)
+
+
+def seen_first(actions: NodeActions, b: int, units: int) -> tuple[list[int] | None, list[float]]:
+    """What the first iteration of a sample saw, and its graph-level numbers."""
+    start = None if actions.start is None else np.asarray(actions.start)[b, :units].tolist()
+    return start, [] if actions.latent is None else np.asarray(actions.latent)[b].tolist()
 
 
 def test_log_probabilities_are_those_of_a_plain_twin(drawn):
@@ -99,9 +107,9 @@ def test_log_probabilities_are_those_of_a_plain_twin(drawn):
         got, entropy = found[task]
         spread, rows = [], np.arange(units)
         for b in range(len(NOISE)):
-            before = None
+            before, latent = seen_first(actions[task], b, units)
             for t in range(NODES.iterations):
-                expected = plain(agent, decoder, encoded, task, before)
+                expected = plain(agent, decoder, encoded, task, before, t, latent)
                 before = np.asarray(actions[task].chosen)[b, t, :units].tolist()
                 row = np.asarray(got.chosen)[b, t, :units]
                 assert_rounded_alike(row, expected[rows, before], 4000)
@@ -120,9 +128,9 @@ def test_without_noise_the_likeliest_is_taken_and_equal_seeds_draw_equally(drawn
     encoded, _ = judge(agent, decoder, actions)
     for task in DECISIONS:
         chosen = np.asarray(actions[task].chosen)[3, :, :units]
-        before = None
+        before, latent = seen_first(actions[task], 3, units)
         for t in range(NODES.iterations):
-            expected = plain(agent, decoder, encoded, task, before)
+            expected = plain(agent, decoder, encoded, task, before, t, latent)
             # The likeliest, or as likely but for rounding.
             assert_rounded_alike(expected[range(units), chosen[t]], expected.max(axis=1), 4000)
             before = chosen[t].tolist()
@@ -165,10 +173,17 @@ def test_room_for_further_devices_changes_nothing(drawn):
     h = rng.standard_normal((len(decoder.padded.real), NODES.hidden)).astype(np.float32)
     options = decoder.options["placement"]
     wider = np.concatenate([options, np.full_like(options, np.inf)], axis=1)
-    module, padded = jax.jit(NodeLogits(NODES, "placement").apply), decoder.padded
-    head = HeadInput(h, h[0], padded.graph, padded.real, jnp.int32(padded.chips))
-    before = actions["placement"].chosen[:, 0]
-    narrow, wide = (module(layers, head, one, before) for one in (options, wider))
+    graph, own = jax.tree.map(jnp.asarray, decoder.padded.graph), actions["placement"]
+    head = HeadInput(h, h[0], graph, decoder.padded.real, jnp.int32(DEVICES))
+
+    @jax.jit
+    def logits(options):
+        terms = DeviceLogits(NODES).apply(layers, head, options)
+        exists = jnp.isfinite(options).any(axis=0)
+        seen = seen_devices(graph, own.chosen[:, 0], exists)[:, None]
+        return device_logits(terms, 1, seen, options, own.latent)
+
+    narrow, wide = (logits(one) for one in (options, wider))
     assert_rounded_alike(narrow[..., :3], wide[..., :3])
     assert np.ptp(np.asarray(narrow)[..., :3], axis=-1).max() > 0.1
 
@@ -282,3 +297,33 @@ def test_what_is_asked_wrongly_is_said():
     many = {"placement": np.zeros((len(padded.real), 128), np.float32)}
     with pytest.raises(PolicyError, match="places on at most 64 devices"):
         agent.draw(padded, encoded, ("placement",), key, NOISE, many)
+
+
+def test_the_first_iteration_sees_the_reference_plan_unless_told_otherwise(drawn):
+    """A policy that carries nothing over sees nothing; one that does prefers what it saw."""
+    agent, decoder, actions = drawn
+    rows, units = len(decoder.padded.real), decoder.units.num_units
+    assert np.asarray(actions["placement"].start)[:, :units].tolist() == [[0] * units] * 4
+    plain_agent = Agent(replace(NODES, carry=False), agent.params, Objective.MAKESPAN)
+    assert drawn_plans(plain_agent, decoder, NOISE, 7)["placement"].start is None
+    fresh, key = new_agent(NODES, 0, Objective.MAKESPAN), jax.random.key(0)
+    encoded, likeliest = fresh.encode(decoder.padded), np.zeros(1, np.float32)
+    for device in (0, 1):
+        start = {"placement": np.full(rows, device, np.int32)}
+        found = decoder.draw(fresh, encoded, "plan", likeliest, key, start)["placement"]
+        assert (np.asarray(found.chosen)[0, :, : units - 1] == device).all()
+
+
+def test_graph_level_numbers_have_their_own_density():
+    """An untrained policy draws them from N(0, 1): log p = -sum z^2 / 2 but for a constant."""
+    agent, decoder = (
+        new_agent(NODES, 0, Objective.MAKESPAN),
+        MakespanDecoder(MakespanWorkspace(lattice())),
+    )
+    actions = drawn_plans(agent, decoder, NOISE, 3)
+    _, found = judge(agent, decoder, actions)
+    latent = np.asarray(actions["placement"].latent)
+    assert latent.shape == (4, NODES.directions)
+    parts = found["placement"][0].parts(jnp.asarray(decoder.padded.real))
+    assert_rounded_alike(np.asarray(parts[1][0]), -0.5 * np.square(latent).sum(axis=1))
+    assert len(found["schedule"][0].parts(jnp.asarray(decoder.padded.real))) == 1

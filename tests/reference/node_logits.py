@@ -19,8 +19,10 @@ def device_log_probs(
     share: np.ndarray,
     options: np.ndarray,
     before: Sequence[int] | None,
+    t: int,
+    latent: Sequence[float],
 ) -> np.ndarray:
-    """[U, K] log-probabilities of one sample's devices."""
+    """[U, K] log-probabilities of one sample's devices in iteration ``t``."""
     devices = int(np.isfinite(options).any(axis=0).sum())
     found = np.full(options.shape, -np.inf)
     for u in range(len(h)):
@@ -34,12 +36,23 @@ def device_log_probs(
                 read = [before[b] == d for a, b in edges if a == u]
                 seen = [float(before[u] == d), min(max(load, -4.0), 4.0), _mean(made), _mean(read)]
             seen.append(min(float(options[u, d]), 4.0))
-            hidden = _hidden(layers, h[u], pooled, seen)
+            unit = np.maximum(
+                _dense(layers["project"], h[u]) + _dense(layers["context"], pooled), 0.0
+            )
             place = (d + 0.5) / devices
             waves = [math.cos(math.pi * k * place) for k in (1, 2, 3, 4)]
             digits = [1.0 if d & (1 << i) else -1.0 for i in range(6)]
-            key = _dense(layers["key"], np.array(waves + digits))
-            found[u, d] = float(hidden @ key) / math.sqrt(len(key))
+            described = np.array(waves + digits)
+            key = _dense(layers["key"], described)
+            weights = _dense(layers["weigh"], unit).reshape(-1, 5)[t] + [2.0, -0.5, 2.0, 2.0, -1.0]
+            bend = _dense(layers["bend"], h[u]).reshape(len(latent), 8)
+            turned = _dense(layers["bend_key"], described)
+            bent = sum(z * float(row @ turned) for z, row in zip(latent, bend, strict=True))
+            found[u, d] = (
+                float(unit @ key) / math.sqrt(len(key))
+                + float(weights @ np.array(seen))
+                + 2.0 * bent / math.sqrt(8 * len(latent))
+            )
     return _normalised(found)
 
 

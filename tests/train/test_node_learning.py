@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, replace
 from functools import cache
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -13,15 +14,26 @@ import pytest
 from policy.tiny import TINY
 from reference.step_problems import step_problem
 
+from go_rl.api.learner_options import LearnerOptions
 from go_rl.core import Budget, Objective, OpKind, Problem, TrainingError
 from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.policy.agent import Agent, new_agent
+from go_rl.policy.decoders.node_decoder import NodeActions
+from go_rl.policy.plan_decoders.carried import Carried
 from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
 from go_rl.policy.weights import Weights, load_weights, save_weights
 from go_rl.runtime.parameter_file import MANIFEST
+from go_rl.train import fine_tune
+from go_rl.train import pretrain as pretraining
 from go_rl.train.advantage import top_advantage
-from go_rl.train.collect import Credit, TrainingCase, collect
-from go_rl.train.config import FINE_TUNING, FineTuneConfig, MakespanTrainConfig, PPOConfig
+from go_rl.train.collect import Credit, TrainingCase, collect, collect_share
+from go_rl.train.config import (
+    FINE_TUNING,
+    FineTuneConfig,
+    MakespanTrainConfig,
+    PPOConfig,
+    fine_tuning,
+)
 from go_rl.train.fine_tune import FineTuned
 from go_rl.train.ppo import gradient, judge, new_learner, update
 from go_rl.train.pretrain import pretrain
@@ -44,6 +56,12 @@ def tiny() -> Agent:
 
 
 @cache
+def forgetful() -> Agent:
+    """Untrained; every draw starts anew, so that it shows what the policy itself has learned."""
+    return new_agent(replace(NODES, carry=False), 0, Objective.MAKESPAN)
+
+
+@cache
 def chains(here: float, there: float, pieces: int = 5) -> Problem:
     """Two chains of matrix products on two devices: a piece takes ``here`` seconds on its chain's
     own device and ``there`` on the other; a transfer takes one second."""
@@ -56,12 +74,12 @@ def chains(here: float, there: float, pieces: int = 5) -> Problem:
 def test_each_chain_finds_its_own_device():
     """5 s instead of 20: not only the best plan, but whatever the policy draws in the end."""
     problem = chains(1.0, 3.0)
-    plan, learned = FineTuned(tiny(), config=LEARN).learn(problem, Budget(samples=640), 0)
+    plan, learned = FineTuned(forgetful(), config=LEARN).learn(problem, Budget(samples=640), 0)
     assert plan.value == 5.0
     assert check_plan(plan, problem).ok
     decoder, ones = MakespanDecoder(makespan_workspace(problem)), np.ones(BATCH, np.float32)
     before, after = (
-        decoder.sample(agent, "plan", ones, 9)[1].priced.seconds for agent in (tiny(), learned)
+        decoder.sample(agent, "plan", ones, 9)[1].priced.seconds for agent in (forgetful(), learned)
     )
     assert before.mean() > 10.0
     assert after.mean() < 7.0
@@ -101,7 +119,8 @@ def test_an_update_starts_from_ratio_one_and_its_gradient_is_finite():
     old = judge(policy, params, batch)
     _, first = gradient(policy, config, params, batch, old)
     surrogate = float(first.loss + config.order_entropy * first.entropy)
-    assert surrogate == pytest.approx(-float(batch.groups["plan"].advantage.mean()), abs=1e-3)
+    gain = 2 * float(batch.groups["plan"].advantage.mean())  # of units and of the whole
+    assert surrogate == pytest.approx(-gain, abs=1e-3)
     learner, metrics = update(policy, config, new_learner(params, config), [batch])
     assert all(np.isfinite(float(x)) for x in metrics)
     assert float(metrics.gradient_norm) > 0.0
@@ -110,12 +129,93 @@ def test_an_update_starts_from_ratio_one_and_its_gradient_is_finite():
     assert not any(jax.tree.leaves(moved["params"]["decoders_fusion"]))
 
 
+def test_a_search_goes_on_from_the_best_plan_so_far(monkeypatch):
+    """What a batch starts from is the best plan of all before it; without carrying, nothing is."""
+    seen, best = [], [20.0]
+
+    def noting(agent, case, sizes, credit, seed):
+        seen.append((case.start, best[0]))
+        found = collect(agent, case, sizes, credit, seed)
+        best[0] = min(best[0], found.rollouts["plan"].priced.seconds.min())
+        return found
+
+    monkeypatch.setattr(fine_tune, "collect", noting)
+    config = replace(LEARN, first=1)
+    FineTuned(tiny(), config=config).optimize(chains(1.0, 3.0), Budget(samples=82), 0)
+    decoder = MakespanDecoder(makespan_workspace(chains(1.0, 3.0)))
+    starts = [(start, seconds) for start, seconds in seen if start is not None]
+    assert len(seen) == 5
+    assert len(starts) >= 4
+    for start, seconds in starts:
+        chosen = NodeActions(start["placement"][None, None], np.zeros((1, 1, 2)))
+        plan = decoder.decisions({"placement": chosen})
+        assert decoder.workspace.evaluate(plan).seconds[0] == seconds
+
+
+def test_the_best_of_the_samples_that_count_is_carried_over():
+    """Three samples of 5, 3 and 1 second, of which two count; then nothing better comes."""
+    rows = np.arange(6, dtype=np.int32).reshape(3, 1, 2)
+    drawn = {"placement": NodeActions(rows, np.zeros((3, 2, 2)))}
+    scored = SimpleNamespace(priced=SimpleNamespace(seconds=np.array([5.0, 3.0, 1.0])))
+    carried = Carried(4.0)
+    carried.offer(drawn, scored, 1)
+    assert carried.start is None
+    carried.offer(drawn, scored, 2)
+    assert carried.seconds == 3.0
+    assert carried.start is not None
+    assert carried.start["placement"].tolist() == [2, 3]
+    carried.offer({"order": rows}, scored, 3)
+    assert carried.seconds == 3.0
+
+
+def test_without_graph_level_numbers_units_alone_are_credited():
+    agent = new_agent(replace(NODES, directions=0), 0, Objective.MAKESPAN)
+    decoder = MakespanDecoder(makespan_workspace(chains(1.0, 3.0)))
+    case = TrainingCase("chains", decoder)
+    batch = collect(agent, case, {"plan": BATCH}, Credit(1.0), 0).batch
+    judged = judge(agent.policy, agent.params, batch)["plan"]["placement"][0]
+    assert len(judged.parts(batch.real)) == 1
+    assert batch.groups["plan"].actions["placement"].latent.shape == (BATCH, 0)
+
+
+def test_each_form_is_fine_tuned_in_its_own_way():
+    makespan = Objective.MAKESPAN
+    assert fine_tuning(makespan, "nodes").batch == 32
+    for form in ("orders", "dispatch"):
+        assert fine_tuning(makespan, form) == FINE_TUNING[makespan]
+    assert fine_tuning(Objective.RING, "nodes") == FINE_TUNING[Objective.RING]
+    assert LearnerOptions(top=0.5).config_for(makespan, "nodes").batch == 32
+
+
+def test_batches_of_an_update_follow_each_other(tmp_path, monkeypatch):
+    """The second batch of a problem starts from the best plan of the first, where it is better."""
+    starts = []
+
+    def noting(agent, cases, *rest):
+        starts.append([case.start for case, _ in cases])
+        return collect_share(agent, cases, *rest)
+
+    monkeypatch.setattr(pretraining, "collect_share", noting)
+    run = replace(
+        SHORT, updates=1, validate_every=1, checkpoint_every=1, chained=2, hardware=("p100x4",)
+    )
+    weights = pretrain(run, tmp_path)
+    assert len(starts) == 2
+    assert starts[0] == [None]
+    assert weights.card["samples"] == 2 * BATCH
+    with pytest.raises(TrainingError, match="train: chained must be >= 1, not 0"):
+        MakespanTrainConfig(chained=0)
+
+
+SHORT = MakespanTrainConfig(
+    validation="train", max_nodes=80, updates=2, graphs=1, samples=BATCH, hardware=("p100x2",),
+    validation_hardware=("p100x2",), further=(), decide=(("placement",),), policy=NODES,
+    validate_every=2, checkpoint_every=2, ppo=PPOConfig(epochs=1, decay_updates=4),
+)  # fmt: skip
+
+
 def test_pretraining_takes_either_form(tmp_path):
-    run = MakespanTrainConfig(
-        validation="train", max_nodes=80, updates=2, graphs=1, samples=BATCH, hardware=("p100x2",),
-        validation_hardware=("p100x2",), further=(), decide=(("placement",),), policy=NODES,
-        validate_every=2, checkpoint_every=2, ppo=PPOConfig(epochs=1, decay_updates=4),
-    )  # fmt: skip
+    run = SHORT
     assert not run.searches.samples  # a critic judges orders, of which this form has none
     weights = pretrain(run, tmp_path)
     assert weights.agent.config == NODES

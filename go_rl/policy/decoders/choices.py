@@ -38,8 +38,8 @@ def draw_choices(
 
 
 def log_prob_of(
-    log_probs: Float[Array, "#B U K"], chosen: Int[Array, "B U"]
-) -> Float[Array, "B U"]:
+    log_probs: Float[Array, "*#X U K"], chosen: Int[Array, "*X U"]
+) -> Float[Array, "*X U"]:
     """Return the log-probabilities of given choices."""
     every = jnp.broadcast_to(log_probs, (*chosen.shape, log_probs.shape[-1]))
     return jnp.take_along_axis(every, chosen[..., None], axis=-1)[..., 0]

@@ -2,9 +2,12 @@
 
 T iterations, each conditioned on the choices of the one before (iterative non-autoregressive
 decoding, GO, section 3.3): p(y^t | G) = prod_u p(y_u^t | h_G, y^(t-1)). The last are the plan.
+Two additions, for placement only, both optional: graph-level Gaussian numbers z shift the logits of
+all units at once, p(y, z | G) = p(z | G) p(y | z, G), so that plans differ in whole groups of units
+(`PolicyConfig.directions`); and y^0 is the best plan known (`PolicyConfig.carry`).
 
-Dimension letters: ``B`` samples, ``T`` iterations, ``U`` units, ``K`` choices of a unit, ``D``
-width of embeddings.
+Dimension letters: ``B`` samples, ``T`` iterations, ``U`` units, ``K`` choices of a unit, ``L``
+graph-level numbers, ``D`` width of embeddings.
 """
 
 from __future__ import annotations
@@ -14,10 +17,10 @@ from typing import ClassVar, NamedTuple
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
 from go_rl.objectives.makespan.choices import LEVELS
-from go_rl.policy.config import MAX_CHIPS, PolicyConfig
+from go_rl.policy.config import PolicyConfig
 from go_rl.policy.decoders.choices import (
     NEVER,
     ChoiceLogProbs,
@@ -25,13 +28,17 @@ from go_rl.policy.decoders.choices import (
     entropies,
     log_prob_of,
 )
+from go_rl.policy.decoders.device_logits import DeviceLogits, DeviceTerms, device_logits
 from go_rl.policy.decoders.head_input import HeadInput
-from go_rl.policy.decoders.surroundings import LARGEST, seen_devices, seen_levels
+from go_rl.policy.decoders.surroundings import seen_devices, seen_levels
 
-WAVES = 4
-"""Cosines of a device's place among the others that describe it, beside its binary digits."""
-DIGITS = (MAX_CHIPS - 1).bit_length()
-"""Binary digits of a device's number."""
+MOVED = 1.2
+"""Units that leave in an iteration: sqrt(U) exp(1.2 x), the graph-level number x."""
+REACH, BISECTIONS = 10.0, 20
+"""How far beyond the units' own preferences is looked for what `staying` returns, in how many
+bisections."""
+LOG_SPREAD = (-1.0, 1.0)
+"""Range of log standard deviations of graph-level numbers."""
 
 
 class NodeActions(NamedTuple):
@@ -41,95 +48,215 @@ class NodeActions(NamedTuple):
     """[B, T, U] device or level of each iteration."""
     options: Float[Array, "B U K"]
     """[B, U, K] among what it was chosen, the same in each sample; see `node_options`."""
+    latent: Float[Array, "B L"] | None = None
+    """[B, L] graph-level numbers; placement only."""
+    start: Int[Array, "B U"] | None = None
+    """[B, U] what the first iteration saw; None: nothing."""
+    stay: Float[Array, "B T"] | None = None
+    """[B, T] added to the logits of where units were; see `staying`. None: nothing."""
 
 
-class NodeLogits(nn.Module):
-    """Logits of a device (decision placement) or of a level of priority for every unit.
+class NodeLogProbs(NamedTuple):
+    """Log-probabilities of what was chosen, and log-densities of the graph-level numbers."""
 
-    Devices are scored one by one from what describes them, a device's key against what the unit
-    looks for there, so that any number of them is served by the same weights.
-    """
+    choices: ChoiceLogProbs
+    latent: Float[Array, "B L"]
+
+    @property
+    def chosen(self) -> Float[Array, "B T U"]:
+        """[B, T, U] of the choices."""
+        return self.choices.chosen
+
+    @property
+    def free(self) -> Float[Array, "U"]:
+        """[U] 1 where a unit had several choices."""
+        return self.choices.free
+
+    def parts(self, real: Float[Array, "U"]) -> tuple[tuple[Array, Array], ...]:
+        """Return what is clipped apart, each with its weights; see `ChoiceLogProbs.parts`."""
+        units = self.choices.parts(real)
+        if not self.latent.shape[1]:
+            return units
+        whole = self.latent.sum(axis=-1)
+        return (*units, (whole, jnp.ones_like(whole)))
+
+
+class LevelLogits(nn.Module):
+    """Logits of a level of priority for every unit (decisions schedule and fusion)."""
 
     config: PolicyConfig
-    decision: str
 
     @nn.compact
-    def __call__(
-        self, head: HeadInput, options: Float[Array, "U K"], before: Int[Array, "B U"] | None
-    ) -> Float[Array, "#B U K"]:
-        """Return logits; ``before`` [B, U] are the choices of the iteration before, if any.
-
-        ``options`` [U, K]: of devices log2 of a unit's seconds against its fastest device; inf:
-        not possible.
-        """
+    def __call__(self, head: HeadInput, before: Int[Array, "B U"] | None) -> Float[Array, "#B U K"]:
+        """Return logits; ``before`` [B, U] are the choices of the iteration before, if any."""
         width = self.config.decoder_width
         unit = nn.Dense(width, name="project")(head.h)
         unit = unit + nn.Dense(width, name="context")(head.pooled)
-        condition = nn.Dense(width, name="condition")
-        if self.decision != "placement":
-            level = None if before is None else before.astype(jnp.float32) / (LEVELS - 1.0)
-            hidden = nn.relu(unit[None] + condition(seen_levels(head.graph, level)))
-            return nn.Dense(LEVELS, name="emit")(hidden)
-        there = jnp.isfinite(options)
-        slower = jnp.where(there, jnp.minimum(options, LARGEST), 0.0)[None, :, :, None]
-        seen = seen_devices(head.graph, before, there.any(axis=0))
-        seen = jnp.concatenate([seen, jnp.broadcast_to(slower, (*seen.shape[:-1], 1))], axis=-1)
-        hidden = nn.relu(unit[None, :, None] + condition(seen))
-        key = nn.Dense(width, name="key")(described(there.any(axis=0)))
-        return jnp.einsum("bukw,kw->buk", hidden, key) / jnp.sqrt(jnp.float32(width))
-
-
-def described(exists: Bool[Array, "K"]) -> Float[Array, "K F"]:
-    """Return what distinguishes devices: cosines of their place among all, and binary digits."""
-    number = jnp.arange(len(exists))
-    place = (number.astype(jnp.float32) + 0.5) / jnp.maximum(exists.astype(jnp.float32).sum(), 1.0)
-    waves = jnp.cos(jnp.pi * place[:, None] * jnp.arange(1.0, WAVES + 1.0))
-    digits = ((number[:, None] >> jnp.arange(DIGITS)) & 1).astype(jnp.float32)
-    return jnp.concatenate([waves, 2.0 * digits - 1.0], axis=-1)
+        level = None if before is None else before.astype(jnp.float32) / (LEVELS - 1.0)
+        seen = nn.Dense(width, name="condition")(seen_levels(head.graph, level))
+        return nn.Dense(LEVELS, name="emit")(nn.relu(unit[None] + seen))
 
 
 class NodeDecoder(nn.Module):
     """Distribution over devices (decision placement) or levels (schedule, fusion)."""
 
-    outputs: ClassVar[tuple[str, ...]] = ("emit", "key")
+    outputs: ClassVar[tuple[str, ...]] = ("emit", "key", "weigh", "bend", "latent")
     """Layers that give the numbers of the distribution: of levels, or of devices."""
     config: PolicyConfig
     decision: str
 
     def setup(self) -> None:
-        self.score = NodeLogits(self.config, self.decision)
+        if self.decision != "placement":
+            self.score = LevelLogits(self.config)
+            return
+        self.score = DeviceLogits(self.config)
+        if self.width:
+            self.latent = nn.Dense(2 * self.width, kernel_init=nn.initializers.zeros)
 
-    def log_probs(
-        self, head: HeadInput, options: Float[Array, "U K"], before: Int[Array, "B U"] | None
-    ) -> Float[Array, "#B U K"]:
-        """Return normalised log-probabilities of an iteration; the first knows no choices."""
-        logits = self.score(head, options, before)
-        return jax.nn.log_softmax(jnp.where(jnp.isfinite(options), logits, NEVER))
+    @property
+    def width(self) -> int:
+        """L, graph-level numbers of placement: along directions, and how many units move."""
+        return self.config.directions + self.config.carry
 
     def sample(
-        self, head: HeadInput, key: Array, noise: Float[Array, "B"], options: Float[Array, "U K"]
+        self,
+        head: HeadInput,
+        key: Array,
+        noise: Float[Array, "B"],
+        options: Float[Array, "U K"],
+        start: Int[Array, "U"] | None = None,
     ) -> NodeActions:
-        """Draw [B] samples; ``noise`` [B] as in `draw_choices`."""
-        before, chosen = None, []
-        for one in jax.random.split(key, self.config.iterations):
-            log_probs = self.log_probs(head, options, before)
-            before = draw_choices(log_probs, noise, one)
+        """Draw [B] samples; ``noise`` [B] as in `draw_choices`.
+
+        ``start`` [U]: what the first iteration sees; None: nothing, and nothing either where the
+        configuration does not carry plans over, or for levels.
+        """
+        batch = len(noise)
+        among = jnp.broadcast_to(options, (batch, *options.shape))
+        keys = jax.random.split(key, self.config.iterations + 1)
+        before, chosen, latent, terms, stay = None, [], None, None, []
+        if self.decision == "placement":
+            mean, spread = self._latent(head)
+            drawn = jax.random.normal(keys[-1], (batch, len(mean)))
+            latent = mean + noise[:, None] * jnp.exp(spread) * drawn
+            terms = self.score(head, options)
+            if self.config.carry and start is not None:
+                before = jnp.broadcast_to(start.astype(jnp.int32), (batch, len(start)))
+        first = before
+        for t in range(self.config.iterations):
+            if terms is None or latent is None:
+                log_probs = self._of_levels(head, options, before)
+            else:
+                seen = self._seen(head, options, [before])
+                logits = device_logits(terms, t, seen, options, latent)[:, 0]
+                if first is not None and before is not None:
+                    stay.append(staying(logits, options, before, head.real, latent[:, -1]))
+                    logits = kept(logits, before, stay[-1])
+                log_probs = _normalised(options, logits)
+            before = draw_choices(log_probs, noise, keys[t])
             chosen.append(before)
-        among = jnp.broadcast_to(options, (len(noise), *options.shape))
-        return NodeActions(jnp.stack(chosen, axis=1), among)
+        drawn = jnp.stack(chosen, axis=1)
+        return NodeActions(drawn, among, latent, first, jnp.stack(stay, axis=1) if stay else None)
 
     def log_prob(
         self, head: HeadInput, actions: NodeActions
-    ) -> tuple[ChoiceLogProbs, Float[Array, ""]]:
+    ) -> tuple[NodeLogProbs, Float[Array, ""]]:
         """Return the log-probabilities of the decisions, and the mean entropy of a free unit."""
-        options, before = actions.options[0], None
+        options, count = actions.options[0], self.config.iterations
         free = (jnp.isfinite(options).sum(axis=-1) > 1).astype(jnp.float32)
-        found, entropy = [], jnp.float32(0.0)
-        for t in range(self.config.iterations):
-            log_probs = self.log_probs(head, options, before)
-            before = actions.chosen[:, t]
-            found.append(log_prob_of(log_probs, before))
-            unsure = entropies(log_probs).mean(axis=0)
-            entropy += (unsure * free).sum() / jnp.maximum(free.sum(), 1.0)
-        chosen = jnp.stack(found, axis=1)
-        return ChoiceLogProbs(chosen, free), entropy / self.config.iterations
+        before = [actions.start, *(actions.chosen[:, t] for t in range(count - 1))]
+        if self.decision == "placement":
+            assert actions.latent is not None
+            mean, spread = self._latent(head)
+            density = -0.5 * jnp.square((actions.latent - mean) * jnp.exp(-spread)) - spread
+            terms: DeviceTerms = self.score(head, options)
+            logits = device_logits(
+                terms, 0, self._seen(head, options, before), options, actions.latent
+            )
+            if actions.stay is not None:
+                assert actions.start is not None
+                forerunners = jnp.stack([one for one in before if one is not None], axis=1)
+                logits = kept(logits, forerunners, actions.stay)
+            log_probs = _normalised(options, logits)
+        else:
+            each = [self._of_levels(head, options, one) for one in before]
+            shape = (len(actions.chosen), *options.shape)
+            log_probs = jnp.stack([jnp.broadcast_to(x, shape) for x in each], axis=1)
+            density = jnp.zeros((len(actions.chosen), 0))
+        unsure = entropies(log_probs).mean(axis=(0, 1))
+        entropy = (unsure * free).sum() / jnp.maximum(free.sum(), 1.0)
+        chosen = log_prob_of(log_probs, actions.chosen)
+        return NodeLogProbs(ChoiceLogProbs(chosen, free), density), entropy
+
+    def _latent(self, head: HeadInput) -> tuple[Float[Array, "L"], Float[Array, "L"]]:
+        """Mean and log standard deviation of the graph-level numbers."""
+        if not self.width:
+            return jnp.zeros(0), jnp.zeros(0)
+        mean, spread = jnp.split(self.latent(head.pooled), 2)
+        return mean, jnp.clip(spread, *LOG_SPREAD)
+
+    def _of_levels(
+        self, head: HeadInput, options: Float[Array, "U K"], before: Int[Array, "B U"] | None
+    ) -> Float[Array, "#B U K"]:
+        return _normalised(options, self.score(head, before))
+
+    @staticmethod
+    def _seen(
+        head: HeadInput, options: Float[Array, "U K"], before: list[Int[Array, "B U"] | None]
+    ) -> Float[Array, "#B T U K S"]:
+        """What the iterations see whose forerunners chose ``before``."""
+        exists = jnp.isfinite(options).any(axis=0)
+        known = [x for x in before if x is not None]
+        blank = seen_devices(head.graph, None, exists)[:, None]
+        if not known:
+            return jnp.concatenate([blank] * len(before), axis=1)
+        batch = len(known[0])
+        seen = seen_devices(head.graph, jnp.concatenate(known), exists)
+        seen = jnp.swapaxes(seen.reshape(len(known), batch, *seen.shape[1:]), 0, 1)
+        if len(known) == len(before):
+            return seen
+        return jnp.concatenate([jnp.broadcast_to(blank, (batch, *blank.shape[1:])), seen], axis=1)
+
+
+def staying(
+    logits: Float[Array, "B U K"],
+    options: Float[Array, "U K"],
+    before: Int[Array, "B U"],
+    real: Float[Array, "U"],
+    amount: Float[Array, "B"],
+) -> Float[Array, "B"]:
+    """Return what to add to the logits of where units were, so that as many units leave in
+    expectation as `amount` says: sqrt(U) exp(MOVED amount), at most half of those that can.
+
+    The network then says which units move and where to, and a graph-level number how many: a policy
+    that learns to leave the best plan as it is would draw the same plan again and again.
+    """
+    own = jax.nn.one_hot(before, options.shape[1], dtype=jnp.bool_)
+    there = jnp.isfinite(options)
+    others = jax.nn.logsumexp(jnp.where(there & ~own, logits, NEVER), axis=-1)
+    gap = others - jnp.where(own, logits, 0.0).sum(axis=-1)
+    free = real * (there.sum(axis=-1) > 1)
+    count = jnp.maximum(free.sum(), 2.0)
+    wanted = jnp.clip(jnp.sqrt(count) * jnp.exp(MOVED * amount), 1.0, count / 2)
+    among = jnp.where(free > 0, gap, 0.0)
+    low, high = among.min(axis=1) - REACH, among.max(axis=1) + REACH
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        leaving = (nn.sigmoid(gap - middle[:, None]) * free).sum(axis=1)
+        low, high = (
+            jnp.where(leaving > wanted, middle, low),
+            jnp.where(leaving > wanted, high, middle),
+        )
+    return jax.lax.stop_gradient((low + high) / 2)
+
+
+def kept(
+    logits: Float[Array, "B *T U K"], before: Int[Array, "B *T U"], stay: Float[Array, "B *T"]
+) -> Float[Array, "B *T U K"]:
+    """Return logits with ``stay`` added where units were."""
+    return logits + stay[..., None, None] * jax.nn.one_hot(before, logits.shape[-1])
+
+
+def _normalised(options: Float[Array, "U K"], logits: Float[Array, "*X U K"]) -> Array:
+    """Log-probabilities of what is possible."""
+    return jax.nn.log_softmax(jnp.where(jnp.isfinite(options), logits, NEVER))

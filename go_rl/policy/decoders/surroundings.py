@@ -83,14 +83,18 @@ def seen_devices(
     count = exists.astype(jnp.float32).sum()
     load = jnp.zeros((batch, width)).at[row, device].add(share) * count - 1.0
     senders, receivers = edges(graph)
+    there = jax.nn.one_hot(device, width)
+    by_unit = jnp.swapaxes(there, 0, 1).reshape(units, batch * width)
 
     def neighbours(of: Array, others: Array) -> Array:
-        zeros = jnp.zeros((batch, units, width))
-        there = zeros.at[row, of[None], device[:, others]].add(1.0)
-        return there / jnp.maximum(there.sum(axis=-1, keepdims=True), 1.0)
+        # One row an edge: a row of all samples is added at once.
+        total = jraph.segment_sum(by_unit[others], of, units)
+        degree = jnp.zeros(units).at[of].add(1.0)
+        share = total / jnp.maximum(degree, 1.0)[:, None]
+        return jnp.swapaxes(share.reshape(units, batch, width), 0, 1)
 
     columns = [
-        jax.nn.one_hot(device, width),
+        there,
         jnp.broadcast_to(jnp.clip(load, -LARGEST, LARGEST)[:, None], (batch, units, width)),
         neighbours(receivers, senders),
         neighbours(senders, receivers),

@@ -22,7 +22,7 @@ from go_rl.envs.rewards import ROOT
 from go_rl.objectives.incumbent import Incumbent
 from go_rl.objectives.makespan.units import MakespanUnits, makespan_units
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
-from go_rl.policy.agent import Actions, Agent, Options
+from go_rl.policy.agent import Actions, Agent, Options, Start
 from go_rl.policy.buckets import Padded, pad
 from go_rl.policy.decoders.dispatch_decoder import DispatchHead
 from go_rl.policy.decoders.node_decoder import NodeActions
@@ -34,7 +34,11 @@ from go_rl.policy.plan_decoders.dispatch_decisions import (
     dispatcher,
     recorded_choices,
 )
-from go_rl.policy.plan_decoders.node_decisions import node_decisions
+from go_rl.policy.plan_decoders.node_decisions import (
+    node_decisions,
+    padded_choices,
+    reference_choices,
+)
 from go_rl.policy.plan_decoders.node_options import node_options
 from go_rl.policy.plan_decoders.plan_decoder import PlanDecoder, ProposalArrays, Rollouts
 from go_rl.search.makespan.list_placement import ListRules, place_in_order, work_quantile_devices
@@ -106,11 +110,20 @@ class MakespanDecoder(PlanDecoder):
         group: str,
         noise: Float32[np.ndarray, "B"],
         key: jax.Array,
+        start: Start | None = None,
     ) -> Actions:
         """Draw; of the form ``dispatch`` the heads alone, with which `price` draws."""
         if agent.policy.dispatches:
             return agent.draw(self.padded, encoded, DISPATCHED, key, noise)
-        return super().draw(agent, encoded, group, noise, key)
+        if agent.policy.carries and start is None:
+            start = self.reference_start
+        return super().draw(agent, encoded, group, noise, key, start)
+
+    @cached_property
+    def reference_start(self) -> Start:
+        """The devices of the reference plan."""
+        rows = reference_choices(self.workspace, self.units)
+        return {"placement": padded_choices(rows, len(self.padded.real))}
 
     def proposals(self, actions: Actions, noise: Float32[np.ndarray, "B"]) -> ProposalArrays:
         """Return the actions as arrays of this process."""

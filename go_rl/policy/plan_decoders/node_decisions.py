@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from jaxtyping import Int64
+from jaxtyping import Int32, Int64
 
 from go_rl.core.decisions import Decisions
 from go_rl.objectives.makespan.choices import softly_placed
@@ -29,6 +29,21 @@ def node_decisions(
         led = rows["placement"][:, _deciders(workspace, units)]
         device = softly_placed(workspace.choices, led)
     return workspace.decisions(device, rows.get("schedule"), rows.get("fusion"))
+
+
+def reference_choices(workspace: MakespanWorkspace, units: MakespanUnits) -> Int64[np.ndarray, "U"]:
+    """Return the device of each unit in the reference plan: that of its last node."""
+    held = np.flatnonzero(units.unit_of >= 0)
+    found = np.zeros(units.num_units, np.int64)
+    found[units.unit_of[held]] = workspace.reference.device[0, held]
+    return found
+
+
+def padded_choices(choices: np.ndarray, rows: int) -> Int32[np.ndarray, "U"]:
+    """Return choices of units for ``rows`` rows, 0 beyond the units."""
+    found = np.zeros(rows, np.int32)
+    found[: len(choices)] = choices
+    return found
 
 
 def _nodes(units: MakespanUnits, drawn: NodeActions) -> Int64[np.ndarray, "B N"]:

@@ -15,7 +15,7 @@ from go_rl.core.decisions import Scored
 from go_rl.envs.rewards import Reward
 from go_rl.objectives.incumbent import Incumbent
 from go_rl.objectives.workspace import Workspace
-from go_rl.policy.agent import Actions, Agent, Options
+from go_rl.policy.agent import Actions, Agent, Options, Start
 from go_rl.policy.buckets import Padded
 from go_rl.policy.dispatch.rollout import Dispatched
 from go_rl.policy.network import Encoded
@@ -79,11 +79,13 @@ class PlanDecoder(ABC):
         group: str,
         noise: Float32[np.ndarray, "B"],
         key: jax.Array,
+        start: Start | None = None,
     ) -> Actions:
-        """Draw [B] samples of a group, compiled; ``noise`` 0 gives the likeliest decision."""
+        """Draw [B] samples of a group, compiled; ``noise`` 0 gives the likeliest decision;
+        draws go on from ``start``, see `Carried`."""
         options = self.options if agent.policy.chooses_by_unit else None
         decisions = self.decisions_of(group)
-        return agent.draw(self.padded, encoded, decisions, key, noise, options)
+        return agent.draw(self.padded, encoded, decisions, key, noise, options, start)
 
     @abstractmethod
     def proposals(self, actions: Actions, noise: Float32[np.ndarray, "B"]) -> ProposalArrays:

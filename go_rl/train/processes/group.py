@@ -146,6 +146,10 @@ class Share(Generic[T]):
         """Positions of what this process does."""
         return [i for i, owner in enumerate(self.owner) if owner == self.group.index]
 
+    def repeated(self, times: int) -> Share[T]:
+        """Return the share of the same pieces, all of them several times over."""
+        return Share(self.group, self.owner * times)
+
     def compute(self, work: Callable[[list[int]], list[T]]) -> list[T]:
         """Return the results of all pieces in their order; ``work`` gets the positions of those of
         this process, and returns their results. Errors as in `Group.gather`."""

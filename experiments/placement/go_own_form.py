@@ -1,0 +1,259 @@
+"""GO's own form, all units at once, learning alone on each row of GO's table, with its controls.
+
+Run: ``python -m experiments.placement.go_own_form [--rows NAME ...] [--arms NAME ...]
+[--samples 2000] [--seeds 1]``. Decision placement, P100-class devices, analytical costs. *learned*
+is a policy of the form ``nodes`` (docs/policy.md) that starts untrained and learns on the row alone
+(GO-one); *as published* the same without graph-level numbers and without carrying plans over;
+*untrained* draws as *learned* does, from the same first weights, and learns nothing; *blind* learns
+without seeing an edge; *annealing* is the classical search at the same number of samples. The
+recipe was chosen on training problems of the zoo, not on these rows. Every finished run is kept in
+``results/go_own_form/runs.jsonl`` and not made again; runs of more samples have a table of their
+own.
+"""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from experiments.pages import RESULTS, cell, geometric_mean, run_script, write_page
+from experiments.placement.go_rows import ROWS
+from experiments.placement.go_runs import keep_run, read_runs
+from go_rl.api.options import OptimizeOptions
+from go_rl.api.problem import problem_for
+from go_rl.core import Budget, Objective, Optimizer, Problem
+from go_rl.policy.agent import new_agent
+from go_rl.policy.config import PolicyConfig
+from go_rl.search import MakespanAnnealing, MakespanExpert
+from go_rl.train.config import FORM_FINE_TUNING
+from go_rl.train.fine_tune import FineTuned
+from go_rl.verify.check_plan import check_plan
+from go_rl.zoo import zoo_graph
+
+NAME = "go_own_form"
+POLICY = PolicyConfig(
+    form="nodes", hidden=32, sage_layers=2, attention_layers=0, iterations=3, directions=8
+)
+"""Three iterations as in GO; the rest small, so that pricing takes most of the time."""
+PUBLISHED = replace(POLICY, directions=0, carry=False)
+LEARNING = FORM_FINE_TUNING["nodes"]
+FROZEN = replace(LEARNING, ppo=replace(LEARNING.ppo, learning_rate=1e-30, epochs=1))
+"""Too small a step to change any weight."""
+AFTER = (200, 1000)
+"""Samples after which plans are compared, beside the end."""
+SMALL_FIRST = (
+    "Transformer-XL 2 layers", "WaveNet 2x18", "Transformer-XL 4 layers",
+    "Transformer-XL 8 layers", "WaveNet 4x36", "RNNLM 2 layers", "Inception-v3 b32",
+    "Inception-v3 b64", "AmoebaNet-D", "RNNLM 4 layers", "RNNLM 8 layers", "GNMT 2 layers",
+    "GNMT 4 layers", "GNMT 8 layers",
+)  # fmt: skip
+
+
+def _learner(policy: PolicyConfig, seed: int, frozen: bool = False, blind: bool = False):
+    agent = replace(new_agent(policy, seed, Objective.MAKESPAN), blind=blind)
+    return FineTuned(agent, config=FROZEN if frozen else LEARNING, name="nodes")
+
+
+ARMS: dict[str, Callable[[int], Optimizer]] = {
+    "learned": lambda seed: _learner(POLICY, seed),
+    "as published": lambda seed: _learner(PUBLISHED, seed),
+    "untrained": lambda seed: _learner(POLICY, seed, frozen=True),
+    "blind": lambda seed: _learner(POLICY, seed, blind=True),
+    "annealing": lambda seed: MakespanAnnealing(),
+}
+"""By seed."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Command line of this experiment."""
+
+    rows: tuple[str, ...] = SMALL_FIRST
+    """Rows of GO's table."""
+    arms: tuple[str, ...] = ("learned", "untrained", "blind", "annealing")
+    """Arms to run; the page shows all that were ever run."""
+    samples: int = 2000
+    """Plans that a search may price."""
+    seeds: int = 1
+    """Runs of each arm."""
+    minutes: float = float("inf")
+    """After so many no further run is begun."""
+    shown: int = 2000
+    """Number of samples of the page's main tables."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One search."""
+
+    row: str
+    arm: str
+    seed: int
+    samples: int
+    expert_ms: float
+    milliseconds: float
+    """Of the best plan."""
+    seconds: float
+    """Time of the search with compilation; other programs shared the cores."""
+    curve: list[list[float]]
+    """[samples, ms] at every improvement."""
+
+
+def main(options: Options) -> None:
+    """Make the missing runs, then the page."""
+    path = RESULTS / NAME / "runs.jsonl"
+    runs = read_runs(Run, path)
+    end = time.perf_counter() + 60 * options.minutes
+    done = {(r.row, r.arm, r.seed, r.samples) for r in runs}
+    for seed in range(options.seeds):
+        for row in options.rows:
+            for arm in options.arms:
+                missing = (row, arm, seed, options.samples) not in done
+                if missing and time.perf_counter() < end:
+                    runs.append(_run(row, arm, seed, options.samples))
+                    keep_run(path, runs[-1])
+    write_page(RESULTS / NAME, page(runs, options.shown), __file__)
+
+
+def _run(row: str, arm: str, seed: int, samples: int) -> Run:
+    name, devices = ROWS[row]
+    asked = OptimizeOptions("makespan", "placement")
+    problem = problem_for(zoo_graph(name), f"p100x{devices}", asked)
+    started = time.perf_counter()
+    plan = ARMS[arm](seed).optimize(problem, Budget(samples=samples), seed)
+    spent = time.perf_counter() - started
+    verdict = check_plan(plan, problem)
+    assert verdict.ok, verdict.sentence
+    return Run(
+        row=row,
+        arm=arm,
+        seed=seed,
+        samples=samples,
+        expert_ms=_expert(problem),
+        milliseconds=1e3 * plan.value,
+        seconds=round(spent, 1),
+        curve=[[point.samples, 1e3 * point.seconds] for point in plan.curve],
+    )
+
+
+def _expert(problem: Problem) -> float:
+    return 1e3 * MakespanExpert().optimize(problem, Budget(samples=1), 0).value
+
+
+def page(runs: Sequence[Run], shown: int) -> str:
+    """Return the page; runs of other numbers of samples than ``shown`` have their own table."""
+    main_runs = [r for r in runs if r.samples == shown]
+    out = io.StringIO()
+    out.write(
+        "# GO's own form, learning alone on each row\n\nMilliseconds a step of the best placement, "
+        "P100-class devices by the analytical cost model; mean over the seeds of an arm, their "
+        "number in brackets where it is not one. *learned*: a policy of the form `nodes` from "
+        "untrained weights; *as published*: without graph-level numbers and without carrying plans "
+        "over; *untrained*: the same draws, nothing is learned; *blind*: it sees no edge. The "
+        "recipe was chosen on training problems, not on these rows.\n"
+    )
+    _milliseconds(out, main_runs, shown)
+    _ratios(out, main_runs, shown)
+    _pairs(out, main_runs, shown)
+    more = sorted({r.samples for r in runs if r.samples != shown})
+    for count in more:
+        _ratios(out, [r for r in runs if r.samples == count], count)
+    return out.getvalue()
+
+
+def _arms(runs: Sequence[Run]) -> list[str]:
+    return [arm for arm in ARMS if any(r.arm == arm for r in runs)]
+
+
+def _rows(runs: Sequence[Run]) -> list[str]:
+    return [row for row in ROWS if any(r.row == row for r in runs)]
+
+
+def _of(runs: Sequence[Run], row: str, arm: str) -> list[Run]:
+    return [r for r in runs if r.row == row and r.arm == arm]
+
+
+def _after(run: Run, count: int) -> float:
+    return min((ms for samples, ms in run.curve if samples <= count), default=np.nan)
+
+
+def _ratio(runs: Sequence[Run], row: str, arm: str, count: int) -> float:
+    """Milliseconds over the expert's; the geometric mean of the seeds."""
+    return geometric_mean(_after(r, count) / r.expert_ms for r in _of(runs, row, arm))
+
+
+def _head(out: io.StringIO, names: Sequence[str]) -> None:
+    out.write(f"| {' | '.join(names)} |\n| --- |{' ---: |' * (len(names) - 1)}\n")
+
+
+def _milliseconds(out: io.StringIO, runs: Sequence[Run], shown: int) -> None:
+    arms = _arms(runs)
+    out.write(f"\n## Milliseconds after {shown:,} samples\n\n")
+    _head(out, ["row", "expert", *arms, "seconds, learned"])
+    for row in _rows(runs):
+        expert = next(r.expert_ms for r in runs if r.row == row)
+        cells = []
+        for arm in arms:
+            found = [r.milliseconds for r in _of(runs, row, arm)]
+            seeds = f" ({len(found)})" if len(found) > 1 else ""
+            cells.append(f"{np.mean(found):.2f}{seeds}" if found else "–")
+        learned = [r.seconds for r in _of(runs, row, "learned")]
+        spent = f"{np.mean(learned):.0f}" if learned else "–"
+        out.write(f"| {row} | {expert:.2f} | {' | '.join(cells)} | {spent} |\n")
+
+
+def _ratios(out: io.StringIO, runs: Sequence[Run], shown: int) -> None:
+    """Ratio to the expert by row and number of samples, with the geometric mean over rows."""
+    arms, rows = _arms(runs), _rows(runs)
+    counts = [*(n for n in AFTER if n < shown), shown]
+    out.write(f"\n## Over the expert, runs of {shown:,} samples\n\nAfter")
+    out.write(f" {', '.join(f'{n:,}' for n in counts)} samples.\n\n")
+    _head(out, ["row", *arms])
+    for row in rows:
+        cells = [
+            " / ".join(cell(_ratio(runs, row, arm, n)) for n in counts)
+            if _of(runs, row, arm)
+            else "–"
+            for arm in arms
+        ]
+        out.write(f"| {row} | {' | '.join(cells)} |\n")
+    cells = []
+    for arm in arms:
+        mine = [row for row in rows if _of(runs, row, arm)]
+        means = [geometric_mean(_ratio(runs, row, arm, n) for row in mine) for n in counts]
+        cells.append(f"{' / '.join(map(cell, means))} ({len(mine)} rows)")
+    out.write(f"| **geometric mean** | {' | '.join(cells)} |\n")
+
+
+def _pairs(out: io.StringIO, runs: Sequence[Run], shown: int) -> None:
+    """What learning adds: paired with every other arm, on the rows and seeds that both have."""
+    out.write(
+        "\n## What learning adds\n\nStep time of *learned* over another arm's, paired by row "
+    )
+    out.write("and seed: geometric mean, and rows where it is shorter, level (0.5 %), longer.\n\n")
+    _head(out, ["against", "ratio", "shorter", "level", "longer"])
+    for arm in _arms(runs):
+        if arm == "learned":
+            continue
+        ratios = []
+        for row in _rows(runs):
+            theirs = {r.seed: r for r in _of(runs, row, arm)}
+            pairs = [
+                _after(r, shown) / _after(theirs[r.seed], shown)
+                for r in _of(runs, row, "learned")
+                if r.seed in theirs
+            ]
+            if pairs:
+                ratios.append(geometric_mean(pairs))
+        less = sum(x < 0.995 for x in ratios)
+        more = sum(x > 1.005 for x in ratios)
+        level = len(ratios) - less - more
+        out.write(f"| {arm} | {cell(geometric_mean(ratios))} | {less} | {level} | {more} |\n")
+
+
+if __name__ == "__main__":
+    run_script(main, Options, __doc__)
