@@ -197,6 +197,18 @@ class Policy(nn.Module):
         actions = self.draw(encoded, graph, "order", jax.random.key(0), jnp.zeros(1))
         return work_before(actions.scores[0, -1], node_array(graph, "share"), encoded.real)
 
+    def chip_log_probs(
+        self, encoded: Encoded, graph: jraph.GraphsTuple, chosen: Int[Array, "B T U"]
+    ) -> Float[Array, "B T U K"]:
+        """Return the distributions over a ring's chips in every iteration, each of which sees the
+        [B, T, U] chips of the one before."""
+        head = head_input(encoded, self._seen(graph), "placement")
+        return self.placement.every_iteration(head, self.place(encoded, graph), chosen)
+
+    def mix_log_prob(self, encoded: Encoded, mix: Float[Array, "B G"]) -> Float[Array, "B"]:
+        """Return the log-density of graph-level decisions of a ring's order."""
+        return self.order.mix_log_prob(encoded.pooled, mix).sum(-1)
+
     def propose(
         self, encoded: Encoded, decision: str, key: Array, noise: Float[Array, "B"]
     ) -> Float[Array, "B G"]:

@@ -99,11 +99,22 @@ class PPOConfig:
     """Largest norm of a gradient."""
     decay_updates: int = 0
     """Updates over which the learning rate falls to a tenth, along a cosine; 0: it stays."""
+    least_entropy: float | None = None
+    """Mean entropy of the decisions but for a ring's chips (for Gaussians, mean log standard
+    deviation) below which it is pulled back; None: no floor."""
+    anchor: float = 0.0
+    """Weight of the divergence from the weights that fine-tuning started from."""
 
     def __post_init__(self) -> None:
         _check_positive("ppo", self, "learning_rate", "clip", "gradient_norm")
-        _check_least("ppo", self, 0, "order_entropy", "placement_entropy", "decay_updates")
+        _check_least(
+            "ppo", self, 0, "order_entropy", "placement_entropy", "decay_updates", "anchor"
+        )
         _check_least("ppo", self, 1, "epochs")
+
+
+PPO_ADDED = ("least_entropy", "anchor")
+"""As `TrainConfig.added`, of `PPOConfig`."""
 
 
 @dataclass(frozen=True)
@@ -196,8 +207,8 @@ class CriticConfig:
 
 @dataclass(frozen=True)
 class ImitationConfig:
-    """How a policy of the form ``dispatch`` learns from plans before PPO; see
-    `go_rl.train.teachers`."""
+    """How a policy of rings, or of the form ``dispatch``, learns from plans before PPO; see
+    `go_rl.train.teachers` and `go_rl.train.ring_imitation.teachers`."""
 
     rounds: int = 4
     """Rounds; before each the policy looks for better plans itself. 0: no imitation."""
@@ -207,9 +218,9 @@ class ImitationConfig:
     """Problems in each of them."""
     astray: float = 0.1
     """Share of the units that go to a random device while a plan is followed, so that the policy
-    learns the way back from its own mistakes."""
+    learns the way back from its own mistakes. Rings: whose chip the next iteration sees wrongly."""
     samples: int = 128
-    """Plans of an untrained list scheduler among which the first teacher is chosen."""
+    """Plans of an untrained policy among which the first teacher is chosen."""
     rollouts: int = 64
     """Plans drawn on each problem before a round."""
     max_units: int = 2300
@@ -226,6 +237,10 @@ class ImitationConfig:
         _check_positive("imitation", self, "learning_rate")
 
 
+RING_IMITATION = ImitationConfig(
+    rounds=2, updates=400, problems=3, samples=64, rollouts=32, max_units=1279, weight_decay=0.01
+)
+"""What serves rings."""
 GO_GRAPHS = (
     "rnnlm-2-layers", "rnnlm-4-layers", "rnnlm-8-layers", "gnmt-2-layers", "gnmt-4-layers",
     "transformer-xl-2-layers", "transformer-xl-4-layers", "transformer-xl-8-layers",
@@ -311,6 +326,9 @@ class TrainConfig(ABC):
         for name in self.added:
             if getattr(self, name) == getattr(default, name):
                 del values[name]
+        for name in PPO_ADDED:
+            if getattr(self.ppo, name) == getattr(PPOConfig(), name):
+                del values["ppo"][name]
         return json.dumps(values, indent=2)
 
     def wrote(self, text: str) -> bool:
@@ -326,7 +344,7 @@ class RingTrainConfig(TrainConfig):
     """Pretraining of a policy for rings."""
 
     objective = Objective.RING
-    added = ("validation_hardware", "cost", "attempts")
+    added = ("validation_hardware", "cost", "attempts", "imitation", "named_share")
 
     name: str = SHIPPED_NAMES[Objective.RING]
     """Name of the weights."""
@@ -338,10 +356,15 @@ class RingTrainConfig(TrainConfig):
     """Rule sets, each as often as it is listed."""
     validation_hardware: tuple[str, ...] = ("ring16", "ring36")
     """Hardware of the validation problems, under strict rules."""
+    named_share: float = 0.0
+    """Share of the draws that go to the named problems of the zoo's side ``train``, where linear
+    DP leaves something to win and memory is checked."""
     max_nodes: int = 1300
     """Larger graphs of the split are left out: their updates cost too much."""
     samples: SampleConfig = field(default_factory=lambda: SampleConfig(12, 4))
     """Samples drawn on each problem."""
+    imitation: ImitationConfig = field(default_factory=lambda: RING_IMITATION)
+    """What is learned from plans, before all updates; ``rounds`` 0: nothing."""
     ppo: PPOConfig = field(
         default_factory=lambda: PPOConfig(learning_rate=6e-4, epochs=2, decay_updates=600)
     )
@@ -355,6 +378,8 @@ class RingTrainConfig(TrainConfig):
                     f"train: unknown rules {rules!r}{nearest(rules, RULE_SETS)} "
                     f"Use {', '.join(RULE_SETS)}"
                 )
+        if not 0 <= self.named_share <= 1:
+            raise TrainingError(f"train: named_share must be 0 to 1, not {self.named_share}")
         if not self.rules:
             raise TrainingError("train: rules need at least one entry")
 

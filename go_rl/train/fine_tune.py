@@ -152,6 +152,8 @@ class _Lesson:
             if not progress.spent and quickest <= progress.remaining_seconds:
                 lessons = memory.lessons(found.batch, rollouts.reward)
                 batches = [split_samples(batch) for batch in lessons]
-                learner, _ = update(agent.policy, config.ppo, on_all_devices(learner), batches)
+                learner, _ = update(
+                    agent.policy, config.ppo, on_all_devices(learner), batches, start=agent.params
+                )
             rounds += 1
         return learner

@@ -1,4 +1,4 @@
-"""Imitation: a policy of the form ``dispatch`` learns to choose as good plans would have.
+"""Imitation: a policy learns to decide as good plans would have; here, and for dispatchers.
 
 The first stage of DOPPLER (Yao et al., ICLR 2026): the log-probability of a teacher's choices is
 maximised, each seen at the moment at which the dispatcher would have made it. What teaches are
@@ -7,6 +7,7 @@ plans, whoever found them; see `go_rl.train.teachers`.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -31,14 +32,33 @@ ROUND = 50
 """Updates between two sentences of a report."""
 
 
+class Lesson(ABC):
+    """Abstract: plans of one problem that are worth imitating."""
+
+    name: str
+
+    @abstractmethod
+    def gradient(
+        self, policy: Policy, params: Params, offset: int, astray: float
+    ) -> tuple[Array, Params]:
+        """Return the loss and its gradient; ``offset`` chooses what is looked at, ``astray`` is as
+        in `ImitationConfig`."""
+
+
 @dataclass(frozen=True, eq=False)
-class Lesson:
-    """Plans of one problem that are worth imitating."""
+class DispatchLesson(Lesson):
+    """Plans as a dispatcher makes them."""
 
     name: str
     decoder: MakespanDecoder
     plans: Dispatched
     """[B] plans, the best first."""
+
+    def gradient(
+        self, policy: Policy, params: Params, offset: int, astray: float
+    ) -> tuple[Array, Params]:
+        """See `Lesson`."""
+        return unlikelihood(policy, params, _batch(self, offset, astray))
 
 
 def imitate(
@@ -51,7 +71,7 @@ def imitate(
     """Return the agent after imitating, and the negative log-likelihood of a choice by update.
 
     Args:
-        agent: of the form ``dispatch``.
+        agent: of a ring, or of the form ``dispatch``.
         lessons: what to imitate.
         config: gradient steps, lessons in each of them, and the learner.
         seed: chooses lessons and choices.
@@ -68,8 +88,11 @@ def imitate(
     losses: list[float] = []
     for update in range(config.updates):
         chosen = rng.integers(len(lessons), size=config.problems)
-        batches = [_batch(lessons[i], int(rng.integers(1 << 30)), config.astray) for i in chosen]
-        found = [unlikelihood(agent.policy, params, batch) for batch in batches]
+        offsets = [int(rng.integers(1 << 30)) for _ in chosen]
+        found = [
+            lessons[i].gradient(agent.policy, params, offset, config.astray)
+            for i, offset in zip(chosen, offsets, strict=True)
+        ]
         params, state = _descend(config, params, state, [gradient for _, gradient in found])
         losses.append(float(np.mean([float(loss) for loss, _ in found])))
         if not np.isfinite(losses[-1]):
@@ -104,7 +127,7 @@ def _descend(
     return optax.apply_updates(params, change), state
 
 
-def _batch(lesson: Lesson, offset: int, astray: float) -> Batch:
+def _batch(lesson: DispatchLesson, offset: int, astray: float) -> Batch:
     decoder, padded = lesson.decoder, lesson.decoder.padded
     row = offset % len(lesson.plans.device)
     plan = Dispatched(lesson.plans.device[row : row + 1], lesson.plans.order[row : row + 1])

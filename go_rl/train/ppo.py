@@ -83,6 +83,7 @@ def update(
     learner: Learner,
     batches: Sequence[Batch],
     share: Share | None = None,
+    start: Params | None = None,
 ) -> tuple[Learner, Metrics]:
     """Return the learner after `PPOConfig.epochs` gradient steps on the batches of several graphs.
 
@@ -93,16 +94,19 @@ def update(
         batches: those of this process.
         share: whose they are; None: one process has them all. The gradients of all batches are
             averaged in their order, so that the weights are those of one process.
+        start: weights that `PPOConfig.anchor` holds the learner near to; None: no such.
 
     Raises:
         TrainingError: a loss or gradient is not finite; the learner is left as it was.
     """
     share = share or everything(len(batches))
     old = [judge(policy, learner.params, batch) for batch in batches]
+    held = start is not None and config.anchor > 0
+    near = [judge(policy, start, batch) if held else None for batch in batches]
 
     def gradients(params: Params) -> list[tuple[Params, Metrics]]:
-        pairs = list(zip(batches, old, strict=True))
-        return share.compute(lambda _: [gradient(policy, config, params, *pair) for pair in pairs])
+        cases = list(zip(batches, old, near, strict=True))
+        return share.compute(lambda _: [gradient(policy, config, params, *case) for case in cases])
 
     metrics: list[Metrics] = []
     for _ in range(config.epochs):
@@ -121,10 +125,15 @@ def update(
 
 @partial(jax.jit, static_argnums=(0, 1))
 def gradient(
-    policy: Policy, config: PPOConfig, params: Params, batch: Batch, old: Judged
+    policy: Policy,
+    config: PPOConfig,
+    params: Params,
+    batch: Batch,
+    old: Judged,
+    near: Judged | None = None,
 ) -> tuple[Params, Metrics]:
     """Return the gradient of the loss on one batch."""
-    return jax.grad(loss, argnums=2, has_aux=True)(policy, config, params, batch, old)
+    return jax.grad(loss, argnums=2, has_aux=True)(policy, config, params, batch, old, near)
 
 
 @partial(jax.jit, static_argnums=0)
@@ -159,9 +168,15 @@ def judge(policy: Policy, params: Params, batch: Batch) -> Judged:
 
 
 def loss(
-    policy: Policy, config: PPOConfig, params: Params, batch: Batch, old: Judged
+    policy: Policy,
+    config: PPOConfig,
+    params: Params,
+    batch: Batch,
+    old: Judged,
+    near: Judged | None = None,
 ) -> tuple[Float[Array, ""], Metrics]:
-    """Return the clipped surrogate, negated, less the entropy bonus."""
+    """Return the clipped surrogate, negated, less the entropy bonus; with what other weights say of
+    the batch, ``near``, plus `PPOConfig.anchor` times the divergence from them."""
     new = judge(policy, params, batch)
     total, clipped = jnp.float32(0.0), []
     entropies: list[Array] = []
@@ -172,11 +187,19 @@ def loss(
             for (log_prob, weight), (was, _) in zip(now.parts(batch.real), before, strict=True):
                 part, share = surrogate(log_prob - was, group.advantage, weight, config.clip)
                 total, clipped = total - part, [*clipped, share]
+            if near is not None:
+                theirs = near[name][decision][0].parts(batch.real)
+                for (log_prob, weight), (other, _) in zip(
+                    now.parts(batch.real), theirs, strict=True
+                ):
+                    total += config.anchor * divergence(log_prob, other, weight)
             if policy.objective is Objective.RING and decision == "placement":
                 chip_entropy = entropy
             else:
                 entropies.append(entropy)
     entropy = jnp.stack(entropies).mean() if entropies else jnp.float32(0.0)
+    if config.least_entropy is not None:
+        total += jnp.maximum(config.least_entropy - entropy, 0.0)
     total = total - config.order_entropy * entropy - config.placement_entropy * chip_entropy
     share = jnp.stack(clipped).mean()
     return total, Metrics(total, entropy, chip_entropy, share, jnp.float32(0.0))
@@ -194,6 +217,15 @@ def surrogate(
     lowest = jnp.minimum(ratio * gain, jnp.clip(ratio, 1 - clip, 1 + clip) * gain)
     outside = (jnp.abs(ratio - 1.0) > clip).astype(jnp.float32)
     return _mean(lowest, weight), _mean(outside, weight)
+
+
+def divergence(
+    log_prob: Float[Array, "B *X"], other: Float[Array, "B *X"], weight: Float[Array, "B *X"]
+) -> Float[Array, ""]:
+    """Return an estimate of the Kullback-Leibler divergence from ``other`` over samples of
+    ``log_prob``: the mean of q / p - 1 - log(q / p), never negative."""
+    apart = jnp.clip(other - log_prob, -10.0, 5.0)
+    return _mean(jnp.expm1(apart) - apart, weight)
 
 
 def _mean(values: Float[Array, "*X"], weight: Float[Array, "*#X"]) -> Float[Array, ""]:

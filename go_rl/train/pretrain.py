@@ -32,6 +32,7 @@ from go_rl.train.problems.curriculum import Curriculum
 from go_rl.train.problems.makespan import MakespanProblems
 from go_rl.train.problems.ring import RingProblems
 from go_rl.train.processes.group import ALONE, Group
+from go_rl.train.ring_imitation.teachers import imitating_ring_agent
 from go_rl.train.run_folder import RunFolder
 from go_rl.train.teachers import imitating_agent
 
@@ -99,11 +100,17 @@ def _first(problems: Curriculum[TrainConfig], run: RunFolder, report: Report) ->
     found = run.restored(_start(agent, config))
     if found is not None:
         return found
+    tell = run.counting(lambda sentence: report(0, sentence))
     if isinstance(problems, MakespanProblems):
-        tell = run.counting(lambda sentence: report(0, sentence))
         agent = _before_updates(agent, problems, run, tell)
+    elif isinstance(problems, RingProblems):
+        own, rings = agent, problems  # process 0 imitates alone: its plans are those of its folder
+        agent = group.on_first(
+            lambda: imitating_ring_agent(own, rings, run.folder, tell, run.count)
+        )
     state = group.on_first(lambda: _start(agent, config))
-    if isinstance(problems, MakespanProblems):  # the critic may be better than all that follows
+    if isinstance(problems, MakespanProblems) or problems.config.imitation.rounds:
+        # what precedes the updates may be better than all that follows
         _validate(state, problems, group)
     return state
 

@@ -25,7 +25,7 @@ from go_rl.policy.weights import Weights, load_weights, save_weights
 from go_rl.runtime.array_file import UNREADABLE, read_arrays
 from go_rl.search.makespan.composed import Composed
 from go_rl.train.config import ImitationConfig, MakespanTrainConfig
-from go_rl.train.imitation import Lesson, imitate
+from go_rl.train.imitation import DispatchLesson, imitate
 from go_rl.train.problems.makespan import MakespanProblems, ProblemKey, makespan_decoder
 
 PLANS = "teachers"
@@ -112,7 +112,7 @@ def _fits(key: ProblemKey, config: MakespanTrainConfig) -> bool:
 def _lessons(
     agent: Agent, keys: list[ProblemKey], config: MakespanTrainConfig, folder: Path, turn: int,
     report: Report, count: Count,
-) -> list[Lesson]:  # fmt: skip
+) -> list[DispatchLesson]:  # fmt: skip
     """The best plan of every problem, after the agent's own rollouts of this turn."""
     lessons, better = [], 0
     for i, key in enumerate(keys):
@@ -131,7 +131,7 @@ def _lessons(
             teacher, better = found, better + 1
             teacher.save(path)
         if np.isfinite(teacher.seconds):
-            lessons.append(Lesson(name, decoder, teacher.plan))
+            lessons.append(DispatchLesson(name, decoder, teacher.plan))
     report(f"round {turn + 1}: {better} of {len(keys)} problems have a better plan")
     return lessons
 

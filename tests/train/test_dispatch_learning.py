@@ -26,7 +26,7 @@ from go_rl.train.config import (
     SearchConfig,
 )
 from go_rl.train.fine_tune import FineTuned
-from go_rl.train.imitation import Lesson, imitate
+from go_rl.train.imitation import DispatchLesson, imitate
 from go_rl.train.pretrain import pretrain
 from go_rl.train.teachers import Teacher
 from go_rl.verify.check_plan import check_plan
@@ -74,7 +74,7 @@ def test_what_is_imitated_is_what_is_drawn_in_the_end():
         order.append(max(u for u in waiting if u not in order and waiting[u] <= set(order)))
     plan = Dispatched(np.ones((1, count), np.int16), np.array([order], np.int32))
     config = ImitationConfig(updates=150, problems=1, learning_rate=1e-2, astray=0.05)
-    learned, losses = imitate(untrained(), [Lesson("toy", decoder, plan)], config, 0)
+    learned, losses = imitate(untrained(), [DispatchLesson("toy", decoder, plan)], config, 0)
     _, rollouts = decoder.sample(learned, "plan", np.zeros(1, np.float32), 0)
     assert losses[-10:].mean() < 0.2 * losses[:5].mean()
     assert rollouts.dispatched is not None

@@ -120,6 +120,12 @@ class OrderDecoder(nn.Module):
         drawn = jax.random.normal(key, (noise.shape[0], mean.shape[0]))
         return mean + noise[:, None] * jnp.exp(spread) * drawn
 
+    def mix_log_prob(
+        self, pooled: Float[Array, "D"], mix: Float[Array, "B G"]
+    ) -> Float[Array, "B G"]:
+        """Return the log-densities of graph-level decisions."""
+        return _gaussian(mix, *self.mixing(pooled))
+
     def sample_scores(
         self, head: HeadInput, mix: Float[Array, "B G"], keys: Array, noise: Float[Array, "B"]
     ) -> OrderActions:
@@ -136,8 +142,8 @@ class OrderDecoder(nn.Module):
         self, head: HeadInput, actions: OrderActions
     ) -> tuple[OrderLogProbs, Float[Array, ""]]:
         """Return the log-densities of the decisions, and the mean entropy of a decision."""
-        mean, spread = self.mixing(head.pooled)
-        mix = _gaussian(actions.mix, mean, spread)
+        spread = self.mixing(head.pooled)[1]
+        mix = self.mix_log_prob(head.pooled, actions.mix)
         before = jnp.zeros_like(actions.scores[:, 0])
         found, sigmas = [], []
         for t in range(self.config.iterations):

@@ -127,6 +127,16 @@ class PlacementDecoder(nn.Module):
             chosen.append(before)
         return DrawnPlacements(jnp.stack(chosen, axis=1), log_probs, place)
 
+    def every_iteration(
+        self, head: HeadInput, place: Float[Array, "U"], chosen: Int[Array, "B T U"]
+    ) -> Float[Array, "B T U K"]:
+        """Return the distributions of every iteration, given the [B, T, U] chips of all."""
+        before, found = jnp.zeros_like(chosen[:, 0]), []
+        for t in range(self.config.iterations):
+            found.append(self.logits(head, place, before, t))
+            before = chosen[:, t]
+        return jnp.stack(jnp.broadcast_arrays(*found), axis=1)
+
     def log_prob(
         self, head: HeadInput, actions: PlacementActions
     ) -> tuple[PlacementLogProbs, Float[Array, ""]]:

@@ -210,6 +210,10 @@ class RingDecoder(PlanDecoder):
         status = np.where(broken, STATUS_CODES.index(Status.GAVE_UP), codes).astype(np.int8)
         return self._rollouts(Scored(Decisions(device), np.where(failed, np.inf, seconds), status))
 
+    def unit_chips(self, device: Int[np.ndarray, "*B N"]) -> Int[np.ndarray, "*B U"]:
+        """Return the chip of each unit of plans."""
+        return device[..., self._leader]
+
     def _nodes(self, rows: np.ndarray) -> np.ndarray:
         """Spread [B, U, ...] rows over nodes; nodes that no unit holds get zeros."""
         unit = self.workspace.unit_of_node
@@ -218,7 +222,7 @@ class RingDecoder(PlanDecoder):
         return spread
 
     def _rollouts(self, priced: Scored, drawn: Samples | None = None) -> Rollouts:
-        chip = priced.decisions.device[:, self._leader]
+        chip = self.unit_chips(priced.decisions.device)
         return Rollouts(priced, self.rewards(priced), chip, drawn)
 
     def _check_chips(self, log_probs: np.ndarray) -> None:

@@ -1,0 +1,1 @@
+"""Imitation of good plans by policies of rings."""
