@@ -191,6 +191,8 @@ class ImitationConfig:
     """Gradient steps of a round."""
     problems: int = 4
     """Problems in each of them."""
+    each: int = 4
+    """Problems of each graph that are searched, drawn among all hardware and decisions."""
     rollouts: int = 256
     """Plans drawn on each problem before a round, in whole batches."""
     max_units: int = 1300
@@ -202,7 +204,7 @@ class ImitationConfig:
 
     def __post_init__(self) -> None:
         _check_least("imitation", self, 0, "rounds", "updates")
-        _check_least("imitation", self, 1, "problems", "rollouts", "max_units")
+        _check_least("imitation", self, 1, "problems", "each", "rollouts", "max_units")
         _check_least("imitation", self, 0, "weight_decay")
         _check_positive("imitation", self, "learning_rate")
 

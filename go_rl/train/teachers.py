@@ -102,7 +102,7 @@ def imitating_agent(
         return agent
     kept = folder / FINDS
     kept.mkdir(parents=True, exist_ok=True)
-    keys = [key for key in problems.taught() if _fits(key, problems.config)]
+    keys = [key for key in _some(problems) if _fits(key, problems.config)]
     for turn in range(config.rounds):
         path = folder / f"imitated-{turn}.npz"
         if path.exists():
@@ -116,6 +116,19 @@ def imitating_agent(
         )  # fmt: skip
         save_weights(Weights(agent, f"imitated-{turn}", {"problems": len(lessons)}), path)
     return agent
+
+
+def _some(problems: MakespanProblems) -> list[ProblemKey]:
+    """At most `ImitationConfig.each` problems of each graph, the same for a seed."""
+    by_graph: dict[str, list[ProblemKey]] = {}
+    for key in problems.taught():
+        by_graph.setdefault(key[0], []).append(key)
+    rng, most = np.random.default_rng(problems.config.seed), problems.config.imitation.each
+    return [
+        keys[i]
+        for keys in by_graph.values()
+        for i in sorted(rng.permutation(len(keys))[:most].tolist())
+    ]
 
 
 def _fits(key: ProblemKey, config: MakespanTrainConfig) -> bool:

@@ -32,16 +32,16 @@ LISTED = {
 }
 """Mean weights of an untrained policy: a list scheduler, earliest finish time by upward rank
 (HEFT). Others are 0."""
-SPREAD = 0.8
+SPREAD = 1.2
 """Standard deviation of a weight before training, unless `SPREADS` has another."""
 SPREADS = {
     "placement": {
-        "distance from an even pipeline by layer": 2.0,
-        "distance from an even pipeline by work": 2.0,
-        "load against progress": 1.2,
+        "distance from an even pipeline by layer": 3.0,
+        "distance from an even pipeline by work": 3.0,
+        "load against progress": 1.8,
     },
     "schedule": {
-        "upward rank": 3.2, "number": 3.2, "layer": 3.2, "earliest start": 0.6, "waiting": 0.4,
+        "upward rank": 4.8, "number": 4.8, "layer": 4.8, "earliest start": 0.9, "waiting": 0.6,
     },
 }  # fmt: skip
 REACH = 4.0
