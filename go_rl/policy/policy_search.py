@@ -26,9 +26,6 @@ DOUBT = (1.0, 2.0, 1.0, 4.0)
 """Factors on the standard deviations of successive samples: a pretrained policy has small ones,
 too small for a graph that it has never seen. Chips, and what units choose by themselves, are drawn
 unscaled."""
-TEMPERATURES = (1.0, 0.5, 0.3, 0.7)
-"""Of successive samples of a dispatching policy, whose plan is thousands of draws: a few unlikely
-ones spoil it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,8 +120,6 @@ def _noise(agent: Agent, group: str, rounds: int) -> Float32[np.ndarray, "B"]:
     """[B] scales of a batch's draws; the first of all is the likeliest decision."""
     plain = group == "placement" or agent.policy.chooses_by_unit
     scales = (1.0,) if plain else DOUBT
-    if agent.policy.dispatches:
-        scales = TEMPERATURES
     noise = np.resize(np.array(scales, np.float32), BATCH)
     noise[0] = min(rounds, 1)
     return noise

@@ -207,33 +207,36 @@ class CriticConfig:
 
 @dataclass(frozen=True)
 class ImitationConfig:
-    """How a policy of rings, or of the form ``dispatch``, learns from plans before PPO; see
-    `go_rl.train.teachers` and `go_rl.train.ring_imitation.teachers`."""
+    """How a policy of rings, or of the form ``dispatch``, learns from what searches found before
+    PPO; see `go_rl.train.teachers` and `go_rl.train.ring_imitation.teachers`."""
 
-    rounds: int = 4
-    """Rounds; before each the policy looks for better plans itself. 0: no imitation."""
-    updates: int = 400
+    rounds: int = 2
+    """Rounds; before each the policy looks for better decisions itself. 0: no imitation."""
+    updates: int = 600
     """Gradient steps of a round."""
     problems: int = 4
     """Problems in each of them."""
     astray: float = 0.1
-    """Share of the units that go to a random device while a plan is followed, so that the policy
-    learns the way back from its own mistakes. Rings: whose chip the next iteration sees wrongly."""
+    """Rings: share of the units whose chip the next iteration sees wrongly, so that the policy
+    learns the way back from its own mistakes."""
     samples: int = 128
-    """Plans of an untrained policy among which the first teacher is chosen."""
-    rollouts: int = 64
-    """Plans drawn on each problem before a round."""
-    max_units: int = 2300
+    """Rings: plans of an untrained policy among which the first teacher is chosen."""
+    each: int = 4
+    """Dispatch: problems of each graph that are searched, drawn among all hardware and
+    decisions."""
+    rollouts: int = 256
+    """Plans drawn on each problem before a round, dispatch in whole batches."""
+    max_units: int = 1300
     """Larger problems do not teach: they cost too much."""
-    learning_rate: float = 2e-3
+    learning_rate: float = 5e-3
     """AdamW's first step; it falls to a tenth in a round, along a cosine."""
     weight_decay: float = 0.03
     """AdamW's."""
 
     def __post_init__(self) -> None:
-        _check_least("imitation", self, 0, "rounds", "updates", "rollouts")
-        _check_least("imitation", self, 1, "problems", "samples", "max_units")
-        _check_least("imitation", self, 0, "weight_decay", "astray")
+        _check_least("imitation", self, 0, "rounds", "updates")
+        _check_least("imitation", self, 0, "rollouts", "weight_decay", "astray")
+        _check_least("imitation", self, 1, "problems", "samples", "each", "max_units")
         _check_positive("imitation", self, "learning_rate")
 
 

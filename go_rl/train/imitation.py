@@ -1,8 +1,9 @@
-"""Imitation: a policy learns to decide as good plans would have; here, and for dispatchers.
+"""Imitation: a policy learns to decide as searches found best.
 
-The first stage of DOPPLER (Yao et al., ICLR 2026): the log-probability of a teacher's choices is
-maximised, each seen at the moment at which the dispatcher would have made it. What teaches are
-plans, whoever found them; see `go_rl.train.teachers`.
+The likelihood of the best decisions known of each problem is maximised, as in the cross-entropy
+method (Rubinstein 1999), but for all graphs at once, through the network. What teaches are the
+finds of searches; see `go_rl.train.teachers` (dispatch: weights of the heads) and
+`go_rl.train.ring_imitation` (rings: chips and orders).
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from jaxtyping import Array, Float
 
 from go_rl.core import TrainingError
 from go_rl.policy.agent import Agent
-from go_rl.policy.dispatch.rollout import Dispatched
+from go_rl.policy.decoders.dispatch_decoder import DispatchActions
+from go_rl.policy.dispatch.rollout import HeadWeights
 from go_rl.policy.network import Params, Policy
-from go_rl.policy.plan_decoders.dispatch_decisions import recorded_choices
 from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
 from go_rl.train.config import ImitationConfig
 from go_rl.train.ppo import Batch, SampleGroup, judge
@@ -33,7 +34,7 @@ ROUND = 50
 
 
 class Lesson(ABC):
-    """Abstract: plans of one problem that are worth imitating."""
+    """Abstract: decisions on one problem that are worth imitating."""
 
     name: str
 
@@ -47,18 +48,18 @@ class Lesson(ABC):
 
 @dataclass(frozen=True, eq=False)
 class DispatchLesson(Lesson):
-    """Plans as a dispatcher makes them."""
+    """Weights of a dispatcher's heads that are worth imitating on one problem."""
 
     name: str
     decoder: MakespanDecoder
-    plans: Dispatched
-    """[B] plans, the best first."""
+    weights: HeadWeights
+    """[K] of the heads, the best first."""
 
     def gradient(
         self, policy: Policy, params: Params, offset: int, astray: float
     ) -> tuple[Array, Params]:
         """See `Lesson`."""
-        return unlikelihood(policy, params, _batch(self, offset, astray))
+        return unlikelihood(policy, params, _batch(self))
 
 
 def imitate(
@@ -68,20 +69,20 @@ def imitate(
     seed: int,
     report: Callable[[str], None] = lambda sentence: None,
 ) -> tuple[Agent, Float[np.ndarray, "updates"]]:
-    """Return the agent after imitating, and the negative log-likelihood of a choice by update.
+    """Return the agent after imitating, and the negative log-density of weights by update.
 
     Args:
         agent: of a ring, or of the form ``dispatch``.
         lessons: what to imitate.
         config: gradient steps, lessons in each of them, and the learner.
-        seed: chooses lessons and choices.
+        seed: chooses lessons.
         report: called with a sentence now and then.
 
     Raises:
         TrainingError: there is nothing to imitate, or a loss is not finite.
     """
     if not lessons:
-        raise TrainingError("imitation: no problem has a plan to imitate")
+        raise TrainingError("imitation: no problem has weights to imitate")
     rng, params = np.random.default_rng(seed), agent.params
     rule = _rule(config)
     state = rule.init(params)
@@ -127,27 +128,26 @@ def _descend(
     return optax.apply_updates(params, change), state
 
 
-def _batch(lesson: DispatchLesson, offset: int, astray: float) -> Batch:
-    decoder, padded = lesson.decoder, lesson.decoder.padded
-    row = offset % len(lesson.plans.device)
-    plan = Dispatched(lesson.plans.device[row : row + 1], lesson.plans.order[row : row + 1])
-    choices = recorded_choices(decoder.dispatcher, plan, len(padded.real), offset, astray)
-    group = SampleGroup(choices, jnp.ones(1))
+def _batch(lesson: DispatchLesson) -> Batch:
+    padded = lesson.decoder.padded
+    select, place = (DispatchActions(jnp.asarray(rows)) for rows in lesson.weights)
+    worth = jnp.ones(len(lesson.weights.select))
+    group = SampleGroup({"schedule": select, "placement": place}, worth)
     real = jnp.asarray(padded.real)
     return Batch(padded.graph, real, jnp.int32(padded.chips), {"plan": group})
 
 
 @partial(jax.jit, static_argnums=0)
 def unlikelihood(policy: Policy, params: Params, batch: Batch) -> tuple[Float[Array, ""], Params]:
-    """Return the negative log-likelihood of a choice between several, means over the choices of
-    each decision, summed over decisions; and its gradient."""
+    """Return the negative log-density of weights, means over those of each head, summed over heads;
+    and its gradient."""
 
     def loss(params: Params) -> Float[Array, ""]:
         total = jnp.float32(0.0)
         for judged in judge(policy, params, batch).values():
             for log_probs, _ in judged.values():
-                ((chosen, weight),) = log_probs.parts(batch.real)
-                total -= (chosen * weight).sum() / jnp.maximum(weight.sum(), 1.0)
+                for density, weight in log_probs.parts(batch.real):
+                    total -= (density * weight).sum() / jnp.maximum(weight.sum(), 1.0)
         return total
 
     return jax.value_and_grad(loss)(params)

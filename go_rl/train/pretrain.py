@@ -101,6 +101,7 @@ def _first(problems: Curriculum[TrainConfig], run: RunFolder, report: Report) ->
     if found is not None:
         return found
     tell = run.counting(lambda sentence: report(0, sentence))
+    preceded = True
     if isinstance(problems, MakespanProblems):
         agent = _before_updates(agent, problems, run, tell)
     elif isinstance(problems, RingProblems):
@@ -108,8 +109,9 @@ def _first(problems: Curriculum[TrainConfig], run: RunFolder, report: Report) ->
         agent = group.on_first(
             lambda: imitating_ring_agent(own, rings, run.folder, tell, run.count)
         )
+        preceded = bool(rings.config.imitation.rounds)
     state = group.on_first(lambda: _start(agent, config))
-    if isinstance(problems, MakespanProblems) or problems.config.imitation.rounds:
+    if preceded:
         # what precedes the updates may be better than all that follows
         _validate(state, problems, group)
     return state

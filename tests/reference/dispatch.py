@@ -1,4 +1,4 @@
-"""Plain twin of `go_rl.policy.dispatch.rollout`: what is seen along a given plan."""
+"""Plain twin of `go_rl.policy.dispatch.rollout`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from go_rl.objectives.makespan.units import MakespanUnits
 
 
 class PlainDispatch(PlainList):
-    """A schedule that grows by one unit at a time, and what is seen of the next choice."""
+    """A schedule that grows by one unit at a time, what is seen of the next choice, and the
+    choices of two linear heads."""
 
     def __init__(self, units: MakespanUnits, capacity: np.ndarray) -> None:
         super().__init__(units, 1.0, capacity)
@@ -86,7 +87,7 @@ class PlainDispatch(PlainList):
                 self.short(work[u]), float(self.last in [p for p, _ in self.reads(u)]),
                 merged.backward[u], self.short(urgent - begins - self.tail[u]),
                 0.0 if home is None else self.short(self.free[home] - now),
-                self.layer_work(u) / work[layer == layer[u]].sum(), log1p(len(freed)), 1.0,
+                self.layer_work(u) / work[layer == layer[u]].sum(), log1p(len(freed)),
             ])  # fmt: skip
         return np.array(rows)
 
@@ -130,3 +131,23 @@ class PlainDispatch(PlainList):
         self.device[unit] = device
         self.end[unit] = self.free[device] = start + self.units.seconds[device, unit]
         self.last, self.last_of_layer[int(self.units.main_layer[unit])] = unit, device
+
+    def possible(self, unit: int) -> np.ndarray:
+        """[D] whether a unit can go to a device; where no device has room, whether it can run."""
+        weight, able = self.units.weight, np.isfinite(self.units.seconds[:, unit])
+        held = [sum(weight[v] for v, at in self.device.items() if at == d) for d in self.free]
+        room = able & (np.array(held) + weight[unit] <= self.capacity)
+        return room if room.any() else able
+
+    def roll_out(
+        self, select: np.ndarray, place: np.ndarray, window: int
+    ) -> tuple[list[int], list[int]]:
+        """Device of each unit, and units in the order of selection."""
+        order: list[int] = []
+        while len(order) < self.count:
+            ready = sorted(self.ready(), key=lambda u: -self.tail[u])[:window]
+            unit = ready[int(np.argmax(self.see_units(ready) @ select))]
+            scores = np.where(self.possible(unit), self.see_devices(unit) @ place, -np.inf)
+            self.take(unit, int(np.argmax(scores)))
+            order.append(unit)
+        return [self.device[u] for u in range(self.count)], order

@@ -16,7 +16,8 @@ from reference.step_problems import random_edges, step_problem
 from go_rl.core import Budget, CheckpointError, Objective, OpKind, Problem, TrainingError
 from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.policy.agent import Agent, new_agent
-from go_rl.policy.dispatch.rollout import Dispatched
+from go_rl.policy.decoders.dispatch_decoder import untrained_weights
+from go_rl.policy.dispatch.rollout import HeadWeights
 from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
 from go_rl.train.config import (
     FineTuneConfig,
@@ -28,7 +29,7 @@ from go_rl.train.config import (
 from go_rl.train.fine_tune import FineTuned
 from go_rl.train.imitation import DispatchLesson, imitate
 from go_rl.train.pretrain import pretrain
-from go_rl.train.teachers import Teacher
+from go_rl.train.teachers import Teacher, explored
 from go_rl.verify.check_plan import check_plan
 
 DISPATCH = replace(TINY, form="dispatch", attention_layers=0)
@@ -64,31 +65,33 @@ def test_a_policy_from_scratch_comes_within_five_percent_of_the_optimum(seed):
 
 
 def test_what_is_imitated_is_what_is_drawn_in_the_end():
-    """A plan that no list scheduler makes: everything on the second device, the last units first
-    where that is possible."""
+    """Weights that no list scheduler has: the latest end, the lowest rank."""
     decoder = MakespanDecoder(makespan_workspace(toy(0)))
-    count, dispatcher = decoder.units.num_units, decoder.dispatcher
-    waiting = {u: {int(p) for p in _producers(dispatcher, u)} for u in range(count)}
-    order: list[int] = []
-    while len(order) < count:
-        order.append(max(u for u in waiting if u not in order and waiting[u] <= set(order)))
-    plan = Dispatched(np.ones((1, count), np.int16), np.array([order], np.int32))
-    config = ImitationConfig(updates=150, problems=1, learning_rate=1e-2, astray=0.05)
-    learned, losses = imitate(untrained(), [DispatchLesson("toy", decoder, plan)], config, 0)
-    _, rollouts = decoder.sample(learned, "plan", np.zeros(1, np.float32), 0)
-    assert losses[-10:].mean() < 0.2 * losses[:5].mean()
-    assert rollouts.dispatched is not None
-    assert rollouts.dispatched.device.tolist() == plan.device.tolist()
-    assert rollouts.dispatched.order.tolist() == plan.order.tolist()
+    rows = [untrained_weights(head) for head in ("schedule", "placement")]
+    wanted = HeadWeights(*(np.tile(mean + 2.0 * spread, (3, 1)) for mean, spread in rows))
+    config = ImitationConfig(updates=200, problems=1, learning_rate=2e-2)
+    learned, losses = imitate(untrained(), [DispatchLesson("toy", decoder, wanted)], config, 0)
+    actions, _ = decoder.sample(learned, "plan", np.ones(50, np.float32), 0)
+    assert losses[-10:].mean() < losses[:5].mean() - 10
+    for head, want in zip(("schedule", "placement"), wanted, strict=True):
+        drawn = np.asarray(actions[head].weights)
+        spread = untrained_weights(head)[1]
+        assert np.abs(drawn.mean(axis=0) - want[0]).max() < 0.5 * spread.max()
+        assert (drawn.std(axis=0) < spread).all()
 
 
-def _producers(dispatcher, unit: int) -> np.ndarray:
-    a = dispatcher.arrays
-    return a.pred[a.pred_ptr[unit] : a.pred_ptr[unit + 1]]
+def test_a_search_improves_and_keeps_the_best_first():
+    decoder, config = MakespanDecoder(makespan_workspace(toy(1))), ImitationConfig(rollouts=96)
+    first = explored(untrained(), decoder, None, ImitationConfig(rollouts=32), 0)
+    more = explored(untrained(), decoder, first, config, 1)
+    assert more.seconds[0] <= first.seconds[0]
+    assert (np.diff(more.seconds) >= 0).all()
+    found = decoder.dispatcher.roll_out(more.weights)
+    assert len(found.device) == len(more.seconds)
 
 
 def test_nothing_to_imitate_is_an_error():
-    with pytest.raises(TrainingError, match="no problem has a plan"):
+    with pytest.raises(TrainingError, match="no problem has weights"):
         imitate(untrained(), [], ImitationConfig(), 0)
 
 
@@ -98,14 +101,13 @@ def _run(updates: int = 2) -> MakespanTrainConfig:
         hardware=("p100x2",), validation_hardware=("p100x2",), further=(), policy=DISPATCH,
         decide=(("placement",),), validate_every=2, checkpoint_every=2,
         searches=SearchConfig(samples=0), ppo=PPOConfig(epochs=1),
-        imitation=ImitationConfig(rounds=2, updates=3, problems=1, samples=32, rollouts=32,
-                                  max_units=60),
+        imitation=ImitationConfig(rounds=2, updates=3, problems=1, rollouts=32, max_units=60),
     )  # fmt: skip
 
 
 def test_imitation_is_resumed_where_it_stopped(tmp_path):
-    """Killed after the first round: the plans and the round are not made again, and the weights are
-    those of the whole run."""
+    """Killed after the first round: its searches are not made again, and the weights are those of
+    the whole run."""
     said: list[str] = []
     whole = pretrain(_run(), tmp_path / "whole", lambda update, sentence: said.append(sentence))
     cut = tmp_path / "cut"
@@ -125,8 +127,8 @@ def test_imitation_is_resumed_where_it_stopped(tmp_path):
     assert whole.card["effort"]["samples"] > 2 * 8
 
 
-def test_a_damaged_plan_of_a_teacher_is_named(tmp_path: Path):
+def test_a_damaged_file_of_a_teacher_is_named(tmp_path: Path):
     path = tmp_path / "plan.npz"
     path.write_bytes(b"PK nonsense")
-    with pytest.raises(CheckpointError, match=r"plan\.npz: is no file of a plan"):
+    with pytest.raises(CheckpointError, match=r"plan\.npz: is no file of weights"):
         Teacher.load(path)

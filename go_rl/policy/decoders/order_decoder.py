@@ -19,6 +19,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from go_rl.policy.config import PolicyConfig
+from go_rl.policy.decoders.gaussian import gaussian
 from go_rl.policy.decoders.head_input import HeadInput
 from go_rl.policy.decoders.surroundings import seen_scores
 from go_rl.policy.graph_arrays import node_array
@@ -124,7 +125,7 @@ class OrderDecoder(nn.Module):
         self, pooled: Float[Array, "D"], mix: Float[Array, "B G"]
     ) -> Float[Array, "B G"]:
         """Return the log-densities of graph-level decisions."""
-        return _gaussian(mix, *self.mixing(pooled))
+        return gaussian(mix, *self.mixing(pooled))
 
     def sample_scores(
         self, head: HeadInput, mix: Float[Array, "B G"], keys: Array, noise: Float[Array, "B"]
@@ -148,13 +149,8 @@ class OrderDecoder(nn.Module):
         found, sigmas = [], []
         for t in range(self.config.iterations):
             middle, log_sigma = self.scoring(head, actions.mix, before, t)
-            found.append(_gaussian(actions.scores[:, t], middle, log_sigma))
+            found.append(gaussian(actions.scores[:, t], middle, log_sigma))
             sigmas.append(log_sigma)
             before = actions.scores[:, t]
         entropy = spread.mean() + jnp.stack(sigmas).mean()
         return OrderLogProbs(mix, jnp.stack(found, axis=1)), entropy
-
-
-def _gaussian(values: Array, mean: Array, log_sigma: Array) -> Array:
-    """log N(values; mean, sigma^2), elementwise, without the constant."""
-    return -0.5 * jnp.square((values - mean) * jnp.exp(-log_sigma)) - log_sigma

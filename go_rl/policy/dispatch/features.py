@@ -41,16 +41,7 @@ SELECT_FEATURES = (
     "main producer's device free",
     "share of the layer begun",
     "consumers set free",
-    "always 1",
 )
 """Of a unit among those that are ready."""
 WINDOW = 16
 """Most ready units that are compared; further ones wait, the lowest upward ranks."""
-HIDDEN = 8
-"""Hidden units of each head."""
-
-
-def coefficients(features: int) -> int:
-    """Return the numbers that a head takes from the network for each unit: weights of the features,
-    biases and weights of the hidden units."""
-    return features + 2 * HIDDEN

@@ -1,10 +1,11 @@
 """Rollouts of sequential dispatch: one unit after the other is selected and placed.
 
-As DOPPLER has it (Yao et al., ICLR 2026): the graph is embedded once an episode, and two small
-heads, *select* and *place*, decide on what they see at the moment. What the network gives for each
-unit are the coefficients of these heads, so that a rollout is compiled code without the network.
-Time is that of a list scheduler: devices work in the order of selection, a link carries one tensor
-at a time, a tensor goes to each device once; the replay prices the plan.
+As DOPPLER has it (Yao et al., ICLR 2026): the network runs once an episode, and two small heads,
+*select* and *place*, decide on what they see at the moment. A head is linear, w . x, with weights
+that the network draws for the whole rollout; the highest score is taken. So a rollout is compiled
+code, and a plan a function of the weights. Time is that of a list scheduler: devices work in the
+order of selection, a link carries one tensor at a time, a tensor goes to each device once; the
+replay prices the plan.
 """
 
 from __future__ import annotations
@@ -19,10 +20,9 @@ from numba import njit
 
 from go_rl.objectives.makespan.choices import NOWHERE
 from go_rl.objectives.makespan.units import MakespanUnits
-from go_rl.policy.dispatch.features import HIDDEN, PLACE_FEATURES, SELECT_FEATURES, WINDOW
+from go_rl.policy.dispatch.features import PLACE_FEATURES, SELECT_FEATURES, WINDOW
 from go_rl.runtime.decoder_calls import count_decoder_calls
 from go_rl.runtime.threads import on_threads
-from go_rl.solvers.tree_search import next_uniform
 
 NOT_SENT = -1.0
 """When a tensor arrives where nothing sends it."""
@@ -61,17 +61,13 @@ class DispatchArrays(NamedTuple):
     """[L] seconds."""
 
 
-class Heads(NamedTuple):
-    """Both heads for one graph: a logit is w . x + v . tanh(x A + b) with a unit's own w, b, v."""
+class HeadWeights(NamedTuple):
+    """Weights of both heads for ``B`` rollouts."""
 
-    select: Float32[np.ndarray, "U C"]
-    """[U, C] w, b, v of each unit, side by side."""
-    place: Float32[np.ndarray, "U P"]
-    """[U, P] the same for the devices."""
-    select_shared: Float32[np.ndarray, "F H"]
-    """[F, H] A of the select head."""
-    place_shared: Float32[np.ndarray, "G H"]
-    """[G, H] A of the place head."""
+    select: Float32[np.ndarray, "B F"]
+    """[B, F]."""
+    place: Float32[np.ndarray, "B G"]
+    """[B, G]."""
 
 
 class Dispatched(NamedTuple):
@@ -81,25 +77,6 @@ class Dispatched(NamedTuple):
     """[B, U] device of each unit."""
     order: Int32[np.ndarray, "B U"]
     """[B, U] units in the order of selection."""
-
-
-class Recorded(NamedTuple):
-    """What the heads saw along ``B`` plans, at ``S`` of the selections."""
-
-    select_seen: Float32[np.ndarray, "B S W F"]
-    """[B, S, W, F] features of the candidates."""
-    candidates: Int32[np.ndarray, "B S W"]
-    """[B, S, W] units; -1: none."""
-    selected: Int32[np.ndarray, "B S"]
-    """[B, S] which candidate was selected."""
-    place_seen: Float32[np.ndarray, "B S D G"]
-    """[B, S, D, G] features of the devices."""
-    possible: np.ndarray
-    """[B, S, D] whether the unit could go there."""
-    placed: Int32[np.ndarray, "B S"]
-    """[B, S] device."""
-    unit: Int32[np.ndarray, "B S"]
-    """[B, S] the unit that was placed; -1: no selection."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,71 +102,20 @@ class Dispatcher:
             np.maximum(np.bincount(layer, u.work, layers), 1e-300),
         )  # fmt: skip
 
-    def roll_out(self, heads: Heads, noise: Float32[np.ndarray, "B"], seed: int) -> Dispatched:
-        """Return the plans of [B] rollouts; the same seed gives the same ones.
-
-        Args:
-            heads: of the network.
-            noise: [B] temperature; 1 draws from the policy, 0 takes the likeliest choice.
-            seed: of the draws.
-        """
-        count, units = len(noise), self.units.num_units
+    def roll_out(self, weights: HeadWeights) -> Dispatched:
+        """Return the plans of [B] rollouts."""
+        select, place = (np.ascontiguousarray(rows, np.float32) for rows in weights)
+        count, units = len(select), self.units.num_units
         count_decoder_calls(count)
         device, order = np.zeros((count, units), np.int16), np.zeros((count, units), np.int32)
-        blank, nothing = _blank(0, 0), Dispatched(np.zeros(0, np.int16), np.zeros(0, np.int32))
 
         def share(rows: range) -> None:
             for i in rows:
-                _dispatch(
-                    self.arrays, heads, float(noise[i]), (seed * 1_000_003 + i) % 2**32, nothing,
-                    0.0, device[i], order[i], blank, 0, 1,
-                )  # fmt: skip
+                _dispatch(self.arrays, select[i], place[i], device[i], order[i])
 
         if units:
             on_threads(share, count)
         return Dispatched(device, order)
-
-    def follow(
-        self, plans: Dispatched, steps: int, offset: int = 0, astray: float = 0.0
-    ) -> Recorded:
-        """Return what the heads see along given plans, and what the plans choose there.
-
-        Args:
-            plans: orders must be topological.
-            steps: S, selections recorded of each plan, evenly spread.
-            offset: shifts which ones.
-            astray: probability that a unit goes to another device than its plan has it, whatever
-                the plan chooses: what is seen then is the way back.
-        """
-        count, units = plans.device.shape
-        devices, stride = len(self.capacity), max(1, -(-units // steps))
-        rows = [_blank(steps, devices) for _ in range(count)]
-        heads = _no_heads(units)
-
-        def share(some: range) -> None:
-            for i in some:
-                _dispatch(
-                    self.arrays, heads, 0.0, offset + i,
-                    Dispatched(plans.device[i], plans.order[i]), astray, plans.device[i].copy(),
-                    plans.order[i].copy(), rows[i], (offset + i) % stride, stride,
-                )  # fmt: skip
-
-        on_threads(share, count)
-        return Recorded(*(np.stack(column) for column in zip(*rows, strict=True)))
-
-
-def _blank(steps: int, devices: int) -> Recorded:
-    return Recorded(
-        np.zeros((steps, WINDOW, SELECTED), np.float32), np.full((steps, WINDOW), -1, np.int32),
-        np.zeros(steps, np.int32), np.zeros((steps, devices, PLACED), np.float32),
-        np.zeros((steps, devices), np.bool_), np.zeros(steps, np.int32),
-        np.full(steps, -1, np.int32),
-    )  # fmt: skip
-
-
-def _no_heads(units: int) -> Heads:
-    none = np.zeros((0, 0), np.float32)
-    return Heads(none, none, none, none)
 
 
 def _tails(merged: MakespanUnits) -> Float64[np.ndarray, "U"]:
@@ -204,9 +130,8 @@ def _tails(merged: MakespanUnits) -> Float64[np.ndarray, "U"]:
 
 @njit(cache=True, nogil=True)
 @no_type_check
-def _dispatch(a, heads, noise, seed, given, astray, device, order, record, first, stride):
-    """One rollout. ``given``: the plan to follow, with a share ``astray`` of its units; empty:
-    the heads decide. ``record``: what is seen at selections ``first``, ``first + stride``, …
+def _dispatch(a, select, place, device, order):
+    """One rollout with weights ``select`` [F] and ``place`` [G].
 
     State beside the arrays, over ``U`` units and ``D`` devices:
 
@@ -222,8 +147,6 @@ def _dispatch(a, heads, noise, seed, given, astray, device, order, record, first
     """
     devices, count = a.seconds.shape
     layers = len(a.layer_work)
-    following, room = len(given.order) > 0, len(record.unit)
-    random = np.array([seed], np.uint64)
     free, load, held = np.zeros(devices), np.zeros(devices), np.zeros(devices)
     link, busy = np.zeros((devices, devices)), np.zeros(devices)
     end, born = np.zeros(count), np.zeros(count)
@@ -240,7 +163,6 @@ def _dispatch(a, heads, noise, seed, given, astray, device, order, record, first
     total, longest = max(total, 1e-300), max(longest, 1e-300)
     unit = total / count
     missing = a.pred_ptr[1:] - a.pred_ptr[:-1]
-    taken = np.zeros(count, np.bool_)
     window, inside = np.zeros(WINDOW, np.int64), 0
     heap, waiting = np.zeros(count, np.int64), 0
     for u in range(count):
@@ -253,61 +175,26 @@ def _dispatch(a, heads, noise, seed, given, astray, device, order, record, first
     done, last = 0.0, NOWHERE
     for turn in range(count):
         # Select.
-        keep = room > 0 and turn % stride == first and turn // stride < room
-        row = turn // stride
-        pick = 0
-        if following:
-            pick = _find(window, inside, given.order[turn])
-            if pick < 0:  # it waits outside: it takes the place of the last candidate
-                pick = _lowest(a.tail, window, inside)
-                waiting = _push(a.tail, heap, waiting, window[pick])
-                window[pick] = given.order[turn]
-        if keep or (not following and inside > 1):
+        pick, best = 0, -np.inf
+        if inside > 1:
             _see_units(a, window, inside, free, born, missing, begun, device, last, unit, longest,
                        seen)  # fmt: skip
-        if not following and inside > 1:
-            best = -np.inf
             for k in range(inside):
-                value = _logit(heads.select[window[k]], heads.select_shared, seen[k], SELECTED)
-                if noise > 0:
-                    value += noise * _gumbel(random)
+                value = _score(select, seen[k])
                 if value > best:
                     best, pick = value, k
         u = window[pick]
-        if keep:
-            record.selected[row] = pick
-            for k in range(inside):
-                record.candidates[row, k] = window[k]
-                for f in range(SELECTED):
-                    record.select_seen[row, k, f] = seen[k, f]
         # Place.
         _see_devices(a, u, free, load, held, link, busy, end, arrival, pull, need, on_layer,
                      last_on, device, done, total, unit, longest, start, there, finish, possible,
                      shown)  # fmt: skip
-        where = np.int64(device[u])
-        if keep:
-            record.unit[row], record.placed[row] = u, where
-        if following and astray > 0 and next_uniform(random) < astray:
-            other = np.int64(next_uniform(random) * devices)
-            if possible[other]:
-                where = other
-                device[u] = where
-        if not following:
-            best, where = -np.inf, NOWHERE
-            for d in range(devices):
-                if not possible[d]:
-                    continue
-                value = _logit(heads.place[u], heads.place_shared, shown[d], PLACED)
-                if noise > 0:
-                    value += noise * _gumbel(random)
+        best, where = -np.inf, NOWHERE
+        for d in range(devices):
+            if possible[d]:
+                value = _score(place, shown[d])
                 if value > best:
                     best, where = value, d
-            device[u] = where
-        if keep:
-            for d in range(devices):
-                record.possible[row, d] = possible[d]
-                for f in range(PLACED):
-                    record.place_seen[row, d, f] = shown[d, f]
+        device[u] = where
         # The unit takes its place in time.
         for e in range(a.pred_ptr[u], a.pred_ptr[u + 1]):
             p = a.pred[e]
@@ -326,14 +213,11 @@ def _dispatch(a, heads, noise, seed, given, astray, device, order, record, first
         done += a.work[u]
         order[turn] = u
         last = u
-        taken[u] = True
         inside -= 1
         window[pick] = window[inside]
         while waiting > 0 and inside < WINDOW:
-            v, waiting = _pull(a.tail, heap, waiting)
-            if not taken[v] and _find(window, inside, v) < 0:
-                window[inside] = v
-                inside += 1
+            window[inside], waiting = _pull(a.tail, heap, waiting)
+            inside += 1
         for k in range(a.succ_ptr[u], a.succ_ptr[u + 1]):
             v = a.succ[k]
             born[v] = max(born[v], end[u])
@@ -383,7 +267,6 @@ def _see_units(
         x[9] = 0.0 if home == NOWHERE else _log((free[home] - now) / unit)
         x[10] = begun[a.layer[u]] / a.layer_work[a.layer[u]]
         x[11] = _log(float(freed))
-        x[12] = 1.0
 
 
 @njit(cache=True, nogil=True)
@@ -466,23 +349,11 @@ def _see_devices(
 
 @njit(cache=True, nogil=True)
 @no_type_check
-def _logit(w, shared, x, features):
-    """w . x + v . tanh(x A + b), with w, b, v side by side."""
+def _score(w, x):
     value = 0.0
-    for f in range(features):
+    for f in range(len(w)):
         value += w[f] * x[f]
-    for h in range(HIDDEN):
-        inner = w[features + h]
-        for f in range(features):
-            inner += x[f] * shared[f, h]
-        value += w[features + HIDDEN + h] * np.tanh(inner)
     return value
-
-
-@njit(cache=True, nogil=True)
-@no_type_check
-def _gumbel(random):
-    return -np.log(-np.log(max(next_uniform(random), 1e-300)) + 1e-300)
 
 
 @njit(cache=True, nogil=True)
@@ -526,15 +397,6 @@ def _lowest(tail, window, inside):
         if tail[window[k]] < tail[window[lowest]]:
             lowest = k
     return lowest
-
-
-@njit(cache=True, nogil=True)
-@no_type_check
-def _find(window, inside, u):
-    for k in range(inside):
-        if window[k] == u:
-            return k
-    return NOWHERE
 
 
 @njit(cache=True, nogil=True)

@@ -1,7 +1,8 @@
 """`MakespanDecoder`: from a policy's numbers to plans on connected devices.
 
 Decisions of the form ``nodes`` are plans as they are; see `node_decisions`. Those of the form
-``dispatch`` are made here, one after the other; see `dispatch_decisions`. Of the form ``orders``:
+``dispatch`` are weights, with which units are dispatched one after the other; see
+`dispatch_decisions`. Of the form ``orders``:
 Placement: the scores lay the units out as a pipeline, cut into equal work: the proposal. A list
 scheduler then takes the units in a mixed order and moves one away from its proposal where it would
 end sooner by more than the attachment. Schedule: a lower score runs first. Fusion: producers are
@@ -24,15 +25,14 @@ from go_rl.objectives.makespan.units import MakespanUnits, makespan_units
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.agent import Actions, Agent, Options, Start
 from go_rl.policy.buckets import Padded, pad
-from go_rl.policy.decoders.dispatch_decoder import DispatchHead
+from go_rl.policy.decoders.dispatch_decoder import DispatchActions
 from go_rl.policy.decoders.node_decoder import NodeActions
-from go_rl.policy.dispatch.rollout import Dispatcher, Heads
+from go_rl.policy.dispatch.rollout import Dispatcher, HeadWeights
 from go_rl.policy.network import DISPATCHED, EXTRAS, PLACEMENT_EXTRAS, Encoded
 from go_rl.policy.observations.makespan import observe_makespan
 from go_rl.policy.plan_decoders.dispatch_decisions import (
     dispatch_decisions,
     dispatcher,
-    recorded_choices,
 )
 from go_rl.policy.plan_decoders.node_decisions import (
     node_decisions,
@@ -112,7 +112,7 @@ class MakespanDecoder(PlanDecoder):
         key: jax.Array,
         start: Start | None = None,
     ) -> Actions:
-        """Draw; of the form ``dispatch`` the heads alone, with which `price` draws."""
+        """Draw; of the form ``dispatch`` both heads, whatever the problem decides."""
         if agent.policy.dispatches:
             return agent.draw(self.padded, encoded, DISPATCHED, key, noise)
         if agent.policy.carries and start is None:
@@ -127,34 +127,22 @@ class MakespanDecoder(PlanDecoder):
 
     def proposals(self, actions: Actions, noise: Float32[np.ndarray, "B"]) -> ProposalArrays:
         """Return the actions as arrays of this process."""
-        found = jax.device_get(actions)
-        if not isinstance(actions.get("schedule"), DispatchHead):
-            return found
-        rows = {
-            name: jax.tree.map(lambda x: np.broadcast_to(x, (len(noise), *x.shape)), head)
-            for name, head in found.items()
-        }
-        return {**rows, "noise": noise}
+        return jax.device_get(actions)
 
     def price(self, proposals: ProposalArrays, seed: int) -> Rollouts:
         """Decode and replay; see `PlanDecoder`."""
-        if "noise" not in proposals:
+        select, place = proposals.get("schedule"), proposals.get("placement")
+        if not (isinstance(select, DispatchActions) and isinstance(place, DispatchActions)):
             priced = self.workspace.evaluate(self.decisions(proposals))
             return Rollouts(priced, self.rewards(priced))
-        (select, select_shared), (place, place_shared) = (
-            (head.unit[0, : self.units.num_units], head.shared[0])
-            for head in (proposals["schedule"], proposals["placement"])
-        )
-        heads = Heads(select, place, select_shared, place_shared)
-        found = self.dispatcher.roll_out(heads, proposals["noise"], seed)
+        weights = HeadWeights(np.asarray(select.weights), np.asarray(place.weights))
+        found = self.dispatcher.roll_out(weights)
         priced = self.workspace.evaluate(dispatch_decisions(self.workspace, self.units, found))
-        return Rollouts(priced, self.rewards(priced), dispatched=found)
+        return Rollouts(priced, self.rewards(priced))
 
     def credit(self, actions: Actions, rollouts: Rollouts) -> Actions:
-        """All that was drawn; of the form ``dispatch`` what the heads saw and chose."""
-        if rollouts.dispatched is None:
-            return actions
-        return recorded_choices(self.dispatcher, rollouts.dispatched, len(self.padded.real))
+        """All that was drawn."""
+        return actions
 
     @cached_property
     def _share(self) -> Float64[np.ndarray, "U"]:

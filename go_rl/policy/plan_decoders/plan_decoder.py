@@ -17,7 +17,6 @@ from go_rl.objectives.incumbent import Incumbent
 from go_rl.objectives.workspace import Workspace
 from go_rl.policy.agent import Actions, Agent, Options, Start
 from go_rl.policy.buckets import Padded
-from go_rl.policy.dispatch.rollout import Dispatched
 from go_rl.policy.network import Encoded
 from go_rl.solvers import Samples
 
@@ -36,8 +35,6 @@ class Rollouts:
     """[B, U] chip of each unit in the plan; rings only."""
     drawn: Samples | None = None
     """What the solver drew; SAMPLE only."""
-    dispatched: Dispatched | None = None
-    """What was selected and placed, one unit after the other; form ``dispatch`` only."""
 
 
 class PlanDecoder(ABC):

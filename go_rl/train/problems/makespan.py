@@ -69,7 +69,8 @@ class MakespanProblems(Curriculum[MakespanTrainConfig]):
 
     def taught(self) -> list[ProblemKey]:
         """Return the problems that searches teach, large graphs on less hardware and with fewer
-        decisions: see `SMALL`, `MEDIUM`. Inference graphs come once each."""
+        decisions: see `SMALL`, `MEDIUM`. Graphs of the split come once each, unless all draws go to
+        the further ones."""
         keys: list[ProblemKey] = []
         by_size = sorted(self.config.further, key=lambda name: zoo_entry(name).nodes)
         for i, name in enumerate(by_size):
@@ -80,6 +81,8 @@ class MakespanProblems(Curriculum[MakespanTrainConfig]):
                     keys.append((name, hardware, ("placement",)))
                 if nodes < SMALL or (nodes < MEDIUM and turn):
                     keys.append((name, hardware, DECISIONS))
+        if self.config.further_share == 1:
+            return keys
         inference = [name for name in self.train if zoo_entry(name).nodes <= INFERENCE]
         for i, name in enumerate(sorted(inference, key=lambda name: zoo_entry(name).nodes)):
             hardware = self.config.hardware[i % len(self.config.hardware)]
