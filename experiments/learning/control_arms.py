@@ -111,9 +111,9 @@ def page(rows: dict[str, list[ControlRow]], comparisons: list[Comparison], optio
         "# The shipped policies beside their control arms\n\n"
         f"{len(runs):,} runs, {options.seeds} seeds, {hours:.2f} hours on two shared cores. "
         "Under *untrained* and *random-encoder* each seed has weights of its own. Decoders of "
-        "untrained rings give zeros, so there *untrained* and *zero-output* are one. *linear-dp* "
-        "tries 40 orders at most, *expert* one plan and *heft* two. The cores were shared with "
-        "other programs, up to ten at a time: rows at equal seconds are rough.\n\n"
+        "untrained rings and dispatchers give zeros, so there *untrained* and *zero-output* are "
+        "one. *linear-dp* tries 40 orders at most, *expert* one plan and *heft* two. The cores "
+        "were shared with other programs, up to ten at a time: rows at equal seconds are rough.\n\n"
     )
     for weights, some in rows.items():
         out.write(f"# {weights}\n\n{control_markdown(some)}\n{_lost(weights, some)}\n")

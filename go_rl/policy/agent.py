@@ -26,7 +26,7 @@ from go_rl.policy.observations.ring import RING_FEATURES, RING_HARDWARE
 
 Actions = dict[str, Any]
 """What was drawn for each decision: `OrderActions`, `DrawnPlacements`, `NodeActions` or
-`DispatchHead`."""
+`DispatchActions`."""
 Options = Mapping[str, Float32[np.ndarray, "U _"]]
 """What each unit may choose, by decision; see `node_options`."""
 Start = Mapping[str, Int32[np.ndarray, "U"]]

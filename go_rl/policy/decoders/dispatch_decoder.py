@@ -89,7 +89,8 @@ class DispatchDecoder(nn.Module):
         mean, spread = self.mixing(head.pooled)
         listed, scale = untrained_weights(self.decision)
         drawn = jax.random.normal(key, (noise.shape[0], mean.shape[0]))
-        return DispatchActions(listed + scale * (mean + noise[:, None] * jnp.exp(spread) * drawn))
+        drawn = mean + noise[:, None] * jnp.exp(spread) * drawn
+        return DispatchActions(jnp.asarray(listed) + scale * drawn)
 
     def log_prob(
         self, head: HeadInput, actions: DispatchActions

@@ -71,14 +71,13 @@ def step_predictions(name: str, setting: Setting) -> Facts:
 
 
 def dispatch_predictions(name: str, setting: Setting) -> Facts:
-    """Return the heads of a dispatching policy; what follows from them is a matter of near ties,
-    which other processors round otherwise."""
+    """Return the weights of the heads that a dispatching policy draws; what follows from them is a
+    matter of near ties, which other processors round otherwise."""
     agent = load_weights(name).agent
     decoder = MakespanDecoder(makespan_workspace(problem(setting)))
-    encoded, ones = agent.encode(decoder.padded), np.ones(1, np.float32)
-    heads = decoder.draw(agent, encoded, "plan", ones, jax.random.key(SEED)).values()
-    units = decoder.units.num_units
-    return {"units": units, "heads": _moments([(h.unit[:units], h.shared) for h in heads])}
+    encoded = agent.encode(decoder.padded)
+    drawn = decoder.draw(agent, encoded, "plan", NOISE, jax.random.key(SEED)).values()
+    return {"units": decoder.units.num_units, "heads": _moments([d.weights for d in drawn])}
 
 
 def _moments(*trees: Any) -> list[float]:
