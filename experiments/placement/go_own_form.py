@@ -5,10 +5,22 @@ Run: ``python -m experiments.placement.go_own_form [--rows NAME ...] [--arms NAM
 is a policy of the form ``nodes`` (docs/policy.md) that starts untrained and learns on the row alone
 (GO-one); *as published* the same without graph-level numbers and without carrying plans over;
 *untrained* draws as *learned* does, from the same first weights, and learns nothing; *blind* learns
-without seeing an edge; *annealing* is the classical search at the same number of samples. The
-recipe was chosen on training problems of the zoo, not on these rows. Every finished run is kept in
-``results/go_own_form/runs.jsonl`` and not made again; runs of more samples have a table of their
-own.
+without seeing an edge, also between choices; *annealing* is the classical search at the same number
+of samples. The recipe was chosen on training problems of the zoo, not on these rows. Every finished
+run is kept in ``results/go_own_form/runs.jsonl`` and not made again; runs of more samples have a
+table of their own.
+
+*zero-shot* and *fine-tuned* need pretrained weights that saw none of GO's families, in
+``build/go_own_form/weights.npz``::
+
+    go-rl train policy build/go_own_form --objective makespan --decide placement
+        --policy.form nodes --policy.hidden 32 --policy.sage-layers 2 --policy.attention-layers 0
+        --policy.iterations 3 --further efficientnet-b0-training gcn-16-layers-training
+        gpt2-small-training graph-simulator-10-training neural-ode-8-training
+        wide-and-deep-training resnet50-b8-training transformer-base-training
+        wav2vec2-base-training whisper-tiny-training xception-training --further-share 1
+        --max-nodes 3700 --updates 150 --graphs 2 --samples 32 --chained 3 --top 0.3
+        --ppo.learning-rate 1e-3 --ppo.epochs 2 --ppo.order-entropy 1e-3 --ppo.decay-updates 150
 """
 
 from __future__ import annotations
@@ -20,14 +32,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from experiments.pages import RESULTS, cell, geometric_mean, run_script, write_page
+from experiments.pages import RESULTS, ROOT, cell, geometric_mean, run_script, write_page
 from experiments.placement.go_rows import ROWS
 from experiments.placement.go_runs import keep_run, read_runs
 from go_rl.api.options import OptimizeOptions
 from go_rl.api.problem import problem_for
 from go_rl.core import Budget, Objective, Optimizer, Problem
-from go_rl.policy.agent import new_agent
+from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.config import PolicyConfig
+from go_rl.policy.policy_search import PolicySearch
+from go_rl.policy.weights import load_weights
 from go_rl.search import MakespanAnnealing, MakespanExpert
 from go_rl.train.config import FORM_FINE_TUNING
 from go_rl.train.fine_tune import FineTuned
@@ -35,6 +49,7 @@ from go_rl.verify.check_plan import check_plan
 from go_rl.zoo import zoo_graph
 
 NAME = "go_own_form"
+WEIGHTS = ROOT / "build" / NAME / "weights.npz"
 POLICY = PolicyConfig(
     form="nodes", hidden=32, sage_layers=2, attention_layers=0, iterations=3, directions=8
 )
@@ -53,7 +68,15 @@ SMALL_FIRST = (
 )  # fmt: skip
 
 
-def _learner(policy: PolicyConfig, seed: int, frozen: bool = False, blind: bool = False):
+def _pretrained() -> Agent:
+    if not WEIGHTS.exists():
+        raise SystemExit(f"{WEIGHTS} is missing: train it first, see the top of this script")
+    return load_weights(WEIGHTS, Objective.MAKESPAN).agent
+
+
+def _learner(
+    policy: PolicyConfig, seed: int, frozen: bool = False, blind: bool = False
+) -> FineTuned:
     agent = replace(new_agent(policy, seed, Objective.MAKESPAN), blind=blind)
     return FineTuned(agent, config=FROZEN if frozen else LEARNING, name="nodes")
 
@@ -64,6 +87,8 @@ ARMS: dict[str, Callable[[int], Optimizer]] = {
     "untrained": lambda seed: _learner(POLICY, seed, frozen=True),
     "blind": lambda seed: _learner(POLICY, seed, blind=True),
     "annealing": lambda seed: MakespanAnnealing(),
+    "zero-shot": lambda seed: PolicySearch(_pretrained(), name="zero-shot"),
+    "fine-tuned": lambda seed: FineTuned(_pretrained(), config=LEARNING, name="fine-tuned"),
 }
 """By seed."""
 

@@ -4,9 +4,10 @@ Run: ``python -m experiments.placement.go_placement [--rows NAME ...] [--samples
 Training graphs of the zoo on P100-class devices, analytical costs, the same simulator for all;
 decision placement only. *expert* are the published rules of each family; *one* is the policy
 learning on the single graph from untrained weights (GO-one), *one, nodes* the same in GO's own
-form; *zero-shot* and *fine-tuned* start from weights that never saw the row's family
-(``go_held_out.py`` makes them, into ``build/go_held_out``). Every finished run is kept in
-``results/go_placement/runs.jsonl`` and not made again.
+form, as it was before it learned (``go_own_form.py`` has it as it is); *zero-shot* and *fine-tuned*
+start from weights that never saw the row's family (``go_held_out.py`` makes them, into
+``build/go_held_out``). Every finished run is kept in ``results/go_placement/runs.jsonl`` and not
+made again.
 
 Published (real P100 GPUs, raw seconds): GO-one takes 20.5 % less time than human placement and
 19.7 % less than HDP in the geometric mean over 14 rows, and searches 15 times as fast as HDP. Our

@@ -69,9 +69,9 @@ def finetune(
     _check_asked(problem.objective, config, decoder)
     source = chosen.weights or SHIPPED_NAMES[problem.objective]
     before = load_weights(source, problem.objective)
-    if not isinstance(config, FineTuneConfig):
-        options = config or LearnerOptions()
-        config = options.config_for(problem.objective, before.agent.config.form)
+    if config is None or isinstance(config, LearnerOptions):
+        changes = config or LearnerOptions()
+        config = changes.config_for(problem.objective, before.agent.config.form)
     learner = FineTuned(before.agent, decoder, config, control=chosen.control)
     budget = Budget(samples=samples)
     heuristic = run(problem, methods_for(problem)[0], None, chosen.seed, report).plans

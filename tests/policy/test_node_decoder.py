@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from typing import cast
 
 import jax
 import jax.numpy as jnp
@@ -21,9 +22,9 @@ from go_rl.objectives.makespan.choices import LEVELS
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.config import PolicyConfig
-from go_rl.policy.decoders.device_logits import DeviceLogits, device_logits
+from go_rl.policy.decoders.device_logits import DeviceLogits, DeviceTerms, device_logits
 from go_rl.policy.decoders.head_input import HeadInput
-from go_rl.policy.decoders.node_decoder import NodeActions
+from go_rl.policy.decoders.node_decoder import MOVED, NodeActions, staying
 from go_rl.policy.decoders.surroundings import seen_devices
 from go_rl.policy.network import Policy
 from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
@@ -76,7 +77,7 @@ def judge(agent: Agent, decoder: MakespanDecoder, actions):
     return judged(agent.params, decoder.padded.graph, decoder.padded.real, actions)
 
 
-def plain(agent, decoder, encoded, task, before, t, latent):
+def plain(agent, decoder, encoded, task, before, t, b, actions):
     """[U, K] of the plain twin."""
     layers = agent.params["params"][f"decoders_{task}"]["score"]
     units = decoder.units.num_units
@@ -88,14 +89,15 @@ def plain(agent, decoder, encoded, task, before, t, latent):
     options = decoder.options[task][:units]
     if task == "placement":
         share = np.asarray(decoder.padded.graph.nodes["share"], np.float64)[:units]
-        return device_log_probs(layers, h, pooled, edges, share, options, before, t, latent)
+        latent = np.asarray(actions.latent)[b, : NODES.directions].tolist()
+        stay = float(actions.stay[b, t])
+        return device_log_probs(layers, h, pooled, edges, share, options, before, t, latent, stay)
     return level_log_probs(layers, h, pooled, edges, options, before)
 
 
-def seen_first(actions: NodeActions, b: int, units: int) -> tuple[list[int] | None, list[float]]:
-    """What the first iteration of a sample saw, and its graph-level numbers."""
-    start = None if actions.start is None else np.asarray(actions.start)[b, :units].tolist()
-    return start, [] if actions.latent is None else np.asarray(actions.latent)[b].tolist()
+def seen_first(actions: NodeActions, b: int, units: int) -> list[int] | None:
+    """What the first iteration of a sample saw."""
+    return None if actions.start is None else np.asarray(actions.start)[b, :units].tolist()
 
 
 def test_log_probabilities_are_those_of_a_plain_twin(drawn):
@@ -107,9 +109,9 @@ def test_log_probabilities_are_those_of_a_plain_twin(drawn):
         got, entropy = found[task]
         spread, rows = [], np.arange(units)
         for b in range(len(NOISE)):
-            before, latent = seen_first(actions[task], b, units)
+            before = seen_first(actions[task], b, units)
             for t in range(NODES.iterations):
-                expected = plain(agent, decoder, encoded, task, before, t, latent)
+                expected = plain(agent, decoder, encoded, task, before, t, b, actions[task])
                 before = np.asarray(actions[task].chosen)[b, t, :units].tolist()
                 row = np.asarray(got.chosen)[b, t, :units]
                 assert_rounded_alike(row, expected[rows, before], 4000)
@@ -128,9 +130,9 @@ def test_without_noise_the_likeliest_is_taken_and_equal_seeds_draw_equally(drawn
     encoded, _ = judge(agent, decoder, actions)
     for task in DECISIONS:
         chosen = np.asarray(actions[task].chosen)[3, :, :units]
-        before, latent = seen_first(actions[task], 3, units)
+        before = seen_first(actions[task], 3, units)
         for t in range(NODES.iterations):
-            expected = plain(agent, decoder, encoded, task, before, t, latent)
+            expected = plain(agent, decoder, encoded, task, before, t, 3, actions[task])
             # The likeliest, or as likely but for rounding.
             assert_rounded_alike(expected[range(units), chosen[t]], expected.max(axis=1), 4000)
             before = chosen[t].tolist()
@@ -174,11 +176,12 @@ def test_room_for_further_devices_changes_nothing(drawn):
     options = decoder.options["placement"]
     wider = np.concatenate([options, np.full_like(options, np.inf)], axis=1)
     graph, own = jax.tree.map(jnp.asarray, decoder.padded.graph), actions["placement"]
-    head = HeadInput(h, h[0], graph, decoder.padded.real, jnp.int32(DEVICES))
+    real = jnp.asarray(decoder.padded.real)
+    head = HeadInput(jnp.asarray(h), jnp.asarray(h[0]), graph, real, jnp.int32(DEVICES))
 
     @jax.jit
     def logits(options):
-        terms = DeviceLogits(NODES).apply(layers, head, options)
+        terms = cast("DeviceTerms", DeviceLogits(NODES).apply(layers, head, options))
         exists = jnp.isfinite(options).any(axis=0)
         seen = seen_devices(graph, own.chosen[:, 0], exists)[:, None]
         return device_logits(terms, 1, seen, options, own.latent)
@@ -300,18 +303,21 @@ def test_what_is_asked_wrongly_is_said():
 
 
 def test_the_first_iteration_sees_the_reference_plan_unless_told_otherwise(drawn):
-    """A policy that carries nothing over sees nothing; one that does prefers what it saw."""
-    agent, decoder, actions = drawn
+    """A policy that carries nothing over sees nothing."""
+    _, decoder, actions = drawn
     rows, units = len(decoder.padded.real), decoder.units.num_units
     assert np.asarray(actions["placement"].start)[:, :units].tolist() == [[0] * units] * 4
-    plain_agent = Agent(replace(NODES, carry=False), agent.params, Objective.MAKESPAN)
-    assert drawn_plans(plain_agent, decoder, NOISE, 7)["placement"].start is None
-    fresh, key = new_agent(NODES, 0, Objective.MAKESPAN), jax.random.key(0)
-    encoded, likeliest = fresh.encode(decoder.padded), np.zeros(1, np.float32)
-    for device in (0, 1):
-        start = {"placement": np.full(rows, device, np.int32)}
-        found = decoder.draw(fresh, encoded, "plan", likeliest, key, start)["placement"]
-        assert (np.asarray(found.chosen)[0, :, : units - 1] == device).all()
+    forgetful = new_agent(replace(NODES, carry=False), 0, Objective.MAKESPAN)
+    anew = drawn_plans(forgetful, decoder, NOISE, 7)["placement"]
+    assert anew.start is None
+    assert anew.stay is None
+    assert anew.latent is not None
+    assert anew.latent.shape == (4, NODES.directions)
+    start = {"placement": np.arange(rows, dtype=np.int32) % 2}
+    encoded, key = lively().encode(decoder.padded), jax.random.key(0)
+    found = decoder.draw(lively(), encoded, "plan", NOISE, key, start)["placement"]
+    assert (np.asarray(found.start) == start["placement"]).all()
+    assert np.asarray(found.stay).shape == (4, NODES.iterations)
 
 
 def test_graph_level_numbers_have_their_own_density():
@@ -323,7 +329,27 @@ def test_graph_level_numbers_have_their_own_density():
     actions = drawn_plans(agent, decoder, NOISE, 3)
     _, found = judge(agent, decoder, actions)
     latent = np.asarray(actions["placement"].latent)
-    assert latent.shape == (4, NODES.directions)
+    assert latent.shape == (4, NODES.directions + 1)
     parts = found["placement"][0].parts(jnp.asarray(decoder.padded.real))
     assert_rounded_alike(np.asarray(parts[1][0]), -0.5 * np.square(latent).sum(axis=1))
     assert len(found["schedule"][0].parts(jnp.asarray(decoder.padded.real))) == 1
+
+
+def test_a_graph_level_number_says_how_many_units_leave_in_expectation():
+    """sqrt(U) exp(1.2 x) of 16 units that can move, at least one, at most half; two cannot."""
+    rng = np.random.default_rng(0)
+    options, real = np.zeros((20, 4), np.float32), np.ones(20, np.float32)
+    options[:, 3] = np.inf
+    options[16:18, 1:] = np.inf
+    real[18:] = 0.0
+    amount = np.array([-3.0, 0.0, 0.5, 3.0], np.float32)
+    logits = rng.normal(0.0, 4.0, (4, 20, 4)).astype(np.float32)
+    before = rng.integers(0, 3, (4, 20)).astype(np.int32)
+    before[:, 16:18] = 0
+    given = map(jnp.asarray, (logits, options, before, real, amount))
+    stay = np.asarray(jax.jit(staying)(*given))
+    weights = np.exp(logits.astype(np.float64))[:, :16, :3]
+    for b, expected in enumerate((1.0, 4.0, 4.0 * np.exp(MOVED / 2), 8.0)):
+        own = weights[b, range(16), before[b, :16]] * np.exp(stay[b])
+        others = weights[b].sum(axis=1) - weights[b, range(16), before[b, :16]]
+        assert (others / (own + others)).sum() == pytest.approx(expected, abs=0.01)

@@ -20,7 +20,6 @@ from go_rl.policy.config import SEGMENT_UNIT, PolicyConfig
         ({"iterations": 0}, "iterations must be a whole number >= 1, not 0"),
         ({"directions": 0}, "directions must be a whole number >= 1, not 0"),
         ({"form": "nodes", "directions": -1}, "directions must be a whole number >= 0, not -1"),
-        ({"form": "nodes", "carry": 1}, "carry must be true or false, not 1"),
         ({"segment": 0}, "segment must be a whole number >= 1, not 0"),
         ({"segment": 96}, f"segment must divide {SEGMENT_UNIT}, not 96"),
     ],

@@ -21,8 +21,10 @@ def device_log_probs(
     before: Sequence[int] | None,
     t: int,
     latent: Sequence[float],
+    stay: float,
 ) -> np.ndarray:
-    """[U, K] log-probabilities of one sample's devices in iteration ``t``."""
+    """[U, K] log-probabilities of one sample's devices in iteration ``t``; ``latent`` are the
+    graph-level numbers along directions."""
     devices = int(np.isfinite(options).any(axis=0).sum())
     found = np.full(options.shape, -np.inf)
     for u in range(len(h)):
@@ -52,6 +54,7 @@ def device_log_probs(
                 float(unit @ key) / math.sqrt(len(key))
                 + float(weights @ np.array(seen))
                 + 2.0 * bent / math.sqrt(8 * len(latent))
+                + (stay if before is not None and before[u] == d else 0.0)
             )
     return _normalised(found)
 

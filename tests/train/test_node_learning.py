@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, replace
 from functools import cache
-from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -16,11 +15,13 @@ from reference.step_problems import step_problem
 
 from go_rl.api.learner_options import LearnerOptions
 from go_rl.core import Budget, Objective, OpKind, Problem, TrainingError
+from go_rl.core.decisions import Decisions, Scored
 from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.decoders.node_decoder import NodeActions
 from go_rl.policy.plan_decoders.carried import Carried
 from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
+from go_rl.policy.plan_decoders.plan_decoder import Rollouts
 from go_rl.policy.weights import Weights, load_weights, save_weights
 from go_rl.runtime.parameter_file import MANIFEST
 from go_rl.train import fine_tune
@@ -129,9 +130,17 @@ def test_an_update_starts_from_ratio_one_and_its_gradient_is_finite():
     assert not any(jax.tree.leaves(moved["params"]["decoders_fusion"]))
 
 
+@pytest.mark.parametrize("change", [{"directions": 0}, {"carry": False}])
+def test_each_addition_can_be_left_out(change):
+    agent = new_agent(replace(NODES, **change), 0, Objective.MAKESPAN)
+    plan = FineTuned(agent, config=LEARN).optimize(chains(1.0, 3.0), Budget(samples=64), 0)
+    assert plan.value < 20.0
+
+
 def test_a_search_goes_on_from_the_best_plan_so_far(monkeypatch):
-    """What a batch starts from is the best plan of all before it; without carrying, nothing is."""
-    seen, best = [], [20.0]
+    """What a batch starts from is as good as the best plan of all batches before it."""
+    problem = chains(3.0, 3.0, 8)
+    seen, best = [], [makespan_workspace(problem).reference_seconds]
 
     def noting(agent, case, sizes, credit, seed):
         seen.append((case.start, best[0]))
@@ -140,23 +149,23 @@ def test_a_search_goes_on_from_the_best_plan_so_far(monkeypatch):
         return found
 
     monkeypatch.setattr(fine_tune, "collect", noting)
-    config = replace(LEARN, first=1)
-    FineTuned(tiny(), config=config).optimize(chains(1.0, 3.0), Budget(samples=82), 0)
-    decoder = MakespanDecoder(makespan_workspace(chains(1.0, 3.0)))
-    starts = [(start, seconds) for start, seconds in seen if start is not None]
-    assert len(seen) == 5
-    assert len(starts) >= 4
-    for start, seconds in starts:
-        chosen = NodeActions(start["placement"][None, None], np.zeros((1, 1, 2)))
+    FineTuned(tiny(), config=replace(LEARN, first=1)).optimize(problem, Budget(samples=82), 0)
+    decoder = MakespanDecoder(makespan_workspace(problem))
+    started = [(start, seconds) for start, seconds in seen if start is not None]
+    assert len(started) >= 2
+    for start, seconds in started:
+        chosen = NodeActions(jnp.asarray(start["placement"])[None, None], jnp.zeros((1, 1, 2)))
         plan = decoder.decisions({"placement": chosen})
-        assert decoder.workspace.evaluate(plan).seconds[0] == seconds
+        assert decoder.workspace.evaluate(plan).seconds[0] <= seconds
 
 
 def test_the_best_of_the_samples_that_count_is_carried_over():
     """Three samples of 5, 3 and 1 second, of which two count; then nothing better comes."""
-    rows = np.arange(6, dtype=np.int32).reshape(3, 1, 2)
-    drawn = {"placement": NodeActions(rows, np.zeros((3, 2, 2)))}
-    scored = SimpleNamespace(priced=SimpleNamespace(seconds=np.array([5.0, 3.0, 1.0])))
+    rows = jnp.arange(6).reshape(3, 1, 2)
+    drawn = {"placement": NodeActions(rows, jnp.zeros((3, 2, 2)))}
+    seconds = np.array([5.0, 3.0, 1.0])
+    plans = Decisions(np.zeros((3, 2), np.int16))
+    scored = Rollouts(Scored(plans, seconds, np.zeros(3, np.int8)), -seconds)
     carried = Carried(4.0)
     carried.offer(drawn, scored, 1)
     assert carried.start is None
@@ -169,7 +178,7 @@ def test_the_best_of_the_samples_that_count_is_carried_over():
 
 
 def test_without_graph_level_numbers_units_alone_are_credited():
-    agent = new_agent(replace(NODES, directions=0), 0, Objective.MAKESPAN)
+    agent = new_agent(replace(NODES, directions=0, carry=False), 0, Objective.MAKESPAN)
     decoder = MakespanDecoder(makespan_workspace(chains(1.0, 3.0)))
     case = TrainingCase("chains", decoder)
     batch = collect(agent, case, {"plan": BATCH}, Credit(1.0), 0).batch
@@ -199,10 +208,9 @@ def test_batches_of_an_update_follow_each_other(tmp_path, monkeypatch):
     run = replace(
         SHORT, updates=1, validate_every=1, checkpoint_every=1, chained=2, hardware=("p100x4",)
     )
-    weights = pretrain(run, tmp_path)
+    pretrain(run, tmp_path)
     assert len(starts) == 2
     assert starts[0] == [None]
-    assert weights.card["samples"] == 2 * BATCH
     with pytest.raises(TrainingError, match="train: chained must be >= 1, not 0"):
         MakespanTrainConfig(chained=0)
 

@@ -12,7 +12,7 @@ graph-level numbers, ``D`` width of embeddings.
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import flax.linen as nn
 import jax
@@ -106,11 +106,9 @@ class NodeDecoder(nn.Module):
     decision: str
 
     def setup(self) -> None:
-        if self.decision != "placement":
-            self.score = LevelLogits(self.config)
-            return
-        self.score = DeviceLogits(self.config)
-        if self.width:
+        placing = self.decision == "placement"
+        self.score: Any = DeviceLogits(self.config) if placing else LevelLogits(self.config)
+        if placing and self.width:
             self.latent = nn.Dense(2 * self.width, kernel_init=nn.initializers.zeros)
 
     @property
@@ -131,32 +129,48 @@ class NodeDecoder(nn.Module):
         ``start`` [U]: what the first iteration sees; None: nothing, and nothing either where the
         configuration does not carry plans over, or for levels.
         """
-        batch = len(noise)
-        among = jnp.broadcast_to(options, (batch, *options.shape))
-        keys = jax.random.split(key, self.config.iterations + 1)
-        before, chosen, latent, terms, stay = None, [], None, None, []
-        if self.decision == "placement":
-            mean, spread = self._latent(head)
-            drawn = jax.random.normal(keys[-1], (batch, len(mean)))
-            latent = mean + noise[:, None] * jnp.exp(spread) * drawn
-            terms = self.score(head, options)
-            if self.config.carry and start is not None:
-                before = jnp.broadcast_to(start.astype(jnp.int32), (batch, len(start)))
-        first = before
-        for t in range(self.config.iterations):
-            if terms is None or latent is None:
-                log_probs = self._of_levels(head, options, before)
-            else:
-                seen = self._seen(head, options, [before])
-                logits = device_logits(terms, t, seen, options, latent)[:, 0]
-                if first is not None and before is not None:
-                    stay.append(staying(logits, options, before, head.real, latent[:, -1]))
-                    logits = kept(logits, before, stay[-1])
-                log_probs = _normalised(options, logits)
-            before = draw_choices(log_probs, noise, keys[t])
+        *keys, last = jax.random.split(key, self.config.iterations + 1)
+        among = jnp.broadcast_to(options, (len(noise), *options.shape))
+        if self.decision != "placement":
+            before, chosen = None, []
+            for one in keys:
+                before = draw_choices(self._of_levels(head, options, before), noise, one)
+                chosen.append(before)
+            return NodeActions(jnp.stack(chosen, axis=1), among)
+        mean, spread = self._latent(head)
+        deviation = noise[:, None] * jax.random.normal(last, (len(noise), len(mean)))
+        latent = mean + jnp.exp(spread) * deviation
+        begun = start if self.config.carry else None
+        chosen, stay = self._devices(head, keys, noise, options, latent, begun)
+        first = None if begun is None else jnp.broadcast_to(begun, chosen[0].shape)
+        added = jnp.stack(stay, axis=1) if stay else None
+        return NodeActions(jnp.stack(chosen, axis=1), among, latent, first, added)
+
+    def _devices(
+        self,
+        head: HeadInput,
+        keys: list[Array],
+        noise: Float[Array, "B"],
+        options: Float[Array, "U K"],
+        latent: Float[Array, "B L"],
+        start: Int[Array, "U"] | None,
+    ) -> tuple[list[Int[Array, "B U"]], list[Float[Array, "B"]]]:
+        """Draw devices; what each iteration chose, and what it added to the logits of staying."""
+        terms: DeviceTerms = self.score(head, options)
+        chosen: list[Array] = []
+        stay: list[Array] = []
+        before = None
+        if start is not None:
+            before = jnp.broadcast_to(start.astype(jnp.int32), (len(noise), len(start)))
+        for t, key in enumerate(keys):
+            seen = self._seen(head, options, [before])
+            logits = device_logits(terms, t, seen, options, latent)[:, 0]
+            if start is not None and before is not None:
+                stay.append(staying(logits, options, before, head.real, latent[:, -1]))
+                logits = kept(logits, before, stay[-1])
+            before = draw_choices(_normalised(options, logits), noise, key)
             chosen.append(before)
-        drawn = jnp.stack(chosen, axis=1)
-        return NodeActions(drawn, among, latent, first, jnp.stack(stay, axis=1) if stay else None)
+        return chosen, stay
 
     def log_prob(
         self, head: HeadInput, actions: NodeActions
@@ -165,24 +179,21 @@ class NodeDecoder(nn.Module):
         options, count = actions.options[0], self.config.iterations
         free = (jnp.isfinite(options).sum(axis=-1) > 1).astype(jnp.float32)
         before = [actions.start, *(actions.chosen[:, t] for t in range(count - 1))]
-        if self.decision == "placement":
-            assert actions.latent is not None
-            mean, spread = self._latent(head)
-            density = -0.5 * jnp.square((actions.latent - mean) * jnp.exp(-spread)) - spread
-            terms: DeviceTerms = self.score(head, options)
-            logits = device_logits(
-                terms, 0, self._seen(head, options, before), options, actions.latent
-            )
-            if actions.stay is not None:
-                assert actions.start is not None
-                forerunners = jnp.stack([one for one in before if one is not None], axis=1)
-                logits = kept(logits, forerunners, actions.stay)
-            log_probs = _normalised(options, logits)
-        else:
+        density = jnp.zeros((len(actions.chosen), 0))
+        if actions.latent is None:
             each = [self._of_levels(head, options, one) for one in before]
             shape = (len(actions.chosen), *options.shape)
             log_probs = jnp.stack([jnp.broadcast_to(x, shape) for x in each], axis=1)
-            density = jnp.zeros((len(actions.chosen), 0))
+        else:
+            mean, spread = self._latent(head)
+            density = -0.5 * jnp.square((actions.latent - mean) * jnp.exp(-spread)) - spread
+            terms: DeviceTerms = self.score(head, options)
+            seen = self._seen(head, options, before)
+            logits = device_logits(terms, 0, seen, options, actions.latent)
+            if actions.stay is not None:
+                forerunners = jnp.stack([one for one in before if one is not None], axis=1)
+                logits = kept(logits, forerunners, actions.stay)
+            log_probs = _normalised(options, logits)
         unsure = entropies(log_probs).mean(axis=(0, 1))
         entropy = (unsure * free).sum() / jnp.maximum(free.sum(), 1.0)
         chosen = log_prob_of(log_probs, actions.chosen)
