@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from policy.tiny import TINY, chain, lattice, tiny_agent
+from policy.tiny import chain, lattice, tiny_agent
 
 from go_rl.core import CheckpointError, TrainingError
 from go_rl.policy.plan_decoders.ring_decoder import RingDecoder
