@@ -241,9 +241,9 @@ class ImitationConfig:
 
 
 RING_IMITATION = ImitationConfig(
-    rounds=2, updates=400, problems=3, samples=64, rollouts=32, max_units=1279, weight_decay=0.01
+    rounds=0, updates=250, problems=2, samples=64, rollouts=32, max_units=1279, weight_decay=0.01
 )
-"""What serves rings."""
+"""What serves rings, where imitation is asked for."""
 GO_GRAPHS = (
     "rnnlm-2-layers", "rnnlm-4-layers", "rnnlm-8-layers", "gnmt-2-layers", "gnmt-4-layers",
     "transformer-xl-2-layers", "transformer-xl-4-layers", "transformer-xl-8-layers",
@@ -367,7 +367,8 @@ class RingTrainConfig(TrainConfig):
     samples: SampleConfig = field(default_factory=lambda: SampleConfig(12, 4))
     """Samples drawn on each problem."""
     imitation: ImitationConfig = field(default_factory=lambda: RING_IMITATION)
-    """What is learned from plans, before all updates; ``rounds`` 0: nothing."""
+    """What is learned from plans, before all updates; ``rounds`` 0: nothing. Later updates start
+    from there."""
     ppo: PPOConfig = field(
         default_factory=lambda: PPOConfig(learning_rate=6e-4, epochs=2, decay_updates=600)
     )

@@ -101,18 +101,17 @@ def _first(problems: Curriculum[TrainConfig], run: RunFolder, report: Report) ->
     if found is not None:
         return found
     tell = run.counting(lambda sentence: report(0, sentence))
-    preceded = True
+    taught = isinstance(problems, MakespanProblems)
     if isinstance(problems, MakespanProblems):
         agent = _before_updates(agent, problems, run, tell)
     elif isinstance(problems, RingProblems):
+        taught = problems.config.imitation.rounds > 0
         own, rings = agent, problems  # process 0 imitates alone: its plans are those of its folder
         agent = group.on_first(
             lambda: imitating_ring_agent(own, rings, run.folder, tell, run.count)
         )
-        preceded = bool(rings.config.imitation.rounds)
     state = group.on_first(lambda: _start(agent, config))
-    if preceded:
-        # what precedes the updates may be better than all that follows
+    if taught:  # what precedes the updates may be better than all that follows
         _validate(state, problems, group)
     return state
 

@@ -20,7 +20,7 @@ from .problems import Setting, problem
 
 NOISE = np.array([0.0, 1.0, 1.0, 2.0], np.float32)
 """Of the draws: the likeliest decision first."""
-RING_POLICIES, STEP_POLICIES = ("partition-1.0",), ("graph-1.0",)
+RING_POLICIES, STEP_POLICIES = ("partition-1.0", "partition-1.1"), ("graph-1.0",)
 DISPATCH_POLICIES = ("dispatch-1.1",)
 """Shipped weights of each kind."""
 

@@ -1,0 +1,224 @@
+"""Policies of rings on the zoo's validation problems, beside control arms and classical methods.
+
+Run: ``python -m experiments.learning.ring_policies [--weights NAME] [--seeds 3]``.
+Validation families, strict rules, memory checked: the families by which weights are chosen, so this
+is no test. Every method gets 200 samples; what it has after 20 is read from the same run, but for
+annealing, whose temperatures follow the budget. Ratios are the other method's seconds over the
+policy's, averaged over seeds, problems of a family, then families, with a bootstrap interval over
+families. Finished runs are kept in ``results/ring_policies`` and not made again.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from experiments.pages import NOTHING, RESULTS, run_script, say, write_page
+from go_rl.benchmark.config import EvaluateConfig
+from go_rl.benchmark.control_table import bootstrap, paired_logs
+from go_rl.benchmark.evaluate import evaluate
+from go_rl.benchmark.run_store import Run
+
+NAME = "ring_policies"
+PROBLEMS = {
+    "ring36": ("bifpn-d0", "densenet121", "moe-8-experts", "ssd-mobilenet", "wavernn-896"),
+    "ring16": ("bifpn-d0", "wavernn-896"),
+    "ring16-mixed": ("densenet121", "moe-8-experts", "ssd-mobilenet"),
+}
+"""Validation problems of at most 1,300 nodes, by hardware."""
+LEARNED_ON = ("bifpn-d0", "ssd-mobilenet", "wavernn-896")
+"""Graphs on 36 chips on which fine-tuning and learning from scratch are compared."""
+FEW, MANY = 20, 200
+"""Samples."""
+DECODERS = {"policy-placement": "placement", "policy": "order"}
+"""Methods and what the network decides."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Command line of this experiment."""
+
+    weights: str = "partition-1.1"
+    """Weights whose control arms are run."""
+    others: tuple[str, ...] = ("partition-1.0",)
+    """Further weights, without control arms."""
+    decoders: tuple[str, ...] = tuple(DECODERS)
+    """Methods of the policy."""
+    seeds: int = 3
+    """Runs of each method on each problem."""
+    tuned_seeds: int = 2
+    """The same of fine-tuning and scratch; 0: not run."""
+    folder: Path = RESULTS / NAME
+    """Where finished runs are kept."""
+
+
+Families = dict[str, str]
+"""Family of each graph."""
+
+
+def main(options: Options) -> None:
+    """Make the missing runs, then the page."""
+    families: Families = {}
+    own: list[Run] = []
+    rivals: dict[str, list[Run]] = {name: [] for name in options.others}
+    for method in options.decoders:
+        own += _runs(options, families, options.weights, method, controls=True)
+        for name, runs in rivals.items():
+            runs += _runs(options, families, name, method)
+    tuned = list(_tuned(options, families)) if options.tuned_seeds else []
+    write_page(RESULTS / NAME, page(options, families, own, rivals, tuned), __file__)
+
+
+def _runs(
+    options: Options, families: Families, weights: str, method: str, controls: bool = False
+) -> Iterable[Run]:
+    """All runs of a method with some weights; classical ones beside the first control arms."""
+    first = controls and method == options.decoders[0]
+    classical = ("linear-dp", "annealing") if first else ()
+    for hardware, graphs in PROBLEMS.items():
+        config = EvaluateConfig(
+            graphs=tuple(f"zoo:{name}" for name in graphs),
+            hardware=(hardware,),
+            memory=True,
+            methods=(method, *classical),
+            weights=weights,
+            controls=controls,
+            samples=MANY,
+            seeds=options.seeds,
+        )
+        found = evaluate(config, options.folder, say)
+        families |= found.families
+        yield from found.runs
+
+
+def _tuned(options: Options, families: Families) -> Iterable[Run]:
+    """Fine-tuning and learning from scratch, placement alone."""
+    config = EvaluateConfig(
+        graphs=tuple(f"zoo:{name}" for name in LEARNED_ON),
+        memory=True,
+        methods=("finetuned-placement", "scratch-placement"),
+        weights=options.weights,
+        samples=MANY,
+        seeds=options.tuned_seeds,
+    )
+    found = evaluate(config, options.folder, say)
+    families |= found.families
+    yield from found.runs
+
+
+def after(run: Run, samples: int) -> Run:
+    """Return the run as it was after so many samples."""
+    values = [value for count, _, value in run.curve if count <= samples]
+    return replace(run, value=min(values, default=None))
+
+
+def page(
+    options: Options,
+    families: Families,
+    own: Sequence[Run],
+    rivals: dict[str, list[Run]],
+    tuned: Sequence[Run],
+) -> str:
+    """Return the page."""
+    out, count = io.StringIO(), sum(len(graphs) for graphs in PROBLEMS.values())
+    out.write(
+        f"# Policies of rings on validation problems\n\n`{options.weights}` on {count} problems of "
+        f"{len(set(families.values()))} validation families, strict rules, memory checked, "
+        f"{options.seeds} seeds. Weights are chosen by these families. A ratio above 1: the policy "
+        f"is ahead. After {FEW} samples annealing is cut off, not asked for {FEW}.\n"
+    )
+    for method in options.decoders:
+        decoder, mine = DECODERS[method], [run for run in own if run.method == method]
+        out.write(f"\n## Decoder `{decoder}`\n\n| against | {FEW} samples | 95 % | {MANY} samples "
+                  "| 95 % |\n| --- | ---: | ---: | ---: | ---: |\n")  # fmt: skip
+        for name, theirs in _against(method, own, rivals):
+            cells = [_ratio(theirs, mine, families, samples) for samples in (FEW, MANY)]
+            out.write(f"| {name} | {' | '.join(cells)} |\n")
+    if tuned:
+        out.write(f"\n## Learning on the graph, decoder `placement`\n\n{_learning(own, tuned)}")
+    return out.getvalue()
+
+
+def _against(
+    method: str, own: Sequence[Run], rivals: dict[str, list[Run]]
+) -> Iterable[tuple[str, list[Run]]]:
+    """Every rival's name and runs."""
+    names = dict.fromkeys(run.method for run in own)
+    for name in names:
+        if name != method and (name not in DECODERS) and _mine(name, method):
+            yield name, [run for run in own if run.method == name]
+    for weights, runs in rivals.items():
+        yield f"{method} of `{weights}`", [run for run in runs if run.method == method]
+    for other in DECODERS:
+        if other != method and (runs := [run for run in own if run.method == other]):
+            yield f"{other} of the same weights", runs
+
+
+def _mine(name: str, method: str) -> bool:
+    """Whether a method is no policy, or a control arm of this one."""
+    return "(" not in name or name.split(" (")[0] == method
+
+
+def _ratio(theirs: Sequence[Run], mine: Sequence[Run], families: Families, samples: int) -> str:
+    logs = paired_logs([after(r, samples) for r in theirs], [after(r, samples) for r in mine])
+    by_family: dict[str, list[float]] = {}
+    for problem, log in logs.items():
+        by_family.setdefault(families[problem.graph], []).append(log)
+    means = np.array([np.mean(found) for found in by_family.values()])
+    if not len(means):
+        return f"{NOTHING} | {NOTHING}"
+    low, high = np.exp(bootstrap(means))
+    return f"{np.exp(means.mean()):.3f} | {low:.3f} to {high:.3f}"
+
+
+def _learning(own: Sequence[Run], tuned: Sequence[Run]) -> str:
+    """Throughput against the reference plan, and samples to reach what scratch has in the end."""
+    rows = [
+        "| problem | zero-shot | from scratch | fine-tuned | scratch: samples to its best | "
+        "fine-tuned: samples to reach it |",
+        "| --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    ratios = []
+    for problem in dict.fromkeys(run.problem for run in tuned):
+        here = [run for run in tuned if run.problem == problem]
+        scratch = [run for run in here if run.method == "scratch-placement"]
+        fine = [run for run in here if run.method == "finetuned-placement"]
+        zero = [run for run in own if run.method == "policy-placement" and run.problem == problem]
+        goal = float(np.median([run.value for run in scratch if run.value is not None]))
+        needed = (
+            [_samples_to(run, goal) for run in scratch],
+            [_samples_to(run, goal) for run in fine],
+        )
+        ratios.append(np.log(np.median(needed[0]) / np.median(needed[1])))
+        cells = [_throughput(runs) for runs in (zero, scratch, fine)]
+        counts = [f"{np.median(found):.0f}" for found in needed]
+        rows.append(f"| {problem.graph} | {' | '.join([*cells, *counts])} |")
+    mean = float(np.exp(np.mean(ratios)))
+    rows.append(
+        f"\nTo reach scratch's level (median over seeds) fine-tuning needs {mean:.1f} times fewer "
+        f"samples, geometric mean over {len(ratios)} problems (the paper: 1.9); {MANY} stand for "
+        "never."
+    )
+    return "\n".join(rows) + "\n"
+
+
+def _samples_to(run: Run, goal: float) -> float:
+    reached = [count for count, _, value in run.curve if value <= goal * (1 + 1e-6)]
+    return float(min(reached, default=MANY))
+
+
+def _throughput(runs: Sequence[Run]) -> str:
+    found = [
+        run.heuristic / run.value
+        for run in runs
+        if run.heuristic is not None and run.value is not None
+    ]
+    return f"{np.median(found):.3f}" if found else NOTHING
+
+
+if __name__ == "__main__":
+    run_script(main, Options, __doc__)
