@@ -55,10 +55,11 @@ class Plans:
     """Of the largest count."""
 
 
-def zero_shot(weights: Weights) -> dict[str, Factory]:
-    """Return the searches of a policy and of its control arms, by label."""
+def zero_shot(weights: Weights, placement: bool) -> dict[str, Factory]:
+    """Return the searches of a policy and of its control arms, by label; on a ring with
+    ``placement`` also those that draw chips, which SAMPLE makes legal at three times the cost."""
     groups = {weights.name: "order"}
-    if weights.agent.objective is Objective.RING:
+    if placement and weights.agent.objective is Objective.RING:
         groups[f"{weights.name} {PLACEMENT}"] = "placement"
     return {
         controlled_name(label, arm): _search(weights, group, arm)

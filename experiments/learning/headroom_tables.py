@@ -62,35 +62,38 @@ def section(
     objective: str, weights: Sequence[str], test: Sequence[Scored], validation: Sequence[Scored]
 ) -> str:
     """Return the part of the page about one objective."""
-    shots = [label for name in weights for label in zero_shot_labels(objective, name)]
+    ring = objective == "ring"
+    shots = [label for name in weights for label in with_arms(name)]
+    placing = [label for name in weights if ring for label in with_arms(f"{name} {PLACEMENT}")]
     pairs = [f"{name} {word}" for name in weights for word in (TUNED, SCRATCH)]
     wanted = [*shots, *RIVALS[objective]]
     entered = [s for s in test if not s.left_out]
     scored = [s for s in entered if all(label in s.plans for label in wanted)]
-    learned = [s for s in scored if s.learns and all(label in s.plans for label in pairs)]
+    dear = [*pairs, *placing]
+    learned = [s for s in scored if s.learns and all(label in s.plans for label in dear)]
     families = len({s.problem.family for s in entered if s.room and s.room.enters})
     text = f"\n# {objective}\n\n{len(scored)} of {len(test)} test problems are scored; those that "
     text += f"enter are of {families} families.\n\n{_left_out(test, scored)}"
     if not scored:
         return text
     text += f"## Zero-shot on {_count(scored)}\n\n{_closed_table(scored, wanted, SAMPLES)}\n"
-    first = [label for label in shots if label.split(" (")[0] == label]
-    text += "".join(_ahead(scored, label, wanted, SAMPLES) for label in first)
+    text += "".join(_ahead(scored, name, wanted, SAMPLES) for name in weights)
     if learned:
-        both = [*pairs, *wanted]
-        text += f"## Learning on the graph, {_count(learned)}\n\n"
-        text += f"{_closed_table(learned, both, (MOST,))}\n"
+        title = "Learning on the graph, and placements" if ring else "Learning on the graph"
+        text += f"## {title}, {_count(learned)}\n\n"
+        text += f"{_closed_table(learned, [*dear, *wanted], SAMPLES)}\n"
+        for label in (f"{name} {PLACEMENT}" for name in weights if ring):
+            text += _ahead(learned, label, [*with_arms(label)[1:], *RIVALS[objective]], SAMPLES)
         for name in weights:
             rivals = [f"{name} {SCRATCH}", name, *RIVALS[objective]]
-            text += _ahead(learned, f"{name} {TUNED}", rivals, (MOST,))
+            text += _ahead(learned, f"{name} {TUNED}", rivals, SAMPLES)
         text += _thresholds(weights, learned, validation)
     return text + _targets(objective, weights, scored, learned)
 
 
-def zero_shot_labels(objective: str, name: str) -> list[str]:
+def with_arms(label: str) -> list[str]:
     """Return the labels of a policy and its control arms."""
-    groups = [name, f"{name} {PLACEMENT}"] if objective == "ring" else [name]
-    return [controlled_name(label, arm) for label in groups for arm in (None, *CONTROLS)]
+    return [controlled_name(label, arm) for arm in (None, *CONTROLS)]
 
 
 def scores_csv(scored: Iterable[Scored]) -> str:

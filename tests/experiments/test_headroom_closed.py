@@ -23,7 +23,7 @@ from experiments.learning.headroom_tables import (
     closed,
     scores_csv,
     section,
-    zero_shot_labels,
+    with_arms,
 )
 from go_rl.benchmark.headroom import Headroom
 from go_rl.benchmark.inputs import settings_of
@@ -33,7 +33,7 @@ GNMT, NASNET = "gnmt-2-layers.ring16.strict", "nasnet-mobile.ring16.strict"
 CURVE = ((1, 0.1, 4.0), (12, 0.2, 2.0), (150, 0.3, 1.1))
 
 
-def _run(method, seed=0, budget=200, value=1.1, curve=CURVE):
+def _run(method, seed=0, budget=200, value: float | None = 1.1, curve=CURVE):
     found = run(method, seed=seed, curve=curve, heuristic=4.0, budget=(budget, None))
     return replace(found, value=value, decoder_calls=7)
 
@@ -47,7 +47,7 @@ def _scored(name, runs, reference=2.0, best=1.0, **changes):
 
 def _everything(value=1.1, curve=CURVE):
     """Runs of all that the page of ``p`` shows."""
-    labels = [*zero_shot_labels("ring", "p"), "p fine-tuned", "p scratch"]
+    labels = [*with_arms("p"), *with_arms("p placement"), "p fine-tuned", "p scratch"]
     runs = [_run(label, seed, 200, value, curve) for label in labels for seed in range(2)]
     return runs + [
         _run(method, 0, count, 2.0, ()) for method in RIVALS["ring"] for count in (20, 200)
@@ -87,7 +87,7 @@ def test_a_section_names_what_is_ahead_left_out_and_reached():
     assert "2 of 4 test problems are scored" in text
     assert "Not scored, nothing to win (1): convdraw.ring16.strict." in text
     assert "Not scored, runs are missing (1): unet-deep.ring36.strict." in text
-    assert "| annealing | 86% (86% to 86%) | policy |" in text
+    assert "| annealing | 0% (0% to 0%) | 86% (86% to 86%) | level | policy |" in text
     assert "| p (blind) | 0% (0% to 0%) | 0% (0% to 0%) | level | level |" in text
     assert "| p | 93% | 4 | 0 | 0 | 150 | 150 | 1.00 (1.00 to 1.00) |" in text
     assert "p 0% zero-shot (missed), 86% fine-tuned (reached)" in text
