@@ -50,7 +50,7 @@ bench: $(STAMP)
 	  partition.mcm_ablations partition.mcm_hardware partition.policy_scale placement.go_held_out \
 	  placement.go_placement placement.go_multitask placement.fusion_within_layers \
 	  placement.makespan_scale simulate.replay_speed kernels.kernel_cost_model \
-	  kernels.kernel_ranks kernels.kernel_ablations learning.learned_rewards learning.control_arms \
+	  kernels.kernel_ranks kernels.kernel_ablations learning.learned_rewards learning.control_arms learning.ring_policies \
 	  tuning.kernel_autotuner; do \
 	  echo "== $$script"; $(BIN)/python -m experiments.$$script; done
 	for script in simulate.allocator placement.dnn_partitioning simulate.pricing_speed \
