@@ -1,7 +1,7 @@
 """What the shipped policies are worth beside their control arms and the classical methods.
 
 Run: ``python -m experiments.learning.control_arms [--samples 20 200] [--seconds 1] [--seeds 5]``.
-``partition-1.0`` draws orders for test graphs of the zoo on 36 chips under strict rules, graphs of
+``partition-1.1`` draws orders for test graphs of the zoo on 36 chips under strict rules, graphs of
 families that it never saw; ``graph-1.0`` places rows of GO's table with two devices, graphs of
 families that its critic learned from; ``dispatch-1.1`` places the same rows, and also decides all
 of them, graphs of families that it never saw. Every finished run is kept in
@@ -38,7 +38,7 @@ class Options:
     """Graphs of the zoo for 36 chips."""
     rows: tuple[str, ...] = GO
     """Rows of GO's table."""
-    weights: tuple[str, ...] = ("partition-1.0", "graph-1.0", "dispatch-1.1")
+    weights: tuple[str, ...] = ("partition-1.1", "graph-1.0", "dispatch-1.1")
     """Weights files."""
     samples: tuple[int, ...] = (20, 200)
     """Plans of each run, one comparison after the other."""
@@ -70,7 +70,7 @@ def configs(options: Options) -> dict[str, list[EvaluateConfig]]:
     budgets += [(None, options.seconds)] if options.seconds is not None else []
     joint = {**devices, "decide": "placement,schedule,fusion"}
     chosen = (
-        ("partition-1.0", rings),
+        ("partition-1.1", rings),
         ("graph-1.0", devices),
         ("dispatch-1.1", {**devices, "weights": "dispatch-1.1"}),
         ("dispatch-1.1", {**joint, "weights": "dispatch-1.1"}),

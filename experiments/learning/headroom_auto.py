@@ -43,7 +43,7 @@ ASKED = 1.03
 class Options:
     """Command line of this experiment."""
 
-    weights: tuple[str, ...] = ("partition-1.0", "graph-1.0", "dispatch-1.0")
+    weights: tuple[str, ...] = ("partition-1.1", "graph-1.0", "dispatch-1.1")
     """Names or files of weights, of either objective."""
     objective: str = ""
     """ring or makespan; empty: both."""

@@ -45,7 +45,7 @@ from go_rl.zoo.problems import ZooProblem, zoo_problems
 
 NAME = "headroom_closed"
 OBJECTIVES = ("ring", "makespan")
-SHIPPED = ("partition-1.0", "graph-1.0", "dispatch-1.0")
+SHIPPED = ("partition-1.1", "graph-1.0", "dispatch-1.1")
 
 
 @dataclass(frozen=True)

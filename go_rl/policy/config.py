@@ -20,7 +20,7 @@ FORMS = ("orders", "nodes", "dispatch")
 one after the other, which unit is next and on which device."""
 CONTROLS = ("untrained", "random-encoder", "blind", "zero-output")
 """Control arms of a policy; see `go_rl.policy.controls`."""
-SHIPPED_NAMES = {Objective.RING: "partition-1.0", Objective.MAKESPAN: "graph-1.0"}
+SHIPPED_NAMES = {Objective.RING: "partition-1.1", Objective.MAKESPAN: "graph-1.0"}
 """The weights of ``--method policy``, by objective."""
 OLD_NAMES = {"step_form": "form"}
 """Fields that files of older versions hold, and their names now."""
