@@ -104,9 +104,10 @@ def test_without_noise_every_decision_is_its_mean(drawn, scoring):
 def test_equal_keys_give_equal_draws_and_others_do_not(drawn):
     agent, padded, encoded, actions = drawn
     noise = np.array([1.0, 1.0, 0.5, 0.0], np.float32)
-    again = draw(agent.policy, agent.params, encoded, padded.graph, ("order",), KEY, noise, {})[
-        "order"
-    ]
+    options, start = {}, {}
+    again = draw(
+        agent.policy, agent.params, encoded, padded.graph, ("order",), KEY, noise, options, start
+    )["order"]
     other = agent.draw(padded, encoded, ("order",), jax.random.key(8), noise)["order"]
     assert np.array_equal(np.asarray(again.scores), np.asarray(actions.scores))
     assert np.abs(np.asarray(other.scores - actions.scores))[:3, -1, :UNITS].max() > 1e-3

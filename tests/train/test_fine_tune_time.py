@@ -16,14 +16,14 @@ def test_no_batch_begins_that_would_take_longer_than_what_is_left(monkeypatch):
     collect, update = fine_tune.collect, fine_tune.update
     now = [0.0]
 
-    def slowly(*given):
+    def slowly(*given, **named):
         now[0] += seconds[len(batches)]
         batches.append(now[0])
-        return collect(*given)
+        return collect(*given, **named)
 
-    def counted(*given):
+    def counted(*given, **named):
         updates.append(now[0])
-        return update(*given)
+        return update(*given, **named)
 
     monkeypatch.setattr(Progress, "wall_seconds", property(lambda _: now[0]))
     monkeypatch.setattr(fine_tune, "collect", slowly)
