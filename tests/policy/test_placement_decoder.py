@@ -29,7 +29,7 @@ def judge():
 
     def log_prob(params, encoded, graph, place, chosen, possible):
         place = jnp.broadcast_to(place, (len(chosen), *place.shape))
-        windows = jax.tree.map(jnp.asarray, blank_windows(*place.shape))
+        windows = jax.tree.map(jnp.asarray, blank_windows(*place.shape, MAX_CHIPS))
         cuts = jnp.zeros((len(chosen), MAX_CHIPS + 1), jnp.int32)
         by_cuts = jnp.zeros(len(chosen), jnp.bool_)
         actions = PlacementActions(chosen, possible, place, by_cuts, windows, cuts)

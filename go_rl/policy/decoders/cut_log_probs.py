@@ -23,6 +23,8 @@ from go_rl.policy.config import MAX_CHIPS
 
 NONE = -1e30
 """Log-mass of nothing; finite, so that gradients stay so."""
+ROWS = (8, 16, 36, MAX_CHIPS)
+"""Numbers of chips that windows are made for: each row costs time, each number a compilation."""
 
 
 class CutWindows(NamedTuple):
@@ -40,27 +42,30 @@ class CutWindows(NamedTuple):
     """[K] chips on which the order may end."""
 
 
-def blank_windows(batch: int, units: int) -> CutWindows:
-    """Return NumPy arrays to be filled, [B, ...] with ``units`` padded units; nothing is legal."""
+def blank_windows(batch: int, units: int, chips: int) -> CutWindows:
+    """Return NumPy arrays to be filled, [B, ...] with ``units`` padded units and the least of
+    `ROWS` that holds ``chips``; nothing is legal."""
     every = np.broadcast_to(np.arange(units, dtype=np.int32), (batch, units))
-    last = np.full((batch, MAX_CHIPS, units), -1, np.int32)
-    final = np.zeros((batch, MAX_CHIPS), np.bool_)
+    rows = next(rows for rows in ROWS if rows >= chips)
+    last = np.full((batch, rows, units), -1, np.int32)
+    final = np.zeros((batch, rows), np.bool_)
     arrays: Any = (every.copy(), every + 1, last, np.zeros(batch, np.int32), final)
     return CutWindows(*arrays)
 
 
 def cut_log_probs(
-    log_probs: Float[Array, "U K"], windows: CutWindows, cuts: Int[Array, "K1"]
+    log_probs: Float[Array, "U C"], windows: CutWindows, cuts: Int[Array, "K1"]
 ) -> Float[Array, "K"]:
     """Return [K] the log-probability of each piece given those before it; 0 of what is not there.
 
     Args:
-        log_probs: [U, K] of chips, by unit.
-        windows: of the order that was cut.
+        log_probs: [U, C] of chips, by unit; the first ``K`` of them count.
+        windows: of the order that was cut, for ``K`` chips.
         cuts: [K + 1] the first position of each piece, then ``units`` to the end.
     """
     count = log_probs.shape[0]
-    along = log_probs[windows.order].T * (jnp.arange(count) < windows.units)
+    chips = len(windows.final)
+    along = log_probs[windows.order, :chips].T * (jnp.arange(count) < windows.units)
     prefix = jnp.pad(jnp.cumsum(along, axis=1), ((0, 0), (1, 0)))
     at_end = jnp.arange(count + 1) == windows.units
 

@@ -110,7 +110,8 @@ class RingDecoder(PlanDecoder):
         padded, count, chosen = self.padded, len(rollouts.reward), proposed.chosen
         rows, units, chips = len(padded.real), padded.num_units, padded.chips
         place = jnp.broadcast_to(proposed.place, (count, rows))
-        windows, cuts = blank_windows(count, rows), np.zeros((count, MAX_CHIPS + 1), np.int32)
+        windows = blank_windows(count, rows, chips)
+        cuts = np.zeros((count, windows.final.shape[1] + 1), np.int32)
         by_cuts = np.zeros(count, np.bool_)
         possible = np.zeros((count, rows, MAX_CHIPS), np.bool_)
         possible[..., :chips] = True
@@ -147,7 +148,7 @@ class RingDecoder(PlanDecoder):
         windows.units[row] = units
         windows.final[row, :chips] = not self.problem.all_chips
         windows.final[row, chips - 1] = True
-        cuts[row] = np.searchsorted(chip[order], np.arange(MAX_CHIPS + 1))
+        cuts[row] = np.searchsorted(chip[order], np.arange(cuts.shape[1]))
 
     @cached_property
     def _leader(self) -> np.ndarray:
