@@ -31,6 +31,7 @@ from experiments.learning.headroom_runs import (
     classical_runs,
     learning,
     make_runs,
+    placing,
     plans_by_method,
     weights_of,
     zero_shot,
@@ -48,6 +49,10 @@ OBJECTIVES = ("ring", "makespan")
 SHIPPED = ("partition-1.0", "graph-1.0", "dispatch-1.0")
 
 
+STAGES = ("classical", "zero-shot", "placement", "learning")
+"""Kinds of runs; the last two only where policies learn."""
+
+
 @dataclass(frozen=True)
 class Options:
     """Command line of this experiment."""
@@ -60,6 +65,8 @@ class Options:
     """ring or makespan; empty: both."""
     parts: tuple[str, ...] = ("test", "validation")
     """Sides of the split."""
+    stages: tuple[str, ...] = STAGES
+    """What is run."""
     seeds: int = 3
     """Evaluation seeds of zero-shot policies, arms and classical methods."""
     tuned_seeds: int = 3
@@ -160,14 +167,18 @@ def _make(scored: Sequence[Scored], options: Options, ends: float) -> bool:
         test = problem.part == "test"
         if time.time() >= ends:
             return False
-        if test:
+        stages = options.stages
+        if test and "classical" in stages:
             classical_runs(problem, options.seeds, folder, say)
         for one in weights:
             if time.time() >= ends:
                 return False
-            if test:
-                make_runs(problem, zero_shot(one, each.learns), options.seeds, folder, say)
-            if each.learns:
+            chosen = zero_shot(one) if "zero-shot" in stages else {}
+            if each.learns and "placement" in stages and problem.objective == "ring":
+                chosen |= placing(one)
+            if test and chosen:
+                make_runs(problem, chosen, options.seeds, folder, say)
+            if each.learns and "learning" in stages:
                 make_runs(problem, learning(one), options.tuned_seeds, folder, say)
     return True
 

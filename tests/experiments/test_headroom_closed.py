@@ -123,10 +123,10 @@ def test_families_take_turns():
 
 def test_auto_is_paired_by_problem_and_seed():
     rows = [
-        AutoRun(GNMT, WITHOUT, 0, 2.0, 3.0, 3.0),
-        AutoRun(GNMT, "p", 0, 1.0, 3.0, 3.0),
-        AutoRun(GNMT, "p", 1, 1.0, 3.0, 3.0),
-        AutoRun(NASNET, WITHOUT, 0, math.inf, 3.0, 3.0),
-        AutoRun(NASNET, "p", 0, 1.0, 3.0, 3.0),
+        AutoRun(GNMT, WITHOUT, 0, 2.0, 3.0),
+        AutoRun(GNMT, "p", 0, 1.0, 3.0),
+        AutoRun(GNMT, "p", 1, 1.0, 3.0),
+        AutoRun(NASNET, WITHOUT, 0, math.inf, 3.0),
+        AutoRun(NASNET, "p", 0, 1.0, 3.0),
     ]
     assert paired_logs(rows, [GNMT, NASNET], "p") == {GNMT: pytest.approx(math.log(2))}
