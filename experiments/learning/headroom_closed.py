@@ -183,6 +183,13 @@ def _make(scored: Sequence[Scored], options: Options, ends: float) -> bool:
     return True
 
 
+def policies(scored: Sequence[Scored], weights: Sequence[str]) -> list[str]:
+    """Return the names of those weights of which zero-shot runs were made; a file's name is that of
+    its weights. Nothing is read, so that a page needs no weights."""
+    wanted = [Path(name).name.removesuffix(".npz") for name in weights]
+    return [name for name in wanted if any(name in each.plans for each in scored)]
+
+
 def in_turn(scored: Sequence[Scored]) -> list[Scored]:
     """Return problems so that families take turns, in the order given within each."""
     met: Counter[str] = Counter()
@@ -210,8 +217,8 @@ def page(options: Options) -> tuple[str, list[Scored]]:
     )
     every: list[Scored] = []
     for objective in OBJECTIVES:
-        names = [weights.name for weights in weights_of(options.weights, objective)]
         test = scored_problems(objective, "test", options)
+        names = policies(test, options.weights)
         validation = scored_problems(objective, "validation", options)
         text += section(objective, names, test, validation)
         every += test

@@ -9,7 +9,7 @@ import pytest
 from reference.comparison_runs import run
 
 from experiments.learning.headroom_auto import WITHOUT, AutoRun, paired_logs
-from experiments.learning.headroom_closed import in_turn, key_of
+from experiments.learning.headroom_closed import in_turn, key_of, policies
 from experiments.learning.headroom_runs import (
     RIVALS,
     config_of,
@@ -113,6 +113,11 @@ def test_the_problem_that_runs_is_the_named_one(name):
         str(setting.all_chips),
     )
     assert (config.memory, config.cost) == (True, "analytical")
+
+
+def test_the_page_shows_weights_with_runs():
+    scored = [_scored(GNMT, [_run("p"), _run("p-1.1")]), _scored(NASNET, [])]
+    assert policies(scored, ("build/p-1.1.npz", "q", "p")) == ["p-1.1", "p"]
 
 
 def test_families_take_turns():
