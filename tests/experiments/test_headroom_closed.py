@@ -90,7 +90,7 @@ def test_a_section_names_what_is_ahead_left_out_and_reached():
     assert "| annealing | 0% (0% to 0%) | 86% (86% to 86%) | level | policy |" in text
     assert "| p (blind) | 0% (0% to 0%) | 0% (0% to 0%) | level | level |" in text
     assert "| p | 93% | 4 | 0 | 0 | 150 | 150 | 1.00 (1.00 to 1.00) |" in text
-    assert "p 0% zero-shot (missed), 86% fine-tuned (reached)" in text
+    assert "p 0% (0% to 0%) zero-shot (missed), 86% (86% to 86%) fine-tuned (reached)" in text
 
 
 def test_a_row_of_the_table_has_the_share_of_one_problem():
