@@ -16,7 +16,7 @@ import numpy as np
 from go_rl.benchmark.config import EvaluateConfig
 from go_rl.benchmark.evaluate import evaluate
 from go_rl.benchmark.run_store import Run
-from go_rl.core import Objective, Optimizer
+from go_rl.core import Optimizer
 from go_rl.policy.config import CONTROLS
 from go_rl.policy.controls import controlled_name
 from go_rl.policy.policy_search import PolicySearch
@@ -55,17 +55,18 @@ class Plans:
     """Of the largest count."""
 
 
-def zero_shot(weights: Weights, placement: bool) -> dict[str, Factory]:
-    """Return the searches of a policy and of its control arms, by label; on a ring with
-    ``placement`` also those that draw chips, which SAMPLE makes legal at three times the cost."""
-    groups = {weights.name: "order"}
-    if placement and weights.agent.objective is Objective.RING:
-        groups[f"{weights.name} {PLACEMENT}"] = "placement"
-    return {
-        controlled_name(label, arm): _search(weights, group, arm)
-        for label, group in groups.items()
-        for arm in (None, *CONTROLS)
-    }
+def zero_shot(weights: Weights) -> dict[str, Factory]:
+    """Return the searches of a policy and of its control arms, by label."""
+    return _with_arms(weights, weights.name, "order")
+
+
+def placing(weights: Weights) -> dict[str, Factory]:
+    """Return the same for chips of a ring, which SAMPLE makes legal, at three times the cost."""
+    return _with_arms(weights, f"{weights.name} {PLACEMENT}", "placement")
+
+
+def _with_arms(weights: Weights, label: str, group: str) -> dict[str, Factory]:
+    return {controlled_name(label, arm): _search(weights, group, arm) for arm in (None, *CONTROLS)}
 
 
 def learning(weights: Weights) -> dict[str, Factory]:

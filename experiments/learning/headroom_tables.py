@@ -69,8 +69,9 @@ def section(
     wanted = [*shots, *RIVALS[objective]]
     entered = [s for s in test if not s.left_out]
     scored = [s for s in entered if all(label in s.plans for label in wanted)]
-    dear = [*pairs, *placing]
-    learned = [s for s in scored if s.learns and all(label in s.plans for label in dear)]
+    learned = [s for s in scored if all(label in s.plans for label in pairs)]
+    placed = bool(placing) and all(label in s.plans for s in learned for label in placing)
+    dear = [*pairs, *(placing if placed else ())]
     families = len({s.problem.family for s in entered if s.room and s.room.enters})
     text = f"\n# {objective}\n\n{len(scored)} of {len(test)} test problems are scored; those that "
     text += f"enter are of {families} families.\n\n{_left_out(test, scored)}"
@@ -79,10 +80,10 @@ def section(
     text += f"## Zero-shot on {_count(scored)}\n\n{_closed_table(scored, wanted, SAMPLES)}\n"
     text += "".join(_ahead(scored, name, wanted, SAMPLES) for name in weights)
     if learned:
-        title = "Learning on the graph, and placements" if ring else "Learning on the graph"
+        title = "Learning on the graph, and placements" if placed else "Learning on the graph"
         text += f"## {title}, {_count(learned)}\n\n"
         text += f"{_closed_table(learned, [*dear, *wanted], SAMPLES)}\n"
-        for label in (f"{name} {PLACEMENT}" for name in weights if ring):
+        for label in (f"{name} {PLACEMENT}" for name in weights if placed):
             text += _ahead(learned, label, [*with_arms(label)[1:], *RIVALS[objective]], SAMPLES)
         for name in weights:
             rivals = [f"{name} {SCRATCH}", name, *RIVALS[objective]]
@@ -276,10 +277,10 @@ def _targets(
     parts = []
     for name in weights:
         zero = closed(scored, name, SAMPLES[0])
-        words = f"{name} {zero.share:.0%} zero-shot ({_word(zero.share >= few)})"
+        words = f"{name} {zero} zero-shot ({_word(zero.share >= few)})"
         if learned:
             tuned = closed(learned, f"{name} {TUNED}", MOST)
-            words += f", {tuned.share:.0%} fine-tuned ({_word(tuned.share >= many)})"
+            words += f", {tuned} fine-tuned ({_word(tuned.share >= many)})"
         parts.append(words)
     return f"{text}{'; '.join(parts)}.\n"
 

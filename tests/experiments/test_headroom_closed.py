@@ -9,7 +9,7 @@ import pytest
 from reference.comparison_runs import run
 
 from experiments.learning.headroom_auto import WITHOUT, AutoRun, paired_logs
-from experiments.learning.headroom_closed import in_turn, key_of
+from experiments.learning.headroom_closed import in_turn, key_of, policies
 from experiments.learning.headroom_runs import (
     RIVALS,
     config_of,
@@ -90,7 +90,7 @@ def test_a_section_names_what_is_ahead_left_out_and_reached():
     assert "| annealing | 0% (0% to 0%) | 86% (86% to 86%) | level | policy |" in text
     assert "| p (blind) | 0% (0% to 0%) | 0% (0% to 0%) | level | level |" in text
     assert "| p | 93% | 4 | 0 | 0 | 150 | 150 | 1.00 (1.00 to 1.00) |" in text
-    assert "p 0% zero-shot (missed), 86% fine-tuned (reached)" in text
+    assert "p 0% (0% to 0%) zero-shot (missed), 86% (86% to 86%) fine-tuned (reached)" in text
 
 
 def test_a_row_of_the_table_has_the_share_of_one_problem():
@@ -115,6 +115,11 @@ def test_the_problem_that_runs_is_the_named_one(name):
     assert (config.memory, config.cost) == (True, "analytical")
 
 
+def test_the_page_shows_weights_with_runs():
+    scored = [_scored(GNMT, [_run("p"), _run("p-1.1")]), _scored(NASNET, [])]
+    assert policies(scored, ("build/p-1.1.npz", "q", "p")) == ["p-1.1", "p"]
+
+
 def test_families_take_turns():
     names = (GNMT, "gnmt-2-layers.ring36.strict", NASNET)
     scored = [_scored(name, []) for name in names]
@@ -123,10 +128,10 @@ def test_families_take_turns():
 
 def test_auto_is_paired_by_problem_and_seed():
     rows = [
-        AutoRun(GNMT, WITHOUT, 0, 2.0, 3.0, 3.0),
-        AutoRun(GNMT, "p", 0, 1.0, 3.0, 3.0),
-        AutoRun(GNMT, "p", 1, 1.0, 3.0, 3.0),
-        AutoRun(NASNET, WITHOUT, 0, math.inf, 3.0, 3.0),
-        AutoRun(NASNET, "p", 0, 1.0, 3.0, 3.0),
+        AutoRun(GNMT, WITHOUT, 0, 2.0, 3.0),
+        AutoRun(GNMT, "p", 0, 1.0, 3.0),
+        AutoRun(GNMT, "p", 1, 1.0, 3.0),
+        AutoRun(NASNET, WITHOUT, 0, math.inf, 3.0),
+        AutoRun(NASNET, "p", 0, 1.0, 3.0),
     ]
     assert paired_logs(rows, [GNMT, NASNET], "p") == {GNMT: pytest.approx(math.log(2))}
