@@ -66,13 +66,15 @@ class OperatorRows:
 
     def products(self) -> tuple[Float64[np.ndarray, "R"], ...]:
         """Return [R] batch, rows, columns and summed length of the product that each row of
-        `PRODUCTS` computes; a convolution is that of its unfolded image."""
+        `PRODUCTS` computes: a linear layer multiplies the rows of all of B by one matrix, a
+        convolution is the product of its unfolded image."""
         size = {name: each.astype(np.float64) for name, each in self.sizes.items()}
         conv = self.op == "conv"
         out = self.conv_outputs().astype(np.float64)
+        rows = np.where(self.op == "linear", size["B"] * size["M"], size["M"])
         return (
-            np.where(conv, 1.0, size["B"]),
-            np.where(conv, size["B"] * out**2, size["M"]),
+            np.where(self.op == "bmm", size["B"], 1.0),
+            np.where(conv, size["B"] * out**2, rows),
             np.where(conv, size["output_channel"], size["K"]),
             np.where(conv, size["input_channel"] * size["kernel_size"] ** 2, size["N"]),
         )
@@ -100,6 +102,5 @@ class OperatorRows:
         conv = self.op == "conv"
         image = self.sizes["B"] * self.sizes["input_channel"] * self.sizes["input_size"] ** 2.0
         left = np.where(conv, image, batch * rows * summed)
-        shared = np.where(self.op == "bmm", batch, 1.0)  # a linear layer's weights serve all
-        total = FLOAT_BYTES * (left + shared * summed * columns + batch * rows * columns)
+        total = FLOAT_BYTES * (left + batch * summed * columns + batch * rows * columns)
         return np.where(self.is_any(PRODUCTS), total, self.streamed_bytes())
