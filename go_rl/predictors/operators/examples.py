@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float64, Int
 
 from go_rl.predictors.operators.product_model import ProductInputs
+from go_rl.predictors.operators.similarity import bounded_by_power
 from go_rl.predictors.operators.stream_model import StreamInputs
 from go_rl.programs.devices import DataSheet
 from go_rl.programs.operators import PRODUCTS, STREAMS, OperatorRows
@@ -47,6 +48,7 @@ class OperatorInputs:
             l2=self.fields("l2_bytes"),
             multiprocessors=self.fields("multiprocessors"),
             clock=self.fields("clock_hz"),
+            power_bound=np.array([bounded_by_power(sheet) for sheet in self.devices])[self.device],
         )
 
     def stream_inputs(self) -> StreamInputs:

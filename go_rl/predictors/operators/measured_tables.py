@@ -52,24 +52,27 @@ def _table(op: str, path: Path) -> Table:
     """Operator, sizes, devices, seconds and tiles of one file."""
     try:
         with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as file:
-            lines = list(csv.DictReader(file))
+            head, *lines = list(csv.reader(file)) or [[]]
     except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
         raise TrainingError(f"{path}: cannot be read ({error})") from error
-    needed = (*sizes_of(op), LATENCY, DEVICE)
-    for name in needed:
-        if not lines or name not in lines[0]:
-            raise TrainingError(f"{path}: has no column {name!r}" if lines else f"{path}: is empty")
+    for name in (*sizes_of(op), LATENCY, DEVICE):
+        if name not in head:
+            raise TrainingError(f"{path}: has no column {name!r}")
+    if not lines or any(len(line) != len(head) for line in lines):
+        raise TrainingError(f"{path}: is empty, or a row has other columns than its head")
+    column = dict(zip(head, zip(*lines, strict=True), strict=True))
     try:
-        sizes = {
-            name: np.array([int(float(line[name])) for line in lines]) for name in sizes_of(op)
-        }
-        seconds = np.array([float(line[LATENCY]) for line in lines]) * MILLI
-    except (TypeError, ValueError) as error:
+        numbers = {name: np.array(column[name], np.float64) for name in (*sizes_of(op), LATENCY)}
+    except ValueError as error:
         raise TrainingError(f"{path}: {error}") from error
+    seconds = numbers.pop(LATENCY) * MILLI
     if not (np.isfinite(seconds).all() and (seconds > 0).all()):
         raise TrainingError(f"{path}: {LATENCY} must be positive")
-    tile = np.array([_tile(line.get(KERNEL) or "") for line in lines], np.int64)
-    return op, sizes, [line[DEVICE] for line in lines], seconds, tile
+    sizes = {name: each.astype(np.int64) for name, each in numbers.items()}
+    kernels = column.get(KERNEL, ("",) * len(lines))
+    tiles = {kernel: _tile(kernel) for kernel in set(kernels)}
+    tile = np.array([tiles[kernel] for kernel in kernels], np.int64)
+    return op, sizes, list(column[DEVICE]), seconds, tile
 
 
 def _tile(kernel: str) -> int:

@@ -6,7 +6,7 @@ each model is asked with that one's data sheet, and the answers are averaged by 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,7 +29,7 @@ from go_rl.predictors.operators.examples import (
 from go_rl.predictors.operators.fitting import Arrays, fit_products, fit_streams
 from go_rl.predictors.operators.product_model import PEAK_SHARES
 from go_rl.predictors.operators.reach import Reach, reach_of
-from go_rl.predictors.operators.similarity import weights_of
+from go_rl.predictors.operators.similarity import bounded_by_power, weights_of
 from go_rl.predictors.predictor import Predictor
 from go_rl.programs.devices import DataSheet
 from go_rl.runtime.parameter_file import (
@@ -44,6 +44,8 @@ FORMAT, INTERFACE = "go_rl-operators", 1
 SHIPPED = Path(__file__).parent / "pretrained"
 FEWEST_DEVICES, FEWEST_ROWS = 2, 20
 """GPUs, and rows of a group on each, without which nothing is learned."""
+THROTTLE_SHOWS = 0.5
+"""`bounded_by_power` from which a GPU teaches how power bounds products."""
 BATCH = 4096
 """Rows that are predicted at once: the memory they take is bounded."""
 
@@ -119,6 +121,12 @@ class OperatorPredictor(Predictor[OperatorExamples, OperatorInputs]):
     ) -> OperatorPredictor:
         """Return the predictor of models that are fitted already, one for each GPU."""
         sheets = examples.inputs.devices
+        params = {
+            group: arrays if group == STREAM_GROUP else _with_throttle(
+                arrays, [bounded_by_power(sheets[d]) for d in known[group]]
+            )
+            for group, arrays in params.items()
+        }  # fmt: skip
         judged = examples.take(_draw_calibration(examples, config))
         logs = log_seconds(params, known, len(sheets), judged.inputs)
         found = calibrate(
@@ -204,6 +212,16 @@ class OperatorPredictor(Predictor[OperatorExamples, OperatorInputs]):
         return cls(sheets, parameter_tree(arrays), known, calibration, reach, card)
 
 
+def _with_throttle(arrays: Mapping[str, np.ndarray], power: Sequence[float]) -> Arrays:
+    """Parameters where GPUs that power does not bound have the mean throttle of those that it
+    does: they cannot teach it."""
+    bound = np.array(power) > THROTTLE_SHOWS
+    throttle = arrays["throttle"].copy()
+    if bound.any():
+        throttle[~bound] = throttle[bound].mean(0)
+    return {**arrays, "throttle": throttle}
+
+
 def _initial(group: str, count: int) -> Arrays:
     """Arrays of a group before learning, of ``count`` GPUs."""
     model = stream_model if group == STREAM_GROUP else product_model
@@ -224,22 +242,34 @@ def _fit_groups(
             continue
         if len(known[group]) < FEWEST_DEVICES:
             raise TrainingError(f"operators: {group}: {FEWEST_DEVICES} devices or more are needed")
-        drawn = [_draw(rows[inputs.device[rows] == d], group, config, rng) for d in known[group]]
-        each = [_fit_one(examples.take(some), group, config) for some in drawn]
+        each = [
+            fit_group(examples, rows[inputs.device[rows] == d], group, config, rng)
+            for d in known[group]
+        ]
         found[group] = {name: np.stack([one[name] for one in each]) for name in each[0]}
     if not found:
         raise TrainingError("operators: there are no rows to learn from")
     return found, known
 
 
-def _draw(
-    rows: np.ndarray, group: str, config: OperatorFitConfig, rng: np.random.Generator
-) -> np.ndarray:
+def fit_group(
+    examples: OperatorExamples, rows: np.ndarray, group: str, config: OperatorFitConfig,
+    rng: np.random.Generator,
+) -> Arrays:  # fmt: skip
+    """Return the parameters of one group on one GPU.
+
+    Args:
+        examples: of any kind.
+        rows: those of the group on the GPU; as many as ``config`` says are drawn.
+        group: of `GROUPS`.
+        config: of the fit.
+        rng: draws the rows.
+    """
     if len(rows) < FEWEST_ROWS:
         raise TrainingError(f"operators: {group}: {FEWEST_ROWS} rows or more of each device are "
                             f"needed, not {len(rows)}")  # fmt: skip
     most = 4 * config.rows if group == STREAM_GROUP else config.rows
-    return rng.permutation(rows)[:most]
+    return _fit_one(examples.take(rng.permutation(rows)[:most]), group, config)
 
 
 def _fit_one(examples: OperatorExamples, group: str, config: OperatorFitConfig) -> Arrays:

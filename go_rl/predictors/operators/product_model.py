@@ -41,10 +41,13 @@ class ProductInputs(NamedTuple):
     multiprocessors: Any
     clock: Any
     """Hertz."""
+    power_bound: Any
+    """0 to 1 (`go_rl.predictors.operators.similarity.bounded_by_power`)."""
 
 
 def initial_params() -> dict[str, np.ndarray]:
-    """Return the parameters from which learning starts; arrays are [tiles] or scalars."""
+    """Return the parameters from which learning starts: [tiles], scalars, and ``throttle`` [4]
+    (of long kernels, of all, what is long, of small tiles)."""
     each = {"share": 1.5, "prologue": 3.0, "loop": 1.5, "resident": 0.7, "liked": 0.0}
     one = {
         "whole_waves": 1.0, "floor": -10.3, "memory": 1.0, "l2_rate": 0.0, "l2_keeps": -0.7,
@@ -52,6 +55,7 @@ def initial_params() -> dict[str, np.ndarray]:
         "padding": 1.0, "splits": 0.5, "split_from": 5.5, "split_launch": -12.0,
     }  # fmt: skip
     params = {name: np.full(len(TILES), start, np.float32) for name, start in each.items()}
+    params["throttle"] = np.zeros(4, np.float32)
     return params | {name: np.asarray(start, np.float32) for name, start in one.items()}
 
 
@@ -65,7 +69,9 @@ def log_seconds(p: Params, x: ProductInputs, peak_share: float, xp: Any = np) ->
 def tile_log_seconds(p: Params, x: ProductInputs, peak_share: float, xp: Any) -> tuple[Any, Any]:
     """Return [R, tiles] logarithms of seconds of each kind of tile, and of result elements that are
     computed over those that are kept."""
-    batch, rows, columns, summed, flops, bandwidth, l2, processors, clock = (v[:, None] for v in x)
+    batch, rows, columns, summed, flops, bandwidth, l2, processors, clock = (
+        v[:, None] for v in x[:9]
+    )
     across, down = xp.ceil(columns / WIDTH), xp.ceil(rows / HEIGHT)
     tiles = batch * across * down
     parts = xp.maximum(
@@ -79,6 +85,8 @@ def tile_log_seconds(p: Params, x: ProductInputs, peak_share: float, xp: Any) ->
     steps = summed / parts + xp.exp(xp.clip(p["prologue"], -3, 7))
     rate = flops / processors * peak_share * _sigmoid(p["share"], xp)
     arithmetic = waves * 2 * WIDTH * HEIGHT * steps / rate
+    length = 2 * WIDTH * HEIGHT * waves * (summed / parts) * processors / flops
+    arithmetic = arithmetic * _throttled(p, length, x.power_bound[:, None], xp)
     arithmetic = arithmetic * _stride_penalty(p, summed, processors, tiles, l2, xp)
     loop = steps * xp.exp(xp.clip(p["loop"], -6, 8)) * 4 / clock * xp.ceil(waves / 4)
     cached = FLOAT_BYTES * tiles * (WIDTH + HEIGHT) * summed / (
@@ -92,6 +100,16 @@ def tile_log_seconds(p: Params, x: ProductInputs, peak_share: float, xp: Any) ->
     seconds = scale * sum(ratios) ** (1 / power)
     seconds = seconds + xp.exp(p["split_launch"]) * (parts > 1.0)
     return xp.log(seconds), xp.log(across * WIDTH * down * HEIGHT / (rows * columns))
+
+
+def _throttled(p: Params, seconds: Any, power_bound: Any, xp: Any) -> Any:
+    """Slow-down where power bounds arithmetic: more of kernels of a millisecond and longer, and of
+    small tiles, which move more for the same arithmetic."""
+    of_long, of_all, long_from, of_small = (p["throttle"][each] for each in range(4))
+    is_long = _sigmoid(xp.log(seconds) - np.log(1e-3) - long_from, xp)
+    small = np.log(LARGEST_TILE / (WIDTH * HEIGHT))
+    slower = _softplus(of_long, xp) * is_long + _softplus(of_all - 2, xp)
+    return xp.exp(0.5 * power_bound * (slower + _softplus(of_small - 2, xp) * small))
 
 
 def _stride_penalty(p: Params, summed: Any, processors: Any, tiles: Any, l2: Any, xp: Any) -> Any:
