@@ -17,7 +17,7 @@ import numpy as np
 import tyro
 
 from experiments.csv_rows import csv_text
-from experiments.pages import RESULTS, cell, run_script, write_page
+from experiments.pages import NOTHING, RESULTS, cell, run_script, write_page
 from go_rl.core.files.whole_file import write_text
 from go_rl.predictors.metrics import mape
 from go_rl.predictors.operators.examples import (
@@ -36,6 +36,7 @@ from go_rl.predictors.operators.predictor import (
 )
 
 NAME = "left_out_gpus"
+ALL = "all"
 LEFT_OUT = {"A100": ("a100-40gb", "a100-80gb"), "P100": ("p100",), "P4": ("p4",), "T4": ("t4",),
             "V100": ("v100",)}  # fmt: skip
 PUBLISHED = {"bmm": 13.8, "linear": 13.9, "element-wise": 19.3, "softmax": 13.9, "ln": 56.7}
@@ -65,7 +66,20 @@ class Options:
     """Gradient steps of a fit."""
 
 
-Row = dict[str, str | float]
+@dataclass(frozen=True)
+class ErrorRow:
+    """Errors of one group of operators on one GPU that was left out, in percent."""
+
+    gpu: str
+    operators: str
+    rows: int
+    error: float
+    bias: float
+    """Median of ln(predicted / measured)."""
+    coverage: float
+    """Rows within the interval."""
+    roofline: float
+    trees: float
 
 
 def main(options: Options) -> None:
@@ -76,7 +90,7 @@ def main(options: Options) -> None:
     config = OperatorFitConfig(rows=options.rows, updates=options.updates)
     fits = _fits(examples, config, folder)
     _predictor(examples, fits, config).save(folder / "gpus-1.0.npz")
-    rows: list[Row] = []
+    rows: list[ErrorRow] = []
     for gpu, names in LEFT_OUT.items():
         present = [sheet.name for sheet in examples.inputs.devices]
         learned = _predictor(
@@ -126,34 +140,28 @@ def _predictor(
     return OperatorPredictor.calibrated(examples, params, known, config)
 
 
-def _errors(gpu: str, learned: OperatorPredictor, tested: OperatorExamples) -> list[Row]:
+def _errors(gpu: str, learned: OperatorPredictor, tested: OperatorExamples) -> list[ErrorRow]:
     """Errors and coverage of each group on the GPU that was left out."""
     found = learned.interval(tested.inputs)
     roofline = _roofline(tested.inputs)
     truth = tested.seconds
     inside = (found.low <= truth) & (truth <= found.high)
     kind = error_groups(tested.inputs.rows)
-    rows: list[Row] = []
-    for number, group in enumerate(ERROR_GROUPS):
-        some = kind == number
-        if not some.any():
-            continue
-        rows.append(
-            {
-                "gpu": gpu, "operators": group, "rows": int(some.sum()),
-                "error": mape(found.seconds[some], truth[some]),
-                "bias": 100 * float(np.median(np.log(found.seconds[some] / truth[some]))),
-                "coverage": 100 * float(inside[some].mean()),
-                "roofline": mape(roofline[some], truth[some]),
-                "trees": _trees(gpu, group),
-            }
-        )  # fmt: skip
-    whole = {"error": mape(found.seconds, truth), "roofline": mape(roofline, truth),
-             "bias": 100 * float(np.median(np.log(found.seconds / truth)))}  # fmt: skip
-    total = 100 * (found.seconds.sum() / truth.sum() - 1)
-    print(gpu, rows, "sum of all rows", f"{total:+.1f} %", flush=True)
-    return [*rows, {"gpu": gpu, "operators": "all", "rows": len(truth), **whole,
-                    "coverage": 100 * float(inside.mean()), "trees": float("nan")}]  # fmt: skip
+    every = [(group, kind == number) for number, group in enumerate(ERROR_GROUPS)]
+    rows = [
+        ErrorRow(
+            gpu=gpu, operators=group, rows=int(some.sum()),
+            error=mape(found.seconds[some], truth[some]),
+            bias=100 * float(np.median(np.log(found.seconds[some] / truth[some]))),
+            coverage=100 * float(inside[some].mean()),
+            roofline=mape(roofline[some], truth[some]), trees=_trees(gpu, group),
+        )
+        for group, some in [*every, (ALL, np.ones(len(truth), bool))]
+        if some.any()
+    ]  # fmt: skip
+    for row in rows:
+        print(row, flush=True)
+    return rows
 
 
 def _roofline(inputs: OperatorInputs) -> np.ndarray:
@@ -167,8 +175,9 @@ def _trees(gpu: str, group: str) -> float:
     return float(TREES[group][place]) if group in TREES else float("nan")
 
 
-def _write(rows: list[Row]) -> None:
+def _write(rows: list[ErrorRow]) -> None:
     heads = ("operators", *LEFT_OUT, "NeuSight, published")
+    value = {(row.gpu, row.operators): row for row in rows}
     page = ["# GPUs left out: errors of operators", "",
             "Mean absolute percentage error on every row of a GPU of which only the data sheet was",
             "known; nothing of it entered fits, similarity, shift or intervals."]  # fmt: skip
@@ -179,16 +188,13 @@ def _write(rows: list[Row]) -> None:
     for key, title, digits in tables:
         page += ["", f"## {title}", "", f"| {' | '.join(heads)} |",
                  "|---" * len(heads) + "|"]  # fmt: skip
-        for group in (*ERROR_GROUPS, "all"):
-            cells = [
-                cell(next((float(r[key]) for r in rows if (r["gpu"], r["operators"]) ==
-                           (gpu, group)), float("nan")), digits)
-                for gpu in LEFT_OUT
-            ]  # fmt: skip
+        for group in (*ERROR_GROUPS, ALL):
+            of_gpus = [value.get((gpu, group)) for gpu in LEFT_OUT]
+            cells = [NOTHING if row is None else cell(getattr(row, key), digits) for row in of_gpus]
             stated = cell(PUBLISHED.get(group, float("nan")), 1) if key == "error" else ""
             page.append(f"| {group} | {' | '.join(cells)} | {stated} |")
     write_page(RESULTS / NAME, "\n".join(page) + "\n", __file__)
-    write_text(RESULTS / f"{NAME}.csv", csv_text(rows))
+    write_text(RESULTS / f"{NAME}.csv", csv_text(ErrorRow, rows))
 
 
 if __name__ == "__main__":
