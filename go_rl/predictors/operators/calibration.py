@@ -15,9 +15,9 @@ from go_rl.programs.devices import DataSheet
 
 DISTANCES = (0.3, 1.0, 2.0)
 """Candidates for the distances of `weights_of`."""
-SHIFTS = np.linspace(-0.2, 0.1, 13)
+SHIFTS = np.linspace(-0.06, 0.03, 10)
 """Candidates for what is added to logarithms of seconds: percentage errors punish too much more
-than too little."""
+than too little; small, for few GPUs teach it."""
 SPREAD = 0.1
 """Deviation of logarithms that even agreeing sources have."""
 TAILS = (0.04, 0.96)

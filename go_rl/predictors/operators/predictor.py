@@ -44,6 +44,8 @@ FORMAT, INTERFACE = "go_rl-operators", 1
 SHIPPED = Path(__file__).parent / "pretrained"
 FEWEST_DEVICES, FEWEST_ROWS = 2, 20
 """GPUs, and rows of a group on each, without which nothing is learned."""
+SLOW_HOST = 2.0
+"""Times as slow as the median host another may be: part of every interval, for few were seen."""
 THROTTLE_SHOWS = 0.5
 """`bounded_by_power` from which a GPU teaches how power bounds products."""
 BATCH = 4096
@@ -56,11 +58,11 @@ class OperatorFitConfig:
 
     seed: int = 0
     """Of the rows that are drawn."""
-    rows: int = 1500
+    rows: int = 1000
     """Rows of a GPU and group that are learned from, at most."""
-    calibration_rows: int = 1500
+    calibration_rows: int = 400
     """Rows of a GPU and operator by which left-out GPUs are judged, at most."""
-    updates: int = 400
+    updates: int = 300
     """Gradient steps."""
 
     def __post_init__(self) -> None:
@@ -128,7 +130,7 @@ class OperatorPredictor(Predictor[OperatorExamples, OperatorInputs]):
             for group, arrays in params.items()
         }  # fmt: skip
         judged = examples.take(_draw_calibration(examples, config))
-        logs = log_seconds(params, known, len(sheets), judged.inputs)
+        logs = _left_out_logs(params, known, judged.inputs)
         found = calibrate(
             logs, np.log(judged.seconds), judged.inputs.device,
             error_groups(judged.inputs.rows), sheets, [known[group] for group in GROUPS],
@@ -152,7 +154,7 @@ class OperatorPredictor(Predictor[OperatorExamples, OperatorInputs]):
         return Interval(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
     def _interval(self, inputs: OperatorInputs) -> Interval:
-        logs = log_seconds(self.params, self.known, len(self.sheets), inputs)
+        logs, floor = log_seconds(self.params, self.known, len(self.sheets), inputs)
         kind = error_groups(inputs.rows)
         weights = self._weights(inputs.devices)[
             :, inputs.device, np.array([group_of(each) for each in range(len(ERROR_GROUPS))])[kind]
@@ -161,9 +163,10 @@ class OperatorPredictor(Predictor[OperatorExamples, OperatorInputs]):
         found = self.calibration
         centre = mean + np.array(found.shift)[kind]
         low = centre + np.array(found.low)[kind] * spread
-        high = centre + np.array(found.high)[kind] * spread
-        unlike = self.reach.outside(inputs)
-        return Interval(np.exp(centre), np.exp(low), np.exp(high), unlike)
+        high = np.exp(centre + np.array(found.high)[kind] * spread)
+        seconds = np.exp(centre)
+        high = np.maximum(high, seconds + (SLOW_HOST - 1) * floor)
+        return Interval(seconds, np.exp(low), high, self.reach.outside(inputs))
 
     def _weights(self, devices: tuple[DataSheet, ...]) -> np.ndarray:
         """[D, devices, groups] weights of the measured GPUs."""
@@ -291,16 +294,38 @@ def _draw_calibration(examples: OperatorExamples, config: OperatorFitConfig) -> 
     return np.concatenate(kept)
 
 
+def _left_out_logs(
+    params: Mapping[str, Mapping[str, np.ndarray]], known: Mapping[str, tuple[int, ...]],
+    inputs: OperatorInputs,
+) -> Float64[np.ndarray, "D R"]:  # fmt: skip
+    """[D, R] logarithms of seconds as if each row's GPU were unknown."""
+    logs = np.zeros((len(inputs.devices), len(inputs.rows)))
+    for device in np.unique(inputs.device):
+        rows = np.flatnonzero(inputs.device == device)
+        others = {group: tuple(d for d in each if d != device) for group, each in known.items()}
+        kept = {
+            group: {
+                name: each[[d != device for d in known[group]]] for name, each in arrays.items()
+            }
+            for group, arrays in params.items()
+            if others[group]
+        }
+        logs[:, rows] = log_seconds(kept, others, len(inputs.devices), inputs.take(rows))[0]
+    return logs
+
+
 def log_seconds(
     params: Mapping[str, Mapping[str, np.ndarray]], known: Mapping[str, tuple[int, ...]],
     count: int, inputs: OperatorInputs,
-) -> Float64[np.ndarray, "D R"]:  # fmt: skip
-    """Return [D, R] logarithms of seconds by the model of each GPU; 0 where it has none.
+) -> tuple[Float64[np.ndarray, "D R"], Float64[np.ndarray, "R"]]:  # fmt: skip
+    """Return [D, R] logarithms of seconds by the model of each GPU, 0 where it has none, and [R]
+    seconds that the host needs for a launch: the median of the GPUs, which all models share, for
+    it belongs to the host.
 
     Raises:
         TrainingError: no GPU has a model of some row.
     """
-    logs = np.zeros((count, len(inputs.rows)))
+    logs, floors = np.zeros((count, len(inputs.rows))), np.zeros(len(inputs.rows))
     for group in GROUPS:
         rows = inputs.in_group(group)
         if not len(rows):
@@ -308,11 +333,14 @@ def log_seconds(
         if not known[group]:
             raise TrainingError(f"these weights have learned nothing of {group}")
         part = inputs.take(rows)
+        floor = np.median(params[group]["floor"], axis=0)
+        is_stream = group == STREAM_GROUP
+        floors[rows] = np.exp(floor[part.stream_inputs().op] if is_stream else floor)
         for place, source in enumerate(known[group]):
-            own = {name: each[place] for name, each in params[group].items()}
-            if group == STREAM_GROUP:
+            own = {name: each[place] for name, each in params[group].items()} | {"floor": floor}
+            if is_stream:
                 logs[source, rows] = stream_model.log_seconds(own, part.stream_inputs())
             else:
                 x = part.product_inputs()
                 logs[source, rows] = product_model.log_seconds(own, x, PEAK_SHARES[group])
-    return logs
+    return logs, floors
