@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,8 @@ from go_rl.predictors.operators.product_model import PEAK_SHARES, ProductInputs
 from go_rl.predictors.operators.stream_model import StreamInputs
 
 Arrays = dict[str, np.ndarray]
+Loss = Callable[[Mapping[str, Any], Any], Any]
+"""Of parameters on data."""
 UNKNOWN_TILE = -1
 OF_TILES = ("share", "prologue", "loop", "resident", "liked")
 CHOICE_WEIGHT = 0.03
@@ -42,9 +44,9 @@ def fit_products(
     """
     inputs = ProductInputs(*(jnp.asarray(each, jnp.float32) for each in x))
     target = jnp.asarray(np.log(seconds), jnp.float32)
-    loss = partial(_product_loss, PEAK_SHARES[group])
-    start = product_model.initial_params()
-    return _descend(loss, start, (inputs, jnp.asarray(tile, jnp.int32), target), updates)
+    peak_share = jnp.asarray(PEAK_SHARES[group], jnp.float32)
+    data = (inputs, jnp.asarray(tile, jnp.int32), target, peak_share)
+    return _descend(_product_loss, product_model.initial_params(), data, updates)
 
 
 def fit_streams(x: StreamInputs, seconds: Float64[np.ndarray, "R"], updates: int) -> Arrays:
@@ -55,8 +57,8 @@ def fit_streams(x: StreamInputs, seconds: Float64[np.ndarray, "R"], updates: int
     return _descend(_stream_loss, stream_model.initial_params(), (inputs, target), updates)
 
 
-def _product_loss(peak_share: float, p: Mapping[str, Any], data: Any) -> Any:
-    x, tile, target = data
+def _product_loss(p: Mapping[str, Any], data: Any) -> Any:
+    x, tile, target, peak_share = data
     per_tile, padding = product_model.tile_log_seconds(p, x, peak_share, jnp)
     choice = product_model.log_choice(p, per_tile, padding, jnp)
     known = (tile != UNKNOWN_TILE).astype(jnp.float32)
@@ -78,8 +80,18 @@ def _stream_loss(p: Mapping[str, Any], data: Any) -> Any:
     return errors.mean() + LENGTH_PRIOR * jnp.square(p["length"]).sum()
 
 
-def _descend(loss: Any, start: Arrays, data: Any, updates: int) -> Arrays:
+def _descend(loss: Loss, start: Arrays, data: Any, updates: int) -> Arrays:
     """Adam on clipped gradients with a cosine rate."""
+    params, last = _run({name: jnp.asarray(each) for name, each in start.items()}, data, loss,
+                        updates)  # fmt: skip
+    if not np.isfinite(float(last)):
+        raise TrainingError("operators: the loss became NaN; are all seconds positive?")
+    return {name: np.asarray(value) for name, value in params.items()}
+
+
+@partial(jax.jit, static_argnames=("loss", "updates"))
+def _run(params: Any, data: Any, loss: Loss, updates: int) -> Any:
+    """Parameters after all updates, and the last loss."""
     rule = optax.chain(
         optax.clip_by_global_norm(1.0), optax.adam(optax.cosine_decay_schedule(0.06, updates))
     )
@@ -90,11 +102,5 @@ def _descend(loss: Any, start: Arrays, data: Any, updates: int) -> Arrays:
         change, moments = rule.update(slope, moments, params)
         return (optax.apply_updates(params, change), moments), value
 
-    @jax.jit
-    def run(params: Any) -> Any:
-        return jax.lax.scan(update, (params, rule.init(params)), None, length=updates)
-
-    (params, _), losses = run({name: jnp.asarray(value) for name, value in start.items()})
-    if not np.isfinite(float(losses[-1])):
-        raise TrainingError("operators: the loss became NaN; are all seconds positive?")
-    return {name: np.asarray(value) for name, value in params.items()}
+    (params, _), losses = jax.lax.scan(update, (params, rule.init(params)), None, length=updates)
+    return params, losses[-1]
