@@ -9,7 +9,7 @@ to the folder as well.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -64,6 +64,8 @@ class Options:
     """Rows of a GPU and group to learn from."""
     updates: int = 300
     """Gradient steps of a fit."""
+    note: str = ""
+    """Remark for the page, such as how fits were made that lay in the folder."""
     tested: int = 2000
     """Rows of each operator on a left-out GPU that are tested, drawn at random."""
 
@@ -91,7 +93,9 @@ def main(options: Options) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     config = OperatorFitConfig(rows=options.rows, updates=options.updates)
     fits = _fits(examples, config, folder)
-    _predictor(examples, fits, config).save(folder / "gpus-1.0.npz")
+    shipped = _predictor(examples, fits, config)
+    card = {**shipped.card, "note": options.note}
+    replace(shipped, card=card).save(folder / "gpus-1.0.npz")
     rows: list[ErrorRow] = []
     for gpu, names in LEFT_OUT.items():
         present = [sheet.name for sheet in examples.inputs.devices]
@@ -100,7 +104,7 @@ def main(options: Options) -> None:
         )
         tested = of_devices(examples, [name for name in names if name in present])
         rows += _errors(gpu, learned, tested.take(_drawn(tested.inputs.rows.op, options.tested)))
-    _write(rows)
+    _write(rows, options.note)
 
 
 def _fits(
@@ -183,12 +187,13 @@ def _trees(gpu: str, group: str) -> float:
     return float(TREES[group][place]) if group in TREES else float("nan")
 
 
-def _write(rows: list[ErrorRow]) -> None:
+def _write(rows: list[ErrorRow], note: str) -> None:
     heads = ("operators", *LEFT_OUT, "NeuSight, published")
     value = {(row.gpu, row.operators): row for row in rows}
     page = ["# GPUs left out: errors of operators", "",
             "Mean absolute percentage error on random rows of a GPU known by its data sheet alone:",
             "nothing of it entered fits, similarity, shift or intervals."]  # fmt: skip
+    page += ["", note] if note else []
     tables = (("error", "Ours", 1), ("coverage", "Rows within our 90 % interval, %", 1),
               ("bias", "Median of ln(predicted / measured), %", 1),
               ("trees", "Boosted trees on roofline and wave features", 0),

@@ -15,6 +15,8 @@ from go_rl.programs.operators.operator_rows import STREAMS
 
 KNOTS = np.arange(0.0, 15.0, 2.0)
 """Binary logarithms of the lengths of a row at which the share is known; linear between them."""
+LARGEST_SHARE = 0.92
+"""Of the bandwidth, that any operator reaches."""
 
 
 class StreamInputs(NamedTuple):
@@ -45,7 +47,8 @@ def log_seconds(p: Mapping[str, Any], x: StreamInputs, xp: Any = np) -> Any:
     at = p["length"]
     slower = (1 - part) * at[x.op, low] + part * at[x.op, low + 1]
     share = 0.5 * (1 + xp.tanh(0.5 * p["share"][x.op]))
-    body = xp.exp(p["start"][x.op]) + x.bytes * xp.exp(slower) / (share * x.bandwidth)
+    per_peak = xp.maximum(xp.exp(slower) / share, 1 / LARGEST_SHARE)
+    body = xp.exp(p["start"][x.op]) + x.bytes * per_peak / x.bandwidth
     floor = xp.exp(p["floor"][x.op])
     high = xp.maximum(body, floor)
     return xp.log(high) + xp.log((body / high) ** 12 + (floor / high) ** 12) / 12
