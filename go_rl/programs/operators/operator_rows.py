@@ -16,13 +16,13 @@ TWO_INPUTS = ("add", "div", "mul", "pow")
 ONE_INPUT = ("addu", "divu", "gelu", "ln", "mulu", "powu", "relu", "softmax", "tanh")
 STREAMS = tuple(sorted((*TWO_INPUTS, *ONE_INPUT)))
 """Operators that read and write each element about once."""
-OPERATORS = (*PRODUCTS, *STREAMS)
+OPERATORS: tuple[str, ...] = (*PRODUCTS, *STREAMS)
 FLOAT_BYTES = 4
 BMM_SIZES = ("B", "M", "N", "K")
 STREAM_SIZES = ("B", "H")
 CONV_SIZES = ("B", "input_channel", "output_channel", "kernel_size", "input_size", "stride",
               "padding")  # fmt: skip
-SIZES = tuple(dict.fromkeys((*BMM_SIZES, *STREAM_SIZES, *CONV_SIZES)))
+SIZES: tuple[str, ...] = tuple(dict.fromkeys((*BMM_SIZES, *STREAM_SIZES, *CONV_SIZES)))
 """All sizes that a table may have, in its order of columns."""
 CONV_KERNEL, CONV_STRIDE = 3, 1
 """The only convolutions that were measured."""
