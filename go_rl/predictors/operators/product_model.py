@@ -59,14 +59,14 @@ def initial_params() -> dict[str, np.ndarray]:
     return params | {name: np.asarray(start, np.float32) for name, start in one.items()}
 
 
-def log_seconds(p: Params, x: ProductInputs, peak_share: float, xp: Any = np) -> Any:
+def log_seconds(p: Params, x: ProductInputs, peak_share: Any, xp: Any = np) -> Any:
     """Return [R] natural logarithms of expected seconds, by the tiles that would be chosen."""
     per_tile, padding = tile_log_seconds(p, x, peak_share, xp)
     chosen = xp.exp(log_choice(p, per_tile, padding, xp))
     return with_floor(p, (chosen * per_tile).sum(1), xp)
 
 
-def tile_log_seconds(p: Params, x: ProductInputs, peak_share: float, xp: Any) -> tuple[Any, Any]:
+def tile_log_seconds(p: Params, x: ProductInputs, peak_share: Any, xp: Any) -> tuple[Any, Any]:
     """Return [R, tiles] logarithms of seconds of each kind of tile, and of result elements that are
     computed over those that are kept."""
     batch, rows, columns, summed, flops, bandwidth, l2, processors, clock = (
@@ -98,7 +98,7 @@ def tile_log_seconds(p: Params, x: ProductInputs, peak_share: float, xp: Any) ->
     scale = xp.maximum(arithmetic, memory)
     ratios = [(each / scale) ** power for each in (arithmetic, cached, loop, memory)]
     seconds = scale * sum(ratios) ** (1 / power)
-    seconds = seconds + xp.exp(p["split_launch"]) * (parts > 1.0)
+    seconds = seconds + xp.where(parts > 1.0, xp.exp(p["split_launch"]), 0.0)
     return xp.log(seconds), xp.log(across * WIDTH * down * HEIGHT / (rows * columns))
 
 

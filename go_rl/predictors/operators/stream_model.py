@@ -42,8 +42,8 @@ def initial_params() -> dict[str, np.ndarray]:
 def log_seconds(p: Mapping[str, Any], x: StreamInputs, xp: Any = np) -> Any:
     """Return [R] natural logarithms of expected seconds."""
     place = xp.clip(xp.log2(xp.maximum(x.length, 1.0)) / 2.0, 0.0, len(KNOTS) - 1.001)
-    low = xp.floor(place).astype(np.int32)
-    part = place - low
+    below = xp.floor(place)
+    low, part = below.astype(np.int32), place - below
     at = p["length"]
     slower = (1 - part) * at[x.op, low] + part * at[x.op, low + 1]
     share = 0.5 * (1 + xp.tanh(0.5 * p["share"][x.op]))
