@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from go_rl.api.load import load, trace
     from go_rl.api.measure import measure_kernels
     from go_rl.api.optimize import methods, optimize
+    from go_rl.api.predict import predict, predict_everywhere, train_operators
     from go_rl.api.problem import problem_of
     from go_rl.api.train import pretrain
     from go_rl.api.train_predictors import train_kernels, train_tiles
@@ -29,10 +30,13 @@ _MODULES = {
     "measure_kernels": "measure",
     "methods": "optimize",
     "optimize": "optimize",
+    "predict": "predict",
+    "predict_everywhere": "predict",
     "pretrain": "train",
     "problem_of": "problem",
     "trace": "load",
     "train_kernels": "train_predictors",
+    "train_operators": "predict",
     "train_tiles": "train_predictors",
     "tune_kernels": "tune",
     "zoo_entry": "zoo",
@@ -50,10 +54,13 @@ __all__ = [
     "measure_kernels",
     "methods",
     "optimize",
+    "predict",
+    "predict_everywhere",
     "pretrain",
     "problem_of",
     "trace",
     "train_kernels",
+    "train_operators",
     "train_tiles",
     "tune_kernels",
     "zoo_entry",

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from predictors.kernels import few_kernels, weights
+from predictors.operators import toy_examples, toy_predictor
 from predictors.ranks import CONFIG, groups, learned
 from predictors.test_boosted import summed
 from predictors.test_kernel_fit import SMALL, data
@@ -19,6 +20,7 @@ from go_rl.predictors.boosted import BoostedConfig, BoostedTrees, SummedKernels
 from go_rl.predictors.kernels.examples import plain_seconds
 from go_rl.predictors.kernels.predictor import KernelPredictor
 from go_rl.predictors.metrics import ape, random_ape
+from go_rl.predictors.operators.predictor import OperatorPredictor
 from go_rl.predictors.predictor import Predictor
 from go_rl.predictors.ranks.data import Candidates
 from go_rl.predictors.ranks.predictor import RankPredictor
@@ -200,3 +202,21 @@ class TestResiduals(PredictorContract):
 
     def unfitted(self):
         return replace(_residuals(), known=np.zeros((0, 3)), weights=np.zeros(0))
+
+
+class TestOperatorPredictor(PredictorContract):
+    kind = OperatorPredictor
+
+    def fitted(self):
+        return toy_predictor()
+
+    def inputs(self, count=None):
+        given = toy_examples().inputs
+        return given if count is None else given.take(np.arange(count))
+
+    def losses(self, predicted):
+        truth = np.log(toy_examples().seconds)
+        return mean_error(np.log(predicted), truth), mean_error(np.median(truth), truth)
+
+    def unfitted(self):
+        return replace(toy_predictor(), sheets=())

@@ -1,0 +1,76 @@
+"""`Reach`: the sizes and devices that were learned from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool
+
+from go_rl.predictors.operators.examples import OperatorInputs
+from go_rl.predictors.operators.similarity import COMPARED, GENERATIONS
+from go_rl.programs.devices import DataSheet
+from go_rl.programs.operators.operator_rows import CONV_KERNEL, CONV_STRIDE, sizes_of
+
+BEYOND_SIZES, BEYOND_DEVICES = 2.0, 1.5
+"""Factors outside the learned range up to which sizes and data sheets still count as alike."""
+FIXED = {"kernel_size": CONV_KERNEL, "stride": CONV_STRIDE, "padding": 1}
+"""Sizes of convolutions of which one value was measured."""
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Ranges of what was learned."""
+
+    sizes: Mapping[str, Mapping[str, Sequence[float]]]
+    """Least and largest of each size of each operator."""
+    devices: Mapping[str, Sequence[float]]
+    """Least and largest of numbers of the data sheets."""
+
+    def outside(self, inputs: OperatorInputs) -> Bool[np.ndarray, "R"]:
+        """Return [R] whether sizes or device lie outside."""
+        found = np.array([self._strange(sheet) for sheet in inputs.devices], bool)[inputs.device]
+        for op in np.unique(inputs.rows.op):
+            rows = np.flatnonzero(inputs.rows.op == op)
+            found[rows] |= self._beyond(str(op), {n: v[rows] for n, v in inputs.rows.sizes.items()})
+        return found
+
+    def _beyond(self, op: str, size: Mapping[str, np.ndarray]) -> np.ndarray:
+        count = len(size["B"])
+        if op not in self.sizes:
+            return np.ones(count, bool)
+        found = np.zeros(count, bool)
+        for name in sizes_of(op):
+            least, most = self.sizes[op][name]
+            value = size[name]
+            if op == "linear" and name in ("B", "M"):
+                least, most = self.sizes[op]["M"]
+                value = size["B"] * size["M"]
+            if name in FIXED:
+                found |= value != FIXED[name]
+            else:
+                found |= (value > most * BEYOND_SIZES) | (value * BEYOND_SIZES < least)
+        return found
+
+    def _strange(self, sheet: DataSheet) -> bool:
+        if sheet.architecture not in GENERATIONS:
+            return True
+        for name, (least, most) in self.devices.items():
+            value = getattr(sheet, name)
+            if value > most * BEYOND_DEVICES or value * BEYOND_DEVICES < least:
+                return True
+        return False
+
+
+def reach_of(inputs: OperatorInputs) -> Reach:
+    """Return the reach of examples."""
+    sizes: dict[str, dict[str, list[float]]] = {}
+    for op in np.unique(inputs.rows.op):
+        rows = inputs.rows.op == op
+        sizes[str(op)] = {}
+        for name in sizes_of(str(op)):
+            value = inputs.rows.sizes[name][rows]
+            sizes[str(op)][name] = [float(value.min()), float(value.max())]
+    numbers = {name: [float(getattr(sheet, name)) for sheet in inputs.devices] for name in COMPARED}
+    return Reach(sizes, {name: [min(each), max(each)] for name, each in numbers.items()})

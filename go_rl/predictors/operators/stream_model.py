@@ -1,0 +1,54 @@
+"""Latency of element-wise operators, softmax and layer norm on a GPU: a start, then bandwidth.
+
+seconds = max(floor, start + bytes / (share · bandwidth)), the maximum smooth, the share by the
+length of a row. The floor is what the host needs for a launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from go_rl.programs.operators.operator_rows import STREAMS
+
+KNOTS = np.arange(0.0, 15.0, 2.0)
+"""Binary logarithms of the lengths of a row at which the share is known; linear between them."""
+LARGEST_SHARE = 0.92
+"""Of the bandwidth, that any operator reaches."""
+
+
+class StreamInputs(NamedTuple):
+    """``R`` streams on ``R`` devices; all [R]."""
+
+    op: Any
+    """Index in `STREAMS`."""
+    bytes: Any
+    length: Any
+    """Elements of a row."""
+    bandwidth: Any
+    """Bytes per second."""
+
+
+def initial_params() -> dict[str, np.ndarray]:
+    """Return the parameters from which learning starts: [streams], lengths [streams, knots]."""
+    count = len(STREAMS)
+    each = {"floor": -10.4, "start": -11.8, "share": 1.0}
+    params = {name: np.full(count, start, np.float32) for name, start in each.items()}
+    return params | {"length": np.zeros((count, len(KNOTS)), np.float32)}
+
+
+def log_seconds(p: Mapping[str, Any], x: StreamInputs, xp: Any = np) -> Any:
+    """Return [R] natural logarithms of expected seconds."""
+    place = xp.clip(xp.log2(xp.maximum(x.length, 1.0)) / 2.0, 0.0, len(KNOTS) - 1.001)
+    below = xp.floor(place)
+    low, part = below.astype(np.int32), place - below
+    at = p["length"]
+    slower = (1 - part) * at[x.op, low] + part * at[x.op, low + 1]
+    share = 0.5 * (1 + xp.tanh(0.5 * p["share"][x.op]))
+    per_peak = xp.maximum(xp.exp(slower) / share, 1 / LARGEST_SHARE)
+    body = xp.exp(p["start"][x.op]) + x.bytes * per_peak / x.bandwidth
+    floor = xp.exp(p["floor"][x.op])
+    high = xp.maximum(body, floor)
+    return xp.log(high) + xp.log((body / high) ** 12 + (floor / high) ** 12) / 12

@@ -1,0 +1,121 @@
+"""`DataSheet`: what a vendor states of a GPU, in SI units."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+from go_rl.core import GoRLError
+from go_rl.core.errors import nearest
+from go_rl.core.files.strict_json import shown
+
+
+class DeviceError(GoRLError):
+    """A device is unknown, or its data sheet is wrong."""
+
+
+@dataclass(frozen=True)
+class DataSheet:
+    """One GPU; rates are peaks in float32 without TF32."""
+
+    name: str
+    """Short name in the table; of a user's own device what its file says."""
+    device: str
+    """As the vendor writes it."""
+    vendor: str | None
+    """NVIDIA or AMD; None: unknown."""
+    architecture: str | None
+    """Such as ``volta``; None: unknown."""
+    memory_bytes: float
+    memory_bandwidth: float
+    """Bytes per second."""
+    multiprocessors: int
+    cores_per_multiprocessor: int
+    """As the data sheet counts them; no rate follows from it."""
+    clock_hz: float
+    vector_flops: float
+    """FLOP per second of the vector units."""
+    matrix_flops: float
+    """FLOP per second of the units that compute products: the vector units where a device has no
+    others for float32."""
+    l2_bytes: float
+
+
+FIELDS = {
+    "Dev_Mem": ("memory_bytes", 1e9),
+    "Mem_Bw": ("memory_bandwidth", 1e9),
+    "Num_Sm": ("multiprocessors", 1),
+    "Core_Per_SM": ("cores_per_multiprocessor", 1),
+    "Freq": ("clock_hz", 1e6),
+    "L2Cache": ("l2_bytes", 1e6),
+}
+"""Fields of a user's file that every device has, our names and the factor to SI units."""
+ONE_PEAK, TWO_PEAKS = ("SingleFLOPs",), ("SingleFLOPsMM", "SingleFLOPsVEC")
+"""Peak GFLOP/s: of all units, or of matrix and vector units."""
+WHOLE = ("Num_Sm", "Core_Per_SM")
+DEVICE = "Device"
+LARGEST = 1e12
+"""No field is as large."""
+
+
+def data_sheet(document: Any, where: str, name: str) -> DataSheet:
+    """Return the data sheet in a JSON object of a user.
+
+    Args:
+        document: parsed JSON; units are GB, GB/s, MHz, GFLOP/s and MB.
+        where: file, for messages.
+        name: of the device if the file has no ``Device``.
+
+    Raises:
+        DeviceError: a field is missing, unknown, or no positive number.
+    """
+    if not isinstance(document, Mapping):
+        raise DeviceError(f"{where}: a data sheet is one JSON object, not {shown(document)}")
+    known = (DEVICE, *FIELDS, *ONE_PEAK, *TWO_PEAKS)
+    for field in document:
+        if field not in known:
+            raise DeviceError(
+                f"{where}: unknown field {field!r}{nearest(field, known)} "
+                f"Fields: {', '.join(known)}"
+            )
+    peaks = _peaks(document, where)
+    for field in (*FIELDS, *peaks):
+        _check(document, field, where)
+    title = document.get(DEVICE, name)
+    if not isinstance(title, str) or not title.strip():
+        raise DeviceError(f"{where}: {DEVICE} must be a name, not {shown(title)}")
+    values = {ours: document[theirs] * factor for theirs, (ours, factor) in FIELDS.items()}
+    matrix, vector = (document[each] * 1e9 for each in (peaks[0], peaks[-1]))
+    return DataSheet(
+        name=title, device=title, vendor=None, architecture=None,
+        matrix_flops=matrix, vector_flops=vector, **values,
+    )  # fmt: skip
+
+
+def _peaks(document: Mapping[str, Any], where: str) -> tuple[str, ...]:
+    """The fields in which the peaks stand: all units, or matrix and vector units."""
+    has_two = [field for field in TWO_PEAKS if field in document]
+    if has_two and ONE_PEAK[0] in document:
+        raise DeviceError(
+            f"{where}: has both {ONE_PEAK[0]} and {has_two[0]}; give {ONE_PEAK[0]} alone, "
+            f"or {' and '.join(TWO_PEAKS)}"
+        )
+    if not has_two and ONE_PEAK[0] not in document:
+        raise DeviceError(
+            f"{where}: has no {ONE_PEAK[0]} (peak float32 GFLOP/s), nor {' and '.join(TWO_PEAKS)}"
+        )
+    return TWO_PEAKS if has_two else ONE_PEAK
+
+
+def _check(document: Mapping[str, Any], field: str, where: str) -> None:
+    """Raise a `DeviceError` unless a field is a positive number, whole where it counts."""
+    if field not in document:
+        raise DeviceError(f"{where}: has no {field}")
+    value = document[field]
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not number or not isfinite(value) or not 0 < value < LARGEST:
+        raise DeviceError(f"{where}: {field} must be a positive number, not {shown(value)}")
+    if field in WHOLE and value != int(value):
+        raise DeviceError(f"{where}: {field} must be a whole number, not {shown(value)}")

@@ -1,0 +1,106 @@
+"""`OperatorRows`: operators and their sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float64, Int64, Shaped
+
+from go_rl.core import GoRLError
+
+PRODUCTS = ("bmm", "linear", "conv")
+"""Operators that multiply matrices."""
+TWO_INPUTS = ("add", "div", "mul", "pow")
+ONE_INPUT = ("addu", "divu", "gelu", "ln", "mulu", "powu", "relu", "softmax", "tanh")
+STREAMS = tuple(sorted((*TWO_INPUTS, *ONE_INPUT)))
+"""Operators that read and write each element about once."""
+OPERATORS: tuple[str, ...] = (*PRODUCTS, *STREAMS)
+FLOAT_BYTES = 4
+BMM_SIZES = ("B", "M", "N", "K")
+STREAM_SIZES = ("B", "H")
+CONV_SIZES = ("B", "input_channel", "output_channel", "kernel_size", "input_size", "stride",
+              "padding")  # fmt: skip
+SIZES: tuple[str, ...] = tuple(dict.fromkeys((*BMM_SIZES, *STREAM_SIZES, *CONV_SIZES)))
+"""All sizes that a table may have, in its order of columns."""
+CONV_KERNEL, CONV_STRIDE = 3, 1
+"""The only convolutions that were measured."""
+
+
+class OperatorError(GoRLError):
+    """An operator is unknown, or its sizes are wrong."""
+
+
+def sizes_of(op: str) -> tuple[str, ...]:
+    """Return the names of the sizes that an operator has.
+
+    ``bmm`` and ``linear`` multiply B matrices M × N by N × K: N is summed over.
+    Streams have B rows of H elements; ``softmax`` and ``ln`` normalise a row. ``conv`` has square
+    images and kernels.
+    """
+    if op == "conv":
+        return CONV_SIZES
+    return BMM_SIZES if op in PRODUCTS else STREAM_SIZES
+
+
+@dataclass(frozen=True, eq=False)
+class OperatorRows:
+    """``R`` operators."""
+
+    op: Shaped[np.ndarray, "R"]
+    """[R] names, of `OPERATORS`."""
+    sizes: Mapping[str, Int64[np.ndarray, "R"]]
+    """[R] each of `SIZES`; 0: the operator has none such."""
+
+    def __len__(self) -> int:
+        return len(self.op)
+
+    def take(self, rows: np.ndarray) -> OperatorRows:
+        """Return some rows."""
+        return OperatorRows(self.op[rows], {name: each[rows] for name, each in self.sizes.items()})
+
+    def is_any(self, ops: Sequence[str]) -> np.ndarray:
+        """Return [R] whether the operator is one of these."""
+        return np.isin(self.op, np.asarray(ops))
+
+    def products(self) -> tuple[Float64[np.ndarray, "R"], ...]:
+        """Return [R] batch, rows, columns and summed length of the product that each row of
+        `PRODUCTS` computes: a linear layer multiplies the rows of all of B by one matrix, a
+        convolution is the product of its unfolded image."""
+        size = {name: each.astype(np.float64) for name, each in self.sizes.items()}
+        conv = self.op == "conv"
+        out = self.conv_outputs().astype(np.float64)
+        rows = np.where(self.op == "linear", size["B"] * size["M"], size["M"])
+        return (
+            np.where(self.op == "bmm", size["B"], 1.0),
+            np.where(conv, size["B"] * out**2, rows),
+            np.where(conv, size["output_channel"], size["K"]),
+            np.where(conv, size["input_channel"] * size["kernel_size"] ** 2, size["N"]),
+        )
+
+    def conv_outputs(self) -> Int64[np.ndarray, "R"]:
+        """Return [R] output rows of each convolution; 1 of other operators."""
+        size = self.sizes
+        reach = size["input_size"] + 2 * size["padding"] - size["kernel_size"]
+        return np.where(self.op == "conv", reach // np.maximum(size["stride"], 1) + 1, 1)
+
+    def streamed_bytes(self) -> Float64[np.ndarray, "R"]:
+        """Return [R] bytes that each row of `STREAMS` reads and writes at least."""
+        arrays = np.where(self.is_any(TWO_INPUTS), 3.0, 2.0)
+        return FLOAT_BYTES * arrays * self.sizes["B"] * self.sizes["H"]
+
+    def flops(self) -> Float64[np.ndarray, "R"]:
+        """Return [R] floating-point operations; one for each element of a stream."""
+        batch, rows, columns, summed = self.products()
+        elements = self.sizes["B"].astype(np.float64) * self.sizes["H"]
+        return np.where(self.is_any(PRODUCTS), 2.0 * batch * rows * columns * summed, elements)
+
+    def least_bytes(self) -> Float64[np.ndarray, "R"]:
+        """Return [R] bytes of all operands and results, each once."""
+        batch, rows, columns, summed = self.products()
+        conv = self.op == "conv"
+        image = self.sizes["B"] * self.sizes["input_channel"] * self.sizes["input_size"] ** 2.0
+        left = np.where(conv, image, batch * rows * summed)
+        total = FLOAT_BYTES * (left + batch * summed * columns + batch * rows * columns)
+        return np.where(self.is_any(PRODUCTS), total, self.streamed_bytes())

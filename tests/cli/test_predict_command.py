@@ -1,0 +1,96 @@
+"""``go-rl predict`` and ``train operators``."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import go_rl
+
+TABLE = "op,B,M,N,K,H\nlinear,1,512,1024,4096,\nbmm,16,512,64,512,\nsoftmax,8192,,,,512\n"
+
+
+@pytest.fixture
+def operators(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "operators.csv").write_text(TABLE)
+    return "operators.csv"
+
+
+def test_predict_prints_one_json_document(command, operators):
+    found = command("predict", operators, "--device", "t4", "--json")
+    assert (found.code, found.err) == (0, "")
+    each = found.document["operators"]
+    assert len(each) == 3
+    assert found.document["latency_ms"] == pytest.approx(sum(row["latency_ms"] for row in each))
+    for row in each:
+        assert 0 < row["low_ms"] < row["latency_ms"] < row["high_ms"]
+        assert row["unlike"] is False
+
+
+def test_predict_takes_a_data_sheet_and_python_agrees(command, operators, tmp_path):
+    sheet = {"Dev_Mem": 80, "Mem_Bw": 3430, "Num_Sm": 132, "Core_Per_SM": 128, "Freq": 1980,
+             "SingleFLOPs": 66908, "L2Cache": 50}  # fmt: skip
+    (tmp_path / "mine.json").write_text(json.dumps(sheet))
+    found = command("predict", operators, "--device", "mine.json", "--json")
+    assert found.code == 0
+    assert found.document == go_rl.predict(operators, "mine.json").to_json()
+    assert found.document == go_rl.predict(operators, "h100").to_json()
+
+
+def test_predict_prints_a_table(command, operators):
+    found = command("predict", operators, "--device", "a100-40gb")
+    assert found.code == 0
+    assert "linear" in found.out
+    assert "one after the other: " in found.out
+
+
+def test_all_ranks_the_devices(command, operators):
+    found = command("predict", operators, "--device", "all", "--json")
+    latencies = [each["latency_ms"] for each in found.document["devices"]]
+    names = [each["device"] for each in found.document["devices"]]
+    assert latencies == sorted(latencies)
+    assert names.index("h100") < names.index("t4") < names.index("k80")
+    assert "h100" in command("predict", operators, "--device", "all").out
+
+
+def test_bad_input_is_one_line(command, operators, tmp_path):
+    for flags, message in (
+        ((operators, "--device", "tesla-t44"), "did you mean 'tesla-t4'"),
+        (("none.csv", "--device", "t4"), "none.csv: cannot be read"),
+        ((operators, "--device", "t4", "--weights", "gpu-1.0"), "did you mean 'gpus-1.0'"),
+    ):
+        found = command("predict", *flags)
+        assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
+        assert message in found.err
+
+
+def test_train_operators_writes_weights_that_predict(command, operators, tmp_path, monkeypatch):
+    from predictors.operators import SMALL, toy_examples
+
+    folder = tmp_path / "data"
+    folder.mkdir()
+    examples = toy_examples()
+    rows, devices = examples.inputs.rows, examples.inputs.devices
+    for op, sizes in (("linear", "BMNK"), ("relu", "BH")):
+        lines = [f"latency_ms,device,{','.join(sizes)}"]
+        for r in (rows.op == op).nonzero()[0]:
+            values = ",".join(str(rows.sizes[name][r]) for name in sizes)
+            device = devices[examples.inputs.device[r]].device
+            lines.append(f"{1e3 * examples.seconds[r]},{device},{values}")
+        (folder / f"{op}.csv").write_text("\n".join(lines) + "\n")
+    monkeypatch.setattr("go_rl.predictors.operators.predictor.OperatorFitConfig", lambda: SMALL)
+    found = command("train", "operators", "data", "--out", "mine.npz")
+    assert (found.code, found.err) == (0, "")
+    assert "t4" in found.out
+    (tmp_path / "one.csv").write_text("op,B,M,N,K\nlinear,1,64,64,64\n")
+    priced = command("predict", "one.csv", "--device", "t4", "--weights", "mine.npz", "--json")
+    assert priced.document["latency_ms"] > 0
+
+
+def test_train_operators_refuses_an_empty_folder(command, operators, tmp_path):
+    (tmp_path / "data").mkdir()
+    found = command("train", "operators", "data", "--out", "mine.npz")
+    assert (found.code, found.err.count("\n")) == (2, 1)
+    assert "data: has no measured operators" in found.err
