@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from math import prod
 
 import numpy as np
-from jaxtyping import Float64
 
 from go_rl.programs.features.index_range import bounds_by_level, index_stride
 from go_rl.programs.features.layout import (
@@ -99,7 +98,7 @@ class UseFeatures:
         ]
 
 
-def scaled(number: float) -> float:
+def scaled(number: int | float) -> float:
     """Return log2(|x| + 1)."""
     return float(np.log2(abs(number) + 1))
 
@@ -198,9 +197,7 @@ def _strided_loop(use: BufferUse, leaf: NestLeaf, buffer: NestBuffer) -> tuple[i
     return 0, -1
 
 
-def _least_stride(
-    indices: Sequence[tuple[Index, ...]], strides: Sequence[int], loop: int
-) -> int:
+def _least_stride(indices: Sequence[tuple[Index, ...]], strides: Sequence[int], loop: int) -> int:
     found = []
     for index in indices:
         steps = [index_stride(at, loop) for at in index]

@@ -1,14 +1,17 @@
 """Bounds and strides of index expressions, by TVM's rules.
 
 Bounds are exact for an affine expression, and TVM's approximation elsewhere: the two sides of an
-operation count as independent. Strides are TVM's too, which reads them from the form of the
-expression.
+operation count as independent. A remainder is taken for what it is where all loops stand at 0, for
+TVM's extractor fixes the loops' variables there before it widens their bounds, and its analysis of
+divisibility, which narrows the bounds of remainders, is not told that they run. Strides are TVM's
+too, which reads them from the form of the expression.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import gcd
 
 from go_rl.programs.nests import Index, LoopVariable, Operation
 from go_rl.programs.nests.index import loops_in
@@ -23,7 +26,10 @@ def index_bounds(index: Index, loops: Mapping[int, Bounds]) -> Bounds:
         return index, index
     if isinstance(index, LoopVariable):
         return loops[index.loop]
-    return _joined(index.kind, index_bounds(index.left, loops), index_bounds(index.right, loops))
+    left, right = index_bounds(index.left, loops), index_bounds(index.right, loops)
+    if index.kind == "%":
+        return _remainder(left, right[0], _residue(index.left))
+    return _joined(index.kind, left, right)
 
 
 def _joined(kind: str, left: Bounds, right: Bounds) -> Bounds:
@@ -37,16 +43,64 @@ def _joined(kind: str, left: Bounds, right: Bounds) -> Bounds:
         return max(left[0], right[0]), max(left[1], right[1])
     if kind == "//":
         return left[0] // right[0], left[1] // right[0]
-    if kind == "%":
-        return _remainder(left, right[0])
     corners = [a * b for a in left for b in right]
     return min(corners), max(corners)
 
 
-def _remainder(left: Bounds, divisor: int) -> Bounds:
+def _remainder(left: Bounds, divisor: int, residue: Residue) -> Bounds:
+    step = gcd(residue.step, divisor)
+    if step > 1:
+        least = residue.base % divisor
+        return least, (divisor - step + least) % divisor
     if left[0] < 0:
         return 0, divisor - 1
     return left if left[1] < divisor else (0, min(left[1], divisor - 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Residue:
+    """The numbers ``step * n + base``: of step 0, one number."""
+
+    step: int
+    base: int
+
+    @staticmethod
+    def of(step: int, base: int) -> Residue:
+        """Return the numbers with the base in [0, step)."""
+        return Residue(abs(step), base % abs(step) if step else base)
+
+
+ANY = Residue(1, 0)
+
+
+def _residue(index: Index) -> Residue:
+    """Return the numbers among which an expression is while all loops stand at 0."""
+    if isinstance(index, int):
+        return Residue(0, index)
+    if isinstance(index, LoopVariable):
+        return Residue(0, 0)
+    left = _residue(index.left)
+    if index.kind in ("//", "%"):
+        assert isinstance(index.right, int)
+        return _divided(index.kind, left, index.right)
+    right = _residue(index.right)
+    if index.kind in "+-":
+        sign = 1 if index.kind == "+" else -1
+        return Residue.of(gcd(left.step, right.step), left.base + sign * right.base)
+    if index.kind == "*":
+        mixed = gcd(left.step * right.base, right.step * left.base)
+        return Residue.of(gcd(left.step * right.step, mixed), left.base * right.base)
+    return Residue.of(gcd(left.step, right.step, left.base - right.base), left.base)
+
+
+def _divided(kind: str, left: Residue, divisor: int) -> Residue:
+    if kind == "%":
+        step = gcd(left.step, divisor)
+        known = left.base % step == 0 or left.base > 0
+        return Residue.of(step, left.base % step) if known else ANY
+    if left.step % divisor or left.base < 0:
+        return ANY
+    return Residue.of(left.step // divisor, left.base // divisor)
 
 
 def bounds_by_level(index: Index, around: Sequence[tuple[int, int]]) -> list[Bounds]:
