@@ -22,6 +22,7 @@ from go_rl.programs.tasks.drawn_programs import CODEGEN
 from go_rl.programs.tiles.stages import import_tvm
 from go_rl.records import RecordStore, canonical_json
 from go_rl.runtime.warm_worker import WarmWorker
+from go_rl.zoo.index import zoo_graph
 
 WORKER = "go_rl.measure.programs.measure:answer"
 TASK, NEST, TRACE = "task", "nest", "trace"
@@ -34,17 +35,11 @@ def listed_tasks(config: ProgramsConfig) -> dict[TensorTask, str]:
     Raises:
         ZooError: there is no such network.
     """
-    import jax
-
-    from go_rl.zoo.models.inventory import zoo_model
-
-    models = [zoo_model(name) for name in config.networks]
     found: dict[TensorTask, str] = {}
-    for model in models:
-        function, arguments, _ = model.build()
-        for task in network_tasks(jax.make_jaxpr(function)(*arguments)):
+    for name in config.networks:
+        for task in network_tasks(zoo_graph(name)):
             if task.flops <= config.most_flops:
-                found.setdefault(task, model.name)
+                found.setdefault(task, name)
     return found
 
 

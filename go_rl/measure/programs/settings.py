@@ -9,7 +9,7 @@ from go_rl.measure.config import CollectConfig
 
 NETWORKS = (
     "resnet18", "resnet50", "mobilenet-v1", "mobilenet-v2", "densenet121", "efficientnet-b0",
-    "squeezenet", "bert-tiny", "bert-mini", "gpt2", "vit-tiny",
+    "inception-v3", "bert-tiny", "bert-mini", "gpt2-small", "vit-tiny", "t5-small",
 )  # fmt: skip
 """Networks whose operators are tasks; those held out from training are among them."""
 
@@ -19,7 +19,7 @@ class ProgramsConfig:
     """Which programs are measured, and how."""
 
     networks: tuple[str, ...] = NETWORKS
-    """Models of the zoo."""
+    """Graphs of the zoo."""
     programs: int = 32
     """Random schedules of each task and target, at most."""
     codegen: tuple[str, ...] = ("x86-64-v3", "x86-64-v4")

@@ -1,4 +1,4 @@
-"""`CompactAst`: leaf vectors of a program and where the leaves lie in its tree (CDMPP, section 4)."""
+"""`CompactAst`: leaf vectors and where the leaves lie in the tree (CDMPP, section 4)."""
 
 from __future__ import annotations
 
