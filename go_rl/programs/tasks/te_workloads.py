@@ -171,16 +171,16 @@ def _elementwise(tvm: Any, task: TensorTask) -> tuple[Any, ...]:
     }  # fmt: skip
     alone = {"exp": tirx.exp, "logistic": tirx.sigmoid, "rsqrt": tirx.rsqrt, "tanh": tirx.tanh,
              "erf": tirx.erf}  # fmt: skip
+
+    def applied(step: str, last: Any, name: str) -> Any:
+        def element(i: Any) -> Any:
+            return joined[step](last[i], other[i]) if step in joined else alone[step](last[i])
+
+        return te.compute((elements,), element, name)
+
     value: Any = given
     for number, step in enumerate(task.steps):
-        last = value
-        value = te.compute(
-            (elements,),
-            lambda i, last=last, step=step: (
-                joined[step](last[i], other[i]) if step in joined else alone[step](last[i])
-            ),
-            f"{step}{number}",
-        )
+        value = applied(step, value, f"{step}{number}")
     binary = any(step in joined for step in task.steps)
     return (given, other, value) if binary else (given, value)
 
