@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from go_rl.api.measure import tensor_tasks
 from go_rl.core import TrainingError, ZooError
-from go_rl.measure.programs.collect import check_codegen, list_tasks
-from go_rl.measure.programs.settings import ProgramsConfig
+from go_rl.measure.config import ProgramsConfig
+from go_rl.measure.programs.collect import check_codegen
 from go_rl.programs.tasks import TaskError, TensorTask, network_tasks
 from go_rl.zoo.index import zoo_graph
 
@@ -60,11 +61,9 @@ def test_a_graph_s_tasks_are_its_layers():
 
 
 def test_at_least_150_tasks_of_8_networks_are_listed():
-    lines: list[str] = []
-    count = list_tasks(ProgramsConfig(), lines.append)
-    own = [line for line in lines if line.endswith("tasks of its own")]
-    assert count == len(lines) - len(own) >= 150
-    assert len(own) >= 8
+    tasks = tensor_tasks()
+    assert len(set(tasks)) == len(tasks) >= 150
+    assert len({network for network, _, _ in tasks}) >= 8
 
 
 def test_bad_configurations_are_named():
@@ -73,4 +72,4 @@ def test_bad_configurations_are_named():
     with pytest.raises(TaskError, match="did you mean 'x86-64-v3'"):
         check_codegen(ProgramsConfig(codegen=("x86-64v3",)))
     with pytest.raises(ZooError):
-        list_tasks(ProgramsConfig(networks=("resnet17",)), print)
+        tensor_tasks(ProgramsConfig(networks=("resnet17",)))

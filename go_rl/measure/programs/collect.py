@@ -8,14 +8,13 @@ computed without TVM, and the schedule's trace.
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
 from go_rl.core.errors import nearest
+from go_rl.measure.config import ProgramsConfig
 from go_rl.measure.kernels.collect import MODEL, RECORDS, Report, record_of
 from go_rl.measure.kernels.rounds import Outcome, measure_together
 from go_rl.measure.programs.measure import ProgramTask
-from go_rl.measure.programs.settings import ProgramsConfig
 from go_rl.measure.worker import folder_pace, worker_core, worker_environment
 from go_rl.programs.tasks import TaskError, TensorTask, network_tasks
 from go_rl.programs.tasks.drawn_programs import CODEGEN
@@ -41,16 +40,6 @@ def listed_tasks(config: ProgramsConfig) -> dict[TensorTask, str]:
             if task.flops <= config.most_flops:
                 found.setdefault(task, name)
     return found
-
-
-def list_tasks(config: ProgramsConfig, report: Report) -> int:
-    """Report each task, and how many each network adds; return their number."""
-    tasks = listed_tasks(config)
-    for task, network in tasks.items():
-        report(f"{network}: {task.title}, {task.flops / 1e6:.3g} MFLOP")
-    for network, count in Counter(tasks.values()).items():
-        report(f"{network}: {count} tasks of its own")
-    return len(tasks)
 
 
 def collect_programs(folder: Path, config: ProgramsConfig, report: Report) -> int:
