@@ -125,23 +125,20 @@ class ProgramsConfig:
 
     networks: tuple[str, ...] = NETWORKS
     """Graphs of the zoo."""
-    programs: int = 32
+    schedules: int = 32
     """Random schedules of each task and target, at most."""
     codegen: tuple[str, ...] = ("x86-64-v3", "x86-64-v4")
     """Levels of x86-64 that each is compiled for. They are targets of the code: the processor is
     the one that runs it."""
-    most_flops: float = 1e9
-    """Tasks with more are left out."""
     memory: float = 8e9
     """Bytes that the worker's process may address."""
-    seed: int = 0
     measure: CollectConfig = field(default_factory=CollectConfig)
-    """Target, core, time-out and timing."""
+    """Target, core, time-out, timing, and of ``sampling`` the seed and the most FLOP of a task."""
 
     def __post_init__(self) -> None:
-        if self.programs < 1:
-            raise TrainingError(f"measure: programs must be >= 1, not {self.programs}")
+        if self.schedules < 1:
+            raise TrainingError(f"measure: schedules must be >= 1, not {self.schedules}")
         if not self.networks or not self.codegen:
             raise TrainingError("measure: name at least one network and one level of x86-64")
-        if not (self.most_flops > 0 and self.memory >= 1e9):
-            raise TrainingError("measure: most_flops must be above 0 and memory at least 1e9")
+        if not self.memory >= 1e9:
+            raise TrainingError(f"measure: memory must be at least 1e9 bytes, not {self.memory}")

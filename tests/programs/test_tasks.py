@@ -67,8 +67,8 @@ def test_at_least_150_tasks_of_8_networks_are_listed():
 
 
 def test_bad_configurations_are_named():
-    with pytest.raises(TrainingError, match="programs must be >= 1"):
-        ProgramsConfig(programs=0)
+    with pytest.raises(TrainingError, match="schedules must be >= 1"):
+        ProgramsConfig(schedules=0)
     with pytest.raises(TaskError, match="did you mean 'x86-64-v3'"):
         check_codegen(ProgramsConfig(codegen=("x86-64v3",)))
     with pytest.raises(ZooError):

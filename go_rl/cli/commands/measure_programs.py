@@ -23,9 +23,8 @@ class MeasurePrograms:
     """Folder of the records: records.sqlite (docs/programs.md)."""
     list: bool = False
     """Only list the tasks; nothing is measured, and TVM is not needed."""
-    programs: Annotated[ProgramsConfig, tyro.conf.arg(name="")] = field(
-        default_factory=ProgramsConfig
-    )
+    programs: ProgramsConfig = field(default_factory=ProgramsConfig)
+    """Which programs are measured, and how."""
 
 
 def run(config: MeasurePrograms) -> int:

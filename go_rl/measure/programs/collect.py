@@ -14,8 +14,9 @@ from go_rl.core.errors import nearest
 from go_rl.measure.config import ProgramsConfig
 from go_rl.measure.kernels.collect import MODEL, RECORDS, Report, record_of
 from go_rl.measure.kernels.rounds import Outcome, measure_together
+from go_rl.measure.measuring_run import Release
 from go_rl.measure.programs.measure import ProgramTask
-from go_rl.measure.worker import folder_pace, worker_core, worker_environment
+from go_rl.measure.worker import START_SECONDS, folder_pace, worker_core, worker_environment
 from go_rl.programs.tasks import TaskError, TensorTask, network_tasks
 from go_rl.programs.tasks.drawn_programs import CODEGEN
 from go_rl.programs.tiles.stages import import_tvm
@@ -37,7 +38,7 @@ def listed_tasks(config: ProgramsConfig) -> dict[TensorTask, str]:
     found: dict[TensorTask, str] = {}
     for name in config.networks:
         for task in network_tasks(zoo_graph(name)):
-            if task.flops <= config.most_flops:
+            if task.flops <= config.measure.sampling.most_flops:
                 found.setdefault(task, name)
     return found
 
@@ -68,6 +69,8 @@ def collect_programs(folder: Path, config: ProgramsConfig, report: Report) -> in
                     for each in _programs(task, level, config, full_pace)
                     if (task.workload, _setting(each), measure.round) not in done
                 ]
+                if asked:
+                    worker.call(Release(), START_SECONDS)  # a fresh process imports TVM
                 outcomes = measure_together(worker, asked, measure)
                 about = {MODEL: tasks[task], TASK: task.to_json()}
                 store.add(
@@ -97,11 +100,11 @@ def _programs(
 ) -> list[ProgramTask]:
     return [
         ProgramTask(
-            task=task.to_json(), codegen=level, draw=number, draws=config.programs,
-            seed=config.seed, memory=config.memory, full_pace=full_pace,
+            task=task.to_json(), codegen=level, draw=number, draws=config.schedules,
+            seed=config.measure.sampling.seed, memory=config.memory, full_pace=full_pace,
             timing=config.measure.timing,
         )
-        for number in range(config.programs)
+        for number in range(config.schedules)
     ]  # fmt: skip
 
 

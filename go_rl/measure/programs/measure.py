@@ -22,7 +22,7 @@ from go_rl.measure.measuring_run import MeasuringRun, Timed
 from go_rl.measure.tiles.measure import SAMPLE_SECONDS
 from go_rl.measure.timing import has_a_core, visit
 from go_rl.programs.nests import nest_to_json
-from go_rl.programs.nests.tvm_lowering import nest_from_tvm
+from go_rl.programs.nests.tvm_lowering import import_meta_schedule, nest_from_tvm
 from go_rl.programs.tasks import TensorTask
 from go_rl.programs.tasks.drawn_programs import codegen_target, draw_programs
 from go_rl.programs.tiles.stages import import_tvm
@@ -80,8 +80,14 @@ def compile_program(asked: ProgramTask) -> tuple[Timed, dict[str, Any]]:
     return lambda timing: visit(sample, timing, pace, own), about
 
 
-answer = MeasuringRun(compile_program).answer
-"""What a worker process calls."""
+_run = MeasuringRun(compile_program)
+
+
+def answer(request: Any) -> Any:
+    """Do as asked (`MeasuringRun.answer`); what a worker process calls. The first request, whatever
+    it is, imports TVM."""
+    import_meta_schedule()
+    return _run.answer(request)
 
 
 def _bound_memory(limit: int) -> None:
