@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from go_rl.api.evaluate import evaluate
     from go_rl.api.finetune import finetune
     from go_rl.api.load import load, trace
-    from go_rl.api.measure import measure_kernels
+    from go_rl.api.measure import measure_kernels, measure_programs
     from go_rl.api.optimize import methods, optimize
     from go_rl.api.predict import predict, predict_everywhere, train_operators
     from go_rl.api.problem import problem_of
@@ -28,6 +28,7 @@ _MODULES = {
     "finetune": "finetune",
     "load": "load",
     "measure_kernels": "measure",
+    "measure_programs": "measure",
     "methods": "optimize",
     "optimize": "optimize",
     "predict": "predict",
@@ -52,6 +53,7 @@ __all__ = [
     "finetune",
     "load",
     "measure_kernels",
+    "measure_programs",
     "methods",
     "optimize",
     "predict",

@@ -1,4 +1,4 @@
-"""`measure_kernels`: real seconds of kernels and tensor programs on this machine."""
+"""`measure_kernels`, `measure_programs`: real seconds of kernels and programs on this machine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from go_rl.api.progress import Progress, ignore
-from go_rl.measure.config import CollectConfig
+from go_rl.measure.config import CollectConfig, ProgramsConfig
 
 if TYPE_CHECKING:
     from go_rl.zoo.models.zoo_model import ZooModel
@@ -66,6 +66,56 @@ def measure_kernels(
         made = collect_kernels(chosen, folder, config, count)
     with RecordStore(folder / RECORDS) as store:
         return MeasuredFolder(made, store.count(config.target), folder / RECORDS)
+
+
+def measure_programs(
+    folder: str | Path,
+    config: ProgramsConfig | None = None,
+    *,
+    report: Progress = ignore,
+) -> MeasuredFolder:
+    """Build and time random schedules of the operators of networks, through TVM; what the folder
+    knows is not measured again.
+
+    Args:
+        folder: of the records (docs/programs.md).
+        config: which programs are measured, and how.
+        report: called with the tasks done, all of them and a sentence.
+
+    Raises:
+        MissingDependencyError: TVM is not installed.
+        RecordError: the records cannot be read or written.
+        WorkerError: the core cannot be had.
+        ZooError: a network is unknown.
+    """
+    from go_rl.measure.programs.collect import RECORDS, collect_programs, listed_tasks
+    from go_rl.records import RecordStore
+
+    folder, config = Path(folder), config or ProgramsConfig()
+    folder.mkdir(parents=True, exist_ok=True)
+    total = len(listed_tasks(config))
+    sentences: list[str] = []
+
+    def count(sentence: str) -> None:
+        sentences.append(sentence)
+        report(len(sentences), total, sentence)
+
+    made = collect_programs(folder, config, count)
+    with RecordStore(folder / RECORDS) as store:
+        target = config.measure.target
+        return MeasuredFolder(made, store.count(target), folder / RECORDS)
+
+
+def tensor_tasks(config: ProgramsConfig | None = None) -> list[tuple[str, str, int]]:
+    """Return network, task and FLOP of each distinct operator that `measure_programs` measures.
+
+    Raises:
+        ZooError: a network is unknown.
+    """
+    from go_rl.measure.programs.collect import listed_tasks
+
+    tasks = listed_tasks(config or ProgramsConfig())
+    return [(network, task.title, task.flops) for task, network in tasks.items()]
 
 
 def _models(names: Sequence[str]) -> list[ZooModel]:

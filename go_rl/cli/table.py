@@ -62,6 +62,9 @@ COMMANDS = (
     Command("measure kernels", "measure_kernels", "MeasureKernels",
             "Compile and time kernels of the zoo's models on this machine; goes on where it "
             "stopped."),
+    Command("measure programs", "measure_programs", "MeasurePrograms",
+            "Build and time random schedules of networks' operators through TVM; goes on where it "
+            "stopped."),
     Command("hardware list", "hardware", "HardwareList", "List the hardware presets."),
     Command("hardware show", "hardware", "HardwareShow", "Show one hardware: devices and links."),
     Command("zoo list", "zoo", "ZooList", "List the frozen graphs of the model zoo."),

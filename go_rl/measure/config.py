@@ -110,3 +110,35 @@ class CollectConfig:
             )
         if not self.target.strip():
             raise TrainingError("measure: target must name this machine, such as cpu-1")
+
+
+NETWORKS = (
+    "resnet18", "resnet50", "mobilenet-v1", "mobilenet-v2", "densenet121", "efficientnet-b0",
+    "inception-v3", "bert-tiny", "bert-mini", "gpt2-small", "vit-tiny", "t5-small",
+)  # fmt: skip
+"""Networks whose operators are tasks; those held out from training are among them."""
+
+
+@dataclass(frozen=True)
+class ProgramsConfig:
+    """Which programs are measured, and how."""
+
+    networks: tuple[str, ...] = NETWORKS
+    """Graphs of the zoo."""
+    schedules: int = 32
+    """Random schedules of each task and target, at most."""
+    codegen: tuple[str, ...] = ("x86-64-v3", "x86-64-v4")
+    """Levels of x86-64 that each is compiled for. They are targets of the code: the processor is
+    the one that runs it."""
+    memory: float = 8e9
+    """Bytes that the worker's process may address."""
+    measure: CollectConfig = field(default_factory=CollectConfig)
+    """Target, core, time-out, timing, and of ``sampling`` the seed and the most FLOP of a task."""
+
+    def __post_init__(self) -> None:
+        if self.schedules < 1:
+            raise TrainingError(f"measure: schedules must be >= 1, not {self.schedules}")
+        if not self.networks or not self.codegen:
+            raise TrainingError("measure: name at least one network and one level of x86-64")
+        if not self.memory >= 1e9:
+            raise TrainingError(f"measure: memory must be at least 1e9 bytes, not {self.memory}")

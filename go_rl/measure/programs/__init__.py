@@ -1,0 +1,1 @@
+"""Measuring random schedules of the operators of networks through TVM."""

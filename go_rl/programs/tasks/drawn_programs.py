@@ -1,0 +1,37 @@
+"""`draw_programs`: random schedules of a task, by MetaSchedule. Needs TVM."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from go_rl.programs.nests.tvm_lowering import import_meta_schedule
+from go_rl.programs.tasks.task import TensorTask
+from go_rl.programs.tasks.te_workloads import task_module
+from go_rl.programs.tiles.stages import import_tvm
+
+CODEGEN = ("x86-64-v3", "x86-64-v4", "x86-64-v2")
+"""Levels of x86-64 that programs are compiled for: targets of the code, not processors."""
+
+
+def codegen_target(level: str) -> Any:
+    """Return TVM's target: one core of a level of x86-64."""
+    return import_tvm().target.Target({"kind": "llvm", "mcpu": level, "num-cores": 1})
+
+
+def draw_programs(task: TensorTask, target: Any, count: int, seed: int) -> list[Any]:
+    """Return candidates (``.sch.mod`` is the scheduled module, ``.sch.trace`` how it came about).
+
+    The same seed and count give the same ones; there may be fewer than asked for.
+
+    Raises:
+        MissingDependencyError: TVM is not installed.
+    """
+    schedules = import_meta_schedule()
+    context = schedules.TuneContext(
+        task_module(task), target=target, space_generator="post-order-apply",
+        search_strategy="replay-trace", rand_state=seed + 1, num_threads=1,
+    )  # fmt: skip
+    spaces = context.generate_design_space()
+    context.pre_tuning(max_trials=count, num_trials_per_iter=count, design_spaces=spaces)
+    found = context.generate_measure_candidates()
+    return [] if found is None else list(found)
