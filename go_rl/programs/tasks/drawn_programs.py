@@ -18,6 +18,20 @@ def codegen_target(level: str) -> Any:
     return import_tvm().target.Target({"kind": "llvm", "mcpu": level, "num-cores": 1})
 
 
+def scalar_space() -> Any:
+    """Return MetaSchedule's design space of a CPU without tensor instructions.
+
+    TVM would choose rules by the target's level, and those of x86-64-v4 ask for int8 instructions
+    that `import_meta_schedule` leaves out and float32 programs never use.
+    """
+    schedules, kind = import_meta_schedule(), "llvm"
+    return schedules.space_generator.PostOrderApply(
+        sch_rules=schedules.schedule_rule.ScheduleRule.create(kind),
+        postprocs=schedules.postproc.Postproc.create(kind),
+        mutator_probs=schedules.mutator.Mutator.create(kind),
+    )
+
+
 def draw_programs(task: TensorTask, target: Any, count: int, seed: int) -> list[Any]:
     """Return candidates (``.sch.mod`` is the scheduled module, ``.sch.trace`` how it came about).
 
@@ -28,7 +42,7 @@ def draw_programs(task: TensorTask, target: Any, count: int, seed: int) -> list[
     """
     schedules = import_meta_schedule()
     context = schedules.TuneContext(
-        task_module(task), target=target, space_generator="post-order-apply",
+        task_module(task), target=target, space_generator=scalar_space(),
         search_strategy="replay-trace", rand_state=seed + 1, num_threads=1,
     )  # fmt: skip
     spaces = context.generate_design_space()
