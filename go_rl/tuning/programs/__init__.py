@@ -1,0 +1,1 @@
+"""Tuning tensor programs: which operator next, which schedules of it, measured where."""
