@@ -12,14 +12,18 @@ from go_rl.programs.features.layout import (
     group_slices,
 )
 from go_rl.programs.features.leaf_vectors import leaf_vectors
+from go_rl.programs.features.packed_asts import PackedAsts, join_asts, pack_asts
 
 __all__ = [
     "FEATURE_NAMES",
     "FEATURE_VERSION",
     "LEAF_NUMBERS",
     "CompactAst",
+    "PackedAsts",
     "compact_ast",
     "group_slices",
+    "join_asts",
     "leaf_vectors",
+    "pack_asts",
     "positional_encoding",
 ]
