@@ -1,27 +1,25 @@
-"""The training loop of networks that learn seconds or ranks of kernels.
+"""The training loop of networks that learn seconds or ranks.
 
 An update adds the gradients of one batch of every source, so that what sources share learns from
-all of them. A batch holds kernels of one length bucket: shapes are few, and so are compilations.
+all of them. Batches have few shapes, so that compilations are few.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, NoReturn, Protocol, TypeVar, runtime_checkable
+from typing import Any, Literal, NamedTuple, NoReturn, Protocol, TypeVar, runtime_checkable
 
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Int64
+from jaxtyping import Array
 
 from go_rl.core import TrainingError
-from go_rl.predictors.kernels.batch import LENGTHS, KernelBatch, batch_of, lengths
-from go_rl.predictors.kernels.features import KernelFeatures
 
 Params = Any
 Trained = TypeVar("Trained")
@@ -33,6 +31,8 @@ MEMBERS = 3
 """Networks of an ensemble; they differ by their seed."""
 REPORTED = 100
 """Updates from one report to the next; the last one is reported, too."""
+OptimizerName = Literal["adamw", "sgd"]
+ScheduleName = Literal["cosine", "cyclic", "constant"]
 NEVER_CROSSED = 1e30
 """Width of a bin that holds nothing."""
 
@@ -44,10 +44,8 @@ class TrainRun(ABC):
     steps: int
     """Updates."""
     learning_rate: float
-    """AdamW's largest; warm-up over a twentieth of the steps, then a cosine."""
+    """The largest (`UpdateRule`)."""
     weight_decay: float = 1e-2
-    forget: float = 0.02
-    """Share of the opcodes that an update replaces by the unknown one, so that it is learned."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -55,8 +53,6 @@ class TrainRun(ABC):
             self.refuse(f"steps must be >= 1, not {self.steps}")
         if not self.learning_rate > 0:
             self.refuse(f"learning_rate must be above 0, not {self.learning_rate}")
-        if not 0 <= self.forget < 1:
-            self.refuse(f"forget must lie in [0, 1), not {self.forget}")
         self.check()
 
     @property
@@ -87,35 +83,6 @@ class BatchSource(Protocol):
         ...
 
 
-class RandomKernels:
-    """Draws kernels of one length bucket, a bucket by how many batches it fills.
-
-    Args:
-        features: of the kernels.
-        rows: of a batch of kernels of this length; the integer part is taken.
-        forget: share of the opcodes that are replaced by the unknown one.
-    """
-
-    def __init__(
-        self, features: KernelFeatures, rows: Callable[[int], float], forget: float
-    ) -> None:
-        self.features = features
-        self._rows, self._forget = rows, forget
-        bucket = lengths(features)
-        self._buckets = [(n, np.flatnonzero(bucket == n)) for n in LENGTHS if n in bucket]
-        batches = np.array([len(members) / rows(n) for n, members in self._buckets])
-        self._chance = batches / batches.sum()
-
-    def draw(self, rng: np.random.Generator) -> tuple[Int64[np.ndarray, "J"], KernelBatch]:
-        """Return which kernels were drawn, and their batch."""
-        length, members = self._buckets[int(rng.choice(len(self._buckets), p=self._chance))]
-        size = int(self._rows(length))
-        which = rng.choice(members, min(size, len(members)), replace=False)
-        batch = batch_of(self.features, which, size, length)
-        lost = rng.random(batch.opcode.shape) < self._forget
-        return which, batch._replace(opcode=np.where(lost, 0, batch.opcode).astype(np.int32))
-
-
 @partial(jax.jit, static_argnums=0)
 def initial_params(network: nn.Module, key: Array, *inputs: Any) -> Params:
     """Return random parameters of a network that reads such inputs."""
@@ -128,6 +95,7 @@ def train(
     config: TrainRun,
     rng: np.random.Generator,
     report: MemberReport | None,
+    rule: UpdateRule | None = None,
 ) -> Params:
     """Return parameters after all updates.
 
@@ -137,11 +105,12 @@ def train(
         config: of the run.
         rng: draws the batches.
         report: receives every hundredth update, and the last, and its loss.
+        rule: of updates; None: AdamW, a warm-up and a cosine.
 
     Raises:
         TrainingError: the loss became NaN.
     """
-    rule = _Rule(config.steps, config.learning_rate, config.weight_decay)
+    rule = rule or UpdateRule(config.steps, config.learning_rate, config.weight_decay)
     state = rule.transformation().init(params["params"])
     for update in range(1, config.steps + 1):
         found = [_gradient(source.loss, params, source.draw(rng)) for source in sources]
@@ -157,19 +126,43 @@ def train(
     return params
 
 
-class _Rule(NamedTuple):
-    """AdamW on clipped gradients, with a warm-up over a twentieth of the updates, then a cosine."""
+class UpdateRule(NamedTuple):
+    """What an update makes of clipped gradients."""
 
     updates: int
     learning_rate: float
+    """The largest."""
     weight_decay: float
+    optimizer: OptimizerName = "adamw"
+    """``sgd`` has a momentum of 0.9."""
+    schedule: ScheduleName = "cosine"
+    """``cosine``: warm-up over a twentieth of the updates, then a cosine; ``cyclic``: five
+    triangles between a tenth of the learning rate and all of it; ``constant``."""
 
     def transformation(self) -> optax.GradientTransformation:
+        """Return the rule as optax has it."""
+        rate = self._rate()
+        if self.optimizer == "sgd":
+            decay = optax.add_decayed_weights(self.weight_decay)
+            rule = optax.chain(decay, optax.sgd(rate, momentum=0.9))
+        else:
+            rule = optax.adamw(rate, weight_decay=self.weight_decay)
+        return optax.chain(optax.clip_by_global_norm(1.0), rule)
+
+    def _rate(self) -> optax.Schedule:
+        if self.schedule == "constant":
+            return optax.constant_schedule(self.learning_rate)
+        if self.schedule == "cyclic":
+            return partial(_triangles, self.learning_rate, max(self.updates // 5, 1))
         warm_up = max(self.updates // 20, 1)
         end = max(self.updates, warm_up + 1)
-        rate = optax.warmup_cosine_decay_schedule(0.0, self.learning_rate, warm_up, end)
-        adam = optax.adamw(rate, weight_decay=self.weight_decay)
-        return optax.chain(optax.clip_by_global_norm(1.0), adam)
+        return optax.warmup_cosine_decay_schedule(0.0, self.learning_rate, warm_up, end)
+
+
+def _triangles(largest: float, period: int, count: Any) -> Any:
+    """CyclicLR of the paper's code: the rate after so many updates."""
+    place = (count % period) / period
+    return largest * (0.1 + 0.9 * (1.0 - jnp.abs(2.0 * place - 1.0)))
 
 
 @partial(jax.jit, static_argnums=0)
@@ -181,7 +174,7 @@ def _gradient(loss: Callable[[Params, Any], Array], params: Params, batch: Any) 
 
 
 @partial(jax.jit, static_argnums=0)
-def _change(rule: _Rule, weights: Any, state: Any, gradients: list[Any]) -> tuple[Any, Any]:
+def _change(rule: UpdateRule, weights: Any, state: Any, gradients: list[Any]) -> tuple[Any, Any]:
     """New weights and state of the rule, by the sum of gradients."""
     total = jax.tree.map(lambda *each: sum(each), *gradients)
     step, after = rule.transformation().update(total, state, weights)
@@ -207,13 +200,6 @@ def train_members(
         return lambda update, loss: None if report is None else report(member, update, loss)
 
     return tuple(train_one(seed + i, of(i)) for i in range(members))
-
-
-def set_kernel_scales(scale: dict[str, Any], features: Iterable[KernelFeatures]) -> None:
-    """Set what standardises the inputs of a `KernelNetwork`, from all kernels learned from."""
-    every = list(features)
-    scale["node_scale"] = scale_of(np.concatenate([each.nodes for each in every]))
-    scale["whole_scale"] = scale_of(np.concatenate([each.whole for each in every]))
 
 
 def scale_of(rows: np.ndarray) -> dict[str, Array]:

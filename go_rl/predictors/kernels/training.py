@@ -14,20 +14,18 @@ from jaxtyping import Array, Float, Float32, Float64
 from go_rl.predictors.kernels.batch import LENGTHS, KernelBatch, batch_of, over_batches
 from go_rl.predictors.kernels.features import KernelFeatures
 from go_rl.predictors.kernels.network import KernelNetwork, KernelNetworkConfig
+from go_rl.predictors.kernels.random_kernels import KernelRun, RandomKernels, set_kernel_scales
 from go_rl.predictors.losses import absolute_loss
 from go_rl.predictors.training import (
     MemberReport,
     Params,
-    RandomKernels,
-    TrainRun,
     initial_params,
-    set_kernel_scales,
     train,
 )
 
 
 @dataclass(frozen=True)
-class KernelTrainConfig(TrainRun):
+class KernelTrainConfig(KernelRun):
     """One training run of a kernel network."""
 
     network: KernelNetworkConfig = field(default_factory=KernelNetworkConfig)
@@ -42,7 +40,7 @@ class KernelTrainConfig(TrainRun):
         """The run in messages."""
         return "kernel training"
 
-    def check(self) -> None:
+    def check_run(self) -> None:
         """Raise a `TrainingError` for a batch that the largest kernels do not fit."""
         if self.nodes < LENGTHS[-1]:
             self.refuse(f"nodes must be >= {LENGTHS[-1]}, not {self.nodes}")

@@ -17,6 +17,7 @@ from jaxtyping import Array, Float, Float32, Float64
 
 from go_rl.predictors.kernels.batch import KernelBatch, over_batches
 from go_rl.predictors.kernels.features import KernelFeatures, kernel_features
+from go_rl.predictors.kernels.random_kernels import KernelRun, RandomKernels, set_kernel_scales
 from go_rl.predictors.losses import RankLoss, group_loss
 from go_rl.predictors.ranks.data import (
     CandidateBatch,
@@ -29,12 +30,9 @@ from go_rl.predictors.ranks.network import RankNetwork, RankNetworkConfig
 from go_rl.predictors.training import (
     MemberReport,
     Params,
-    RandomKernels,
-    TrainRun,
     bins_of,
     initial_params,
     scale_of,
-    set_kernel_scales,
     train,
 )
 
@@ -45,7 +43,7 @@ ROWS = (256, 8192)
 
 
 @dataclass(frozen=True)
-class RankTrainConfig(TrainRun):
+class RankTrainConfig(KernelRun):
     """One training run of a ranking network."""
 
     network: RankNetworkConfig = field(default_factory=RankNetworkConfig)
@@ -66,7 +64,7 @@ class RankTrainConfig(TrainRun):
         """The run in messages."""
         return "rank training"
 
-    def check(self) -> None:
+    def check_run(self) -> None:
         """Raise a `TrainingError` for a loss or a batch that does not exist."""
         if self.loss not in get_args(RankLoss):
             self.refuse(f"loss must be one of {', '.join(get_args(RankLoss))}, not {self.loss!r}")
