@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from go_rl.api.problem import problem_of
     from go_rl.api.train import pretrain
     from go_rl.api.train_predictors import train_kernels, train_tiles
+    from go_rl.api.train_programs import train_programs
     from go_rl.api.tune import tune_kernels
     from go_rl.api.zoo import zoo_entry, zoo_names
 
@@ -38,6 +39,7 @@ _MODULES = {
     "trace": "load",
     "train_kernels": "train_predictors",
     "train_operators": "predict",
+    "train_programs": "train_programs",
     "train_tiles": "train_predictors",
     "tune_kernels": "tune",
     "zoo_entry": "zoo",
@@ -63,6 +65,7 @@ __all__ = [
     "trace",
     "train_kernels",
     "train_operators",
+    "train_programs",
     "train_tiles",
     "tune_kernels",
     "zoo_entry",

@@ -49,6 +49,8 @@ COMMANDS = (
             "Train networks that rank tilings and XLA flags of kernels, for go-rl tune kernels."),
     Command("train operators", "train_operators", "TrainOperators",
             "Train the models of go-rl predict on operators that were measured on GPUs."),
+    Command("train programs", "train_programs", "TrainPrograms",
+            "Train, search or fine-tune a predictor of tensor programs on measured ones."),
     Command("predict", "predict", "Predict",
             "Predict the latency of operators on a GPU of which only the data sheet is known."),
     Command("evaluate", "evaluate", "Evaluate",

@@ -69,3 +69,77 @@ def by_model(models: Sequence[str], measure: Callable[[np.ndarray], float]) -> d
     """Return a measure of the rows of each model, by name."""
     owner = np.array(models)
     return {str(name): measure(np.flatnonzero(owner == name)) for name in sorted(set(models))}
+
+
+def latency_metrics(
+    predicted: Float64[np.ndarray, "P"],
+    seconds: Float64[np.ndarray, "P"],
+    group: Int[np.ndarray, "P"],
+) -> dict[str, float]:
+    """Return all metrics of predicted seconds by name; NaN where one is not defined.
+
+    Args:
+        predicted: [P] seconds.
+        seconds: [P] true ones.
+        group: [P] programs with equal numbers compare: those of one task on one target.
+    """
+    return {
+        "mape": mape(predicted, seconds),
+        "median": float(100.0 * np.median(np.abs(predicted / seconds - 1.0))),
+        "rmse_ms": 1e3 * rmse(predicted, seconds),
+        **{f"within_{p}": within(predicted, seconds, p / 100) for p in (5, 10, 20)},
+        "pair_accuracy": pair_accuracy(predicted, seconds, group),
+        "top_1": top_k(predicted, seconds, group, 1),
+        "top_5": top_k(predicted, seconds, group, 5),
+        "r2": r_squared(predicted, seconds),
+    }
+
+
+def rmse(predicted: Float64[np.ndarray, "P"], seconds: Float64[np.ndarray, "P"]) -> float:
+    """Return the root of the mean squared error, in the unit of both."""
+    return float(np.sqrt(np.square(predicted - seconds).mean()))
+
+
+def within(
+    predicted: Float64[np.ndarray, "P"], seconds: Float64[np.ndarray, "P"], share: float
+) -> float:
+    """Return how many predictions, in percent, are off by at most a share of the truth."""
+    return float(100.0 * (np.abs(predicted / seconds - 1.0) <= share).mean())
+
+
+def pair_accuracy(
+    predicted: Float64[np.ndarray, "P"],
+    seconds: Float64[np.ndarray, "P"],
+    group: Int[np.ndarray, "P"],
+) -> float:
+    """Return the share of pairs of one group, of different times, whose order is predicted (PCA of
+    TenSet and of "Transfer Learning Across Heterogeneous Features", equation 1); NaN: no pairs."""
+    right = pairs = 0
+    for rows in groups_of(group):
+        true = np.sign(seconds[rows][:, None] - seconds[rows][None, :])
+        said = np.sign(predicted[rows][:, None] - predicted[rows][None, :])
+        right += int(((true > 0) & (said > 0)).sum())
+        pairs += int((true > 0).sum())
+    return right / pairs if pairs else float("nan")
+
+
+def top_k(
+    predicted: Float64[np.ndarray, "P"],
+    seconds: Float64[np.ndarray, "P"],
+    group: Int[np.ndarray, "P"],
+    k: int,
+) -> float:
+    """Return TenSet's top-k score: sum of the groups' best times over the sum of the best times
+    among the ``k`` programs of each that are predicted fastest."""
+    best = found = 0.0
+    for rows in groups_of(group):
+        chosen = rows[np.argsort(predicted[rows], kind="stable")[:k]]
+        best += float(seconds[rows].min())
+        found += float(seconds[chosen].min())
+    return best / found
+
+
+def r_squared(predicted: Float64[np.ndarray, "P"], seconds: Float64[np.ndarray, "P"]) -> float:
+    """Return 1 - squared errors over squared deviations from the mean; NaN if all are equal."""
+    spread = float(np.square(seconds - seconds.mean()).sum())
+    return 1.0 - float(np.square(predicted - seconds).sum()) / spread if spread else float("nan")

@@ -29,17 +29,17 @@ class ProgramNetworkConfig:
 
     leaf_counts: tuple[int, ...] = ()
     """Leaf counts that have layers of their own; set by training."""
-    input_units: int = 96
+    input_units: int = 64
     encoder_layers: int = 2
     heads: int = 4
-    feedforward_units: int = 192
+    feedforward_units: int = 128
     """Hidden units of the two layers inside an encoder layer."""
-    embedding_layers: tuple[int, ...] = (128,)
+    embedding_layers: tuple[int, ...] = (64,)
     """Hidden units of the layers of a leaf count."""
-    embedding: int = 64
+    embedding: int = 48
     """Numbers of a latent."""
-    device_layers: tuple[int, ...] = (32,)
-    decoder_layers: tuple[int, ...] = (128, 128)
+    device_layers: tuple[int, ...] = (16,)
+    decoder_layers: tuple[int, ...] = (96, 96)
     dropout: float = 0.0
     """Share of the latent's inputs and the decoder's that an update drops."""
 

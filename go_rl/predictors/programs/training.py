@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import jax
 import jax.numpy as jnp
@@ -147,47 +147,58 @@ def _apply(config: ProgramNetworkConfig, params: Params, batch: ProgramBatch) ->
     return ProgramNetwork(config).apply(params, batch)
 
 
+class LabelledPrograms(NamedTuple):
+    """A batch of an update."""
+
+    programs: ProgramBatch
+    labels: Any
+    """[B] standardised."""
+    others: ProgramBatch | None
+    """Unlabelled ones of another domain."""
+    weights: Any
+    """[4] of squared errors, percentage errors, squares of these, and the discrepancy."""
+    label_scale: Any
+    """[2] mean and deviation that standardised the labels."""
+    key: Any
+    """Of dropped numbers."""
+
+
 @dataclass(frozen=True)
 class ProgramLoss:
-    """The loss of labels, and of the discrepancy where a batch has unlabelled programs."""
+    """The loss of labels, and the discrepancy where a batch has unlabelled programs."""
 
     network: ProgramNetworkConfig
-    name: LossName
-    mape_weight: float
-    cmd_weight: float
     moments: int
-    mean: float
-    deviation: float
-    """Of the labels."""
 
-    def __call__(
-        self,
-        params: Params,
-        batch: tuple[ProgramBatch, Float[Array, "B"], ProgramBatch | None, Any],
-    ) -> Float[Array, ""]:
-        """Return the loss of programs, labels, unlabelled programs and a key."""
-        programs, labels, others, key = batch
+    def __call__(self, params: Params, batch: LabelledPrograms) -> Float[Array, ""]:
+        """Return the loss of a batch (CDMPP, equations 3 and 7)."""
         drops = self.network.dropout > 0
-        network, keys = ProgramNetwork(self.network), {"dropout": key}
-        out, latent = network.apply(params, programs, drops, rngs=keys)
-        loss = self._of_labels(out, labels)
-        if others is None:
+        network, keys = ProgramNetwork(self.network), {"dropout": batch.key}
+        out, latent = network.apply(params, batch.programs, drops, rngs=keys)
+        loss = _label_loss(out, batch)
+        if batch.others is None:
             return loss
-        _, other = network.apply(params, others, drops, rngs=keys)
+        _, other = network.apply(params, batch.others, drops, rngs=keys)
         apart = central_moment_discrepancy(latent, other, self.moments)
-        return loss + self.cmd_weight * apart
+        return loss + batch.weights[3] * apart
 
-    def _of_labels(self, out: Float[Array, "B"], labels: Float[Array, "B"]) -> Float[Array, ""]:
-        square = jnp.square(out - labels).mean()
-        if self.name == "mse":
-            return square
-        truth = jnp.maximum(self.mean + self.deviation * labels, LEAST_LABEL)
-        share = self.deviation * jnp.abs(out - labels) / truth
-        if self.name == "mape":
-            return share.mean()
-        if self.name == "mspe":
-            return jnp.square(share).mean()
-        return square + self.mape_weight * share.mean()
+
+def _label_loss(out: Float[Array, "B"], batch: LabelledPrograms) -> Float[Array, ""]:
+    mean, deviation = batch.label_scale
+    error = out - batch.labels
+    truth = jnp.maximum(mean + deviation * batch.labels, LEAST_LABEL)
+    share = deviation * jnp.abs(error) / truth
+    terms = jnp.stack([jnp.square(error), share, jnp.square(share)]).mean(axis=1)
+    return (batch.weights[:3] * terms).sum()
+
+
+def _weights(config: ProgramTrainConfig) -> Float32[np.ndarray, "4"]:
+    """Weights of a loss by its name."""
+    terms = {
+        "mse": (1.0, 0.0, 0.0), "mape": (0.0, 1.0, 0.0), "mspe": (0.0, 0.0, 1.0),
+        "mse+mape": (1.0, config.mape_weight, 0.0),
+    }[config.loss]  # fmt: skip
+    return np.array([*terms, config.cmd_weight], np.float32)
 
 
 class _RandomPrograms:
@@ -214,10 +225,9 @@ class _RandomPrograms:
         self._counts = list(counts.items())
         share = np.array([len(members) for members in counts.values()], np.float64)
         self._chance = share / share.sum()
-        self.loss = ProgramLoss(
-            replace(config.network, leaf_counts=()), config.loss, config.mape_weight,
-            config.cmd_weight, config.moments, transform.mean, transform.deviation,
-        )  # fmt: skip
+        self._weights = _weights(config)
+        self._label_scale = np.array([transform.mean, transform.deviation], np.float32)
+        self.loss = ProgramLoss(replace(config.network, leaf_counts=()), config.moments)
 
     def draw(self, rng: np.random.Generator) -> Any:
         """See `go_rl.predictors.training.BatchSource`."""
@@ -227,7 +237,10 @@ class _RandomPrograms:
         others = None
         if self._others is not None:
             others = self._others.batch(self._some(self._others.by_count[count], rng), count)
-        return self._programs.batch(which, count), self._labels[which], others, key
+        programs = self._programs.batch(which, count)
+        return LabelledPrograms(
+            programs, self._labels[which], others, self._weights, self._label_scale, key
+        )
 
     def _some(self, members: Int64[np.ndarray, "J"], rng: np.random.Generator) -> np.ndarray:
         """As many as a batch holds; of fewer, some several times."""

@@ -1,0 +1,196 @@
+"""`train_programs`: CDMPP on the user's own records of tensor programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from go_rl.api.progress import Progress, count_updates, ignore, of_total
+from go_rl.core import TrainingError
+from go_rl.core.errors import nearest
+from go_rl.core.optimizer import Milestone
+
+if TYPE_CHECKING:
+    from go_rl.predictors.programs.examples import ProgramExamples
+    from go_rl.predictors.splits import Split
+
+SplitName = Literal["by_task", "within_task", "by_model", "by_target"]
+WEIGHTS = "weights.npz"
+"""In the folder of the output."""
+
+
+@dataclass(frozen=True)
+class TrainProgramsConfig:
+    """How a predictor of tensor programs is trained, and judged."""
+
+    split: SplitName = "by_task"
+    """What is judged and not learned from: a tenth of the tasks; of each task's programs; all
+    programs of networks held out; or all of one target."""
+    held_out: tuple[str, ...] = ()
+    """Networks, of ``by_model`` (default: those of the paper that were measured); the target, such
+    as "DEVICE x86-64-v4", of ``by_target``."""
+    network: Literal["small", "paper"] = "small"
+    """Sizes: those of the weights that ship, or the paper's (13.8 M parameters)."""
+    labels: Literal["box-cox", "yeo-johnson", "quantile", "log", "none"] = "box-cox"
+    """Transform of the seconds."""
+    loss: Literal["mse", "mape", "mspe", "mse+mape"] = "mse+mape"
+    """Loss of transformed seconds."""
+    steps: int = 3000
+    """Updates of each network."""
+    members: int = 3
+    """Networks, which differ by their seed."""
+    seed: int = 0
+    """Random seed."""
+    most_spread: float = 1.0
+    """Measurements with a wider interval, relative to their time, are dropped."""
+    slowest: float = 100.0
+    """Programs slower than so many times their task's fastest are dropped."""
+    search_steps: int = 600
+    """Updates of a trial of the search."""
+    devices: str | None = None
+    """JSON file with features of devices that are not in the table (docs/programs.md)."""
+
+    def __post_init__(self) -> None:
+        if self.steps < 1 or self.members < 1:
+            raise TrainingError("train programs: steps and members must be >= 1")
+        if self.held_out and self.split not in ("by_model", "by_target"):
+            raise TrainingError(
+                f"train programs: held_out is for by_model and by_target, not {self.split}"
+            )
+        if self.split == "by_target" and len(self.held_out) != 1:
+            raise TrainingError("train programs: by_target needs the one target that is held_out")
+
+
+@dataclass(frozen=True)
+class TrainedPrograms:
+    """What `train_programs` made."""
+
+    path: Path
+    """Weights."""
+    programs: int
+    tasks: int
+    """Learned from."""
+    dropped: tuple[tuple[str, int], ...]
+    """Measurements that were not learned from, by rule."""
+    errors: Mapping[str, float] = field(default_factory=dict)
+    """Metrics on what was not learned from (`go_rl.predictors.metrics.latency_metrics`)."""
+
+
+def train_programs(
+    source: str | Path,
+    out: str | Path,
+    config: TrainProgramsConfig | None = None,
+    *,
+    search: int = 0,
+    fine_tune: str | Path | None = None,
+    report: Progress = ignore,
+) -> TrainedPrograms:
+    """Train on measured tensor programs, and write the weights ``OUT/weights.npz``.
+
+    Args:
+        source: a folder of `measure_programs`, a data set, or a feature file of CDMPP.
+        out: folder for the weights and the trials of a search, which a later call continues.
+        config: how.
+        search: trials of a search for sizes and hyper-parameters, before training; 0: none.
+        fine_tune: weights, by path or the name of some that ship, to be trained further; programs
+            that are held out are drawn to the others without their times.
+        report: called with the updates done, all updates and a sentence.
+
+    Raises:
+        TrainingError: too few programs are left, a part of the split is empty, or an option is
+            wrong.
+        ReadError, RecordError: the measurements cannot be read.
+        CheckpointError: weights cannot be read or written.
+        MissingDependencyError: a search without Optuna.
+    """
+    from go_rl.predictors.metrics import latency_metrics
+    from go_rl.predictors.programs.examples import KeepRules
+    from go_rl.predictors.programs.predictor import ProgramPredictor, check_enough
+    from go_rl.predictors.programs.reading import read_examples
+
+    config, out = config or TrainProgramsConfig(), Path(out)
+    if search and fine_tune is not None:
+        raise TrainingError("train programs: give search or fine_tune, not both")
+    rules = KeepRules(most_spread=config.most_spread, slowest=config.slowest)
+    examples = read_examples(source, rules, config.devices)
+    check_enough(examples)
+    split = split_of(examples, config)
+    run = _run(config)
+    if search:
+        run = _searched(examples, split, out, config, run, search, report)
+    train, validation = examples.take(split.train), examples.take(split.validation)
+    updates = count_updates(report, config.members, run.steps)
+    if fine_tune is None:
+        weights = ProgramPredictor.fit(train, run, config.members, updates, validation)
+    else:
+        other = split.held_out if len(split.held_out) else split.test
+        start = ProgramPredictor.load(fine_tune)
+        unlabelled = examples.inputs.take(other)
+        weights = start.fine_tuned(train, unlabelled, None, updates, validation)
+    judged = examples.take(split.held_out if len(split.held_out) else split.test)
+    errors = latency_metrics(weights.predict(judged.inputs), judged.seconds, _groups(judged))
+    card = {**weights.card, "split": config.split, "judged": errors}
+    out.mkdir(parents=True, exist_ok=True)
+    replace(weights, name=out.resolve().name, card=card).save(out / WEIGHTS)
+    tasks = len(set(train.inputs.task.tolist()))
+    return TrainedPrograms(out / WEIGHTS, len(train.seconds), tasks, examples.dropped, errors)
+
+
+def split_of(examples: ProgramExamples, config: TrainProgramsConfig) -> Split:
+    """Return the split of a configuration.
+
+    Raises:
+        TrainingError: a part is empty, or there is no such network or target.
+    """
+    from go_rl.predictors import splits
+
+    inputs = examples.inputs
+    if config.split == "within_task":
+        return splits.within_task(inputs.task, config.seed)
+    if config.split == "by_task":
+        return splits.by_task(inputs.task, config.seed)
+    if config.split == "by_model":
+        known = {name for some in inputs.networks for name in some}
+        held_out = config.held_out or tuple(n for n in splits.HELD_OUT if n in known)
+        return splits.by_model(inputs.task, inputs.networks, held_out, config.seed)
+    titles = [target.title for target in inputs.targets]
+    if config.held_out[0] not in titles:
+        raise TrainingError(
+            f"train programs: no target {config.held_out[0]!r}"
+            f"{nearest(config.held_out[0], titles)} Targets: {', '.join(titles)}"
+        )
+    number = titles.index(config.held_out[0])
+    return splits.by_target(inputs.task, inputs.target, number, config.seed)
+
+
+def _run(config: TrainProgramsConfig) -> Any:
+    from go_rl.predictors.programs.network import NAMED_CONFIGS
+    from go_rl.predictors.programs.training import ProgramTrainConfig
+
+    return ProgramTrainConfig(
+        NAMED_CONFIGS[config.network], steps=config.steps, labels=config.labels,
+        loss=config.loss, seed=config.seed,
+    )  # fmt: skip
+
+
+def _searched(
+    examples: ProgramExamples, split: Split, out: Path, config: TrainProgramsConfig, run: Any,
+    trials: int, report: Progress,
+) -> Any:  # fmt: skip
+    from go_rl.predictors.programs.search import SearchConfig, SearchData, search_programs
+
+    others = split.held_out if len(split.held_out) else split.validation
+    data = SearchData(
+        examples.take(split.train), examples.take(split.validation), examples.inputs.take(others)
+    )
+    search = SearchConfig(trials, steps=config.search_steps, seed=config.seed)
+    report(0, trials, Milestone(f"searching among sizes and hyper-parameters: {trials} trials"))
+    return search_programs(data, out, search, run, of_total(report, trials))
+
+
+def _groups(examples: ProgramExamples) -> Any:
+    """[P] one number for each task on a target: programs that compare."""
+    inputs = examples.inputs
+    return inputs.task * len(inputs.targets) + inputs.target
