@@ -21,7 +21,7 @@ from go_rl.core import TrainingError
 from go_rl.core.errors import nearest
 
 LabelKind = Literal["box-cox", "yeo-johnson", "quantile", "log", "none"]
-KINDS = ("box-cox", "yeo-johnson", "quantile", "log", "none")
+KINDS: tuple[LabelKind, ...] = ("box-cox", "yeo-johnson", "quantile", "log", "none")
 KNOTS = 257
 """Quantiles that a `quantile` transform keeps; between them it is linear in log seconds."""
 TAIL = 1e-4
@@ -51,13 +51,14 @@ class LabelTransform:
     """Least and largest label fitted to."""
 
     @classmethod
-    def fit(cls, kind: LabelKind, seconds: Float64[np.ndarray, "P"]) -> LabelTransform:
+    def fit(cls, kind: str, seconds: Float64[np.ndarray, "P"]) -> LabelTransform:
         """Return a transform whose parameters are the likeliest of these seconds.
 
         Raises:
             TrainingError: there is no such kind, or fewer than two distinct seconds.
         """
-        if kind not in KINDS:
+        known = next((each for each in KINDS if each == kind), None)
+        if known is None:
             raise TrainingError(f"no label transform {kind!r}{nearest(kind, KINDS)}")
         if len(np.unique(seconds)) < 2:
             raise TrainingError("labels: at least two different times are needed")
@@ -71,10 +72,10 @@ class LabelTransform:
         if kind == "quantile":
             knots = np.quantile(np.log(ratio), np.linspace(0, 1, KNOTS))
             knots = knots + 1e-9 * np.arange(KNOTS)  # strictly ascending
-        bare = cls(kind, unit, power, knots, 0.0, 1.0, -np.inf, np.inf)
+        bare = cls(known, unit, power, knots, 0.0, 1.0, -np.inf, np.inf)
         labels = bare.labels(seconds)
         return cls(
-            kind, unit, power, knots, float(labels.mean()), float(labels.std()),
+            known, unit, power, knots, float(labels.mean()), float(labels.std()),
             float(labels.min()), float(labels.max()),
         )  # fmt: skip
 
@@ -122,11 +123,12 @@ class LabelTransform:
     def from_json(document: Mapping[str, object]) -> LabelTransform:
         """Read what `to_json` wrote; else a `KeyError`, `TypeError` or `ValueError`."""
         fields = dict(document)
-        kind = fields.pop("kind")
-        if kind not in KINDS:
-            raise ValueError(f"label transform {kind!r}")
+        named = fields.pop("kind")
+        kind = next((each for each in KINDS if each == named), None)
+        if kind is None:
+            raise ValueError(f"label transform {named!r}")
         knots = np.array(fields.pop("knots"), np.float64)
-        numbers = {name: float(value) for name, value in fields.items()}  # type: ignore[arg-type]
+        numbers = {name: float(value) for name, value in fields.items()}
         return LabelTransform(kind=kind, knots=knots, **numbers)
 
 

@@ -16,7 +16,7 @@ from go_rl.programs.features import positional_encoding
 FARTHEST = 8.0
 """Standardised numbers are cut off there: a rare number would else decide alone."""
 LEAST_DEVIATION = 1e-3
-AT_ONCE = 512
+SIZES = (32, 512)
 """Programs of a batch for predicting."""
 
 
@@ -71,12 +71,12 @@ class PreparedPrograms:
         return ProgramBatch(self.leaves[rows], self.devices[target], self.known[target])
 
     def batches(self) -> Iterator[tuple[Int64[np.ndarray, "J"], ProgramBatch]]:
-        """Return all programs in batches, and which they are. A batch is filled up to a power of
-        two of programs, repeating its last, so that few shapes are compiled."""
+        """Return all programs in batches of `SIZES`, and which they are. A batch is filled up by
+        repeating its last program, so that few shapes are compiled."""
         for count, members in self.by_count.items():
-            for start in range(0, len(members), AT_ONCE):
-                which = members[start : start + AT_ONCE]
-                size = 1 << int(len(which) - 1).bit_length()
+            for start in range(0, len(members), SIZES[-1]):
+                which = members[start : start + SIZES[-1]]
+                size = next(size for size in SIZES if size >= len(which))
                 filled = np.concatenate([which, np.full(size - len(which), which[-1])])
                 yield which, self.batch(filled, count)
 

@@ -1,0 +1,85 @@
+"""What CDMPP's parts are worth: positional encoding, label transforms, losses (figure 14a, Tables
+3 to 5 of the paper).
+
+Run: ``python -m experiments.programs.cdmpp_ablations``. Splits and updates are those of
+``cdmpp_cross_model``, without fine-tuning; one part differs in each row.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from experiments.pages import RESULTS, cell, run_script, write_page
+from experiments.programs.cdmpp_cross_model import both_parts, cross_run
+from experiments.programs.cdmpp_runs import Metrics, Runs, TableOptions, trained
+
+NAME = "cdmpp_ablations"
+TABLES: dict[str, dict[str, dict[str, Any]]] = {
+    "Positional encoding (figure 14a)": {"with": {}, "without": {"positional": False}},
+    "Label transform (Table 3)": {
+        "Box-Cox": {}, "Yeo-Johnson": {"labels": "yeo-johnson"},
+        "quantile": {"labels": "quantile"}, "log": {"labels": "log"}, "none": {"labels": "none"},
+    },
+    "Loss (Tables 4 and 5)": {
+        "MSE + λ·MAPE": {}, "MSE": {"loss": "mse"}, "MAPE": {"loss": "mape"},
+        "MSPE": {"loss": "mspe"},
+    },
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Options(TableOptions):
+    """Options of these tables."""
+
+
+def main(options: Options) -> None:
+    """Make the tables."""
+    runs = Runs(options, time.monotonic())
+    found = {
+        title: {
+            name: [_kept(runs, changed, seed) for seed in range(options.seeds)]
+            for name, changed in rows.items()
+        }
+        for title, rows in TABLES.items()
+    }
+    write_page(RESULTS / NAME, _page(runs, found), __file__)
+
+
+def _kept(runs: Runs, changed: dict[str, Any], seed: int) -> Metrics:
+    if not changed:
+        return cross_run(runs, seed)
+    label = "-".join(f"{name}_{value}" for name, value in changed.items())
+    return runs.kept(f"ablation-{label}-{seed}", lambda: _run(runs, changed, seed))
+
+
+def _run(runs: Runs, changed: dict[str, Any], seed: int) -> Metrics:
+    split = runs.split(seed)
+    config = replace(runs.run_config(seed), **changed)
+    learned = trained(runs.examples.take(split.train), config)
+    return both_parts(runs, seed, learned.seconds(runs.examples.inputs))
+
+
+def _page(runs: Runs, found: dict[str, dict[str, list[Metrics]]]) -> str:
+    lines = [
+        "# Parts of CDMPP",
+        "",
+        "Errors on programs of the networks learned from (as in the paper's tables) and of those",
+        f"held out. Mean of {runs.options.seeds} runs of {runs.options.steps:,} updates; splits of",
+        "`cdmpp_cross_model`.",
+    ]
+    heads = ("MAPE %", "RMSE ms", "held-out MAPE %", "held-out RMSE ms")
+    names = ("test mape", "test rmse_ms", "held mape", "held rmse_ms")
+    for title, rows in found.items():
+        lines += ["", f"## {title}", "", "| | " + " | ".join(heads) + " |", "|---|---|---|---|---|"]
+        for name, results in rows.items():
+            cells = [cell(float(np.mean([r[key] for r in results])), 2) for key in names]
+            lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return "\n".join([*lines, ""])
+
+
+if __name__ == "__main__":
+    run_script(main, Options, __doc__)

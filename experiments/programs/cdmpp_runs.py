@@ -1,0 +1,146 @@
+"""Runs of CDMPP that its tables share: each is kept as JSON, so that a table goes on where it
+stopped.
+
+Rows are those of the data set; networks, labels and updates those of the weights that ship, unless
+a run says otherwise. Seconds are predicted by one network.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from go_rl.core import ReadError
+from go_rl.core.files.whole_file import write_text
+from go_rl.predictors.metrics import latency_metrics
+from go_rl.predictors.programs.examples import ProgramExamples, ProgramInputs
+from go_rl.predictors.programs.label_transform import LabelTransform
+from go_rl.predictors.programs.network import SMALL
+from go_rl.predictors.programs.prepared import InputScale, prepare
+from go_rl.predictors.programs.reading import read_examples
+from go_rl.predictors.programs.training import (
+    ProgramTrainConfig,
+    TrainedProgramNetwork,
+    train_programs_network,
+)
+from go_rl.predictors.splits import HELD_OUT, Split, by_model
+
+Metrics = dict[str, float]
+SEEDS = 3
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """Options that the tables share."""
+
+    data: str = "programs-1"
+    """Data set, by file or by the name of one that ships; or a folder of records."""
+    runs: str = "build/cdmpp"
+    """Folder of finished runs."""
+    steps: int = 1500
+    """Updates of each network."""
+    seeds: int = SEEDS
+    """Runs of which a cell is the mean."""
+    minutes: float = 1e9
+    """Stop behind the run that ends later than this; the next call goes on."""
+
+
+class OutOfTimeError(ReadError):
+    """The time is over; finished runs are kept."""
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """Finished runs, and the examples they learn from."""
+
+    options: TableOptions
+    started: float
+
+    @cached_property
+    def examples(self) -> ProgramExamples:
+        """All of the data set."""
+        return read_examples(self.options.data)
+
+    def split(self, seed: int) -> Split:
+        """Return networks held out (`HELD_OUT`), the rest 8 : 1 : 1."""
+        inputs = self.examples.inputs
+        return by_model(inputs.task, inputs.networks, HELD_OUT, seed)
+
+    def run_config(self, seed: int) -> ProgramTrainConfig:
+        """Return the configuration that ships, of a seed."""
+        counts = tuple(int(n) for n in np.unique(self.examples.inputs.leaves))
+        network = replace(SMALL, leaf_counts=counts)
+        return ProgramTrainConfig(network, steps=self.options.steps, seed=seed)
+
+    def kept(self, name: str, make: Callable[[], Metrics]) -> Metrics:
+        """Return the metrics of a run by name; made where they are not there.
+
+        Raises:
+            OutOfTimeError: the time is over.
+        """
+        key = f"{name}-{self.options.steps}-{len(self.examples.seconds)}.json"
+        path = Path(self.options.runs) / key
+        if path.exists():
+            return json.loads(path.read_text())
+        if time.monotonic() - self.started > 60 * self.options.minutes:
+            raise OutOfTimeError(f"{name} is to be run; call again to go on")
+        began = time.monotonic()
+        found = {**make(), "wall_seconds": time.monotonic() - began}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, json.dumps(found))
+        print(f"{name}: {found}", flush=True)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class OneNetwork:
+    """A network with what standardises its inputs and labels."""
+
+    network: TrainedProgramNetwork
+    config: ProgramTrainConfig
+    scale: InputScale
+    transform: LabelTransform
+
+    def seconds(self, inputs: ProgramInputs) -> np.ndarray:
+        """Return [P] predicted seconds."""
+        counts = self.config.network.leaf_counts
+        out, _ = self.network.outputs(prepare(inputs, self.scale, counts, self.config.positional))
+        labels = self.transform.mean + self.transform.deviation * out.astype(np.float64)
+        return self.transform.seconds(labels)
+
+
+def trained(examples: ProgramExamples, config: ProgramTrainConfig) -> OneNetwork:
+    """Return one network that learned from examples."""
+    scale = InputScale.fit(examples.inputs)
+    transform = LabelTransform.fit(config.labels, examples.seconds)
+    network = train_programs_network(examples, config, scale, transform)
+    return OneNetwork(network, config, scale, transform)
+
+
+def tuned(
+    start: OneNetwork,
+    examples: ProgramExamples,
+    unlabelled: ProgramInputs | None,
+    steps: int,
+    learning_rate: float | None = None,
+) -> OneNetwork:
+    """Return a network after more updates, at a fifth of the learning rate by default."""
+    rate = learning_rate or start.config.learning_rate / 5
+    config = replace(start.config, steps=steps, learning_rate=rate)
+    network = train_programs_network(
+        examples, config, start.scale, start.transform, None, start.network.params, unlabelled
+    )
+    return replace(start, network=network)
+
+
+def judged(found: np.ndarray, examples: ProgramExamples, rows: np.ndarray) -> Metrics:
+    """Return metrics of predictions [P] for some rows."""
+    inputs = examples.inputs
+    group = inputs.task * len(inputs.targets) + inputs.target
+    return latency_metrics(found[rows], examples.seconds[rows], group[rows])

@@ -1,0 +1,130 @@
+"""CDMPP: what it learns, its files, and the errors of bad input."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import jax
+import numpy as np
+import pytest
+
+from go_rl.core import CheckpointError, TrainingError
+from go_rl.predictors.programs.central_moments import central_moment_discrepancy
+from go_rl.predictors.programs.network import initial_program_params, parameter_count
+from go_rl.predictors.programs.predictor import ProgramPredictor
+from go_rl.predictors.programs.prepared import InputScale, prepare
+from go_rl.predictors.programs.training import ProgramTrainConfig
+from tests.predictors.programs import TINY, TINY_RUN, made_up_programs, with_leaves
+
+
+@pytest.fixture(scope="module")
+def examples():
+    return made_up_programs()
+
+
+@pytest.fixture(scope="module")
+def learned(examples) -> ProgramPredictor:
+    return ProgramPredictor.fit(examples, TINY_RUN, members=2)
+
+
+def test_learns_more_than_the_mean(examples, learned):
+    """Seconds span three powers of two; errors of their logarithm are below half their spread."""
+    error = np.log(learned.predict(examples.inputs) / examples.seconds)
+    assert error.std() < 0.5 * np.log(examples.seconds).std()
+
+
+def test_same_seed_same_weights(examples, learned):
+    again = ProgramPredictor.fit(examples, TINY_RUN, members=2)
+    assert np.array_equal(again.predict(examples.inputs), learned.predict(examples.inputs))
+
+
+def test_order_of_programs_does_not_matter(examples, learned):
+    order = np.random.default_rng(1).permutation(len(examples.seconds))
+    shuffled = learned.predict(examples.inputs.take(order))
+    assert shuffled == pytest.approx(learned.predict(examples.inputs)[order], rel=1e-5)
+
+
+def test_interval_surrounds_the_prediction(examples, learned):
+    found = learned.interval(examples.inputs)
+    assert (found.low < found.seconds).all()
+    assert (found.seconds < found.high).all()
+    assert found.seconds == pytest.approx(learned.predict(examples.inputs))
+
+
+def test_program_outside_the_range_is_unlike(examples, learned):
+    far = examples.inputs.take(np.array([0, 1]))
+    vectors = far.asts.vectors.copy()
+    vectors[0, 0] = 1e3
+    moved = replace(far, asts=replace(far.asts, vectors=vectors))
+    assert learned.interval(moved).unlike.tolist()[0]
+
+
+def test_file_round_trip(tmp_path, examples, learned):
+    learned.save(tmp_path / "w.npz")
+    loaded = ProgramPredictor.load(tmp_path / "w.npz")
+    assert np.array_equal(loaded.predict(examples.inputs), learned.predict(examples.inputs))
+    assert loaded.calibration == learned.calibration
+    assert json.dumps(loaded.card) == json.dumps(learned.card)
+
+
+def test_file_of_other_features_is_refused(tmp_path, monkeypatch, learned):
+    learned.save(tmp_path / "w.npz")
+    monkeypatch.setattr("go_rl.predictors.programs.weights_file.FEATURE_VERSION", 99)
+    with pytest.raises(CheckpointError, match="learned from features of version 1"):
+        ProgramPredictor.load(tmp_path / "w.npz")
+
+
+def test_unknown_leaf_count_is_refused(examples, learned):
+    with pytest.raises(TrainingError, match=r"has 9 leaves, and .* of 1, 2 leaves"):
+        learned.predict(with_leaves(examples, 9))
+
+
+def test_too_few_programs_are_refused(examples):
+    with pytest.raises(TrainingError, match="5 programs of 5 tasks are left"):
+        ProgramPredictor.fit(examples.take(np.arange(5)), TINY_RUN)
+
+
+def test_fine_tuning_with_unlabelled_inputs(examples, learned):
+    """Latents of two domains are nearer to each other afterwards."""
+    own = examples.take(np.flatnonzero(examples.inputs.task < 8))
+    other = examples.inputs.take(np.flatnonzero(examples.inputs.task >= 12))
+    run = replace(TINY_RUN, steps=40, cmd_weight=5.0)
+
+    def apart(predictor: ProgramPredictor) -> float:
+        return float(
+            central_moment_discrepancy(predictor.latents(own.inputs), predictor.latents(other))
+        )
+
+    tuned = learned.fine_tuned(own, other, run)
+    assert apart(tuned) < apart(learned)
+
+
+def test_positional_encoding_can_be_left_out(examples):
+    scale = InputScale.fit(examples.inputs)
+    with_it = prepare(examples.inputs, scale, (1, 2))
+    without = prepare(examples.inputs, scale, (1, 2), positional=False)
+    apart = with_it.leaves - without.leaves
+    assert apart[0, :2] == pytest.approx((np.sin(1.0), np.cos(1.0)))
+
+
+def test_every_leaf_count_has_layers_of_its_own():
+    """Layers of a leaf count of L: 8 L + 1 inputs to 8 units, then 8 + 1 to 4."""
+    one = initial_program_params(replace(TINY, leaf_counts=(1,)), jax.random.key(0))
+    both = initial_program_params(replace(TINY, leaf_counts=(1, 3)), jax.random.key(0))
+    assert parameter_count(both) - parameter_count(one) == (8 * 3 + 1) * 8 + (8 + 1) * 4
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"labels": "boxcox"}, "no label transform 'boxcox'; did you mean 'box-cox'"),
+        ({"loss": "mse+map"}, "no loss 'mse"),
+        ({"batch": 0}, "batch and moments must be >= 1"),
+        ({"steps": 0}, "steps must be >= 1"),
+        ({"cmd_weight": -1.0}, "must be >= 0"),
+    ],
+)
+def test_bad_configuration(fields, message):
+    with pytest.raises(TrainingError, match=message.replace("+", r"\+")):
+        ProgramTrainConfig(**fields)
