@@ -118,13 +118,11 @@ def test_every_leaf_count_has_layers_of_its_own():
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"labels": "boxcox"}, "no label transform 'boxcox'; did you mean 'box-cox'"),
-        ({"loss": "mse+map"}, "no loss 'mse"),
         ({"batch": 0}, "batch and moments must be >= 1"),
         ({"steps": 0}, "steps must be >= 1"),
         ({"cmd_weight": -1.0}, "must be >= 0"),
     ],
 )
 def test_bad_configuration(fields, message):
-    with pytest.raises(TrainingError, match=message.replace("+", r"\+")):
+    with pytest.raises(TrainingError, match=message):
         ProgramTrainConfig(**fields)

@@ -57,7 +57,7 @@ class PreparedPrograms:
 
     leaves: Float32[np.ndarray, "S numbers"]
     """[S, 164] standardised leaf vectors, the positional encoding added."""
-    first_leaf: Int64[np.ndarray, "P+1"]
+    first_leaf: Int64[np.ndarray, "starts"]
     devices: Float32[np.ndarray, "G D"]
     known: Float32[np.ndarray, "G D"]
     target: Int64[np.ndarray, "P"]

@@ -20,7 +20,7 @@ class PackedAsts:
     """[S, 164] leaf vectors (`go_rl.programs.features.FEATURE_NAMES`), program by program."""
     ordering: Int64[np.ndarray, "S"]
     """[S] `CompactAst.ordering`."""
-    first_leaf: Int64[np.ndarray, "N+1"]
+    first_leaf: Int64[np.ndarray, "starts"]
     """[N + 1] number of the first leaf of each program; last, ``S``."""
 
     @property

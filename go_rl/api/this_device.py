@@ -1,0 +1,213 @@
+"""`calibrate` and `predict_this`: networks compiled by XLA on this machine's processor.
+
+Which operators share a kernel is decided as XLA does (all that may fuse); each kernel's seconds are
+those of the cost model that ships, corrected by kernels of other networks that `calibrate` timed
+here. No TVM is needed.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from go_rl.api.progress import Progress, ignore, of_total
+from go_rl.core import TrainingError
+from go_rl.core.processor import own_target, processor_name
+from go_rl.measure.config import CollectConfig
+
+if TYPE_CHECKING:
+    from go_rl.api.predict import Prediction
+    from go_rl.core import OpGraph
+    from go_rl.measure.kernels.chosen import ChosenKernel
+
+THIS = "this"
+"""Name of the machine at hand, as a device."""
+NETWORKS = ("resnet18", "bert-mini", "gpt-6-layers", "vit-tiny", "mixer-s16", "conformer-s",
+            "wavenet-2x18", "ncf")  # fmt: skip
+"""Networks of the zoo whose kernels calibrate; none needs Keras."""
+SOURCE = "kernels-cpu-1"
+"""Cost model that is corrected."""
+
+
+@dataclass(frozen=True)
+class CalibrateConfig:
+    """What is timed, and for how long."""
+
+    minutes: float = 20.0
+    """After which no further kernels are begun."""
+    kernels: int = 64
+    """To be timed, chosen by k-means of those of the networks."""
+    networks: tuple[str, ...] = NETWORKS
+    """Of the zoo."""
+    measure: CollectConfig = field(default_factory=CollectConfig)
+    """Core, timing, the largest kernels."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.minutes <= 24 * 60:
+            raise TrainingError(f"calibrate: minutes must lie in (0, 1440], not {self.minutes}")
+        if self.kernels < 1 or not self.networks:
+            raise TrainingError("calibrate: kernels must be >= 1, and a network is needed")
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """What `calibrate` made."""
+
+    path: Path
+    kernels: int
+    """Timed."""
+    error: float
+    """Mean absolute percentage error on kernels left out in turn."""
+    processor: str
+
+
+def this_weights() -> Path:
+    """Return where `calibrate` writes and `predict_this` reads by default: in the user's cache
+    folder, by processor."""
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache) / "go_rl" / f"this-{own_target()}.npz"
+
+
+def calibrate(
+    out: str | Path | None = None,
+    config: CalibrateConfig | None = None,
+    *,
+    report: Progress = ignore,
+) -> Calibrated:
+    """Time some kernels on this machine, chosen to resemble all, and write corrections of the cost
+    model that ships. What was timed before is not timed again.
+
+    Args:
+        out: ``.npz`` to be written, beside a folder of the records; None: `this_weights`.
+        config: what is timed, and for how long.
+        report: called with the kernels done, all of them and a sentence.
+
+    Raises:
+        TrainingError: too few kernels have a time.
+        RecordError: nothing can be measured here.
+        WorkerError: the core cannot be had.
+        ZooError: a network is unknown.
+        CheckpointError: the file cannot be written.
+    """
+    from go_rl.measure.kernels.chosen import measure_chosen
+    from go_rl.predictors.kernels.calibrated import CalibratedKernels, MeasuredKernels
+
+    config, path = config or CalibrateConfig(), Path(out or this_weights())
+    kernels, chosen = _chosen(config, report)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    seconds = measure_chosen(
+        chosen, path.with_suffix(""), config.measure, 60 * config.minutes,
+        of_total(report, len(chosen)),
+    )  # fmt: skip
+    timed = [k for k, each in enumerate(chosen) if each.hash in seconds]
+    import numpy as np
+
+    measured = MeasuredKernels(
+        kernels.take(np.array(timed, np.int64)),
+        np.array([seconds[chosen[k].hash] for k in timed]),
+        processor_name(),
+    )
+    learned = CalibratedKernels.fit(measured, SOURCE)
+    learned.save(path)
+    return Calibrated(path, len(timed), learned.error, learned.processor)
+
+
+def predict_this(
+    model: str | Path | OpGraph, weights: str | Path | None = None, **options: Any
+) -> Prediction:
+    """Price a network as XLA compiles it for this machine, on one core.
+
+    Args:
+        model: anything that `go_rl.load` reads, or a graph.
+        weights: file of `calibrate`; None: `this_weights`.
+        options: of `go_rl.load`.
+
+    Raises:
+        TrainingError: nothing was calibrated here, or on another processor.
+        ReadError: the model cannot be read.
+        CheckpointError: the file is damaged.
+    """
+    from go_rl.api.load import load
+    from go_rl.api.predict import OperatorLatency, Prediction
+    from go_rl.core import OpGraph
+    from go_rl.predictors.kernels.calibrated import CalibratedKernels
+
+    path = Path(weights or this_weights())
+    if not path.exists():
+        raise TrainingError(
+            f"{path}: nothing is known of this machine; run go-rl calibrate --device this"
+        )
+    learned = CalibratedKernels.load(path)
+    here = processor_name()
+    if learned.processor != here:
+        raise TrainingError(
+            f"{path}: calibrated to a processor {learned.processor}, and this machine's is {here}; "
+            "run go-rl calibrate --device this"
+        )
+    graph = model if isinstance(model, OpGraph) else load(model, **options)
+    kernels, members = compiled_kernels(graph)
+    found = learned.interval(kernels)
+    operators = tuple(
+        OperatorLatency(
+            _title(graph, nodes), *(1e3 * float(x) for x in numbers), unlike=bool(strange)
+        )
+        for nodes, *numbers, strange in zip(
+            members, found.seconds, found.low, found.high, found.unlike, strict=True
+        )
+    )
+    return Prediction(THIS, operators)
+
+
+def compiled_kernels(graph: OpGraph) -> tuple[Any, list[tuple[int, ...]]]:
+    """Return the kernels of a graph, all that may fuse from the results backwards, as XLA does;
+    and the nodes of each."""
+    import numpy as np
+
+    from go_rl.kernels import Fuser, cut_kernels
+
+    ones = np.ones((1, graph.num_nodes), np.int64)
+    leader = Fuser(graph).leaders(ones, np.zeros_like(ones))[0]
+    kernels, leaders = cut_kernels(graph, leader)
+    return kernels, [tuple(np.flatnonzero(leader == each).tolist()) for each in leaders.tolist()]
+
+
+def _title(graph: OpGraph, nodes: tuple[int, ...]) -> str:
+    """The operator with most FLOP."""
+    return graph.op_type[max(nodes, key=lambda node: graph.flops[node])]
+
+
+def _chosen(config: CalibrateConfig, report: Progress) -> tuple[Any, list[ChosenKernel]]:
+    """The kernels to be timed: of all networks, one for each cluster."""
+    import numpy as np
+
+    from go_rl.kernels import join_kernels
+    from go_rl.measure.kernels.chosen import ChosenKernel
+    from go_rl.measure.kernels.exported import zoo_program
+    from go_rl.measure.kernels.sampling import sample_kernels
+    from go_rl.predictors.programs.select_tasks import select_tasks
+    from go_rl.predictors.residuals import compared_features
+    from go_rl.zoo.models.inventory import zoo_model
+
+    sets, chosen, known = [], [], set()
+    sampling = replace(config.measure.sampling, kernels=10_000, fusions=(1.0,))
+    for i, name in enumerate(config.networks):
+        report(i, len(config.networks), f"reading {name}")
+        program = zoo_program(zoo_model(name))
+        sampled = sample_kernels(program.graph, sampling, known)
+        if sampled is None:
+            continue
+        known.update(sampled.kernels.hashes)
+        sets.append(sampled.kernels)
+        chosen += [
+            ChosenKernel(program, nodes, hash_, name)
+            for nodes, hash_ in zip(sampled.nodes, sampled.kernels.hashes, strict=True)
+        ]
+    kernels = join_kernels(sets)
+    features = compared_features(kernels)
+    spread = features.std(axis=0)
+    scaled = (features - features.mean(axis=0)) / np.where(spread > 1e-6, spread, np.inf)
+    count = min(config.kernels, len(chosen))
+    which = select_tasks(scaled, np.arange(len(chosen)), count, config.measure.sampling.seed)
+    return kernels.take(which), [chosen[k] for k in which.tolist()]
