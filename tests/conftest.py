@@ -3,17 +3,20 @@ as ``reference.<module>``."""
 
 from __future__ import annotations
 
+import gc
 import inspect
 import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jaxtyping
 import matplotlib as mpl
 import numba
 import pytest
 from hypothesis import HealthCheck, settings
 from stale_kernels import drop_stale_kernels
+from type_checks import checked
 
 # Tests compile far more than they compute, and XLA's older emitters compile in half the time. JAX
 # reads this when it first meets a device.
@@ -54,6 +57,7 @@ def unchecked(njit: Callable[..., Any]) -> Callable[..., Any]:
 
 
 numba.njit = unchecked(numba.njit)
+jaxtyping.jaxtyped = checked
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -70,6 +74,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     place |= {name: middle + 1 + i for i, name in enumerate(LAST)}
     tests = Path(__file__).parent
     items.sort(key=lambda item: place.get(item.path.relative_to(tests).parts[0], middle))
+
+
+def pytest_collection_finish() -> None:
+    """Modules and tests stay: the garbage collector need not visit them again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
