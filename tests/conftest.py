@@ -36,6 +36,8 @@ os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / ".pytest_cache" / 
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
 # Else the folder's name is part of every key, and a copied checkout compiles all anew.
 os.environ.setdefault("JAX_PERSISTENT_CACHE_ENABLE_XLA_CACHES", "none")
+# Imports and traced programs make objects by the million, and hardly any of them in cycles.
+gc.set_threshold(20_000, 20, 50)
 PACKAGE = ROOT / "go_rl"
 FIRST = ("simulate", "solvers", "objectives", "search", "envs")
 LAST = ("readers", "zoo", "measure", "predictors", "cost", "experiments", "policy", "train",
