@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from go_rl.api.optimize import methods, optimize
     from go_rl.api.predict import predict, predict_everywhere, train_operators
     from go_rl.api.problem import problem_of
+    from go_rl.api.this_device import calibrate, predict_this
     from go_rl.api.train import pretrain
     from go_rl.api.train_predictors import train_kernels, train_tiles
     from go_rl.api.train_programs import train_programs
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from go_rl.api.zoo import zoo_entry, zoo_names
 
 _MODULES = {
+    "calibrate": "this_device",
     "check": "check",
     "evaluate": "evaluate",
     "execute": "check",
@@ -34,6 +36,7 @@ _MODULES = {
     "optimize": "optimize",
     "predict": "predict",
     "predict_everywhere": "predict",
+    "predict_this": "this_device",
     "pretrain": "train",
     "problem_of": "problem",
     "trace": "load",
@@ -49,6 +52,7 @@ _MODULES = {
 _RENAMED = {"fine_tune": "finetune", "fine_tune_step": "finetune", "partition": "optimize"}
 """Names of earlier versions, and those that do their work now."""
 __all__ = [
+    "calibrate",
     "check",
     "evaluate",
     "execute",
@@ -60,6 +64,7 @@ __all__ = [
     "optimize",
     "predict",
     "predict_everywhere",
+    "predict_this",
     "pretrain",
     "problem_of",
     "trace",

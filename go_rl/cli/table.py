@@ -51,6 +51,8 @@ COMMANDS = (
             "Train the models of go-rl predict on operators that were measured on GPUs."),
     Command("train programs", "train_programs", "TrainPrograms",
             "Train, search or fine-tune a predictor of tensor programs on measured ones."),
+    Command("calibrate", "calibrate", "Calibrate",
+            "Time some kernels on this machine, so that go-rl predict --device this knows it."),
     Command("predict", "predict", "Predict",
             "Predict the latency of operators on a GPU of which only the data sheet is known."),
     Command("evaluate", "evaluate", "Evaluate",

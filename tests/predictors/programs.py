@@ -46,7 +46,7 @@ def made_up_programs(programs: int = 160, tasks: int = 20, seed: int = 0) -> Pro
         targets=(ProgramTarget("cpu", "x86-64-v3"), ProgramTarget("cpu", "x86-64-v4")),
         devices=devices, nest=np.arange(programs), trace=np.arange(programs),
     )  # fmt: skip
-    return ProgramExamples(inputs, np.array(seconds), np.full(programs, 0.01))
+    return ProgramExamples(inputs, np.array(seconds, np.float64), np.full(programs, 0.01))
 
 
 def with_leaves(examples: ProgramExamples, leaves: int) -> ProgramInputs:
