@@ -1,4 +1,4 @@
-"""Activations that a graph has in pieces: GELU, SiLU, and the random numbers of dropout.
+"""Activations that a graph has in pieces: GELU, SiLU, ReLU6, and the random numbers of dropout.
 
 `gelu` is one launch where the framework has it as one function: the form with the error function,
 and the hyperbolic one with a cube by multiplication (``jax.nn.gelu``, ``torch.nn.GELU``). Written
@@ -22,7 +22,7 @@ RANDOM = frozenset({"random_bits", "rng-bit-generator", "threefry2x32", "random_
 
 
 def activation_launches(view: OperatorView) -> Iterator[Launch]:
-    """Yield GELU and SiLU, forward."""
+    """Yield GELU, SiLU and ReLU6, forward."""
     for node, op in enumerate(view.op):
         if view.backward[node] or not view.live[node]:
             continue
@@ -31,6 +31,8 @@ def activation_launches(view: OperatorView) -> Iterator[Launch]:
             found = _gelu(view, node)
         elif op == "logistic":
             found = _silu(view, node)
+        elif op == "min":
+            found = _clamp(view, node)
         elif op == "Gelu":
             found = stream("gelu", view.shape[node], (node,), "GELU")
         if found is not None:
@@ -56,6 +58,16 @@ def _silu(view: OperatorView, node: int) -> Launch | None:
     if set(view.sources(users[0])) != {given, node}:
         return None
     return stream("gelu", view.shape[node], (node, users[0]), "SiLU")
+
+
+def _clamp(view: OperatorView, node: int) -> Launch | None:
+    """A minimum of a maximum with numbers: ReLU6."""
+    before = view.sources(node)
+    if len(before) != 1 or view.op[before[0]] != "max" or view.real_users(before[0]) != [node]:
+        return None
+    if not (view.scalar_only(node) and view.scalar_only(before[0])):
+        return None
+    return stream("relu", view.shape[node], (before[0], node), "ReLU6")
 
 
 def _gelu(view: OperatorView, seed: int) -> Launch | None:
