@@ -33,7 +33,14 @@ class Attention(nn.Module):
 
     @nn.compact
     def __call__(self, x: Any, memory: Any = None, bias: Any = None) -> Any:
-        query, key, value = self._projected(x, x if memory is None else memory)
+        memory = x if memory is None else memory
+        if self.joint:
+            sizes = (3, self.heads, self.size)
+            every = nn.DenseGeneral(sizes, use_bias=self.use_bias, name="query_key_value")(x)
+            query, key, value = (every[:, :, i] for i in range(3))
+        else:
+            query = self._split("query", x)
+            key, value = self._split("key", memory), self._split("value", memory)
         if self.scaled_query:
             query = query * self.size**-0.5
         scores = jnp.einsum("bqhd,bkhd->bhqk", query, key)
@@ -46,13 +53,6 @@ class Attention(nn.Module):
             x.shape[-1], axis=(-2, -1), use_bias=self.use_bias, name="attention_output"
         )
         return merge(mixed)
-
-    def _projected(self, x: Any, memory: Any) -> tuple[Any, Any, Any]:
-        if self.joint:
-            sizes = (3, self.heads, self.size)
-            every = nn.DenseGeneral(sizes, use_bias=self.use_bias, name="query_key_value")(x)
-            return every[:, :, 0], every[:, :, 1], every[:, :, 2]
-        return self._split("query", x), self._split("key", memory), self._split("value", memory)
 
     def _split(self, name: str, x: Any) -> Any:
         return nn.DenseGeneral((self.heads, self.size), use_bias=self.use_bias, name=name)(x)
