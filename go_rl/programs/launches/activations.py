@@ -44,10 +44,27 @@ def random_nodes(view: OperatorView) -> set[int]:
     found: set[int] = set()
     for node, op in enumerate(view.op):
         operands = view.operands[node]
-        fed = [o for o in operands if not view.graph.is_fed[o]]
+        fed = [o for o in operands if view.live[o] and not view.graph.is_fed[o]]
         if op in RANDOM or (fed and all(o in found for o in fed)):
             found.add(node)
     return found
+
+
+def dropout_launches(view: OperatorView, random: set[int]) -> Iterator[Launch]:
+    """Yield dropout, forward: what chooses or scales by random numbers, with the division by how
+    many are kept."""
+    for node in range(view.graph.num_nodes if random else 0):
+        if view.op[node] not in ("select_n", "mul") or view.backward[node] or node in random:
+            continue
+        operands = view.sources(node)
+        if not any(o in random for o in operands):
+            continue
+        scaled = [
+            o for o in operands
+            if view.op[o] in ("div", "mul") and view.scalar_only(o) and o not in random
+            and [u for u in view.real_users(o) if not view.backward[u]] == [node]
+        ]  # fmt: skip
+        yield stream("mulu", view.shape[node], (*scaled, node), "dropout")
 
 
 def _silu(view: OperatorView, node: int) -> Launch | None:

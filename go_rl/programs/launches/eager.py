@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from go_rl.core import OpGraph, OpKind
-from go_rl.programs.launches.activations import activation_launches, random_nodes
+from go_rl.programs.launches.activations import (
+    activation_launches,
+    dropout_launches,
+    random_nodes,
+)
 from go_rl.programs.launches.backward_launches import Bundle, backward_bundles
 from go_rl.programs.launches.launch import Launch, Launches, stream
 from go_rl.programs.launches.operator_view import HEAVY, OperatorView
@@ -40,9 +44,10 @@ def _forward(view: OperatorView) -> list[Bundle]:
     """Launches of the forward pass: what is recognised, products, then everything else."""
     taken: dict[int, None] = {}
     found: list[Bundle] = []
+    random = random_nodes(view)
     for launch in (
         *softmax_launches(view), *norm_launches(view), *activation_launches(view),
-        *_affine(view),
+        *dropout_launches(view, random), *_affine(view),
     ):  # fmt: skip
         if not any(node in taken for node in launch.nodes):
             taken.update(dict.fromkeys(launch.nodes))
@@ -50,11 +55,10 @@ def _forward(view: OperatorView) -> list[Bundle]:
     for bundle in _products(view, backward=False):
         taken.update(dict.fromkeys(node for launch in bundle for node in launch.nodes))
         found.append(bundle)
-    random = random_nodes(view)
     for node in range(view.graph.num_nodes):
         if node in taken or node in random or view.backward[node] or view.after[node]:
             continue
-        launch = _masked(view, node, random) or stream_launch(view, node)
+        launch = stream_launch(view, node)
         found += [(launch,)] if launch is not None else []
     return found
 
@@ -122,15 +126,6 @@ def _is_affine(view: OperatorView, node: int) -> bool:
     )
     from_product = alive and view.graph.kind[alive[0]] == OpKind.MATMUL
     return len(alive) == 1 and 1 < weights < view.elements[node] and not from_product
-
-
-def _masked(view: OperatorView, node: int, random: set[int]) -> Launch | None:
-    """The launch of dropout: what chooses or scales by random numbers."""
-    if view.op[node] not in ("select_n", "mul") or not random:
-        return None
-    if not any(operand in random for operand in view.sources(node)):
-        return None
-    return stream("mulu", view.shape[node], (node,), "dropout")
 
 
 def _updates(view: OperatorView) -> Iterator[Bundle]:

@@ -103,7 +103,7 @@ def stream(
 
 
 def moved(
-    num_bytes: float, length: int, nodes: tuple[int, ...], what: str, unlike: bool = False
+    num_bytes: float | int, length: int, nodes: tuple[int, ...], what: str, unlike: bool = False
 ) -> Launch:
     """Return the launch of a kernel that is known by the bytes it reads and writes.
 
