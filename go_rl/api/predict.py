@@ -188,8 +188,8 @@ def _predicted(
 def _refuse_options(table: str | Path, options: Mapping[str, Any]) -> None:
     given = [name for name, value in options.items() if value and value != "error"]
     if given:
-        raise ProblemError(f"{table}: a table of operators has its sizes, so {given[0]!r} cannot be "
-                           "set; leave it out")  # fmt: skip
+        raise ProblemError(f"{table}: a table of operators has its sizes, so {given[0]!r} cannot "
+                           "be set; leave it out")  # fmt: skip
 
 
 def _launches(model: str | Path | OpGraph, fusion: str, options: Mapping[str, Any]) -> Launches:

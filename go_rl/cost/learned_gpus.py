@@ -118,6 +118,6 @@ def _sheet(chip: Chip) -> DataSheet:
         return find_device(DATA_SHEETS.get(chip.kind, chip.kind))
     except DeviceError as error:
         raise HardwareError(
-            f"--cost learned:gpus: chips of kind {chip.kind!r} are no GPUs of the table of devices; "
-            "take hardware such as t4, v100x4 or a100x8"
+            f"--cost learned:gpus: chips of kind {chip.kind!r} are no GPUs of the table of "
+            "devices; take hardware such as t4, v100x4 or a100x8"
         ) from error

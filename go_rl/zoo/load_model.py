@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from go_rl.core import OpGraph, ReadError
+from go_rl.core import OpGraph, ReadError, ZooError
+from go_rl.core.errors import nearest
 from go_rl.readers.model_options import ModelOptions
-from go_rl.zoo.index import zoo_entry, zoo_graph, zoo_names
+from go_rl.zoo.index import ZOO_VERSION, zoo_graph, zoo_names
 from go_rl.zoo.sized import DIMS, SIZED_NAMES, sized_graph
 
 if TYPE_CHECKING:
@@ -38,10 +39,13 @@ def load_model(
     if str(model).startswith(ZOO_PREFIX) and not Path(model).exists():
         name = str(model).removeprefix(ZOO_PREFIX)
         _refuse(name, training, options)
-        if name in SIZED_NAMES and (dims or name not in zoo_names()):
+        frozen = zoo_names(training=True)
+        if name in SIZED_NAMES and (dims or name not in frozen):
             return sized_graph(name, ModelOptions.of(dims).all_dims)
+        if name not in frozen:
+            near = nearest(name, (*frozen, *SIZED_NAMES))
+            raise ZooError(f"{ZOO_VERSION} has no graph {name!r}{near} See go-rl zoo list")
         if dims:
-            zoo_entry(name)
             raise ReadError(
                 f"{model}: its graph is frozen, without symbolic dimensions, so "
                 f"{next(iter(dims))!r} cannot be set; {', '.join(SIZED_NAMES)} have "

@@ -76,8 +76,8 @@ def _print(found: Prediction) -> None:
     else:
         _print_kernels(found)
     bounds = "" if found.low_ms is None else f" ({found.low_ms:,.4g} to {found.high_ms:,.4g})"
-    print_line(console(), f"one after the other: {found.latency_ms:,.4g} ms{bounds}; unlike what "
-                          f"was measured: {found.unlike:,} of {len(found.operators):,}")  # fmt: skip
+    said = f"unlike what was measured: {found.unlike:,} of {len(found.operators):,}"
+    print_line(console(), f"one after the other: {found.latency_ms:,.4g} ms{bounds}; {said}")
 
 
 def _print_rows(found: Prediction) -> None:

@@ -12,6 +12,7 @@ from go_rl.kernels.opcode_names import opcode
 UNKNOWN = 0
 """Number of every opcode that a vocabulary lacks."""
 
+
 def opcode_numbers(op_types: Sequence[str], vocabulary: Sequence[str]) -> Int32[np.ndarray, "n"]:
     """Return [n] places in the vocabulary, counted from 1; `UNKNOWN` for what it lacks."""
     number = {name: i + 1 for i, name in enumerate(vocabulary)}

@@ -26,8 +26,7 @@ CURVED = frozenset({"relu", "gelu", "tanh", "powu", "softmax"})
 def backward_bundles(view: OperatorView, forward: Sequence[Bundle]) -> list[Bundle]:
     """Return the launches of the backward pass other than products; each bundle has the nodes that
     it stands for on its first launch."""
-    nodes = [n for n, b in enumerate(view.backward)
-             if b and view.live[n] and not view.is_view[n] and not _is_product(view, n)]  # fmt: skip
+    nodes = [n for n in range(view.graph.num_nodes) if _is_rest(view, n)]
     if not nodes:
         return []
     owner = _owners(view, forward)
@@ -53,8 +52,10 @@ def backward_bundles(view: OperatorView, forward: Sequence[Bundle]) -> list[Bund
     return found
 
 
-def _is_product(view: OperatorView, node: int) -> bool:
-    return int(view.graph.kind[node]) in HEAVY
+def _is_rest(view: OperatorView, node: int) -> bool:
+    """Whether a node of the backward pass computes something, and is no product."""
+    heavy = int(view.graph.kind[node]) in HEAVY
+    return view.backward[node] and view.live[node] and not view.is_view[node] and not heavy
 
 
 def _key(view: OperatorView, node: int) -> Key:

@@ -65,7 +65,7 @@ class Launches:
         """The distinct operators, and [L] which of them each launch is."""
         found: dict[tuple[object, ...], int] = {}
         which = [found.setdefault(launch.key[:2], len(found)) for launch in self.each]
-        first = {number: launch for number, launch in zip(which, self.each, strict=True)}
+        first = dict(zip(which, self.each, strict=True))
         chosen = [first[number] for number in range(len(found))]
         return operator_rows(chosen), np.array(which, np.int64)
 

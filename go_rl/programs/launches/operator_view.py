@@ -176,4 +176,3 @@ class OperatorView:
                 f"{self.graph.name}: only float32 is priced, and {self.graph.names[node]!r} "
                 f"({self.graph.op_type[node]}) computes in elements of {size[node]:g} bytes"
             )
-

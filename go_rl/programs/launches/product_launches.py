@@ -58,14 +58,12 @@ def product_sizes(view: OperatorView, node: int) -> tuple[int, int, int, int]:
 
 def _operand_elements(view: OperatorView, node: int) -> tuple[int, int]:
     """Elements of the two operands, weights as the second."""
-    read = [view.elements[o] for o in view.operands[node]]
-    if view.weights[node] and read:
-        weights = view.weights[node]
-        return read[0], weights
-    read = sorted(read, reverse=True)[:2] or [view.weights[node]] or [1]
-    if len(read) == 2 and view.operands[node][:2] and len(view.operands[node]) == 2:
-        read = [view.elements[o] for o in view.operands[node]]
-    return (read[0], read[0]) if len(read) == 1 else (read[0], read[1])
+    read = [view.elements[o] for o in view.operands[node]] or [view.weights[node]]
+    if view.weights[node]:
+        return read[0], view.weights[node]
+    if len(read) > 2:
+        read = sorted(read, reverse=True)
+    return read[0], read[min(1, len(read) - 1)]
 
 
 def _result_shape(view: OperatorView, node: int) -> tuple[int, ...]:

@@ -128,26 +128,30 @@ def _moments(view: OperatorView, root: int) -> tuple[set[int], set[int]]:
     while stack and len(inside) < LONGEST:
         node = stack.pop()
         for operand in view.sources(node):
-            if operand in inside or not view.live[operand]:
+            if operand in inside or not _leads(view, operand, node, view.elements[root]):
                 continue
-            is_sum = view.op[operand] in SUMS
-            if is_sum:
+            if view.op[operand] in SUMS:
                 sums.add(operand)
-            elif view.op[operand] not in BETWEEN or view.backward[operand]:
-                continue
-            elif view.op[node] in SUMS and view.op[operand] not in SQUARES:
-                continue
-            elif view.elements[operand] > view.elements[root] and not (
-                view.op[operand] in SQUARES or view.op[node] in SQUARES
-            ):
-                continue
-            elif view.op[node] in SQUARES and view.op[operand] != "sub" and (
-                view.elements[operand] > view.elements[root]
-            ):
-                continue
             inside.add(operand)
             stack.append(operand)
     return inside, sums
+
+
+def _leads(view: OperatorView, operand: int, node: int, rows: int) -> bool:
+    """Whether a moment is computed of an operand: small tensors, sums, and of large ones squares
+    and the differences that are squared."""
+    op = view.op[operand]
+    if not view.live[operand] or view.backward[operand]:
+        return False
+    if op in SUMS:
+        return True
+    if op not in BETWEEN or (view.op[node] in SUMS and op not in SQUARES):
+        return False
+    if view.elements[operand] <= rows:
+        return True
+    if view.op[node] in SQUARES:
+        return op == "sub"
+    return op in SQUARES
 
 
 def _scaled(view: OperatorView, root: int, given: int, inside: set[int]) -> int | None:

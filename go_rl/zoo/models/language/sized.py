@@ -93,7 +93,8 @@ def _descent(loss: Callable[..., Any]) -> Callable[..., Any]:
     return training_step
 
 
-def _decoder(module: nn.Module) -> Callable[[int, int], Built]:
+def decoder(module: nn.Module) -> Callable[[int, int], Built]:
+    """Return the forward pass of a module over tokens, by batch and sequence."""
     return lambda batch, sequence: flax_model(module, integers(batch, sequence))
 
 
@@ -120,7 +121,7 @@ def _sized() -> Mapping[str, SizedModel]:
         "bert-large-training": SizedModel("bert", _masked_training, 512, 1, 384),
     }
     for name, (family, module, longest) in _DECODERS.items():
-        make = _decoder(module)
+        make = decoder(module)
         found[name] = SizedModel(family, make, longest)
         found[f"{name}-training"] = SizedModel(
             family, lambda b, s, make=make: decoder_training(make(b, s)), longest
