@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 WEIGHTS = "gpus-1.0"
 """Name of the weights that ship."""
-EVERY_DEVICE = "all"
+EVERY_DEVICE, THIS = "all", "this"
+"""In place of a device: all of the table; and the machine at hand (`go_rl.calibrate`)."""
 Fusion = Literal["chains", "none"]
 FUSIONS: tuple[str, ...] = get_args(Fusion)
 TABLES = (".csv", ".csv.gz")
@@ -103,8 +104,9 @@ def predict(
     Args:
         model: anything that `go_rl.load` reads, a graph, or a table of operators: ``.csv`` or
             ``.csv.gz`` with the columns of docs/predict.md.
-        device: name of the table of devices, or a JSON file with a data sheet.
-        weights: those that ship, or a file of `train_operators`.
+        device: name of the table of devices, or a JSON file with a data sheet; ``this``: the
+            machine at hand, after `go_rl.calibrate` (`go_rl.api.this_device`).
+        weights: those that ship, or a file of `train_operators`; of ``this``, of `calibrate`.
         fusion: ``none``: eager PyTorch, operator by operator; ``chains``: element-wise operators
             join their neighbours. A table is priced as it is.
         dims: sizes of symbolic dimensions, of ``zoo:`` networks ``batch`` and ``sequence``.
@@ -117,6 +119,11 @@ def predict(
         DeviceError: there is no such device, or its data sheet is wrong.
         CheckpointError: there are no such weights.
     """
+    if device == THIS:
+        from go_rl.api.this_device import predict_this
+
+        own = None if weights == WEIGHTS else weights
+        return predict_this(model, own, fusion=fusion, dims=dims, **options)
     return _predicted(model, [device], weights, fusion, {"dims": dims, **options})[0]
 
 

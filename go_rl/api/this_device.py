@@ -12,18 +12,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from go_rl.api.predict import THIS
 from go_rl.api.progress import Progress, ignore, of_total
 from go_rl.core import TrainingError
 from go_rl.core.processor import own_target, processor_name
 from go_rl.measure.config import CollectConfig
 
 if TYPE_CHECKING:
-    from go_rl.api.predict import Prediction
-    from go_rl.core import OpGraph
-    from go_rl.measure.kernels.chosen import ChosenKernel
+    from collections.abc import Collection
 
-THIS = "this"
-"""Name of the machine at hand, as a device."""
+    from go_rl.api.predict import OperatorLatency, Prediction
+    from go_rl.core import OpGraph
+    from go_rl.kernels import KernelSet
+    from go_rl.measure.kernels.chosen import ChosenKernel
+    from go_rl.predictors.kernels.calibrated import CalibratedKernels
+
 NETWORKS = ("resnet18", "bert-mini", "gpt-6-layers", "vit-tiny", "mixer-s16", "conformer-s",
             "wavenet-2x18", "ncf")  # fmt: skip
 """Networks of the zoo whose kernels calibrate; none needs Keras."""
@@ -115,26 +118,76 @@ def calibrate(
 
 
 def predict_this(
-    model: str | Path | OpGraph, weights: str | Path | None = None, **options: Any
+    model: str | Path | OpGraph,
+    weights: str | Path | None = None,
+    *,
+    fusion: str = "chains",
+    weight_positions: Collection[int] | None = None,
+    **options: Any,
 ) -> Prediction:
     """Price a network as XLA compiles it for this machine, on one core.
 
     Args:
         model: anything that `go_rl.load` reads, or a graph.
         weights: file of `calibrate`; None: `this_weights`.
-        options: of `go_rl.load`.
+        fusion: ``none``: each operator by itself; else all that may share a kernel does.
+        weight_positions: ``weights`` of `go_rl.load`.
+        options: others of `go_rl.load`.
+
+    Returns:
+        Kernels in order; the bounds of the whole are the sums of theirs, as if all were off alike.
 
     Raises:
         TrainingError: nothing was calibrated here, or on another processor.
         ReadError: the model cannot be read.
+        ProblemError: the model is a table of operators.
         CheckpointError: the file is damaged.
     """
     from go_rl.api.load import load
-    from go_rl.api.predict import OperatorLatency, Prediction
-    from go_rl.core import OpGraph
+    from go_rl.api.predict import TABLES, Prediction
+    from go_rl.core import OpGraph, ProblemError
+
+    learned = _calibration(Path(weights or this_weights()))
+    if not isinstance(model, OpGraph) and str(model).endswith(TABLES):
+        raise ProblemError(
+            f"{model}: a table of operators is of GPUs; give a network for --device this"
+        )
+    graph = model if isinstance(model, OpGraph) else load(
+        model, weights=weight_positions, **options
+    )  # fmt: skip
+    kernels, members = compiled_kernels(graph, fusion != "none")
+    found = learned.interval(kernels)
+    operators = tuple(
+        _latency(graph, nodes, (mid, low, high), unlike)
+        for nodes, mid, low, high, unlike in zip(
+            members, *(1e3 * x for x in (found.seconds, found.low, found.high)),
+            found.unlike.tolist(), strict=True,
+        )
+    )  # fmt: skip
+    low, high = (1e3 * float(bound.sum()) for bound in (found.low, found.high))
+    return Prediction(THIS, operators, low, high)
+
+
+def compiled_kernels(graph: OpGraph, fused: bool = True) -> tuple[KernelSet, list[tuple[int, ...]]]:
+    """Return the kernels of a graph and the nodes of each.
+
+    Args:
+        graph: of a network.
+        fused: whether all that may share a kernel does, from the results backwards, as in XLA.
+    """
+    import numpy as np
+
+    from go_rl.kernels import NO_FUSION, Fuser, cut_kernels
+
+    priority = np.full((1, graph.num_nodes), 1 if fused else NO_FUSION, np.int64)
+    leader = Fuser(graph).leaders(priority, np.zeros_like(priority))[0]
+    kernels, leaders = cut_kernels(graph, leader)
+    return kernels, [tuple(np.flatnonzero(leader == each).tolist()) for each in leaders.tolist()]
+
+
+def _calibration(path: Path) -> CalibratedKernels:
     from go_rl.predictors.kernels.calibrated import CalibratedKernels
 
-    path = Path(weights or this_weights())
     if not path.exists():
         raise TrainingError(
             f"{path}: nothing is known of this machine; run go-rl calibrate --device this"
@@ -146,36 +199,21 @@ def predict_this(
             f"{path}: calibrated to a processor {learned.processor}, and this machine's is {here}; "
             "run go-rl calibrate --device this"
         )
-    graph = model if isinstance(model, OpGraph) else load(model, **options)
-    kernels, members = compiled_kernels(graph)
-    found = learned.interval(kernels)
-    operators = tuple(
-        OperatorLatency(
-            _title(graph, nodes), *(1e3 * float(x) for x in numbers), unlike=bool(strange)
-        )
-        for nodes, *numbers, strange in zip(
-            members, found.seconds, found.low, found.high, found.unlike, strict=True
-        )
-    )
-    return Prediction(THIS, operators)
+    return learned
 
 
-def compiled_kernels(graph: OpGraph) -> tuple[Any, list[tuple[int, ...]]]:
-    """Return the kernels of a graph, all that may fuse from the results backwards, as XLA does;
-    and the nodes of each."""
-    import numpy as np
+def _latency(
+    graph: OpGraph, nodes: tuple[int, ...], milliseconds: tuple[float, ...], unlike: bool
+) -> OperatorLatency:
+    """A kernel, named after the operator with most FLOP."""
+    from go_rl.api.predict import OperatorLatency
 
-    from go_rl.kernels import Fuser, cut_kernels
-
-    ones = np.ones((1, graph.num_nodes), np.int64)
-    leader = Fuser(graph).leaders(ones, np.zeros_like(ones))[0]
-    kernels, leaders = cut_kernels(graph, leader)
-    return kernels, [tuple(np.flatnonzero(leader == each).tolist()) for each in leaders.tolist()]
-
-
-def _title(graph: OpGraph, nodes: tuple[int, ...]) -> str:
-    """The operator with most FLOP."""
-    return graph.op_type[max(nodes, key=lambda node: graph.flops[node])]
+    heaviest = max(nodes, key=lambda node: graph.flops[node])
+    middle, low, high = map(float, milliseconds)
+    return OperatorLatency(
+        graph.op_type[heaviest], middle, low, high, unlike, "fused" if len(nodes) > 1 else "alone",
+        nodes=tuple(graph.names[node] for node in nodes),
+    )  # fmt: skip
 
 
 def _chosen(config: CalibrateConfig, report: Progress) -> tuple[Any, list[ChosenKernel]]:

@@ -37,7 +37,7 @@ class TrainProgramsConfig:
     """Transform of the seconds."""
     loss: Literal["mse", "mape", "mspe", "mse+mape"] = "mse+mape"
     """Loss of transformed seconds."""
-    steps: int = 3000
+    steps: int = 2500
     """Updates of each network."""
     members: int = 3
     """Networks, which differ by their seed."""

@@ -27,13 +27,14 @@ class Predict:
     """Options of ``go-rl predict``."""
 
     source: ModelArguments
-    device: Annotated[str, tyro.conf.arg(metavar="NAME|FILE.json|all")]
-    """A device such as t4, a100-40gb or h100; a data sheet; or all, which ranks the devices."""
+    device: Annotated[str, tyro.conf.arg(metavar="NAME|FILE.json|all|this")]
+    """A device such as t4, a100-40gb or h100; a data sheet; all, which ranks the devices; or this
+    machine, of which go-rl calibrate timed some kernels."""
     fusion: Fusion = "chains"
     """Of a network: none is eager PyTorch, operator by operator; chains joins element-wise
     operators to their neighbours."""
     weights: Annotated[str, tyro.conf.arg(metavar="NAME|FILE.npz")] = WEIGHTS
-    """Those that ship, or those of go-rl train operators."""
+    """Those that ship, or those of go-rl train operators; of this machine, of calibrate."""
     json: bool = False
     """Print one JSON document and nothing else."""
 

@@ -93,13 +93,13 @@ class LabelTransform:
             return UP + np.asarray(norm.ppf(np.clip(rank, TAIL, 1 - TAIL)))
         return ratio
 
-    def seconds(self, labels: Float64[np.ndarray, "P"]) -> Float64[np.ndarray, "P"]:
-        """Return [P] seconds of labels, which are first kept near those fitted to."""
+    def seconds(self, labels: Float64[np.ndarray, "*P"]) -> Float64[np.ndarray, "*P"]:
+        """Return [..., P] seconds of labels, which are first kept near those fitted to."""
         reach = MARGIN * self.deviation
         labels = np.clip(labels, self.low - reach, self.high + reach)
         return self.unit * np.maximum(self._ratio(labels), 1e-3)
 
-    def _ratio(self, labels: Float64[np.ndarray, "P"]) -> Float64[np.ndarray, "P"]:
+    def _ratio(self, labels: Float64[np.ndarray, "*P"]) -> Float64[np.ndarray, "*P"]:
         if self.kind == "box-cox":
             return np.asarray(inv_boxcox(_within_box_cox(labels, self.power), self.power))
         if self.kind == "yeo-johnson":

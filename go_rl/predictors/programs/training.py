@@ -45,8 +45,8 @@ class ProgramTrainConfig(TrainRun):
 
     network: ProgramNetworkConfig = field(default_factory=ProgramNetworkConfig)
     _: KW_ONLY
-    steps: int = 3000
-    learning_rate: float = 1e-3
+    steps: int = 2500
+    learning_rate: float = 2e-3
     weight_decay: float = 1e-2
     batch: int = 128
     """Programs of an update, all of one leaf count."""
