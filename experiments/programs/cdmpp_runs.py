@@ -43,7 +43,7 @@ class TableOptions:
     """Data set, by file or by the name of one that ships; or a folder of records."""
     runs: str = "build/cdmpp"
     """Folder of finished runs."""
-    steps: int = 2500
+    steps: int = 1500
     """Updates of each network."""
     seeds: int = SEEDS
     """Runs of which a cell is the mean."""

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -89,11 +90,13 @@ def test_fine_tuning_with_unlabelled_inputs(examples, learned):
     """Latents of two domains are nearer to each other afterwards."""
     own = examples.take(np.flatnonzero(examples.inputs.task < 8))
     other = examples.inputs.take(np.flatnonzero(examples.inputs.task >= 12))
-    run = replace(TINY_RUN, steps=40, cmd_weight=5.0)
+    run = replace(TINY_RUN, steps=60, cmd_weight=5.0)
 
     def apart(predictor: ProgramPredictor) -> float:
         return float(
-            central_moment_discrepancy(predictor.latents(own.inputs), predictor.latents(other))
+            central_moment_discrepancy(
+                jnp.asarray(predictor.latents(own.inputs)), jnp.asarray(predictor.latents(other))
+            )
         )
 
     tuned = learned.fine_tuned(own, other, run)

@@ -1,7 +1,7 @@
 """`ProgramNetwork`: CDMPP's predictor of a tensor program (section 5.1).
 
     leaf vectors + positional encoding → input layer → Transformer encoder → layers of the leaf
-    count → z_x (bounded);  device numbers → layers → z_v;  z = z_x ⊗ z_v → decoder → label
+    count → z_x (bounded);  device numbers → layers → z_v;  z = z_x ⊗ (1 + z_v) → decoder → label
 
 Programs of one leaf count form a batch, so that nothing is padded. A latent is bounded by tanh: the
 central moment discrepancy needs an interval.
@@ -102,7 +102,7 @@ class ProgramNetwork(nn.Module):
         z = nn.tanh(Layers((*config.embedding_layers, config.embedding), name=name)(flat))
         device = jnp.concatenate([batch.devices, batch.known], axis=-1)
         z_device = Layers((*config.device_layers, config.embedding), name="device")(device)
-        joined = drop(z * z_device)
+        joined = drop(z * (1.0 + z_device))  # begins near z: a product of small numbers learns late
         return Layers((*config.decoder_layers, 1), name="decoder")(joined)[:, 0], z
 
 
