@@ -1,0 +1,76 @@
+"""`train_programs`: splits, what is written, and the errors of bad input."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from go_rl.api.train_programs import TrainProgramsConfig, split_of, train_programs
+from go_rl.core import TrainingError
+from go_rl.predictors.programs import network, reading
+from go_rl.predictors.programs.predictor import ProgramPredictor
+from tests.predictors.programs import TINY, made_up_programs
+
+FEW = TrainProgramsConfig(steps=20, members=1)
+
+
+@pytest.fixture
+def made_up(monkeypatch):
+    examples = made_up_programs()
+    monkeypatch.setattr(reading, "read_examples", lambda *_: examples)
+    monkeypatch.setitem(network.NAMED_CONFIGS, "small", TINY)
+    return examples
+
+
+def test_writes_weights_and_judges_them(tmp_path, made_up):
+    found = train_programs("any", tmp_path / "out", FEW)
+    weights = ProgramPredictor.load(found.path)
+    assert found.tasks == 16
+    assert weights.name == "out"
+    assert weights.card["judged"]["mape"] == found.errors["mape"] > 0
+    tuned = train_programs("any", tmp_path / "tuned", FEW, fine_tune=found.path)
+    inputs = made_up.inputs
+    again = ProgramPredictor.load(tuned.path)
+    assert not np.array_equal(again.predict(inputs), weights.predict(inputs))
+
+
+def test_splits_by_name(made_up):
+    by_model = TrainProgramsConfig(split="by_model", held_out=("red",))
+    held_out = made_up.inputs.take(split_of(made_up, by_model).held_out)
+    assert {made_up.inputs.networks[t] for t in held_out.task.tolist()} == {("red",)}
+    by_target = TrainProgramsConfig(split="by_target", held_out=("cpu x86-64-v4",))
+    assert set(made_up.inputs.target[split_of(made_up, by_target).held_out].tolist()) == {1}
+
+
+@pytest.mark.parametrize(
+    ("config", "options", "message"),
+    [
+        (FEW, {"search": 1, "fine_tune": "x"}, "search or fine_tune, not both"),
+        (
+            replace(FEW, split="by_target", held_out=("cpu v4",)),
+            {},
+            "no target 'cpu v4'; did you mean 'cpu x86-64-v4'",
+        ),
+        (replace(FEW, split="by_model", held_out=("rde",)), {}, "no program of a network 'rde'"),
+    ],
+)
+def test_bad_options(tmp_path, made_up, config, options, message):
+    with pytest.raises(TrainingError, match=message):
+        train_programs("any", tmp_path, config, **options)
+
+
+def test_bad_configurations():
+    with pytest.raises(TrainingError, match="held_out is for by_model and by_target"):
+        TrainProgramsConfig(held_out=("resnet50",))
+    with pytest.raises(TrainingError, match="by_target needs the one target"):
+        TrainProgramsConfig(split="by_target")
+    with pytest.raises(TrainingError, match="steps and members must be >= 1"):
+        TrainProgramsConfig(steps=0)
+
+
+def test_too_few_programs(tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "read_examples", lambda *_: made_up_programs(20))
+    with pytest.raises(TrainingError, match="20 programs of 20 tasks are left to learn from"):
+        train_programs("any", tmp_path, FEW)

@@ -1,0 +1,90 @@
+"""Kernel costs corrected by what was measured on this machine."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from go_rl.api.this_device import CalibrateConfig, compiled_kernels, predict_this, this_weights
+from go_rl.core import CheckpointError, ProblemError, TrainingError
+from go_rl.core.processor import processor_name
+from go_rl.predictors.kernels.calibrated import CalibratedKernels, MeasuredKernels
+from go_rl.predictors.kernels.predictor import KernelPredictor
+from go_rl.zoo.index import zoo_graph
+
+NETWORK = "bert-tiny"
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return zoo_graph(NETWORK)
+
+
+@pytest.fixture(scope="module")
+def calibrated(graph) -> CalibratedKernels:
+    """A machine on which every kernel takes twice as long as predicted."""
+    kernels, _ = compiled_kernels(graph)
+    seconds = 2 * KernelPredictor.load("kernels-cpu-1").predict(kernels)
+    return CalibratedKernels.fit(MeasuredKernels(kernels, seconds, processor_name()))
+
+
+def test_a_constant_factor_is_found(graph, calibrated):
+    kernels, _ = compiled_kernels(graph)
+    expected = 2 * KernelPredictor.load("kernels-cpu-1").predict(kernels)
+    assert calibrated.predict(kernels) == pytest.approx(expected, rel=1e-3)
+    assert calibrated.error < 0.1
+    found = calibrated.interval(kernels)
+    assert (found.low <= found.seconds).all()
+    assert (found.seconds <= found.high).all()
+
+
+def test_file_round_trip(tmp_path, graph, calibrated):
+    calibrated.save(tmp_path / "this.npz")
+    kernels, _ = compiled_kernels(graph)
+    again = CalibratedKernels.load(tmp_path / "this.npz")
+    assert again.predict(kernels) == pytest.approx(calibrated.predict(kernels))
+
+
+def test_a_network_is_the_sum_of_its_kernels(tmp_path, graph, calibrated):
+    calibrated.save(tmp_path / "this.npz")
+    found = predict_this(graph, tmp_path / "this.npz")
+    kernels, members = compiled_kernels(graph)
+    assert found.latency_ms == pytest.approx(1e3 * calibrated.predict(kernels).sum())
+    assert found.low_ms is not None
+    assert found.low_ms <= found.latency_ms
+    busy = {graph.names[node] for node in np.flatnonzero(~graph.is_fed).tolist()}
+    assert busy <= {name for each in found.operators for name in each.nodes}
+    assert len(members) < len(busy)
+    alone = predict_this(graph, tmp_path / "this.npz", fusion="none")
+    assert len(alone.operators) > len(found.operators)
+
+
+def test_another_processor_is_refused(tmp_path, graph, calibrated):
+    other = CalibratedKernels.fit(
+        MeasuredKernels(
+            compiled_kernels(graph)[0],
+            np.exp(calibrated.examples.residual),
+            "GenuineIntel family 99 model 1",
+        )
+    )
+    other.save(tmp_path / "this.npz")
+    with pytest.raises(TrainingError, match="calibrated to a processor GenuineIntel family 99"):
+        predict_this(graph, tmp_path / "this.npz")
+
+
+def test_bad_input(tmp_path, monkeypatch, graph, calibrated):
+    with pytest.raises(TrainingError, match="run go-rl calibrate --device this"):
+        predict_this(graph, tmp_path / "none.npz")
+    (tmp_path / "bad.npz").write_bytes(b"bad")
+    with pytest.raises(CheckpointError):
+        predict_this(graph, tmp_path / "bad.npz")
+    calibrated.save(tmp_path / "this.npz")
+    with pytest.raises(ProblemError, match="a table of operators is of GPUs"):
+        predict_this("table.csv", tmp_path / "this.npz")
+    few = compiled_kernels(graph)[0].take(np.arange(3))
+    with pytest.raises(TrainingError, match="3 kernels have a time, and 8 are needed"):
+        CalibratedKernels.fit(MeasuredKernels(few, np.ones(3), "cpu"))
+    with pytest.raises(TrainingError, match="minutes must lie in"):
+        CalibrateConfig(minutes=0)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert this_weights().parent == tmp_path / "go_rl"
