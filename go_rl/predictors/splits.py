@@ -21,7 +21,7 @@ HELD_OUT = ("resnet50", "mobilenet-v2", "bert-tiny")
 """Networks that CDMPP holds out."""
 
 
-def _none() -> Int64[np.ndarray, "0"]:
+def _none() -> Int64[np.ndarray, "none"]:
     return np.zeros(0, np.int64)
 
 

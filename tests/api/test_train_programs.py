@@ -51,7 +51,7 @@ def test_splits_by_name(made_up):
         (
             replace(FEW, split="by_target", held_out=("cpu v4",)),
             {},
-            "no target 'cpu v4'; did you mean 'cpu x86-64-v4'",
+            "no target 'cpu v4'. *Targets: cpu x86-64-v3, cpu x86-64-v4",
         ),
         (replace(FEW, split="by_model", held_out=("rde",)), {}, "no program of a network 'rde'"),
     ],

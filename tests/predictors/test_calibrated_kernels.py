@@ -51,7 +51,7 @@ def test_a_network_is_the_sum_of_its_kernels(tmp_path, graph, calibrated):
     kernels, members = compiled_kernels(graph)
     assert found.latency_ms == pytest.approx(1e3 * calibrated.predict(kernels).sum())
     assert found.low_ms is not None
-    assert found.low_ms <= found.latency_ms
+    assert found.low_ms <= found.latency_ms * (1 + 1e-9)
     busy = {graph.names[node] for node in np.flatnonzero(~graph.is_fed).tolist()}
     assert busy <= {name for each in found.operators for name in each.nodes}
     assert len(members) < len(busy)
@@ -85,6 +85,6 @@ def test_bad_input(tmp_path, monkeypatch, graph, calibrated):
     with pytest.raises(TrainingError, match="3 kernels have a time, and 8 are needed"):
         CalibratedKernels.fit(MeasuredKernels(few, np.ones(3), "cpu"))
     with pytest.raises(TrainingError, match="minutes must lie in"):
-        CalibrateConfig(minutes=0)
+        CalibrateConfig(minutes=0.0)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert this_weights().parent == tmp_path / "go_rl"

@@ -104,7 +104,7 @@ def _key() -> dict[str, Any]:
 
 
 def _config(document: Mapping[str, Any]) -> ProgramTrainConfig:
-    network = {
+    network: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in document["network"].items()
     }
