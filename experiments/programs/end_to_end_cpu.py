@@ -8,7 +8,7 @@ measured stays in the folder.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +18,6 @@ import tyro
 from experiments.pages import NOTHING, RESULTS, run_script, write_page
 from go_rl.api.this_device import NETWORKS, CalibrateConfig, calibrate, predict_this
 from go_rl.core.processor import processor_name
-from go_rl.measure.config import CollectConfig
 from go_rl.measure.kernels.chosen import ChosenKernel, measure_chosen
 from go_rl.measure.kernels.exported import zoo_program
 from go_rl.readers.jax.stages import JaxProgram
@@ -40,19 +39,19 @@ class Options:
     """Timed to calibrate."""
     minutes: float = 20.0
     """Of calibration, at most."""
-    measure: CollectConfig = field(default_factory=CollectConfig)
-    """Core and timing."""
+    core: int | None = None
+    """That measures; by default the last one of this process."""
 
 
 def main(options: Options) -> None:
     """Make the table."""
     folder = Path(options.folder)
-    config = CalibrateConfig(options.minutes, options.kernels, NETWORKS, options.measure)
+    config = CalibrateConfig(options.minutes, options.kernels, NETWORKS, options.core)
     found = calibrate(folder / "this.npz", config, report=_say)
     programs = {name: zoo_program(zoo_model(name)) for name in options.networks}
     whole = measure_chosen(
         [_whole(name, program) for name, program in programs.items()],
-        folder / "whole", options.measure, 3600.0, lambda done, said: print(said, flush=True),
+        folder / "whole", config.measure, 3600.0, lambda done, said: print(said, flush=True),
     )  # fmt: skip
     rows, errors = [], []
     for name, program in programs.items():

@@ -8,7 +8,7 @@ here. No TVM is needed.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,14 +44,21 @@ class CalibrateConfig:
     """To be timed, chosen by k-means of those of the networks."""
     networks: tuple[str, ...] = NETWORKS
     """Of the zoo."""
-    measure: CollectConfig = field(default_factory=CollectConfig)
-    """Core, timing, the largest kernels."""
+    core: int | None = None
+    """That measures; by default the last one of this process."""
+    seed: int = 0
+    """Random seed of the choice."""
 
     def __post_init__(self) -> None:
         if not 0 < self.minutes <= 24 * 60:
             raise TrainingError(f"calibrate: minutes must lie in (0, 1440], not {self.minutes}")
         if self.kernels < 1 or not self.networks:
             raise TrainingError("calibrate: kernels must be >= 1, and a network is needed")
+
+    @property
+    def measure(self) -> CollectConfig:
+        """How kernels are timed."""
+        return CollectConfig(core=self.core)
 
 
 @dataclass(frozen=True)
@@ -212,7 +219,7 @@ def _latency(
     middle, low, high = map(float, milliseconds)
     return OperatorLatency(
         graph.op_type[heaviest], middle, low, high, unlike, "fused" if len(nodes) > 1 else "alone",
-        nodes=tuple(graph.names[node] for node in nodes),
+        nodes=tuple(str(graph.names[node]) for node in nodes),
     )  # fmt: skip
 
 
@@ -247,5 +254,5 @@ def _chosen(config: CalibrateConfig, report: Progress) -> tuple[Any, list[Chosen
     spread = features.std(axis=0)
     scaled = (features - features.mean(axis=0)) / np.where(spread > 1e-6, spread, np.inf)
     count = min(config.kernels, len(chosen))
-    which = select_tasks(scaled, np.arange(len(chosen)), count, config.measure.sampling.seed)
+    which = select_tasks(scaled, np.arange(len(chosen)), count, config.seed)
     return kernels.take(which), [chosen[k] for k in which.tolist()]

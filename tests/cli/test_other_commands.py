@@ -135,8 +135,8 @@ def test_version(command):
 @pytest.mark.parametrize(
     "name",
     ["optimize", "finetune", "train", "train policy", "train kernels", "train tiles",
-     "train operators", "predict", "evaluate", "check", "graph", "tune kernels",
-     "measure kernels", "hardware", "hardware list", "hardware show", "zoo list",
+     "train operators", "train programs", "calibrate", "predict", "evaluate", "check", "graph",
+     "tune kernels", "measure kernels", "hardware", "hardware list", "hardware show", "zoo list",
      "zoo show", "zoo best"],
 )  # fmt: skip
 def test_every_command_explains_itself(command, name):

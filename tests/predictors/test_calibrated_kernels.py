@@ -52,7 +52,7 @@ def test_a_network_is_the_sum_of_its_kernels(tmp_path, graph, calibrated):
     assert found.latency_ms == pytest.approx(1e3 * calibrated.predict(kernels).sum())
     assert found.low_ms is not None
     assert found.low_ms <= found.latency_ms * (1 + 1e-9)
-    busy = {graph.names[node] for node in np.flatnonzero(~graph.is_fed).tolist()}
+    busy = {str(graph.names[node]) for node in np.flatnonzero(~graph.is_fed).tolist()}
     assert busy <= {name for each in found.operators for name in each.nodes}
     assert len(members) < len(busy)
     alone = predict_this(graph, tmp_path / "this.npz", fusion="none")

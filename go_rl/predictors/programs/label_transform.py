@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float64
@@ -57,7 +57,7 @@ class LabelTransform:
         Raises:
             TrainingError: there is no such kind, or fewer than two distinct seconds.
         """
-        known = next((each for each in KINDS if each == kind), None)
+        known = _known_kind(kind)
         if known is None:
             raise TrainingError(f"no label transform {kind!r}{nearest(kind, KINDS)}")
         if len(np.unique(seconds)) < 2:
@@ -66,7 +66,8 @@ class LabelTransform:
         ratio = seconds / unit
         power, knots = 0.0, np.zeros(0)
         if kind == "box-cox":
-            power = float(boxcox_normmax(ratio, method="mle"))
+            likeliest: Any = boxcox_normmax(ratio, method="mle")
+            power = float(likeliest)
         if kind == "yeo-johnson":
             power = float(yeojohnson_normmax(ratio))
         if kind == "quantile":
@@ -120,16 +121,21 @@ class LabelTransform:
         }  # fmt: skip
 
     @staticmethod
-    def from_json(document: Mapping[str, object]) -> LabelTransform:
+    def from_json(document: Mapping[str, Any]) -> LabelTransform:
         """Read what `to_json` wrote; else a `KeyError`, `TypeError` or `ValueError`."""
         fields = dict(document)
         named = fields.pop("kind")
-        kind = next((each for each in KINDS if each == named), None)
+        kind = _known_kind(str(named))
         if kind is None:
             raise ValueError(f"label transform {named!r}")
         knots = np.array(fields.pop("knots"), np.float64)
         numbers = {name: float(value) for name, value in fields.items()}
         return LabelTransform(kind=kind, knots=knots, **numbers)
+
+
+def _known_kind(name: str) -> LabelKind | None:
+    kinds: dict[str, LabelKind] = {kind: kind for kind in KINDS}
+    return kinds.get(name)
 
 
 def _within_box_cox(labels: np.ndarray, power: float) -> np.ndarray:

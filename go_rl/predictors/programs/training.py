@@ -174,12 +174,13 @@ class ProgramLoss:
         """Return the loss of a batch (CDMPP, equations 3 and 7)."""
         drops = self.network.dropout > 0
         network, keys = ProgramNetwork(self.network), {"dropout": batch.key}
-        out, latent = network.apply(params, batch.programs, drops, rngs=keys)
+        found: Any = network.apply(params, batch.programs, drops, rngs=keys)
+        out, latent = found
         loss = _label_loss(out, batch)
         if batch.others is None:
             return loss
-        _, other = network.apply(params, batch.others, drops, rngs=keys)
-        apart = central_moment_discrepancy(latent, other, self.moments)
+        others: Any = network.apply(params, batch.others, drops, rngs=keys)
+        apart = central_moment_discrepancy(latent, others[1], self.moments)
         return loss + batch.weights[3] * apart
 
 
