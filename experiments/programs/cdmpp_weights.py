@@ -1,6 +1,6 @@
 """Weights of CDMPP that ship, learned from the data set that ships.
 
-Run: ``python -m experiments.programs.cdmpp_weights``. All networks are learned from; a tenth of the
+Run: ``python -m experiments.programs.cdmpp_weights``, then with ``--go-on``. All networks are learned from; a tenth of the
 tasks is not, and gives the interval and the errors of the model card.
 """
 
@@ -29,6 +29,8 @@ class Options:
     """Updates of each network."""
     members: int = 3
     """Networks."""
+    go_on: bool = False
+    """Train those that ship further, by so many updates, instead of new ones."""
 
 
 def main(options: Options) -> None:
@@ -43,7 +45,11 @@ def main(options: Options) -> None:
     def report(member: int, update: int, loss: float) -> None:
         print(member, update, f"{loss:.4f}", flush=True)
 
-    learned = ProgramPredictor.fit(learned_from, config, options.members, report, judged)
+    if options.go_on:
+        start = ProgramPredictor.load(options.data)
+        learned = start.fine_tuned(learned_from, None, config, report, judged)
+    else:
+        learned = ProgramPredictor.fit(learned_from, config, options.members, report, judged)
     known = judged.take(np.flatnonzero(np.isin(judged.inputs.leaves, learned_from.inputs.leaves)))
     found = learned.interval(known.inputs)
     group = known.inputs.task * len(inputs.targets) + known.inputs.target
