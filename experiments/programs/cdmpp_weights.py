@@ -1,7 +1,7 @@
 """Weights of CDMPP that ship, learned from the data set that ships.
 
-Run: ``python -m experiments.programs.cdmpp_weights``, then with ``--go-on``. All networks are learned from; a tenth of the
-tasks is not, and gives the interval and the errors of the model card.
+Run: ``python -m experiments.programs.cdmpp_weights``, then with ``--go-on``. All networks are
+learned from; a tenth of the tasks is not, and gives the interval and the errors of the model card.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from go_rl.predictors.programs.reading import read_examples
 from go_rl.predictors.programs.training import ProgramTrainConfig
 from go_rl.predictors.programs.weights_file import SHIPPED
 from go_rl.predictors.splits import by_task
+
+OTHER_BATCHES = 100
+"""Seed of the batches of further training."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,9 @@ def main(options: Options) -> None:
 
     if options.go_on:
         start = ProgramPredictor.load(options.data)
-        learned = start.fine_tuned(learned_from, None, config, report, judged)
+        learned = start.fine_tuned(
+            learned_from, None, replace(config, seed=OTHER_BATCHES), report, judged
+        )
     else:
         learned = ProgramPredictor.fit(learned_from, config, options.members, report, judged)
     known = judged.take(np.flatnonzero(np.isin(judged.inputs.leaves, learned_from.inputs.leaves)))
