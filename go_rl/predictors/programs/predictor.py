@@ -164,7 +164,8 @@ class ProgramPredictor(Predictor[ProgramExamples, ProgramInputs]):
             )
 
         networks = train_members(train_one, config.seed, len(self.networks), report)
-        card = {**self.card, "fine_tuned": {"data": _provenance(examples)}}
+        more = {"data": _provenance(examples), "training": asdict(config)}
+        card = {**self.card, "fine_tuned": [*self.card.get("fine_tuned", ()), more]}
         tuned = replace(self, networks=networks, card=card)
         return tuned if judged is None else replace(tuned, calibration=tuned.calibrated(judged))
 
