@@ -179,13 +179,13 @@ def _searched(
     examples: ProgramExamples, split: Split, out: Path, config: TrainProgramsConfig, run: Any,
     trials: int, report: Progress,
 ) -> Any:  # fmt: skip
-    from go_rl.predictors.programs.search import SearchConfig, SearchData, search_programs
+    from go_rl.predictors.programs.search import ProgramSearchConfig, SearchData, search_programs
 
     others = split.held_out if len(split.held_out) else split.validation
     data = SearchData(
         examples.take(split.train), examples.take(split.validation), examples.inputs.take(others)
     )
-    search = SearchConfig(trials, steps=config.search_steps, seed=config.seed)
+    search = ProgramSearchConfig(trials, steps=config.search_steps, seed=config.seed)
     report(0, trials, Milestone(f"searching among sizes and hyper-parameters: {trials} trials"))
     return search_programs(data, out, search, run, of_total(report, trials))
 

@@ -11,7 +11,7 @@ from go_rl.api.train_programs import TrainProgramsConfig, split_of, train_progra
 from go_rl.core import TrainingError
 from go_rl.predictors.programs import network, reading
 from go_rl.predictors.programs.predictor import ProgramPredictor
-from tests.predictors.programs import TINY, made_up_programs
+from tests.predictors.programs.made_up import TINY, made_up_programs
 
 FEW = TrainProgramsConfig(steps=20, members=1)
 

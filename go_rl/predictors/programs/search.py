@@ -47,7 +47,7 @@ class SearchData:
 
 
 @dataclass(frozen=True)
-class SearchConfig:
+class ProgramSearchConfig:
     """Of a search."""
 
     trials: int = 20
@@ -82,7 +82,7 @@ def import_optuna() -> Any:
 def search_programs(
     data: SearchData,
     folder: Path,
-    config: SearchConfig,
+    config: ProgramSearchConfig,
     base: ProgramTrainConfig,
     report: Report | None = None,
 ) -> ProgramTrainConfig:
@@ -159,7 +159,7 @@ def suggested(values: dict[str, Any], base: ProgramTrainConfig) -> ProgramTrainC
 
 
 def _objective(
-    optuna: Any, trial: Any, data: SearchData, config: SearchConfig, base: ProgramTrainConfig
+    optuna: Any, trial: Any, data: SearchData, config: ProgramSearchConfig, base: ProgramTrainConfig
 ) -> float:
     counts = tuple(int(n) for n in np.unique(data.train.inputs.leaves))
     run = suggested(suggest(trial), base)

@@ -7,7 +7,7 @@ import pytest
 
 from go_rl.core import TrainingError
 from go_rl.predictors.programs.select_tasks import program_features, select_tasks
-from tests.predictors.programs import made_up_programs
+from tests.predictors.programs.made_up import made_up_programs
 
 
 def test_one_task_of_each_cluster_the_largest_first():

@@ -16,7 +16,7 @@ from go_rl.predictors.programs.network import initial_program_params, parameter_
 from go_rl.predictors.programs.predictor import ProgramPredictor
 from go_rl.predictors.programs.prepared import InputScale, prepare
 from go_rl.predictors.programs.training import ProgramTrainConfig
-from tests.predictors.programs import TINY, TINY_RUN, made_up_programs, with_leaves
+from tests.predictors.programs.made_up import TINY, TINY_RUN, made_up_programs, with_leaves
 
 
 @pytest.fixture(scope="module")

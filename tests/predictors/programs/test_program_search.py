@@ -9,8 +9,13 @@ import pytest
 
 from go_rl.core import MissingDependencyError, TrainingError
 from go_rl.predictors.programs import search
-from go_rl.predictors.programs.search import SearchConfig, SearchData, search_programs, suggested
-from tests.predictors.programs import TINY_RUN, made_up_programs
+from go_rl.predictors.programs.search import (
+    ProgramSearchConfig,
+    SearchData,
+    search_programs,
+    suggested,
+)
+from tests.predictors.programs.made_up import TINY_RUN, made_up_programs
 
 VALUES = {
     "encoder_layers": 2, "decoder_layers": 3, "units": 32, "alpha": 0.5, "learning_rate": 1e-3,
@@ -44,12 +49,12 @@ def test_goes_on_and_returns_the_best(tmp_path, monkeypatch):
         return rates[-1]
 
     monkeypatch.setattr(search, "_objective", objective)
-    search_programs(data(), tmp_path, SearchConfig(trials=2), TINY_RUN)
+    search_programs(data(), tmp_path, ProgramSearchConfig(trials=2), TINY_RUN)
     said: list[str] = []
     best = search_programs(
         data(),
         tmp_path,
-        SearchConfig(trials=5),
+        ProgramSearchConfig(trials=5),
         TINY_RUN,
         lambda _, sentence: said.append(sentence),
     )
@@ -61,9 +66,9 @@ def test_goes_on_and_returns_the_best(tmp_path, monkeypatch):
 def test_without_optuna(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'go_rl\[search\]'"):
-        search_programs(data(), tmp_path, SearchConfig(), TINY_RUN)
+        search_programs(data(), tmp_path, ProgramSearchConfig(), TINY_RUN)
 
 
 def test_bad_configuration():
     with pytest.raises(TrainingError, match="trials must lie in 1 to 1000, not 0"):
-        SearchConfig(trials=0)
+        ProgramSearchConfig(trials=0)
