@@ -81,9 +81,8 @@ def main(options: Options) -> None:
             continue
         found = list(_rows(name, options, learned))
         rows += found
-        print(
-            name, [f"{row.device} {row.fusion} {row.latency_ms:.4g}" for row in found], flush=True
-        )
+        said = [f"{row.device} {row.fusion} {row.latency_ms:.4g}" for row in found]
+        print(name, said, flush=True)
     write_text(options.out / f"{NAME}.csv", csv_text(Row, rows))
     sizes = f"Batch {options.batch}, {options.sequence} tokens."
     page = f"{HEAD}\n\n{sizes}\n\n{rows_table(rows)}\n"

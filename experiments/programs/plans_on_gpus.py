@@ -82,7 +82,10 @@ def main(options: Options) -> None:
             print(rows[-1], flush=True)
     write_text(options.out / f"{NAME}.csv", csv_text(Row, rows))
     loss = geometric_mean(row.loss for row in rows)
-    said = f"Geometric mean of `loss`: {loss:.3f}; {options.seconds:g} s a search, seed {options.seed}."
+    said = (
+        f"Geometric mean of `loss`: {loss:.3f}; {options.seconds:g} s a search, seed "
+        f"{options.seed}, beside other work on the machine."
+    )
     write_page(options.out / NAME, f"{HEAD}\n\n{said}\n\n{rows_table(rows)}\n", __file__)
 
 
