@@ -40,7 +40,7 @@ def test_equal_launches_are_predicted_once():
     counting = Counting()
     launches = eager_launches(load("zoo:bert-tiny"))
     found = launch_prices(launches, find_device("t4"), counting)
-    assert counting.asked == [len(set(launch.key for launch in launches.each))]
+    assert counting.asked == [len({launch.key for launch in launches.each})]
     assert counting.asked[0] < len(launches) / 2
     assert found.seconds.sum() == pytest.approx(1e-3 * len(launches))
 
