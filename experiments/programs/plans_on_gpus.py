@@ -1,6 +1,6 @@
 """How plans change when GPUs are priced by what was learned instead of a roofline.
 
-Run: ``python -m experiments.programs.plans_on_gpus [--graphs NAME ...] [--seconds 6]``. Each
+Run: ``python -m experiments.programs.plans_on_gpus [--graphs NAME ...] [--seconds 4]``. Each
 training graph is placed and scheduled on a machine twice, with the same methods, budget and seed:
 with analytical prices, and with ``learned:gpus``. The plan found with analytical prices is then
 evaluated with the learned ones; what it loses is what a roofline costs the user, if the learned
@@ -45,9 +45,9 @@ class Options:
     graphs: tuple[str, ...] = ("gpt-6-layers-training", "resnet50-b8-training",
                                "transformer-xl-2-layers-training")  # fmt: skip
     """Training graphs of the zoo."""
-    hardware: tuple[str, ...] = ("v100x4", "t4x4")
+    hardware: tuple[str, ...] = ("v100x4",)
     """Presets."""
-    seconds: float = 6.0
+    seconds: float = 4.0
     """Of each search."""
     seed: int = 0
     """Of the methods."""

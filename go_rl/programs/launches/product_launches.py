@@ -96,7 +96,7 @@ def _convolution(view: OperatorView, node: int) -> Launch:
     kernel, stride, groups = (
         max(1, _whole(view.geometry(node, name))) for name in ("window", "stride", "groups")
     )
-    shape: tuple[int, ...] = view.shape[node] or (1,)
+    shape = list(view.shape[node]) or [1]
     weights = view.weights[node]
     last = view.geometry(node, "minor") == 1
     filters = shape[1] if len(shape) > 2 and not last else shape[-1]
