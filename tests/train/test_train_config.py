@@ -41,7 +41,12 @@ from go_rl.train.problems.ring import RingProblems
         (lambda: PPOConfig(decay_updates=-1), "ppo: decay_updates must be >= 0, not -1"),
         (lambda: PPOConfig(epochs=0), "ppo: epochs must be >= 1, not 0"),
         (lambda: FineTuneConfig(batch=1), "fine-tuning: batch must be >= 2, not 1"),
-        (lambda: RingTrainConfig(updates=0), "train: updates must be >= 1, not 0"),
+        (lambda: RingTrainConfig(updates=-1), "train: updates must be >= 0, not -1"),
+        (lambda: RingTrainConfig(updates=0), "updates 0 .* leave nothing to learn"),
+        (
+            lambda: MakespanTrainConfig(updates=0, policy=PolicyConfig(form="nodes")),
+            "updates 0 .* leave nothing to learn",
+        ),
         (lambda: RingTrainConfig(hardware=()), "train: hardware needs at least one entry"),
         (lambda: RingTrainConfig(rules=("strickt",)), "unknown rules 'strickt'.*'strict'"),
         (lambda: RingTrainConfig(seed=-1), "train: seed must be >= 0, not -1"),
