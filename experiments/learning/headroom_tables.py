@@ -123,6 +123,16 @@ def closed(scored: Sequence[Scored], method: str, count: int) -> Closed:
     return headroom_closed(_rooms(scored), _seconds(scored, method, count))
 
 
+def over_best(scored: Sequence[Scored], method: str, count: int) -> float:
+    """Return the median plan of a method over B: geometric means over problems, then families."""
+    families: dict[str, list[float]] = defaultdict(list)
+    for each in scored:
+        if each.room is not None:
+            median = np.median(each.plans[method].seconds[count])
+            families[each.problem.family].append(float(np.log(median / each.room.best)))
+    return float(np.exp(np.mean([np.mean(logs) for logs in families.values()])))
+
+
 def ahead_by(scored: Sequence[Scored], method: str, rival: str, count: int) -> Closed:
     """Return by how much more a method closes than a rival."""
     mine, theirs = _seconds(scored, method, count), _seconds(scored, rival, count)
@@ -156,6 +166,7 @@ def _left_out(test: Sequence[Scored], scored: Sequence[Scored]) -> str:
 def _closed_table(scored: Sequence[Scored], methods: Sequence[str], counts: Sequence[int]) -> str:
     heads = ["method", *(f"closed after {count} (95 %)" for count in counts),
              *(f"wins / ties / losses / failures, {count}" for count in counts),
+             *(f"T/B, {count}" for count in counts),
              "samples", "decoder calls", "seconds warm", "cold"]  # fmt: skip
     rows = []
     for method in methods:
@@ -165,6 +176,7 @@ def _closed_table(scored: Sequence[Scored], methods: Sequence[str], counts: Sequ
             method,
             *(str(closed(scored, method, count)) for count in counts),
             *(f"{o.wins} / {o.ties} / {o.losses} / {o.failures}" for o in found),
+            *(f"{over_best(scored, method, count):.2f}" for count in counts),
             f"{np.median([run.samples for run in runs]):.0f}",
             *(NOTHING if v is None else f"{v:.3g}" for v in _effort(runs)),
         ])  # fmt: skip

@@ -1,7 +1,7 @@
 """Which weights should be the default for makespan: two of them at equal samples and equal seconds.
 
 Run: ``python -m experiments.learning.makespan_default [--seeds 5] [--minutes 9]``, as often as
-there is time. Both place the rows of GO's table with two devices, and both take all decisions there.
+there is time. Both place the rows of GO's table with two devices, and take all decisions there.
 Runs at equal samples are kept in ``control_arms``, which has most of them. Seconds are those of the
 processor: the clock is replaced by the process's, so that other programs change nothing. ``auto``
 with either stands in ``headroom_auto``.
