@@ -37,6 +37,8 @@ TARGETS = {"ring": (0.50, 0.75), "makespan": (0.70, 0.90)}
 """Shares asked for: zero-shot after the first of `SAMPLES`, fine-tuned after the last."""
 FEWER = 1.9
 """Times fewer samples to the threshold that are asked of fine-tuning."""
+UNCHOSEN = 0.75
+"""Threshold of weights with which nothing has learned on validation yet: that of `mcm_transfer`."""
 ROOM = 0.03
 """Least log(reference plan / B) of a problem on which a threshold counts."""
 
@@ -228,18 +230,16 @@ def _thresholds(
             for run in s.plans[scratch].runs
             if (share := _way(run, s.best)) is not None
         ]
-        if not shares:
-            continue
-        threshold = float(np.median(shares))
-        rows.append([name, f"{threshold:.0%}", *_samples_to(learned, tuned, scratch, threshold)])
-    if not rows:
-        return ""
+        threshold = float(np.median(shares)) if shares else UNCHOSEN
+        words = f"{threshold:.0%}" if shares else f"{threshold:.0%}, not chosen on validation"
+        rows.append([name, words, *_samples_to(learned, tuned, scratch, threshold)])
     heads = ["weights", "threshold", "runs of each", "censored, scratch", "censored, fine-tuned",
              "samples, scratch", "samples, fine-tuned", "times fewer (95 %)"]  # fmt: skip
     return (
         "**Samples to a threshold.** A share of the way from the compiler's reference plan to B, "
-        "in logarithms, chosen on validation: that which half of scratch's runs there reach. Runs "
-        f"that never reach it count as {MOST} samples, so that the factor is a bound from below "
+        "in logarithms, chosen on validation: that which half of scratch's runs there reach. Where "
+        f"nothing has learned there it is {UNCHOSEN:.0%}, as in `mcm_transfer`. Runs that never "
+        f"reach it count as {MOST} samples, so that the factor is a bound from below "
         "where scratch is censored, from above where fine-tuning is; medians over runs. At least "
         f"{FEWER} times fewer are asked for.\n\n{markdown_table(heads, rows)}\n"
     )
