@@ -43,6 +43,8 @@ class Options:
     """Weights that they would replace."""
     rows: tuple[str, ...] = GO
     """Rows of GO's table with two devices."""
+    decide: tuple[str, ...] = DECIDE
+    """Sets of decisions, one comparison after the other."""
     samples: tuple[int, ...] = (20, 200)
     """Plans of each run, one comparison after the other."""
     seconds: tuple[float, ...] = (1.0,)
@@ -82,7 +84,7 @@ def configs(options: Options) -> list[EvaluateConfig]:
             graphs=(_graph(options.rows[0]),), hardware=("p100x2",), decide=decide,
             methods=("policy",), samples=samples, seconds=seconds, seeds=options.seeds,
         )
-        for decide in DECIDE
+        for decide in options.decide
         for samples, seconds in budgets
     ]  # fmt: skip
 
@@ -126,9 +128,9 @@ def page(options: Options, cells: list[list[str]]) -> str:
         f"Zero-shot plans of GO's rows with two devices, {options.seeds} seeds. *Ratio*: seconds "
         f"an iteration of `{options.rival}`'s plan over those of `{options.candidate}`'s, paired "
         "by row and seed, the mean over seeds, then rows, then families; above 1 the candidate is "
-        "ahead. The interval is a bootstrap over families. Rows at equal seconds count those of "
-        "the processor. The seconds of a search are medians, compilation left out; at equal "
-        "samples they were measured beside other work. GO's families were in the training of "
+        "ahead. The interval is a bootstrap over families. Budgets in seconds count those of the "
+        "processor. The seconds of a search are medians, compilation left out; at equal samples "
+        "they were measured beside other work. GO's families were in the training of "
         "`graph-1.0`'s critic, and never in that of `dispatch-1.1`.\n\n"
         f"{markdown_table(list(HEADS), cells)}"
     )
