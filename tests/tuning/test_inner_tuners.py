@@ -32,12 +32,15 @@ MAKE = {
         space, seed, EvolutionConfig(population=40, generations=3, model=MODEL), prior
     ),
     "chameleon": lambda space, seed, prior=None: Chameleon(
-        space, seed, ChameleonConfig(agents=10, episodes=2, moves=5, hidden=8, model=MODEL), prior
+        space,
+        seed,
+        ChameleonConfig(agents=10, episodes=2, moves=4, epochs=2, hidden=8, model=MODEL),
+        prior,
     ),
     "random": lambda space, seed: RandomSearch(space, seed),
 }
 GUIDED = [name for name in MAKE if name != "random"]
-SEEDS, LIMIT = 20, 120
+SEEDS, LIMIT = 20, 90
 
 
 @pytest.fixture(autouse=True)
@@ -55,9 +58,9 @@ def median_trials(name: str) -> float:
 
 
 @pytest.mark.parametrize("name", GUIDED)
-def test_a_planted_optimum_is_found_in_half_of_the_trials_of_chance(name):
-    """Chance needs 172 of 343 trials in the median; it runs to 120 here."""
-    assert median_trials(name) <= 85
+def test_a_planted_optimum_is_found_in_a_third_of_the_trials_of_chance(name):
+    """Chance needs 172 of 343 trials in the median; it runs to 90 here."""
+    assert median_trials(name) <= 60
 
 
 def test_chance_finds_the_optimum_when_it_must():
@@ -112,7 +115,7 @@ def test_a_batch_in_which_everything_failed_is_no_end(name):
 
 
 @pytest.mark.parametrize("name", ["evolution", "annealing", "chameleon"])
-def test_a_predictor_that_knows_finds_the_optimum_in_the_first_batch(name):
+def test_a_predictor_that_knows_finds_the_optimum_soon(name):
     space = Lattice((9, 9), (7, 2))
 
     def knows(schedules, features):
@@ -120,7 +123,7 @@ def test_a_predictor_that_knows_finds_the_optimum_in_the_first_batch(name):
         return np.array([space.seconds(one) for one in schedules])
 
     tuner = MAKE[name](space, 1, knows)
-    assert tune(tuner, space, 20, 10) <= 10
+    assert tune(tuner, space, 30, 10) <= 20  # by chance, 41 in the median
     assert len(tuner.propose(10)) > 0
 
 

@@ -68,8 +68,7 @@ class NeighbourPolicy:
 
     def look(self, moves: Moves) -> tuple[Float32[np.ndarray, "N C"], Float32[np.ndarray, "N"]]:
         """Return [N, C] log-probabilities of the choices, and [N] the critic's values."""
-        logits, value = _forward(self.params, moves)
-        return np.asarray(logits), np.asarray(value)
+        return _forward(jax.device_get(self.params), moves, np)  # quicker than a call of XLA
 
     def learn(self, experience: Experience, epochs: int) -> None:
         """Make so many updates with all of an experience."""
@@ -86,21 +85,23 @@ def _layers(key: jax.Array, inputs: int, hidden: int) -> Params:
     }  # fmt: skip
 
 
-def _network(layers: Params, inputs: Float32[Array, "*N I"]) -> Float32[Array, "*N"]:
-    hidden = jnp.tanh(inputs @ layers["in"] + layers["in_bias"])
+def _network(layers: Params, inputs: Any, xp: Any) -> Any:
+    hidden = xp.tanh(inputs @ layers["in"] + layers["in_bias"])
     return hidden @ layers["out"] + layers["out_bias"]
 
 
-@jax.jit
-def _forward(params: Params, moves: Moves) -> tuple[Float32[Array, "N C"], Float32[Array, "N"]]:
+def _forward(params: Params, moves: Moves, xp: Any) -> tuple[Any, Any]:
+    """Log-probabilities [N, C] and values [N], by NumPy or by JAX's NumPy."""
     change = moves.choices - moves.current[:, None]
-    logits = _network(params["policy"], jnp.concatenate([moves.choices, change], axis=-1))
-    logits = jnp.where(moves.open, logits, jnp.float32(CLOSED))
-    return jax.nn.log_softmax(logits), _network(params["critic"], jnp.asarray(moves.current))
+    logits = _network(params["policy"], xp.concatenate([moves.choices, change], axis=-1), xp)
+    logits = xp.where(moves.open, logits, np.float32(CLOSED))
+    logits = logits - logits.max(axis=1, keepdims=True)
+    logits = logits - xp.log(xp.exp(logits).sum(axis=1, keepdims=True))
+    return logits, _network(params["critic"], moves.current, xp)
 
 
 def _loss(params: Params, told: Experience) -> Float32[Array, ""]:
-    logits, value = _forward(params, told.moves)
+    logits, value = _forward(params, told.moves, jnp)
     chosen = jnp.take_along_axis(logits, told.chosen[:, None], axis=1)[:, 0]
     ratio = jnp.exp(chosen - told.log_probability)
     clipped = jnp.clip(ratio, 1.0 - CLIP, 1.0 + CLIP)

@@ -111,11 +111,13 @@ def anneal(
         config: temperature, moves and patience.
         rng: the source of chance.
     """
+    if not first:
+        return
     chains = list(first)
     scores = pool.scores(chains)
     scale, best, idle = float(scores.std()) or 1.0, scores.min(initial=np.inf), 0
     for move in range(config.moves):
-        if idle >= config.patience or not chains:
+        if idle >= config.patience:
             return
         nearby = [space.neighbour(schedule, rng) or schedule for schedule in chains]
         found = pool.scores(nearby)
