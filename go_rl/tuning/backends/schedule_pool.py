@@ -1,7 +1,7 @@
 """`PoolSet`: measured schedules of a network's operators, as one compact file.
 
-A file is an .npz with ``header`` (JSON: format, version, operators, target, provenance, digest) and,
-for all schedules of all operators in a row, ``seconds`` (float32; NaN: it failed), ``spent``
+A file is an .npz with ``header`` (JSON: format, version, operators, target, provenance, digest)
+and, for all schedules of all operators in a row, ``seconds`` (float32; NaN: it failed), ``spent``
 (float32), ``features`` (float16, [S, numbers]) and ``keys`` (uint64).
 """
 
@@ -90,7 +90,8 @@ class PoolSet:
         told = np.frombuffer(canonical_json(header).encode(), np.uint8)
         try:
             with whole_file(path) as file:
-                np.savez_compressed(file, header=told, **self._joined())
+                arrays: dict[str, Any] = self._joined()
+                np.savez_compressed(file, header=told, **arrays)
         except OSError as error:
             raise TuningError(f"{path}: cannot be written ({error.strerror})") from error
 

@@ -1,8 +1,8 @@
 """`CurveLibrary`: recorded curves of other operators, and its file.
 
-A file is an .npz with ``header`` (JSON: format, version, networks, provenance), ``values`` (float32:
-best FLOP/s over the peak after each trial, all curves in a row), ``lengths`` and ``network`` (number
-of the network of each curve).
+A file is an .npz with ``header`` (JSON: format, version, networks, provenance), ``values``
+(float32: best FLOP/s over the peak after each trial, all curves in a row), ``lengths`` and
+``network`` (number of the network of each curve).
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class TransferBelief:
         return np.array(contexts).reshape(-1, 4), np.array(places, int), np.array(left, int)
 
 
-def context(values: Float64[np.ndarray, "n"]) -> Float64[np.ndarray, "4"]:
+def context(values: Float64[np.ndarray, "n"]) -> Float64[np.ndarray, "context"]:
     """Return what a curve looks like: ln trials, growth over the latter half, share of trials since
     the last improvement, ln share of the peak."""
     count, best = len(values), values[-1]
