@@ -39,6 +39,14 @@ from go_rl.tuning.tuners.simulated_annealing import AnnealingConfig, SimulatedAn
 NAME = "inner_tuners"
 SHARES = (0.1, 0.25, 0.5, 1.0)
 """Of the trials: columns of the page."""
+COLUMNS = (
+    "*Speed*: of the best schedule so far, relative to the best of the pool, mean over operators, "
+    "with half the width of the 95 % interval over seeds. *Found*: median trials until "
+    f"{NEAR:.0%} of the pool's best speed, over operators and seeds; in brackets, how many times "
+    "sooner than chance. *Choosing*: CPU ms a trial of fits and predictions, beside other work; to "
+    "make a neighbour and read its features takes TVM 10 to 30 ms more for each one scored, which "
+    "a replay does not pay."
+)
 ARMS: Mapping[str, Callable[[], MakeInnerTuner]] = {
     **{name: (lambda name=name: inner_tuner(name)) for name in TUNERS},
     "annealing, rank loss": lambda: _annealing(
@@ -74,9 +82,7 @@ def main(options: Options) -> None:
     )
     table = GrowingTable(CurveRow, options.results / f"{NAME}.csv")
     arms = {name: (lambda _pool, _k, make=make: make()) for name, make in ARMS.items()}
-    rows = run_curves(
-        table, run, pools, arms, range(options.seeds), options.trials, options.batch
-    )
+    rows = run_curves(table, run, pools, arms, range(options.seeds), options.trials, options.batch)
     save_figure(figure(rows, tuple(ARMS), options.batch), options.results / NAME)
     write_page(options.results / NAME, page(rows, pools, options), __file__)
 
@@ -95,15 +101,10 @@ def page(rows: Sequence[CurveRow], pools: Sequence[PoolSet], options: Options) -
     seeds = len({row.seed for row in rows})
     networks = ", ".join(pool.network for pool in pools)
     text = (
-        f"# Inner tuners on recorded pools\n\n{len(sizes)} operators of {networks}, of each network "
-        f"the {options.operators} with the most FLOP; {min(sizes)} to {max(sizes)} measured "
-        f"schedules in a pool, {options.trials} trials at most in batches of {options.batch}, "
-        f"{seeds} seeds. *Speed*: of the best schedule so far, relative to the best of the pool, "
-        "mean over operators, with half the width of the 95 % interval over seeds. *Found*: median "
-        f"trials until {NEAR:.0%} of the pool's best speed, over operators and seeds. *Choosing*: "
-        "CPU ms a trial of fits and predictions, measured beside other work; to make a neighbour "
-        "and read its features takes TVM 10 to 30 ms more for each one scored, which a replay does "
-        "not pay.\n\n"
+        f"# Inner tuners on recorded pools\n\n{len(sizes)} operators of {networks}, of each "
+        f"network the {options.operators} with the most FLOP; {min(sizes)} to {max(sizes)} "
+        f"measured schedules in a pool, {options.trials} trials at most in batches of "
+        f"{options.batch}, {seeds} seeds. {COLUMNS}\n\n"
     )
     text += markdown_table(*table(rows, options.batch))
     return f"{text}\n![Speed against trials]({NAME}.svg)\n"

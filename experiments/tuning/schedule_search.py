@@ -11,7 +11,7 @@ authors report 1.5 to 2 times the time of XGBoost for 2,000 rounds, and a faster
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -22,7 +22,7 @@ from jaxtyping import Float64, UInt64
 
 from experiments.csv_rows import GrowingTable, run_name
 from experiments.pages import RESULTS, run_script, write_page
-from experiments.tuning.inner_tuners import table
+from experiments.tuning.inner_tuners import COLUMNS, table
 from experiments.tuning.tuner_curves import CurveRow, band, figure, run_curves, seed_means
 from go_rl.core import ReadError
 from go_rl.core.files.whole_file import whole_file
@@ -138,7 +138,7 @@ def page(rows: Sequence[CurveRow], pools: PoolSet, options: Options) -> str:
     return (
         f"# Schedule search by predictor: {pools.network}\n\n{len(sizes)} operators, {min(sizes)} "
         f"to {max(sizes)} measured schedules each; {options.rounds} rounds of {MEASURED} measured "
-        f"schedules, {options.seeds} seeds. Columns as in inner_tuners.md.\n\n"
+        f"schedules, {options.seeds} seeds. {COLUMNS}\n\n"
         f"{markdown_table(head, lines)}\n"
         f"{TREES} ends at {speeds[TREES]:.3f} of the pool's best speed, chance at "
         f"{speeds[CHANCE]:.3f}. "

@@ -34,8 +34,8 @@ class CurveRow:
     found_after: int
     """Trials until a schedule of `NEAR` the best speed; one more than all: never."""
     propose_ms: float
-    """CPU milliseconds a trial that choosing took: predictions and fits, not the making of schedules
-    and of their features, which a pool holds ready."""
+    """CPU milliseconds a trial that choosing took: predictions and fits, not the making of
+    schedules and of their features, which a pool holds ready."""
     speeds: str
     """Speed of the best so far relative to the pool's best, after each batch."""
 
@@ -45,34 +45,34 @@ class CurveRow:
         return np.array([float(word) for word in self.speeds.split()])
 
 
-def tuned_row(
-    pools: PoolSet, operator: int, tuner: InnerTuner, trials: int, batch: int
+def tune_operator(
+    backend: ReplayBackend, operator: int, tuner: InnerTuner, trials: int, batch: int
 ) -> tuple[np.ndarray, float]:
     """Tune one operator of recorded pools.
 
     Args:
-        pools: of a network.
+        backend: replays the pools of a network.
         operator: its number.
         tuner: proposes.
         trials: to be made, at most; fewer where the pool has fewer schedules.
         batch: schedules that are proposed together.
 
     Returns:
-        The relative speed of the best so far after each trial, and CPU seconds of proposing.
+        Seconds of the best so far after each trial, infinite before any works; and CPU seconds of
+        proposing.
     """
-    backend, best = ReplayBackend(pools), float(np.nanmin(pools.pools[operator].seconds))
-    speeds: list[float] = []
+    seconds: list[float] = []
     spent = 0.0
-    while len(speeds) < trials:
+    while len(seconds) < trials:
         began = time.process_time()
-        proposed = tuner.propose(min(batch, trials - len(speeds)))
+        proposed = tuner.propose(min(batch, trials - len(seconds)))
         spent += time.process_time() - began
         if not proposed:
             break
         measured = backend.measure(operator, proposed)
         tuner.observe(measured)
-        speeds += [best / each.seconds if each.seconds else 0.0 for each in measured]
-    return np.maximum.accumulate(speeds), spent
+        seconds += [each.seconds or float("inf") for each in measured]
+    return np.minimum.accumulate(seconds), spent
 
 
 def run_curves(
@@ -95,23 +95,33 @@ def run_curves(
         trials: of each.
         batch: schedules that are proposed together.
     """
+    backends = [ReplayBackend(pool) for pool in pools]
     for seed in seeds:
-        for pool in pools:
+        for pool, backend in zip(pools, backends, strict=True):
             for k, each in enumerate(pool.pools):
                 for name, tuner_of in tuners.items():
                     key = run, pool.network, each.operator.name, name, seed
                     if table.has(*key):
                         continue
-                    made = tuner_of(pool, k)(ReplayBackend(pool).space(k), seed)
-                    speeds, spent = tuned_row(pool, k, made, trials, batch)
-                    table.add(_row(key, speeds, spent, batch))
+                    tuner = tuner_of(pool, k)(backend.space(k), seed)
+                    best, spent = tune_operator(backend, k, tuner, trials, batch)
+                    speeds = float(np.nanmin(each.seconds)) / best
+                    table.add(row_of(key, speeds, spent, batch))
         print(f"seed {seed}: all tuners on all operators", flush=True)
     return [row for row in table.rows if row.run == run and row.tuner in tuners]
 
 
-def _row(
+def row_of(
     key: tuple[str, str, str, str, int], speeds: np.ndarray, spent: float, batch: int
 ) -> CurveRow:
+    """Return a row.
+
+    Args:
+        key: its first fields.
+        speeds: relative speed of the best so far after each trial.
+        spent: CPU seconds of proposing.
+        batch: schedules that were proposed together.
+    """
     count = len(speeds)
     found = int(np.argmax(speeds >= NEAR)) + 1 if speeds[-1] >= NEAR else count + 1
     after = [min(end, count) - 1 for end in range(batch, count + batch, batch)]
