@@ -34,7 +34,7 @@ from go_rl.tuning.backends.schedule_pool import PoolSet, load_pools
 from go_rl.tuning.programs.nouns import MakeInnerTuner
 from go_rl.tuning.tuners import TUNERS, inner_tuner
 from go_rl.tuning.tuners.online_scorer import OnlineScorerConfig
-from go_rl.tuning.tuners.simulated_annealing import AnnealingConfig, SimulatedAnnealing
+from go_rl.tuning.tuners.simulated_annealing import AnnealingConfig, simulated_annealing
 
 NAME = "inner_tuners"
 SHARES = (0.1, 0.25, 0.5, 1.0)
@@ -127,7 +127,7 @@ def table(rows: Sequence[CurveRow], batch: int) -> tuple[list[str], list[list[st
 
 
 def _annealing(config: AnnealingConfig) -> MakeInnerTuner:
-    return lambda space, seed: SimulatedAnnealing(space, seed, config)
+    return lambda space, seed: simulated_annealing(space, seed, config)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ from go_rl.report.file_tables import markdown_table
 from go_rl.tuning.backends.schedule_pool import PoolSet, load_pools
 from go_rl.tuning.programs.nouns import MakeInnerTuner, Schedule
 from go_rl.tuning.tuners import inner_tuner
-from go_rl.tuning.tuners.evolutionary_search import EvolutionarySearch, EvolutionConfig
+from go_rl.tuning.tuners.evolutionary_search import EvolutionConfig, evolutionary_search
 from go_rl.tuning.tuners.scored_pool import ScheduleScorer
 
 NAME = "schedule_search"
@@ -159,7 +159,7 @@ def choosing(rows: Sequence[CurveRow], tuner: str) -> float:
 
 def _evolution(prior: ScheduleScorer | None, learn: bool) -> MakeInnerTuner:
     config = EvolutionConfig(learn=learn)
-    return lambda space, seed: EvolutionarySearch(space, seed, config, prior)
+    return lambda space, seed: evolutionary_search(space, seed, config, prior)
 
 
 if __name__ == "__main__":
