@@ -10,12 +10,12 @@ import pytest
 import sqlalchemy as sql
 
 from go_rl.core import RecordError
-from go_rl.records import Record, RecordStore
+from go_rl.records import RecordStore
 from tests.records.postgres_server import programs, server
 
 WRITER = """
 import sys
-from go_rl.records import Record, RecordStore
+from go_rl.records import RecordStore
 
 url, name, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 with RecordStore(url) as store:
