@@ -70,6 +70,8 @@ class Options:
     """Of each tuner and operator."""
     operators: int = 4
     """Of each network, those with the most FLOP."""
+    name: str = NAME
+    """Of the page, its table and its figure."""
     results: Path = RESULTS
     """Folder that is written to."""
 
@@ -80,11 +82,11 @@ def main(options: Options) -> None:
     run = run_name(
         f"{[pool.digest for pool in pools]} {options.trials} {options.batch} {options.operators}"
     )
-    table = GrowingTable(CurveRow, options.results / f"{NAME}.csv")
+    table = GrowingTable(CurveRow, options.results / f"{options.name}.csv")
     arms = {name: (lambda _pool, _k, make=make: make()) for name, make in ARMS.items()}
     rows = run_curves(table, run, pools, arms, range(options.seeds), options.trials, options.batch)
-    save_figure(figure(rows, tuple(ARMS), options.batch), options.results / NAME)
-    write_page(options.results / NAME, page(rows, pools, options), __file__)
+    save_figure(figure(rows, tuple(ARMS), options.batch), options.results / options.name)
+    write_page(options.results / options.name, page(rows, pools, options), __file__)
 
 
 def heaviest(pools: PoolSet, count: int) -> PoolSet:
@@ -107,7 +109,7 @@ def page(rows: Sequence[CurveRow], pools: Sequence[PoolSet], options: Options) -
         f"{options.batch}, {seeds} seeds. {COLUMNS}\n\n"
     )
     text += markdown_table(*table(rows, options.batch))
-    return f"{text}\n![Speed against trials]({NAME}.svg)\n"
+    return f"{text}\n![Speed against trials]({options.name}.svg)\n"
 
 
 def table(rows: Sequence[CurveRow], batch: int) -> tuple[list[str], list[list[str]]]:

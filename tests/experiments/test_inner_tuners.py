@@ -64,7 +64,7 @@ def test_both_scripts_on_a_small_pool(tmp_path, monkeypatch):
     pools().save(path)
     few = {name: inner_tuners.ARMS[name] for name in ("annealing", "random")}
     monkeypatch.setattr(inner_tuners, "ARMS", few)
-    options = inner_tuners.Options((str(path),), 12, 6, 2, 1, tmp_path)
+    options = inner_tuners.Options((str(path),), 12, 6, 2, 1, results=tmp_path)
     inner_tuners.main(options)
     made = (tmp_path / "inner_tuners.csv").read_text()
     inner_tuners.main(options)
