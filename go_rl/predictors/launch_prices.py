@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Bool, Float64
 
 from go_rl.predictors.operators.examples import OperatorInputs, error_groups
-from go_rl.predictors.operators.predictor import OperatorPredictor
+from go_rl.predictors.operators.predictor import Interval
 from go_rl.programs.devices import DataSheet
 from go_rl.programs.launches import Launches
 
@@ -19,26 +18,22 @@ BETWEEN_GROUPS = 0.5
 operators of one group it is taken to be 1."""
 
 
-@dataclass(frozen=True, eq=False)
-class LaunchPrices:
-    """Prices of ``L`` launches on one device, seconds."""
+@runtime_checkable
+class PredictsOperators(Protocol):
+    """What prices single operators, as `OperatorPredictor` does."""
 
-    seconds: Float64[np.ndarray, "L"]
-    low: Float64[np.ndarray, "L"]
-    high: Float64[np.ndarray, "L"]
-    """[L] bounds of a 90 % interval."""
-    unlike: Bool[np.ndarray, "L"]
+    def interval(self, inputs: OperatorInputs) -> Interval:
+        """Return seconds, the interval, and what is unlike anything measured."""
+        ...
 
 
-def launch_prices(
-    launches: Launches, sheet: DataSheet, predictor: OperatorPredictor
-) -> LaunchPrices:
-    """Return the price of each launch; equal ones are predicted once."""
+def launch_prices(launches: Launches, sheet: DataSheet, predictor: PredictsOperators) -> Interval:
+    """Return the prices of L launches; equal ones are predicted once."""
     rows, which = launches.distinct
     inputs = OperatorInputs(rows, (sheet,), np.zeros(len(rows), np.int64))
     found = predictor.interval(inputs)
     extra = launches.extra_bytes / (STREAMED_SHARE * sheet.memory_bandwidth)
-    return LaunchPrices(
+    return Interval(
         found.seconds[which] + extra,
         found.low[which] + extra,
         found.high[which] + extra,
@@ -46,7 +41,7 @@ def launch_prices(
     )
 
 
-def total_bounds(launches: Launches, prices: LaunchPrices, total: float) -> tuple[float, float]:
+def total_bounds(launches: Launches, prices: Interval, total: float) -> tuple[float, float]:
     """Return bounds of a 90 % interval of a sum of launches.
 
     A device that is faster than predicted at one product is so at all: errors of a group of

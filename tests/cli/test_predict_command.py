@@ -7,6 +7,7 @@ import json
 import pytest
 
 import go_rl
+from go_rl.predictors.operators.predictor import OperatorPredictor
 
 TABLE = "op,B,M,N,K,H\nlinear,1,512,1024,4096,\nbmm,16,512,64,512,\nsoftmax,8192,,,,512\n"
 
@@ -121,7 +122,8 @@ def test_train_operators_writes_weights_that_predict(command, operators, tmp_pat
             device = devices[examples.inputs.device[r]].device
             lines.append(f"{1e3 * examples.seconds[r]},{device},{values}")
         (folder / f"{op}.csv").write_text("\n".join(lines) + "\n")
-    monkeypatch.setattr("go_rl.predictors.operators.predictor.OperatorFitConfig", lambda: SMALL)
+    fit = OperatorPredictor.fit
+    monkeypatch.setattr(OperatorPredictor, "fit", lambda examples: fit(examples, SMALL))
     found = command("train", "operators", "data", "--out", "mine.npz")
     assert (found.code, found.err) == (0, "")
     assert "t4" in found.out

@@ -246,6 +246,16 @@ def test_other_types_are_refused():
     assert _ops(_launches(lambda x, i: x[i], (9, 8), integers(4))), "indices are no arithmetic"
 
 
+def test_hlo_has_softmax_and_numbers_too(tmp_path):
+    def block(x, y):
+        return jax.nn.softmax(x / 8.0 + y)
+
+    text = jax.jit(block).lower(floats(6, 8), floats(6, 8)).compiler_ir("hlo").as_hlo_text()
+    (tmp_path / "block.hlo").write_text(text)
+    launches = eager_launches(go_rl.load(tmp_path / "block.hlo"))
+    assert _ops(launches) == ["divu", "add", "softmax"]
+
+
 def test_onnx_operators(tmp_path):
     pytest.importorskip("onnx")
     from onnx import TensorProto, helper
@@ -258,13 +268,18 @@ def test_onnx_operators(tmp_path):
         helper.make_node("Relu", ["g"], ["r"]),
         helper.make_node("MatMul", ["r", "v"], ["m"]),
         helper.make_node("Add", ["m", "c"], ["a"]),
-        helper.make_node("Softmax", ["a"], ["y"]),
+        helper.make_node("Div", ["a", "two"], ["d"]),
+        helper.make_node("Erf", ["d"], ["e"]),
+        helper.make_node("Add", ["e", "two"], ["f"]),
+        helper.make_node("Mul", ["a", "f"], ["h"]),
+        helper.make_node("Mul", ["h", "two"], ["z"]),
+        helper.make_node("Softmax", ["z"], ["y"]),
     ]
     value = helper.make_tensor_value_info
     graph = helper.make_graph(
         nodes, "two layers", [value("x", TensorProto.FLOAT, [6, 8])],
         [value("y", TensorProto.FLOAT, [6, 3])],
-        [weights("w", 8, 5), weights("b", 5), weights("v", 5, 3), weights("c", 3)],
+        [weights("w", 8, 5), weights("b", 5), weights("v", 5, 3), weights("c", 3), weights("two")],
     )  # fmt: skip
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
     path = tmp_path / "two.onnx"
@@ -272,4 +287,4 @@ def test_onnx_operators(tmp_path):
     launches = eager_launches(go_rl.load(path))
     found = [(each.op, tuple(each.sizes.values())) for each in launches.each]
     assert found == [("linear", (1, 6, 8, 5)), ("relu", (6, 5)), ("linear", (1, 6, 5, 3)),
-                     ("softmax", (6, 3))]  # fmt: skip
+                     ("gelu", (6, 3)), ("softmax", (6, 3))]  # fmt: skip

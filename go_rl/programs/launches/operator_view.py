@@ -24,6 +24,8 @@ PARTS = frozenset({"slice", "split", "unstack"})
 STEPS = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not", "argmax", "argmin",
                    "sign", "floor", "ceil", "round"})  # fmt: skip
 """Operators without a gradient."""
+NUMBERS = frozenset({"broadcast_in_dim", "ConstantOfShape", "Constant", "constant"})
+"""Constants that hold one number."""
 HALF = 2
 """Bytes of an element of float16 and bfloat16."""
 KEPT_NAMES = frozenset({"Relu", "ReduceMean", "relu"})
@@ -48,7 +50,7 @@ class OperatorView:
         self.operands: list[list[int]] = [[] for _ in range(count)]
         self.users: list[list[int]] = [[] for _ in range(count)]
         for sender, receiver in zip(graph.senders.tolist(), graph.receivers.tolist(), strict=True):
-            if sender not in self.operands[receiver]:
+            if sender not in self.operands[receiver] and not self._is_number(sender):
                 self.operands[receiver].append(sender)
                 self.users[sender].append(receiver)
         self.backward = self._backward()
@@ -139,6 +141,12 @@ class OperatorView:
             found[node] = found[node] or any(found[o] for o in self.operands[node])
         return [f and not b for f, b in zip(found, backward, strict=True)]
 
+    def _is_number(self, node: int) -> bool:
+        """Whether a node is one constant, spread over a tensor: PyTorch passes the number."""
+        offsets = self.graph.predecessors[0]
+        reads = offsets[node] < offsets[node + 1] or self.weights[node]
+        return not reads and self.op[node] in NUMBERS
+
     def _is_alias(self, node: int) -> bool:
         """Whether a node shows all of its operand."""
         return self.is_view[node] and self.op[node] not in PARTS
@@ -154,7 +162,8 @@ class OperatorView:
 
     def _weights(self, node: int) -> int:
         size = self.graph.weight_itemsize[node]
-        return round(float(self.graph.weight_bytes[node] / size)) if size > 0 else 0
+        found = round(float(self.graph.weight_bytes[node] / size)) if size > 0 else 0
+        return found if found > 1 else 0  # one element is a number
 
     def _live(self) -> list[bool]:
         kind = self.graph.kind.tolist()

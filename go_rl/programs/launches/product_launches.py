@@ -96,9 +96,10 @@ def _convolution(view: OperatorView, node: int) -> Launch:
     kernel, stride, groups = (
         max(1, _whole(view.geometry(node, name))) for name in ("window", "stride", "groups")
     )
-    shape, weights = view.shape[node], view.weights[node]
+    shape = list(view.shape[node]) or [1]
+    weights = view.weights[node]
     last = view.geometry(node, "minor") == 1
-    filters = (shape[-1] if last else shape[1]) if len(shape) > 2 else shape[-1]
+    filters = shape[1] if len(shape) > 2 and not last else shape[-1]
     made = view.elements[node]
     weights -= filters * (weights % (kernel * filters) == filters)  # the bias
     if not weights or len(shape) < 3 or weights % (kernel * filters):

@@ -15,6 +15,8 @@ from go_rl.programs.operators.operator_rows import FLOAT_BYTES
 
 SUMS = frozenset({"reduce_sum", "ReduceMean"})
 SQUARES = frozenset({"square", "integer_pow", "pow", "mul"})
+HLO_REDUCTION = "reduce"
+"""HLO's name of sums and maxima alike."""
 ROOTS = frozenset({"rsqrt", "sqrt"})
 BETWEEN = frozenset({"add", "sub", "mul", "div", "max", "neg", "convert_element_type", *SQUARES})
 LONGEST = 40
@@ -87,7 +89,7 @@ def _largest(view: OperatorView, minus: int, inside: set[int]) -> bool:
         while view.op[node] in ("max", "stop_gradient") and len(view.sources(node)) == 1:
             path.add(node)
             node = view.sources(node)[0]
-        if view.op[node] == "reduce_max":
+        if view.op[node] == "reduce_max" or view.graph.op_type[node] == HLO_REDUCTION:
             inside |= path | {node}
             return True
     return False

@@ -115,7 +115,7 @@ class PreNormBlock(nn.Module):
     hidden: int
     causal: bool = False
     activation: Callable[[Any], Any] = nn.gelu
-    attention: Mapping[str, bool] | None = None
+    attention: Mapping[str, Any] | None = None
     """Options of the self-attention, see `Attention`."""
 
     @nn.compact

@@ -34,7 +34,7 @@ class GPT(nn.Module):
     shards: int = 1
     """Parts of the embedding, see `TokenTable`."""
     activation: Callable[[Any], Any] = nn.gelu
-    attention: Mapping[str, bool] | None = None
+    attention: Mapping[str, Any] | None = None
     """Options of the attention, see `Attention`."""
 
     @nn.compact
