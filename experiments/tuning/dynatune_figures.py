@@ -1,4 +1,4 @@
-"""DynaTune's figures 2, 4, 13 and 19 on recorded pools: gain against cost and FLOP of each operator,
+"""DynaTune's figures 2, 4, 13 and 19 on recorded pools: gain against cost and FLOP by operator,
 curves of best performance, their segments, and traces of the Markov chains.
 
 Run: ``python -m experiments.tuning.dynatune_figures --folder DIR`` with the folder of
@@ -33,8 +33,8 @@ HEAD = """# Operators, curves and chains of recorded tuning
 
 DynaTune's figures on the pools of {network} (inner tuner `{tuner}`, seed {seed}).
 
-- Gain, cost and FLOP by operator (their figure 2): rank correlation of FLOP with the gain {flop:.2f},
-  of the cost with the gain {cost:.2f}. ![gain and cost]({name}_gains.svg)
+- Gain, cost and FLOP by operator (their figure 2): rank correlation of FLOP with the gain
+  {flop:.2f}, of the cost with the gain {cost:.2f}. ![gain and cost]({name}_gains.svg)
 - Best performance after each trial, over the peak (figure 4). ![curves]({name}_curves.svg)
 - Segments at rises of more than 20 % (figure 13). ![segments]({name}_segments.svg)
 - Chains of the `log-power` belief behind {at} trials of the slowest operator (figure 19): mean
