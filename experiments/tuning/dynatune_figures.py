@@ -13,6 +13,7 @@ from pathlib import Path
 
 import matplotlib
 import numpy as np
+from matplotlib.figure import Figure
 
 from experiments.pages import RESULTS, run_script, write_page
 from experiments.tuning.recorded_paths import PathStore, curves_of
@@ -76,9 +77,15 @@ def run(options: Options) -> None:
         acceptance=acceptance, name=options.out.name,
     )  # fmt: skip
     cells = [
-        [pool.operator.name, f"{a:.1f}", f"{b:.1f}", f"{c:.1f}", str(len(segment_starts(curve)))]
-        for pool, a, b, c, curve in zip(
-            pools.pools, 100 * gain, 100 * cost, 100 * flops, curves, strict=True
+        [
+            pool.operator.name,
+            f"{a:.1f}",
+            f"{b:.1f}",
+            f"{c:.1f}",
+            str(len(segment_starts(curve.tolist()))),
+        ]
+        for pool, a, b, c, count in zip(
+            pools.pools, 100 * gain, 100 * cost, 100 * flops, segments, strict=True
         )
     ]
     heads = ["operator", "gain, %", "cost, %", "FLOP, %", "segments"]
@@ -151,7 +158,7 @@ def _chains(curve: np.ndarray, peak: float, options: Options) -> float:
     return acceptance
 
 
-def _save(figure: plt.Figure, options: Options, name: str) -> None:
+def _save(figure: Figure, options: Options, name: str) -> None:
     figure.tight_layout()
     path = options.out.with_name(f"{options.out.name}_{name}.svg")
     figure.savefig(path, metadata={"Date": None})
