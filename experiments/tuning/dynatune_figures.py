@@ -53,7 +53,7 @@ class Options:
     network: str = "resnet18"
     tuner: str = "annealing"
     seed: int = 0
-    batch: int = 16
+    batch: int = 32
     patience: int = 200
     out: Path = RESULTS / NAME
 

@@ -60,7 +60,7 @@ class Options:
     tuner: str = "annealing"
     """Inner tuner."""
     seeds: int = 5
-    batch: int = 16
+    batch: int = 32
     patience: int = 200
     ship: bool = False
     """Write the curves of all paths as those that ship with our own belief."""
