@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import jax
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -44,11 +43,11 @@ def test_chains_end_when_nothing_better_is_found():
     """All schedules are alike: after three idle moves of two chains at most eight are known."""
     pool = ScoredPool(SPACE, lambda some, _: np.zeros(len(some)))
     first = [SPACE.at((0, 0)), SPACE.at((1, 1))]
-    anneal(SPACE, pool, first, AnnealingConfig(patience=3, moves=99), np.random.default_rng(0))
+    anneal(SPACE, pool, first, 99, AnnealingConfig(patience=3), np.random.default_rng(0))
     assert len(pool) <= 2 + 3 * 2
     alone = Lattice((1, 1), (0, 0))
-    anneal(alone, pool, [alone.at((0, 0))], AnnealingConfig(patience=3), np.random.default_rng(0))
-    anneal(SPACE, pool, [], AnnealingConfig(), np.random.default_rng(0))
+    anneal(alone, pool, [alone.at((0, 0))], 9, AnnealingConfig(), np.random.default_rng(0))
+    anneal(SPACE, pool, [], 9, AnnealingConfig(), np.random.default_rng(0))
 
 
 def test_each_schedule_is_scored_once():
@@ -119,7 +118,7 @@ def test_parents_are_drawn_by_rank():
 
 def test_a_policy_learns_to_take_the_choice_that_pays():
     """The second choice is known by its feature; the third does not exist."""
-    policy = NeighbourPolicy(2, 8, 0.03, jax.random.key(0))
+    policy = NeighbourPolicy(2, 8, 0.03, np.random.default_rng(1))
     n, rng = 64, np.random.default_rng(0)
     choices = np.zeros((n, 3, 2), np.float32)
     choices[:, 1, 0] = 1.0

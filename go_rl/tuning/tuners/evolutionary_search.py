@@ -1,4 +1,4 @@
-"""`EvolutionarySearch`: generations of mutants, selected by a predictor.
+"""`evolutionary_search`: generations of mutants, selected by a predictor.
 
 The search of Ansor (Zheng et al., OSDI 2020, section 5.1) and of CDMPP's schedule search: a
 population of the fastest schedules so far and of random ones; parents are drawn by predicted
@@ -10,15 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import ceil
 
 import numpy as np
 from jaxtyping import Float64
 
 from go_rl.tuning.config import TuningError
-from go_rl.tuning.programs.nouns import Schedule, ScheduleSpace, Trial
+from go_rl.tuning.programs.nouns import Schedule, ScheduleSpace
+from go_rl.tuning.tuners.model_guided import ModelGuidedTuner
 from go_rl.tuning.tuners.observed_trials import ObservedTrials
-from go_rl.tuning.tuners.online_scorer import OnlineScorer, OnlineScorerConfig
-from go_rl.tuning.tuners.proposal import batch_of, check_count, random_batch, starts
+from go_rl.tuning.tuners.online_scorer import OnlineScorerConfig
+from go_rl.tuning.tuners.proposal import batch_of, starts
 from go_rl.tuning.tuners.scored_pool import ScheduleScorer, ScoredPool
 
 
@@ -26,9 +28,10 @@ from go_rl.tuning.tuners.scored_pool import ScheduleScorer, ScoredPool
 class EvolutionConfig:
     """How schedules evolve."""
 
-    population: int = 256
-    """Schedules that a generation keeps."""
-    generations: int = 5
+    effort: int = 16
+    """Schedules scored for each one wanted, at most, the first population apart; see
+    `go_rl.tuning.tuners.simulated_annealing.AnnealingConfig`."""
+    generations: int = 4
     """Of mutants, as many as the population in each."""
     best_share: float = 0.2
     """Largest share of the first population that are the fastest schedules measured."""
@@ -44,7 +47,7 @@ class EvolutionConfig:
     model: OnlineScorerConfig = field(default_factory=OnlineScorerConfig)
 
     def __post_init__(self) -> None:
-        for name in ("population", "generations"):
+        for name in ("effort", "generations"):
             if getattr(self, name) < 1:
                 raise TuningError(f"evolution: {name} must be >= 1, not {getattr(self, name)}")
         for name in ("best_share", "random_share"):
@@ -55,47 +58,24 @@ class EvolutionConfig:
                 raise TuningError(f"evolution: {name} must be finite and >= 0")
 
 
-class EvolutionarySearch:
-    """Evolves schedules by a predictor, one learned elsewhere or trees fitted on the way.
+def evolutionary_search(
+    space: ScheduleSpace,
+    seed: int,
+    config: EvolutionConfig | None = None,
+    prior: ScheduleScorer | None = None,
+) -> ModelGuidedTuner:
+    """Return the tuner; see `ModelGuidedTuner`."""
+    config = config or EvolutionConfig()
 
-    Args:
-        space: of the operator.
-        seed: random seed.
-        config: of the search.
-        prior: the predictor; None: trees alone, and a random first batch.
+    def search(
+        observed: ObservedTrials, pool: ScoredPool, count: int, rng: np.random.Generator
+    ) -> list[Schedule]:
+        size = ceil(config.effort * count / config.generations)
+        evolve(space, pool, starts(observed, size, config.best_share, rng), config, rng)
+        return batch_of(observed, pool, count, config.diversity, config.random_share)
 
-    Raises:
-        MissingDependencyError: trees are to be fitted, and XGBoost is not installed.
-    """
-
-    def __init__(
-        self,
-        space: ScheduleSpace,
-        seed: int,
-        config: EvolutionConfig | None = None,
-        prior: ScheduleScorer | None = None,
-    ) -> None:
-        self._config = config or EvolutionConfig()
-        self._observed = ObservedTrials(space, seed)
-        self._prior = prior
-        learns = prior is None or self._config.learn
-        self._model = OnlineScorer(self._observed, self._config.model, prior) if learns else None
-
-    def propose(self, count: int) -> list[Schedule]:
-        """See `InnerTuner`."""
-        check_count(count)
-        rng, config = self._observed.rng(), self._config
-        scorer = self._model.scorer() if self._model else self._prior
-        if scorer is None:
-            return random_batch(self._observed, count, rng)
-        pool = ScoredPool(self._observed.space, scorer)
-        first = starts(self._observed, config.population, config.best_share, rng)
-        evolve(self._observed.space, pool, first, config, rng)
-        return batch_of(self._observed, pool, count, config.diversity, config.random_share)
-
-    def observe(self, trials: Sequence[Trial]) -> None:
-        """See `InnerTuner`."""
-        self._observed.add(trials)
+    model = config.model if config.learn or prior is None else None
+    return ModelGuidedTuner(space, seed, search, model, prior)
 
 
 def evolve(
@@ -111,17 +91,17 @@ def evolve(
         space: makes mutants.
         pool: scores.
         first: population.
-        config: sizes and pressure.
+        config: generations and pressure.
         rng: the source of chance.
     """
-    population = list(first)
+    population, size = list(first), len(first)
     for _ in range(config.generations if population else 0):
         odds = parent_odds(pool.scores(population), config.pressure)
-        parents = rng.choice(len(population), config.population, p=odds)
+        parents = rng.choice(len(population), size, p=odds)
         mutants = [space.neighbour(population[i], rng) for i in parents.tolist()]
         together = {s.key: s for s in (*population, *mutants) if s is not None}
         everyone = list(together.values())
-        order = np.argsort(pool.scores(everyone), kind="stable")[: config.population]
+        order = np.argsort(pool.scores(everyone), kind="stable")[:size]
         population = [everyone[i] for i in order.tolist()]
 
 

@@ -1,4 +1,4 @@
-"""`SimulatedAnnealing`: parallel chains over a cost model that is fitted to what was measured.
+"""`simulated_annealing`: parallel chains over a cost model that is fitted to what was measured.
 
 AutoTVM's tuner: Chen et al., "Learning to Optimize Tensor Programs" (NeurIPS 2018), algorithm 1.
 There the chains go on from batch to batch; here they start anew from the fastest schedules so far
@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import ceil
 
 import numpy as np
 from jaxtyping import Float64
 
 from go_rl.tuning.config import TuningError
-from go_rl.tuning.programs.nouns import Schedule, ScheduleSpace, Trial
+from go_rl.tuning.programs.nouns import Schedule, ScheduleSpace
+from go_rl.tuning.tuners.model_guided import ModelGuidedTuner
 from go_rl.tuning.tuners.observed_trials import ObservedTrials
-from go_rl.tuning.tuners.online_scorer import OnlineScorer, OnlineScorerConfig
-from go_rl.tuning.tuners.proposal import batch_of, check_count, random_batch, starts
+from go_rl.tuning.tuners.online_scorer import OnlineScorerConfig
+from go_rl.tuning.tuners.proposal import batch_of, starts
 from go_rl.tuning.tuners.scored_pool import ScheduleScorer, ScoredPool
 
 
@@ -25,10 +27,11 @@ from go_rl.tuning.tuners.scored_pool import ScheduleScorer, ScoredPool
 class AnnealingConfig:
     """How schedules are searched by a cost model."""
 
-    chains: int = 64
+    effort: int = 16
+    """Schedules scored for each one wanted, at most: to make a neighbour and read its features
+    takes TVM 10 to 30 ms, where a trial takes 500."""
+    chains: int = 16
     """Chains side by side."""
-    moves: int = 40
-    """Of each chain, at most; a proposal scores ``chains * moves`` neighbours at most."""
     patience: int = 12
     """Moves in a row in which no chain finds a better schedule than any before, after which the
     search ends."""
@@ -43,7 +46,7 @@ class AnnealingConfig:
     model: OnlineScorerConfig = field(default_factory=OnlineScorerConfig)
 
     def __post_init__(self) -> None:
-        for name in ("chains", "moves", "patience"):
+        for name in ("effort", "chains", "patience"):
             if getattr(self, name) < 1:
                 raise TuningError(f"annealing: {name} must be >= 1, not {getattr(self, name)}")
         for name in ("best_share", "random_share"):
@@ -54,51 +57,30 @@ class AnnealingConfig:
                 raise TuningError(f"annealing: {name} must be finite and >= 0")
 
 
-class SimulatedAnnealing:
-    """Anneals over boosted trees; the first batch, before anything has a time, is random.
+def simulated_annealing(
+    space: ScheduleSpace,
+    seed: int,
+    config: AnnealingConfig | None = None,
+    prior: ScheduleScorer | None = None,
+) -> ModelGuidedTuner:
+    """Return the tuner; see `ModelGuidedTuner`."""
+    config = config or AnnealingConfig()
 
-    Args:
-        space: of the operator.
-        seed: random seed.
-        config: of the search.
-        prior: a predictor that was learned elsewhere, if there is one; see `OnlineScorer`.
+    def search(
+        observed: ObservedTrials, pool: ScoredPool, count: int, rng: np.random.Generator
+    ) -> list[Schedule]:
+        first = starts(observed, config.chains, config.best_share, rng)
+        anneal(space, pool, first, ceil(config.effort * count / config.chains), config, rng)
+        return batch_of(observed, pool, count, config.diversity, config.random_share)
 
-    Raises:
-        MissingDependencyError: XGBoost is not installed.
-    """
-
-    def __init__(
-        self,
-        space: ScheduleSpace,
-        seed: int,
-        config: AnnealingConfig | None = None,
-        prior: ScheduleScorer | None = None,
-    ) -> None:
-        self._config = config or AnnealingConfig()
-        self._observed = ObservedTrials(space, seed)
-        self._model = OnlineScorer(self._observed, self._config.model, prior)
-
-    def propose(self, count: int) -> list[Schedule]:
-        """See `InnerTuner`."""
-        check_count(count)
-        rng, config = self._observed.rng(), self._config
-        scorer = self._model.scorer()
-        if scorer is None:
-            return random_batch(self._observed, count, rng)
-        pool = ScoredPool(self._observed.space, scorer)
-        first = starts(self._observed, config.chains, config.best_share, rng)
-        anneal(self._observed.space, pool, first, config, rng)
-        return batch_of(self._observed, pool, count, config.diversity, config.random_share)
-
-    def observe(self, trials: Sequence[Trial]) -> None:
-        """See `InnerTuner`."""
-        self._observed.add(trials)
+    return ModelGuidedTuner(space, seed, search, config.model, prior)
 
 
 def anneal(
     space: ScheduleSpace,
     pool: ScoredPool,
     first: Sequence[Schedule],
+    moves: int,
     config: AnnealingConfig,
     rng: np.random.Generator,
 ) -> None:
@@ -108,7 +90,8 @@ def anneal(
         space: makes neighbours; a chain whose schedule has none stays where it is.
         pool: scores.
         first: a schedule for each chain.
-        config: temperature, moves and patience.
+        moves: of each chain, at most.
+        config: temperature and patience.
         rng: the source of chance.
     """
     if not first:
@@ -116,12 +99,12 @@ def anneal(
     chains = list(first)
     scores = pool.scores(chains)
     scale, best, idle = float(scores.std()) or 1.0, scores.min(initial=np.inf), 0
-    for move in range(config.moves):
+    for move in range(moves):
         if idle >= config.patience:
             return
         nearby = [space.neighbour(schedule, rng) or schedule for schedule in chains]
         found = pool.scores(nearby)
-        heat = config.temperature * scale * (1.0 - move / config.moves)
+        heat = config.temperature * scale * (1.0 - move / moves)
         taken = accepted(scores, found, heat, rng)
         chains = [
             new if take else old for old, new, take in zip(chains, nearby, taken, strict=True)
