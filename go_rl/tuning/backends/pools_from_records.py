@@ -37,11 +37,11 @@ def pools_from_records(
 ) -> PoolSet:
     """Return the pools of a network.
 
-    Seconds are the median of a schedule's calls: of so few, the low quantile that a record calls its
-    seconds is the least, which a core shared with others may put far below the truth. Schedules with
-    the same trace are one, the first. Failures keep their place with NaN seconds, and so do
-    schedules that would be faster than the peak: their measurement is wrong. Their number is in
-    the provenance (``impossible``).
+    Seconds are the median of a schedule's calls: of so few, the low quantile that a record calls
+    its seconds is the least, which a core shared with others may put far below the truth. Schedules
+    with the same trace are one, the first. Failures keep their place with NaN seconds, and so do
+    schedules that would be faster than the peak: their measurement is wrong. Their number is in the
+    provenance (``impossible``).
 
     Args:
         network: its name.
