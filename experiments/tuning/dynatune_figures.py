@@ -1,4 +1,4 @@
-"""DynaTune's figures 2, 4, 13 and 19 on recorded pools: gain against cost and FLOP of each operator,
+"""DynaTune's figures 2, 4, 13 and 19 on recorded pools: gain against cost and FLOP by operator,
 curves of best performance, their segments, and traces of the Markov chains.
 
 Run: ``python -m experiments.tuning.dynatune_figures --folder DIR`` with the folder of
@@ -13,6 +13,7 @@ from pathlib import Path
 
 import matplotlib
 import numpy as np
+from matplotlib.figure import Figure
 
 from experiments.pages import RESULTS, run_script, write_page
 from experiments.tuning.recorded_paths import PathStore, curves_of
@@ -33,8 +34,8 @@ HEAD = """# Operators, curves and chains of recorded tuning
 
 DynaTune's figures on the pools of {network} (inner tuner `{tuner}`, seed {seed}).
 
-- Gain, cost and FLOP by operator (their figure 2): rank correlation of FLOP with the gain {flop:.2f},
-  of the cost with the gain {cost:.2f}. ![gain and cost]({name}_gains.svg)
+- Gain, cost and FLOP by operator (their figure 2): rank correlation of FLOP with the gain
+  {flop:.2f}, of the cost with the gain {cost:.2f}. ![gain and cost]({name}_gains.svg)
 - Best performance after each trial, over the peak (figure 4). ![curves]({name}_curves.svg)
 - Segments at rises of more than 20 % (figure 13). ![segments]({name}_segments.svg)
 - Chains of the `log-power` belief behind {at} trials of the slowest operator (figure 19): mean
@@ -52,7 +53,7 @@ class Options:
     network: str = "resnet18"
     tuner: str = "annealing"
     seed: int = 0
-    batch: int = 16
+    batch: int = 32
     patience: int = 200
     out: Path = RESULTS / NAME
 
@@ -71,18 +72,22 @@ def run(options: Options) -> None:
     slowest = int(np.argmax(gain))
     acceptance = _chains(curves[slowest], pools.peak_flops, options)
     head = HEAD.format(
-        network=options.network, tuner=options.tuner, seed=options.seed, at=CHAIN_AT,
+        network=options.network, tuner=options.tuner, seed=options.seed,
+        at=min(CHAIN_AT, len(curves[slowest])),
         flop=_rank_correlation(flops, gain), cost=_rank_correlation(cost, gain),
         acceptance=acceptance, name=options.out.name,
     )  # fmt: skip
+    shares = np.stack([gain, cost, flops], axis=1) * 100
     cells = [
-        [pool.operator.name, f"{a:.1f}", f"{b:.1f}", f"{c:.1f}", str(len(segment_starts(curve)))]
-        for pool, a, b, c, curve in zip(
-            pools.pools, 100 * gain, 100 * cost, 100 * flops, curves, strict=True
-        )
+        [pool.operator.name, *(f"{share:.1f}" for share in row), str(_segment_count(curve))]
+        for pool, row, curve in zip(pools.pools, shares, curves, strict=True)
     ]
     heads = ["operator", "gain, %", "cost, %", "FLOP, %", "segments"]
     write_page(options.out, head + "\n" + markdown_table(heads, cells), __file__)
+
+
+def _segment_count(curve: np.ndarray) -> int:
+    return len(segment_starts(curve.tolist()))
 
 
 def _shares(
@@ -127,7 +132,7 @@ def _curves(pools: PoolSet, curves: Sequence[np.ndarray], options: Options) -> N
 
 def _segments(pools: PoolSet, curves: Sequence[np.ndarray], options: Options) -> None:
     figure, axis = plt.subplots(figsize=(6, 3))
-    curve = max(curves, key=lambda each: len(segment_starts(each.tolist())))
+    curve = max(curves, key=_segment_count)
     starts = segment_starts(curve.tolist())
     for start, end in zip(starts, [*starts[1:], len(curve)], strict=True):
         axis.plot(np.arange(start, end) + 1, 100 * curve[start:end], marker=".")
@@ -151,7 +156,7 @@ def _chains(curve: np.ndarray, peak: float, options: Options) -> float:
     return acceptance
 
 
-def _save(figure: plt.Figure, options: Options, name: str) -> None:
+def _save(figure: Figure, options: Options, name: str) -> None:
     figure.tight_layout()
     path = options.out.with_name(f"{options.out.name}_{name}.svg")
     figure.savefig(path, metadata={"Date": None})
