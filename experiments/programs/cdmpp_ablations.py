@@ -68,8 +68,8 @@ def _page(runs: Runs, found: dict[str, dict[str, list[Metrics]]]) -> str:
         "# Parts of CDMPP",
         "",
         "Errors on programs of the networks learned from (as in the paper's tables) and of those",
-        f"held out. Mean of {runs.options.seeds} runs of {runs.options.steps:,} updates; splits of",
-        "`cdmpp_cross_model`.",
+        f"held out. Runs of which a cell is the mean: {runs.options.seeds}, each of",
+        f"{runs.options.steps:,} updates; splits of `cdmpp_cross_model`.",
     ]
     heads = ("MAPE %", "RMSE ms", "held-out MAPE %", "held-out RMSE ms")
     names = ("test mape", "test rmse_ms", "held mape", "held rmse_ms")
