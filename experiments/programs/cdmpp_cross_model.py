@@ -121,7 +121,8 @@ def _page(runs: Runs, found: dict[str, list[Metrics]]) -> str:
         f"learned from {len(split.train):,} of other networks (tasks shared with those three are",
         f"held out too), and on {len(split.test):,} other programs of the networks learned from.",
         f"Runs of which a cell is the mean: {runs.options.seeds}, {runs.options.steps:,} updates",
-        "each, after which the training loss still falls. Times are of one processor; the two targets are levels of x86-64 for which code was compiled, not devices.",
+        "each, after which the training loss still falls. Times are of one processor; the two",
+        "targets are levels of x86-64 for which code was compiled, not devices.",
         "Published for TenSet on real devices: 14.03 % on held-out networks.",
     ]
     for part, title in PARTS.items():
