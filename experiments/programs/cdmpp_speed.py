@@ -45,7 +45,7 @@ def main(options: Options) -> None:
         "# Speed of CDMPP",
         "",
         f"Training: updates on {len(runs.examples.seconds):,} programs, compilation left out.",
-        f"Pricing: {PROGRAMS} programs, features known, the least of {REPEATS} repeats, on",
+        f"Pricing: {PROGRAMS} programs by one network, features known, least of {REPEATS} repeats, on",
         f"{len(os.sched_getaffinity(0))} cores beside other work.",
         "",
         "| | parameters | training samples/s | ms for 400 programs |",
