@@ -64,15 +64,16 @@ class LabelTransform:
             raise TrainingError("labels: at least two different times are needed")
         unit = float(seconds.min()) / 2
         ratio = seconds / unit
-        power, knots = 0.0, np.zeros(0)
+        knots = np.zeros(0)
+        likeliest: Any = 0.0
         if kind == "box-cox":
-            likeliest: Any = boxcox_normmax(ratio, method="mle")
-            power = float(likeliest)
+            likeliest = boxcox_normmax(ratio, method="mle")
         if kind == "yeo-johnson":
-            power = float(yeojohnson_normmax(ratio))
+            likeliest = yeojohnson_normmax(ratio)
         if kind == "quantile":
             knots = np.quantile(np.log(ratio), np.linspace(0, 1, KNOTS))
             knots = knots + 1e-9 * np.arange(KNOTS)  # strictly ascending
+        power = float(likeliest)
         bare = cls(known, unit, power, knots, 0.0, 1.0, -np.inf, np.inf)
         labels = bare.labels(seconds)
         return cls(
