@@ -1,6 +1,6 @@
 """`compile_program`: draw and build one program and time it, in a worker process.
 
-Needs TVM, an optional extra: ``pip install 'go_rl[tiles]'``.
+Needs TVM, an optional extra: ``pip install 'go_rl[tvm]'``.
 """
 
 from __future__ import annotations
