@@ -11,6 +11,10 @@ from go_rl.measure.config import FEW_VISITS, CollectConfig, TimingConfig
 
 GuideName = Literal["learned", "analytical", "random", "everything"]
 LEARNED = "learned"
+SCHEDULE_TIMING = TimingConfig(seconds=4e-3, most_calls=20, visits=3)
+"""Of a schedule while tuning."""
+CHECK_TIMING = TimingConfig(seconds=5e-2)
+"""Of whole networks at the end."""
 
 
 class TuningError(GoRLError):
@@ -71,4 +75,54 @@ class TuneConfig:
         """How a single kernel is measured."""
         return CollectConfig(
             target=self.target, core=self.core, timeout=self.timeout, timing=self.timing
+        )
+
+
+@dataclass(frozen=True)
+class TuneProgramsConfig:
+    """Which of a network's operators are tuned when, and how."""
+
+    minutes: float = 20.0
+    """Minutes of tuning in all: those of earlier runs in the same folder count."""
+    scheduler: str = "dynatune"
+    """Who gives the next time slot to an operator."""
+    tuner: str = "annealing"
+    """Who proposes an operator's next schedules."""
+    trials: int | None = None
+    """Schedules measured in all, at most; None: as many as the minutes allow."""
+    target: str = ""
+    """Level of x86-64 that code is generated for, such as x86-64-v3; default: the highest that this
+    processor runs."""
+    batch: int = 8
+    """Schedules of one operator that are measured together."""
+    core: int | None = None
+    """Core of the worker that measures; default: the last one of this process."""
+    seed: int = 0
+    """Random seed."""
+    timeout: float = 20.0
+    """Seconds that building or timing a schedule may take."""
+    memory: float = 8e9
+    """Bytes that the worker's process may address."""
+    timing: TimingConfig = SCHEDULE_TIMING
+    """When a schedule is known well enough."""
+    check: TimingConfig = CHECK_TIMING
+    """The same of the tuned and the untuned network, visited in turn at the end."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.minutes < float("inf"):
+            raise TuningError(f"tune: minutes must be finite and above 0, not {self.minutes}")
+        if self.trials is not None and self.trials < 1:
+            raise TuningError(f"tune: trials must be >= 1, not {self.trials}")
+        if self.batch < 1:
+            raise TuningError(f"tune: batch must be >= 1, not {self.batch}")
+        if self.seed < 0:
+            raise TuningError(f"tune: seed must be >= 0, not {self.seed}")
+        if not self.memory >= 1e9:
+            raise TuningError(f"tune: memory must be at least 1e9 bytes, not {self.memory}")
+        self.measuring("here")  # core and time-out are checked there
+
+    def measuring(self, target: str, timing: TimingConfig | None = None) -> CollectConfig:
+        """Return how something is measured on a target of the records."""
+        return CollectConfig(
+            target=target, core=self.core, timeout=self.timeout, timing=timing or self.timing
         )

@@ -1,0 +1,229 @@
+"""`TvmBackend`: a network's operators built by TVM and timed by a warm worker on one core."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from go_rl.measure.config import CollectConfig
+from go_rl.measure.kernels.collect import record_of
+from go_rl.measure.kernels.rounds import Outcome, measure_together
+from go_rl.measure.measuring_run import Release
+from go_rl.measure.worker import START_SECONDS, folder_pace, worker_core, worker_environment
+from go_rl.records import AS_IT_COMES, Record, RecordStore
+from go_rl.runtime.warm_worker import WarmWorker
+from go_rl.tuning.backends.tvm.codegen import level_of, peak_flops, record_target
+from go_rl.tuning.backends.tvm.network import imported, lowered_network
+from go_rl.tuning.backends.tvm.onnx_file import ModelInput, OnnxNetwork
+from go_rl.tuning.backends.tvm.operators import (
+    NetworkFunction,
+    is_tuned,
+    network_functions,
+    tuned_functions,
+)
+from go_rl.tuning.backends.tvm.space import TvmSpace
+from go_rl.tuning.backends.tvm.worker import Measuring, NetworkTask, ScheduleTask
+from go_rl.tuning.config import TuneProgramsConfig, TuningError
+from go_rl.tuning.programs.nouns import Schedule, Trial, TunedOperator
+
+WORKER = "go_rl.tuning.backends.tvm.worker:answer"
+ONE_THREAD = {"TVM_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+NAME, CALLS = "function", "calls"
+"""What a record of a function without a schedule has in its details."""
+
+
+@dataclass(frozen=True, eq=False)
+class LoweredNetwork:
+    """A network as functions of TIR."""
+
+    name: str
+    inputs: tuple[ModelInput, ...]
+    level: str
+    """Of x86-64."""
+    module: Any
+    """Relax, whose ``main`` calls the functions."""
+    functions: tuple[NetworkFunction, ...] = field(repr=False)
+    """All of them; the tuned ones come first."""
+
+    @property
+    def tuned(self) -> tuple[NetworkFunction, ...]:
+        """Those that are tuned: the arms, in order."""
+        return tuple(function for function in self.functions if is_tuned(function))
+
+
+def lower(network: OnnxNetwork, target: str = "") -> LoweredNetwork:
+    """Return a network as functions of TIR.
+
+    Args:
+        network: with its weights.
+        target: a level of x86-64; "": the highest that runs here.
+
+    Raises:
+        MissingDependencyError: TVM is not installed.
+        TuningError: the target is unknown, TVM cannot import or compile the network, or it has no
+            tunable operator.
+    """
+    level = level_of(target)
+    module = lowered_network(imported(network), level)
+    functions = network_functions(module)
+    tuned_functions(functions, network.name)
+    return LoweredNetwork(network.name, network.inputs, level, module, functions)
+
+
+class TvmBackend:
+    """See `go_rl.tuning.programs.nouns.Backend`. Close it: it has a process.
+
+    Args:
+        network: whose operators are tuned.
+        config: how they are measured.
+        folder: keeps the reference speed of the core.
+    """
+
+    def __init__(self, network: LoweredNetwork, config: TuneProgramsConfig, folder: Path) -> None:
+        self.network = network
+        self._config, self._folder = config, folder
+        measuring = self.measuring
+        environment = {**worker_environment(measuring), **ONE_THREAD}
+        self._worker = WarmWorker(WORKER, worker_core(measuring), environment)
+        self._spaces: dict[int, TvmSpace] = {}
+        self._seconds: list[float] = []
+        """Of each function without a schedule."""
+        self.notes: list[str] = []
+
+    @property
+    def target(self) -> str:
+        """See `Backend`."""
+        return record_target(self.network.level)
+
+    @cached_property
+    def operators(self) -> tuple[TunedOperator, ...]:
+        """See `Backend`."""
+        return tuple(function.operator for function in self.network.tuned)
+
+    @property
+    def fixed_seconds(self) -> float:
+        """See `Backend`; known from `start` on."""
+        rest = list(zip(self.network.functions, self._seconds, strict=True))[len(self.operators) :]
+        return sum(function.calls * seconds for function, seconds in rest)
+
+    @property
+    def untuned_seconds(self) -> tuple[float, ...]:
+        """Seconds of one run of each operator without a schedule; known from `start` on."""
+        return tuple(self._seconds[: len(self.operators)])
+
+    @property
+    def peak_flops(self) -> float:
+        """See `Backend`."""
+        return peak_flops(self.network.level)
+
+    @property
+    def measuring(self) -> CollectConfig:
+        """How a schedule is measured."""
+        return self._config.measuring(self.target)
+
+    def start(self, store: RecordStore) -> None:
+        """Time each function without a schedule, unless the store knows it.
+
+        Raises:
+            RecordError: the store cannot be read or written.
+            TuningError: a tunable operator cannot be timed.
+            WorkerError: the core cannot be had.
+        """
+        wanted = [function.operator for function in self.network.functions]
+        known = {
+            record.workload: record
+            for record in store.find(self.target, [each.workload for each in wanted], 0)
+            if record.setting == AS_IT_COMES
+        }
+        missing = [i for i, each in enumerate(wanted) if each.workload not in known]
+        functions = [self.network.functions[i] for i in missing]
+        outcomes = self._outcomes([self._task(function, None) for function in functions])
+        for i, outcome in zip(missing, outcomes, strict=True):
+            about = {NAME: wanted[i].name, CALLS: wanted[i].repeats}
+            key = wanted[i].workload, AS_IT_COMES
+            known[wanted[i].workload] = record = record_of(key, self.measuring, outcome, about)
+            store.add([record])
+        self._seconds = [self._as_it_comes(i, known[x.workload]) for i, x in enumerate(wanted)]
+
+    def space(self, operator: int) -> TvmSpace:
+        """See `Backend`."""
+        if operator not in self._spaces:
+            module = self.network.tuned[operator].module
+            self._spaces[operator] = TvmSpace(module, self.network.level)
+        return self._spaces[operator]
+
+    def measure(self, operator: int, schedules: Sequence[Schedule]) -> list[Trial]:
+        """See `Backend`."""
+        began, function = self.clock(), self.network.tuned[operator]
+        outcomes = self._outcomes([self._task(function, each.document) for each in schedules])
+        spent = (self.clock() - began) / max(len(schedules), 1)
+        return [
+            Trial(schedule, None, spent, outcome)
+            if isinstance(outcome, str)
+            else Trial(schedule, outcome["seconds"], spent)
+            for schedule, outcome in zip(schedules, outcomes, strict=True)
+        ]
+
+    def clock(self) -> float:
+        """See `Backend`."""
+        return time.perf_counter()
+
+    def compare(self, paths: Sequence[Path]) -> list[float]:
+        """Return seconds of one run of compiled networks, visited in turn.
+
+        Raises:
+            TuningError: one cannot be run.
+        """
+        timing = self._config.check
+        tasks = [
+            NetworkTask(str(path.absolute()), self.network.inputs, self._common, timing)
+            for path in paths
+        ]
+        outcomes = self._outcomes(tasks)
+        for path, outcome in zip(paths, outcomes, strict=True):
+            if isinstance(outcome, str):
+                raise TuningError(f"{path}: the compiled network cannot be run: {outcome}")
+        return [float(outcome["seconds"]) for outcome in outcomes if not isinstance(outcome, str)]
+
+    def close(self) -> None:
+        """End the process."""
+        self._worker.close()
+
+    def __enter__(self) -> TvmBackend:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @cached_property
+    def _common(self) -> Measuring:
+        return Measuring(self._config.memory, folder_pace(self._folder, self.measuring))
+
+    def _task(self, function: NetworkFunction, document: Any) -> ScheduleTask:
+        return ScheduleTask(
+            function.text, document, self.network.level, self._common, self._config.timing
+        )
+
+    def _outcomes(self, tasks: Sequence[ScheduleTask | NetworkTask]) -> list[Outcome]:
+        if not tasks:
+            return []
+        self._worker.call(Release(), START_SECONDS)  # a fresh process imports TVM
+        timing = tasks[0].timing
+        return measure_together(self._worker, tasks, self._config.measuring(self.target, timing))
+
+    def _as_it_comes(self, number: int, record: Record) -> float:
+        """Seconds of a function without a schedule."""
+        function = self.network.functions[number]
+        if record.seconds is not None:
+            return record.seconds
+        if is_tuned(function):
+            raise TuningError(
+                f"{self.network.name}: {function.title} cannot be timed without a schedule: "
+                f"{record.reason}"
+            )
+        self.notes.append(f"{function.title} is not in the latency: {record.reason}")
+        return 0.0
