@@ -29,6 +29,7 @@ from go_rl.tuning.backends.tvm.space import TvmSpace
 from go_rl.tuning.backends.tvm.worker import Measuring, NetworkTask, ScheduleTask
 from go_rl.tuning.config import TuneProgramsConfig, TuningError
 from go_rl.tuning.programs.nouns import Schedule, Trial, TunedOperator
+from go_rl.tuning.programs.trial_records import trial_record
 
 WORKER = "go_rl.tuning.backends.tvm.worker:answer"
 ONE_THREAD = {"TVM_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
@@ -90,6 +91,7 @@ class TvmBackend:
         environment = {**worker_environment(measuring), **ONE_THREAD}
         self._worker = WarmWorker(WORKER, worker_core(measuring), environment)
         self._spaces: dict[int, TvmSpace] = {}
+        self._store: RecordStore | None = None
         self._seconds: list[float] = []
         """Of each function without a schedule."""
         self.notes: list[str] = []
@@ -126,13 +128,14 @@ class TvmBackend:
         return self._config.measuring(self.target)
 
     def start(self, store: RecordStore) -> None:
-        """Time each function without a schedule, unless the store knows it.
+        """Time each function without a schedule, unless the store knows it; trials go there, too.
 
         Raises:
             RecordError: the store cannot be read or written.
             TuningError: a tunable operator cannot be timed.
             WorkerError: the core cannot be had.
         """
+        self._store = store
         wanted = [function.operator for function in self.network.functions]
         known = {
             record.workload: record
@@ -157,16 +160,22 @@ class TvmBackend:
         return self._spaces[operator]
 
     def measure(self, operator: int, schedules: Sequence[Schedule]) -> list[Trial]:
-        """See `Backend`."""
+        """See `Backend`; each trial is in the store when this returns."""
         began, function = self.clock(), self.network.tuned[operator]
         outcomes = self._outcomes([self._task(function, each.document) for each in schedules])
         spent = (self.clock() - began) / max(len(schedules), 1)
-        return [
+        trials = [
             Trial(schedule, None, spent, outcome)
             if isinstance(outcome, str)
             else Trial(schedule, outcome["seconds"], spent)
             for schedule, outcome in zip(schedules, outcomes, strict=True)
         ]
+        if self._store is not None:
+            self._store.add(
+                trial_record(self.operators[operator], trial, outcome, self.measuring)
+                for trial, outcome in zip(trials, outcomes, strict=True)
+            )
+        return trials
 
     def clock(self) -> float:
         """See `Backend`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
@@ -42,17 +43,23 @@ class NetworkFunction:
 
     @property
     def operator(self) -> TunedOperator:
-        """The function as an arm."""
+        """The function as an arm. Its workload is the same in every network and process."""
+        from tvm_ffi import structural_hash  # pyright: ignore[reportMissingImports]
+
         tvm = import_tvm()
-        script = self.module["main"].script(show_meta=True)
-        digest = hashlib.sha256(f"tvm {tvm.__version__}\n{script}".encode()).hexdigest()[:32]
+        told = f"tvm {tvm.__version__} {structural_hash(self.module)} {self.title}"
+        digest = hashlib.sha256(told.encode()).hexdigest()[:32]
         return TunedOperator(self.title, digest, self.calls, self.flops)
 
     @property
     def title(self) -> str:
-        """Its name, and the shape of its result."""
-        shapes = [tuple(int(size) for size in b.shape) for b in _buffers(self.module["main"])]
-        return f"{self.names[0].removeprefix('fused_')} {'x'.join(map(str, shapes[-1]))}"
+        """The operators that it fuses, without TVM's numbers, and the shapes of its first two
+        operands and its result."""
+        parts = self.names[0].removeprefix("fused_").split("_")
+        words = "_".join(re.sub(r"\d+$", "", part) or part for part in parts)
+        shapes = [tuple(int(size) for size in each.shape) for each in self.module["main"].params]
+        told = dict.fromkeys((*range(min(2, len(shapes))), len(shapes) - 1))
+        return f"{words} {' '.join('x'.join(map(str, shapes[i])) or '1' for i in told)}"
 
 
 def network_functions(module: Any) -> tuple[NetworkFunction, ...]:
@@ -128,10 +135,6 @@ def _flops(module: Any) -> float:
         return float(import_tvm().s_tir.analysis.estimate_tir_flops(module))
     except Exception:
         return 0.0
-
-
-def _buffers(function: Any) -> list[Any]:
-    return list(function.params)
 
 
 def _is_heavy(statement: Any) -> bool:

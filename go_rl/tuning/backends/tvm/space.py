@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
@@ -165,8 +164,3 @@ def _plain(value: Any) -> Any:
         return {str(name): _plain(each) for name, each in value.items()}
     return [_plain(each) for each in value]
 
-
-def best_schedules(found: dict[str, Schedule]) -> str:
-    """Return schedules by operator as a JSON document."""
-    named = {name: {"key": s.key, "trace": s.document} for name, s in found.items()}
-    return json.dumps(named, indent=1, allow_nan=False) + "\n"
