@@ -28,6 +28,11 @@ class TunedOperator:
     flops: float
     """FLOP of one run."""
 
+    @property
+    def kind(self) -> str:
+        """First word of its name, such as ``conv2d``: operators of one kind are alike."""
+        return self.name.partition(" ")[0]
+
 
 @dataclass(frozen=True)
 class Schedule:
