@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float32
@@ -57,6 +57,7 @@ class Trial:
     """Why there is no time; "" where there is one."""
 
 
+@runtime_checkable
 class ScheduleSpace(Protocol):
     """Schedules of one operator."""
 
@@ -77,6 +78,7 @@ class ScheduleSpace(Protocol):
         ...
 
 
+@runtime_checkable
 class InnerTuner(Protocol):
     """Which schedules of one operator are measured next.
 
@@ -101,6 +103,7 @@ MakeInnerTuner = Callable[[ScheduleSpace, int], InnerTuner]
 """Makes the inner tuner of one operator from its space and a seed of its own."""
 
 
+@runtime_checkable
 class Backend(Protocol):
     """Where schedules are built and timed."""
 

@@ -1,0 +1,143 @@
+"""`SimulatedAnnealing`: parallel chains over a cost model that is fitted to what was measured.
+
+AutoTVM's tuner: Chen et al., "Learning to Optimize Tensor Programs" (NeurIPS 2018), algorithm 1.
+There the chains go on from batch to batch; here they start anew from the fastest schedules so far
+and from random ones, so that the state is a function of the trials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Float64
+
+from go_rl.tuning.config import TuningError
+from go_rl.tuning.programs.nouns import Schedule, ScheduleSpace, Trial
+from go_rl.tuning.tuners.observed_trials import ObservedTrials
+from go_rl.tuning.tuners.online_scorer import OnlineScorer, OnlineScorerConfig
+from go_rl.tuning.tuners.proposal import batch_of, check_count, random_batch, starts
+from go_rl.tuning.tuners.scored_pool import ScheduleScorer, ScoredPool
+
+
+@dataclass(frozen=True)
+class AnnealingConfig:
+    """How schedules are searched by a cost model."""
+
+    chains: int = 64
+    """Chains side by side."""
+    moves: int = 40
+    """Of each chain, at most; a proposal scores ``chains * moves`` neighbours at most."""
+    patience: int = 12
+    """Moves in a row in which no chain finds a better schedule than any before, after which the
+    search ends."""
+    temperature: float = 1.0
+    """At the first move, in standard deviations of the starts' scores; falls linearly to 0."""
+    best_share: float = 0.5
+    """Largest share of chains that start from the fastest schedules measured."""
+    diversity: float = 1.0
+    """Weight of covering many values of features; see `go_rl.tuning.tuners.diverse_choice`."""
+    random_share: float = 0.05
+    """Share of a batch that is random (epsilon)."""
+    model: OnlineScorerConfig = field(default_factory=OnlineScorerConfig)
+
+    def __post_init__(self) -> None:
+        for name in ("chains", "moves", "patience"):
+            if getattr(self, name) < 1:
+                raise TuningError(f"annealing: {name} must be >= 1, not {getattr(self, name)}")
+        for name in ("best_share", "random_share"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise TuningError(f"annealing: {name} must be from 0 to 1")
+        for name in ("temperature", "diversity"):
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise TuningError(f"annealing: {name} must be finite and >= 0")
+
+
+class SimulatedAnnealing:
+    """Anneals over boosted trees; the first batch, before anything has a time, is random.
+
+    Args:
+        space: of the operator.
+        seed: random seed.
+        config: of the search.
+        prior: a predictor that was learned elsewhere, if there is one; see `OnlineScorer`.
+
+    Raises:
+        MissingDependencyError: XGBoost is not installed.
+    """
+
+    def __init__(
+        self,
+        space: ScheduleSpace,
+        seed: int,
+        config: AnnealingConfig | None = None,
+        prior: ScheduleScorer | None = None,
+    ) -> None:
+        self._config = config or AnnealingConfig()
+        self._observed = ObservedTrials(space, seed)
+        self._model = OnlineScorer(self._observed, self._config.model, prior)
+
+    def propose(self, count: int) -> list[Schedule]:
+        """See `InnerTuner`."""
+        check_count(count)
+        rng, config = self._observed.rng(), self._config
+        scorer = self._model.scorer()
+        if scorer is None:
+            return random_batch(self._observed, count, rng)
+        pool = ScoredPool(self._observed.space, scorer)
+        first = starts(self._observed, config.chains, config.best_share, rng)
+        anneal(self._observed.space, pool, first, config, rng)
+        return batch_of(self._observed, pool, count, config.diversity, config.random_share)
+
+    def observe(self, trials: Sequence[Trial]) -> None:
+        """See `InnerTuner`."""
+        self._observed.add(trials)
+
+
+def anneal(
+    space: ScheduleSpace,
+    pool: ScoredPool,
+    first: Sequence[Schedule],
+    config: AnnealingConfig,
+    rng: np.random.Generator,
+) -> None:
+    """Move chains from neighbour to neighbour; all that is scored joins the pool.
+
+    Args:
+        space: makes neighbours; a chain whose schedule has none stays where it is.
+        pool: scores.
+        first: a schedule for each chain.
+        config: temperature, moves and patience.
+        rng: the source of chance.
+    """
+    chains = list(first)
+    scores = pool.scores(chains)
+    scale, best, idle = float(scores.std()) or 1.0, scores.min(initial=np.inf), 0
+    for move in range(config.moves):
+        if idle >= config.patience or not chains:
+            return
+        nearby = [space.neighbour(schedule, rng) or schedule for schedule in chains]
+        found = pool.scores(nearby)
+        heat = config.temperature * scale * (1.0 - move / config.moves)
+        taken = accepted(scores, found, heat, rng)
+        chains = [
+            new if take else old for old, new, take in zip(chains, nearby, taken, strict=True)
+        ]
+        scores = np.where(taken, found, scores)
+        idle = 0 if found.min() < best else idle + 1
+        best = min(best, float(found.min()))
+
+
+def accepted(
+    old: Float64[np.ndarray, "S"],
+    new: Float64[np.ndarray, "S"],
+    heat: float,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """Return [S] which moves are made, with the probability of Metropolis et al. (1953),
+    min(1, exp((old - new) / heat)); without heat, those that are no worse."""
+    lots = rng.random(len(old))
+    if heat <= 0:
+        return new <= old
+    return lots < np.exp(np.minimum((old - new) / heat, 0.0))
