@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from go_rl.api.problem import problem_of
     from go_rl.api.train import pretrain
     from go_rl.api.train_predictors import train_kernels, train_tiles
-    from go_rl.api.tune import tune_kernels
+    from go_rl.api.tune import tune_kernels, tune_programs
     from go_rl.api.zoo import zoo_entry, zoo_names
 
 _MODULES = {
@@ -40,6 +40,7 @@ _MODULES = {
     "train_operators": "predict",
     "train_tiles": "train_predictors",
     "tune_kernels": "tune",
+    "tune_programs": "tune",
     "zoo_entry": "zoo",
     "zoo_names": "zoo",
 }
@@ -65,6 +66,7 @@ __all__ = [
     "train_operators",
     "train_tiles",
     "tune_kernels",
+    "tune_programs",
     "zoo_entry",
     "zoo_names",
 ]

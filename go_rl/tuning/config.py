@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from go_rl.core import GoRLError
@@ -13,8 +13,8 @@ GuideName = Literal["learned", "analytical", "random", "everything"]
 LEARNED = "learned"
 SCHEDULE_TIMING = TimingConfig(seconds=4e-3, most_calls=20, visits=3)
 """Of a schedule while tuning."""
-CHECK_TIMING = TimingConfig(seconds=5e-2)
-"""Of whole networks at the end."""
+CHECK_PATIENCE = 10
+"""Times as long as a schedule is a network timed at the end, where it has visits left."""
 
 
 class TuningError(GoRLError):
@@ -105,21 +105,27 @@ class TuneProgramsConfig:
     """Bytes that the worker's process may address."""
     timing: TimingConfig = SCHEDULE_TIMING
     """When a schedule is known well enough."""
-    check: TimingConfig = CHECK_TIMING
-    """The same of the tuned and the untuned network, visited in turn at the end."""
+    check_visits: int = 16
+    """Visits of the tuned and the untuned network, in turn, at the end."""
 
     def __post_init__(self) -> None:
         if not 0 < self.minutes < float("inf"):
             raise TuningError(f"tune: minutes must be finite and above 0, not {self.minutes}")
         if self.trials is not None and self.trials < 1:
             raise TuningError(f"tune: trials must be >= 1, not {self.trials}")
-        if self.batch < 1:
-            raise TuningError(f"tune: batch must be >= 1, not {self.batch}")
+        if self.batch < 1 or self.check_visits < 1:
+            raise TuningError("tune: batch and check-visits must be >= 1")
         if self.seed < 0:
             raise TuningError(f"tune: seed must be >= 0, not {self.seed}")
         if not self.memory >= 1e9:
             raise TuningError(f"tune: memory must be at least 1e9 bytes, not {self.memory}")
         self.measuring("here")  # core and time-out are checked there
+
+    @property
+    def check_timing(self) -> TimingConfig:
+        """When a whole network is known well enough."""
+        patience = CHECK_PATIENCE * self.timing.patience
+        return replace(self.timing, visits=self.check_visits, patience=patience)
 
     def measuring(self, target: str, timing: TimingConfig | None = None) -> CollectConfig:
         """Return how something is measured on a target of the records."""

@@ -50,7 +50,9 @@ class CurveBelief:
 
     def __post_init__(self) -> None:
         if self.family not in FAMILIES:
-            raise TuningError(f"unknown curve family {self.family!r}{nearest(self.family, FAMILIES)}")
+            raise TuningError(
+                f"unknown curve family {self.family!r}{nearest(self.family, FAMILIES)}"
+            )
         if not 0 <= self.burn_in < self.steps or self.walkers < 2 * self.dimensions:
             raise TuningError(
                 f"belief: burn_in must be below steps, and walkers >= {2 * self.dimensions}, not "

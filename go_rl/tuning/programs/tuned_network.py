@@ -69,7 +69,7 @@ class TunedNetwork:
     failed_trials: int
     """Those that have no time."""
     untuned_ms: float
-    """Of the whole network with TVM's default schedules: the loops as they are, compiled by LLVM."""
+    """Of the whole network with TVM's default schedules, the loops as they are under LLVM."""
     latency_ms: float
     """Of the module written, visited in turn with the untuned one."""
     max_relative_error: float

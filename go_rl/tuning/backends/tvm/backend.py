@@ -187,7 +187,7 @@ class TvmBackend:
         Raises:
             TuningError: one cannot be run.
         """
-        timing = self._config.check
+        timing = self._config.check_timing
         tasks = [
             NetworkTask(str(path.absolute()), self.network.inputs, self._common, timing)
             for path in paths

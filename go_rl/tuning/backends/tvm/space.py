@@ -163,4 +163,3 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "items"):
         return {str(name): _plain(each) for name, each in value.items()}
     return [_plain(each) for each in value]
-
