@@ -162,7 +162,10 @@ class TvmBackend:
     def measure(self, operator: int, schedules: Sequence[Schedule]) -> list[Trial]:
         """See `Backend`; each trial is in the store when this returns."""
         began, function = self.clock(), self.network.tuned[operator]
-        outcomes = self._outcomes([self._task(function, each.document) for each in schedules])
+        outcomes = [
+            self._possible(outcome, function.flops)
+            for outcome in self._outcomes([self._task(function, s.document) for s in schedules])
+        ]
         spent = (self.clock() - began) / max(len(schedules), 1)
         trials = [
             Trial(schedule, None, spent, outcome)
@@ -223,6 +226,12 @@ class TvmBackend:
         self._worker.call(Release(), START_SECONDS)  # a fresh process imports TVM
         timing = tasks[0].timing
         return measure_together(self._worker, tasks, self._config.measuring(self.target, timing))
+
+    def _possible(self, outcome: Outcome, flops: float) -> Outcome:
+        """The outcome, unless no processor is so fast."""
+        if isinstance(outcome, str) or flops <= outcome["seconds"] * self.peak_flops:
+            return outcome
+        return f"timed at {outcome['seconds']:.3g} s, faster than the processor can be"
 
     def _as_it_comes(self, number: int, record: Record) -> float:
         """Seconds of a function without a schedule."""
