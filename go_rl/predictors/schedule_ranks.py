@@ -51,8 +51,6 @@ class ScheduleRanksConfig:
         for name in ("learning_rate", "column_share"):
             if not 0 < getattr(self, name) <= 1:
                 raise TrainingError(f"schedule ranks: {name} must be above 0, at most 1")
-        if self.loss not in ("regression", "rank"):
-            raise TrainingError(f"schedule ranks: loss must be regression or rank: {self.loss!r}")
 
 
 @dataclass(frozen=True, eq=False)

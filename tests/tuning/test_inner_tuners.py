@@ -23,21 +23,24 @@ MODEL = OnlineScorerConfig(trees=ScheduleRanksConfig(trees=15, depth=3, learning
 RANKS = OnlineScorerConfig(trees=ScheduleRanksConfig(trees=15, depth=3, loss="rank"))
 MAKE = {
     "annealing": lambda space, seed, prior=None: SimulatedAnnealing(
-        space, seed, AnnealingConfig(chains=12, moves=12, model=MODEL), prior
+        space, seed, AnnealingConfig(model=MODEL), prior
     ),
     "ranks": lambda space, seed, prior=None: SimulatedAnnealing(
-        space, seed, AnnealingConfig(chains=12, moves=12, model=RANKS), prior
+        space, seed, AnnealingConfig(model=RANKS), prior
     ),
     "evolution": lambda space, seed, prior=None: EvolutionarySearch(
-        space, seed, EvolutionConfig(population=40, generations=3, model=MODEL), prior
+        space, seed, EvolutionConfig(model=MODEL), prior
     ),
     "chameleon": lambda space, seed, prior=None: Chameleon(
-        space, seed, ChameleonConfig(agents=10, episodes=2, moves=5, hidden=8, model=MODEL), prior
+        space,
+        seed,
+        ChameleonConfig(effort=16, hidden=8, model=MODEL),
+        prior,
     ),
     "random": lambda space, seed: RandomSearch(space, seed),
 }
 GUIDED = [name for name in MAKE if name != "random"]
-SEEDS, LIMIT = 20, 120
+SEEDS, LIMIT = 20, 90
 
 
 @pytest.fixture(autouse=True)
@@ -55,9 +58,9 @@ def median_trials(name: str) -> float:
 
 
 @pytest.mark.parametrize("name", GUIDED)
-def test_a_planted_optimum_is_found_in_half_of_the_trials_of_chance(name):
-    """Chance needs 172 of 343 trials in the median; it runs to 120 here."""
-    assert median_trials(name) <= 85
+def test_a_planted_optimum_is_found_in_a_third_of_the_trials_of_chance(name):
+    """Chance needs 172 of 343 trials in the median; it runs to 90 here."""
+    assert median_trials(name) <= 60
 
 
 def test_chance_finds_the_optimum_when_it_must():
@@ -112,7 +115,7 @@ def test_a_batch_in_which_everything_failed_is_no_end(name):
 
 
 @pytest.mark.parametrize("name", ["evolution", "annealing", "chameleon"])
-def test_a_predictor_that_knows_finds_the_optimum_in_the_first_batch(name):
+def test_a_predictor_that_knows_finds_the_optimum_soon(name):
     space = Lattice((9, 9), (7, 2))
 
     def knows(schedules, features):
@@ -120,14 +123,14 @@ def test_a_predictor_that_knows_finds_the_optimum_in_the_first_batch(name):
         return np.array([space.seconds(one) for one in schedules])
 
     tuner = MAKE[name](space, 1, knows)
-    assert tune(tuner, space, 20, 10) <= 10
+    assert tune(tuner, space, 30, 10) <= 20  # by chance, 41 in the median
     assert len(tuner.propose(10)) > 0
 
 
 def test_a_predictor_that_does_not_learn_needs_no_trees(monkeypatch):
     monkeypatch.setitem(sys.modules, "xgboost", None)
     space = Lattice((5, 5), (0, 4))
-    config = EvolutionConfig(population=20, generations=2, learn=False)
+    config = EvolutionConfig(effort=20, generations=2, learn=False)
     tuner = EvolutionarySearch(space, 0, config, lambda _, rows: rows[:, 0] - rows[:, 1])
     assert tune(tuner, space, 4, 2) <= 2
     with pytest.raises(MissingDependencyError, match=r"pip install 'go_rl\[tuning\]'"):
@@ -136,7 +139,7 @@ def test_a_predictor_that_does_not_learn_needs_no_trees(monkeypatch):
 
 @pytest.mark.parametrize("scores", [np.zeros(1), np.full(20, np.nan)])
 def test_a_predictor_that_returns_nonsense_is_refused(scores):
-    tuner = EvolutionarySearch(Lattice(), 0, EvolutionConfig(population=20), lambda *_: scores)
+    tuner = EvolutionarySearch(Lattice(), 0, EvolutionConfig(effort=40), lambda *_: scores)
     with pytest.raises(TuningError, match="20 finite scores"):
         tuner.propose(2)
 
@@ -160,7 +163,7 @@ def test_bad_input_is_one_clear_error(name):
         (AnnealingConfig, {"chains": 0}, "chains"),
         (AnnealingConfig, {"random_share": 1.5}, "random_share"),
         (AnnealingConfig, {"temperature": float("nan")}, "temperature"),
-        (EvolutionConfig, {"population": 0}, "population"),
+        (EvolutionConfig, {"effort": 0}, "effort"),
         (EvolutionConfig, {"best_share": -0.1}, "best_share"),
         (EvolutionConfig, {"pressure": float("inf")}, "pressure"),
         (ChameleonConfig, {"agents": 0}, "agents"),

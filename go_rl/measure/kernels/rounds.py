@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from go_rl.measure.adaptive_visits import settled
 from go_rl.measure.config import CollectConfig
 from go_rl.measure.measuring_run import Hold, Release, Visit
 from go_rl.measure.timing import TimingSamples, joined, timing_of
@@ -171,7 +172,7 @@ class _Together:
 
     def _unfinished(self, i: int) -> bool:
         seen, timing = self._seen[i], self._config.timing
-        if i in self._failed or len(seen) >= timing.visits:
+        if i in self._failed or len(seen) >= timing.visits or settled(seen, timing.variation):
             return False
         return len(seen) < LEAST_VISITS or spent(seen) < timing.patience
 

@@ -132,9 +132,7 @@ class _SlotLoop:
         trials = self._backend.measure(operator, proposed) if proposed else []
         now = self._backend.clock()
         seconds, self._last = now - self._last, now
-        self._keep(
-            Batch(phase, operator, slot, tuple(trials), seconds, len(proposed) < count)
-        )  # fmt: skip
+        self._keep(Batch(phase, operator, slot, tuple(trials), seconds, not proposed))
         for trial in trials:
             self._listener.on_trial(self._state, operator, trial)
 

@@ -29,7 +29,7 @@ class Batch:
     seconds: float
     """Of the clock since the batch before: scheduling, proposing, building, timing."""
     exhausted: bool = False
-    """The inner tuner proposed fewer than it was asked for: the space has no more."""
+    """The inner tuner proposed none: the space has no more."""
 
 
 @dataclass(eq=False)

@@ -1,6 +1,6 @@
 """Adaptive sampling: few schedules that stand for many, by k-means with a growing k.
 
-Chameleon (Ahn et al., ICLR 2020, section 3.2): what the agents visited is clustered, k grows until
+Chameleon (Ahn et al., ICLR 2020, section 3.2): what the agents saw is clustered, k grows until
 more clusters no longer help, and only one schedule of each cluster is measured; here the one of the
 smallest score, there the one that is nearest to the centre.
 """

@@ -2,7 +2,7 @@
 
 Ahn et al., "Chameleon: Adaptive Code Optimization for Expedited Deep Neural Network Compilation"
 (ICLR 2020), in its parts that fit any `ScheduleSpace`: agents move by a policy that PPO learns
-against the cost model, and of the schedules that they visit only the best of each cluster are
+against the cost model, and of the schedules that they saw only the best of each cluster are
 measured, so that a batch may be smaller than asked for. There the policy is kept from batch to
 batch; here it is learned anew, so that the state is a function of the trials.
 """
@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import jax
 import numpy as np
 from jaxtyping import Float32, Float64
 
@@ -25,20 +24,22 @@ from go_rl.tuning.tuners.online_scorer import OnlineScorer, OnlineScorerConfig
 from go_rl.tuning.tuners.proposal import check_count, filled, random_batch, starts
 from go_rl.tuning.tuners.scored_pool import ScheduleScorer, ScoredPool
 
+LEAST_EPISODES = 2
+
 
 @dataclass(frozen=True)
 class ChameleonConfig:
-    """How agents explore, and how few of the visited schedules are measured."""
+    """How agents explore, and how few of the schedules that they saw are measured."""
 
-    agents: int = 16
+    effort: int = 48
+    """Schedules scored for each one wanted, at most, but for `LEAST_EPISODES`; see
+    `go_rl.tuning.tuners.simulated_annealing.AnnealingConfig`."""
+    agents: int = 8
     """Agents side by side."""
-    episodes: int = 4
-    """After each of which the policy learns."""
-    moves: int = 8
-    """Of an agent in an episode."""
-    choices: int = 6
-    """Neighbours that an agent chooses from; a proposal scores at most ``agents * episodes * moves
-    * choices`` schedules."""
+    moves: int = 5
+    """Of an agent in an episode, after which the policy learns."""
+    choices: int = 4
+    """Neighbours that an agent chooses from."""
     epochs: int = 3
     """Updates after an episode."""
     hidden: int = 32
@@ -48,14 +49,14 @@ class ChameleonConfig:
     """Of later rewards; a reward is what the predicted score falls by."""
     best_share: float = 0.5
     """Largest share of agents that start from the fastest schedules measured."""
-    visited: int = 4
-    """Best visited schedules that are clustered, for each one wanted."""
+    clustered: int = 4
+    """Best schedules that are clustered, for each one wanted."""
     knee: float = 0.05
     """See `go_rl.tuning.tuners.adaptive_sampling`; 0: always as many as asked for."""
     model: OnlineScorerConfig = field(default_factory=OnlineScorerConfig)
 
     def __post_init__(self) -> None:
-        for name in ("agents", "episodes", "moves", "choices", "epochs", "hidden", "visited"):
+        for name in ("effort", "agents", "moves", "choices", "epochs", "hidden", "clustered"):
             if getattr(self, name) < 1:
                 raise TuningError(f"chameleon: {name} must be >= 1, not {getattr(self, name)}")
         for name in ("discount", "best_share", "knee"):
@@ -98,10 +99,11 @@ class Chameleon:
             return random_batch(self._observed, count, rng)
         pool = ScoredPool(self._observed.space, scorer)
         first = starts(self._observed, config.agents, config.best_share, rng)
-        visited = Exploration(self._observed.space, pool, config, rng).run(first)
-        unknown = pool.fresh(self._observed.seconds)
-        places = [i for i, s in enumerate(unknown.schedules) if s.key in visited]
-        fresh = unknown.take(np.array(places[: config.visited * count], np.int64))
+        episode = config.agents * config.moves * config.choices
+        episodes = max(LEAST_EPISODES, config.effort * count // episode)
+        Exploration(self._observed.space, pool, config, rng).run(first, episodes)
+        fresh = pool.fresh(self._observed.seconds)
+        fresh = fresh.take(np.arange(min(config.clustered * count, len(fresh.schedules))))
         chosen = adaptive_sample(fresh, count, config.knee, rng).schedules
         return list(chosen) or filled(self._observed, [], count, rng)
 
@@ -129,31 +131,27 @@ class Exploration:
     ) -> None:
         self._space, self._pool, self._config, self._rng = space, pool, config, rng
 
-    def run(self, first: Sequence[Schedule]) -> set[str]:
-        """Run the episodes, each from the same schedules; return the keys of all that was visited.
+    def run(self, first: Sequence[Schedule], episodes: int) -> None:
+        """Run the episodes, each from the same schedules; all that is scored joins the pool.
 
         Args:
             first: where the agents start.
+            episodes: how many.
         """
-        visited = {schedule.key for schedule in first}
         if not first:
-            return visited
+            return
         scores = self._pool.scores(first)
         rows = self._pool.rows(first).astype(np.float64)
         self._mean, self._scale = rows.mean(axis=0), rows.std(axis=0)
         self._scale[self._scale == 0] = 1.0
         self._reward_scale = float(scores.std()) or 1.0
-        key = jax.random.key(int(self._rng.integers(2**31)))
         policy = NeighbourPolicy(
-            rows.shape[1], self._config.hidden, self._config.learning_rate, key
+            rows.shape[1], self._config.hidden, self._config.learning_rate, self._rng
         )
-        for _ in range(self._config.episodes):
-            policy.learn(self._episode(policy, first, visited), self._config.epochs)
-        return visited
+        for _ in range(episodes):
+            policy.learn(self._episode(policy, first), self._config.epochs)
 
-    def _episode(
-        self, policy: NeighbourPolicy, first: Sequence[Schedule], visited: set[str]
-    ) -> Experience:
+    def _episode(self, policy: NeighbourPolicy, first: Sequence[Schedule]) -> Experience:
         here, told, rewards, values = list(first), [], [], []
         for _ in range(self._config.moves):
             moves, ends = self._choices(here)
@@ -161,7 +159,6 @@ class Exploration:
             chosen = self._drawn(logs)
             before = self._pool.scores(here)
             here = [some[i] for some, i in zip(ends, chosen.tolist(), strict=True)]
-            visited.update(schedule.key for schedule in here)
             rewards.append((before - self._pool.scores(here)) / self._reward_scale)
             values.append(value)
             told.append((moves, chosen, logs[np.arange(len(here)), chosen]))

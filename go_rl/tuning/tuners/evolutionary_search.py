@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import ceil
 
 import numpy as np
 from jaxtyping import Float64
@@ -26,9 +27,10 @@ from go_rl.tuning.tuners.scored_pool import ScheduleScorer, ScoredPool
 class EvolutionConfig:
     """How schedules evolve."""
 
-    population: int = 256
-    """Schedules that a generation keeps."""
-    generations: int = 5
+    effort: int = 16
+    """Schedules scored for each one wanted, at most, the first population apart; see
+    `go_rl.tuning.tuners.simulated_annealing.AnnealingConfig`."""
+    generations: int = 4
     """Of mutants, as many as the population in each."""
     best_share: float = 0.2
     """Largest share of the first population that are the fastest schedules measured."""
@@ -44,7 +46,7 @@ class EvolutionConfig:
     model: OnlineScorerConfig = field(default_factory=OnlineScorerConfig)
 
     def __post_init__(self) -> None:
-        for name in ("population", "generations"):
+        for name in ("effort", "generations"):
             if getattr(self, name) < 1:
                 raise TuningError(f"evolution: {name} must be >= 1, not {getattr(self, name)}")
         for name in ("best_share", "random_share"):
@@ -89,7 +91,8 @@ class EvolutionarySearch:
         if scorer is None:
             return random_batch(self._observed, count, rng)
         pool = ScoredPool(self._observed.space, scorer)
-        first = starts(self._observed, config.population, config.best_share, rng)
+        size = ceil(config.effort * count / config.generations)
+        first = starts(self._observed, size, config.best_share, rng)
         evolve(self._observed.space, pool, first, config, rng)
         return batch_of(self._observed, pool, count, config.diversity, config.random_share)
 
@@ -111,17 +114,17 @@ def evolve(
         space: makes mutants.
         pool: scores.
         first: population.
-        config: sizes and pressure.
+        config: generations and pressure.
         rng: the source of chance.
     """
-    population = list(first)
+    population, size = list(first), len(first)
     for _ in range(config.generations if population else 0):
         odds = parent_odds(pool.scores(population), config.pressure)
-        parents = rng.choice(len(population), config.population, p=odds)
+        parents = rng.choice(len(population), size, p=odds)
         mutants = [space.neighbour(population[i], rng) for i in parents.tolist()]
         together = {s.key: s for s in (*population, *mutants) if s is not None}
         everyone = list(together.values())
-        order = np.argsort(pool.scores(everyone), kind="stable")[: config.population]
+        order = np.argsort(pool.scores(everyone), kind="stable")[:size]
         population = [everyone[i] for i in order.tolist()]
 
 

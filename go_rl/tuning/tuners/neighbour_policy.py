@@ -54,53 +54,54 @@ class NeighbourPolicy:
         features: F.
         hidden: width of the hidden layers.
         learning_rate: of Adam.
-        key: draws the parameters.
+        rng: draws the parameters.
     """
 
-    def __init__(self, features: int, hidden: int, learning_rate: float, key: jax.Array) -> None:
-        one, two = jax.random.split(key)
+    def __init__(
+        self, features: int, hidden: int, learning_rate: float, rng: np.random.Generator
+    ) -> None:
         self.params: Params = {
-            "policy": _layers(one, 2 * features, hidden),
-            "critic": _layers(two, features, hidden),
+            "policy": _layers(rng, 2 * features, hidden),
+            "critic": _layers(rng, features, hidden),
         }
         self._rate = learning_rate
-        self._state = optax.adam(learning_rate).init(self.params)
+        self._state = _begin(self.params)
 
     def look(self, moves: Moves) -> tuple[Float32[np.ndarray, "N C"], Float32[np.ndarray, "N"]]:
         """Return [N, C] log-probabilities of the choices, and [N] the critic's values."""
-        logits, value = _forward(self.params, moves)
-        return np.asarray(logits), np.asarray(value)
+        return _forward(jax.device_get(self.params), moves, np)  # quicker than a call of XLA
 
     def learn(self, experience: Experience, epochs: int) -> None:
         """Make so many updates with all of an experience."""
-        for _ in range(epochs):
-            self.params, self._state = _update(self.params, self._state, experience, self._rate)
+        self.params, self._state = _learn(self.params, self._state, experience, self._rate, epochs)
 
 
-def _layers(key: jax.Array, inputs: int, hidden: int) -> Params:
+def _layers(rng: np.random.Generator, inputs: int, hidden: int) -> Params:
     """Parameters of a hidden layer and an output, which begins near 0: all choices alike."""
-    weights = jax.random.normal(key, (inputs, hidden), jnp.float32) / np.float32(np.sqrt(inputs))
+    weights = rng.normal(0.0, inputs**-0.5, (inputs, hidden))
     return {
-        "in": weights, "in_bias": jnp.zeros(hidden), "out": jnp.full(hidden, 1e-3),
-        "out_bias": jnp.zeros(()),
+        "in": weights.astype(np.float32), "in_bias": np.zeros(hidden, np.float32),
+        "out": np.full(hidden, 1e-3, np.float32), "out_bias": np.zeros((), np.float32),
     }  # fmt: skip
 
 
-def _network(layers: Params, inputs: Float32[Array, "*N I"]) -> Float32[Array, "*N"]:
-    hidden = jnp.tanh(inputs @ layers["in"] + layers["in_bias"])
+def _network(layers: Params, inputs: Any, xp: Any) -> Any:
+    hidden = xp.tanh(inputs @ layers["in"] + layers["in_bias"])
     return hidden @ layers["out"] + layers["out_bias"]
 
 
-@jax.jit
-def _forward(params: Params, moves: Moves) -> tuple[Float32[Array, "N C"], Float32[Array, "N"]]:
+def _forward(params: Params, moves: Moves, xp: Any) -> tuple[Any, Any]:
+    """Log-probabilities [N, C] and values [N], by NumPy or by JAX's NumPy."""
     change = moves.choices - moves.current[:, None]
-    logits = _network(params["policy"], jnp.concatenate([moves.choices, change], axis=-1))
-    logits = jnp.where(moves.open, logits, jnp.float32(CLOSED))
-    return jax.nn.log_softmax(logits), _network(params["critic"], jnp.asarray(moves.current))
+    logits = _network(params["policy"], xp.concatenate([moves.choices, change], axis=-1), xp)
+    logits = xp.where(moves.open, logits, np.float32(CLOSED))
+    logits = logits - logits.max(axis=1, keepdims=True)
+    logits = logits - xp.log(xp.exp(logits).sum(axis=1, keepdims=True))
+    return logits, _network(params["critic"], moves.current, xp)
 
 
 def _loss(params: Params, told: Experience) -> Float32[Array, ""]:
-    logits, value = _forward(params, told.moves)
+    logits, value = _forward(params, told.moves, jnp)
     chosen = jnp.take_along_axis(logits, told.chosen[:, None], axis=1)[:, 0]
     ratio = jnp.exp(chosen - told.log_probability)
     clipped = jnp.clip(ratio, 1.0 - CLIP, 1.0 + CLIP)
@@ -110,8 +111,20 @@ def _loss(params: Params, told: Experience) -> Float32[Array, ""]:
     return VALUE_WEIGHT * error - gain - ENTROPY_WEIGHT * entropy
 
 
-@partial(jax.jit, static_argnames="rate")
-def _update(params: Params, state: Any, told: Experience, rate: float) -> tuple[Params, Any]:
-    gradient = jax.grad(_loss)(params, told)
-    updates, state = optax.adam(rate).update(gradient, state, params)
-    return optax.apply_updates(params, updates), state  # pyright: ignore[reportReturnType]
+@jax.jit
+def _begin(params: Params) -> Any:
+    return optax.adam(0.0).init(params)
+
+
+@partial(jax.jit, static_argnames=("rate", "epochs"))
+def _learn(
+    params: Params, state: Any, told: Experience, rate: float, epochs: int
+) -> tuple[Params, Any]:
+    adam = optax.adam(rate)
+
+    def update(carry: tuple[Params, Any], _: None) -> tuple[tuple[Params, Any], None]:
+        gradient = jax.grad(_loss)(carry[0], told)
+        updates, state = adam.update(gradient, carry[1], carry[0])
+        return (optax.apply_updates(carry[0], updates), state), None  # pyright: ignore[reportReturnType]
+
+    return jax.lax.scan(update, (params, state), length=epochs)[0]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import ceil
 
 import numpy as np
 from jaxtyping import Float64
@@ -25,10 +26,11 @@ from go_rl.tuning.tuners.scored_pool import ScheduleScorer, ScoredPool
 class AnnealingConfig:
     """How schedules are searched by a cost model."""
 
-    chains: int = 64
+    effort: int = 16
+    """Schedules scored for each one wanted, at most: to make a neighbour and read its features
+    takes TVM 10 to 30 ms, where a trial takes 500."""
+    chains: int = 16
     """Chains side by side."""
-    moves: int = 40
-    """Of each chain, at most; a proposal scores ``chains * moves`` neighbours at most."""
     patience: int = 12
     """Moves in a row in which no chain finds a better schedule than any before, after which the
     search ends."""
@@ -43,7 +45,7 @@ class AnnealingConfig:
     model: OnlineScorerConfig = field(default_factory=OnlineScorerConfig)
 
     def __post_init__(self) -> None:
-        for name in ("chains", "moves", "patience"):
+        for name in ("effort", "chains", "patience"):
             if getattr(self, name) < 1:
                 raise TuningError(f"annealing: {name} must be >= 1, not {getattr(self, name)}")
         for name in ("best_share", "random_share"):
@@ -87,7 +89,8 @@ class SimulatedAnnealing:
             return random_batch(self._observed, count, rng)
         pool = ScoredPool(self._observed.space, scorer)
         first = starts(self._observed, config.chains, config.best_share, rng)
-        anneal(self._observed.space, pool, first, config, rng)
+        moves = ceil(config.effort * count / config.chains)
+        anneal(self._observed.space, pool, first, moves, config, rng)
         return batch_of(self._observed, pool, count, config.diversity, config.random_share)
 
     def observe(self, trials: Sequence[Trial]) -> None:
@@ -99,6 +102,7 @@ def anneal(
     space: ScheduleSpace,
     pool: ScoredPool,
     first: Sequence[Schedule],
+    moves: int,
     config: AnnealingConfig,
     rng: np.random.Generator,
 ) -> None:
@@ -108,18 +112,21 @@ def anneal(
         space: makes neighbours; a chain whose schedule has none stays where it is.
         pool: scores.
         first: a schedule for each chain.
-        config: temperature, moves and patience.
+        moves: of each chain, at most.
+        config: temperature and patience.
         rng: the source of chance.
     """
+    if not first:
+        return
     chains = list(first)
     scores = pool.scores(chains)
     scale, best, idle = float(scores.std()) or 1.0, scores.min(initial=np.inf), 0
-    for move in range(config.moves):
-        if idle >= config.patience or not chains:
+    for move in range(moves):
+        if idle >= config.patience:
             return
         nearby = [space.neighbour(schedule, rng) or schedule for schedule in chains]
         found = pool.scores(nearby)
-        heat = config.temperature * scale * (1.0 - move / config.moves)
+        heat = config.temperature * scale * (1.0 - move / moves)
         taken = accepted(scores, found, heat, rng)
         chains = [
             new if take else old for old, new, take in zip(chains, nearby, taken, strict=True)
