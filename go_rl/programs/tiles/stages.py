@@ -43,7 +43,7 @@ def import_tvm() -> Any:
         import tvm.te  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         raise MissingDependencyError(
-            "building kernels with tiles needs TVM; install it with: pip install 'go_rl[tvm]' "
+            "tensor programs are built by TVM; install it with: pip install 'go_rl[tvm]' "
             "-c constraints.txt"
         ) from error
     return tvm
