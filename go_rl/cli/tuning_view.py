@@ -95,6 +95,7 @@ def dashboard(progress: TuningProgress, history: list[float]) -> Group:
         Text(line(progress)),
         Text(f"latency so far  {sparkline(history)}"),
         ProgressBar(total=progress.of_minutes, completed=done, width=WIDTH),
+        Text(),
         _parts(progress),
     )
 

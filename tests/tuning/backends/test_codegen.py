@@ -32,7 +32,7 @@ def test_targets_that_do_not_run_here_are_refused(monkeypatch):
     monkeypatch.setattr(codegen, "levels_here", lambda: ("x86-64-v3", "x86-64-v2"))
     assert level_of("") == "x86-64-v3"
     assert level_of("x86-64-v2") == "x86-64-v2"
-    with pytest.raises(TuningError, match="did you mean 'x86-64-v3'.* run here: x86-64-v3"):
+    with pytest.raises(TuningError, match=r"did you mean 'x86-64-v3'.* run here: x86-64-v3"):
         level_of("x86-64v3")
     with pytest.raises(TuningError, match="does not run on this processor"):
         level_of("x86-64-v4")

@@ -32,7 +32,7 @@ def test_whole_numbers_of_random_operands_are_zero_or_one():
 def test_other_types_than_float32_are_refused(tmp_path):
     for dtype in (np.float16, np.float64):
         path = saved(two_layers(dtype), tmp_path / f"{np.dtype(dtype).name}.onnx")
-        with pytest.raises(TuningError, match="'x' is .*; only float32 networks are tuned"):
+        with pytest.raises(TuningError, match=r"'x' is .*; only float32 networks are tuned"):
             read_network(path, {"batch": 1})
 
 

@@ -33,12 +33,12 @@ def lowered(tmp_path, model, **dims) -> tuple[OnnxNetwork, LoweredNetwork]:
 
 
 def test_operators_of_two_layers(tmp_path):
-    """A product of (64, 8) by 16, an addition and a maximum; then one of (64, 16) by 4."""
-    _, net = lowered(tmp_path, two_layers(), batch=64)
+    """A product of (128, 8) by 16, an addition and a maximum; then one of (128, 16) by 4."""
+    _, net = lowered(tmp_path, two_layers(), batch=128)
     first, second = (function.operator for function in net.tuned)
-    assert (first.name, first.repeats) == ("matmul_add_relu 64x8 8x16 64x16", 1)
-    assert first.flops == 64 * 16 * (2 * 8 + 2)
-    assert (second.name, second.flops) == ("matmul 64x16 16x4 64x4", 2 * 64 * 16 * 4)
+    assert (first.name, first.repeats) == ("matmul_add_relu 128x8 8x16 128x16", 1)
+    assert first.flops == 128 * 16 * (2 * 8 + 2)
+    assert (second.name, second.flops) == ("matmul 128x16 16x4 128x4", 2 * 128 * 16 * 4)
     assert first.workload != second.workload
 
 
@@ -91,10 +91,10 @@ def test_compiled_networks_compute_what_the_model_does(tmp_path, model, dims):
 
 
 def test_a_network_without_products_has_no_tunable_operator(tmp_path):
-    with pytest.raises(TuningError, match="has no tunable operator.*relu"):
+    with pytest.raises(TuningError, match=r"has no tunable operator.*relu"):
         lowered(tmp_path, lone("Relu"))
 
 
 def test_an_operator_that_tvm_lacks_is_named(tmp_path):
-    with pytest.raises(TuningError, match="TVM cannot import.*RandomUniformLike"):
+    with pytest.raises(TuningError, match=r"TVM cannot import.*RandomUniformLike"):
         lowered(tmp_path, lone("RandomUniformLike"))

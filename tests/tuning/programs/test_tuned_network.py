@@ -69,7 +69,7 @@ def test_a_folder_holds_summary_schedules_and_curve(tmp_path):
     assert summary["operators"][1]["schedule"] is None
     kept = json.loads((tmp_path / "schedules.json").read_text())["schedules"]
     assert kept == {"w0": {"operator": "conv 3", "key": "k", "trace": [[], []]}}
-    rows = list(csv.DictReader((tmp_path / "curve.csv").open()))
+    rows = list(csv.DictReader((tmp_path / "curve.csv").read_text().splitlines()))
     assert [float(row["seconds"]) for row in rows] == [15.0, 13.8]
     assert (tmp_path / "curve.svg").stat().st_size > 0
 

@@ -106,7 +106,7 @@ def max_relative_error(found: list[np.ndarray], wanted: list[np.ndarray]) -> flo
         apart = np.abs(one.astype(np.float64) - other.astype(np.float64))
         scale = float(np.abs(other.astype(np.float64)).max(initial=0.0))
         errors.append(float(apart.max(initial=0.0)) / (scale or 1.0))
-    return float(np.nan_to_num(max(errors), nan=np.inf))
+    return float(np.nan_to_num(np.max(errors), nan=np.inf))
 
 
 def _link(executable: Any, path: Path) -> None:
