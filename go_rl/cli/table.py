@@ -68,6 +68,12 @@ COMMANDS = (
     Command("measure programs", "measure_programs", "MeasurePrograms",
             "Build and time random schedules of networks' operators through TVM; goes on where it "
             "stopped."),
+    Command("records list", "records", "RecordsList",
+            "List the targets of a store of measurements, with their workloads and records."),
+    Command("records export", "records", "RecordsExport",
+            "Write the records of a store to one file."),
+    Command("records merge", "records", "RecordsMerge",
+            "Add the records of stores and exported files to a store; the newer stays."),
     Command("hardware list", "hardware", "HardwareList", "List the hardware presets."),
     Command("hardware show", "hardware", "HardwareShow", "Show one hardware: devices and links."),
     Command("zoo list", "zoo", "ZooList", "List the frozen graphs of the model zoo."),
