@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import nan
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,7 @@ class Prediction:
     """Mean acceptance of the sampler's walkers; NaN where nothing was sampled."""
 
 
+@runtime_checkable
 class Belief(Protocol):
     """Predicts from one operator's curve; equal arguments give equal predictions."""
 

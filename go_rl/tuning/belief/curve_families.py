@@ -63,19 +63,24 @@ def _log_log_linear(theta: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 _ALL = (
     CurveFamily(
-        "log-power", ("a", "b", "c"), (0, -10, 1e-3), (1, 10, 10), _log_power,
-        lambda low, high: ((1.05 * high, 0.0, 0.5), (1.5 * high, 1.0, 0.5), (1.01 * high, -2, 1)),
+        "log-power", ("a", "b", "c"), (0.0, -10.0, 1e-3), (1.0, 10.0, 10.0), _log_power,
+        lambda low, high: (
+            (1.05 * high, 0.0, 0.5), (1.5 * high, 1.0, 0.5), (1.01 * high, -2.0, 1.0),
+        ),
     ),
-    CurveFamily("pow2", ("a", "b"), (0, 0), (1, 1), _pow2, lambda low, high: ((low, 0.05),)),
     CurveFamily(
-        "pow4", ("a", "b", "c", "d"), (1e-6, 1e-6, 0, 1e-2), (100, 100, 2, 10), _pow4,
+        "pow2", ("a", "b"), (0.0, 0.0), (1.0, 1.0), _pow2, lambda low, high: ((low, 0.05),)
+    ),
+    CurveFamily(
+        "pow4", ("a", "b", "c", "d"), (1e-6, 1e-6, 0.0, 1e-2), (100.0, 100.0, 2.0, 10.0), _pow4,
         lambda low, high: ((1.0, 1 / max(high - low, 1e-2), 1.05 * high, 1.0),),
     ),
     CurveFamily(
-        "log-linear", ("a", "b"), (0, 0), (1, 1), _log_linear, lambda low, high: ((0.01, low),)
+        "log-linear", ("a", "b"), (0.0, 0.0), (1.0, 1.0), _log_linear,
+        lambda low, high: ((0.01, low),),
     ),
     CurveFamily(
-        "log-log-linear", ("a", "b"), (0, 1), (np.e, np.e), _log_log_linear,
+        "log-log-linear", ("a", "b"), (0.0, 1.0), (np.e, np.e), _log_log_linear,
         lambda low, high: ((0.01, np.exp(low)),),
     ),
 )  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from go_rl.tuning.programs.nouns import Trial
 from go_rl.tuning.programs.tuning_state import TuningState
@@ -29,6 +29,7 @@ class SlotReport:
     """Seconds of the wall that the choice took."""
 
 
+@runtime_checkable
 class TuningListener(Protocol):
     """Told of trials and slots as they happen, in the same order in every run of the same seed.
     Batches that a resumed run reads back are not told."""

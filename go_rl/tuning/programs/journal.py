@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from go_rl.core.files.strict_json import parse_json
 from go_rl.records import canonical_json
@@ -21,6 +21,7 @@ from go_rl.tuning.programs.tuning_state import Batch
 FORMAT, VERSION = "go_rl tuning journal", 1
 
 
+@runtime_checkable
 class Journal(Protocol):
     """Where the batches of a run are kept."""
 

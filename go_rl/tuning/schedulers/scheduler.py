@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from go_rl.tuning.programs.tuning_state import TuningState
 
 
+@runtime_checkable
 class Scheduler(Protocol):
     """Decides by the state alone: equal states and seeds give equal choices, so that a run can go
     on in another process."""
