@@ -97,6 +97,9 @@ class TuneProgramsConfig:
     """Schedules of one operator that are measured together."""
     core: int | None = None
     """Core of the worker that measures; default: the last one of this process."""
+    workers: str = ""
+    """Where schedules are measured: ``ray``, a Ray cluster on this machine, or the address of a
+    running one; default: in one process here."""
     seed: int = 0
     """Random seed."""
     timeout: float = 20.0

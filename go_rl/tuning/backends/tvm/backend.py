@@ -11,12 +11,10 @@ from typing import Any
 
 from go_rl.measure.config import CollectConfig
 from go_rl.measure.kernels.collect import record_of
-from go_rl.measure.kernels.rounds import Outcome, measure_together
-from go_rl.measure.measuring_run import Release
-from go_rl.measure.worker import START_SECONDS, folder_pace, worker_core, worker_environment
+from go_rl.measure.kernels.rounds import Outcome
 from go_rl.records import AS_IT_COMES, Record, RecordStore
-from go_rl.runtime.warm_worker import WarmWorker
 from go_rl.tuning.backends.tvm.codegen import level_of, peak_flops, record_target
+from go_rl.tuning.backends.tvm.measurers import LocalMeasurer, Measurer
 from go_rl.tuning.backends.tvm.network import imported, lowered_network
 from go_rl.tuning.backends.tvm.onnx_file import ModelInput, OnnxNetwork
 from go_rl.tuning.backends.tvm.operators import (
@@ -25,14 +23,13 @@ from go_rl.tuning.backends.tvm.operators import (
     network_functions,
     tuned_functions,
 )
+from go_rl.tuning.backends.tvm.ray_measurer import RayMeasurer
 from go_rl.tuning.backends.tvm.space import TvmSpace
 from go_rl.tuning.backends.tvm.worker import Measuring, NetworkTask, ScheduleTask
 from go_rl.tuning.config import TuneProgramsConfig, TuningError
 from go_rl.tuning.programs.nouns import Schedule, Trial, TunedOperator
 from go_rl.tuning.programs.trial_records import trial_record
 
-WORKER = "go_rl.tuning.backends.tvm.worker:answer"
-ONE_THREAD = {"TVM_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 NAME, CALLS = "function", "calls"
 """What a record of a function without a schedule has in its details."""
 
@@ -87,9 +84,7 @@ class TvmBackend:
     def __init__(self, network: LoweredNetwork, config: TuneProgramsConfig, folder: Path) -> None:
         self.network = network
         self._config, self._folder = config, folder
-        measuring = self.measuring
-        environment = {**worker_environment(measuring), **ONE_THREAD}
-        self._worker = WarmWorker(WORKER, worker_core(measuring), environment)
+        self._measurer = self._measurer_of(config.workers)
         self._spaces: dict[int, TvmSpace] = {}
         self._store: RecordStore | None = None
         self._seconds: list[float] = []
@@ -99,7 +94,8 @@ class TvmBackend:
     @property
     def target(self) -> str:
         """See `Backend`."""
-        return record_target(self.network.level)
+        processor = self._measurer.target if isinstance(self._measurer, RayMeasurer) else ""
+        return record_target(self.network.level, processor)
 
     @cached_property
     def operators(self) -> tuple[TunedOperator, ...]:
@@ -162,23 +158,21 @@ class TvmBackend:
     def measure(self, operator: int, schedules: Sequence[Schedule]) -> list[Trial]:
         """See `Backend`; each trial is in the store when this returns."""
         began, function = self.clock(), self.network.tuned[operator]
-        outcomes = [
-            self._possible(outcome, function.flops)
-            for outcome in self._outcomes([self._task(function, s.document) for s in schedules])
-        ]
+        tasks = [self._task(function, each.document) for each in schedules]
+        by_target = self._everywhere(tasks)
         spent = (self.clock() - began) / max(len(schedules), 1)
-        trials = [
-            Trial(schedule, None, spent, outcome)
-            if isinstance(outcome, str)
-            else Trial(schedule, outcome["seconds"], spent)
-            for schedule, outcome in zip(schedules, outcomes, strict=True)
-        ]
-        if self._store is not None:
-            self._store.add(
-                trial_record(self.operators[operator], trial, outcome, self.measuring)
-                for trial, outcome in zip(trials, outcomes, strict=True)
-            )
-        return trials
+        found: list[Trial] = []
+        for target, outcomes in by_target.items():
+            told = [self._possible(outcome, function.flops) for outcome in outcomes]
+            trials = [
+                Trial(schedule, None, spent, outcome)
+                if isinstance(outcome, str)
+                else Trial(schedule, outcome["seconds"], spent)
+                for schedule, outcome in zip(schedules, told, strict=True)
+            ]
+            self._keep(operator, target, trials, told)
+            found = trials if target == self.target else found
+        return found
 
     def clock(self) -> float:
         """See `Backend`."""
@@ -195,7 +189,8 @@ class TvmBackend:
             NetworkTask(str(path.absolute()), self.network.inputs, self._common, timing)
             for path in paths
         ]
-        outcomes = self._outcomes(tasks)
+        config = self._config.measuring(self.target, timing)
+        outcomes = self._measurer.in_turn(tasks, config)
         for path, outcome in zip(paths, outcomes, strict=True):
             if isinstance(outcome, str):
                 raise TuningError(f"{path}: the compiled network cannot be run: {outcome}")
@@ -203,7 +198,9 @@ class TvmBackend:
 
     def close(self) -> None:
         """End the process."""
-        self._worker.close()
+        if isinstance(self._measurer, RayMeasurer):
+            self.notes += self._measurer.notes
+        self._measurer.close()
 
     def __enter__(self) -> TvmBackend:
         return self
@@ -213,19 +210,39 @@ class TvmBackend:
 
     @cached_property
     def _common(self) -> Measuring:
-        return Measuring(self._config.memory, folder_pace(self._folder, self.measuring))
+        return Measuring(self._config.memory, self._measurer.full_pace())
 
     def _task(self, function: NetworkFunction, document: Any) -> ScheduleTask:
         return ScheduleTask(
             function.text, document, self.network.level, self._common, self._config.timing
         )
 
-    def _outcomes(self, tasks: Sequence[ScheduleTask | NetworkTask]) -> list[Outcome]:
-        if not tasks:
-            return []
-        self._worker.call(Release(), START_SECONDS)  # a fresh process imports TVM
-        timing = tasks[0].timing
-        return measure_together(self._worker, tasks, self._config.measuring(self.target, timing))
+    def _outcomes(self, tasks: Sequence[ScheduleTask]) -> list[Outcome]:
+        return self._measurer.outcomes(tasks, self.measuring)
+
+    def _everywhere(self, tasks: Sequence[ScheduleTask]) -> dict[str, list[Outcome]]:
+        """Outcomes by target; there are several where workers have several processors."""
+        if not isinstance(self._measurer, RayMeasurer):
+            return {self.target: self._outcomes(tasks)}
+        level = self.network.level
+        found = self._measurer.everywhere(tasks, self.measuring)
+        return {record_target(level, name): outcomes for name, outcomes in found.items()}
+
+    def _keep(
+        self, operator: int, target: str, trials: Sequence[Trial], outcomes: Sequence[Outcome]
+    ) -> None:
+        if self._store is not None:
+            config = self._config.measuring(target)
+            self._store.add(
+                trial_record(self.operators[operator], trial, outcome, config)
+                for trial, outcome in zip(trials, outcomes, strict=True)
+            )
+
+    def _measurer_of(self, workers: str) -> Measurer:
+        if workers:
+            return RayMeasurer(workers, pace_seconds=self._config.timing.pace_seconds)
+        target = record_target(self.network.level)
+        return LocalMeasurer(self._config.measuring(target), self._folder)
 
     def _possible(self, outcome: Outcome, flops: float) -> Outcome:
         """The outcome, unless no processor is so fast."""

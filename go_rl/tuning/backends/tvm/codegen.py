@@ -74,9 +74,9 @@ def level_of(target: str) -> str:
     return target
 
 
-def record_target(level: str) -> str:
-    """Return the target of records: this machine's processor and the level."""
-    return f"{own_target()}+{level}"
+def record_target(level: str, processor: str = "") -> str:
+    """Return the target of records: a processor, by default this machine's, and the level."""
+    return f"{processor or own_target()}+{level}"
 
 
 def peak_flops(level: str) -> float:
