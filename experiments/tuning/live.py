@@ -88,7 +88,7 @@ def run(options: Options) -> None:
         f"each, one seed; measured beside {options.beside}. All networks compute in one process on "
         "one core, visited in turn (`go_rl.measure.timing`); a ratio above 1 says that the rival "
         "is slower than the tuned network. *Untuned*: the loops as they are under LLVM.\n\n"
-        f"{markdown_table(HEADS, rows)}\n"
+        f"{markdown_table(HEADS, rows)}"
     )
     write_page(RESULTS / "live_tuning", text, __file__)
     table = "\n".join(",".join(row) for row in (HEADS, *rows))

@@ -22,6 +22,7 @@ def tune_kernels(
     config: TuneConfig | None = None,
     *,
     records: str | Path | None = None,
+    watch: Watch = unwatched,
     report: Callable[[str], None] = lambda _: None,
 ) -> Tuned:
     """Tune a model on this machine; leave ``tuned.json`` and the curve in a folder.
@@ -32,6 +33,7 @@ def tune_kernels(
         config: what is tuned, and for how long.
         records: folder of the records, which several runs may share: what they know is not measured
             again; None: the same folder.
+        watch: called with each improvement.
         report: called with what is going on.
 
     Raises:
@@ -44,13 +46,15 @@ def tune_kernels(
     from go_rl.tuning import tune_kernels as tuning
     from go_rl.tuning.compilable import load_program
     from go_rl.tuning.guides import guide_of
+    from go_rl.tuning.tuning_log import logged
 
     folder, config = Path(folder), config or TuneConfig()
     guide = guide_of(config)
     program = load_program(model)
     folder.mkdir(parents=True, exist_ok=True)
     kept = None if records is None else Path(records)
-    tuned = tuning.tune_kernels(program, folder, config, guide, report, kept)
+    with logged(folder, watch) as both:
+        tuned = tuning.tune_kernels(program, folder, config, guide, report, kept, both)
     save_tuning_curve(tuned, folder / "curve")
     return tuned
 

@@ -58,24 +58,41 @@ def tuning_view(silent: bool = False) -> Iterator[View]:
 
 def _dashboard_view(live: Live) -> View:
     history: list[float] = []
+    shown: list[Any] = [Text(), Text()]
 
     def watch(progress: TuningProgress) -> None:
         history.append(progress.seconds)
-        live.update(dashboard(progress, history))
+        shown[0] = dashboard(progress, history)
+        live.update(Group(*shown))
 
-    return View(watch, lambda sentence: live.update(Text(f"{sentence} ...")))
+    def report(sentence: str) -> None:
+        shown[1] = Text(f"{sentence} ...")
+        live.update(Group(*shown))
+
+    return View(watch, report)
 
 
 def _lines_view(error: Console) -> View:
-    last = [-LINE_SECONDS, float("inf")]
+    last = dict.fromkeys(("said", "shown"), -float("inf"))
+    best = [float("inf")]
+
+    def due(what: str) -> bool:
+        now = time.monotonic()
+        if now - last[what] < LINE_SECONDS:
+            return False
+        last[what] = now
+        return True
 
     def watch(progress: TuningProgress) -> None:
-        now = time.monotonic()
-        if now - last[0] >= LINE_SECONDS and progress.seconds < last[1]:
-            last[:] = now, progress.seconds
+        if progress.seconds < best[0] and due("shown"):
+            best[0] = progress.seconds
             error.print(line(progress), soft_wrap=True)
 
-    return View(watch, lambda sentence: error.print(sentence, soft_wrap=True))
+    def report(sentence: str) -> None:
+        if due("said"):
+            error.print(sentence, soft_wrap=True)
+
+    return View(watch, report)
 
 
 def line(progress: TuningProgress) -> str:
@@ -91,12 +108,10 @@ def line(progress: TuningProgress) -> str:
 def dashboard(progress: TuningProgress, history: list[float]) -> Group:
     """Return the dashboard: latency and its curve, time left, and a row for each part."""
     done = min(progress.minutes, progress.of_minutes)
+    bar = ProgressBar(total=progress.of_minutes, completed=done, width=WIDTH)
+    parts = [_parts(progress)] if progress.parts else []
     return Group(
-        Text(line(progress)),
-        Text(f"latency so far  {sparkline(history)}"),
-        ProgressBar(total=progress.of_minutes, completed=done, width=WIDTH),
-        Text(),
-        _parts(progress),
+        Text(line(progress)), Text(f"latency so far  {sparkline(history)}"), bar, Text(), *parts
     )
 
 

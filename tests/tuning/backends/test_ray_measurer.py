@@ -61,5 +61,5 @@ def test_a_killed_node_of_a_local_cluster_loses_no_more_than_its_trial():
 @pytest.mark.filterwarnings("ignore")
 def test_an_address_that_does_not_answer_is_one_error():
     pytest.importorskip("ray", reason="Ray is an optional extra: pip install 'go_rl[ray]'")
-    with pytest.raises(TuningError, match="no Ray cluster answers at '127.0.0.1:1'"):
+    with pytest.raises(TuningError, match=r"no Ray cluster answers at '127\.0\.0\.1:1'"):
         RayMeasurer("127.0.0.1:1")

@@ -2,9 +2,9 @@
 
 An optional extra: ``pip install 'go_rl[ray]'``. Times of two processors are never mixed: the nodes
 with one processor are a group with a target of its own. A run is tuned for one of them, this
-machine's if it is among them, else the largest; the others time the same schedules meanwhile. Within a group, a node on which a reference kernel
-takes longer than `AGREE` times the group's median is left out. A task whose worker is lost goes to
-another one, once.
+machine's if it is among them, else the largest; the others time the same schedules meanwhile.
+Within a group, a node on which a reference kernel takes longer than `AGREE` times the group's
+median is left out. A task whose worker is lost goes to another one, once.
 """
 
 from __future__ import annotations
