@@ -73,7 +73,7 @@ def _dashboard_view(live: Live) -> View:
 
 
 def _lines_view(error: Console) -> View:
-    last = dict.fromkeys(("said", "shown"), -float("inf"))
+    last: dict[str, float] = {"said": -float("inf"), "shown": -float("inf")}
     best = [float("inf")]
 
     def due(what: str) -> bool:

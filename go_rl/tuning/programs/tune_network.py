@@ -6,7 +6,7 @@ batch that was being measured, and the same command goes on behind it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from go_rl.tuning.backends.tvm.onnx_file import OnnxNetwork
 from go_rl.tuning.config import TuneProgramsConfig
 from go_rl.tuning.programs.events import SlotReport
 from go_rl.tuning.programs.journal import FileJournal
-from go_rl.tuning.programs.nouns import Trial
+from go_rl.tuning.programs.nouns import Schedule, Trial
 from go_rl.tuning.programs.slot_loop import tune_programs
 from go_rl.tuning.programs.slots import SlotConfig
 from go_rl.tuning.programs.trial_records import known_trials
@@ -141,7 +141,7 @@ class _Limited:
         """Whether no further trial is wanted."""
         return self._config.trials is not None and self._own >= self._config.trials
 
-    def measure(self, operator: int, schedules: list) -> list[Trial]:
+    def measure(self, operator: int, schedules: Sequence[Schedule]) -> list[Trial]:
         """See `Backend`."""
         if self._config.trials is not None:
             schedules = schedules[: self._config.trials - self._own]

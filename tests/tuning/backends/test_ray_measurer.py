@@ -9,7 +9,7 @@ import warnings
 import pytest
 
 from go_rl.measure.config import CollectConfig, TimingConfig
-from go_rl.tuning.backends.tvm.ray_measurer import RayMeasurer, agreeing
+from go_rl.tuning.backends.tvm.ray_measurer import RayMeasurer, agreeing, check_answers
 from go_rl.tuning.config import TuningError
 
 CONFIG = CollectConfig(target="here", timeout=4.0, timing=TimingConfig(visits=3, patience=1e-3))
@@ -57,9 +57,9 @@ def test_a_killed_node_of_a_local_cluster_loses_no_more_than_its_trial():
             assert not ray.is_initialized()
 
 
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
 def test_an_address_that_does_not_answer_is_one_error():
-    pytest.importorskip("ray", reason="Ray is an optional extra: pip install 'go_rl[ray]'")
     with pytest.raises(TuningError, match=r"no Ray cluster answers at '127\.0\.0\.1:1'"):
-        RayMeasurer("127.0.0.1:1")
+        check_answers("127.0.0.1:1")
+    with pytest.raises(TuningError, match="must be ray, HOST:PORT or ray://HOST:PORT"):
+        check_answers("nowhere")
+    check_answers("ray")

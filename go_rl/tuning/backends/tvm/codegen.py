@@ -40,7 +40,7 @@ def levels_here(facts: Path = FACTS) -> tuple[str, ...]:
         return ()
     line = next((x for x in text.splitlines() if x.startswith("flags")), "")
     flags, found = set(line.partition(":")[2].split()), list[str]()
-    for level in reversed(NEEDS):
+    for level in reversed(list(NEEDS)):
         if not NEEDS[level] <= flags:
             break
         found.insert(0, level)

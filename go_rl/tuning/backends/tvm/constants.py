@@ -64,7 +64,8 @@ def fold_constants(module: Any) -> Any:
     folder = Folder(module)
     for variable, function in list(module.functions.items()):
         if isinstance(function, relax.Function):
-            folder.builder_.update_func(variable, folder.visit_expr(function))
+            made: Any = folder.visit_expr(function)
+            folder.builder_.update_func(variable, made)
     return folder.builder_.get()
 
 

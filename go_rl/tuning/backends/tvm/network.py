@@ -33,7 +33,8 @@ def imported(network: OnnxNetwork) -> Any:
     try:
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")
-            return from_onnx(network.model, keep_params_in_input=False)
+            model: Any = network.model  # TVM's annotation is wrong
+            return from_onnx(model, keep_params_in_input=False)
     except Exception as error:
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise TuningError(
@@ -74,6 +75,6 @@ def _operator_at(error: BaseException) -> str:
     found = "the network"
     for frame, _ in traceback.walk_tb(error.__traceback__):
         node = frame.f_locals.get("node")
-        if hasattr(node, "op_type"):
+        if node is not None and hasattr(node, "op_type"):
             found = f"the operator {node.op_type!r} ({node.name or ', '.join(node.output)})"
     return found

@@ -9,6 +9,9 @@ median is left out. A task whose worker is lost goes to another one, once.
 
 from __future__ import annotations
 
+import os
+import socket
+import sys
 import time
 from collections import deque
 from collections.abc import Collection, Sequence
@@ -29,6 +32,8 @@ from go_rl.tuning.config import TuningError
 AGREE = 1.25
 """Workers of one processor whose reference kernel takes longer than so many times the median are
 left out."""
+ANSWER_SECONDS = 10.0
+"""What connecting to a cluster may take."""
 LOCAL = "ray"
 """Address of a cluster that is started here."""
 ATTEMPTS = 2
@@ -213,9 +218,12 @@ class RayMeasurer:
         )
 
         actor: Any = self._ray.remote(RayWorker)
+        # Nodes of this machine find modules where this process does; elsewhere the folders are not.
+        variables = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         return [
             actor.options(
                 num_cpus=1,
+                runtime_env={"env_vars": variables},
                 scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False),
             ).remote(function, pace_seconds)
             for node in self._ray.nodes()
@@ -230,9 +238,12 @@ class RayMeasurer:
                 target, seconds = self._ray.get(worker.about.remote(), timeout=START_SECONDS)
                 known.setdefault(target, []).append((worker, seconds))
             except (self._ray.exceptions.RayError, self._ray.exceptions.GetTimeoutError) as error:
-                self.notes.append(f"A node gave no worker: {type(error).__name__}")
+                lines = [x for x in str(error).splitlines() if x.strip()] or [""]
+                kind = type(error).__name__
+                self.notes.append(f"A node gave no worker: {kind}: {lines[-1].strip()}")
         if not known:
-            raise TuningError("the Ray cluster has no node with a free CPU, so nothing is measured")
+            why = self.notes[0] if self.notes else "it has no node with a free CPU"
+            raise TuningError(f"no Ray worker can be had, so nothing is measured: {why}")
         return tuple(
             Group(target, agreeing(pairs, target, self.notes)) for target, pairs in known.items()
         )
@@ -267,6 +278,7 @@ def _connected(address: str) -> Any:
         ) from error
     if ray.is_initialized():
         return ray
+    check_answers(address)
     options: dict[str, Any] = {"log_to_driver": False, "configure_logging": False}
     try:
         if address == LOCAL:
@@ -277,6 +289,23 @@ def _connected(address: str) -> Any:
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise TuningError(f"no Ray cluster answers at {address!r}: {lines[0]}") from error
     return ray
+
+
+def check_answers(address: str) -> None:
+    """Refuse an address where nothing listens: Ray itself would try for minutes.
+
+    Raises:
+        TuningError: it is malformed, or does not answer.
+    """
+    if address == LOCAL:
+        return
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdecimal():
+        raise TuningError(f"--workers {address}: must be ray, HOST:PORT or ray://HOST:PORT")
+    try:
+        socket.create_connection((host, int(port)), ANSWER_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise TuningError(f"no Ray cluster answers at {address!r} ({error})") from error
 
 
 def _longest(config: CollectConfig) -> float:

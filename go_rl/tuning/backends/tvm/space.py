@@ -21,6 +21,7 @@ DRAWS_A_SCHEDULE = 4
 """Random decisions, at most, for each schedule asked for: some are not legal, some are equal."""
 MUTATIONS = 8
 """Mutations, at most, until one is legal and differs."""
+MUTATE = "s_tir.meta_schedule.MutatorApply"
 KEPT = 4096
 """Feature vectors that are kept."""
 KEY_LENGTH = 24
@@ -81,14 +82,15 @@ class TvmSpace:
 
     def neighbour(self, schedule: Schedule, rng: np.random.Generator) -> Schedule | None:
         """See `ScheduleSpace`."""
-        from tvm.s_tir.meta_schedule import _ffi_api  # pyright: ignore[reportMissingImports]
+        from tvm_ffi import get_global_func  # pyright: ignore[reportMissingImports]
 
+        mutate = get_global_func(MUTATE)  # `Mutator.apply` takes no seed
         trace = scheduled(self._module, schedule.document).trace
         chances = np.array([chance for _, chance in self._mutators])
         for _ in range(MUTATIONS):
             number = int(rng.choice(len(chances), p=chances / chances.sum()))
             mutator, seed = self._mutators[number][0], int(rng.integers(1, SEEDS))
-            mutated = _ffi_api.MutatorApply(mutator, trace, seed)  # `apply` takes no seed
+            mutated = mutate(mutator, trace, seed)
             made = None if mutated is None else self._replayed(mutated, rng)
             if made is not None and made.key != schedule.key:
                 return made
