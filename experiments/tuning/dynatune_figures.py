@@ -1,4 +1,4 @@
-"""DynaTune's figures 2, 4, 13 and 19 on recorded pools: gain against cost and FLOP of each operator,
+"""DynaTune's figures 2, 4, 13 and 19 on recorded pools: gain against cost and FLOP by operator,
 curves of best performance, their segments, and traces of the Markov chains.
 
 Run: ``python -m experiments.tuning.dynatune_figures --folder DIR`` with the folder of
@@ -13,6 +13,7 @@ from pathlib import Path
 
 import matplotlib
 import numpy as np
+from matplotlib.figure import Figure
 
 from experiments.pages import RESULTS, run_script, write_page
 from experiments.tuning.recorded_paths import PathStore, curves_of
@@ -33,8 +34,8 @@ HEAD = """# Operators, curves and chains of recorded tuning
 
 DynaTune's figures on the pools of {network} (inner tuner `{tuner}`, seed {seed}).
 
-- Gain, cost and FLOP by operator (their figure 2): rank correlation of FLOP with the gain {flop:.2f},
-  of the cost with the gain {cost:.2f}. ![gain and cost]({name}_gains.svg)
+- Gain, cost and FLOP by operator (their figure 2): rank correlation of FLOP with the gain
+  {flop:.2f}, of the cost with the gain {cost:.2f}. ![gain and cost]({name}_gains.svg)
 - Best performance after each trial, over the peak (figure 4). ![curves]({name}_curves.svg)
 - Segments at rises of more than 20 % (figure 13). ![segments]({name}_segments.svg)
 - Chains of the `log-power` belief behind {at} trials of the slowest operator (figure 19): mean
@@ -76,9 +77,15 @@ def run(options: Options) -> None:
         acceptance=acceptance, name=options.out.name,
     )  # fmt: skip
     cells = [
-        [pool.operator.name, f"{a:.1f}", f"{b:.1f}", f"{c:.1f}", str(len(segment_starts(curve)))]
-        for pool, a, b, c, curve in zip(
-            pools.pools, 100 * gain, 100 * cost, 100 * flops, curves, strict=True
+        [
+            pool.operator.name,
+            f"{a:.1f}",
+            f"{b:.1f}",
+            f"{c:.1f}",
+            str(len(segment_starts(curve.tolist()))),
+        ]
+        for pool, a, b, c, count in zip(
+            pools.pools, 100 * gain, 100 * cost, 100 * flops, segments, strict=True
         )
     ]
     heads = ["operator", "gain, %", "cost, %", "FLOP, %", "segments"]
@@ -151,7 +158,7 @@ def _chains(curve: np.ndarray, peak: float, options: Options) -> float:
     return acceptance
 
 
-def _save(figure: plt.Figure, options: Options, name: str) -> None:
+def _save(figure: Figure, options: Options, name: str) -> None:
     figure.tight_layout()
     path = options.out.with_name(f"{options.out.name}_{name}.svg")
     figure.savefig(path, metadata={"Date": None})

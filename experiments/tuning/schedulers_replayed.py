@@ -43,9 +43,9 @@ every operator is finished (200 trials without improvement, or its pool is empty
 min(100 s, budget / (10 × operators)), a batch {batch} trials. *Sooner*: how many times sooner than
 the sequential tuner a scheduler has the latency that the sequential one ends with; in brackets the
 range of the seeds, which covers the median with 94 % (5 seeds). *Within 1 %*: the same for a
-latency that is 1 % greater. *Regret*: mean over the budget of latency above the oracle's, in % of the final
-one. *never*: not within the budget. A scheduler that computes is given its time: virtual time does
-not count it (last table)."""
+latency that is 1 % greater. *Regret*: mean over the budget of latency above the oracle's, in %
+of the final one. *never*: not within the budget. Virtual time does not count what a scheduler
+computes; see its cost below."""
 
 
 @dataclass(frozen=True)

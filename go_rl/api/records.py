@@ -91,6 +91,8 @@ def merge_stores(into: str | Path, sources: Sequence[str | Path]) -> int:
     """
     from go_rl.records import RecordStore
 
+    if not sources:
+        raise RecordError("merge: name at least one SOURCE, a store or an exported file")
     taken = 0
     with RecordStore(_database(into)) as store:
         for source in sources:

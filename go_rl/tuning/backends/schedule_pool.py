@@ -151,7 +151,7 @@ def load_pools(source: str | Path) -> PoolSet:
 
 def _contents(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             header = parse_json(file["header"].tobytes().decode())
             arrays = {name: file[name] for name in _ARRAYS}
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:

@@ -96,7 +96,7 @@ def load_curves(path: str | Path = SHIPPED) -> CurveLibrary:
         TuningError: it is not there, damaged, or of another version.
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with Path(path).open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             header = parse_json(file["header"].tobytes().decode())
             values, lengths, network = (file[name] for name in ("values", "lengths", "network"))
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:

@@ -8,6 +8,7 @@ import pytest
 from go_rl.tuning.belief.curve_belief import CurveBelief, Posterior
 from go_rl.tuning.belief.curve_families import FAMILIES
 from go_rl.tuning.belief.curve_library import CurveLibrary, load_curves
+from go_rl.tuning.belief.registry import belief_of
 from go_rl.tuning.belief.segments import last_segment, segment_starts
 from go_rl.tuning.belief.transfer_belief import TransferBelief, context, kernel_weights
 from go_rl.tuning.config import TuningError
@@ -99,6 +100,12 @@ def test_the_posterior_by_hand():
 def test_beliefs_out_of_range_are_refused(given, said):
     with pytest.raises(TuningError, match=said):
         CurveBelief(**given)
+
+
+def test_beliefs_are_found_by_name():
+    assert [getattr(belief_of(name), "family", "") for name in FAMILIES] == list(FAMILIES)
+    with pytest.raises(TuningError, match="unknown belief 'transfr'; did you mean 'transfer'"):
+        belief_of("transfr")
 
 
 def library():
