@@ -95,8 +95,9 @@ NETWORKS: Mapping[str, Callable[[], OpGraph]] = MappingProxyType({
 
 
 def tunable_operators(network: str) -> dict[TensorTask, int]:
-    """Return the tunable operators of a network, each with how often it is used."""
-    uses = task_uses(NETWORKS[network]())
+    """Return the tunable operators of one of `NETWORKS` or of the zoo, each with how often it is
+    used."""
+    uses = task_uses(NETWORKS[network]() if network in NETWORKS else zoo_graph(network))
     return {
         task: count for task, count in uses.items()
         if task.op in TUNABLE and task.flops >= LEAST_FLOPS

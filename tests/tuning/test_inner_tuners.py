@@ -13,25 +13,25 @@ from go_rl.predictors.schedule_ranks import ScheduleRanksConfig
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.programs.nouns import Schedule, Trial
 from go_rl.tuning.tuners import TUNERS, inner_tuner
-from go_rl.tuning.tuners.chameleon import Chameleon, ChameleonConfig
-from go_rl.tuning.tuners.evolutionary_search import EvolutionarySearch, EvolutionConfig
+from go_rl.tuning.tuners.chameleon import ChameleonConfig, chameleon
+from go_rl.tuning.tuners.evolutionary_search import EvolutionConfig, evolutionary_search
 from go_rl.tuning.tuners.online_scorer import OnlineScorerConfig
 from go_rl.tuning.tuners.random_search import RandomSearch
-from go_rl.tuning.tuners.simulated_annealing import AnnealingConfig, SimulatedAnnealing
+from go_rl.tuning.tuners.simulated_annealing import AnnealingConfig, simulated_annealing
 
 MODEL = OnlineScorerConfig(trees=ScheduleRanksConfig(trees=15, depth=3, learning_rate=0.4))
 RANKS = OnlineScorerConfig(trees=ScheduleRanksConfig(trees=15, depth=3, loss="rank"))
 MAKE = {
-    "annealing": lambda space, seed, prior=None: SimulatedAnnealing(
+    "annealing": lambda space, seed, prior=None: simulated_annealing(
         space, seed, AnnealingConfig(model=MODEL), prior
     ),
-    "ranks": lambda space, seed, prior=None: SimulatedAnnealing(
+    "ranks": lambda space, seed, prior=None: simulated_annealing(
         space, seed, AnnealingConfig(model=RANKS), prior
     ),
-    "evolution": lambda space, seed, prior=None: EvolutionarySearch(
+    "evolution": lambda space, seed, prior=None: evolutionary_search(
         space, seed, EvolutionConfig(model=MODEL), prior
     ),
-    "chameleon": lambda space, seed, prior=None: Chameleon(
+    "chameleon": lambda space, seed, prior=None: chameleon(
         space,
         seed,
         ChameleonConfig(effort=16, hidden=8, model=MODEL),
@@ -131,15 +131,15 @@ def test_a_predictor_that_does_not_learn_needs_no_trees(monkeypatch):
     monkeypatch.setitem(sys.modules, "xgboost", None)
     space = Lattice((5, 5), (0, 4))
     config = EvolutionConfig(effort=20, generations=2, learn=False)
-    tuner = EvolutionarySearch(space, 0, config, lambda _, rows: rows[:, 0] - rows[:, 1])
+    tuner = evolutionary_search(space, 0, config, lambda _, rows: rows[:, 0] - rows[:, 1])
     assert tune(tuner, space, 4, 2) <= 2
     with pytest.raises(MissingDependencyError, match=r"pip install 'go_rl\[tuning\]'"):
-        EvolutionarySearch(space, 0, config)
+        evolutionary_search(space, 0, config)
 
 
 @pytest.mark.parametrize("scores", [np.zeros(1), np.full(20, np.nan)])
 def test_a_predictor_that_returns_nonsense_is_refused(scores):
-    tuner = EvolutionarySearch(Lattice(), 0, EvolutionConfig(effort=40), lambda *_: scores)
+    tuner = evolutionary_search(Lattice(), 0, EvolutionConfig(effort=40), lambda *_: scores)
     with pytest.raises(TuningError, match="20 finite scores"):
         tuner.propose(2)
 

@@ -1,4 +1,4 @@
-"""`Chameleon`: adaptive exploration by reinforcement learning, and adaptive sampling.
+"""`chameleon`: adaptive exploration by reinforcement learning, and adaptive sampling.
 
 Ahn et al., "Chameleon: Adaptive Code Optimization for Expedited Deep Neural Network Compilation"
 (ICLR 2020), in its parts that fit any `ScheduleSpace`: agents move by a policy that PPO learns
@@ -16,12 +16,13 @@ import numpy as np
 from jaxtyping import Float32, Float64
 
 from go_rl.tuning.config import TuningError
-from go_rl.tuning.programs.nouns import Schedule, ScheduleSpace, Trial
+from go_rl.tuning.programs.nouns import Schedule, ScheduleSpace
 from go_rl.tuning.tuners.adaptive_sampling import adaptive_sample
+from go_rl.tuning.tuners.model_guided import ModelGuidedTuner
 from go_rl.tuning.tuners.neighbour_policy import Experience, Moves, NeighbourPolicy
 from go_rl.tuning.tuners.observed_trials import ObservedTrials
-from go_rl.tuning.tuners.online_scorer import OnlineScorer, OnlineScorerConfig
-from go_rl.tuning.tuners.proposal import check_count, filled, random_batch, starts
+from go_rl.tuning.tuners.online_scorer import OnlineScorerConfig
+from go_rl.tuning.tuners.proposal import random_batch, starts
 from go_rl.tuning.tuners.scored_pool import ScheduleScorer, ScoredPool
 
 LEAST_EPISODES = 2
@@ -66,50 +67,28 @@ class ChameleonConfig:
             raise TuningError("chameleon: learning_rate must be above 0 and below 1")
 
 
-class Chameleon:
-    """Explores by a learned policy; the first batch, before anything has a time, is random.
+def chameleon(
+    space: ScheduleSpace,
+    seed: int,
+    config: ChameleonConfig | None = None,
+    prior: ScheduleScorer | None = None,
+) -> ModelGuidedTuner:
+    """Return the tuner; see `ModelGuidedTuner`."""
+    config = config or ChameleonConfig()
 
-    Args:
-        space: of the operator.
-        seed: random seed.
-        config: of the search.
-        prior: a predictor that was learned elsewhere, if there is one; see `OnlineScorer`.
-
-    Raises:
-        MissingDependencyError: XGBoost is not installed.
-    """
-
-    def __init__(
-        self,
-        space: ScheduleSpace,
-        seed: int,
-        config: ChameleonConfig | None = None,
-        prior: ScheduleScorer | None = None,
-    ) -> None:
-        self._config = config or ChameleonConfig()
-        self._observed = ObservedTrials(space, seed)
-        self._model = OnlineScorer(self._observed, self._config.model, prior)
-
-    def propose(self, count: int) -> list[Schedule]:
-        """See `InnerTuner`."""
-        check_count(count)
-        rng, config = self._observed.rng(), self._config
-        scorer = self._model.scorer()
-        if scorer is None:
-            return random_batch(self._observed, count, rng)
-        pool = ScoredPool(self._observed.space, scorer)
-        first = starts(self._observed, config.agents, config.best_share, rng)
+    def search(
+        observed: ObservedTrials, pool: ScoredPool, count: int, rng: np.random.Generator
+    ) -> list[Schedule]:
+        first = starts(observed, config.agents, config.best_share, rng)
         episode = config.agents * config.moves * config.choices
         episodes = max(LEAST_EPISODES, config.effort * count // episode)
-        Exploration(self._observed.space, pool, config, rng).run(first, episodes)
-        fresh = pool.fresh(self._observed.seconds)
+        Exploration(space, pool, config, rng).run(first, episodes)
+        fresh = pool.fresh(observed.seconds)
         fresh = fresh.take(np.arange(min(config.clustered * count, len(fresh.schedules))))
         chosen = adaptive_sample(fresh, count, config.knee, rng).schedules
-        return list(chosen) or filled(self._observed, [], count, rng)
+        return list(chosen) or random_batch(observed, count, rng)
 
-    def observe(self, trials: Sequence[Trial]) -> None:
-        """See `InnerTuner`."""
-        self._observed.add(trials)
+    return ModelGuidedTuner(space, seed, search, config.model, prior)
 
 
 class Exploration:

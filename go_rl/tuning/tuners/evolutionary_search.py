@@ -1,4 +1,4 @@
-"""`EvolutionarySearch`: generations of mutants, selected by a predictor.
+"""`evolutionary_search`: generations of mutants, selected by a predictor.
 
 The search of Ansor (Zheng et al., OSDI 2020, section 5.1) and of CDMPP's schedule search: a
 population of the fastest schedules so far and of random ones; parents are drawn by predicted
@@ -16,10 +16,11 @@ import numpy as np
 from jaxtyping import Float64
 
 from go_rl.tuning.config import TuningError
-from go_rl.tuning.programs.nouns import Schedule, ScheduleSpace, Trial
+from go_rl.tuning.programs.nouns import Schedule, ScheduleSpace
+from go_rl.tuning.tuners.model_guided import ModelGuidedTuner
 from go_rl.tuning.tuners.observed_trials import ObservedTrials
-from go_rl.tuning.tuners.online_scorer import OnlineScorer, OnlineScorerConfig
-from go_rl.tuning.tuners.proposal import batch_of, check_count, random_batch, starts
+from go_rl.tuning.tuners.online_scorer import OnlineScorerConfig
+from go_rl.tuning.tuners.proposal import batch_of, starts
 from go_rl.tuning.tuners.scored_pool import ScheduleScorer, ScoredPool
 
 
@@ -57,48 +58,24 @@ class EvolutionConfig:
                 raise TuningError(f"evolution: {name} must be finite and >= 0")
 
 
-class EvolutionarySearch:
-    """Evolves schedules by a predictor, one learned elsewhere or trees fitted on the way.
+def evolutionary_search(
+    space: ScheduleSpace,
+    seed: int,
+    config: EvolutionConfig | None = None,
+    prior: ScheduleScorer | None = None,
+) -> ModelGuidedTuner:
+    """Return the tuner; see `ModelGuidedTuner`."""
+    config = config or EvolutionConfig()
 
-    Args:
-        space: of the operator.
-        seed: random seed.
-        config: of the search.
-        prior: the predictor; None: trees alone, and a random first batch.
-
-    Raises:
-        MissingDependencyError: trees are to be fitted, and XGBoost is not installed.
-    """
-
-    def __init__(
-        self,
-        space: ScheduleSpace,
-        seed: int,
-        config: EvolutionConfig | None = None,
-        prior: ScheduleScorer | None = None,
-    ) -> None:
-        self._config = config or EvolutionConfig()
-        self._observed = ObservedTrials(space, seed)
-        self._prior = prior
-        learns = prior is None or self._config.learn
-        self._model = OnlineScorer(self._observed, self._config.model, prior) if learns else None
-
-    def propose(self, count: int) -> list[Schedule]:
-        """See `InnerTuner`."""
-        check_count(count)
-        rng, config = self._observed.rng(), self._config
-        scorer = self._model.scorer() if self._model else self._prior
-        if scorer is None:
-            return random_batch(self._observed, count, rng)
-        pool = ScoredPool(self._observed.space, scorer)
+    def search(
+        observed: ObservedTrials, pool: ScoredPool, count: int, rng: np.random.Generator
+    ) -> list[Schedule]:
         size = ceil(config.effort * count / config.generations)
-        first = starts(self._observed, size, config.best_share, rng)
-        evolve(self._observed.space, pool, first, config, rng)
-        return batch_of(self._observed, pool, count, config.diversity, config.random_share)
+        evolve(space, pool, starts(observed, size, config.best_share, rng), config, rng)
+        return batch_of(observed, pool, count, config.diversity, config.random_share)
 
-    def observe(self, trials: Sequence[Trial]) -> None:
-        """See `InnerTuner`."""
-        self._observed.add(trials)
+    model = config.model if config.learn or prior is None else None
+    return ModelGuidedTuner(space, seed, search, model, prior)
 
 
 def evolve(

@@ -56,14 +56,7 @@ def batch_of(
     wanted = count - stochastic_count(random_share, count, rng)
     found: ScoredSchedules = pool.fresh(observed.seconds)
     found = found.take(np.arange(min(2 * wanted, len(found.schedules))))
-    return filled(observed, list(diverse_choice(found, wanted, diversity).schedules), count, rng)
-
-
-def filled(
-    observed: ObservedTrials, chosen: list[Schedule], count: int, rng: np.random.Generator
-) -> list[Schedule]:
-    """Return ``chosen``, and random schedules until there are ``count`` or the space has no more
-    that were not observed."""
+    chosen = list(diverse_choice(found, wanted, diversity).schedules)
     known = observed.seconds.keys() | {schedule.key for schedule in chosen}
     missing = count - len(chosen)
     return [*chosen, *(draw_fresh(observed.space, missing, known, rng) if missing else [])]

@@ -9,18 +9,18 @@ from typing import Protocol, runtime_checkable
 from go_rl.core.errors import nearest
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.programs.nouns import InnerTuner, MakeInnerTuner, ScheduleSpace
-from go_rl.tuning.tuners.chameleon import Chameleon
-from go_rl.tuning.tuners.evolutionary_search import EvolutionarySearch
+from go_rl.tuning.tuners.chameleon import chameleon
+from go_rl.tuning.tuners.evolutionary_search import evolutionary_search
 from go_rl.tuning.tuners.random_search import RandomSearch
 from go_rl.tuning.tuners.scored_pool import ScheduleScorer
-from go_rl.tuning.tuners.simulated_annealing import SimulatedAnnealing
+from go_rl.tuning.tuners.simulated_annealing import simulated_annealing
 
 DEFAULT_TUNER = "annealing"
 
 
 @runtime_checkable
-class GuidedTuner(Protocol):
-    """A class of tuners that may be given a predictor."""
+class MakeGuidedTuner(Protocol):
+    """Makes tuners that may be given a predictor."""
 
     def __call__(
         self, space: ScheduleSpace, seed: int, *, prior: ScheduleScorer | None = None
@@ -30,8 +30,8 @@ class GuidedTuner(Protocol):
 
 
 RANDOM = "random"
-GUIDED: Mapping[str, GuidedTuner] = MappingProxyType({
-    DEFAULT_TUNER: SimulatedAnnealing, "evolution": EvolutionarySearch, "chameleon": Chameleon,
+GUIDED: Mapping[str, MakeGuidedTuner] = MappingProxyType({
+    DEFAULT_TUNER: simulated_annealing, "evolution": evolutionary_search, "chameleon": chameleon,
 })  # fmt: skip
 TUNERS = (*GUIDED, RANDOM)
 """Names, the default first."""

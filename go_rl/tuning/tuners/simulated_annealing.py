@@ -1,4 +1,4 @@
-"""`SimulatedAnnealing`: parallel chains over a cost model that is fitted to what was measured.
+"""`simulated_annealing`: parallel chains over a cost model that is fitted to what was measured.
 
 AutoTVM's tuner: Chen et al., "Learning to Optimize Tensor Programs" (NeurIPS 2018), algorithm 1.
 There the chains go on from batch to batch; here they start anew from the fastest schedules so far
@@ -15,10 +15,11 @@ import numpy as np
 from jaxtyping import Float64
 
 from go_rl.tuning.config import TuningError
-from go_rl.tuning.programs.nouns import Schedule, ScheduleSpace, Trial
+from go_rl.tuning.programs.nouns import Schedule, ScheduleSpace
+from go_rl.tuning.tuners.model_guided import ModelGuidedTuner
 from go_rl.tuning.tuners.observed_trials import ObservedTrials
-from go_rl.tuning.tuners.online_scorer import OnlineScorer, OnlineScorerConfig
-from go_rl.tuning.tuners.proposal import batch_of, check_count, random_batch, starts
+from go_rl.tuning.tuners.online_scorer import OnlineScorerConfig
+from go_rl.tuning.tuners.proposal import batch_of, starts
 from go_rl.tuning.tuners.scored_pool import ScheduleScorer, ScoredPool
 
 
@@ -56,46 +57,23 @@ class AnnealingConfig:
                 raise TuningError(f"annealing: {name} must be finite and >= 0")
 
 
-class SimulatedAnnealing:
-    """Anneals over boosted trees; the first batch, before anything has a time, is random.
+def simulated_annealing(
+    space: ScheduleSpace,
+    seed: int,
+    config: AnnealingConfig | None = None,
+    prior: ScheduleScorer | None = None,
+) -> ModelGuidedTuner:
+    """Return the tuner; see `ModelGuidedTuner`."""
+    config = config or AnnealingConfig()
 
-    Args:
-        space: of the operator.
-        seed: random seed.
-        config: of the search.
-        prior: a predictor that was learned elsewhere, if there is one; see `OnlineScorer`.
+    def search(
+        observed: ObservedTrials, pool: ScoredPool, count: int, rng: np.random.Generator
+    ) -> list[Schedule]:
+        first = starts(observed, config.chains, config.best_share, rng)
+        anneal(space, pool, first, ceil(config.effort * count / config.chains), config, rng)
+        return batch_of(observed, pool, count, config.diversity, config.random_share)
 
-    Raises:
-        MissingDependencyError: XGBoost is not installed.
-    """
-
-    def __init__(
-        self,
-        space: ScheduleSpace,
-        seed: int,
-        config: AnnealingConfig | None = None,
-        prior: ScheduleScorer | None = None,
-    ) -> None:
-        self._config = config or AnnealingConfig()
-        self._observed = ObservedTrials(space, seed)
-        self._model = OnlineScorer(self._observed, self._config.model, prior)
-
-    def propose(self, count: int) -> list[Schedule]:
-        """See `InnerTuner`."""
-        check_count(count)
-        rng, config = self._observed.rng(), self._config
-        scorer = self._model.scorer()
-        if scorer is None:
-            return random_batch(self._observed, count, rng)
-        pool = ScoredPool(self._observed.space, scorer)
-        first = starts(self._observed, config.chains, config.best_share, rng)
-        moves = ceil(config.effort * count / config.chains)
-        anneal(self._observed.space, pool, first, moves, config, rng)
-        return batch_of(self._observed, pool, count, config.diversity, config.random_share)
-
-    def observe(self, trials: Sequence[Trial]) -> None:
-        """See `InnerTuner`."""
-        self._observed.add(trials)
+    return ModelGuidedTuner(space, seed, search, config.model, prior)
 
 
 def anneal(
