@@ -30,6 +30,8 @@ from go_rl.tuning.config import TuneProgramsConfig, TuningError
 from go_rl.tuning.programs.nouns import Schedule, Trial, TunedOperator
 from go_rl.tuning.programs.trial_records import trial_record
 
+TOGETHER = 8
+"""Functions without a schedule that are timed in turn, and then kept."""
 NAME, CALLS = "function", "calls"
 """What a record of a function without a schedule has in its details."""
 
@@ -139,13 +141,14 @@ class TvmBackend:
             if record.setting == AS_IT_COMES
         }
         missing = [i for i, each in enumerate(wanted) if each.workload not in known]
-        functions = [self.network.functions[i] for i in missing]
-        outcomes = self._outcomes([self._task(function, None) for function in functions])
-        for i, outcome in zip(missing, outcomes, strict=True):
-            about = {NAME: wanted[i].name, CALLS: wanted[i].repeats}
-            key = wanted[i].workload, AS_IT_COMES
-            known[wanted[i].workload] = record = record_of(key, self.measuring, outcome, about)
-            store.add([record])
+        for first in range(0, len(missing), TOGETHER):
+            numbers = missing[first : first + TOGETHER]
+            tasks = [self._task(self.network.functions[i], None) for i in numbers]
+            for i, outcome in zip(numbers, self._outcomes(tasks), strict=True):
+                about = {NAME: wanted[i].name, CALLS: wanted[i].repeats}
+                key = wanted[i].workload, AS_IT_COMES
+                known[wanted[i].workload] = record_of(key, self.measuring, outcome, about)
+                store.add([known[wanted[i].workload]])
         self._seconds = [self._as_it_comes(i, known[x.workload]) for i, x in enumerate(wanted)]
 
     def space(self, operator: int) -> TvmSpace:
