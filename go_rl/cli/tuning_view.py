@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, Group
@@ -15,7 +16,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from go_rl.cli.console import AS_IT_IS, output_to_error
+from go_rl.cli.console import AS_IT_IS, console, output_to_error, print_line
+from go_rl.cli.next_command import say_next
 from go_rl.report.tables import unit_for
 
 if TYPE_CHECKING:
@@ -54,6 +56,13 @@ def tuning_view(silent: bool = False) -> Iterator[View]:
                 yield _dashboard_view(live)
         else:
             yield _lines_view(error)
+
+
+def say_longer(kind: str, model: str, minutes: float, folder: Path) -> None:
+    """Print where the results are, and the command that tunes on for as long again."""
+    out = console()
+    print_line(out, f"written to {folder}")
+    say_next(out, "tune", kind, model, "--minutes", f"{2 * minutes:g}", "--out", folder)
 
 
 def _dashboard_view(live: Live) -> View:

@@ -11,8 +11,7 @@ import tyro
 from go_rl.cli.console import console, print_line, print_table
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.folders import check_folder
-from go_rl.cli.next_command import say_next
-from go_rl.cli.tuning_view import tuning_view
+from go_rl.cli.tuning_view import say_longer, tuning_view
 from go_rl.tuning.config import TuneConfig
 
 if TYPE_CHECKING:
@@ -49,9 +48,7 @@ def run(config: TuneKernels) -> int:
             report=view.report,
         )  # fmt: skip
     _print(tuned)
-    print_line(console(), f"written to {folder}")
-    longer = f"{2 * config.tune.minutes:g}"
-    say_next(console(), "tune", "kernels", config.model, "--minutes", longer, "--out", folder)
+    say_longer("kernels", config.model, config.tune.minutes, folder)
     return OK
 
 

@@ -12,8 +12,7 @@ from go_rl.cli.console import console, print_json, print_line, print_table
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.folders import check_folder
 from go_rl.cli.model_arguments import Dims, sizes_of
-from go_rl.cli.next_command import say_next
-from go_rl.cli.tuning_view import tuning_view
+from go_rl.cli.tuning_view import say_longer, tuning_view
 from go_rl.tuning.config import TuneProgramsConfig
 
 if TYPE_CHECKING:
@@ -63,9 +62,7 @@ def run(config: TunePrograms) -> int:
         print_json(summary(tuned, config.tune))
         return OK
     _print(tuned)
-    print_line(console(), f"written to {folder}")
-    longer = f"{2 * config.tune.minutes:g}"
-    say_next(console(), "tune", "programs", config.model, "--minutes", longer, "--out", folder)
+    say_longer("programs", config.model, config.tune.minutes, folder)
     return OK
 
 
