@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,11 +58,18 @@ def tuning_view(silent: bool = False) -> Iterator[View]:
             yield _lines_view(error)
 
 
-def say_longer(kind: str, model: str, minutes: float, folder: Path) -> None:
-    """Print where the results are, and the command that tunes on for as long again."""
+def say_longer(kind: str, model: Sequence[str], minutes: float, folder: Path) -> None:
+    """Print where the results are, and the command that tunes on for as long again.
+
+    Args:
+        kind: second word of the command.
+        model: as the user named it, with the options that say how it is read.
+        minutes: of this run.
+        folder: of the results.
+    """
     out = console()
     print_line(out, f"written to {folder}")
-    say_next(out, "tune", kind, model, "--minutes", f"{2 * minutes:g}", "--out", folder)
+    say_next(out, "tune", kind, *model, "--minutes", f"{2 * minutes:g}", "--out", folder)
 
 
 def _dashboard_view(live: Live) -> View:

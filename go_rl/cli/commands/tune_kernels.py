@@ -48,7 +48,7 @@ def run(config: TuneKernels) -> int:
             report=view.report,
         )  # fmt: skip
     _print(tuned)
-    say_longer("kernels", config.model, config.tune.minutes, folder)
+    say_longer("kernels", [config.model], config.tune.minutes, folder)
     return OK
 
 

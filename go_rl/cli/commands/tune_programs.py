@@ -62,7 +62,8 @@ def run(config: TunePrograms) -> int:
         print_json(summary(tuned, config.tune))
         return OK
     _print(tuned)
-    say_longer("programs", config.model, config.tune.minutes, folder)
+    sizes = [word for size in config.dim for word in ("--dim", size)]
+    say_longer("programs", [config.model, *sizes], config.tune.minutes, folder)
     return OK
 
 

@@ -67,7 +67,10 @@ def _loaded(path: Path) -> onnx.ModelProto:
     try:
         model = onnx.load(str(path))
     except OSError as error:
-        raise TuningError(f"{path}: cannot be read ({error.strerror or error})") from None
+        raise TuningError(
+            f"{path}: cannot be read ({error.strerror or error}); programs are tuned of ONNX files "
+            "with their weights"
+        ) from None
     except (DecodeError, ValueError, onnx.checker.ValidationError) as error:
         first = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise TuningError(f"{path}: not an ONNX model with its weights ({first})") from None
