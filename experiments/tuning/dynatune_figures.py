@@ -53,7 +53,7 @@ class Options:
     network: str = "resnet18"
     tuner: str = "annealing"
     seed: int = 0
-    batch: int = 16
+    batch: int = 32
     patience: int = 200
     out: Path = RESULTS / NAME
 
@@ -72,24 +72,21 @@ def run(options: Options) -> None:
     slowest = int(np.argmax(gain))
     acceptance = _chains(curves[slowest], pools.peak_flops, options)
     head = HEAD.format(
-        network=options.network, tuner=options.tuner, seed=options.seed, at=CHAIN_AT,
+        network=options.network, tuner=options.tuner, seed=options.seed, at=min(CHAIN_AT, len(curves[slowest])),
         flop=_rank_correlation(flops, gain), cost=_rank_correlation(cost, gain),
         acceptance=acceptance, name=options.out.name,
     )  # fmt: skip
+    shares = np.stack([gain, cost, flops], axis=1) * 100
     cells = [
-        [
-            pool.operator.name,
-            f"{a:.1f}",
-            f"{b:.1f}",
-            f"{c:.1f}",
-            str(len(segment_starts(curve.tolist()))),
-        ]
-        for pool, a, b, c, count in zip(
-            pools.pools, 100 * gain, 100 * cost, 100 * flops, segments, strict=True
-        )
+        [pool.operator.name, *(f"{share:.1f}" for share in row), str(_segment_count(curve))]
+        for pool, row, curve in zip(pools.pools, shares, curves, strict=True)
     ]
     heads = ["operator", "gain, %", "cost, %", "FLOP, %", "segments"]
     write_page(options.out, head + "\n" + markdown_table(heads, cells), __file__)
+
+
+def _segment_count(curve: np.ndarray) -> int:
+    return len(segment_starts(curve.tolist()))
 
 
 def _shares(
@@ -134,7 +131,7 @@ def _curves(pools: PoolSet, curves: Sequence[np.ndarray], options: Options) -> N
 
 def _segments(pools: PoolSet, curves: Sequence[np.ndarray], options: Options) -> None:
     figure, axis = plt.subplots(figsize=(6, 3))
-    curve = max(curves, key=lambda each: len(segment_starts(each.tolist())))
+    curve = max(curves, key=_segment_count)
     starts = segment_starts(curve.tolist())
     for start, end in zip(starts, [*starts[1:], len(curve)], strict=True):
         axis.plot(np.arange(start, end) + 1, 100 * curve[start:end], marker=".")

@@ -54,7 +54,8 @@ def run(options: Options) -> None:
             pools.save(options.out / f"{network}{ENDING}")
             least = min(len(pool.keys) for pool in pools.pools)
             print(f"{network}: {pools.schedules} schedules, {least} or more of each of "
-                  f"{len(pools.pools)} operators, digest {pools.digest}", flush=True)  # fmt: skip
+                  f"{len(pools.pools)} operators, {pools.provenance['impossible']} impossible, "
+                  f"digest {pools.digest}", flush=True)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ def run(options: Options) -> None:
         for task in tunable_operators(network):
             tasks.setdefault(task, network)
     measure = CollectConfig(
-        core=options.core, timeout=20.0, timing=TimingConfig(visits=4, least_calls=1)
+        core=options.core, timeout=20.0, timing=TimingConfig(visits=4, least_calls=3)
     )
     config = ProgramsConfig(schedules=TOGETHER, codegen=(CODEGEN,), measure=measure)
     options.folder.mkdir(parents=True, exist_ok=True)

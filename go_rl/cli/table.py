@@ -50,7 +50,7 @@ COMMANDS = (
     Command("train operators", "train_operators", "TrainOperators",
             "Train the models of go-rl predict on operators that were measured on GPUs."),
     Command("predict", "predict", "Predict",
-            "Predict the latency of operators on a GPU of which only the data sheet is known."),
+            "Predict the latency of a network on a GPU of which only the data sheet is known."),
     Command("evaluate", "evaluate", "Evaluate",
             "Compare methods on graphs at equal samples and equal seconds; tables and curves."),
     Command("check", "check", "CheckOptions",

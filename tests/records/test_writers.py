@@ -15,7 +15,7 @@ from tests.records.postgres_server import programs, server
 
 WRITER = """
 import sys
-from go_rl.records import RecordStore
+from go_rl.records import Record, RecordStore
 
 url, name, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 with RecordStore(url) as store:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,11 @@ from go_rl.tuning.config import TuningError
 from go_rl.tuning.programs.nouns import TunedOperator
 
 COMPILE_SECONDS = "compile_seconds"
+MEDIAN = "median"
 NOT_DRAWN = "could be drawn"
 """In the reason of a record that stands for no schedule."""
 UNKNOWN_VISITS = 0.2
-"""Seconds of timing where a record does not tell them; the median of those that do."""
+"""Seconds of timing where a record does not tell them: about the median of those that do."""
 
 
 def pools_from_records(
@@ -35,7 +37,11 @@ def pools_from_records(
 ) -> PoolSet:
     """Return the pools of a network.
 
-    Schedules with the same trace are one, the first; failures keep their place with NaN seconds.
+    Seconds are the median of a schedule's calls: of so few, the low quantile that a record calls
+    its seconds is the least, which a core shared with others may put far below the truth. Schedules
+    with the same trace are one, the first. Failures keep their place with NaN seconds, and so do
+    schedules that would be faster than the peak: their measurement is wrong. Their number is in the
+    provenance (``impossible``).
 
     Args:
         network: its name.
@@ -58,7 +64,21 @@ def pools_from_records(
         _pool(task, count, [x for x in kept if x.workload == task.workload], timeout)
         for task, count in uses.items()
     )
-    return PoolSet(network, targets.pop(), peak_flops, pools, provenance)
+    possible, impossible = _without_impossible(pools, peak_flops)
+    about = {**provenance, "seconds": "median", "impossible": impossible}
+    return PoolSet(network, targets.pop(), peak_flops, possible, about)
+
+
+def _without_impossible(
+    pools: tuple[SchedulePool, ...], peak_flops: float
+) -> tuple[tuple[SchedulePool, ...], int]:
+    """Return the pools with NaN for seconds that no processor could keep, and their number."""
+    found, count = [], 0
+    for pool in pools:
+        wrong = pool.seconds < pool.operator.flops / peak_flops
+        count += int(wrong.sum())
+        found.append(replace(pool, seconds=np.where(wrong, np.float32(np.nan), pool.seconds)))
+    return tuple(found), count
 
 
 def _pool(task: TensorTask, count: int, records: list[Record], timeout: float) -> SchedulePool:
@@ -84,7 +104,8 @@ def _row(record: Record, timeout: float) -> tuple[float, float, np.ndarray]:
         return np.nan, timeout if slow else UNKNOWN_VISITS, np.zeros(LEAF_NUMBERS)
     spent = float(details[COMPILE_SECONDS]) + float(details.get(VISIT_SECONDS, UNKNOWN_VISITS))
     vectors, _ = leaf_vectors(nest_from_json(details[NEST]))
-    return record.seconds, max(spent, 1e-3), vectors.sum(0)
+    seconds = float(details.get(MEDIAN, record.seconds))
+    return seconds, max(spent, 1e-3), vectors.sum(0)
 
 
 def _key(record: Record) -> int:

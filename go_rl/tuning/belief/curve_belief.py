@@ -26,6 +26,8 @@ POINTS = 64
 """Values of a segment that the likelihood reads, evenly spaced; each stands for its neighbours."""
 LEAST_NOISE, MOST_NOISE = 5e-3, 1.0
 """Deviation of the noise, relative to the best known: timings are not known better."""
+ROOM = 1.05
+"""The peak is at least so many times the best known."""
 BALL = 1e-3
 """Width of the first ball of walkers, relative to the width of the bounds."""
 
@@ -69,6 +71,7 @@ class CurveBelief:
         self, curve: Sequence[float], horizon: int, peak: float, seed: tuple[int, int]
     ) -> Prediction:
         """Return what is believed (`go_rl.tuning.belief.belief.Belief.predict`)."""
+        peak = room_above(curve[-1], peak)
         posterior, chain, acceptance = self.sample(curve, horizon, peak, seed)
         flat = chain[self.burn_in :].reshape(-1, self.dimensions)
         chosen = flat[np.linspace(0, len(flat) - 1, self.samples).astype(int)]
@@ -85,7 +88,7 @@ class CurveBelief:
         self, curve: Sequence[float], horizon: int, peak: float, seed: tuple[int, int]
     ) -> tuple[Posterior, Float64[np.ndarray, "steps walkers D"], float]:
         """Return the posterior, the chain of each walker, and the mean acceptance."""
-        emcee = import_emcee()
+        emcee, peak = import_emcee(), room_above(curve[-1], peak)
         start, values = last_segment(curve)
         posterior = Posterior(FAMILIES[self.family], values / peak, start, horizon)
         rng = np.random.default_rng((*seed, len(curve)))
@@ -98,6 +101,12 @@ class CurveBelief:
         )
         sampler.run_mcmc(first, self.steps, skip_initial_state_check=True)
         return posterior, sampler.get_chain(), float(sampler.acceptance_fraction.mean())
+
+
+def room_above(best: float, peak: float) -> float:
+    """Return the peak, or more where an operator comes near it or exceeds it: the stated one is
+    too low then, or the measurement wrong; neither may stop a run."""
+    return max(peak, ROOM * best)
 
 
 class Posterior:

@@ -67,6 +67,12 @@ def test_a_flat_curve_promises_little_and_a_single_point_much():
     assert single.improvement > 10 * flat.improvement
 
 
+@pytest.mark.parametrize("best", [0.999, 1.5])
+def test_an_operator_at_or_above_the_stated_peak_stops_nothing(best):
+    found = CurveBelief(steps=60, burn_in=10).predict([0.9 * PEAK, best * PEAK], 9, PEAK, (0, 0))
+    assert best * PEAK <= found.mean <= 1.05 * best * PEAK
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_samples_never_fall_below_the_best_nor_exceed_the_peak(family):
     curve = (np.maximum.accumulate(np.array([0.2, 0.2, 0.21, 0.22, 0.22, 0.24])) * PEAK).tolist()

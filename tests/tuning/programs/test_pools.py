@@ -148,6 +148,13 @@ def test_records_become_pools():
     assert only.spent.tolist() == pytest.approx([0.75, 0.75, 20.0])
     assert only.features.shape == (3, 164)
     assert only.features[0].sum() > 0
+    assert found.provenance["impossible"] == 0
+    median = record(0, "a").details | {"median": 4e-3}
+    noisy = [record(0, "a", details=median), record(1, "b", seconds=1e-9)]
+    with_noise = pools_from_records("net", {TASK: 1}, noisy, 1e11, {})
+    assert with_noise.pools[0].seconds[0] == pytest.approx(4e-3)
+    assert isnan(with_noise.pools[0].seconds[1])  # 1024 FLOP in 1 ns exceed the peak
+    assert with_noise.provenance["impossible"] == 1
     other = Record(workload=TASK.workload, target="u", seconds=1.0, repeats=1)
     with pytest.raises(TuningError, match="records must be of one target, not of t, u"):
         pools_from_records("net", {TASK: 1}, [record(0, "a"), other], 1e11, {})
