@@ -72,7 +72,8 @@ def run(options: Options) -> None:
     slowest = int(np.argmax(gain))
     acceptance = _chains(curves[slowest], pools.peak_flops, options)
     head = HEAD.format(
-        network=options.network, tuner=options.tuner, seed=options.seed, at=min(CHAIN_AT, len(curves[slowest])),
+        network=options.network, tuner=options.tuner, seed=options.seed,
+        at=min(CHAIN_AT, len(curves[slowest])),
         flop=_rank_correlation(flops, gain), cost=_rank_correlation(cost, gain),
         acceptance=acceptance, name=options.out.name,
     )  # fmt: skip
