@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from go_rl.api.train import pretrain
     from go_rl.api.train_predictors import train_kernels, train_tiles
     from go_rl.api.train_programs import train_programs
-    from go_rl.api.tune import tune_kernels
+    from go_rl.api.tune import tune_kernels, tune_programs
     from go_rl.api.zoo import zoo_entry, zoo_names
 
 _MODULES = {
@@ -49,6 +49,7 @@ _MODULES = {
     "train_programs": "train_programs",
     "train_tiles": "train_predictors",
     "tune_kernels": "tune",
+    "tune_programs": "tune",
     "zoo_entry": "zoo",
     "zoo_names": "zoo",
 }
@@ -80,6 +81,7 @@ __all__ = [
     "train_programs",
     "train_tiles",
     "tune_kernels",
+    "tune_programs",
     "zoo_entry",
     "zoo_names",
 ]

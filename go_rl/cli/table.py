@@ -63,6 +63,9 @@ COMMANDS = (
             "Show or save a model's operator graph."),
     Command("tune kernels", "tune_kernels", "TuneKernels",
             "Search the fastest fusion and flags of a model's kernels, verified by measuring."),
+    Command("tune programs", "tune_programs", "TunePrograms",
+            "Tune a network's operators through TVM, and compile it; an interrupted run goes on "
+            "where it stopped."),
     Command("measure kernels", "measure_kernels", "MeasureKernels",
             "Compile and time kernels of the zoo's models on this machine; goes on where it "
             "stopped."),
