@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from go_rl.predictors.operators.predictor import OperatorPredictor
 
-WEIGHTS = "gpus-1.0"
+WEIGHTS = "gpus-1.1"
 """Name of the weights that ship."""
 EVERY_DEVICE = "all"
 
