@@ -16,19 +16,23 @@ if TYPE_CHECKING:
     from go_rl.api.optimize import methods, optimize
     from go_rl.api.predict import predict, predict_everywhere, train_operators
     from go_rl.api.problem import problem_of
+    from go_rl.api.records import export_store, list_records, merge_stores
     from go_rl.api.train import pretrain
     from go_rl.api.train_predictors import train_kernels, train_tiles
-    from go_rl.api.tune import tune_kernels
+    from go_rl.api.tune import tune_kernels, tune_programs
     from go_rl.api.zoo import zoo_entry, zoo_names
 
 _MODULES = {
     "check": "check",
     "evaluate": "evaluate",
     "execute": "check",
+    "export_store": "records",
     "finetune": "finetune",
+    "list_records": "records",
     "load": "load",
     "measure_kernels": "measure",
     "measure_programs": "measure",
+    "merge_stores": "records",
     "methods": "optimize",
     "optimize": "optimize",
     "predict": "predict",
@@ -40,6 +44,7 @@ _MODULES = {
     "train_operators": "predict",
     "train_tiles": "train_predictors",
     "tune_kernels": "tune",
+    "tune_programs": "tune",
     "zoo_entry": "zoo",
     "zoo_names": "zoo",
 }
@@ -50,10 +55,13 @@ __all__ = [
     "check",
     "evaluate",
     "execute",
+    "export_store",
     "finetune",
+    "list_records",
     "load",
     "measure_kernels",
     "measure_programs",
+    "merge_stores",
     "methods",
     "optimize",
     "predict",
@@ -65,6 +73,7 @@ __all__ = [
     "train_operators",
     "train_tiles",
     "tune_kernels",
+    "tune_programs",
     "zoo_entry",
     "zoo_names",
 ]

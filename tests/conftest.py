@@ -3,17 +3,20 @@ as ``reference.<module>``."""
 
 from __future__ import annotations
 
+import gc
 import inspect
 import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jaxtyping
 import matplotlib as mpl
 import numba
 import pytest
 from hypothesis import HealthCheck, settings
 from stale_kernels import drop_stale_kernels
+from type_checks import checked
 
 # Tests compile far more than they compute, and XLA's older emitters compile in half the time. JAX
 # reads this when it first meets a device.
@@ -33,6 +36,8 @@ os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / ".pytest_cache" / 
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
 # Else the folder's name is part of every key, and a copied checkout compiles all anew.
 os.environ.setdefault("JAX_PERSISTENT_CACHE_ENABLE_XLA_CACHES", "none")
+# Imports and traced programs make objects by the million, and hardly any of them in cycles.
+gc.set_threshold(20_000, 20, 50)
 PACKAGE = ROOT / "go_rl"
 FIRST = ("simulate", "solvers", "objectives", "search", "envs")
 LAST = ("readers", "zoo", "measure", "predictors", "cost", "experiments", "policy", "train",
@@ -54,6 +59,7 @@ def unchecked(njit: Callable[..., Any]) -> Callable[..., Any]:
 
 
 numba.njit = unchecked(numba.njit)
+jaxtyping.jaxtyped = checked
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -70,6 +76,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     place |= {name: middle + 1 + i for i, name in enumerate(LAST)}
     tests = Path(__file__).parent
     items.sort(key=lambda item: place.get(item.path.relative_to(tests).parts[0], middle))
+
+
+def pytest_collection_finish() -> None:
+    """Modules and tests stay: the garbage collector need not visit them again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

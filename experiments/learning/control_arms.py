@@ -55,6 +55,7 @@ class Options:
 def configs(options: Options) -> dict[str, list[EvaluateConfig]]:
     """Return the comparisons of each weights file."""
     shared = tuple(name for name in options.methods if not name.endswith("-placement"))
+    classical = ("expert", "heft", "annealing", "random")
     rings = {
         "graphs": tuple(f"zoo:{name}" for name in options.rings),
         "memory": False,
@@ -64,14 +65,18 @@ def configs(options: Options) -> dict[str, list[EvaluateConfig]]:
         "graphs": tuple(f"zoo:{ROWS[row][0]}" for row in options.rows),
         "hardware": tuple(dict.fromkeys(f"p100x{ROWS[row][1]}" for row in options.rows)),
         "decide": "placement",
-        "methods": (*shared, "expert", "heft", "annealing", "random"),
+        "methods": (*shared, *classical),
     }
     budgets = [(samples, None) for samples in options.samples]
     budgets += [(None, options.seconds)] if options.seconds is not None else []
-    joint = {**devices, "decide": "placement,schedule,fusion"}
+    joint = {
+        **devices,
+        "decide": "placement,schedule,fusion",
+        "methods": (*shared, "composed", *classical),
+    }
     chosen = (
         ("partition-1.1", rings),
-        ("graph-1.0", devices),
+        ("graph-1.0", {**devices, "weights": "graph-1.0"}),
         ("dispatch-1.1", {**devices, "weights": "dispatch-1.1"}),
         ("dispatch-1.1", {**joint, "weights": "dispatch-1.1"}),
     )
@@ -112,8 +117,9 @@ def page(rows: dict[str, list[ControlRow]], comparisons: list[Comparison], optio
         f"{len(runs):,} runs, {options.seeds} seeds, {hours:.2f} hours on two shared cores. "
         "Under *untrained* and *random-encoder* each seed has weights of its own. Decoders of "
         "untrained rings and dispatchers give zeros, so there *untrained* and *zero-output* are "
-        "one. *linear-dp* tries 40 orders at most, *expert* one plan and *heft* two. The cores "
-        "were shared with other programs, up to ten at a time: rows at equal seconds are rough.\n\n"
+        "one. *linear-dp* tries 40 orders at most, *composed* some ten to thirty plans, *expert* "
+        "one and *heft* two. The cores were shared with other programs, up to ten at a time: rows "
+        "at equal seconds are rough.\n\n"
     )
     for weights, some in rows.items():
         out.write(f"# {weights}\n\n{control_markdown(some)}\n{_lost(weights, some)}\n")

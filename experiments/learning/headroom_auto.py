@@ -14,6 +14,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 from unittest import mock
 
@@ -49,6 +50,8 @@ class Options:
     """Names or files of weights, of either objective."""
     objective: str = ""
     """ring or makespan; empty: both."""
+    only: tuple[str, ...] = ("*",)
+    """Patterns of names of problems whose runs are made."""
     seeds: int = 3
     """Runs of each arm on each problem."""
     most_nodes: int = 11_000
@@ -78,6 +81,8 @@ def main(options: Options) -> None:
     ends = time.time() + 60 * options.minutes if options.minutes else float("inf")
     agents = [load_weights(name) for name in options.weights]
     for problem, _ in entering(options.objective, options.most_nodes, options.best):
+        if not any(fnmatch(problem.name, pattern) for pattern in options.only):
+            continue
         mine = {w.name: w.agent for w in agents if str(w.agent.objective) == problem.objective}
         _rounds(table, problem, {WITHOUT: None, **mine}, options.seeds, ends)
         if time.time() >= ends:

@@ -216,7 +216,8 @@ def page(options: Options) -> tuple[str, list[Scored]]:
         f"after {SAMPLES[0]} or {MOST} samples, a sample being one complete plan that is priced. "
         f"{options.seeds} evaluation seeds, of learning {options.tuned_seeds}. Costs, rules and "
         "memory are the same for R, B and T. 0 % is the reference, 100 % the best known; below 0 % "
-        "a plan is worse than what the best classical method has after three seconds.\n"
+        "a plan is worse than what the best classical method has after three seconds. T/B: "
+        "medians over seeds, geometric means over problems and then families; inf: a failure.\n"
     )
     every: list[Scored] = []
     for objective in OBJECTIVES:

@@ -37,6 +37,8 @@ TARGETS = {"ring": (0.50, 0.75), "makespan": (0.70, 0.90)}
 """Shares asked for: zero-shot after the first of `SAMPLES`, fine-tuned after the last."""
 FEWER = 1.9
 """Times fewer samples to the threshold that are asked of fine-tuning."""
+UNCHOSEN = 0.75
+"""Threshold of weights with which nothing has learned on validation yet: that of `mcm_transfer`."""
 ROOM = 0.03
 """Least log(reference plan / B) of a problem on which a threshold counts."""
 
@@ -123,6 +125,16 @@ def closed(scored: Sequence[Scored], method: str, count: int) -> Closed:
     return headroom_closed(_rooms(scored), _seconds(scored, method, count))
 
 
+def over_best(scored: Sequence[Scored], method: str, count: int) -> float:
+    """Return the median plan of a method over B: geometric means over problems, then families."""
+    families: dict[str, list[float]] = defaultdict(list)
+    for each in scored:
+        if each.room is not None:
+            median = np.median(each.plans[method].seconds[count])
+            families[each.problem.family].append(float(np.log(median / each.room.best)))
+    return float(np.exp(np.mean([np.mean(logs) for logs in families.values()])))
+
+
 def ahead_by(scored: Sequence[Scored], method: str, rival: str, count: int) -> Closed:
     """Return by how much more a method closes than a rival."""
     mine, theirs = _seconds(scored, method, count), _seconds(scored, rival, count)
@@ -156,6 +168,7 @@ def _left_out(test: Sequence[Scored], scored: Sequence[Scored]) -> str:
 def _closed_table(scored: Sequence[Scored], methods: Sequence[str], counts: Sequence[int]) -> str:
     heads = ["method", *(f"closed after {count} (95 %)" for count in counts),
              *(f"wins / ties / losses / failures, {count}" for count in counts),
+             *(f"T/B, {count}" for count in counts),
              "samples", "decoder calls", "seconds warm", "cold"]  # fmt: skip
     rows = []
     for method in methods:
@@ -165,6 +178,7 @@ def _closed_table(scored: Sequence[Scored], methods: Sequence[str], counts: Sequ
             method,
             *(str(closed(scored, method, count)) for count in counts),
             *(f"{o.wins} / {o.ties} / {o.losses} / {o.failures}" for o in found),
+            *(f"{over_best(scored, method, count):.2f}" for count in counts),
             f"{np.median([run.samples for run in runs]):.0f}",
             *(NOTHING if v is None else f"{v:.3g}" for v in _effort(runs)),
         ])  # fmt: skip
@@ -216,18 +230,16 @@ def _thresholds(
             for run in s.plans[scratch].runs
             if (share := _way(run, s.best)) is not None
         ]
-        if not shares:
-            continue
-        threshold = float(np.median(shares))
-        rows.append([name, f"{threshold:.0%}", *_samples_to(learned, tuned, scratch, threshold)])
-    if not rows:
-        return ""
+        threshold = float(np.median(shares)) if shares else UNCHOSEN
+        words = f"{threshold:.0%}" if shares else f"{threshold:.0%}, not chosen on validation"
+        rows.append([name, words, *_samples_to(learned, tuned, scratch, threshold)])
     heads = ["weights", "threshold", "runs of each", "censored, scratch", "censored, fine-tuned",
              "samples, scratch", "samples, fine-tuned", "times fewer (95 %)"]  # fmt: skip
     return (
         "**Samples to a threshold.** A share of the way from the compiler's reference plan to B, "
-        "in logarithms, chosen on validation: that which half of scratch's runs there reach. Runs "
-        f"that never reach it count as {MOST} samples, so that the factor is a bound from below "
+        "in logarithms, chosen on validation: that which half of scratch's runs there reach. Where "
+        f"nothing has learned there it is {UNCHOSEN:.0%}, as in `mcm_transfer`. Runs that never "
+        f"reach it count as {MOST} samples, so that the factor is a bound from below "
         "where scratch is censored, from above where fine-tuning is; medians over runs. At least "
         f"{FEWER} times fewer are asked for.\n\n{markdown_table(heads, rows)}\n"
     )

@@ -1,18 +1,28 @@
-"""`predict`: latency of operators on a GPU of which only the data sheet is known."""
+"""`predict`: latency of networks and operators on a GPU of which only the data sheet is known."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from go_rl.core import OpGraph, ProblemError
+from go_rl.core.errors import nearest
 
 if TYPE_CHECKING:
     from go_rl.predictors.operators.predictor import OperatorPredictor
+    from go_rl.programs.devices import DataSheet
+    from go_rl.programs.launches import Launches
+    from go_rl.programs.operators import OperatorRows
 
 WEIGHTS = "gpus-1.1"
 """Name of the weights that ship."""
 EVERY_DEVICE = "all"
+Fusion = Literal["chains", "none"]
+FUSIONS: tuple[str, ...] = get_args(Fusion)
+TABLES = (".csv", ".csv.gz")
+"""Endings of tables of operators; every other name is that of a model."""
 
 
 @dataclass(frozen=True)
@@ -26,15 +36,25 @@ class OperatorLatency:
     """Bounds of a 90 % interval."""
     unlike: bool
     """Whether its sizes or the device lie outside what was measured."""
+    what: str = ""
+    """Of a network: what the kernel does there."""
+    sizes: tuple[tuple[str, int], ...] = ()
+    """Of a network: the operator's sizes by name."""
+    nodes: tuple[str, ...] = ()
+    """Of a network: the nodes of the graph that it stands for."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields of the command's JSON."""
-        return {
+        found: dict[str, Any] = {
             "latency_ms": self.latency_ms,
             "low_ms": self.low_ms,
             "high_ms": self.high_ms,
             "unlike": self.unlike,
         }
+        if self.what:
+            found |= {"op": self.op, **dict(self.sizes), "what": self.what,
+                      "nodes": list(self.nodes)}  # fmt: skip
+        return found
 
 
 @dataclass(frozen=True)
@@ -43,7 +63,10 @@ class Prediction:
 
     device: str
     operators: tuple[OperatorLatency, ...]
-    """In the order of the table."""
+    """In the order of the table, or in that in which a network launches them."""
+    low_ms: float | None = None
+    high_ms: float | None = None
+    """Of a network: bounds of a 90 % interval of the sum."""
 
     @property
     def latency_ms(self) -> float:
@@ -57,41 +80,62 @@ class Prediction:
 
     def to_json(self) -> dict[str, Any]:
         """Return the command's JSON document."""
-        return {
+        found: dict[str, Any] = {
             "operators": [each.to_json() for each in self.operators],
             "latency_ms": self.latency_ms,
         }
+        if self.low_ms is not None:
+            found |= {"low_ms": self.low_ms, "high_ms": self.high_ms}
+        return found
 
 
 def predict(
-    operators: str | Path, device: str | Path, *, weights: str | Path = WEIGHTS
+    model: str | Path | OpGraph,
+    device: str | Path,
+    *,
+    weights: str | Path = WEIGHTS,
+    fusion: Fusion = "chains",
+    dims: Mapping[str, int] | None = None,
+    **options: Any,
 ) -> Prediction:
-    """Price a table of float32 operators in eager execution on one device.
+    """Price a float32 network, or a table of operators, on one device.
 
     Args:
-        operators: ``.csv`` or ``.csv.gz`` with the columns of docs/predict.md.
+        model: anything that `go_rl.load` reads, a graph, or a table of operators: ``.csv`` or
+            ``.csv.gz`` with the columns of docs/predict.md.
         device: name of the table of devices, or a JSON file with a data sheet.
         weights: those that ship, or a file of `train_operators`.
+        fusion: ``none``: eager PyTorch, operator by operator; ``chains``: element-wise operators
+            join their neighbours. A table is priced as it is.
+        dims: sizes of symbolic dimensions, of ``zoo:`` networks ``batch`` and ``sequence``.
+        options: others of `go_rl.load`; its ``weights`` is ``weight_positions`` here.
 
     Raises:
-        OperatorError: the table is malformed.
+        OperatorError: the table is malformed; the network launches nothing or is not float32.
+        ReadError: the model cannot be read.
+        ZooError: the zoo has no such network.
         DeviceError: there is no such device, or its data sheet is wrong.
         CheckpointError: there are no such weights.
     """
-    return _predicted(operators, [device], weights)[0]
+    return _predicted(model, [device], weights, fusion, {"dims": dims, **options})[0]
 
 
 def predict_everywhere(
-    operators: str | Path, *, weights: str | Path = WEIGHTS
+    model: str | Path | OpGraph,
+    *,
+    weights: str | Path = WEIGHTS,
+    fusion: Fusion = "chains",
+    dims: Mapping[str, int] | None = None,
+    **options: Any,
 ) -> tuple[Prediction, ...]:
-    """Price a table of operators on every device of the table, the fastest first.
+    """Price a network or a table of operators on every device of the table, the fastest first.
 
     Raises:
         See `predict`.
     """
     from go_rl.programs.devices import device_names
 
-    found = _predicted(operators, device_names(), weights)
+    found = _predicted(model, device_names(), weights, fusion, {"dims": dims, **options})
     return tuple(sorted(found, key=lambda each: each.latency_ms))
 
 
@@ -117,28 +161,82 @@ def train_operators(data: str | Path, out: str | Path) -> OperatorPredictor:
 
 
 def _predicted(
-    operators: str | Path, devices: Sequence[str | Path], weights: str | Path
+    model: str | Path | OpGraph,
+    devices: Sequence[str | Path],
+    weights: str | Path,
+    fusion: str,
+    options: Mapping[str, Any],
 ) -> tuple[Prediction, ...]:
-    import numpy as np
-
-    from go_rl.predictors.operators.examples import OperatorInputs
     from go_rl.predictors.operators.predictor import OperatorPredictor
     from go_rl.programs.devices import load_device
     from go_rl.programs.operators import read_operators
 
+    if fusion not in FUSIONS:
+        raise ProblemError(f"unknown fusion {fusion!r}{nearest(fusion, FUSIONS)} Use "
+                           f"{' or '.join(FUSIONS)}")  # fmt: skip
     sheets = [load_device(device) for device in devices]
-    rows = read_operators(operators)
+    if not isinstance(model, OpGraph) and str(model).endswith(TABLES):
+        _refuse_options(model, options)
+        rows = read_operators(model)
+        learned = OperatorPredictor.load(weights)
+        return tuple(_table(rows, sheet, learned) for sheet in sheets)
+    launches = _launches(model, fusion, options)
     learned = OperatorPredictor.load(weights)
-    found = []
-    for sheet in sheets:
-        inputs = OperatorInputs(rows, (sheet,), np.zeros(len(rows), np.int64))
-        answer = learned.interval(inputs)
-        each = zip(
-            rows.op.tolist(), *(1e3 * v for v in answer[:3]), answer.unlike.tolist(), strict=True
+    return tuple(_network(launches, sheet, learned) for sheet in sheets)
+
+
+def _refuse_options(table: str | Path, options: Mapping[str, Any]) -> None:
+    given = [name for name, value in options.items() if value and value != "error"]
+    if given:
+        raise ProblemError(f"{table}: a table of operators has its sizes, so {given[0]!r} cannot "
+                           "be set; leave it out")  # fmt: skip
+
+
+def _launches(model: str | Path | OpGraph, fusion: str, options: Mapping[str, Any]) -> Launches:
+    from go_rl.api.load import load
+    from go_rl.programs.launches import eager_launches, fused_launches
+
+    given = dict(options)
+    given["weights"] = given.pop("weight_positions", None)
+    graph = model if isinstance(model, OpGraph) else load(model, **given)
+    eager = eager_launches(graph)
+    return eager if fusion == "none" else fused_launches(eager)
+
+
+def _table(rows: OperatorRows, sheet: DataSheet, learned: OperatorPredictor) -> Prediction:
+    import numpy as np
+
+    from go_rl.predictors.operators.examples import OperatorInputs
+
+    answer = learned.interval(OperatorInputs(rows, (sheet,), np.zeros(len(rows), np.int64)))
+    each = zip(
+        rows.op.tolist(), *(1e3 * v for v in answer[:3]), answer.unlike.tolist(), strict=True
+    )
+    priced = tuple(
+        OperatorLatency(op, float(mid), float(low), float(high), unlike)
+        for op, mid, low, high, unlike in each
+    )
+    return Prediction(sheet.name, priced)
+
+
+def _network(launches: Launches, sheet: DataSheet, learned: OperatorPredictor) -> Prediction:
+    import numpy as np
+
+    from go_rl.predictors.launch_prices import launch_prices, total_bounds
+    from go_rl.simulate.replay import Operators, replay
+
+    prices = launch_prices(launches, sheet, learned)
+    one_stream = np.zeros(len(launches), np.int64)
+    total = replay(Operators(prices.seconds, launches.before, one_stream)).seconds
+    low, high = total_bounds(launches, prices, total)
+    names = launches.graph.names
+    columns = (prices.seconds, prices.low, prices.high)
+    each = zip(launches.each, *(1e3 * v for v in columns), prices.unlike.tolist(), strict=True)
+    priced = tuple(
+        OperatorLatency(
+            launch.op, float(mid), float(low_ms), float(high_ms), unlike, launch.what,
+            tuple(launch.sizes.items()), tuple(str(names[n]) for n in launch.nodes),
         )
-        priced = tuple(
-            OperatorLatency(op, float(mid), float(low), float(high), unlike)
-            for op, mid, low, high, unlike in each
-        )
-        found.append(Prediction(sheet.name, priced))
-    return tuple(found)
+        for launch, mid, low_ms, high_ms, unlike in each
+    )  # fmt: skip
+    return Prediction(sheet.name, priced, 1e3 * low, 1e3 * high)

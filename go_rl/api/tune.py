@@ -1,15 +1,19 @@
-"""`tune_kernels`: the fastest fusion and flags of a model that measuring finds."""
+"""`tune_kernels`, `tune_programs`: the fastest kernels of a model that measuring finds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from go_rl.tuning.config import TuneConfig
+from go_rl.tuning.config import TuneConfig, TuneProgramsConfig
+from go_rl.tuning.progress import TuningProgress, Watch, unwatched
 
 if TYPE_CHECKING:
     from go_rl.tuning.outcome import Tuned as Tuned
+    from go_rl.tuning.programs.tuned_network import TunedNetwork as TunedNetwork
+
+__all__ = ["TuningProgress", "Watch", "summary", "tune_kernels", "tune_programs", "unwatched"]
 
 
 def tune_kernels(
@@ -18,6 +22,7 @@ def tune_kernels(
     config: TuneConfig | None = None,
     *,
     records: str | Path | None = None,
+    watch: Watch = unwatched,
     report: Callable[[str], None] = lambda _: None,
 ) -> Tuned:
     """Tune a model on this machine; leave ``tuned.json`` and the curve in a folder.
@@ -28,6 +33,7 @@ def tune_kernels(
         config: what is tuned, and for how long.
         records: folder of the records, which several runs may share: what they know is not measured
             again; None: the same folder.
+        watch: called with each improvement.
         report: called with what is going on.
 
     Raises:
@@ -40,12 +46,69 @@ def tune_kernels(
     from go_rl.tuning import tune_kernels as tuning
     from go_rl.tuning.compilable import load_program
     from go_rl.tuning.guides import guide_of
+    from go_rl.tuning.tuning_log import logged
 
     folder, config = Path(folder), config or TuneConfig()
     guide = guide_of(config)
     program = load_program(model)
     folder.mkdir(parents=True, exist_ok=True)
     kept = None if records is None else Path(records)
-    tuned = tuning.tune_kernels(program, folder, config, guide, report, kept)
+    with logged(folder, watch) as both:
+        tuned = tuning.tune_kernels(program, folder, config, guide, report, kept, both)
     save_tuning_curve(tuned, folder / "curve")
     return tuned
+
+
+def tune_programs(
+    model: str | Path,
+    folder: str | Path,
+    config: TuneProgramsConfig | None = None,
+    *,
+    dims: Mapping[str, int] | None = None,
+    records: str | Path | None = None,
+    watch: Watch = unwatched,
+    report: Callable[[str], None] = lambda _: None,
+) -> TunedNetwork:
+    """Tune the operators of a network through TVM; leave the compiled network, its schedules and
+    the curve in a folder. A run that was stopped there goes on.
+
+    Args:
+        model: an ONNX file with its weights, in float32.
+        folder: where everything goes.
+        config: who tunes what, for how long.
+        dims: sizes of symbolic dimensions.
+        records: store of trials, a file or a database URL, which several runs may share; None: the
+            folder's own.
+        watch: called with how far tuning is.
+        report: called with what is done before and after.
+
+    Raises:
+        MissingDependencyError: TVM, a C compiler or what a scheduler needs is not installed.
+        ReadError: a dimension has no size.
+        RecordError: the records cannot be read or written.
+        TuningError: the network cannot be tuned, or a name is unknown.
+        WorkerError: the core cannot be had.
+    """
+    from go_rl.programs.tiles.stages import import_tvm
+    from go_rl.report.tuning_curve import save_network_curve
+    from go_rl.tuning.backends.tvm.codegen import level_of
+    from go_rl.tuning.backends.tvm.onnx_file import read_network
+    from go_rl.tuning.programs.tune_network import tune_network
+    from go_rl.tuning.tuning_log import logged
+
+    folder, config = Path(folder), config or TuneProgramsConfig()
+    import_tvm()
+    level_of(config.target)
+    network = read_network(model, dims)
+    folder.mkdir(parents=True, exist_ok=True)
+    with logged(folder, watch) as both:
+        tuned = tune_network(network, folder, config, records=records, watch=both, report=report)
+    save_network_curve(tuned, folder / "curve")
+    return tuned
+
+
+def summary(tuned: TunedNetwork, config: TuneProgramsConfig) -> dict[str, Any]:
+    """Return what ``tuned.json`` holds of a network."""
+    from go_rl.tuning.programs.tuned_network import summary_document
+
+    return summary_document(tuned, config)

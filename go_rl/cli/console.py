@@ -28,7 +28,7 @@ from go_rl.report.text_table import TextTable
 
 PIPE_WIDTH = 160
 """Characters of a line where standard output is no terminal."""
-_AS_IT_IS: dict[str, Any] = {"markup": False, "emoji": False, "highlight": False}
+AS_IT_IS: dict[str, Any] = {"markup": False, "emoji": False, "highlight": False}
 LINES = 100
 """Lines that a counted command writes to a file at most."""
 
@@ -39,7 +39,7 @@ def console() -> Console:
     Text is printed as it is: ``[ms]`` and ``:x:`` in names and units are no markup.
     """
     width = None if sys.stdout.isatty() else PIPE_WIDTH
-    return Console(file=sys.stdout, width=width, **_AS_IT_IS)
+    return Console(file=sys.stdout, width=width, **AS_IT_IS)
 
 
 def print_table(out: Console, table: TextTable) -> None:
@@ -61,11 +61,11 @@ def working(sentence: str) -> Iterator[Callable[[str], None]]:
     Whatever libraries print meanwhile goes to standard error too, so that standard output holds
     results only.
     """
-    error = Console(file=sys.stderr, **_AS_IT_IS)
+    error = Console(file=sys.stderr, **AS_IT_IS)
     columns = (SpinnerColumn(), _sentence(), TimeElapsedColumn())
     with (
         Bar(*columns, console=error, transient=True, disable=not error.is_terminal) as bar,
-        _output_to_error(),
+        output_to_error(),
     ):
         task = bar.add_task(sentence, total=None)
 
@@ -83,12 +83,12 @@ def counting(sentence: str) -> Iterator[Progress]:
 
     As `working`, it is on standard error; where that is no terminal, a line now and then is.
     """
-    error = Console(file=sys.stderr, **_AS_IT_IS)
+    error = Console(file=sys.stderr, **AS_IT_IS)
     columns = (_sentence(), BarColumn(), MofNCompleteColumn(),
                TimeElapsedColumn(), TimeRemainingColumn())  # fmt: skip
     with (
         Bar(*columns, console=error, disable=not error.is_terminal) as bar,
-        _output_to_error(),
+        output_to_error(),
     ):
         task = bar.add_task(sentence, total=None)
 
@@ -108,7 +108,7 @@ def _sentence() -> TextColumn:
 
 
 @contextmanager
-def _output_to_error() -> Iterator[None]:
+def output_to_error() -> Iterator[None]:
     """Also for compiled libraries, which write to the file descriptor."""
     sys.stdout.flush()
     kept = os.dup(1)

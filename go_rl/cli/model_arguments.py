@@ -41,7 +41,7 @@ class ModelArguments:
     @property
     def dims(self) -> dict[str, int]:
         """The sizes by name."""
-        return dict(_size(text) for given in self.dim for text in given.split(","))
+        return sizes_of(self.dim)
 
     @property
     def inputs(self) -> dict[str, tuple[int, ...]] | None:
@@ -60,6 +60,15 @@ class ModelArguments:
                 "0,2, or none"
             )
         return tuple(int(text) for text in given)
+
+
+def sizes_of(dims: Dims) -> dict[str, int]:
+    """Return sizes of symbolic dimensions by name.
+
+    Raises:
+        ReadError: one is malformed.
+    """
+    return dict(_size(text) for given in dims for text in given.split(","))
 
 
 def _shape(text: str) -> tuple[str, tuple[int, ...]]:

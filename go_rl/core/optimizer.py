@@ -86,7 +86,7 @@ class Progress:
     budget: Budget
     open_samples: int | None = None
     """Samples when the budget counts seconds only; None: no limit."""
-    started: float = field(default_factory=time.perf_counter)
+    started: float = field(default_factory=lambda: time.perf_counter())
     samples: int = 0
     best: float = float("inf")
     curve: list[CurvePoint] = field(default_factory=list)

@@ -28,16 +28,30 @@ GPU_CHIPS = {
     "v100": Chip("v100", 15.7e12, 32e9, 900e9, 4e-6, 12e9),
     "a100": Chip("a100", 156e12, 80e9, 2039e9, 3e-6, 24e9),
     "h100": Chip("h100", 494e12, 80e9, 3350e9, 3e-6, 48e9),
+    "p4": Chip("p4", 5.699e12, 8e9, 192e9, 4e-6, 12e9),
+    "t4": Chip("t4", 8.141e12, 15e9, 320e9, 4e-6, 12e9),
+    "l4": Chip("l4", 31.334e12, 24e9, 300e9, 3e-6, 24e9),
+    "a10": Chip("a10", 31.24e12, 24e9, 600e9, 3e-6, 24e9),
+    "a6000": Chip("a6000", 38.71e12, 48e9, 768e9, 3e-6, 24e9),
+    "v100-16gb": Chip("v100-16gb", 15.7e12, 16e9, 900e9, 4e-6, 12e9),
+    "a100-40gb": Chip("a100-40gb", 19.492e12, 40e9, 1555e9, 3e-6, 24e9),
+    "a100-80gb": Chip("a100-80gb", 19.492e12, 80e9, 1935e9, 3e-6, 24e9),
+    "h100-pcie": Chip("h100-pcie", 51.2e12, 80e9, 2039e9, 3e-6, 48e9),
 }
-"""Vendor data sheets: fp32 rate on P100 and V100, TF32 dense tensor rate on A100 and H100."""
+"""Vendor data sheets: TF32 dense tensor rate on A100 and H100, fp32 rate on all others."""
 
 GPU_LINKS = {
     "p100": Links(Topology.FULL, 16e9, 5e-6),
     "v100": Links(Topology.FULL, 25e9, 5e-6),
     "a100": Links(Topology.FULL, 300e9, 3e-6),
     "h100": Links(Topology.FULL, 450e9, 3e-6),
-}
-"""P100 over PCIe; the others over NVLink, one direction."""
+    "v100-16gb": Links(Topology.FULL, 25e9, 5e-6),
+    **dict.fromkeys(("p4", "t4"), Links(Topology.FULL, 12e9, 5e-6)),
+    **dict.fromkeys(("l4", "a10", "a6000", "a100-40gb", "a100-80gb"),
+                    Links(Topology.FULL, 24e9, 5e-6)),
+    "h100-pcie": Links(Topology.FULL, 48e9, 5e-6),
+}  # fmt: skip
+"""V100, A100 and H100 of these names over NVLink, one direction; the others over PCIe."""
 
 HOST = Chip("cpu", 1e11, 16e9, 2e10, 2e-6, 2e10, is_cpu=True)
 """Two cores of a server processor."""
@@ -129,8 +143,8 @@ def core(kind: str = CORE.kind) -> Hardware:
     return Hardware(kind, chips, links, None, "one core of a server CPU, float32")
 
 
-EXAMPLES = ("ring6", "ring16", "ring36", "p100x4", "v100x4", "a100x8", "h100x8", "host",
-            "cpu-1", "cpu-1x4", "cpu-1-ring4")  # fmt: skip
+EXAMPLES = ("ring6", "ring16", "ring36", "p100x4", "v100x4", "a100x8", "h100x8", "t4",
+            "a100-40gbx4", "host", "cpu-1", "cpu-1x4", "cpu-1-ring4")  # fmt: skip
 """One instance of each family of presets, for lists and messages."""
 
 
@@ -148,8 +162,8 @@ def load_hardware(name: str | Path) -> Hardware:
     if match := re.fullmatch(r"ring(\d+)(-mixed)?(?:-([1-9]\d{0,5})mb)?", text):
         count, mixed, size = match.groups()
         return ring_variant(_count(text, int(count)), bool(mixed), int(size) if size else None)
-    if match := re.fullmatch(r"(?:gpu-)?(p100|v100|a100|h100)x(\d+)", text):
-        return gpu(match[1], _count(text, int(match[2])))
+    if match := re.fullmatch(rf"(?:gpu-)?({'|'.join(GPU_CHIPS)})(?:x(\d+))?", text):
+        return gpu(match[1], _count(text, int(match[2] or 1)))
     if match := re.fullmatch(r"gpu(\d+)", text):
         return gpu("a100", _count(text, int(match[1])))
     if match := re.fullmatch(rf"(cpu-1|{re.escape(own_target())})(?:(x|-ring)(\d+))?", text):
@@ -163,7 +177,7 @@ def load_hardware(name: str | Path) -> Hardware:
     raise HardwareError(
         f"unknown hardware {text!r}{nearest(text, EXAMPLES)} Presets: ringN (ring36), "
         "ringN-mixed, ringN-12mb, "
-        "p100xN, v100xN, a100xN, h100xN, gpuN, host, cpu-1, cpu-1xN, cpu-1-ringN "
+        f"gpuN, {', '.join(GPU_CHIPS)} with or without xN, host, cpu-1, cpu-1xN, cpu-1-ringN "
         f"(or this machine's {own_target()} for cpu-1); or the path of a JSON file"
     )
 

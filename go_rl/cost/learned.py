@@ -11,7 +11,7 @@ from go_rl.core import Chip
 from go_rl.cost.cost_model import Kernels
 from go_rl.cost.kernel_cache import KernelCache, check_shapes, check_target, with_streaming
 from go_rl.kernels import KernelSet
-from go_rl.predictors.kernels.opcodes import opcode
+from go_rl.kernels.opcode_names import opcode
 from go_rl.predictors.kernels.predictor import KernelPredictor, predict_kernels
 
 

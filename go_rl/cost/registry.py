@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,13 +18,16 @@ if TYPE_CHECKING:
     from go_rl.cost.learned import Learned
 
 AUTO, LEARNED, MEASURED = "auto", "learned", "measured"
+GPUS, GPU_WEIGHTS = "gpus", "gpus-1.1"
+"""``learned:gpus`` prices GPUs by their data sheets, with these weights."""
 PLAIN: dict[str, type[Analytical] | type[Profiled]] = {
     "analytical": Analytical,
     "profiled": Profiled,
 }
 WORDS = (AUTO, *PLAIN, LEARNED, MEASURED)
 """Prefixes of names."""
-FORMS = (AUTO, *PLAIN, LEARNED, "learned:NAME", "learned:FILE.npz", "measured:DIR")
+FORMS = (AUTO, *PLAIN, LEARNED, "learned:gpus", "learned:NAME", "learned:FILE.npz",
+         "measured:DIR")  # fmt: skip
 KEPT = 8
 """Number of files whose weights or records, with the prices of their kernels, are cached."""
 
@@ -81,6 +84,9 @@ def named_cost(cost: str | CostModel, hardware: Hardware) -> CostModel | None:
     if not isinstance(cost, str):
         return cost
     word, _, source = cost.partition(":")
+    if word == LEARNED and source == GPUS:
+        _check_elements(cost, hardware)
+        return _learned_gpus()
     if word == LEARNED:
         model = _learned(*_weights(source, hardware))
         _check_format(model.name, model.weights.target, hardware)
@@ -100,12 +106,19 @@ def cost_identity(cost: str, hardware: Hardware) -> str:
     word, _, source = cost.partition(":")
     if model is None or word != LEARNED:
         return AUTO if model is None else model.name
+    if source == GPUS:
+        return f"{model.name} {GPU_WEIGHTS}"
     file, name = _weights(source, hardware)
     return f"{name} {hashlib.sha256(Path(file.path).read_bytes()).hexdigest()[:12]}"
 
 
 def _check_format(model: str, target: str, hardware: Hardware) -> None:
-    if target in hardware.kinds and hardware.element_bytes is not None:
+    if target in hardware.kinds:
+        _check_elements(model, hardware)
+
+
+def _check_elements(model: str, hardware: Hardware) -> None:
+    if hardware.element_bytes is not None:
         raise HardwareError(
             f"cost model {model} knows kernels in the number format of the user's model; hardware "
             f"{hardware.name!r} has elements of {hardware.element_bytes:g} bytes: leave out its "
@@ -165,6 +178,14 @@ def _records(source: str) -> _File:
 def _seen(path: Path) -> _File:
     stat = path.stat()
     return _File(str(path), stat.st_mtime_ns, stat.st_size)
+
+
+@cache
+def _learned_gpus() -> CostModel:
+    from go_rl.cost.learned_gpus import LearnedGpus
+    from go_rl.predictors.operators.predictor import OperatorPredictor
+
+    return LearnedGpus(OperatorPredictor.load(GPU_WEIGHTS))
 
 
 @lru_cache(KEPT)

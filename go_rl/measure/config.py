@@ -49,6 +49,9 @@ class TimingConfig:
     measured by itself is visited once."""
     patience: float = 0.3
     """Seconds of calls, each as quick as the quickest, behind which there is no further visit."""
+    variation: float = 0.0
+    """Coefficient of variation of the visits' times, at which there is no further visit, two being
+    the least; 0: all visits are made (`go_rl.measure.adaptive_visits`)."""
     together: int = 200
     """Kernels, at most, that are visited in turn."""
     pace_seconds: float = 10.0
@@ -59,6 +62,8 @@ class TimingConfig:
             raise TrainingError(f"measure: pace_seconds must be above 0, not {self.pace_seconds}")
         if self.visits < 1 or self.together < 1 or not self.patience > 0:
             raise TrainingError("measure: visits and together must be >= 1, patience above 0")
+        if not 0 <= self.variation < 1:
+            raise TrainingError(f"measure: variation must be in [0, 1), not {self.variation}")
         if not (self.seconds > 0 and 1 <= self.least_calls <= self.most_calls):
             raise TrainingError(
                 "measure: seconds must be above 0, least_calls >= 1 and most_calls no fewer, not "
@@ -68,6 +73,8 @@ class TimingConfig:
 
 FEW_VISITS = TimingConfig(visits=8)
 """For kernels measured while tuning, in turn."""
+ADAPTIVE_VISITS = TimingConfig(visits=8, variation=0.02)
+"""The same, ended early where visits agree: AdaTune's adaptive number of measurements."""
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,8 @@ from go_rl.core.errors import MissingDependencyError, RecordError, nearest
 
 LOCK_SECONDS = 60.0
 """Longest wait for another process that has an SQLite file locked."""
+INSTALL = {"psycopg": "pip install 'go_rl[postgres]' -c constraints.txt"}
+"""How the drivers that go_rl is tried with are installed."""
 DATABASES = ("sqlite", "postgresql", "mysql", "mariadb", "oracle", "mssql")
 
 
@@ -62,8 +64,9 @@ def open_engine(url: str | Path) -> tuple[sql.Engine, Path | None]:
     except exc.ArgumentError:
         raise _malformed(where) from None
     except ImportError as error:
+        how = INSTALL.get(str(error.name), "pip")
         raise MissingDependencyError(
-            f"{where} needs the database driver {error.name!r}; install it with pip"
+            f"{where} needs the database driver {error.name!r}; install it with: {how}"
         ) from error
 
 
@@ -96,9 +99,12 @@ def _parse(url: str | Path) -> sql.URL:
     if _is_path(url):
         return sql.URL.create("sqlite", database=str(Path(url).absolute()))
     try:
-        return sql.make_url(str(url))
+        parsed = sql.make_url(str(url))
     except (exc.ArgumentError, ValueError):
         raise _malformed(public_name(url)) from None
+    if parsed.drivername == "postgresql":  # SQLAlchemy's default is the driver before psycopg 3
+        return parsed.set(drivername="postgresql+psycopg")
+    return parsed
 
 
 def _malformed(where: str) -> RecordError:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import sqlalchemy as sql
+from sqlalchemy import exc
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateTable
 
 from go_rl.core.errors import RecordError
@@ -42,6 +47,12 @@ _RECORDS = sql.Table(
 _OLDER = sql.delete(_RECORDS).where(
     *(column == sql.bindparam(f"old_{column.name}") for column in _RECORDS.primary_key)
 )
+_UPSERTS: Mapping[str, Callable[..., Any]] = MappingProxyType(
+    {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
+)
+"""By database: an insertion that replaces the row with the same key."""
+ATTEMPTS = 5
+"""To make the tables, beside other processes that do the same."""
 
 
 class RecordStore:
@@ -49,8 +60,8 @@ class RecordStore:
 
     Args:
         url: an SQLite file, which is made with its folder when first written to, or a database URL
-            that SQLAlchemy understands (with ``://``). Tried with SQLite only; a database must
-            take text of any length as a key, as PostgreSQL does.
+            that SQLAlchemy understands (with ``://``). Tried with SQLite and PostgreSQL; any
+            other must take text of any length as a key.
 
     Raises:
         MissingDependencyError: the driver of the database is not installed.
@@ -69,9 +80,10 @@ class RecordStore:
             return
         with explained(self._where):
             self._make_tables()
+            # In one order in all processes: writers that wait for each other's rows go on.
+            ordered = [newest[key] for key in sorted(newest)]
             with self._engine.begin() as connection:
-                connection.execute(_OLDER, [_old_key(record) for record in newest.values()])
-                connection.execute(_RECORDS.insert(), [_row(r) for r in newest.values()])
+                self._write(connection, ordered)
 
     def find(
         self, target: str, workloads: Collection[str] | None = None, round: int | None = None
@@ -104,6 +116,21 @@ class RecordStore:
         asked = sql.select(sql.func.count()).where(_RECORDS.c.target == target)
         return sum(row[0] for row in self._read(asked.select_from(_RECORDS)))
 
+    def merge(self, records: Iterable[Record]) -> int:
+        """Keep those of ``records`` that are new here, or newer than the one with the same key, all
+        or none; returns their number."""
+        found = {record.key: record for record in records}
+        own: dict[tuple[str, str, str, int], Record] = {}
+        for target in sorted({record.target for record in found.values()}):
+            workloads = {record.workload for record in found.values() if record.target == target}
+            own |= {record.key: record for record in self.find(target, workloads)}
+        kept = [
+            record for key, record in found.items()
+            if key not in own or _moment(own[key]) < _moment(record)
+        ]  # fmt: skip
+        self.add(kept)
+        return len(kept)
+
     def close(self) -> None:
         """Close all connections; a later use opens new ones."""
         self._engine.dispose()
@@ -123,6 +150,19 @@ class RecordStore:
                 return []
             return [row for asked in questions for row in connection.execute(asked)]
 
+    def _write(self, connection: sql.Connection, records: list[Record]) -> None:
+        """Insert or replace rows; where another process writes the same key, the last one stays."""
+        rows = [_row(record) for record in records]
+        insert = _UPSERTS.get(connection.dialect.name)
+        if insert is None:
+            connection.execute(_OLDER, [_old_key(record) for record in records])
+            connection.execute(_RECORDS.insert(), rows)
+            return
+        asked = insert(_RECORDS)
+        key = [column.name for column in _RECORDS.primary_key]
+        others = {c.name: asked.excluded[c.name] for c in _RECORDS.columns if c.name not in key}
+        connection.execute(asked.on_conflict_do_update(index_elements=key, set_=others), rows)
+
     def _record(self, row: Any) -> Record:
         try:
             return Record.from_json({**row._mapping, "details": json.loads(row.details)})
@@ -136,14 +176,21 @@ class RecordStore:
         """Create missing tables; another process may be doing the same."""
         if self._file is not None:
             self._file.parent.mkdir(parents=True, exist_ok=True)
-        with self._engine.connect() as connection:
-            if self._has_tables(connection):
-                return
-        with self._engine.begin() as connection:
-            for table in (_RECORDS, _VERSIONS):
-                connection.execute(CreateTable(table, if_not_exists=True))
-            ours = sql.select(sql.literal(VERSION)).where(~sql.exists(sql.select(_VERSIONS)))
-            connection.execute(_VERSIONS.insert().from_select(["version"], ours))
+        for attempt in range(ATTEMPTS):
+            with self._engine.connect() as connection:
+                if self._has_tables(connection):
+                    return
+            try:
+                with self._engine.begin() as connection:
+                    for table in (_RECORDS, _VERSIONS):
+                        connection.execute(CreateTable(table, if_not_exists=True))
+                    none = ~sql.exists(sql.select(_VERSIONS))
+                    ours = sql.select(sql.literal(VERSION)).where(none)
+                    connection.execute(_VERSIONS.insert().from_select(["version"], ours))
+            except (exc.IntegrityError, exc.ProgrammingError):  # another process was first
+                if attempt == ATTEMPTS - 1:
+                    raise
+                time.sleep(0.05 * (attempt + 1))
 
     def _has_tables(self, connection: sql.Connection) -> bool:
         """Return whether a store exists here; one of another version is refused."""
@@ -156,6 +203,10 @@ class RecordStore:
                 f"version {VERSION}; name another database, or use the go_rl that made it"
             )
         return version is not None
+
+
+def _moment(record: Record) -> datetime:
+    return datetime.fromisoformat(record.measured_at)
 
 
 def _by_workload(asked: sql.Select, workloads: Collection[str] | None) -> list[sql.Select]:

@@ -101,17 +101,18 @@ def _first(problems: Curriculum[TrainConfig], run: RunFolder, report: Report) ->
     if found is not None:
         return found
     tell = run.counting(lambda sentence: report(0, sentence))
-    taught = isinstance(problems, MakespanProblems)
     if isinstance(problems, MakespanProblems):
         agent = _before_updates(agent, problems, run, tell)
     elif isinstance(problems, RingProblems):
-        taught = problems.config.imitation.rounds > 0
         own, rings = agent, problems  # process 0 imitates alone: its plans are those of its folder
         agent = group.on_first(
             lambda: imitating_ring_agent(own, rings, run.folder, tell, run.count)
         )
     state = group.on_first(lambda: _start(agent, config))
-    if taught:  # what precedes the updates may be better than all that follows
+    if not config.updates:
+        run.keep_taught(state)
+    elif config.prepares or isinstance(problems, MakespanProblems):
+        # What precedes the updates may be better than all that follows.
         _validate(state, problems, group)
     return state
 

@@ -51,6 +51,11 @@ class RunFolder:
         elsewhere = sum(self.group.gather(self._lap)[1:], 0.0)
         self.group.on_first(lambda: self._write(state, values, last, samples, elsewhere))
 
+    def keep_taught(self, state: TrainState) -> None:
+        """Write checkpoint and weights of a run without updates."""
+        elsewhere = sum(self.group.gather(self._lap)[1:], 0.0)
+        self.group.on_first(lambda: self._save(state, 0, elsewhere))
+
     def count(self, samples: int) -> None:
         """Count samples outside updates; process 0 alone makes such."""
         if self._effort is not None:
@@ -119,9 +124,15 @@ class RunFolder:
     ) -> None:
         assert self._log is not None
         assert self._effort is not None
-        self._effort.count(samples, elsewhere)
-        assert self._checkpoints is not None
         self._log.write(state.step, values)
         if state.step % self.config.checkpoint_every == 0 or state.step == last:
-            self._checkpoints.save(state, self.config)
-            save_weights(self.weights(state), self.folder / WEIGHTS_FILE)
+            self._save(state, samples, elsewhere)
+        else:
+            self._effort.count(samples, elsewhere)
+
+    def _save(self, state: TrainState, samples: int, elsewhere: float) -> None:
+        assert self._effort is not None
+        assert self._checkpoints is not None
+        self._effort.count(samples, elsewhere)
+        self._checkpoints.save(state, self.config)
+        save_weights(self.weights(state), self.folder / WEIGHTS_FILE)

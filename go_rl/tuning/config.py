@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from go_rl.core import GoRLError
@@ -11,6 +11,10 @@ from go_rl.measure.config import FEW_VISITS, CollectConfig, TimingConfig
 
 GuideName = Literal["learned", "analytical", "random", "everything"]
 LEARNED = "learned"
+SCHEDULE_TIMING = TimingConfig(seconds=4e-3, most_calls=20, visits=3)
+"""Of a schedule while tuning."""
+CHECK_PATIENCE = 10
+"""Times as long as a schedule is a network timed at the end, where it has visits left."""
 
 
 class TuningError(GoRLError):
@@ -71,4 +75,63 @@ class TuneConfig:
         """How a single kernel is measured."""
         return CollectConfig(
             target=self.target, core=self.core, timeout=self.timeout, timing=self.timing
+        )
+
+
+@dataclass(frozen=True)
+class TuneProgramsConfig:
+    """Which of a network's operators are tuned when, and how."""
+
+    minutes: float = 20.0
+    """Minutes of tuning in all: those of earlier runs in the same folder count."""
+    scheduler: str = "dynatune"
+    """Who gives the next time slot to an operator."""
+    tuner: str = "annealing"
+    """Who proposes an operator's next schedules."""
+    trials: int | None = None
+    """Schedules measured in all, at most; None: as many as the minutes allow."""
+    target: str = ""
+    """Level of x86-64 that code is generated for, such as x86-64-v3; default: the highest that this
+    processor runs."""
+    batch: int = 8
+    """Schedules of one operator that are measured together."""
+    core: int | None = None
+    """Core of the worker that measures; default: the last one of this process."""
+    workers: str = ""
+    """Where schedules are measured: ``ray``, a Ray cluster on this machine, or the address of a
+    running one; default: in one process here."""
+    seed: int = 0
+    """Random seed."""
+    timeout: float = 20.0
+    """Seconds that building or timing a schedule may take."""
+    memory: float = 8e9
+    """Bytes that the worker's process may address."""
+    timing: TimingConfig = SCHEDULE_TIMING
+    """When a schedule is known well enough."""
+    check_visits: int = 16
+    """Visits of the tuned and the untuned network, in turn, at the end."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.minutes < float("inf"):
+            raise TuningError(f"tune: minutes must be finite and above 0, not {self.minutes}")
+        if self.trials is not None and self.trials < 1:
+            raise TuningError(f"tune: trials must be >= 1, not {self.trials}")
+        if self.batch < 1 or self.check_visits < 1:
+            raise TuningError("tune: batch and check-visits must be >= 1")
+        if self.seed < 0:
+            raise TuningError(f"tune: seed must be >= 0, not {self.seed}")
+        if not self.memory >= 1e9:
+            raise TuningError(f"tune: memory must be at least 1e9 bytes, not {self.memory}")
+        self.measuring("here")  # core and time-out are checked there
+
+    @property
+    def check_timing(self) -> TimingConfig:
+        """When a whole network is known well enough."""
+        patience = CHECK_PATIENCE * self.timing.patience
+        return replace(self.timing, visits=self.check_visits, patience=patience)
+
+    def measuring(self, target: str, timing: TimingConfig | None = None) -> CollectConfig:
+        """Return how something is measured on a target of the records."""
+        return CollectConfig(
+            target=target, core=self.core, timeout=self.timeout, timing=timing or self.timing
         )

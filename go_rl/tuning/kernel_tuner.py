@@ -26,6 +26,7 @@ from go_rl.tuning.fusions import Fusion, FusionSpace, Part
 from go_rl.tuning.guides import Guide
 from go_rl.tuning.kernel_timer import AGAIN, KernelTimer
 from go_rl.tuning.outcome import TunePoint
+from go_rl.tuning.progress import TuningProgress, Watch, unwatched
 from go_rl.tuning.proposals import propose
 
 SEARCH_SHARE, GRAPH_SHARE = 0.2, 0.6
@@ -112,6 +113,7 @@ class KernelTuner:
     budget: TuningBudget
     config: TuneConfig
     report: Callable[[str], None] = lambda _: None
+    watch: Watch = unwatched
 
     def tune(self) -> TuningState:
         """Return what was found when the time was over, or nothing was left to be tried.
@@ -296,7 +298,15 @@ class KernelTuner:
 
     def _mark(self, found: TuningState, what: str) -> None:
         default = sum(found.under(part.hash, AS_IT_COMES) for part in self.space.default.parts)
-        found.curve.append(TunePoint(self.budget.spent / 60.0, found.total, default, what))
+        point = TunePoint(self.budget.spent / 60.0, found.total, default, what)
+        found.curve.append(point)
+        self.watch(
+            TuningProgress(
+                model=self.space.graph.name, minutes=point.minutes,
+                of_minutes=self.config.minutes, seconds=point.seconds,
+                default_seconds=default, trials=self.timer.made + self.timer.replayed, doing=what,
+            )
+        )  # fmt: skip
 
     def _failure(self, part: Part, under: str, reason: str) -> str:
         name = self.space.graph.names[part.nodes[0]]

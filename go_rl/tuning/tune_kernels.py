@@ -18,6 +18,7 @@ from go_rl.tuning.guides import Guide, guide_of
 from go_rl.tuning.kernel_timer import KernelTimer, WorkerSource
 from go_rl.tuning.kernel_tuner import KernelTuner, TuningState
 from go_rl.tuning.outcome import Check, Tuned, write_tuned
+from go_rl.tuning.progress import Watch, unwatched
 
 FAST_MATH = "xla_cpu_enable_fast_math"
 
@@ -29,6 +30,7 @@ def tune_kernels(
     guide: Guide | None = None,
     report: Callable[[str], None] = lambda _: None,
     records: Path | None = None,
+    watch: Watch = unwatched,
 ) -> Tuned:
     """Tune a model on this machine, and leave ``tuned.json`` and ``curve.csv`` in a folder.
 
@@ -40,6 +42,7 @@ def tune_kernels(
         report: is told what is going on.
         records: folder of the records, which several runs may share: what they know is not measured
             again; None: the same folder.
+        watch: is told of each improvement.
 
     Raises:
         TuningError: as `guide_of` and `KernelTuner.tune`.
@@ -56,7 +59,7 @@ def tune_kernels(
         budget = TuningBudget(60.0 * config.minutes)
         timer = KernelTimer(store, source, measuring, program.graph.name, budget)
         space = FusionSpace(program.graph)
-        tuned = tune_with(KernelTuner(space, guide, timer, budget, config, report))
+        tuned = tune_with(KernelTuner(space, guide, timer, budget, config, report, watch))
     write_tuned(tuned, config, folder)
     return tuned
 

@@ -25,6 +25,8 @@ class BertConfig:
     vocabulary: int = 30522
     positions: int = 512
     token_types: int = 2
+    exact_gelu: bool = False
+    """GELU by the error function, as PyTorch's BERT has it, instead of the hyperbolic tangent."""
 
     def __post_init__(self) -> None:
         if self.hidden % self.heads:
@@ -62,7 +64,7 @@ def bert(
     def bert(params: Params, token_ids: Any, token_types: Any, attention_mask: Any = None) -> Any:
         states = encode(params, config, token_ids, token_types, attention_mask)
         if mlm_head:
-            return _mlm_logits(params, states)
+            return _mlm_logits(params, config, states)
         return states, jnp.tanh(_dense(params["pooler"], states[:, 0]))
 
     return bert, (parameters, *[tokens] * (3 if masked else 2)), (0,)
@@ -127,8 +129,12 @@ def _layer(params: Params, config: BertConfig, states: Any, bias: Any) -> Any:
         attended = _attention(params["attention"], config.heads, states, bias)
         states = _layer_norm(params["attention"]["norm"], states + attended)
     with jax.named_scope("feed_forward"):
-        hidden = jax.nn.gelu(_dense(params["intermediate"], states), approximate=True)
+        hidden = _gelu(config, _dense(params["intermediate"], states))
         return _layer_norm(params["output"]["norm"], states + _dense(params["output"], hidden))
+
+
+def _gelu(config: BertConfig, x: Any) -> Any:
+    return jax.nn.gelu(x, approximate=not config.exact_gelu)
 
 
 def _attention(params: Params, heads: int, states: Any, bias: Any) -> Any:
@@ -145,10 +151,10 @@ def _attention(params: Params, heads: int, states: Any, bias: Any) -> Any:
     return _dense(params["output"], mixed.reshape(batch, sequence, hidden))
 
 
-def _mlm_logits(params: Params, states: Any) -> Any:
+def _mlm_logits(params: Params, config: BertConfig, states: Any) -> Any:
     head = params["mlm"]
     with jax.named_scope("mlm"):
-        states = _layer_norm(head["norm"], jax.nn.gelu(_dense(head, states), approximate=True))
+        states = _layer_norm(head["norm"], _gelu(config, _dense(head, states)))
         return states @ params["embeddings"]["word"].T + head["logit_bias"]
 
 

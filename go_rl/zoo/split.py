@@ -29,10 +29,9 @@ TEST = (
 )  # fmt: skip
 EXTRA = (
     "conformer-l", "convnext-tiny-b8", "efficientnet-b5", "fractalnet-4", "fractalnet-6",
-    "gin-5-layers", "gpt2-small-b8", "grid-lstm-1-layer", "grid-lstm-2-layers", "hrnet-w18",
-    "hrnet-w32-small",
-    "mobilenet-v2-b16", "resnet101", "resnet152-v2", "resnet18-b32", "transformer-big",
-    "vae-6-layers", "vit-base-r384", "xception-b8",
+    "gin-5-layers", "gpt2-small-b8", "gpt3-xl", "grid-lstm-1-layer", "grid-lstm-2-layers",
+    "hrnet-w18", "hrnet-w32-small", "mobilenet-v2-b16", "opt-1.3b", "resnet101", "resnet152-v2",
+    "resnet18-b32", "transformer-big", "vae-6-layers", "vit-base-r384", "xception-b8",
 )  # fmt: skip
 """Graphs of training families that are left out of training all the same: mostly the twin of
 another one at another batch or width, and those that only the named problems train on."""

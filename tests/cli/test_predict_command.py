@@ -7,6 +7,7 @@ import json
 import pytest
 
 import go_rl
+from go_rl.predictors.operators.predictor import OperatorPredictor
 
 TABLE = "op,B,M,N,K,H\nlinear,1,512,1024,4096,\nbmm,16,512,64,512,\nsoftmax,8192,,,,512\n"
 
@@ -55,6 +56,47 @@ def test_all_ranks_the_devices(command, operators):
     assert "h100" in command("predict", operators, "--device", "all").out
 
 
+def test_predict_prices_a_network(command):
+    found = command("predict", "zoo:bert-tiny", "--device", "tesla-t4", "--json")
+    assert (found.code, found.err) == (0, "")
+    document = found.document
+    each = document["operators"]
+    assert document["latency_ms"] == pytest.approx(sum(row["latency_ms"] for row in each))
+    assert 0 < document["low_ms"] < document["latency_ms"] < document["high_ms"]
+    assert sum(row["low_ms"] for row in each) <= document["low_ms"]
+    softmax = [row for row in each if row["op"] == "softmax"]
+    assert len(softmax) == 2
+    assert all(row["B"] == 8 * 2 * 128 and row["H"] == 128 for row in softmax)
+    eager = command(
+        "predict", "zoo:bert-tiny", "--device", "tesla-t4", "--fusion", "none", "--json"
+    )
+    assert eager.document == go_rl.predict("zoo:bert-tiny", "t4", fusion="none").to_json()
+    assert len(eager.document["operators"]) > len(each)
+    assert eager.document["latency_ms"] > document["latency_ms"]
+
+
+def test_a_network_prints_its_kernels_and_ranks_devices(command):
+    out = command("predict", "zoo:bert-tiny", "--device", "h100", "--fusion", "none").out
+    assert "layer norm" in out
+    assert "next: go-rl predict zoo:bert-tiny --device all" in out
+    assert "h100" in command("predict", "zoo:bert-tiny", "--device", "all").out
+
+
+def test_bad_networks_are_one_line(command, operators):
+    for flags, message in (
+        (("zoo:bert-larg", "--device", "t4"), "did you mean 'bert-large'"),
+        (("zoo:bert-tiny", "--device", "t44"), "no device 't44'"),
+        (("zoo:bert-tiny", "--device", "t4", "--dim", "batch=2"), "so 'batch' cannot be set"),
+        (("zoo:bert-large", "--device", "t4", "--dim", "batch=-2"), "size >= 1"),
+        (("zoo:bert-large", "--device", "t4", "--dim", "length=2"), "no dimension 'length'"),
+        ((operators, "--device", "t4", "--dim", "batch=2"), "a table of operators has its sizes"),
+        (("none.onnx", "--device", "t4"), "no such file"),
+    ):
+        found = command("predict", *flags)
+        assert (found.code, found.out, found.err.count("\n")) == (2, "", 1), found
+        assert message in found.err
+
+
 def test_bad_input_is_one_line(command, operators, tmp_path):
     for flags, message in (
         ((operators, "--device", "tesla-t44"), "did you mean 'tesla-t4'"),
@@ -80,7 +122,8 @@ def test_train_operators_writes_weights_that_predict(command, operators, tmp_pat
             device = devices[examples.inputs.device[r]].device
             lines.append(f"{1e3 * examples.seconds[r]},{device},{values}")
         (folder / f"{op}.csv").write_text("\n".join(lines) + "\n")
-    monkeypatch.setattr("go_rl.predictors.operators.predictor.OperatorFitConfig", lambda: SMALL)
+    fit = OperatorPredictor.fit
+    monkeypatch.setattr(OperatorPredictor, "fit", lambda examples: fit(examples, SMALL))
     found = command("train", "operators", "data", "--out", "mine.npz")
     assert (found.code, found.err) == (0, "")
     assert "t4" in found.out

@@ -140,7 +140,7 @@ def test_old_flags_are_answered_with_the_new_ones(command, old, new):
         ("[]", "odd.json: must be a JSON object with the fields of a training run"),
         ('{"udpates": 3}', "odd.json: unknown field 'udpates'; did you mean 'updates'?"),
         ('{"ppo": {"clipp": 3}}', "odd.json: ppo: unknown field 'clipp'; did you mean 'clip'?"),
-        ('{"updates": 0}', "updates must be >= 1"),
+        ('{"updates": -1}', "updates must be >= 0"),
         ('{"tasks": [["placment"]]}', "unknown decision 'placment'; did you mean 'placement'?"),
     ],
 )

@@ -30,7 +30,9 @@ def test_a_small_network_is_tuned_for_real_and_resumes(command, tmp_path):
     (tmp_path / "tuned").mkdir()
     write_pace(pace_path(tmp_path / "tuned", "cpu-1"), FolderPace(1e-5))
     outcome = command(*asked)
-    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.code == 0
+    assert "/2 min" in outcome.err
+    assert (tmp_path / "tuned" / "log.jsonl").exists()
     document = json.loads((tmp_path / "tuned" / "tuned.json").read_text())
     assert document["baseline_seconds"] > 0
     assert document["speedup"] >= 1.0

@@ -1,5 +1,6 @@
 """`Problem`, rule sets, budgets and progress."""
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -95,3 +96,11 @@ def test_time_ends_a_budget():
     assert not progress.spent
     progress.started -= 6.0
     assert progress.spent
+
+
+def test_begin_and_end_of_a_budget_are_of_one_clock(monkeypatch):
+    """Experiments replace the clock by the processor's; the begin once was of the old one."""
+    times = iter([100.0, 104.0, 106.0])
+    monkeypatch.setattr(time, "perf_counter", lambda: next(times))
+    progress = Progress(Budget(seconds=5.0))
+    assert [progress.wall_seconds, progress.spent] == [4.0, True]

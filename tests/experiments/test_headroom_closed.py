@@ -21,6 +21,7 @@ from experiments.learning.headroom_tables import (
     Scored,
     ahead_by,
     closed,
+    over_best,
     scores_csv,
     section,
     with_arms,
@@ -91,6 +92,15 @@ def test_a_section_names_what_is_ahead_left_out_and_reached():
     assert "| p (blind) | 0% (0% to 0%) | 0% (0% to 0%) | level | level |" in text
     assert "| p | 93% | 4 | 0 | 0 | 150 | 150 | 1.00 (1.00 to 1.00) |" in text
     assert "p 0% (0% to 0%) zero-shot (missed), 86% (86% to 86%) fine-tuned (reached)" in text
+    unchosen = section("ring", ["p"], test, [])
+    assert "| p | 75%, not chosen on validation | 4 | 0 | 0 | 150 | 150 |" in unchosen
+
+
+def test_plans_over_the_best_known_weigh_families_equally():
+    """Two problems of one family, at 2 and 8 times B, and one of another at B: 2 = sqrt(4 * 1)."""
+    best = {GNMT: 1.0, "gnmt-2-layers.ring36.strict": 0.25, NASNET: 2.0}
+    scored = [_scored(name, [_run("p")], best=seconds) for name, seconds in best.items()]
+    assert over_best(scored, "p", 20) == pytest.approx(2.0)
 
 
 def test_a_row_of_the_table_has_the_share_of_one_problem():

@@ -103,6 +103,15 @@ def test_slow_ones_are_visited_until_patience_ends(patience, calls):
     assert told(measure_together(machine, [task("a")], config), "calls") == [calls]
 
 
+@pytest.mark.parametrize(("variation", "calls"), [(0.48, 2), (0.47, 9), (0.0, 9)])
+def test_what_varies_little_is_not_visited_again(variation, calls):
+    """Visits take 1, 2, 3, ... ms: of the first two the standard deviation is sqrt(0.5) and the
+    mean 1.5, a variation of 0.471; of more, the variation is larger."""
+    config = replace(CONFIG, timing=replace(CONFIG.timing, visits=9, variation=variation))
+    machine = Machine({}, config)
+    assert told(measure_together(machine, [task("a")], config), "calls") == [calls]
+
+
 def test_nothing_to_measure_asks_nobody():
     assert measure_together(Machine({}), [], CONFIG) == []
 

@@ -156,3 +156,9 @@ def test_the_interval_holds_the_quantile_in_95_of_100_cases(count):
 def test_senseless_configurations_are_refused(wrong):
     with pytest.raises(TrainingError, match=r"^measure: seconds must be above 0, least_calls"):
         TimingConfig(**wrong)
+
+
+@pytest.mark.parametrize("variation", [-0.1, 1.0, float("nan")])
+def test_a_senseless_variation_is_refused(variation):
+    with pytest.raises(TrainingError, match="variation must be in"):
+        TimingConfig(variation=variation)

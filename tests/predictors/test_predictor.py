@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from functools import cache
@@ -15,7 +16,7 @@ from predictors.ranks import CONFIG, groups, learned
 from predictors.test_boosted import summed
 from predictors.test_kernel_fit import SMALL, data
 
-from go_rl.core import CheckpointError, TrainingError
+from go_rl.core import CheckpointError, MissingDependencyError, TrainingError
 from go_rl.predictors.boosted import BoostedConfig, BoostedTrees, SummedKernels
 from go_rl.predictors.kernels.examples import plain_seconds
 from go_rl.predictors.kernels.predictor import KernelPredictor
@@ -25,6 +26,12 @@ from go_rl.predictors.predictor import Predictor
 from go_rl.predictors.ranks.data import Candidates
 from go_rl.predictors.ranks.predictor import RankPredictor
 from go_rl.predictors.residuals import ResidualExamples, Residuals
+from go_rl.predictors.schedule_ranks import (
+    MeasuredSchedules,
+    ScheduleRanks,
+    ScheduleRanksConfig,
+    TreeLoss,
+)
 
 
 def mean_error(predicted: np.ndarray, truth: np.ndarray) -> float:
@@ -174,6 +181,74 @@ class TestBoostedTrees(PredictorContract):
 
     def unfitted(self):
         return BoostedTrees(None)
+
+
+@cache
+def _measured_schedules() -> MeasuredSchedules:
+    """The farther two features are from 0.3, the slower; one in eight failed."""
+    features = np.random.default_rng(0).uniform(size=(80, 3)).astype(np.float32)
+    seconds = 1e-3 * (1.0 + 4.0 * np.abs(features[:, :2] - 0.3).sum(axis=1, dtype=np.float64))
+    return MeasuredSchedules(features, np.where(np.arange(80) % 8 == 7, np.inf, seconds))
+
+
+@cache
+def _schedule_ranks(loss: TreeLoss) -> ScheduleRanks:
+    config = ScheduleRanksConfig(loss, trees=40, depth=3, column_share=1.0)
+    return ScheduleRanks.fit(_measured_schedules(), config)
+
+
+class TestScheduleRanks(PredictorContract):
+    kind = ScheduleRanks
+    loss: TreeLoss = "regression"
+
+    @pytest.fixture(autouse=True)
+    def _has_xgboost(self):
+        pytest.importorskip("xgboost", reason="XGBoost is an extra: pip install 'go_rl[tuning]'")
+
+    def fitted(self):
+        return _schedule_ranks(self.loss)
+
+    def inputs(self, count=None):
+        return _measured_schedules().features[:count]
+
+    def losses(self, predicted):
+        seconds, all_alike = _measured_schedules().seconds, np.zeros(80, np.int64)
+        return ape(predicted, seconds, all_alike), random_ape(_timed(seconds), all_alike[:70])
+
+    def unfitted(self):
+        return ScheduleRanks(None)
+
+    def test_failed_schedules_are_ranked_behind_the_fast_ones(self):
+        predicted, speed = self.fitted().predict(self.inputs()), _measured_schedules().speed
+        assert speed[7] == 0.0
+        assert speed.max() == 1.0
+        assert predicted[np.argsort(-speed)[:10]].max() < predicted[speed == 0].mean()
+
+    def test_nothing_is_learned_where_all_failed(self):
+        failed = MeasuredSchedules(self.inputs(), np.full(80, np.inf))
+        with pytest.raises(TrainingError, match="no schedule has a time"):
+            ScheduleRanks.fit(failed)
+
+    def test_without_the_library_the_command_is_named(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "xgboost", None)
+        with pytest.raises(MissingDependencyError, match=r"pip install 'go_rl\[tuning\]'"):
+            ScheduleRanks.fit(_measured_schedules())
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [{"trees": 0}, {"bins": 1}, {"learning_rate": 0.0}, {"column_share": 1.1}],
+    )
+    def test_bad_configurations_are_refused(self, wrong):
+        with pytest.raises(TrainingError, match=next(iter(wrong))):
+            ScheduleRanksConfig(**wrong)
+
+
+class TestScheduleRanksOfPairs(TestScheduleRanks):
+    loss: TreeLoss = "rank"
+
+
+def _timed(seconds: np.ndarray) -> np.ndarray:
+    return seconds[np.isfinite(seconds)]
 
 
 def _residual_examples() -> ResidualExamples:

@@ -11,11 +11,12 @@ from predictors.ranks import CONFIG, PROGRAMS, TINY, flag_data, groups, heavy, l
 from rounding import assert_rounded_alike
 
 from go_rl.core import TrainingError
+from go_rl.measure.tiles.data import program_kernels
 from go_rl.predictors.losses import group_loss
 from go_rl.predictors.metrics import ape, kendall
-from go_rl.predictors.ranks.data import tile_groups
+from go_rl.predictors.ranks.data import Candidates, tile_candidates, tile_groups
 from go_rl.predictors.ranks.network import RankNetworkConfig
-from go_rl.predictors.ranks.predictor import FlagRanks, RankPredictor, rank_tiles
+from go_rl.predictors.ranks.predictor import FlagRanks, RankPredictor
 from go_rl.predictors.ranks.training import RankTrainConfig
 from go_rl.programs.tiles import tile_configurations
 
@@ -52,13 +53,17 @@ def test_both_tasks_are_learned_with_one_embedding():
 def test_scores_belong_to_candidates_and_kernels():
     """Neither their order nor what else is scored changes them."""
     tilings = [tile_configurations(PROGRAMS[i], (5, 2, 4)[i], seed=1) for i in range(3)]
-    found = rank_tiles(learned(), PROGRAMS[:3], tilings)
-    assert [len(each) for each in found] == [5, 2, 4]
-    turned = rank_tiles(learned(), PROGRAMS[2::-1], [each[::-1] for each in tilings[::-1]])
-    for one, two in zip(found, turned[::-1], strict=True):
-        assert_rounded_alike(one, two[::-1], 2000)
-    many = rank_tiles(learned(), PROGRAMS[:1], [tilings[0] * 60])[0]
-    assert_rounded_alike(many.reshape(60, 5), np.tile(found[0], (60, 1)), 2000)
+    owners = [PROGRAMS[i] for i in (0, 0, 0, 0, 0, 1, 1, 2, 2, 2, 2)]
+    features = tile_candidates(owners, [cut for each in tilings for cut in each])
+    owner = np.repeat(np.arange(3), (5, 2, 4))
+    kernels = program_kernels(PROGRAMS[:3])
+    found = learned().predict(Candidates("tiles", kernels, owner, features))
+    turned = program_kernels(PROGRAMS[2::-1])
+    back = learned().predict(Candidates("tiles", turned, 2 - owner[::-1], features[::-1]))
+    assert_rounded_alike(found, back[::-1], 2000)
+    alone = Candidates("tiles", kernels, np.zeros(300, np.int64), np.tile(features[:5], (60, 1)))
+    many = learned().predict(alone)
+    assert_rounded_alike(many.reshape(60, 5), np.tile(found[:5], (60, 1)), 2000)
 
 
 def test_flags_of_a_kernel_do_not_depend_on_the_others():

@@ -11,7 +11,7 @@ from go_rl.programs.tiles.schedule import check_processor
 @pytest.fixture
 def builder() -> None:
     """Skip where kernels cannot be built and run."""
-    pytest.importorskip("tvm", reason="TVM is an optional extra: pip install 'go_rl[tiles]'")
+    pytest.importorskip("tvm", reason="TVM is an optional extra: pip install 'go_rl[tvm]'")
     try:
         check_processor()
     except ExecutionError as error:

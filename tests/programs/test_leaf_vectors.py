@@ -182,7 +182,7 @@ def test_vectors_are_those_that_tvm_was_recorded_with(name: str):
 @pytest.mark.parametrize("target", [tvm_workloads.CPU, tvm_workloads.GPU], ids=["cpu", "gpu"])
 @pytest.mark.parametrize("name", tvm_workloads.NAMES)
 def test_vectors_are_those_of_tvm(name: str, target: dict[str, Any]):
-    pytest.importorskip("tvm", reason="TVM is an optional extra: pip install 'go_rl[tiles]'")
+    pytest.importorskip("tvm", reason="TVM is an optional extra: pip install 'go_rl[tvm]'")
     from go_rl.programs.nests.tvm_lowering import import_meta_schedule, is_gpu, nest_from_tvm
 
     context, candidates = tvm_workloads.drawn(name, target, 5)

@@ -21,7 +21,7 @@ from go_rl.programs.tiles import (
 )
 from go_rl.programs.tiles import schedule as scheduling
 
-tvm = pytest.importorskip("tvm", reason="TVM is an optional extra: pip install 'go_rl[tiles]'")
+tvm = pytest.importorskip("tvm", reason="TVM is an optional extra: pip install 'go_rl[tvm]'")
 
 PROGRAMS = [
     TileProgram("matmul", (10, 48, 20), "bias+gelu"),

@@ -19,6 +19,7 @@ from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.decoders.dispatch_decoder import untrained_weights
 from go_rl.policy.dispatch.rollout import HeadWeights
 from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
+from go_rl.policy.weights import load_weights
 from go_rl.train.config import (
     FineTuneConfig,
     ImitationConfig,
@@ -125,6 +126,20 @@ def test_imitation_is_resumed_where_it_stopped(tmp_path):
     assert all(np.array_equal(a, b) for a, b in pairs)
     assert any(line.startswith("round 1: ") for line in said)
     assert whole.card["effort"]["samples"] > 2 * 8
+
+
+def test_without_updates_what_was_imitated_is_kept(tmp_path):
+    """Nothing is validated, for there is nothing to choose from; the same command again makes the
+    same weights from the checkpoint."""
+    config = replace(_run(), updates=0)
+    first = pretrain(config, tmp_path)
+    assert (first.card["updates"], first.card["validation"]) == (0, [])
+    searched = len(list((tmp_path / "teachers").glob("*.npz")))
+    assert first.card["effort"]["samples"] == 32 * searched
+    imitated = load_weights(tmp_path / "imitated-1.npz")
+    for other in (load_weights(tmp_path / "weights.npz"), imitated, pretrain(config, tmp_path)):
+        pairs = zip(*(jax.tree.leaves(w.agent.params) for w in (first, other)), strict=True)
+        assert all(np.array_equal(a, b) for a, b in pairs)
 
 
 def test_a_damaged_file_of_a_teacher_is_named(tmp_path: Path):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
+from pathlib import Path
 
 import pytest
 from train.toys import CONFIG
@@ -11,6 +12,7 @@ from train.toys import CONFIG
 from go_rl.cli.configuration import from_json
 from go_rl.core import ProblemError, TrainingError
 from go_rl.policy.config import PolicyConfig
+from go_rl.policy.weights import load_weights
 from go_rl.train.advantage import RunningBaseline
 from go_rl.train.config import (
     FineTuneConfig,
@@ -22,6 +24,8 @@ from go_rl.train.config import (
 )
 from go_rl.train.problems.makespan import MakespanProblems
 from go_rl.train.problems.ring import RingProblems
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
@@ -41,7 +45,12 @@ from go_rl.train.problems.ring import RingProblems
         (lambda: PPOConfig(decay_updates=-1), "ppo: decay_updates must be >= 0, not -1"),
         (lambda: PPOConfig(epochs=0), "ppo: epochs must be >= 1, not 0"),
         (lambda: FineTuneConfig(batch=1), "fine-tuning: batch must be >= 2, not 1"),
-        (lambda: RingTrainConfig(updates=0), "train: updates must be >= 1, not 0"),
+        (lambda: RingTrainConfig(updates=-1), "train: updates must be >= 0, not -1"),
+        (lambda: RingTrainConfig(updates=0), "updates 0 .* leave nothing to learn"),
+        (
+            lambda: MakespanTrainConfig(updates=0, policy=PolicyConfig(form="nodes")),
+            "updates 0 .* leave nothing to learn",
+        ),
         (lambda: RingTrainConfig(hardware=()), "train: hardware needs at least one entry"),
         (lambda: RingTrainConfig(rules=("strickt",)), "unknown rules 'strickt'.*'strict'"),
         (lambda: RingTrainConfig(seed=-1), "train: seed must be >= 0, not -1"),
@@ -93,3 +102,14 @@ def test_the_cost_reaches_the_problems_of_a_run():
         RingProblems(replace(CONFIG, cost="profiled")).draw(0, RunningBaseline())
     with pytest.raises(ProblemError, match="brings no measured seconds"):
         MakespanProblems(MakespanTrainConfig(cost="profiled")).draw(0, RunningBaseline())
+
+
+def test_the_recipe_of_dispatch_is_that_of_its_card():
+    document = json.loads((ROOT / "experiments/learning/dispatch.json").read_text())
+    recipe = json.loads(json.dumps(asdict(from_json(MakespanTrainConfig, document))))
+    card = load_weights("dispatch-1.1").card["training"]
+    assert recipe["updates"] == 0
+    for name in ("further", "hardware", "decide", "seed"):
+        assert recipe[name] == card[name], name
+    for name in ("policy", "imitation"):  # which have gained fields since then
+        assert card[name].items() <= recipe[name].items(), name

@@ -1,16 +1,18 @@
-"""``go-rl predict``: latency of operators on a GPU of which only the data sheet is known."""
+"""``go-rl predict``: latency of networks and operators on a GPU known by its data sheet."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from go_rl.api.predict import EVERY_DEVICE, WEIGHTS
-from go_rl.cli.console import console, print_json, print_line, print_table
+from go_rl.api.predict import EVERY_DEVICE, WEIGHTS, Fusion
+from go_rl.cli.console import console, print_json, print_line, print_table, working
 from go_rl.cli.exit_codes import OK
-from go_rl.cli.next_command import say_next
+from go_rl.cli.model_arguments import ModelArguments
+from go_rl.cli.next_command import model_words, say_next
 from go_rl.report.text_table import TextTable
 
 if TYPE_CHECKING:
@@ -24,10 +26,12 @@ SHOWN = 40
 class Predict:
     """Options of ``go-rl predict``."""
 
-    operators: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="OPERATORS.csv")]
-    """Table of float32 operators: op, B, M, N, K, H and those of conv (docs/predict.md)."""
+    source: ModelArguments
     device: Annotated[str, tyro.conf.arg(metavar="NAME|FILE.json|all")]
     """A device such as t4, a100-40gb or h100; a data sheet; or all, which ranks the devices."""
+    fusion: Fusion = "chains"
+    """Of a network: none is eager PyTorch, operator by operator; chains joins element-wise
+    operators to their neighbours."""
     weights: Annotated[str, tyro.conf.arg(metavar="NAME|FILE.npz")] = WEIGHTS
     """Those that ship, or those of go-rl train operators."""
     json: bool = False
@@ -38,35 +42,83 @@ def run(config: Predict) -> int:
     """Run the command; returns the exit code."""
     from go_rl.api.predict import predict, predict_everywhere
 
+    source, model = config.source, model_words(config.source)
+    options: dict[str, Any] = {
+        "weights": config.weights, "fusion": config.fusion, "dims": source.dims,
+        "unknown": source.unknown, "training": source.training, "inputs": source.inputs,
+        "trip_count": source.trip_count,
+    }  # fmt: skip
+    if source.weights is not None:
+        options["weight_positions"] = source.weights
     if config.device == EVERY_DEVICE:
-        ranked = predict_everywhere(config.operators, weights=config.weights)
+        with working(f"reading {source.model}"):
+            ranked = predict_everywhere(source.model, **options)
         if config.json:
             print_json({"devices": [{"device": p.device, **p.to_json()} for p in ranked]})
         else:
             _print_devices(ranked)
-            say_next(console(), "predict", config.operators, "--device", ranked[0].device)
+            say_next(console(), "predict", *model, "--device", ranked[0].device)
         return OK
-    found = predict(config.operators, config.device, weights=config.weights)
+    with working(f"reading {source.model}"):
+        found = predict(source.model, config.device, **options)
     if config.json:
         print_json(found.to_json())
     else:
         _print(found)
-        say_next(console(), "predict", config.operators, "--device", EVERY_DEVICE)
+        say_next(console(), "predict", *model, "--device", EVERY_DEVICE)
     return OK
 
 
 def _print(found: Prediction) -> None:
     """The slowest operators, then the sum."""
+    if found.low_ms is None:
+        _print_rows(found)
+    else:
+        _print_kernels(found)
+    bounds = "" if found.low_ms is None else f" ({found.low_ms:,.4g} to {found.high_ms:,.4g})"
+    said = f"unlike what was measured: {found.unlike:,} of {len(found.operators):,}"
+    print_line(console(), f"one after the other: {found.latency_ms:,.4g} ms{bounds}; {said}")
+
+
+def _print_rows(found: Prediction) -> None:
+    """The rows of a table of operators."""
     ranked = sorted(enumerate(found.operators, 1), key=lambda each: -each[1].latency_ms)
     cells = [(str(row), each.op, *_milliseconds(each), "yes" if each.unlike else "")
              for row, each in ranked[:SHOWN]]  # fmt: skip
     heads = ("row", "operator", "ms", "low ms", "high ms", "unlike")
     title = f"Operators on {found.device}, the slowest first; 90 % intervals"
     print_table(console(), TextTable(title, heads, cells, words=("operator", "unlike")))
-    if len(ranked) > SHOWN:
-        print_line(console(), f"and {len(ranked) - SHOWN:,} faster ones")
-    print_line(console(), f"one after the other: {found.latency_ms:,.4g} ms; unlike what was "
-                          f"measured: {found.unlike:,} of {len(ranked):,}")  # fmt: skip
+    _say_more(len(ranked))
+
+
+def _print_kernels(found: Prediction) -> None:
+    """The distinct kernels of a network, those first that take most of its time."""
+    alike: dict[tuple[Any, ...], list[OperatorLatency]] = {}
+    for each in found.operators:
+        alike.setdefault((each.op, each.what, each.sizes, each.latency_ms), []).append(each)
+    ranked = sorted(alike.values(), key=lambda same: -len(same) * same[0].latency_ms)
+    cells = [
+        (same[0].what, same[0].op, _sizes(same[0].sizes), f"{len(same):,}",
+         f"{len(same) * same[0].latency_ms:,.4g}",
+         f"{len(same) * same[0].latency_ms / found.latency_ms:.1%}",
+         *_milliseconds(same[0]), "yes" if same[0].unlike else "")
+        for same in ranked[:SHOWN]
+    ]  # fmt: skip
+    heads = ("kernel", "priced as", "sizes", "count", "all, ms", "share", "ms", "low ms", "high ms",
+             "unlike")  # fmt: skip
+    title = f"Kernels on {found.device}, those with most of the time first; 90 % intervals"
+    words = ("kernel", "priced as", "sizes", "unlike")
+    print_table(console(), TextTable(title, heads, cells, words=words))
+    _say_more(len(ranked))
+
+
+def _sizes(sizes: Iterable[tuple[str, int]]) -> str:
+    return " × ".join(str(size) for _, size in sizes)
+
+
+def _say_more(count: int) -> None:
+    if count > SHOWN:
+        print_line(console(), f"and {count - SHOWN:,} faster ones")
 
 
 def _print_devices(ranked: tuple[Prediction, ...]) -> None:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from go_rl.cli.console import console, print_line, print_table, working
+from go_rl.cli.console import console, print_line, print_table
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.folders import check_folder
-from go_rl.cli.next_command import say_next
+from go_rl.cli.tuning_view import say_longer, tuning_view
 from go_rl.tuning.config import TuneConfig
 
 if TYPE_CHECKING:
@@ -41,14 +41,14 @@ def run(config: TuneKernels) -> int:
         check_folder(Path(config.records), "--records")
     from go_rl.api.tune import tune_kernels
 
-    with working("reading the model") as report:
+    with tuning_view() as view:
+        view.report("reading the model")
         tuned = tune_kernels(
-            config.model, folder, config.tune, records=config.records, report=report
-        )
+            config.model, folder, config.tune, records=config.records, watch=view.watch,
+            report=view.report,
+        )  # fmt: skip
     _print(tuned)
-    print_line(console(), f"written to {folder}")
-    longer = f"{2 * config.tune.minutes:g}"
-    say_next(console(), "tune", "kernels", config.model, "--minutes", longer, "--out", folder)
+    say_longer("kernels", [config.model], config.tune.minutes, folder)
     return OK
 
 

@@ -5,6 +5,7 @@ What disturbs a core lasts for seconds; visits that are seconds apart see it dis
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import chain, islice
@@ -12,6 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from go_rl.measure.adaptive_visits import settled
 from go_rl.measure.config import CollectConfig
 from go_rl.measure.measuring_run import Hold, Release, Visit
 from go_rl.measure.timing import TimingSamples, joined, timing_of
@@ -21,6 +23,8 @@ from go_rl.runtime.warm_worker import WarmWorker, WorkerDied, WorkerFailed, Work
 Outcome = dict[str, Any] | str
 """What `go_rl.measure.measuring_run.MeasuringRun.answer` returns for a task; or why there is no
 time."""
+VISIT_SECONDS = "visit_seconds"
+"""Field of an outcome: seconds on the wall of all its visits, what is discarded included."""
 PARTIAL = "partial"
 """Field of an outcome that says that further visits were still to come."""
 LEAST_VISITS = 3
@@ -126,6 +130,7 @@ class _Together:
         self._failed: dict[int, Outcome] = {}
         self._about: dict[int, dict[str, Any]] = {}
         self._seen: dict[int, list[TimingSamples]] = {}
+        self._visiting: dict[int, float] = {}
 
     def measure(self, tasks: Iterator[tuple[int, Any]]) -> dict[int, Outcome]:
         """Return the outcome of each task, by its number.
@@ -167,18 +172,21 @@ class _Together:
 
     def _unfinished(self, i: int) -> bool:
         seen, timing = self._seen[i], self._config.timing
-        if i in self._failed or len(seen) >= timing.visits:
+        if i in self._failed or len(seen) >= timing.visits or settled(seen, timing.variation):
             return False
         return len(seen) < LEAST_VISITS or spent(seen) < timing.patience
 
     def _visit(self, i: int, place: int) -> None:
+        began = time.perf_counter()
         samples = self._ask(i, Visit(place, self._config.timing))
+        self._visiting[i] = self._visiting.get(i, 0.0) + time.perf_counter() - began
         if samples is not None:
             self._seen[i].append(samples)
 
     def _outcome(self, i: int) -> Outcome:
         timing = asdict(timing_of(joined(self._seen[i])))
-        return {**timing, **self._about[i], PARTIAL: self._unfinished(i)}
+        took = {VISIT_SECONDS: self._visiting[i]}
+        return {**timing, **took, **self._about[i], PARTIAL: self._unfinished(i)}
 
     def _ask(self, i: int, request: Hold | Visit) -> Any:
         """Return what the worker answers; None where it fails, which is noted."""

@@ -8,12 +8,14 @@ computed without TVM, and the schedule's trace.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from go_rl.core.errors import nearest
 from go_rl.measure.config import ProgramsConfig
 from go_rl.measure.kernels.collect import MODEL, RECORDS, Report, record_of
-from go_rl.measure.kernels.rounds import Outcome, measure_together
+from go_rl.measure.kernels.rounds import VISIT_SECONDS, Outcome, measure_together
 from go_rl.measure.measuring_run import Release
 from go_rl.measure.programs.measure import ProgramTask
 from go_rl.measure.worker import START_SECONDS, folder_pace, worker_core, worker_environment
@@ -43,8 +45,19 @@ def listed_tasks(config: ProgramsConfig) -> dict[TensorTask, str]:
     return found
 
 
-def collect_programs(folder: Path, config: ProgramsConfig, report: Report) -> int:
+def collect_programs(
+    folder: Path,
+    config: ProgramsConfig,
+    report: Report,
+    tasks: Mapping[TensorTask, str] | None = None,
+) -> int:
     """Measure what is missing, and return how many measurements were made.
+
+    Args:
+        folder: of the records.
+        config: which programs are measured, and how.
+        report: told a sentence after each task.
+        tasks: with the networks that have them; None: `listed_tasks`.
 
     Raises:
         MissingDependencyError: TVM is not installed.
@@ -54,7 +67,8 @@ def collect_programs(folder: Path, config: ProgramsConfig, report: Report) -> in
     """
     import_tvm()
     check_codegen(config)
-    tasks, measure = listed_tasks(config), config.measure
+    measure = config.measure
+    tasks = listed_tasks(config) if tasks is None else tasks
     ordered = sorted(tasks, key=lambda task: task.workload)
     made = 0
     with (
@@ -108,9 +122,12 @@ def _programs(
     ]  # fmt: skip
 
 
-def _made(outcome: Outcome) -> dict[str, str]:
-    """Return what a record keeps of the program itself."""
-    return {} if isinstance(outcome, str) else {name: outcome[name] for name in (NEST, TRACE)}
+def _made(outcome: Outcome) -> dict[str, Any]:
+    """Return what a record keeps of the program itself, and what visiting it took."""
+    if isinstance(outcome, str):
+        return {}
+    took = {VISIT_SECONDS: round(outcome[VISIT_SECONDS], 4)}
+    return {name: outcome[name] for name in (NEST, TRACE)} | took
 
 
 def _setting(asked: ProgramTask) -> str:

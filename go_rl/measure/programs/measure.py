@@ -1,6 +1,6 @@
 """`compile_program`: draw and build one program and time it, in a worker process.
 
-Needs TVM, an optional extra: ``pip install 'go_rl[tiles]'``.
+Needs TVM, an optional extra: ``pip install 'go_rl[tvm]'``.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def compile_program(asked: ProgramTask) -> tuple[Timed, dict[str, Any]]:
         MissingDependencyError: TVM is not installed.
         NestError: the program has no loop nest that go_rl knows.
     """
-    _bound_memory(int(asked.memory))
+    bound_memory(int(asked.memory))
     drawn = _drawn(asked.task, asked.codegen, asked.draws, asked.seed)
     if asked.draw >= len(drawn):
         raise ExecutionError(f"{len(drawn)} schedules could be drawn; this is number {asked.draw}")
@@ -90,7 +90,8 @@ def answer(request: Any) -> Any:
     return _run.answer(request)
 
 
-def _bound_memory(limit: int) -> None:
+def bound_memory(limit: int) -> None:
+    """Let this process address so many bytes."""
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     bound = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
     resource.setrlimit(resource.RLIMIT_AS, (bound, hard))

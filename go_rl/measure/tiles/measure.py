@@ -1,6 +1,6 @@
 """`compile_tiles`: build one configuration and time it in this process.
 
-Needs TVM, an optional extra: ``pip install 'go_rl[tiles]'``. Isolation in a worker
+Needs TVM, an optional extra: ``pip install 'go_rl[tvm]'``. Isolation in a worker
 process is the caller's.
 """
 

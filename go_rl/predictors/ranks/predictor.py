@@ -15,7 +15,6 @@ from jaxtyping import Float64
 from go_rl.core import CheckpointError, TrainingError
 from go_rl.kernels import KernelSet
 from go_rl.measure.kernels.settings import flag_settings
-from go_rl.measure.tiles.data import program_kernels
 from go_rl.predictors.ensemble import Ensemble, batch_shapes
 from go_rl.predictors.kernels.features import KERNEL_FEATURES, NODE_FEATURES, kernel_features
 from go_rl.predictors.kernels.network import KernelNetworkConfig
@@ -27,12 +26,10 @@ from go_rl.predictors.ranks.data import (
     Task,
     candidate_columns,
     flag_candidates,
-    tile_candidates,
 )
 from go_rl.predictors.ranks.network import RankNetwork, RankNetworkConfig
 from go_rl.predictors.ranks.training import RankTrainConfig, TrainedRanks, train_ranks
 from go_rl.predictors.training import MEMBERS, MemberReport, Report, train_members
-from go_rl.programs.tiles import TileProgram, Tiles
 
 SHIPPED = Path(__file__).parent / "pretrained"
 
@@ -155,31 +152,6 @@ class FlagRanks:
         kernel = np.repeat(np.arange(count), settings)
         scores = self.predictor.predict(Candidates("flags", kernels, kernel, features))
         return scores.reshape(count, settings)
-
-
-def rank_tiles(
-    predictor: RankPredictor,
-    programs: Sequence[TileProgram],
-    tiles: Sequence[Sequence[Tiles]],
-) -> list[Float64[np.ndarray, "_"]]:
-    """Return for each program the score of each of its tilings: the smallest is the fastest.
-
-    Args:
-        predictor: that knows the task tiles.
-        programs: at least one.
-        tiles: tilings of each program.
-
-    Raises:
-        CheckpointError: nothing was learned of tilings.
-        TileError: a tiling does not fit its program.
-    """
-    counts = [len(each) for each in tiles]
-    owners = [one for one, count in zip(programs, counts, strict=True) for _ in range(count)]
-    features = tile_candidates(owners, [cut for each in tiles for cut in each])
-    kernel = np.repeat(np.arange(len(programs)), counts)
-    kernels = program_kernels(programs)
-    scores = predictor.predict(Candidates("tiles", kernels, kernel, features))
-    return np.split(scores, np.cumsum(counts)[:-1])
 
 
 def shipped_ranks(target: str, task: Task) -> RankPredictor | None:

@@ -1,6 +1,6 @@
 """Front end of TVM: a scheduled function of TIR as a loop nest.
 
-Needs TVM, an optional extra: ``pip install 'go_rl[tiles]' -c constraints.txt``.
+Needs TVM, an optional extra: ``pip install 'go_rl[tvm]' -c constraints.txt``.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ remains (layout, gathers, sums along other axes) is no task. Products are priced
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from math import isqrt, prod
 from types import MappingProxyType
@@ -33,10 +34,12 @@ LEAST_ELEMENTS = 1024
 
 def network_tasks(graph: OpGraph) -> tuple[TensorTask, ...]:
     """Return the distinct tasks of a graph read from JAX, as the zoo's are, in order."""
-    found: dict[TensorTask, None] = {}
-    for task in (*_single(graph), *_groups(graph)):
-        found.setdefault(task)
-    return tuple(found)
+    return tuple(task_uses(graph))
+
+
+def task_uses(graph: OpGraph) -> dict[TensorTask, int]:
+    """Return the distinct tasks, each with the number of operators (or groups) that are it."""
+    return dict(Counter((*_single(graph), *_groups(graph))))
 
 
 def _single(graph: OpGraph) -> Iterator[TensorTask]:

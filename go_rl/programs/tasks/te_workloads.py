@@ -1,4 +1,4 @@
-"""Tasks as tensor expressions of TVM. Needs TVM: ``pip install 'go_rl[tiles]'``."""
+"""Tasks as tensor expressions of TVM. Needs TVM: ``pip install 'go_rl[tvm]'``."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The tile task: kernels, the ways to cut their loops into tiles, and what they cost.
 
-Building and timing kernels needs TVM, an optional extra (``pip install 'go_rl[tiles]'``); all else
+Building and timing kernels needs TVM, an optional extra (``pip install 'go_rl[tvm]'``); all else
 here does not.
 """
 

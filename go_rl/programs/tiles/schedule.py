@@ -1,6 +1,6 @@
 """The scheduled program: the loop nest of `TiledProgram`, word for word, in TVM.
 
-Needs TVM, an optional extra: ``pip install 'go_rl[tiles]'``. One core, AVX2.
+Needs TVM, an optional extra: ``pip install 'go_rl[tvm]'``. One core, AVX2.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The tile task's programs as TVM tensor expressions: padding, heavy operator, epilogue.
 
-Needs TVM, an optional extra: ``pip install 'go_rl[tiles]'``.
+Needs TVM, an optional extra: ``pip install 'go_rl[tvm]'``.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def import_tvm() -> Any:
         import tvm.te  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         raise MissingDependencyError(
-            "building kernels with tiles needs TVM; install it with: pip install 'go_rl[tiles]' "
+            "tensor programs are built by TVM; install it with: pip install 'go_rl[tvm]' "
             "-c constraints.txt"
         ) from error
     return tvm

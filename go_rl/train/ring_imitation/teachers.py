@@ -109,7 +109,7 @@ def imitating_ring_agent(
         TrainingError: no problem has a plan, or a loss is not finite.
     """
     config = problems.config.imitation
-    if not config.rounds or not config.updates:
+    if not config.teaches:
         return agent
     kept = folder / PLANS
     kept.mkdir(parents=True, exist_ok=True)

@@ -7,9 +7,9 @@ and times them. Schedulers and inner tuners know nothing of TVM, back ends nothi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float32
@@ -27,6 +27,11 @@ class TunedOperator:
     """How often the network uses it, >= 1: the factor of its seconds in the network's latency."""
     flops: float
     """FLOP of one run."""
+
+    @property
+    def kind(self) -> str:
+        """First word of its name, such as ``conv2d``: operators of one kind are alike."""
+        return self.name.partition(" ")[0]
 
 
 @dataclass(frozen=True)
@@ -52,11 +57,15 @@ class Trial:
     """Why there is no time; "" where there is one."""
 
 
+@runtime_checkable
 class ScheduleSpace(Protocol):
     """Schedules of one operator."""
 
     def draw(self, count: int, rng: np.random.Generator) -> list[Schedule]:
-        """Return up to ``count`` random schedules, distinct; fewer when the space has no more."""
+        """Return up to ``count`` random schedules, distinct; fewer when the space has no more.
+
+        Two calls may return the same schedule: the space keeps no state. `draw_fresh` leaves out
+        what is known."""
         ...
 
     def neighbour(self, schedule: Schedule, rng: np.random.Generator) -> Schedule | None:
@@ -69,6 +78,32 @@ class ScheduleSpace(Protocol):
         ...
 
 
+@runtime_checkable
+class InnerTuner(Protocol):
+    """Which schedules of one operator are measured next.
+
+    Its state is a function of what it was made of (space, seed) and of the batches it observed,
+    in order: a run that goes on calls `observe` with the recorded batches and never `propose` for
+    them. `propose` therefore changes nothing that a later proposal depends on; draw randomness from
+    ``np.random.default_rng((seed, trials observed so far))``.
+    """
+
+    def propose(self, count: int) -> list[Schedule]:
+        """Return up to ``count`` schedules, distinct and never observed before; an empty list says
+        that the space has no more."""
+        ...
+
+    def observe(self, trials: Sequence[Trial]) -> None:
+        """Learn from one measured batch: failures too, and schedules that others proposed (known
+        from earlier runs)."""
+        ...
+
+
+MakeInnerTuner = Callable[[ScheduleSpace, int], InnerTuner]
+"""Makes the inner tuner of one operator from its space and a seed of its own."""
+
+
+@runtime_checkable
 class Backend(Protocol):
     """Where schedules are built and timed."""
 
@@ -103,3 +138,17 @@ class Backend(Protocol):
     def clock(self) -> float:
         """Return seconds since some moment: of the wall, or of a recording that is replayed."""
         ...
+
+
+def draw_fresh(
+    space: ScheduleSpace, count: int, known: Container[str], rng: np.random.Generator
+) -> list[Schedule]:
+    """Return up to ``count`` random schedules whose keys are not ``known``; fewer only when the
+    space, asked for twice as many again and again, has no more."""
+    asked, found = count, []
+    while True:
+        drawn = space.draw(asked, rng)
+        found = [schedule for schedule in drawn if schedule.key not in known]
+        if len(found) >= count or len(drawn) < asked:
+            return found[:count]
+        asked *= 2

@@ -13,7 +13,7 @@ import numpy as np
 from go_rl.kernels import Fuser, KernelSet, cut_kernels, join_kernels
 from go_rl.measure.kernels.data import KernelData, load_kernel_data
 from go_rl.measure.kernels.settings import LAYOUTS
-from go_rl.measure.tiles.data import load_tile_data
+from go_rl.measure.tiles.data import load_tile_data, program_kernels
 from go_rl.predictors.boosted import BoostedConfig, BoostedTrees, SummedKernels, summed_features
 from go_rl.predictors.kernels.examples import plain_seconds
 from go_rl.predictors.kernels.features import kernel_features
@@ -28,10 +28,10 @@ from go_rl.predictors.kernels.predictor import (
 )
 from go_rl.predictors.kernels.training import KernelTrainConfig
 from go_rl.predictors.losses import RankLoss
-from go_rl.predictors.ranks.data import flag_groups, tile_groups
+from go_rl.predictors.ranks.data import Candidates, flag_groups, tile_candidates, tile_groups
 from go_rl.predictors.ranks.network import RankNetworkConfig
 from go_rl.predictors.ranks.predictor import SHIPPED as RANKS
-from go_rl.predictors.ranks.predictor import FlagRanks, RankPredictor, rank_tiles
+from go_rl.predictors.ranks.predictor import FlagRanks, RankPredictor
 from go_rl.predictors.ranks.training import RankTrainConfig
 from go_rl.predictors.residuals import ResidualExamples, Residuals, compared_features
 from go_rl.programs.tiles import TiledProgram, TileProgram, estimate_tiles, tile_configurations
@@ -100,7 +100,13 @@ def flag_predictions(name: str) -> Facts:
 def tile_predictions(name: str) -> Facts:
     """Return the scores that shipped ranks give to tilings, and the estimates of the tilings."""
     tiles = [tile_configurations(program, 8, seed=0) for program in PROGRAMS]
-    scores = rank_tiles(RankPredictor.load(name), PROGRAMS, tiles)
+    owner = np.repeat(np.arange(len(PROGRAMS)), [len(cuts) for cuts in tiles])
+    features = tile_candidates(
+        [PROGRAMS[i] for i in owner], [cut for cuts in tiles for cut in cuts]
+    )
+    candidates = Candidates("tiles", program_kernels(PROGRAMS), owner, features)
+    found = RankPredictor.load(name).predict(candidates)
+    scores = [found[owner == i] for i in range(len(PROGRAMS))]
     estimates = [
         estimate_tiles(TiledProgram(program, cut)).seconds
         for program, cuts in zip(PROGRAMS, tiles, strict=True)

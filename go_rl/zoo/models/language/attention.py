@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import flax.linen as nn
@@ -26,14 +26,25 @@ class Attention(nn.Module):
     use_bias: bool = True
     scaled: bool = True
     """T5 leaves the scaling to its initialisation."""
+    scaled_query: bool = False
+    """Scale the query instead of the scores, as OPT does."""
+    joint: bool = False
+    """Query, key and value of ``x`` in one product, as GPT-2 has them."""
 
     @nn.compact
     def __call__(self, x: Any, memory: Any = None, bias: Any = None) -> Any:
         memory = x if memory is None else memory
-        query = self._split("query", x)
-        key, value = self._split("key", memory), self._split("value", memory)
+        if self.joint:
+            sizes = (3, self.heads, self.size)
+            every = nn.DenseGeneral(sizes, use_bias=self.use_bias, name="query_key_value")(x)
+            query, key, value = (every[:, :, i] for i in range(3))
+        else:
+            query = self._split("query", x)
+            key, value = self._split("key", memory), self._split("value", memory)
+        if self.scaled_query:
+            query = query * self.size**-0.5
         scores = jnp.einsum("bqhd,bkhd->bhqk", query, key)
-        if self.scaled:
+        if self.scaled and not self.scaled_query:
             scores = scores / self.size**0.5
         if bias is not None:
             scores = scores + bias
@@ -103,15 +114,18 @@ class PreNormBlock(nn.Module):
     heads: int
     hidden: int
     causal: bool = False
+    activation: Callable[[Any], Any] = nn.gelu
+    attention: Mapping[str, Any] | None = None
+    """Options of the self-attention, see `Attention`."""
 
     @nn.compact
     def __call__(self, x: Any, memory: Any = None) -> Any:
         size = x.shape[-1] // self.heads
         bias = causal_bias(x.shape[1]) if self.causal else None
-        x = x + Attention(self.heads, size)(nn.LayerNorm()(x), bias=bias)
+        x = x + Attention(self.heads, size, **(self.attention or {}))(nn.LayerNorm()(x), bias=bias)
         if memory is not None:
             x = x + Attention(self.heads, size)(nn.LayerNorm()(x), memory)
-        return x + FeedForward(self.hidden, nn.gelu)(nn.LayerNorm()(x))
+        return x + FeedForward(self.hidden, self.activation)(nn.LayerNorm()(x))
 
 
 class RootMeanSquareNorm(nn.Module):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from go_rl.zoo.bert import BertConfig, bert
 from go_rl.zoo.models.building import floats, integers
 from go_rl.zoo.models.language.recurrent import GNMT, RNNLM, GridLSTM, Seq2Seq
+from go_rl.zoo.models.language.sized import FROZEN, SIZED
 from go_rl.zoo.models.language.transformer_xl import TransformerXL
 from go_rl.zoo.models.language.transformers import GPT, T5, MoETransformer, Transformer
 from go_rl.zoo.models.zoo_model import ZooModel, flax_entry, training_form
@@ -52,6 +53,9 @@ GPT_2 = (
     flax_entry("gpt2-medium", "gpt", GPT(24, 1024, 16, last_only=True, shards=4), integers(1, 512)),
     flax_entry("gpt2-large", "gpt", GPT(36, 1280, 20, last_only=True, shards=8), integers(1, 256)),
 )
+
+LARGER = tuple(ZooModel(name, SIZED[name].family, SIZED[name].build) for name in FROZEN)
+"""Networks that `go_rl.zoo.sized` traces at any batch and sequence, at the sizes it starts from."""
 
 TRANSFORMERS = (
     flax_entry("t5-small", "t5", T5(last_only=True), integers(2, 128), integers(2, 64)),
@@ -115,4 +119,4 @@ TRAINING = (
 )
 """Training iterations of the families of GO (Zhou et al. 2020, table 1)."""
 
-ENTRIES: tuple[ZooModel, ...] = (*BERT, *GPT_2, *TRANSFORMERS, *RECURRENT, *TRAINING)
+ENTRIES: tuple[ZooModel, ...] = (*BERT, *GPT_2, *LARGER, *TRANSFORMERS, *RECURRENT, *TRAINING)

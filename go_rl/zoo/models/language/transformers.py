@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import flax.linen as nn
@@ -32,14 +33,18 @@ class GPT(nn.Module):
     """Logits of the last position only, which is all that choosing the next token needs."""
     shards: int = 1
     """Parts of the embedding, see `TokenTable`."""
+    activation: Callable[[Any], Any] = nn.gelu
+    attention: Mapping[str, Any] | None = None
+    """Options of the attention, see `Attention`."""
 
     @nn.compact
     def __call__(self, tokens: Any) -> Any:
         table = TokenTable(self.vocabulary, self.width, self.shards)
+        options = {"activation": self.activation, "attention": self.attention}
         places = self.param("positions", nn.initializers.zeros, (self.positions, self.width))
         x = table(tokens) + places[: tokens.shape[1]]
         for _ in range(self.layers):
-            x = PreNormBlock(self.heads, 4 * self.width, causal=True)(x)
+            x = PreNormBlock(self.heads, 4 * self.width, causal=True, **options)(x)
         return table.attend(nn.LayerNorm()(x[:, -1] if self.last_only else x))
 
 

@@ -1,4 +1,4 @@
-"""What decides a training run: samples, learner, network, problems. Imports nothing heavy."""
+"""`TrainConfig`: one pretraining run, for each objective."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from typing import Any, ClassVar
 from go_rl.core import DECISIONS, RULE_SETS, Objective, TrainingError, decision_names
 from go_rl.core.errors import nearest
 from go_rl.cost.registry import check_cost
-from go_rl.policy.config import (
-    ADDED,
-    OLD_NAMES,
-    SHIPPED_NAMES,
-    SOLVER_MODES,
-    PolicyConfig,
-    current_names,
+from go_rl.policy.config import ADDED, OLD_NAMES, SHIPPED_NAMES, PolicyConfig, current_names
+from go_rl.train.config.checks import check_least, check_top
+from go_rl.train.config.learner import PPO_ADDED, PPOConfig, SampleConfig
+from go_rl.train.config.stages import (
+    RING_IMITATION,
+    CriticConfig,
+    ImitationConfig,
+    SearchConfig,
 )
 from go_rl.zoo.split import TRAINED
 
@@ -38,212 +39,6 @@ RENAMED = {
 """Fields that runs of older versions hold, and their names now."""
 WORKERS = ("local", "ray")
 """Where samples are solved and priced."""
-TOP = {"orders": 0.3, "nodes": 1.0, "dispatch": 0.3}
-"""Share of a batch that teaches, for each form of makespan policies; GO's learns from all."""
-
-
-def _check_least(where: str, config: object, least: int, *names: str) -> None:
-    for name in names:
-        if not (value := getattr(config, name)) >= least:
-            raise TrainingError(f"{where}: {name} must be >= {least}, not {value}")
-
-
-def _check_positive(where: str, config: object, *names: str) -> None:
-    for name in names:
-        if not (value := getattr(config, name)) > 0:
-            raise TrainingError(f"{where}: {name} must be > 0, not {value}")
-
-
-def _check_top(top: float | None, where: str) -> None:
-    if top is not None and not 0 < top <= 1:
-        raise TrainingError(f"{where}: top must be above 0 and at most 1, not {top}")
-
-
-@dataclass(frozen=True)
-class SampleConfig:
-    """Samples of one update."""
-
-    orders: int = 16
-    """Orders drawn, cut by dynamic programming."""
-    placements: int = 16
-    """Placements drawn through the solver."""
-    solver: str = "sample"
-    """One of `SOLVER_MODES`."""
-
-    def __post_init__(self) -> None:
-        if self.orders < 0 or self.placements < 0 or self.orders + self.placements < 2:
-            raise TrainingError(
-                f"samples: orders {self.orders} and placements {self.placements} must be >= 0 and "
-                "at least 2 together"
-            )
-        if self.solver not in SOLVER_MODES:
-            raise TrainingError(f"samples: solver must be one of {', '.join(SOLVER_MODES)}, "
-                                f"not {self.solver!r}")  # fmt: skip
-
-
-@dataclass(frozen=True)
-class PPOConfig:
-    """One update."""
-
-    learning_rate: float = 1e-3
-    """Adam's step."""
-    epochs: int = 3
-    """Gradient steps on one batch of samples."""
-    clip: float = 0.2
-    """Ratios beyond 1 +- clip earn nothing more."""
-    order_entropy: float = 1e-3
-    """Weight of the entropy of orders; for makespan of all decisions, whatever the form."""
-    placement_entropy: float = 1e-3
-    """Weight of the entropy of chips on a ring."""
-    gradient_norm: float = 1.0
-    """Largest norm of a gradient."""
-    decay_updates: int = 0
-    """Updates over which the learning rate falls to a tenth, along a cosine; 0: it stays."""
-    least_entropy: float | None = None
-    """Mean entropy of the decisions but for a ring's chips (for Gaussians, mean log standard
-    deviation) below which it is pulled back; None: no floor."""
-    anchor: float = 0.0
-    """Weight of the divergence from the weights that fine-tuning started from."""
-
-    def __post_init__(self) -> None:
-        _check_positive("ppo", self, "learning_rate", "clip", "gradient_norm")
-        _check_least(
-            "ppo", self, 0, "order_entropy", "placement_entropy", "decay_updates", "anchor"
-        )
-        _check_least("ppo", self, 1, "epochs")
-
-
-PPO_ADDED = ("least_entropy", "anchor")
-"""As `TrainConfig.added`, of `PPOConfig`."""
-
-
-@dataclass(frozen=True)
-class FineTuneConfig:
-    """How a policy learns on one graph; `FINE_TUNING` holds what serves each objective."""
-
-    batch: int = 10
-    """Samples of an update."""
-    ppo: PPOConfig = field(default_factory=lambda: PPOConfig(learning_rate=1e-3, epochs=4))
-    """The learner."""
-    widen: float = 4.0
-    """Factor on the spread of graph-level decisions before learning starts; 1: as it came."""
-    first: int = 10
-    """Samples of the policy as it came, its likeliest decision first, before all that."""
-    top: float | None = None
-    """Share of a batch that teaches, the best; 1: all, against their mean. None: on a ring all,
-    against a running baseline; for makespan as `TOP` has it for the policy's form."""
-    remembered: int = 0
-    """Best decisions so far that are learned again with each batch; 0: none."""
-
-    def __post_init__(self) -> None:
-        for least, name in ((2, "batch"), (1, "first"), (0, "remembered")):
-            _check_least("fine-tuning", self, least, name)
-        _check_positive("fine-tuning", self, "widen")
-        _check_top(self.top, "fine-tuning")
-
-
-FINE_TUNING = {
-    Objective.RING: FineTuneConfig(),
-    Objective.MAKESPAN: FineTuneConfig(
-        ppo=PPOConfig(learning_rate=3e-3, epochs=4), widen=1.0, remembered=8
-    ),
-}
-"""By objective."""
-FORM_FINE_TUNING = {
-    "nodes": FineTuneConfig(
-        batch=32, first=1, widen=1.0, top=0.3, ppo=PPOConfig(learning_rate=3e-3, epochs=2)
-    )
-}
-"""Of makespan policies whose form is served by another one."""
-
-
-def fine_tuning(objective: Objective, form: str) -> FineTuneConfig:
-    """Return what serves a policy of an objective and, for makespan, of a form."""
-    if objective is Objective.MAKESPAN:
-        return FORM_FINE_TUNING.get(form, FINE_TUNING[objective])
-    return FINE_TUNING[objective]
-
-
-@dataclass(frozen=True)
-class SearchConfig:
-    """Searches that teach a critic; see `go_rl.train.critic.searches`."""
-
-    samples: int = 256
-    """Decisions drawn on each problem, in whole batches, at least one; 0: none, and no critic."""
-    batch: int = 32
-    """Decisions drawn at a time."""
-
-    def __post_init__(self) -> None:
-        _check_least("searches", self, 0, "samples")
-        _check_least("searches", self, 2, "batch")
-
-    @property
-    def drawn(self) -> int:
-        """Decisions that one search draws: whole batches."""
-        return max(1, self.samples // self.batch) * self.batch
-
-
-@dataclass(frozen=True)
-class CriticConfig:
-    """How the critic of a makespan policy learns from searches; see
-    `go_rl.train.critic.learning`."""
-
-    steps: int = 800
-    """Updates."""
-    problems: int = 32
-    """Problems of each set of decisions in an update."""
-    decisions: int = 48
-    """Decisions of each problem in an update."""
-    learning_rate: float = 2e-3
-    """AdamW's first step."""
-    weight_decay: float = 1e-3
-    """AdamW's."""
-
-    def __post_init__(self) -> None:
-        _check_least("critic", self, 1, "steps", "problems", "decisions")
-        _check_least("critic", self, 0, "weight_decay")
-        _check_positive("critic", self, "learning_rate")
-
-
-@dataclass(frozen=True)
-class ImitationConfig:
-    """How a policy of rings, or of the form ``dispatch``, learns from what searches found before
-    PPO; see `go_rl.train.teachers` and `go_rl.train.ring_imitation.teachers`."""
-
-    rounds: int = 2
-    """Rounds; before each the policy looks for better decisions itself. 0: no imitation."""
-    updates: int = 600
-    """Gradient steps of a round."""
-    problems: int = 4
-    """Problems in each of them."""
-    astray: float = 0.1
-    """Rings: share of the units whose chip the next iteration sees wrongly, so that the policy
-    learns the way back from its own mistakes."""
-    samples: int = 128
-    """Rings: plans of an untrained policy among which the first teacher is chosen."""
-    each: int = 4
-    """Dispatch: problems of each graph that are searched, drawn among all hardware and
-    decisions."""
-    rollouts: int = 256
-    """Plans drawn on each problem before a round, dispatch in whole batches."""
-    max_units: int = 1300
-    """Larger problems do not teach: they cost too much."""
-    learning_rate: float = 5e-3
-    """AdamW's first step; it falls to a tenth in a round, along a cosine."""
-    weight_decay: float = 0.03
-    """AdamW's."""
-
-    def __post_init__(self) -> None:
-        _check_least("imitation", self, 0, "rounds", "updates")
-        _check_least("imitation", self, 0, "rollouts", "weight_decay", "astray")
-        _check_least("imitation", self, 1, "problems", "samples", "each", "max_units")
-        _check_positive("imitation", self, "learning_rate")
-
-
-RING_IMITATION = ImitationConfig(
-    rounds=0, updates=250, problems=2, samples=64, rollouts=32, max_units=1279, weight_decay=0.01
-)
-"""What serves rings, where imitation is asked for."""
 GO_GRAPHS = (
     "rnnlm-2-layers", "rnnlm-4-layers", "rnnlm-8-layers", "gnmt-2-layers", "gnmt-4-layers",
     "transformer-xl-2-layers", "transformer-xl-4-layers", "transformer-xl-8-layers",
@@ -275,7 +70,7 @@ class TrainConfig(ABC):
     max_nodes: int = 2500
     """Larger graphs are left out of updates and validation: they cost too much."""
     updates: int = 600
-    """Updates of the weights."""
+    """Updates of the weights by PPO; 0: what searches or imitation taught before is kept."""
     graphs: int = 6
     """Problems in each update."""
     ppo: PPOConfig = field(default_factory=PPOConfig)
@@ -292,18 +87,28 @@ class TrainConfig(ABC):
     """Updates between checkpoints."""
 
     def __post_init__(self) -> None:
-        whole = ("updates", "graphs", "max_nodes", "validate_every", "checkpoint_every", "attempts")
-        _check_least("train", self, 1, *whole)
-        _check_least("train", self, 0, "seed")
+        whole = ("graphs", "max_nodes", "validate_every", "checkpoint_every", "attempts")
+        check_least("train", self, 1, *whole)
+        check_least("train", self, 0, "updates", "seed")
         for name in ("hardware", "validation_hardware"):
             if not getattr(self, name):
                 raise TrainingError(f"train: {name} needs at least one entry")
         check_cost(self.cost)
         self.check_own_fields()
+        if not self.updates and not self.prepares:
+            raise TrainingError(
+                "train: updates 0 and nothing before them leave nothing to learn; raise updates, "
+                "or ask for imitation.rounds"
+            )
 
     @abstractmethod
     def check_own_fields(self) -> None:
         """Raise a `TrainingError` for a bad value of a field that only this objective has."""
+
+    @property
+    @abstractmethod
+    def prepares(self) -> bool:
+        """Whether searches or imitation teach anything before the updates."""
 
     @property
     @abstractmethod
@@ -388,6 +193,11 @@ class RingTrainConfig(TrainConfig):
             raise TrainingError("train: rules need at least one entry")
 
     @property
+    def prepares(self) -> bool:
+        """See `TrainConfig`."""
+        return self.imitation.teaches
+
+    @property
     def sizes(self) -> dict[str, int]:
         """Orders and placements."""
         return {"order": self.samples.orders, "placement": self.samples.placements}
@@ -427,7 +237,7 @@ class MakespanTrainConfig(TrainConfig):
     )
     """Sets of decisions, each as often as it is listed."""
     updates: int = 160
-    """Updates of the weights."""
+    """Updates of the weights by PPO; 0: what searches or imitation taught before is kept."""
     samples: int = 20
     """Plans drawn on each problem."""
     chained: int = 1
@@ -455,9 +265,9 @@ class MakespanTrainConfig(TrainConfig):
 
     def check_own_fields(self) -> None:
         """See `TrainConfig`."""
-        _check_least("train", self, 2, "samples")
-        _check_least("train", self, 1, "chained")
-        _check_top(self.top, "train")
+        check_least("train", self, 2, "samples")
+        check_least("train", self, 1, "chained")
+        check_top(self.top, "train")
         if self.policy.form != "orders" and self.searches.samples:
             object.__setattr__(self, "searches", replace(self.searches, samples=0))
         if not 0 <= self.further_share <= 1:
@@ -466,6 +276,12 @@ class MakespanTrainConfig(TrainConfig):
             raise TrainingError("train: decide needs at least one entry")
         for names in self.decide:
             decision_names(names, error=TrainingError)
+
+    @property
+    def prepares(self) -> bool:
+        """See `TrainConfig`."""
+        imitates = self.policy.form == "dispatch" and self.imitation.teaches
+        return imitates or self.searches.samples > 0
 
     @property
     def sizes(self) -> dict[str, int]:

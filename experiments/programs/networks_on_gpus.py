@@ -1,0 +1,124 @@
+"""Four language models on GPUs of the table: latency, what it is made of, what is unlike.
+
+Run: ``python -m experiments.programs.networks_on_gpus [--batch 8] [--sequence 512]``. Nothing here
+is measured: prices are those of `go_rl.predict` with the weights that ship, eager and with fused
+chains. The launches of a network are found once and priced on every device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from experiments.csv_rows import csv_text, rows_table
+from experiments.pages import RESULTS, rounded, run_script, write_page
+from go_rl.api.predict import WEIGHTS
+from go_rl.core.files.whole_file import write_text
+from go_rl.predictors.launch_prices import launch_prices, total_bounds
+from go_rl.predictors.operators.examples import ERROR_GROUPS, error_groups
+from go_rl.predictors.operators.predictor import OperatorPredictor
+from go_rl.programs.devices import find_device
+from go_rl.programs.launches import Launches, eager_launches, fused_launches
+from go_rl.programs.operators import PRODUCTS
+from go_rl.zoo.sized import SIZED_NAMES, sized_graph
+
+NAME = "networks_on_gpus"
+DEVICES = ("t4", "v100", "a100-40gb", "h100")
+HEAD = """# Language models on GPUs that are not here
+
+Predicted, not measured, float32 without TF32: the sum of all launches one after the other.
+`low_ms` to `high_ms` is the 90 % interval of the sum (docs/predict.md says how it is made);
+shares are of the time, by kind of operator; `peak` is the FLOP of all products over time and
+the device's peak; `unlike` the share of time in launches unlike what was measured: all of
+the H100's, whose architecture and rates lie outside. Training is one step without dropout:
+forward, backward, plain descent."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of the script."""
+
+    batch: int = 8
+    """Sequences at once."""
+    sequence: int = 512
+    """Tokens of each."""
+    training: bool = True
+    """Training steps too."""
+    out: Path = RESULTS
+    """Folder of the page."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One network on one device."""
+
+    network: str
+    fusion: str
+    device: str
+    launches: int
+    tflop: float
+    latency_ms: float
+    low_ms: float
+    high_ms: float
+    peak: float
+    bmm: float
+    linear: float
+    elementwise: float
+    softmax: float
+    ln: float
+    unlike: float
+
+
+def main(options: Options) -> None:
+    """Price all networks and write the page."""
+    learned = OperatorPredictor.load(WEIGHTS)
+    rows: list[Row] = []
+    for name in SIZED_NAMES:
+        if name.endswith("-training") and not options.training:
+            continue
+        found = list(_rows(name, options, learned))
+        rows += found
+        said = [f"{row.device} {row.fusion} {row.latency_ms:.4g}" for row in found]
+        print(name, said, flush=True)
+    write_text(options.out / f"{NAME}.csv", csv_text(Row, rows))
+    sizes = f"Batch {options.batch}, {options.sequence} tokens."
+    page = f"{HEAD}\n\n{sizes}\n\n{rows_table(rows)}\n"
+    write_page(options.out / NAME, page, __file__)
+
+
+def _rows(name: str, options: Options, learned: OperatorPredictor) -> Iterator[Row]:
+    graph = sized_graph(name, {"batch": options.batch, "sequence": options.sequence})
+    eager = eager_launches(graph)
+    for fusion, launches in (("none", eager), ("chains", fused_launches(eager))):
+        for device in DEVICES:
+            yield _row(name, fusion, device, launches, learned)
+
+
+def _row(
+    name: str, fusion: str, device: str, launches: Launches, learned: OperatorPredictor
+) -> Row:
+    sheet = find_device(device)
+    prices = launch_prices(launches, sheet, learned)
+    total = float(prices.seconds.sum())
+    low, high = total_bounds(launches, prices, total)
+    rows = launches.rows
+    kinds = np.bincount(error_groups(rows), prices.seconds, len(ERROR_GROUPS)) / total
+    share = dict(zip(ERROR_GROUPS, kinds.tolist(), strict=True))
+    flops = float(rows.flops()[rows.is_any(PRODUCTS)].sum())
+    return Row(
+        network=name, fusion=fusion, device=device, launches=len(launches),
+        tflop=rounded(flops / 1e12, 4),
+        latency_ms=rounded(1e3 * total, 4), low_ms=rounded(1e3 * low, 4),
+        high_ms=rounded(1e3 * high, 4), peak=rounded(flops / total / sheet.matrix_flops, 3),
+        bmm=rounded(share["bmm"], 3), linear=rounded(share["linear"], 3),
+        elementwise=rounded(share["element-wise"], 3), softmax=rounded(share["softmax"], 3),
+        ln=rounded(share["ln"], 3),
+        unlike=rounded(float(prices.seconds[prices.unlike].sum()) / total, 3),
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    run_script(main, Options, __doc__)

@@ -1,0 +1,167 @@
+"""DynaTune's figures 2, 4, 13 and 19 on recorded pools: gain against cost and FLOP by operator,
+curves of best performance, their segments, and traces of the Markov chains.
+
+Run: ``python -m experiments.tuning.dynatune_figures --folder DIR`` with the folder of
+``schedulers_replayed``, whose paths it shares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+
+from experiments.pages import RESULTS, run_script, write_page
+from experiments.tuning.recorded_paths import PathStore, curves_of
+from go_rl.report.file_tables import markdown_table
+from go_rl.tuning.backends.schedule_pool import FOLDER, PoolSet, load_pools
+from go_rl.tuning.belief.curve_belief import CurveBelief
+from go_rl.tuning.belief.curve_families import FAMILIES
+from go_rl.tuning.belief.segments import segment_starts
+from go_rl.tuning.programs.nouns import Trial
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+NAME = "dynatune_figures"
+CHAIN_AT, HORIZON = 100, 50
+"""Trials behind which the chains are shown, and how far they predict."""
+HEAD = """# Operators, curves and chains of recorded tuning
+
+DynaTune's figures on the pools of {network} (inner tuner `{tuner}`, seed {seed}).
+
+- Gain, cost and FLOP by operator (their figure 2): rank correlation of FLOP with the gain
+  {flop:.2f}, of the cost with the gain {cost:.2f}. ![gain and cost]({name}_gains.svg)
+- Best performance after each trial, over the peak (figure 4). ![curves]({name}_curves.svg)
+- Segments at rises of more than 20 % (figure 13). ![segments]({name}_segments.svg)
+- Chains of the `log-power` belief behind {at} trials of the slowest operator (figure 19): mean
+  acceptance {acceptance:.2f} (published 0.54). ![chains]({name}_chains.svg)
+"""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of the script."""
+
+    folder: Path = Path("build/schedulers_replayed")
+    """Of the paths."""
+    pools: Path = FOLDER
+    network: str = "resnet18"
+    tuner: str = "annealing"
+    seed: int = 0
+    batch: int = 32
+    patience: int = 200
+    out: Path = RESULTS / NAME
+
+
+def run(options: Options) -> None:
+    """Draw the figures and write the page."""
+    pools = load_pools(options.pools / f"{options.network}.npz")
+    store = PathStore(options.folder / "paths", options.tuner, options.batch, options.patience)
+    paths = store.paths(pools, options.seed)
+    curves = curves_of(pools, paths)
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    gain, cost, flops = _shares(pools, paths)
+    _gains(gain, cost, flops, options)
+    _curves(pools, curves, options)
+    _segments(pools, curves, options)
+    slowest = int(np.argmax(gain))
+    acceptance = _chains(curves[slowest], pools.peak_flops, options)
+    head = HEAD.format(
+        network=options.network, tuner=options.tuner, seed=options.seed,
+        at=min(CHAIN_AT, len(curves[slowest])),
+        flop=_rank_correlation(flops, gain), cost=_rank_correlation(cost, gain),
+        acceptance=acceptance, name=options.out.name,
+    )  # fmt: skip
+    shares = np.stack([gain, cost, flops], axis=1) * 100
+    cells = [
+        [pool.operator.name, *(f"{share:.1f}" for share in row), str(_segment_count(curve))]
+        for pool, row, curve in zip(pools.pools, shares, curves, strict=True)
+    ]
+    heads = ["operator", "gain, %", "cost, %", "FLOP, %", "segments"]
+    write_page(options.out, head + "\n" + markdown_table(heads, cells), __file__)
+
+
+def _segment_count(curve: np.ndarray) -> int:
+    return len(segment_starts(curve.tolist()))
+
+
+def _shares(
+    pools: PoolSet, paths: Sequence[Sequence[Trial]]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the share of each operator in latency reduction, tuning time and FLOP."""
+    found = []
+    for pool, path in zip(pools.pools, paths, strict=True):
+        seconds = [trial.seconds for trial in path if trial.seconds is not None]
+        each = pool.operator
+        gain = each.repeats * (seconds[0] - min(seconds))
+        found.append((gain, sum(trial.spent for trial in path), each.repeats * each.flops))
+    shares = np.array(found) / np.sum(found, axis=0)
+    return shares[:, 0], shares[:, 1], shares[:, 2]
+
+
+def _rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
+    return float(np.corrcoef(np.argsort(np.argsort(a)), np.argsort(np.argsort(b)))[0, 1])
+
+
+def _gains(gain: np.ndarray, cost: np.ndarray, flops: np.ndarray, options: Options) -> None:
+    figure, axis = plt.subplots(figsize=(7, 3))
+    places = np.arange(len(gain))
+    for shift, (name, share) in enumerate((("gain", gain), ("cost", cost), ("FLOP", flops))):
+        axis.bar(places + 0.27 * (shift - 1), 100 * share, 0.27, label=name)
+    axis.set(xlabel="operator", ylabel="share, %", xticks=places)
+    axis.legend()
+    _save(figure, options, "gains")
+
+
+def _curves(pools: PoolSet, curves: Sequence[np.ndarray], options: Options) -> None:
+    figure, axes = plt.subplots(4, 4, figsize=(10, 8))
+    for axis, curve, pool in zip(axes.flat, curves, pools.pools, strict=False):
+        axis.plot(100 * curve)
+        axis.set_title(pool.operator.name, fontsize=6)
+    for axis in axes.flat[len(curves) :]:
+        axis.axis("off")
+    figure.supxlabel("trials")
+    figure.supylabel("best performance, % of peak")
+    _save(figure, options, "curves")
+
+
+def _segments(pools: PoolSet, curves: Sequence[np.ndarray], options: Options) -> None:
+    figure, axis = plt.subplots(figsize=(6, 3))
+    curve = max(curves, key=_segment_count)
+    starts = segment_starts(curve.tolist())
+    for start, end in zip(starts, [*starts[1:], len(curve)], strict=True):
+        axis.plot(np.arange(start, end) + 1, 100 * curve[start:end], marker=".")
+    axis.set(xlabel="trials", ylabel="best performance, % of peak", xscale="log")
+    _save(figure, options, "segments")
+
+
+def _chains(curve: np.ndarray, peak: float, options: Options) -> float:
+    """Draw the positions of all walkers; returns the mean acceptance."""
+    belief = CurveBelief()
+    values = (curve[:CHAIN_AT].astype(float) * peak).tolist()
+    _, chain, acceptance = belief.sample(values, HORIZON, peak, (options.seed, 0))
+    names = (*FAMILIES[belief.family].parameters, "ln noise")
+    figure, axes = plt.subplots(len(names), 1, figsize=(6, 6), sharex=True)
+    for axis, name, number in zip(axes, names, range(len(names)), strict=True):
+        axis.plot(chain[:, :, number], color="black", alpha=0.3, linewidth=0.6)
+        axis.axvline(belief.burn_in, linestyle=":")
+        axis.set_ylabel(name)
+    axes[-1].set_xlabel("step")
+    _save(figure, options, "chains")
+    return acceptance
+
+
+def _save(figure: Figure, options: Options, name: str) -> None:
+    figure.tight_layout()
+    path = options.out.with_name(f"{options.out.name}_{name}.svg")
+    figure.savefig(path, metadata={"Date": None})
+    plt.close(figure)
+
+
+if __name__ == "__main__":
+    run_script(run, Options, __doc__)

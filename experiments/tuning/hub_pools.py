@@ -1,0 +1,87 @@
+"""Pools of real GPU kernels: tuning parameters of the benchmark hub, all of which were timed.
+
+Run: ``python -m experiments.tuning.hub_pools DIR FILE`` with the folder of the benchmark hub and
+the file of pools to write. An operator is a kernel on a GPU; its schedules are a random sample of
+the configurations, with the leaf vectors of their loop nests, summed, and the logarithms of their
+parameters as features. What a trial took was not recorded: each counts a second.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import tyro
+
+from experiments.pages import run_script
+from go_rl.programs.features import leaf_vectors
+from go_rl.programs.nests.benchmark_hub import HubRecord, hub_records, nest_from_hub
+from go_rl.records import canonical_json
+from go_rl.tuning.backends.schedule_pool import PoolSet, SchedulePool
+from go_rl.tuning.programs.nouns import TunedOperator
+
+KERNELS = ("convolution/A100", "convolution/MI250X", "dedispersion/A100", "gemm/RTX_3090")
+MOST_PARAMETERS = 20
+"""Numbers that stand for parameters; those that a kernel lacks are 0."""
+PEAK_FLOPS = 4e13
+"""Of the fastest of the GPUs, single precision, rounded up."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of the script."""
+
+    folder: Annotated[Path, tyro.conf.Positional]
+    """Of the benchmark hub."""
+    out: Annotated[Path, tyro.conf.Positional]
+    """File of pools."""
+    kernels: tuple[str, ...] = KERNELS
+    """Kernel and GPU: files in the folder."""
+    schedules: int = 2000
+    """Of each, drawn at random."""
+    seed: int = 0
+    """Of the draws."""
+
+
+def main(options: Options) -> None:
+    """Write the pools."""
+    pools = tuple(pool_of(options, name) for name in options.kernels)
+    about = {"source": "benchmark hub", "schedules": options.schedules, "seed": options.seed}
+    PoolSet("benchmark-hub", "gpus", PEAK_FLOPS, pools, about).save(options.out)
+
+
+def pool_of(options: Options, name: str) -> SchedulePool:
+    """Return the pool of one kernel on one GPU."""
+    kernel, _, size, records = hub_records(options.folder / f"{name}.json.gz")
+    every = list(records)
+    order = np.random.default_rng(options.seed).permutation(len(every))[: options.schedules]
+    chosen = [every[i] for i in order.tolist()]
+    rows = [features_of(kernel, size, record) for record in chosen]
+    seconds = [np.nan if record.seconds is None else record.seconds for record in chosen]
+    return SchedulePool(
+        TunedOperator(name, hashlib.sha256(name.encode()).hexdigest()[:32], 1, 1.0),
+        np.array(seconds, np.float32), np.ones(len(chosen), np.float32),
+        np.array(rows, np.float16).astype(np.float32), keys_of(chosen),
+    )  # fmt: skip
+
+
+def features_of(kernel: str, size: tuple[int, ...], record: HubRecord) -> np.ndarray:
+    """Return summed leaf vectors, and the logarithms of the parameters."""
+    vectors, _ = leaf_vectors(nest_from_hub(kernel, size, record.parameters))
+    parameters = np.zeros(MOST_PARAMETERS)
+    parameters[: len(record.parameters)] = np.log2(1.0 + np.array([*record.parameters.values()]))
+    return np.concatenate([vectors.sum(axis=0), parameters])
+
+
+def keys_of(records: Sequence[HubRecord]) -> np.ndarray:
+    """Return names of configurations."""
+    texts = [canonical_json(dict(record.parameters)).encode() for record in records]
+    return np.array([int.from_bytes(hashlib.sha256(t).digest()[:8], "big") for t in texts], "u8")
+
+
+if __name__ == "__main__":
+    run_script(main, Options, __doc__)

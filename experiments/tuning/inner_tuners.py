@@ -1,0 +1,136 @@
+"""Inner tuners on recorded pools: the best schedule so far against trials, chance as control.
+
+Run: ``python -m experiments.tuning.inner_tuners POOLS ...`` with files of recorded pools, or the
+names of networks whose pools ship. Every tuner replays its own path over the same measured
+schedules (`go_rl.tuning.backends.replay`), each operator alone, with each seed. A run that was cut
+off goes on where it stopped (``results/inner_tuners.csv``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import tyro
+
+from experiments.csv_rows import GrowingTable, run_name
+from experiments.pages import RESULTS, cell, run_script, write_page
+from experiments.tuning.tuner_curves import (
+    NEAR,
+    CurveRow,
+    band,
+    figure,
+    median_found,
+    run_curves,
+    seed_means,
+)
+from go_rl.predictors.schedule_ranks import ScheduleRanksConfig
+from go_rl.report.figures import save_figure
+from go_rl.report.file_tables import markdown_table
+from go_rl.tuning.backends.schedule_pool import PoolSet, load_pools
+from go_rl.tuning.programs.nouns import MakeInnerTuner
+from go_rl.tuning.tuners import TUNERS, inner_tuner
+from go_rl.tuning.tuners.online_scorer import OnlineScorerConfig
+from go_rl.tuning.tuners.simulated_annealing import AnnealingConfig, simulated_annealing
+
+NAME = "inner_tuners"
+SHARES = (0.1, 0.25, 0.5, 1.0)
+"""Of the trials: columns of the page."""
+COLUMNS = (
+    "*Speed*: of the best schedule so far, relative to the best of the pool, mean over operators, "
+    "with half the width of the 95 % interval over seeds. *Found*: median trials until "
+    f"{NEAR:.0%} of the pool's best speed, over operators and seeds; in brackets, how many times "
+    "sooner than chance. *Choosing*: CPU ms a trial of fits and predictions, beside other work; to "
+    "make a neighbour and read its features takes TVM 10 to 30 ms more for each one scored, which "
+    "a replay does not pay."
+)
+ARMS: Mapping[str, Callable[[], MakeInnerTuner]] = {
+    **{name: (lambda name=name: inner_tuner(name)) for name in TUNERS},
+    "annealing, rank loss": lambda: _annealing(
+        AnnealingConfig(model=OnlineScorerConfig(trees=ScheduleRanksConfig("rank")))
+    ),
+    "annealing, no diversity": lambda: _annealing(AnnealingConfig(diversity=0.0)),
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """Command line of this experiment."""
+
+    pools: Annotated[tuple[str, ...], tyro.conf.Positional]
+    """Files of recorded pools, or names of networks whose pools ship."""
+    trials: int = 200
+    """Of each operator."""
+    batch: int = 10
+    """Schedules that are proposed together."""
+    seeds: int = 5
+    """Of each tuner and operator."""
+    operators: int = 4
+    """Of each network, those with the most FLOP."""
+    name: str = NAME
+    """Of the page, its table and its figure."""
+    results: Path = RESULTS
+    """Folder that is written to."""
+
+
+def main(options: Options) -> None:
+    """Make the rows that are missing; write the page and its figure."""
+    pools = [heaviest(load_pools(each), options.operators) for each in options.pools]
+    run = run_name(
+        f"{[pool.digest for pool in pools]} {options.trials} {options.batch} {options.operators}"
+    )
+    table = GrowingTable(CurveRow, options.results / f"{options.name}.csv")
+    arms = {name: (lambda _pool, _k, make=make: make()) for name, make in ARMS.items()}
+    rows = run_curves(table, run, pools, arms, range(options.seeds), options.trials, options.batch)
+    save_figure(figure(rows, tuple(ARMS), options.batch), options.results / options.name)
+    write_page(options.results / options.name, page(rows, pools, options), __file__)
+
+
+def heaviest(pools: PoolSet, count: int) -> PoolSet:
+    """Return the pools of the operators that make up the most of a network's FLOP."""
+    ranked = sorted(pools.pools, key=lambda each: -each.operator.flops * each.operator.repeats)
+    return PoolSet(
+        pools.network, pools.target, pools.peak_flops, tuple(ranked[:count]), pools.provenance
+    )
+
+
+def page(rows: Sequence[CurveRow], pools: Sequence[PoolSet], options: Options) -> str:
+    """Return the page."""
+    sizes = [len(each.seconds) for pool in pools for each in pool.pools]
+    seeds = len({row.seed for row in rows})
+    networks = ", ".join(pool.network for pool in pools)
+    text = (
+        f"# Inner tuners on recorded pools\n\n{len(sizes)} operators of {networks}, of each "
+        f"network the {options.operators} with the most FLOP; {min(sizes)} to {max(sizes)} "
+        f"measured schedules in a pool, {options.trials} trials at most in batches of "
+        f"{options.batch}, {seeds} seeds. {COLUMNS}\n\n"
+    )
+    text += markdown_table(*table(rows, options.batch))
+    return f"{text}\n![Speed against trials]({options.name}.svg)\n"
+
+
+def table(rows: Sequence[CurveRow], batch: int) -> tuple[list[str], list[list[str]]]:
+    """Return head and lines of the page's table."""
+    count = max(len(row.curve) for row in rows)
+    at = [max(1, round(share * count)) - 1 for share in SHARES]
+    head = ["tuner", *(f"speed after {batch * (i + 1)}" for i in at), "found", "choosing, ms"]
+    chance = median_found(rows, "random")
+    lines = []
+    for name in dict.fromkeys(row.tuner for row in rows):
+        mean, half = band(seed_means(rows, name))
+        speeds = [f"{cell(float(mean[i]))} ± {cell(float(half[i]))}" for i in at]
+        found = median_found(rows, name)
+        took = np.mean([row.propose_ms for row in rows if row.tuner == name])
+        lines.append([name, *speeds, f"{found:.0f} ({chance / found:.2f}×)", f"{took:.1f}"])
+    return head, lines
+
+
+def _annealing(config: AnnealingConfig) -> MakeInnerTuner:
+    return lambda space, seed: simulated_annealing(space, seed, config)
+
+
+if __name__ == "__main__":
+    run_script(main, Options, __doc__)

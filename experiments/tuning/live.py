@@ -1,0 +1,113 @@
+"""Live tuning of SqueezeNet on this CPU: schedulers at equal minutes, and the tuned network beside
+XLA's and ONNX Runtime's on the same core.
+
+``python -m experiments.tuning.live FOLDER --minutes 3`` writes `experiments/results/live_tuning.md`
+and ``.csv``; what is tuned in FOLDER goes on. Needs the extras tvm, tuning and onnxruntime.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import onnx
+import tyro
+
+import go_rl
+from experiments.pages import RESULTS, run_script, write_page
+from experiments.tuning.rivals import ONNX_RUNTIME, TVM, WORKER, XLA, Rivals
+from experiments.tuning.squeezenet import onnx_network
+from go_rl.core.files.whole_file import write_text
+from go_rl.measure.config import CollectConfig, TimingConfig
+from go_rl.measure.worker import folder_pace, worker_core, worker_environment
+from go_rl.report.file_tables import markdown_table
+from go_rl.runtime.warm_worker import WarmWorker
+from go_rl.tuning.config import TuneProgramsConfig
+
+ONE_THREAD = {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false", "OMP_NUM_THREADS": "1",
+              "TVM_NUM_THREADS": "1"}  # fmt: skip
+TIMEOUT = 600.0
+HEADS = ("scheduler", "minutes", "trials", "untuned ms", "TVM tuned ms", "XLA ms",
+         "ONNX Runtime ms", "XLA / tuned", "ONNX Runtime / tuned", "error")  # fmt: skip
+
+
+Times = dict[str, dict[str, float]]
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of the script."""
+
+    folder: Annotated[Path, tyro.conf.Positional]
+    """What is tuned there goes on."""
+    minutes: float = 3.0
+    """Of tuning, for each scheduler."""
+    schedulers: tuple[str, ...] = ("dynatune", "round-robin")
+    core: int | None = None
+    """Core that measures."""
+    beside: str = "nothing else"
+    """What else the machine does; the page says so."""
+
+
+def tuned(options: Options, scheduler: str) -> dict[str, Any]:
+    """Return the summary of the tuned network; one that had its minutes is not tuned again."""
+    folder = options.folder / scheduler
+    if (folder / "tuned.json").exists():
+        known = json.loads((folder / "tuned.json").read_text())
+        if known["minutes"] >= options.minutes:
+            return known
+    folder.mkdir(parents=True, exist_ok=True)
+    path = options.folder / "squeezenet.onnx"
+    onnx.save(onnx_network(), str(path))
+    config = TuneProgramsConfig(minutes=options.minutes, scheduler=scheduler, core=options.core)
+    go_rl.tune_programs(path, folder, config, report=print)
+    return json.loads((folder / "tuned.json").read_text())
+
+
+def compared(options: Options) -> Times:
+    """Return times of the tuned networks and their rivals, visited in turn."""
+    pace = TimingConfig(pace_seconds=5.0)
+    config = CollectConfig(target="live", core=options.core, timing=pace)
+    environment = {**worker_environment(config), **ONE_THREAD}
+    modules = tuple(
+        (f"{TVM}: {s}", str((options.folder / s / "module.so").absolute()))
+        for s in options.schedulers
+    )
+    timing = TimingConfig(visits=24, seconds=0.03)
+    asked = Rivals(modules, folder_pace(options.folder, config), timing)
+    with WarmWorker(WORKER, worker_core(config), environment) as worker:
+        return worker.call(asked, TIMEOUT)
+
+
+def run(options: Options) -> None:
+    """Tune, compare, write the page."""
+    summaries = {s: tuned(options, s) for s in options.schedulers}
+    times = compared(options)
+    rows = [_row(name, summary, times) for name, summary in summaries.items()]
+    text = (
+        "# Live tuning of SqueezeNet 1.1 (128 x 128) through TVM on one core\n\n"
+        f"One run of each scheduler over the inner tuner `annealing`, {options.minutes:g} minutes "
+        f"each, one seed; measured beside {options.beside}. All networks compute in one process on "
+        "one core, visited in turn (`go_rl.measure.timing`); a ratio above 1 says that the rival "
+        "is slower than the tuned network. *Untuned*: the loops as they are under LLVM.\n\n"
+        f"{markdown_table(HEADS, rows)}"
+    )
+    write_page(RESULTS / "live_tuning", text, __file__)
+    table = "\n".join(",".join(row) for row in (HEADS, *rows))
+    write_text(RESULTS / "live_tuning.csv", table + "\n")
+
+
+def _row(name: str, summary: dict[str, Any], times: Times) -> tuple[str, ...]:
+    ours = times[f"{TVM}: {name}"]
+    seconds = ours["seconds"], times[XLA]["seconds"], times[ONNX_RUNTIME]["seconds"]
+    return (
+        name, f"{summary['minutes']:.2f}", f"{summary['trials']}", f"{summary['untuned_ms']:.3g}",
+        *(f"{1e3 * s:.3g}" for s in seconds), *(f"{s / seconds[0]:.2f}" for s in seconds[1:]),
+        f"{ours['error']:.1e}",
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    run_script(run, Options, __doc__)

@@ -1,0 +1,62 @@
+"""Pools of measured schedules, as they ship, from the records of ``record_pools``.
+
+Run: ``python -m experiments.tuning.make_pools DIR``; writes ``go_rl/tuning/backends/pools``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from experiments.pages import run_script
+from experiments.tuning.networks import NETWORKS, tunable_operators
+from experiments.tuning.record_pools import CODEGEN
+from go_rl.core.processor import own_target
+from go_rl.measure.kernels.collect import RECORDS
+from go_rl.records import RecordStore
+from go_rl.tuning.backends.pools_from_records import pools_from_records
+from go_rl.tuning.backends.schedule_pool import ENDING, FOLDER
+
+PEAK = 64 * 4.5e9
+"""FLOP/s that no operator exceeds: two 512-bit units at the fastest clock of a server."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of the script."""
+
+    folder: Annotated[Path, tyro.conf.Positional]
+    """Of the records."""
+    out: Path = FOLDER
+    """Where the pools go."""
+    target: str = own_target()
+    """Of the records."""
+    networks: tuple[str, ...] = tuple(NETWORKS)
+
+
+def run(options: Options) -> None:
+    """Write the pools."""
+    options.out.mkdir(parents=True, exist_ok=True)
+    with RecordStore(options.folder / RECORDS) as store:
+        for network in options.networks:
+            uses = tunable_operators(network)
+            records = store.find(options.target, [task.workload for task in uses])
+            chosen = [record for record in records if f'"codegen":"{CODEGEN}"' in record.setting]
+            newest = max((record.measured_at for record in chosen), default="")
+            about = {
+                "measured": newest, "codegen": CODEGEN, "batch": 1, "cores": 1,
+                "schedules": "random draws of TVM 0.27 MetaSchedule, no tensor instructions",
+            }  # fmt: skip
+            pools = pools_from_records(network, uses, chosen, PEAK, about)
+            pools.save(options.out / f"{network}{ENDING}")
+            least = min(len(pool.keys) for pool in pools.pools)
+            print(f"{network}: {pools.schedules} schedules, {least} or more of each of "
+                  f"{len(pools.pools)} operators, {pools.provenance['impossible']} impossible, "
+                  f"digest {pools.digest}", flush=True)  # fmt: skip
+
+
+if __name__ == "__main__":
+    run_script(run, Options, __doc__)

@@ -1,0 +1,63 @@
+"""Recording: measured random schedules of the tunable operators of four networks, through TVM.
+
+Run: ``python -m experiments.tuning.record_pools DIR --core 1``; it goes on where it stopped, and
+may be stopped at any moment. Schedules are drawn `TOGETHER` at a time, for all operators in turn,
+so that the pools of all grow alike. ``experiments.tuning.make_pools`` makes files of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from experiments.pages import run_script
+from experiments.tuning.networks import NETWORKS, tunable_operators
+from go_rl.measure.config import CollectConfig, ProgramsConfig, SamplingConfig, TimingConfig
+from go_rl.measure.programs.collect import collect_programs
+from go_rl.programs.tasks import TensorTask
+
+CODEGEN = "x86-64-v4"
+TOGETHER = 25
+"""Schedules that are drawn, compiled and visited together: their operands fit into memory."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of the script."""
+
+    folder: Annotated[Path, tyro.conf.Positional]
+    """Where the records go: records.sqlite."""
+    schedules: int = 500
+    """Of each operator."""
+    core: int = 1
+    """Core that measures; nothing else should run there."""
+    networks: tuple[str, ...] = tuple(NETWORKS)
+    """Whose operators are recorded."""
+
+
+def run(options: Options) -> None:
+    """Record."""
+    tasks: dict[TensorTask, str] = {}
+    for network in options.networks:
+        for task in tunable_operators(network):
+            tasks.setdefault(task, network)
+    measure = CollectConfig(
+        core=options.core, timeout=20.0, timing=TimingConfig(visits=4, least_calls=3)
+    )
+    config = ProgramsConfig(schedules=TOGETHER, codegen=(CODEGEN,), measure=measure)
+    options.folder.mkdir(parents=True, exist_ok=True)
+    for seed in range(-(-options.schedules // TOGETHER)):
+        drawn = replace(config, measure=replace(measure, sampling=SamplingConfig(seed=seed)))
+        made = collect_programs(options.folder, drawn, _say, tasks)
+        print(f"{(seed + 1) * TOGETHER} schedules of each: {made} measured now", flush=True)
+
+
+def _say(sentence: str) -> None:
+    print(sentence, flush=True)
+
+
+if __name__ == "__main__":
+    run_script(run, Options, __doc__)

@@ -1,0 +1,73 @@
+"""Paths of an inner tuner over recorded pools, kept in a folder once they are computed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from go_rl.core.files.whole_file import whole_file
+from go_rl.tuning.backends.recorded_path import record_path
+from go_rl.tuning.backends.replay import ReplayBackend
+from go_rl.tuning.backends.schedule_pool import PoolSet
+from go_rl.tuning.belief.curve_library import CurveLibrary
+from go_rl.tuning.programs.nouns import Schedule, Trial
+from go_rl.tuning.programs.slots import SlotConfig
+from go_rl.tuning.tuners import inner_tuner
+
+
+@dataclass(frozen=True)
+class PathStore:
+    """Where paths are kept."""
+
+    folder: Path
+    tuner: str
+    """Name of the inner tuner."""
+    batch: int = 16
+    patience: int = 200
+
+    def paths(self, pools: PoolSet, seed: int) -> list[list[Trial]]:
+        """Return the trials of each operator, in order; what is missing is computed."""
+        return [self._path(pools, operator, seed) for operator in range(len(pools.pools))]
+
+    def _path(self, pools: PoolSet, operator: int, seed: int) -> list[Trial]:
+        words = (pools.network, pools.digest, self.tuner, self.batch, self.patience, operator, seed)
+        path = self.folder / ("-".join(map(str, words)) + ".npy")
+        backend = ReplayBackend(pools)
+        if not path.exists():
+            config = SlotConfig(batch=self.batch, patience=self.patience, seed=seed)
+            trials = record_path(pools, operator, inner_tuner(self.tuner), config)
+            keys = np.array([int(trial.schedule.key, 16) for trial in trials], np.uint64)
+            with whole_file(path) as file:
+                np.save(file, keys)
+            print(f"path {'-'.join(map(str, words))}: {len(keys)} trials", flush=True)
+        keys = np.load(path)
+        return [backend.trial(operator, Schedule(f"{key:016x}")) for key in keys.tolist()]
+
+
+def curves_of(pools: PoolSet, paths: list[list[Trial]]) -> list[np.ndarray]:
+    """Return performance over the peak after each trial of each operator, from the first that
+    worked on."""
+    found = []
+    for pool, path in zip(pools.pools, paths, strict=True):
+        seconds = np.array([np.inf if t.seconds is None else t.seconds for t in path])
+        best = np.minimum.accumulate(seconds)
+        curve = pool.operator.flops / best[np.isfinite(best)] / pools.peak_flops
+        found.append(np.minimum(curve, 1.0).astype(np.float32))
+    return found
+
+
+def library_of(networks: list[PoolSet], store: PathStore, seeds: range) -> CurveLibrary:
+    """Return the curves of all networks and seeds."""
+    curves, names = [], []
+    for pools in networks:
+        for seed in seeds:
+            own = curves_of(pools, store.paths(pools, seed))
+            curves += own
+            names += [pools.network] * len(own)
+    about = {
+        "tuner": store.tuner, "seeds": len(seeds), "batch": store.batch,
+        "pools": {pools.network: pools.digest for pools in networks},
+    }  # fmt: skip
+    return CurveLibrary(tuple(curves), tuple(names), about)

@@ -1,0 +1,256 @@
+"""Schedulers compared on recorded pools: equal virtual time, the same inner tuner, five seeds.
+
+Run: ``python -m experiments.tuning.schedulers_replayed --folder DIR``. Paths of the inner tuner and
+finished runs are kept in the folder: a run that was stopped goes on. ``--ship`` writes the curves
+that our own belief ships with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+
+from experiments.csv_rows import GrowingTable, csv_text, run_name
+from experiments.pages import RESULTS, run_script, write_page
+from experiments.tuning.recorded_paths import PathStore, library_of
+from experiments.tuning.replayed_runs import (
+    ALL,
+    NEAR,
+    TRANSFER,
+    Setting,
+    at_moments,
+    own_belief,
+    reached,
+)
+from go_rl.core.files.whole_file import whole_file, write_text
+from go_rl.report.file_tables import markdown_table
+from go_rl.tuning.backends.schedule_pool import FOLDER, PoolSet, load_pools
+from go_rl.tuning.belief.curve_library import SHIPPED
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+NAME = "schedulers_replayed"
+HEAD = """# Schedulers on recorded curves
+
+Every scheduler walks the same paths: those of the inner tuner `{tuner}` over recorded pools of
+{schedules} measured schedules of {networks}, {seeds} seeds. The budget is the virtual time in which
+every operator is finished (200 trials without improvement, or its pool is empty); a slot is
+min(100 s, budget / (10 × operators)), a batch {batch} trials. *Sooner*: how many times sooner than
+the sequential tuner a scheduler has the latency that the sequential one ends with; in brackets the
+range of the seeds, which covers the median with 94 % (5 seeds). *Within 1 %*: the same for a
+latency that is 1 % greater. *Regret*: mean over the budget of latency above the oracle's, in %
+of the final one. *never*: not within the budget. Virtual time does not count what a scheduler
+computes; see its cost below."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of the script."""
+
+    folder: Path = Path("build/schedulers_replayed")
+    """Of paths and finished runs."""
+    pools: Path = FOLDER
+    """Folder of the pools."""
+    networks: tuple[str, ...] = ("resnet18", "squeezenet", "vgg16-64px", "transformer-encoder")
+    tuner: str = "annealing"
+    """Inner tuner."""
+    seeds: int = 5
+    batch: int = 32
+    patience: int = 200
+    ship: bool = False
+    """Write the curves of all paths as those that ship with our own belief."""
+    out: Path = RESULTS / NAME
+    """Name of page, table and figure, without an ending."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One run."""
+
+    run: str
+    """Key of pools and options."""
+    network: str
+    seed: int
+    scheduler: str
+    slots: int
+    trials: int
+    untuned_ms: float
+    final_ms: float
+    sooner: float
+    """0: never."""
+    sooner_near: float
+    regret_percent: float
+    fit_ms: float
+    """Of the processor, of each fit of the belief; NaN: it has none."""
+    acceptance: float
+
+
+def run(options: Options) -> None:
+    """Run what is missing, and write the page."""
+    sets = [load_pools(options.pools / f"{name}.npz") for name in options.networks]
+    store = PathStore(options.folder / "paths", options.tuner, options.batch, options.patience)
+    library = library_of(sets, store, range(options.seeds))
+    if options.ship:
+        library.save(SHIPPED)
+    table = GrowingTable(Row, options.folder / "runs.csv")
+    for pools in sets:
+        key = run_name(f"{pools.digest} {options.tuner} {options.batch} {options.patience}")
+        for seed in range(options.seeds):
+            own = own_belief(library, pools.network)
+            paths = store.paths(pools, seed)
+            setting = Setting(pools, paths, seed, options.batch, options.patience, own=own)
+            _runs(setting, key, table, options.folder)
+    keys = {
+        run_name(f"{pools.digest} {options.tuner} {options.batch} {options.patience}")
+        for pools in sets
+    }
+    rows = [row for row in table.rows if row.run in keys and row.seed < options.seeds]
+    _write(rows, sets, options)
+
+
+def _runs(setting: Setting, key: str, table: GrowingTable[Row], folder: Path) -> None:
+    """Run the schedulers that have no row yet; oracle and sequential first."""
+    names = [name for name in ALL if name not in TRANSFER or setting.own is not None]
+    network, seed = setting.pools.network, setting.seed
+    missing = [name for name in names if not table.has(key, network, seed, name)]
+    if not missing:
+        return
+    _, sequential = setting.run("sequential")
+    _, oracle = setting.run("oracle")
+    final, budget = float(sequential[-1, 1]), setting.budget
+    best = at_moments(oracle, budget)
+    for name in missing:
+        belief = setting.own if name in TRANSFER else setting.published
+        assert belief is not None
+        state, points = setting.run(name)
+        curve = at_moments(points, budget)
+        with whole_file(_curve_file(folder, key, network, seed, name)) as file:
+            np.save(file, np.append(curve / final, budget))
+        fits = name in (*TRANSFER, "dynatune", "epsilon-greedy", "softmax")
+        table.add(Row(
+            key, network, seed, name, state.slot, state.trials, 1e3 * points[0, 1],
+            1e3 * state.latency, _sooner(points, sequential, final),
+            _sooner(points, sequential, final * (1 + NEAR)),
+            100 * float((curve - best).mean()) / final,
+            1e3 * float(np.mean(belief.seconds)) if fits else np.nan,
+            float(np.nanmean(belief.acceptance)) if fits and name not in TRANSFER else np.nan,
+        ))  # fmt: skip
+        print(network, seed, name, f"{1e3 * state.latency:.4g} ms", flush=True)
+
+
+def _sooner(points: np.ndarray, sequential: np.ndarray, latency: float) -> float:
+    return reached(sequential, latency) / reached(points, latency)
+
+
+def _curve_file(folder: Path, key: str, network: str, seed: int, name: str) -> Path:
+    return folder / "curves" / f"{key}-{network}-{seed}-{name}.npy"
+
+
+def _write(rows: Sequence[Row], sets: Sequence[PoolSet], options: Options) -> None:
+    head = HEAD.format(
+        tuner=options.tuner, schedules=f"{sum(pools.schedules for pools in sets):,}",
+        networks=", ".join(pools.network for pools in sets), seeds=options.seeds,
+        batch=options.batch,
+    )  # fmt: skip
+    parts = [head, _table(rows, "sooner", "Sooner"), _table(rows, "sooner_near", "Within 1 %"),
+             _table(rows, "regret_percent", "Regret, %"), _cost(rows), _facts(rows, sets),
+             f"![Latency over virtual time]({options.out.name}.svg)\n"]  # fmt: skip
+    write_page(options.out, "\n\n".join(parts), __file__)
+    write_text(options.out.with_suffix(".csv"), csv_text(Row, rows))
+    _figure(rows, sets, options)
+
+
+def _table(rows: Sequence[Row], value: str, title: str) -> str:
+    networks = list(dict.fromkeys(row.network for row in rows))
+    cells = []
+    for name in dict.fromkeys(row.scheduler for row in rows):
+        line = [name]
+        for network in networks:
+            found = sorted(
+                getattr(row, value)
+                for row in rows
+                if (row.scheduler, row.network) == (name, network)
+            )
+            line.append(_summary(found, value.startswith("sooner")))
+        cells.append(line)
+    return f"## {title}\n\n" + markdown_table(["scheduler", *networks], cells)
+
+
+def _summary(found: Sequence[float], ratio: bool) -> str:
+    def told(number: float) -> str:
+        return "never" if ratio and number == 0 else f"{number:.2f}"
+
+    if not found:
+        return "–"
+    return f"{told(float(np.median(found)))} ({told(found[0])}–{told(found[-1])})"
+
+
+def _cost(rows: Sequence[Row]) -> str:
+    cells = []
+    for name in dict.fromkeys(row.scheduler for row in rows if not np.isnan(row.fit_ms)):
+        own = [row for row in rows if row.scheduler == name]
+        rate = np.median([row.acceptance for row in own])
+        fit = float(np.median([row.fit_ms for row in own]))
+        cells.append([
+            name, f"{fit:.3g}", f"{fit / 1e3:.2g}", f"{fit / 1e2:.2g}",
+            "–" if np.isnan(rate) else f"{rate:.2f}",
+        ])  # fmt: skip
+    heads = ["scheduler", "CPU ms a fit", "% of a slot of 100 s", "% of one of 10 s",
+             "acceptance (published 0.54)"]  # fmt: skip
+    text = "One fit a slot (published: 1.44 s a slot, 1.4 % of slots of 100 s).\n\n"
+    return "## Cost of scheduling\n\n" + text + markdown_table(heads, cells)
+
+
+def _facts(rows: Sequence[Row], sets: Sequence[PoolSet]) -> str:
+    cells = []
+    for pools in sets:
+        own = [
+            row for row in rows if row.network == pools.network and row.scheduler == "sequential"
+        ]
+        cells.append([
+            pools.network, str(len(pools.pools)), f"{pools.schedules:,}", pools.digest,
+            f"{np.median([row.untuned_ms for row in own]):.3g}",
+            f"{np.median([row.final_ms for row in own]):.3g}",
+            f"{np.median([row.trials for row in own]):.0f}",
+        ])  # fmt: skip
+    heads = ["network", "operators", "schedules", "digest", "after warm-up, ms", "final, ms",
+             "trials"]  # fmt: skip
+    return "## Networks\n\n" + markdown_table(heads, cells, words=("digest",))
+
+
+def _figure(rows: Sequence[Row], sets: Sequence[PoolSet], options: Options) -> None:
+    figure, axes = plt.subplots(1, len(sets), figsize=(4.2 * len(sets), 3.6), squeeze=False)
+    shown = ("sequential", "dynamic-random", "ansor", "dynatune", "dynatune-transfer", "oracle")
+    for axis, pools in zip(axes[0], sets, strict=True):
+        for name in shown:
+            own = [r for r in rows if (r.network, r.scheduler) == (pools.network, name)]
+            if not own:
+                continue
+            curves = np.array([
+                np.load(_curve_file(options.folder, r.run, r.network, r.seed, name))[:-1]
+                for r in own
+            ])  # fmt: skip
+            share = np.linspace(0, 1, curves.shape[1])
+            (line,) = axis.plot(share, np.median(curves, 0), label=name)
+            axis.fill_between(
+                share, curves.min(0), curves.max(0), color=line.get_color(), alpha=0.2
+            )
+        axis.set(title=pools.network, xlabel="share of the budget", yscale="log")
+    axes[0][0].set_ylabel("latency / sequential's final latency")
+    axes[0][-1].legend(fontsize=7)
+    figure.tight_layout()
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    for ending in (".svg", ".png"):
+        figure.savefig(
+            options.out.with_suffix(ending), metadata={"Date": None} if ending == ".svg" else None
+        )
+    plt.close(figure)
+
+
+if __name__ == "__main__":
+    run_script(run, Options, __doc__)

@@ -1,0 +1,172 @@
+"""Inner tuners replayed on recorded pools: the best schedule so far against trials."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.figure import Figure
+from scipy.stats import t as student
+
+from experiments.csv_rows import GrowingTable
+from go_rl.report.figures import LINE_COLOURS, LINE_STYLES, new_figure
+from go_rl.tuning.backends.replay import ReplayBackend
+from go_rl.tuning.backends.schedule_pool import PoolSet
+from go_rl.tuning.programs.nouns import InnerTuner, MakeInnerTuner
+
+NEAR = 0.95
+"""Share of the speed of the pool's best schedule that counts as having found it."""
+
+
+@dataclass(frozen=True)
+class CurveRow:
+    """One tuner on one operator's pool with one seed."""
+
+    run: str
+    """Of pools and options."""
+    network: str
+    operator: str
+    tuner: str
+    seed: int
+    trials: int
+    found_after: int
+    """Trials until a schedule of `NEAR` the best speed; one more than all: never."""
+    propose_ms: float
+    """CPU milliseconds a trial that choosing took: predictions and fits, not the making of
+    schedules and of their features, which a pool holds ready."""
+    speeds: str
+    """Speed of the best so far relative to the pool's best, after each batch."""
+
+    @property
+    def curve(self) -> np.ndarray:
+        """`speeds` as numbers."""
+        return np.array([float(word) for word in self.speeds.split()])
+
+
+def tune_operator(
+    backend: ReplayBackend, operator: int, tuner: InnerTuner, trials: int, batch: int
+) -> tuple[np.ndarray, float]:
+    """Tune one operator of recorded pools.
+
+    Args:
+        backend: replays the pools of a network.
+        operator: its number.
+        tuner: proposes.
+        trials: to be made, at most; fewer where the pool has fewer schedules.
+        batch: schedules that are proposed together.
+
+    Returns:
+        Seconds of the best so far after each trial, infinite before any works; and CPU seconds of
+        proposing.
+    """
+    seconds: list[float] = []
+    spent = 0.0
+    while len(seconds) < trials:
+        began = time.process_time()
+        proposed = tuner.propose(min(batch, trials - len(seconds)))
+        spent += time.process_time() - began
+        if not proposed:
+            break
+        measured = backend.measure(operator, proposed)
+        tuner.observe(measured)
+        seconds += [each.seconds or float("inf") for each in measured]
+    return np.minimum.accumulate(seconds), spent
+
+
+def run_curves(
+    table: GrowingTable[CurveRow],
+    run: str,
+    pools: Sequence[PoolSet],
+    tuners: Mapping[str, Callable[[PoolSet, int], MakeInnerTuner]],
+    seeds: Iterable[int],
+    trials: int,
+    batch: int,
+) -> list[CurveRow]:
+    """Return the rows of all tuners on all operators; those that the table lacks are made.
+
+    Args:
+        table: grows.
+        run: name of this run; rows of others are left alone.
+        pools: of networks.
+        tuners: by name, made for an operator of a network.
+        seeds: of each.
+        trials: of each.
+        batch: schedules that are proposed together.
+    """
+    backends = [ReplayBackend(pool) for pool in pools]
+    for seed in seeds:
+        for pool, backend in zip(pools, backends, strict=True):
+            for k, each in enumerate(pool.pools):
+                for name, tuner_of in tuners.items():
+                    key = run, pool.network, each.operator.name, name, seed
+                    if table.has(*key):
+                        continue
+                    tuner = tuner_of(pool, k)(backend.space(k), seed)
+                    best, spent = tune_operator(backend, k, tuner, trials, batch)
+                    speeds = float(np.nanmin(each.seconds)) / best
+                    table.add(row_of(key, speeds, spent, batch))
+        print(f"seed {seed}: all tuners on all operators", flush=True)
+    return [row for row in table.rows if row.run == run and row.tuner in tuners]
+
+
+def row_of(
+    key: tuple[str, str, str, str, int], speeds: np.ndarray, spent: float, batch: int
+) -> CurveRow:
+    """Return a row.
+
+    Args:
+        key: its first fields.
+        speeds: relative speed of the best so far after each trial.
+        spent: CPU seconds of proposing.
+        batch: schedules that were proposed together.
+    """
+    count = len(speeds)
+    found = int(np.argmax(speeds >= NEAR)) + 1 if speeds[-1] >= NEAR else count + 1
+    after = [min(end, count) - 1 for end in range(batch, count + batch, batch)]
+    words = " ".join(f"{speeds[i]:.4f}" for i in after)
+    return CurveRow(*key, count, found, 1e3 * spent / count, words)
+
+
+def seed_means(rows: Sequence[CurveRow], tuner: str) -> np.ndarray:
+    """Return [seeds, batches] the mean speed over all operators; a pool that is used up keeps its
+    last speed."""
+    mine = [row for row in rows if row.tuner == tuner]
+    longest = max(len(row.curve) for row in rows)
+    found = []
+    for seed in sorted({row.seed for row in mine}):
+        curves = [row.curve for row in mine if row.seed == seed]
+        padded = [np.pad(curve, (0, longest - len(curve)), mode="edge") for curve in curves]
+        found.append(np.mean(padded, axis=0))
+    return np.array(found)
+
+
+def band(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean over the first axis, and half the width of its 95 % interval (Student)."""
+    count = len(values)
+    if count < 2:
+        return values.mean(axis=0), np.full(values.shape[1:], np.nan)
+    error = values.std(axis=0, ddof=1) / np.sqrt(count)
+    return values.mean(axis=0), float(student.ppf(0.975, count - 1)) * error
+
+
+def median_found(rows: Sequence[CurveRow], tuner: str) -> float:
+    """Return the median, over operators and seeds, of the trials until `NEAR` the best."""
+    return float(np.median([row.found_after for row in rows if row.tuner == tuner]))
+
+
+def figure(rows: Sequence[CurveRow], tuners: Sequence[str], batch: int) -> Figure:
+    """Return mean speed against trials with 95 % bands over seeds."""
+    picture = new_figure(6.4, 4.0)
+    axes = picture.subplots()
+    for i, name in enumerate(tuners):
+        mean, half = band(seed_means(rows, name))
+        at = batch * np.arange(1, len(mean) + 1)
+        colour = LINE_COLOURS[i % len(LINE_COLOURS)]
+        axes.plot(at, mean, label=name, color=colour, linestyle=LINE_STYLES[i % len(LINE_STYLES)])
+        axes.fill_between(at, mean - half, mean + half, color=colour, alpha=0.15, linewidth=0)
+    axes.set_xlabel("trials of an operator")
+    axes.set_ylabel("speed of the best so far over the pool's best")
+    axes.legend(frameon=False)
+    return picture

@@ -1,0 +1,125 @@
+"""`list_records`, `export_store`, `merge_stores`: stores of measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from go_rl.core.errors import RecordError
+
+if TYPE_CHECKING:
+    from go_rl.records import Record
+
+EXPORTED = ".gz"
+"""End of the name of a file that `export_store` writes."""
+
+
+@dataclass(frozen=True)
+class TargetRecords:
+    """What a store has of one target."""
+
+    target: str
+    workloads: int
+    """Distinct."""
+    records: int
+    failed: int
+    """Of these, without a time."""
+    newest: str
+    """When the newest was measured, ISO 8601 in UTC."""
+    here: bool
+    """Whether the target is this machine's processor: else its times are foreign here."""
+
+
+def list_records(store: str | Path) -> list[TargetRecords]:
+    """Return what a store has, by target.
+
+    Args:
+        store: a folder with records.sqlite, an SQLite file, a database URL, or a file of
+            `export_store`.
+
+    Raises:
+        MissingDependencyError: the driver of the database is not installed.
+        RecordError: there is none, it is damaged, of a newer version, or cannot be reached.
+    """
+    from go_rl.core.processor import own_target
+
+    found: dict[str, list[Record]] = {}
+    for record in _records(store):
+        found.setdefault(record.target, []).append(record)
+    return [
+        TargetRecords(
+            target=target,
+            workloads=len({record.workload for record in records}),
+            records=len(records),
+            failed=sum(record.seconds is None for record in records),
+            newest=max(record.measured_at for record in records),
+            here=target.partition("+")[0] == own_target(),
+        )
+        for target, records in sorted(found.items())
+    ]
+
+
+def export_store(store: str | Path, path: str | Path, target: str | None = None) -> int:
+    """Write the records of a store, or those of one target, to a file of gzipped JSON lines, and
+    return their number.
+
+    Raises:
+        MissingDependencyError, RecordError: see `list_records`; there are no such records; the
+            file cannot be written.
+    """
+    from go_rl.core.errors import nearest
+    from go_rl.records import export_records
+
+    records = _records(store)
+    known = sorted({record.target for record in records})
+    if target is not None and target not in known:
+        raise RecordError(f"{store}: no records of target {target!r}{nearest(target, known)}")
+    chosen = [record for record in records if target in (None, record.target)]
+    export_records(chosen, path)
+    return len(chosen)
+
+
+def merge_stores(into: str | Path, sources: Sequence[str | Path]) -> int:
+    """Add records of stores and exported files to a store, and return how many it took: of two
+    with one key, the newer stays. Each source is taken whole, or not at all.
+
+    Raises:
+        MissingDependencyError, RecordError: see `list_records`; sources before the one at fault
+            are taken.
+    """
+    from go_rl.records import RecordStore
+
+    if not sources:
+        raise RecordError("merge: name at least one SOURCE, a store or an exported file")
+    taken = 0
+    with RecordStore(_database(into)) as store:
+        for source in sources:
+            taken += store.merge(_records(source))
+    return taken
+
+
+def _records(source: str | Path) -> list[Record]:
+    from go_rl.records import RecordStore, load_records
+
+    where = _database(source)
+    if isinstance(where, Path) and where.name.endswith(EXPORTED):
+        return load_records(where)
+    if isinstance(where, Path) and not where.is_file():
+        raise RecordError(
+            f"{source}: there are no records; name a folder with records.sqlite, an SQLite file, a "
+            "database URL, or a file of go-rl records export"
+        )
+    with RecordStore(where) as store:
+        return [record for target in store.targets() for record in store.find(target)]
+
+
+def _database(source: str | Path) -> str | Path:
+    """Return the URL, or the file; of a folder, the one in it."""
+    from go_rl.measure.kernels.collect import RECORDS
+
+    if "://" in str(source):
+        return str(source)
+    path = Path(source)
+    return path / RECORDS if path.is_dir() else path

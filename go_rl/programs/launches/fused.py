@@ -1,0 +1,108 @@
+"""`fused_launches`: the kernels of a network whose element-wise operators are fused.
+
+A launch joins the one that reads its result if nobody else reads it, and one of the two is
+element-wise: chains become one kernel, softmax and layer norm take chains before and after them,
+products the chain after them. A kernel of streams alone is priced by the bytes that enter and
+leave it; one with a product or a norm as that, and the bytes that its chain moves beyond.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from go_rl.core.fusion import MAX_FUSED
+from go_rl.programs.launches.launch import Launch, Launches, moved
+from go_rl.programs.operators.operator_rows import FLOAT_BYTES, PRODUCTS, TWO_INPUTS
+
+NORMS = ("softmax", "ln")
+
+
+def fused_launches(eager: Launches) -> Launches:
+    """Return the launches after fusion; each stands for the nodes of all that it joins."""
+    group = _groups(eager)
+    members: dict[int, list[int]] = {}
+    for number, own in enumerate(group):
+        members.setdefault(own, []).append(number)
+    order = sorted(members, key=lambda own: members[own][-1])
+    place = {own: i for i, own in enumerate(order)}
+    each = tuple(_joined(eager, members[own]) for own in order)
+    before = tuple(
+        tuple(sorted({
+            place[group[b]] for number in members[own] for b in eager.before[number]
+            if place[group[b]] < place[own]
+        }))
+        for own in order
+    )  # fmt: skip
+    return Launches(eager.graph, each, before)
+
+
+def _groups(eager: Launches) -> list[int]:
+    """[L] the group of each launch, named by one of its launches."""
+    users: list[list[int]] = [[] for _ in eager.each]
+    for number, before in enumerate(eager.before):
+        for b in before:
+            users[b].append(number)
+    group = list(range(len(eager)))
+    size, heavy = [1] * len(eager), [_is_heavy(launch) for launch in eager.each]
+    for number in reversed(range(len(eager))):
+        readers = {group[u] for u in users[number]}
+        own = min(readers, default=number)
+        if len(readers) != 1 or size[own] + 1 > MAX_FUSED:
+            continue
+        products = any(eager.each[u].op in PRODUCTS for u in users[number])
+        if products or not _may_join(eager.each[number], heavy[own]):
+            continue
+        group[number] = own
+        size[own] += 1
+        heavy[own] = heavy[own] or heavy[number]
+    return group
+
+
+def _is_heavy(launch: Launch) -> bool:
+    return launch.op in (*PRODUCTS, *NORMS)
+
+
+def _may_join(launch: Launch, reader_is_heavy: bool) -> bool:
+    """Whether a launch may be computed by the kernel that reads it."""
+    if _is_heavy(launch):
+        return not reader_is_heavy
+    return launch.what not in ("gather", "copy of an operand")
+
+
+def _joined(eager: Launches, members: list[int]) -> Launch:
+    if len(members) == 1:
+        return eager.each[members[0]]
+    own = [eager.each[m] for m in members]
+    nodes = tuple(sorted(n for launch in own for n in launch.nodes))
+    num_bytes = sum(_bytes(launch) for launch in own) - _kept(eager, members)
+    heavy = next((launch for launch in own if _is_heavy(launch)), None)
+    names = " + ".join(dict.fromkeys(launch.what for launch in own))
+    if heavy is None:
+        widest = max(own, key=lambda launch: launch.sizes["H"])
+        return moved(num_bytes, widest.sizes["H"], nodes, names, any(e.unlike for e in own))
+    extra = max(0.0, num_bytes - _bytes(heavy))
+    return replace(heavy, nodes=nodes, what=names, extra_bytes=extra)
+
+
+def _bytes(launch: Launch) -> float:
+    """Bytes that a stream reads and writes; of a product its result, which a chain reads."""
+    size = launch.sizes
+    if launch.op == "conv":
+        out = (size["input_size"] + 2 * size["padding"] - size["kernel_size"]) // size["stride"] + 1
+        return float(FLOAT_BYTES * size["B"] * size["output_channel"] * out**2)
+    if launch.op in PRODUCTS:
+        return float(FLOAT_BYTES * size["B"] * size["M"] * size["K"])
+    arrays = 3 if launch.op in TWO_INPUTS else 2
+    return float(FLOAT_BYTES * arrays * size["B"] * size["H"])
+
+
+def _kept(eager: Launches, members: list[int]) -> float:
+    """Bytes between the members that no longer travel: results are neither written nor read."""
+    read = [b for m in members for b in eager.before[m] if b in set(members)]
+    return sum(_result_bytes(eager.each[b]) * (read.count(b) + 1) for b in set(read))
+
+
+def _result_bytes(launch: Launch) -> float:
+    if launch.op in PRODUCTS:
+        return _bytes(launch)
+    return float(FLOAT_BYTES * launch.sizes["B"] * launch.sizes["H"])

@@ -1,0 +1,1 @@
+"""Back ends: where schedules of tensor programs are built and timed."""

@@ -1,0 +1,267 @@
+"""`TvmBackend`: a network's operators built by TVM and timed by a warm worker on one core."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from go_rl.measure.config import CollectConfig
+from go_rl.measure.kernels.collect import record_of
+from go_rl.measure.kernels.rounds import Outcome
+from go_rl.records import AS_IT_COMES, Record, RecordStore
+from go_rl.tuning.backends.tvm.codegen import level_of, peak_flops, record_target
+from go_rl.tuning.backends.tvm.measurers import LocalMeasurer, Measurer
+from go_rl.tuning.backends.tvm.network import imported, lowered_network
+from go_rl.tuning.backends.tvm.onnx_file import ModelInput, OnnxNetwork
+from go_rl.tuning.backends.tvm.operators import (
+    NetworkFunction,
+    is_tuned,
+    network_functions,
+    tuned_functions,
+)
+from go_rl.tuning.backends.tvm.ray_measurer import RayMeasurer
+from go_rl.tuning.backends.tvm.space import TvmSpace
+from go_rl.tuning.backends.tvm.worker import Measuring, NetworkTask, ScheduleTask
+from go_rl.tuning.config import TuneProgramsConfig, TuningError
+from go_rl.tuning.programs.nouns import Schedule, Trial, TunedOperator
+from go_rl.tuning.programs.trial_records import trial_record
+
+TOGETHER = 8
+"""Functions without a schedule that are timed in turn, and then kept."""
+NAME, CALLS = "function", "calls"
+"""What a record of a function without a schedule has in its details."""
+
+
+@dataclass(frozen=True, eq=False)
+class LoweredNetwork:
+    """A network as functions of TIR."""
+
+    name: str
+    inputs: tuple[ModelInput, ...]
+    level: str
+    """Of x86-64."""
+    module: Any
+    """Relax, whose ``main`` calls the functions."""
+    functions: tuple[NetworkFunction, ...] = field(repr=False)
+    """All of them; the tuned ones come first."""
+
+    @property
+    def tuned(self) -> tuple[NetworkFunction, ...]:
+        """Those that are tuned: the arms, in order."""
+        return tuple(function for function in self.functions if is_tuned(function))
+
+
+def lower(network: OnnxNetwork, target: str = "") -> LoweredNetwork:
+    """Return a network as functions of TIR.
+
+    Args:
+        network: with its weights.
+        target: a level of x86-64; "": the highest that runs here.
+
+    Raises:
+        MissingDependencyError: TVM is not installed.
+        TuningError: the target is unknown, TVM cannot import or compile the network, or it has no
+            tunable operator.
+    """
+    level = level_of(target)
+    module = lowered_network(imported(network), level)
+    functions = network_functions(module)
+    tuned_functions(functions, network.name)
+    return LoweredNetwork(network.name, network.inputs, level, module, functions)
+
+
+class TvmBackend:
+    """See `go_rl.tuning.programs.nouns.Backend`. Close it: it has a process.
+
+    Args:
+        network: whose operators are tuned.
+        config: how they are measured.
+        folder: keeps the reference speed of the core.
+    """
+
+    def __init__(self, network: LoweredNetwork, config: TuneProgramsConfig, folder: Path) -> None:
+        self.network = network
+        self._config, self._folder = config, folder
+        self._measurer = self._measurer_of(config.workers)
+        self._spaces: dict[int, TvmSpace] = {}
+        self._store: RecordStore | None = None
+        self._seconds: list[float] = []
+        """Of each function without a schedule."""
+        self.notes: list[str] = []
+
+    @property
+    def target(self) -> str:
+        """See `Backend`."""
+        processor = self._measurer.target if isinstance(self._measurer, RayMeasurer) else ""
+        return record_target(self.network.level, processor)
+
+    @cached_property
+    def operators(self) -> tuple[TunedOperator, ...]:
+        """See `Backend`."""
+        return tuple(function.operator for function in self.network.tuned)
+
+    @property
+    def fixed_seconds(self) -> float:
+        """See `Backend`; known from `start` on."""
+        rest = list(zip(self.network.functions, self._seconds, strict=True))[len(self.operators) :]
+        return sum(function.calls * seconds for function, seconds in rest)
+
+    @property
+    def untuned_seconds(self) -> tuple[float, ...]:
+        """Seconds of one run of each operator without a schedule; known from `start` on."""
+        return tuple(self._seconds[: len(self.operators)])
+
+    @property
+    def peak_flops(self) -> float:
+        """See `Backend`."""
+        return peak_flops(self.network.level)
+
+    @property
+    def measuring(self) -> CollectConfig:
+        """How a schedule is measured."""
+        return self._config.measuring(self.target)
+
+    def start(self, store: RecordStore) -> None:
+        """Time each function without a schedule, unless the store knows it; trials go there, too.
+
+        Raises:
+            RecordError: the store cannot be read or written.
+            TuningError: a tunable operator cannot be timed.
+            WorkerError: the core cannot be had.
+        """
+        self._store = store
+        wanted = [function.operator for function in self.network.functions]
+        known = {
+            record.workload: record
+            for record in store.find(self.target, [each.workload for each in wanted], 0)
+            if record.setting == AS_IT_COMES
+        }
+        missing = [i for i, each in enumerate(wanted) if each.workload not in known]
+        for first in range(0, len(missing), TOGETHER):
+            numbers = missing[first : first + TOGETHER]
+            tasks = [self._task(self.network.functions[i], None) for i in numbers]
+            for i, outcome in zip(numbers, self._outcomes(tasks), strict=True):
+                about = {NAME: wanted[i].name, CALLS: wanted[i].repeats}
+                key = wanted[i].workload, AS_IT_COMES
+                known[wanted[i].workload] = record_of(key, self.measuring, outcome, about)
+                store.add([known[wanted[i].workload]])
+        self._seconds = [self._as_it_comes(i, known[x.workload]) for i, x in enumerate(wanted)]
+
+    def space(self, operator: int) -> TvmSpace:
+        """See `Backend`."""
+        if operator not in self._spaces:
+            module = self.network.tuned[operator].module
+            self._spaces[operator] = TvmSpace(module, self.network.level)
+        return self._spaces[operator]
+
+    def measure(self, operator: int, schedules: Sequence[Schedule]) -> list[Trial]:
+        """See `Backend`; each trial is in the store when this returns."""
+        began, function = self.clock(), self.network.tuned[operator]
+        tasks = [self._task(function, each.document) for each in schedules]
+        by_target = self._everywhere(tasks)
+        spent = (self.clock() - began) / max(len(schedules), 1)
+        found: list[Trial] = []
+        for target, outcomes in by_target.items():
+            told = [self._possible(outcome, function.flops) for outcome in outcomes]
+            trials = [
+                Trial(schedule, None, spent, outcome)
+                if isinstance(outcome, str)
+                else Trial(schedule, outcome["seconds"], spent)
+                for schedule, outcome in zip(schedules, told, strict=True)
+            ]
+            self._keep(operator, target, trials, told)
+            found = trials if target == self.target else found
+        return found
+
+    def clock(self) -> float:
+        """See `Backend`."""
+        return time.perf_counter()
+
+    def compare(self, paths: Sequence[Path]) -> list[float]:
+        """Return seconds of one run of compiled networks, visited in turn.
+
+        Raises:
+            TuningError: one cannot be run.
+        """
+        timing = self._config.check_timing
+        tasks = [
+            NetworkTask(str(path.absolute()), self.network.inputs, self._common, timing)
+            for path in paths
+        ]
+        config = self._config.measuring(self.target, timing)
+        outcomes = self._measurer.in_turn(tasks, config)
+        for path, outcome in zip(paths, outcomes, strict=True):
+            if isinstance(outcome, str):
+                raise TuningError(f"{path}: the compiled network cannot be run: {outcome}")
+        return [float(outcome["seconds"]) for outcome in outcomes if not isinstance(outcome, str)]
+
+    def close(self) -> None:
+        """End the process."""
+        if isinstance(self._measurer, RayMeasurer):
+            self.notes += self._measurer.notes
+        self._measurer.close()
+
+    def __enter__(self) -> TvmBackend:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @cached_property
+    def _common(self) -> Measuring:
+        return Measuring(self._config.memory, self._measurer.full_pace())
+
+    def _task(self, function: NetworkFunction, document: Any) -> ScheduleTask:
+        return ScheduleTask(
+            function.text, document, self.network.level, self._common, self._config.timing
+        )
+
+    def _outcomes(self, tasks: Sequence[ScheduleTask]) -> list[Outcome]:
+        return self._measurer.outcomes(tasks, self.measuring)
+
+    def _everywhere(self, tasks: Sequence[ScheduleTask]) -> dict[str, list[Outcome]]:
+        """Outcomes by target; there are several where workers have several processors."""
+        if not isinstance(self._measurer, RayMeasurer):
+            return {self.target: self._outcomes(tasks)}
+        level = self.network.level
+        found = self._measurer.everywhere(tasks, self.measuring)
+        return {record_target(level, name): outcomes for name, outcomes in found.items()}
+
+    def _keep(
+        self, operator: int, target: str, trials: Sequence[Trial], outcomes: Sequence[Outcome]
+    ) -> None:
+        if self._store is not None:
+            config = self._config.measuring(target)
+            self._store.add(
+                trial_record(self.operators[operator], trial, outcome, config)
+                for trial, outcome in zip(trials, outcomes, strict=True)
+            )
+
+    def _measurer_of(self, workers: str) -> Measurer:
+        if workers:
+            return RayMeasurer(workers, pace_seconds=self._config.timing.pace_seconds)
+        target = record_target(self.network.level)
+        return LocalMeasurer(self._config.measuring(target), self._folder)
+
+    def _possible(self, outcome: Outcome, flops: float) -> Outcome:
+        """The outcome, unless no processor is so fast."""
+        if isinstance(outcome, str) or flops <= outcome["seconds"] * self.peak_flops:
+            return outcome
+        return f"timed at {outcome['seconds']:.3g} s, faster than the processor can be"
+
+    def _as_it_comes(self, number: int, record: Record) -> float:
+        """Seconds of a function without a schedule."""
+        function = self.network.functions[number]
+        if record.seconds is not None:
+            return record.seconds
+        if is_tuned(function):
+            raise TuningError(
+                f"{self.network.name}: {function.title} cannot be timed without a schedule: "
+                f"{record.reason}"
+            )
+        self.notes.append(f"{function.title} is not in the latency: {record.reason}")
+        return 0.0

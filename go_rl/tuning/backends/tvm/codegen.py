@@ -1,0 +1,84 @@
+"""Targets that TVM generates code for: levels of x86-64."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+
+from go_rl.core.errors import nearest
+from go_rl.core.processor import FACTS, own_target
+from go_rl.tuning.config import TuningError
+
+NEEDS: Mapping[str, frozenset[str]] = MappingProxyType({
+    "x86-64-v4": frozenset({"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}),
+    "x86-64-v3": frozenset({"avx2", "bmi1", "bmi2", "f16c", "fma", "movbe"}),
+    "x86-64-v2": frozenset({"cx16", "popcnt", "sse4_1", "sse4_2", "ssse3"}),
+})  # fmt: skip
+"""What Linux calls the instructions that a level has beside those of the next lower one; the
+highest level first."""
+FLOPS_A_CYCLE: Mapping[str, int] = MappingProxyType(
+    {"x86-64-v4": 64, "x86-64-v3": 32, "x86-64-v2": 16}
+)
+"""Of a core with two vector units, in float32."""
+FASTEST_CLOCK = 4.5e9
+"""Hz that no processor of a server exceeds while it computes with vectors; virtual machines hide
+their clock."""
+
+
+@cache
+def levels_here(facts: Path = FACTS) -> tuple[str, ...]:
+    """Return the levels that this machine's processor runs, the highest first.
+
+    Args:
+        facts: Linux's description of the processors.
+    """
+    try:
+        text = facts.read_text(errors="replace")
+    except OSError:
+        return ()
+    line = next((x for x in text.splitlines() if x.startswith("flags")), "")
+    flags, found = set(line.partition(":")[2].split()), list[str]()
+    for level in reversed(list(NEEDS)):
+        if not NEEDS[level] <= flags:
+            break
+        found.insert(0, level)
+    return tuple(found)
+
+
+def level_of(target: str) -> str:
+    """Return the level that a target means; "": the highest that runs here.
+
+    Raises:
+        TuningError: it is unknown, or this processor does not run it.
+    """
+    here = levels_here()
+    if not here:
+        raise TuningError(
+            "tune: programs are tuned for x86-64 on Linux, and this processor is not known to be "
+            "one of its levels 2 to 4"
+        )
+    if not target:
+        return here[0]
+    if target not in NEEDS:
+        raise TuningError(
+            f"tune: unknown target {target!r}{nearest(target, NEEDS)} Targets of the TVM back end "
+            f"that run here: {', '.join(here)}"
+        )
+    if target not in here:
+        raise TuningError(
+            f"tune: target {target!r} does not run on this processor, so nothing can be timed; "
+            f"take one of {', '.join(here)}"
+        )
+    return target
+
+
+def record_target(level: str, processor: str = "") -> str:
+    """Return the target of records: a processor, by default this machine's, and the level."""
+    return f"{processor or own_target()}+{level}"
+
+
+def peak_flops(level: str) -> float:
+    """Return FLOP/s that no operator on one core exceeds."""
+    return FLOPS_A_CYCLE[level] * FASTEST_CLOCK

@@ -1,0 +1,80 @@
+"""A network in TVM: imported, simplified, fused into functions of TIR."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import traceback
+import warnings
+from typing import Any
+
+from go_rl.programs.nests.tvm_lowering import import_meta_schedule
+from go_rl.programs.tasks.drawn_programs import codegen_target
+from go_rl.programs.tiles.stages import import_tvm
+from go_rl.tuning.backends.tvm.constants import fold_constants
+from go_rl.tuning.backends.tvm.onnx_file import OnnxNetwork
+from go_rl.tuning.config import TuningError
+
+CHANNELS_LAST = {"relax.nn.conv2d": ["NHWC", "HWIO"]}
+"""Layouts of image and weights of convolutions: channels are contiguous, so that a loop over them
+is made of vectors."""
+
+
+def imported(network: OnnxNetwork) -> Any:
+    """Return the network as a module of Relax; its weights are constants of ``main``.
+
+    Raises:
+        MissingDependencyError: TVM is not installed.
+        TuningError: TVM cannot import it; the operator is named.
+    """
+    import_meta_schedule()
+    from tvm.relax.frontend.onnx import from_onnx  # pyright: ignore[reportMissingImports]
+
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+            warnings.simplefilter("ignore")
+            model: Any = network.model  # TVM's annotation is wrong
+            return from_onnx(model, keep_params_in_input=False)
+    except Exception as error:
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise TuningError(
+            f"{network.name}: TVM cannot import {_operator_at(error)}: {lines[0]}"
+        ) from error
+
+
+def lowered_network(module: Any, level: str) -> Any:
+    """Return an imported network as calls of fused functions of TIR, convolutions with channels
+    last and normalisations folded into their weights.
+
+    Raises:
+        TuningError: a pass of TVM fails, or an operator has no implementation in TIR.
+    """
+    tvm = import_tvm()
+    passes = tvm.relax.transform
+    steps = (
+        passes.FoldBatchnormToConv2D(), passes.DecomposeOpsForInference(),
+        passes.CanonicalizeBindings(), fold_constants, passes.FoldConstant(),
+        passes.ConvertLayout(CHANNELS_LAST), passes.CanonicalizeBindings(), fold_constants,
+        passes.FoldConstant(), passes.EliminateCommonSubexpr(), passes.LegalizeOps(),
+        passes.AnnotateTIROpPattern(), passes.FoldConstant(), passes.FuseOps(), passes.FuseTIR(),
+        passes.DeadCodeElimination(),
+    )  # fmt: skip
+    with codegen_target(level), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for step in steps:
+            try:
+                module = step(module)
+            except Exception as error:
+                lines = str(error).strip().splitlines() or [type(error).__name__]
+                raise TuningError(f"TVM cannot compile the network: {lines[0]}") from error
+    return module
+
+
+def _operator_at(error: BaseException) -> str:
+    """The ONNX operator that was being imported when an error was raised."""
+    found = "the network"
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        node = frame.f_locals.get("node")
+        if node is not None and hasattr(node, "op_type"):
+            found = f"the operator {node.op_type!r} ({node.name or ', '.join(node.output)})"
+    return found

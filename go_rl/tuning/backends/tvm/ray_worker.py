@@ -1,0 +1,69 @@
+"""`RayWorker`: what runs on a node of a Ray cluster that measures."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from go_rl.core.processor import own_target
+from go_rl.measure.config import CollectConfig
+from go_rl.measure.core_speed import full_pace
+from go_rl.measure.kernels.rounds import measure_together
+from go_rl.measure.measuring_run import Release
+from go_rl.measure.worker import START_SECONDS, worker_environment
+from go_rl.runtime.warm_worker import WarmWorker
+from go_rl.tuning.backends.tvm.measurers import ONE_THREAD
+
+REFERENCE_CALLS = 200
+
+
+class RayWorker:
+    """What runs on a node: a warm worker process of its own, so that a bad schedule costs no node.
+
+    Args:
+        function: what the process calls, ``module:name``.
+        pace_seconds: spent on finding the reference speed of the core.
+    """
+
+    def __init__(self, function: str, pace_seconds: float) -> None:
+        cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [None]
+        environment = {**worker_environment(CollectConfig()), **ONE_THREAD}
+        self._worker = WarmWorker(function, cores[-1], environment)
+        self._pace = full_pace(pace_seconds)
+
+    def about(self) -> tuple[str, float]:
+        """Return the target of this node's processor, and the seconds of the reference kernel."""
+        return own_target(), reference_seconds()
+
+    def measure(self, tasks: list[Any], config: CollectConfig, files: Mapping[str, bytes]) -> list:
+        """Return the outcomes of tasks, visited in turn; ``files`` are written where they are
+        missing, for tasks that name them."""
+        for path, content in files.items():
+            if not Path(path).exists():
+                Path(path).parent.mkdir(parents=True, exist_ok=True)
+                Path(path).write_bytes(content)
+        self._worker.call(Release(), START_SECONDS)
+        return measure_together(self._worker, [with_pace(t, self._pace) for t in tasks], config)
+
+
+def reference_seconds() -> float:
+    """Return the least seconds of the reference kernel: a product of 192 x 192 matrices."""
+    import numpy as np
+
+    left, found = np.ones((192, 192), np.float32), []
+    for _ in range(REFERENCE_CALLS):
+        began = time.perf_counter()
+        np.dot(left, left)
+        found.append(time.perf_counter() - began)
+    return min(found)
+
+
+def with_pace(task: Any, pace: float) -> Any:
+    """Return a task with the reference speed of the core that measures it."""
+    if not hasattr(task, "measuring"):
+        return task
+    return replace(task, measuring=replace(task.measuring, full_pace=pace))

@@ -1,0 +1,167 @@
+"""`TvmSpace`: MetaSchedule's design spaces of one operator, sampled and mutated."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float32
+
+from go_rl.programs.features import LEAF_NUMBERS
+from go_rl.programs.nests.tvm_lowering import import_meta_schedule
+from go_rl.programs.tasks.drawn_programs import codegen_target, scalar_space
+from go_rl.programs.tiles.stages import import_tvm
+from go_rl.records import canonical_json
+from go_rl.tuning.programs.nouns import Schedule
+
+DRAWS_A_SCHEDULE = 4
+"""Random decisions, at most, for each schedule asked for: some are not legal, some are equal."""
+MUTATIONS = 8
+"""Mutations, at most, until one is legal and differs."""
+MUTATE = "s_tir.meta_schedule.MutatorApply"
+KEPT = 4096
+"""Feature vectors that are kept."""
+KEY_LENGTH = 24
+SEEDS = 2**31 - 1
+
+
+def scheduled(module: Any, document: Any) -> Any:
+    """Return the schedule of a module that a document tells.
+
+    Args:
+        module: an unscheduled operator, called ``main``.
+        document: of a `Schedule`; None: the loops as they are, TVM's default on a CPU.
+    """
+    import_meta_schedule()
+    from tvm.s_tir.schedule import Schedule as TvmSchedule  # pyright: ignore[reportMissingImports]
+    from tvm.s_tir.schedule import Trace  # pyright: ignore[reportMissingImports]
+
+    schedule = TvmSchedule(module, error_render_level="none")
+    if document is not None:
+        Trace.apply_json_to_schedule(document, schedule)
+    return schedule
+
+
+class TvmSpace:
+    """Schedules of one operator: see `go_rl.tuning.programs.nouns.ScheduleSpace`.
+
+    A schedule's document is its trace, post-processing included, as TVM's JSON.
+
+    Args:
+        module: the operator without a schedule.
+        level: of x86-64.
+    """
+
+    def __init__(self, module: Any, level: str) -> None:
+        schedules = import_meta_schedule()
+        self._module = module
+        self._context = schedules.TuneContext(
+            module, target=codegen_target(level), space_generator=scalar_space(), rand_state=1,
+            num_threads=1,
+        )  # fmt: skip
+        self._sketches = list(self._context.generate_design_space())
+        self._mutators = [(m, float(p)) for m, p in self._generator.mutator_probs.items()]
+        self._features: OrderedDict[str, np.ndarray] = OrderedDict()
+
+    def draw(self, count: int, rng: np.random.Generator) -> list[Schedule]:
+        """See `ScheduleSpace`."""
+        from tvm.s_tir.schedule import Trace  # pyright: ignore[reportMissingImports]
+
+        found: dict[str, Schedule] = {}
+        for _ in range(DRAWS_A_SCHEDULE * count):
+            if len(found) == count:
+                break
+            sketch = self._sketches[int(rng.integers(len(self._sketches)))]
+            made = self._replayed(Trace(sketch.trace.insts, {}), rng)
+            if made is not None:
+                found.setdefault(made.key, made)
+        return list(found.values())
+
+    def neighbour(self, schedule: Schedule, rng: np.random.Generator) -> Schedule | None:
+        """See `ScheduleSpace`."""
+        from tvm_ffi import get_global_func  # pyright: ignore[reportMissingImports]
+
+        mutate = get_global_func(MUTATE)  # `Mutator.apply` takes no seed
+        trace = scheduled(self._module, schedule.document).trace
+        chances = np.array([chance for _, chance in self._mutators])
+        for _ in range(MUTATIONS):
+            number = int(rng.choice(len(chances), p=chances / chances.sum()))
+            mutator, seed = self._mutators[number][0], int(rng.integers(1, SEEDS))
+            mutated = mutate(mutator, trace, seed)
+            made = None if mutated is None else self._replayed(mutated, rng)
+            if made is not None and made.key != schedule.key:
+                return made
+        return None
+
+    def features(self, schedules: Sequence[Schedule]) -> Float32[np.ndarray, "S numbers"]:
+        """See `ScheduleSpace`: TVM's own ``PerStoreFeature``, which `go_rl.programs.features`
+        equals, summed over statements."""
+        missing = {s.key: s for s in schedules if s.key not in self._features}
+        if missing:
+            self._extract(list(missing.values()))
+        rows = [self._features[schedule.key] for schedule in schedules]
+        while len(self._features) > KEPT:
+            self._features.popitem(last=False)
+        return np.array(rows, np.float32).reshape(-1, LEAF_NUMBERS)
+
+    @property
+    def _generator(self) -> Any:
+        return self._context.space_generator
+
+    def _replayed(self, trace: Any, rng: np.random.Generator) -> Schedule | None:
+        """Apply a trace, with random decisions where it has none; None: it is not legal."""
+        from tvm.s_tir.schedule import Schedule as TvmSchedule  # pyright: ignore[reportMissingImports]
+
+        made = TvmSchedule(
+            self._module, seed=int(rng.integers(1, SEEDS)), error_render_level="none"
+        )
+        try:
+            trace.apply_to_schedule(made, remove_postproc=True)
+            made.enter_postproc()
+            if not all(each.apply(made) for each in self._generator.postprocs):
+                return None
+        except import_tvm().error.TVMError:
+            return None
+        return _schedule_of(made.trace)
+
+    def _extract(self, schedules: Sequence[Schedule]) -> None:
+        meta = import_meta_schedule()
+        from tvm.s_tir.meta_schedule.arg_info import (  # pyright: ignore[reportMissingImports]
+            ArgInfo,
+        )
+        from tvm.s_tir.meta_schedule.feature_extractor import (  # pyright: ignore[reportMissingImports]
+            PerStoreFeature,
+        )
+
+        operands = ArgInfo.from_entry_func(self._module, True)
+        candidates = [
+            meta.MeasureCandidate(scheduled(self._module, each.document), operands)
+            for each in schedules
+        ]
+        found = PerStoreFeature().extract_from(self._context, candidates)
+        for schedule, rows in zip(schedules, found, strict=True):
+            self._features[schedule.key] = rows.numpy().sum(axis=0).astype(np.float32)
+
+
+def _schedule_of(trace: Any) -> Schedule:
+    document = _plain(trace.as_json())
+    digest = hashlib.sha256(canonical_json(document).encode()).hexdigest()
+    return Schedule(digest[:KEY_LENGTH], document)
+
+
+def _plain(value: Any) -> Any:
+    """TVM's JSON, whose numbers are nodes, as Python's."""
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value)
+    if hasattr(value, "value"):
+        return _plain(value.value)
+    if hasattr(value, "items"):
+        return {str(name): _plain(each) for name, each in value.items()}
+    return [_plain(each) for each in value]

@@ -1,0 +1,158 @@
+"""Builds and times operators and whole networks in a worker process.
+
+A call that takes longer than `SLOW_SECONDS` is timed once: schedules that slow are far from the
+best, and a few of them would take most of the time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from go_rl.measure.config import TimingConfig
+from go_rl.measure.core_speed import CoreSpeed
+from go_rl.measure.measuring_run import MeasuringRun, Timed
+from go_rl.measure.programs.measure import bound_memory
+from go_rl.measure.tiles.measure import SAMPLE_SECONDS
+from go_rl.measure.timing import TimingSamples, visit
+from go_rl.programs.nests.tvm_lowering import import_meta_schedule
+from go_rl.programs.tasks.drawn_programs import codegen_target
+from go_rl.programs.tiles.stages import import_tvm
+from go_rl.tuning.backends.tvm.onnx_file import ModelInput
+from go_rl.tuning.backends.tvm.space import scheduled
+
+SLOW_SECONDS = 0.1
+"""Calls that take longer are not repeated."""
+PROBES = 4
+"""Further calls that say how many make a sample: the first may have been disturbed."""
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """What holds for whatever is measured."""
+
+    memory: float
+    """Bytes that this process may address."""
+    full_pace: float
+    """See `go_rl.measure.core_speed.CoreSpeed`."""
+
+
+@dataclass(frozen=True)
+class ScheduleTask:
+    """One schedule of one operator to be measured."""
+
+    operator: str
+    """JSON of the module (`NetworkFunction.text`)."""
+    document: Any
+    """Of the schedule; None: the loops as they are."""
+    level: str
+    """Of x86-64."""
+    measuring: Measuring
+    timing: TimingConfig
+
+
+@dataclass(frozen=True)
+class NetworkTask:
+    """One compiled network to be measured."""
+
+    path: str
+    """Of its shared library."""
+    inputs: tuple[ModelInput, ...]
+    measuring: Measuring
+    timing: TimingConfig
+
+
+def compile_program(asked: ScheduleTask | NetworkTask) -> tuple[Timed, dict[str, Any]]:
+    """Build what is asked.
+
+    Returns:
+        What times it, a call being a sample of about `SAMPLE_SECONDS` or longer; and
+        ``compile_seconds``.
+
+    Raises:
+        MissingDependencyError: TVM is not installed.
+    """
+    bound_memory(int(asked.measuring.memory))
+    start = time.perf_counter()
+    sample_of = _schedule(asked) if isinstance(asked, ScheduleTask) else _network(asked)
+    about = {"compile_seconds": time.perf_counter() - start}
+    pace = CoreSpeed(asked.measuring.full_pace)
+    first = sample_of(1)()  # behind a run of TVM's own, which does not count
+    if first < SLOW_SECONDS:
+        first = min(first, *(sample_of(1)() for _ in range(PROBES)))
+    if isinstance(asked, ScheduleTask) and first > SLOW_SECONDS:
+        once = TimingSamples(np.array([first]), np.array([pace()]), np.zeros(1))
+        return lambda timing: once, about
+    sample = sample_of(max(1, ceil(SAMPLE_SECONDS / max(first, 1e-9))))
+    return lambda timing: visit(sample, timing, pace), about
+
+
+_run = MeasuringRun(compile_program)
+
+
+def answer(request: Any) -> Any:
+    """Do as asked (`MeasuringRun.answer`); what a worker process calls. The first request, whatever
+    it is, imports TVM."""
+    import_meta_schedule()
+    return _run.answer(request)
+
+
+SampleOf = Callable[[int], Callable[[], float]]
+"""Makes, of a number of runs, a function that runs so often and returns mean seconds a run."""
+
+
+def _schedule(asked: ScheduleTask) -> SampleOf:
+    tvm, module = import_tvm(), _operator(asked.operator)
+    made = scheduled(module, asked.document)
+    kernel = tvm.compile(made.mod, target=codegen_target(asked.level)).jit()
+    operands = [_operand(tvm, buffer) for buffer in module["main"].params]
+    return _sampler(tvm, kernel, operands)
+
+
+def _network(asked: NetworkTask) -> SampleOf:
+    tvm, rng = import_tvm(), np.random.default_rng(0)
+    machine = tvm.relax.VirtualMachine(tvm.runtime.load_module(asked.path), tvm.cpu())
+    operands = [tvm.runtime.tensor(each.random(rng), tvm.cpu()) for each in asked.inputs]
+    machine.set_input("main", *operands)
+    return _sampler(tvm, machine, None)
+
+
+@lru_cache(maxsize=64)
+def _operator(text: str) -> Any:
+    return import_tvm().ir.load_json(text)
+
+
+def _operand(tvm: Any, buffer: Any) -> Any:
+    """A random array; zeros where it holds indices or truth values."""
+    shape, dtype = tuple(int(size) for size in buffer.shape), np.dtype(str(buffer.dtype))
+    if np.issubdtype(dtype, np.floating):
+        made = np.random.default_rng(0).random(shape, np.float32).astype(dtype) + dtype.type(0.5)
+    else:
+        made = np.zeros(shape, dtype)
+    return tvm.runtime.tensor(made, tvm.cpu())
+
+
+def _sampler(tvm: Any, runnable: Any, operands: list[Any] | None) -> SampleOf:
+    """Time runs by TVM's clock, which starts behind a run that does not count. No run takes more
+    than the process had the core for: where that is less, others had it in the midst of the runs.
+    """
+
+    def sample_of(number: int) -> Callable[[], float]:
+        what = "main" if operands is not None else "invoke_stateful"
+        timed = runnable.time_evaluator(what, tvm.cpu(), number=number, repeat=1)
+        given = operands if operands is not None else ["main"]
+
+        def sample() -> float:
+            busy = time.process_time()
+            seconds = float(timed(*given).results[0])
+            return min(seconds, (time.process_time() - busy) / number)
+
+        return sample
+
+    return sample_of

@@ -1,0 +1,37 @@
+"""Beliefs by name."""
+
+from __future__ import annotations
+
+from go_rl.core.errors import nearest
+from go_rl.tuning.belief.belief import Belief
+from go_rl.tuning.belief.curve_families import FAMILIES
+from go_rl.tuning.config import TuningError
+
+TRANSFER = "transfer"
+BELIEFS = (*FAMILIES, TRANSFER)
+"""Names: a family of curves, the default first, or our own that learned from recorded curves."""
+
+
+def belief_of(name: str, without: str | None = None) -> Belief:
+    """Return a belief.
+
+    Args:
+        name: one of `BELIEFS`.
+        without: a network whose recorded curves ``transfer`` must not know; None: it knows all.
+
+    Raises:
+        MissingDependencyError: emcee, which a family of curves needs, is not installed.
+        TuningError: the name is unknown, or the recorded curves cannot be read.
+    """
+    if name in FAMILIES:
+        from go_rl.tuning.belief.curve_belief import CurveBelief
+
+        return CurveBelief(family=name)
+    if name != TRANSFER:
+        known = ", ".join(BELIEFS)
+        raise TuningError(f"unknown belief {name!r}{nearest(name, BELIEFS)} There are {known}")
+    from go_rl.tuning.belief.curve_library import load_curves
+    from go_rl.tuning.belief.transfer_belief import TransferBelief
+
+    library = load_curves()
+    return TransferBelief(library if without is None else library.without(without))

@@ -1,0 +1,174 @@
+"""Journals: the batches of one run, in order. A file is one JSON line a batch, written through.
+
+The first line tells what the run is: operators, target, seed, tuners. A run that is killed while
+it writes leaves a torn last line, which is dropped: that batch is measured again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from go_rl.core.files.strict_json import parse_json
+from go_rl.records import canonical_json
+from go_rl.tuning.config import TuningError
+from go_rl.tuning.programs.nouns import Schedule, Trial
+from go_rl.tuning.programs.tuning_state import Batch
+
+FORMAT, VERSION = "go_rl tuning journal", 1
+
+
+@runtime_checkable
+class Journal(Protocol):
+    """Where the batches of a run are kept."""
+
+    def batches(self) -> Iterator[Batch]:
+        """Yield those that are kept, in order."""
+        ...
+
+    def append(self, batch: Batch) -> None:
+        """Keep one more, before the run goes on."""
+        ...
+
+
+class MemoryJournal:
+    """Batches in memory."""
+
+    def __init__(self) -> None:
+        self.kept: list[Batch] = []
+
+    def batches(self) -> Iterator[Batch]:
+        """Yield those that are kept, in order."""
+        yield from list(self.kept)
+
+    def append(self, batch: Batch) -> None:
+        """Keep one more."""
+        self.kept.append(batch)
+
+
+class FileJournal:
+    """Batches in a file.
+
+    Args:
+        path: of the file; made when the first batch comes.
+        about: what the run is, JSON: a file of another run is refused.
+
+    Raises:
+        TuningError: the file is damaged before its last line, of another version, or of another
+            run; or it cannot be read or written.
+    """
+
+    def __init__(self, path: str | Path, about: Mapping[str, Any]) -> None:
+        self._path = Path(path)
+        header = {"format": FORMAT, "version": VERSION, "about": about}
+        self._header = json.loads(canonical_json(header))
+        self._read = self._load()
+
+    def batches(self) -> Iterator[Batch]:
+        """Yield those that the file held when it was opened, in order."""
+        yield from self._read
+
+    def append(self, batch: Batch) -> None:
+        """Keep one more; it is on the disk when this returns.
+
+        Raises:
+            TuningError: it cannot be written; what was there before stays.
+        """
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            new = not self._path.exists()
+            with self._path.open("ab") as file:
+                end = file.tell()
+                text = canonical_json(batch_document(batch)) + "\n"
+                if new:
+                    text = canonical_json(self._header) + "\n" + text
+                try:
+                    file.write(text.encode())
+                    file.flush()
+                    os.fsync(file.fileno())
+                except OSError:
+                    file.truncate(end)
+                    raise
+        except OSError as error:
+            raise TuningError(
+                f"{self._path}: cannot be written ({error.strerror}); what was measured before is "
+                "kept, and the same command goes on behind it"
+            ) from error
+
+    def _load(self) -> list[Batch]:
+        try:
+            if not self._path.exists():
+                return []
+            text = self._path.read_bytes()
+            whole, torn = text.rpartition(b"\n")[0], not text.endswith(b"\n")
+            if torn:
+                os.truncate(self._path, len(whole) + 1 if whole else 0)
+        except OSError as error:
+            raise TuningError(f"{self._path}: cannot be read ({error.strerror})") from error
+        lines = whole.split(b"\n") if whole else []
+        if not lines:
+            self._path.unlink()
+            return []
+        self._check_header(lines[0])
+        return [self._batch(number, line) for number, line in enumerate(lines[1:], 2)]
+
+    def _check_header(self, line: bytes) -> None:
+        try:
+            found = parse_json(line.decode())
+        except ValueError:
+            found = None
+        if not isinstance(found, dict) or found.get("format") != FORMAT:
+            raise TuningError(f"{self._path}: line 1 does not say {FORMAT!r}; name another folder")
+        if found.get("version") != VERSION:
+            raise TuningError(
+                f"{self._path}: a journal of version {found.get('version')!r}, and this go_rl "
+                f"reads {VERSION}; name another folder, or use the go_rl that made it"
+            )
+        ours, theirs = self._header["about"], found.get("about")
+        if theirs != ours:
+            changed = (
+                name for name in ours if not isinstance(theirs, dict)
+                or theirs.get(name) != ours[name]
+            )  # fmt: skip
+            raise TuningError(
+                f"{self._path}: is of another run (it differs in {', '.join(changed)}); name "
+                "another folder, or repeat the options that it began with"
+            )
+
+    def _batch(self, number: int, line: bytes) -> Batch:
+        try:
+            return read_batch(parse_json(line.decode()))
+        except (ValueError, TypeError, KeyError) as error:
+            raise TuningError(
+                f"{self._path}: line {number} is damaged ({error}); delete it and what follows, "
+                "and the run goes on from there"
+            ) from error
+
+
+def batch_document(batch: Batch) -> dict[str, Any]:
+    """Return a batch as JSON."""
+    trials = [
+        [trial.schedule.key, trial.schedule.document, trial.seconds, trial.spent, trial.reason]
+        for trial in batch.trials
+    ]
+    return {
+        "phase": batch.phase, "operator": batch.operator, "slot": batch.slot, "trials": trials,
+        "seconds": batch.seconds, "exhausted": batch.exhausted,
+    }  # fmt: skip
+
+
+def read_batch(document: Any) -> Batch:
+    """Read what `batch_document` made; ValueError, TypeError or KeyError where it is none."""
+    trials = tuple(
+        Trial(Schedule(key, schedule), seconds, spent, reason)
+        for key, schedule, seconds, spent, reason in document["trials"]
+    )
+    if document["phase"] not in ("known", "warm-up", "slot", "lapse"):
+        raise ValueError(f"unknown phase {document['phase']!r}")
+    return Batch(
+        document["phase"], int(document["operator"]), int(document["slot"]), trials,
+        float(document["seconds"]), bool(document["exhausted"]),
+    )  # fmt: skip

@@ -1,0 +1,162 @@
+"""What tuning a network's programs found: `TunedNetwork`, and the folder that it is kept in."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, astuple, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from go_rl.core.files.whole_file import write_text
+from go_rl.tuning.config import TuneProgramsConfig
+from go_rl.tuning.programs.nouns import Schedule, TunedOperator
+from go_rl.tuning.programs.tuning_state import Batch
+
+JOURNAL, SUMMARY, SCHEDULES, MODULE, CURVE = (
+    "journal.jsonl", "tuned.json", "schedules.json", "module.so", "curve.csv",
+)  # fmt: skip
+MS = 1e3
+
+
+@dataclass(frozen=True)
+class LatencyPoint:
+    """The network with the best schedules so far, as measured while tuning, from here on."""
+
+    minutes: float
+    """Of tuning, those of earlier runs in the folder included."""
+    seconds: float
+    """Sum of the operators' best and of what is not tuned."""
+    trials: int
+    """So far."""
+
+
+@dataclass(frozen=True)
+class OperatorOutcome:
+    """One operator after tuning."""
+
+    operator: TunedOperator
+    schedule: Schedule | None
+    """None: no schedule was faster than the loops as they are."""
+    seconds: float
+    """Of one run under it, as measured while tuning."""
+    untuned_seconds: float
+    trials: int
+    share: float
+    """Share of the tuning time."""
+
+
+@dataclass(frozen=True, eq=False)
+class TunedNetwork:
+    """A tuned network."""
+
+    model: str
+    target: str
+    scheduler: str
+    tuner: str
+    operators: tuple[OperatorOutcome, ...]
+    fixed_seconds: float
+    """Of what is not tuned."""
+    curve: tuple[LatencyPoint, ...]
+    minutes: float
+    """Of tuning, those of earlier runs in the folder included."""
+    trials: int
+    """Measured for this folder, in all of its runs."""
+    resumed_trials: int
+    """Those among them that were known when this run began; and those that the records knew."""
+    failed_trials: int
+    """Those that have no time."""
+    untuned_ms: float
+    """Of the whole network with TVM's default schedules, the loops as they are under LLVM."""
+    latency_ms: float
+    """Of the module written, visited in turn with the untuned one."""
+    max_relative_error: float
+    """Of the module's results against the model's, on random operands."""
+    notes: tuple[str, ...]
+
+    @property
+    def speedup(self) -> float:
+        """Untuned over tuned."""
+        return self.untuned_ms / self.latency_ms
+
+
+def latency_curve(
+    batches: Iterable[Batch],
+    operators: Sequence[TunedOperator],
+    untuned: Sequence[float],
+    fixed: float,
+) -> Iterator[LatencyPoint]:
+    """Yield the latency at the start, and whenever it falls.
+
+    Args:
+        batches: of the run, in order.
+        operators: of the network.
+        untuned: seconds of one run of each.
+        fixed: seconds of what is not tuned.
+    """
+    best, elapsed, trials = list(untuned), 0.0, 0
+
+    def point() -> LatencyPoint:
+        total = fixed + sum(x.repeats * s for x, s in zip(operators, best, strict=True))
+        return LatencyPoint(elapsed / 60.0, total, trials)
+
+    yield (last := point())
+    for batch in batches:
+        elapsed, trials = elapsed + batch.seconds, trials + len(batch.trials)
+        times = [t.seconds for t in batch.trials if t.seconds is not None]
+        best[batch.operator] = min([best[batch.operator], *times])
+        if (now := point()).seconds < last.seconds:
+            yield (last := now)
+
+
+def summary_document(tuned: TunedNetwork, config: TuneProgramsConfig) -> dict[str, Any]:
+    """Return what ``tuned.json`` holds, and ``--json`` prints."""
+    return {
+        "model": tuned.model, "target": tuned.target, "scheduler": tuned.scheduler,
+        "tuner": tuned.tuner, "trials": tuned.trials, "resumed_trials": tuned.resumed_trials,
+        "failed_trials": tuned.failed_trials, "untuned_ms": tuned.untuned_ms,
+        "latency_ms": tuned.latency_ms, "speedup": tuned.speedup,
+        "max_relative_error": tuned.max_relative_error, "minutes": tuned.minutes,
+        "fixed_ms": MS * tuned.fixed_seconds,
+        "operators": [
+            {
+                "name": each.operator.name, "uses": each.operator.repeats,
+                "flops": each.operator.flops, "untuned_ms": MS * each.untuned_seconds,
+                "best_ms": MS * each.seconds, "trials": each.trials, "share": each.share,
+                "schedule": None if each.schedule is None else each.schedule.key,
+            }
+            for each in tuned.operators
+        ],
+        "notes": list(tuned.notes), "config": asdict(config),
+    }  # fmt: skip
+
+
+def schedules_document(tuned: TunedNetwork) -> dict[str, Any]:
+    """Return what ``schedules.json`` holds: traces of TVM by workload."""
+    return {
+        "target": tuned.target,
+        "schedules": {
+            each.operator.workload: {
+                "operator": each.operator.name, "key": each.schedule.key,
+                "trace": each.schedule.document,
+            }
+            for each in tuned.operators
+            if each.schedule is not None
+        },
+    }  # fmt: skip
+
+
+def write_tuned_network(tuned: TunedNetwork, config: TuneProgramsConfig, folder: Path) -> None:
+    """Write the summary, schedules and curve, each aside and renamed."""
+    table = io.StringIO()
+    rows = csv.writer(table, lineterminator="\n")
+    rows.writerow([field.name for field in fields(LatencyPoint)])
+    rows.writerows(astuple(point) for point in tuned.curve)
+    write_text(folder / CURVE, table.getvalue())
+    for name, document in (
+        (SCHEDULES, schedules_document(tuned)),
+        (SUMMARY, summary_document(tuned, config)),
+    ):
+        write_text(folder / name, json.dumps(document, indent=1, allow_nan=False) + "\n")

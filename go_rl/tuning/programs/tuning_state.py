@@ -1,0 +1,198 @@
+"""`TuningState`: what tuning knows, a function of the measured batches alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any, Literal
+
+from go_rl.tuning.programs.nouns import Schedule, Trial, TunedOperator
+from go_rl.tuning.programs.slots import SlotConfig
+
+Phase = Literal["known", "warm-up", "slot", "lapse"]
+"""Why a batch is there: trials of earlier runs; the search for a first schedule that works; a slot
+of the scheduler; a static scheme's slot of a finished operator, which lapses."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Trials of one operator that were measured together."""
+
+    phase: Phase
+    operator: int
+    """By its number."""
+    slot: int
+    """Number of the slot, from 1; 0 before the first."""
+    trials: tuple[Trial, ...]
+    """In the order of the proposal."""
+    seconds: float
+    """Of the clock since the batch before: scheduling, proposing, building, timing."""
+    exhausted: bool = False
+    """The inner tuner proposed none: the space has no more."""
+
+
+@dataclass(eq=False)
+class OperatorState:
+    """What is known of one operator."""
+
+    operator: TunedOperator
+    best: Trial | None = None
+    """The fastest trial."""
+    curve: list[float] = field(default_factory=list)
+    """Best FLOP/s known after each trial; 0 until one works."""
+    stale: int = 0
+    """Trials since the best."""
+    slots: int = 0
+    """Slots it was given: pulls of the arm."""
+    slot_ends: list[float] = field(default_factory=list)
+    """Best seconds after each of its slots."""
+    first_seconds: float | None = None
+    """Of the first trial that worked: the untuned operator."""
+    spent: float = 0.0
+    """Seconds of the clock, those of known trials left out."""
+    own_trials: int = 0
+    """Trials, those of earlier runs left out."""
+    exhausted: bool = False
+    """The space has no more."""
+
+    @property
+    def seconds(self) -> float:
+        """Best seconds of one run; infinite until one works."""
+        return inf if self.best is None or self.best.seconds is None else self.best.seconds
+
+    @property
+    def weighted(self) -> float:
+        """Best seconds of all its runs in the network."""
+        return self.operator.repeats * self.seconds
+
+    def horizon(self, slot_seconds: float, batch: int) -> int:
+        """Return how many trials a slot buys, at the pace so far; at least a batch."""
+        if not self.own_trials or self.spent <= 0:
+            return batch
+        return max(batch, round(slot_seconds * self.own_trials / self.spent))
+
+    def add(self, batch: Batch) -> None:
+        """Take in a batch."""
+        for trial in batch.trials:
+            self._add(trial)
+        if batch.phase != "known":
+            self.spent += batch.seconds
+            self.own_trials += len(batch.trials)
+        self.exhausted = self.exhausted or batch.exhausted
+
+    def _add(self, trial: Trial) -> None:
+        self.stale += 1
+        if trial.seconds is not None:
+            if self.first_seconds is None:
+                self.first_seconds = trial.seconds
+            if trial.seconds < self.seconds:
+                self.best, self.stale = trial, 0
+        self.curve.append(0.0 if self.best is None else self.operator.flops / self.seconds)
+
+
+class TuningState:
+    """All operators, and where in which slot the run is.
+
+    Args:
+        operators: of the network.
+        fixed_seconds: of what is not tuned.
+        peak_flops: FLOP/s of the target, at most.
+        config: see there.
+    """
+
+    def __init__(
+        self,
+        operators: Sequence[TunedOperator],
+        fixed_seconds: float,
+        peak_flops: float,
+        config: SlotConfig,
+    ) -> None:
+        self.operators = [OperatorState(operator) for operator in operators]
+        self.config, self.peak_flops = config, peak_flops
+        self.slot_seconds = config.slot_seconds(len(operators))
+        self.elapsed = 0.0
+        """Seconds of the clock since the start."""
+        self.slot = 0
+        """Number of the slot that began last, from 1; 0 before the first."""
+        self.current: int | None = None
+        """Operator of that slot, while it lasts."""
+        self.trials = 0
+        """Measured in this run."""
+        self._fixed = fixed_seconds
+        self._in_slot = 0.0
+
+    @property
+    def latency(self) -> float:
+        """Seconds of the network with the best schedules; infinite while an operator has none."""
+        return self._fixed + sum(each.weighted for each in self.operators)
+
+    @property
+    def untuned_latency(self) -> float:
+        """Seconds of the network with the first schedules that worked."""
+        first = (
+            inf if each.first_seconds is None else each.first_seconds * each.operator.repeats
+            for each in self.operators
+        )  # fmt: skip
+        return self._fixed + sum(first)
+
+    def finished(self, operator: int) -> bool:
+        """Whether an operator is done: no improvement for long, or no schedules left."""
+        each = self.operators[operator]
+        return each.exhausted or each.stale >= self.config.patience
+
+    @property
+    def unfinished(self) -> list[int]:
+        """Operators that are not done."""
+        return [k for k in range(len(self.operators)) if not self.finished(k)]
+
+    @property
+    def over(self) -> bool:
+        """Whether budget or schedules are used up."""
+        return self.elapsed >= self.config.seconds or not self.unfinished
+
+    def add(self, batch: Batch) -> None:
+        """Take in a batch, in the order in which they were measured."""
+        state = self.operators[batch.operator]
+        if batch.slot > self.slot:
+            self._end_slot()
+            self.slot, self.current, self._in_slot = batch.slot, batch.operator, 0.0
+            state.slots += 1
+        state.add(batch)
+        self.elapsed += batch.seconds
+        self.trials += len(batch.trials) if batch.phase != "known" else 0
+        if batch.phase in ("slot", "lapse"):
+            self._in_slot += batch.seconds
+            if self._in_slot >= self.slot_seconds or self.finished(batch.operator) or self.over:
+                self._end_slot()
+
+    def _end_slot(self) -> None:
+        if self.current is not None:
+            state = self.operators[self.current]
+            state.slot_ends.append(state.seconds)
+        self.current = None
+
+    def summary(self) -> dict[str, Any]:
+        """Return everything that a later decision depends on, as JSON: equal summaries go on in
+        the same way."""
+        return {
+            "elapsed": self.elapsed, "slot": self.slot, "current": self.current,
+            "in_slot": self._in_slot, "trials": self.trials,
+            "operators": [
+                {
+                    "name": each.operator.name, "best": None if each.best is None else _key(each),
+                    "curve": each.curve, "stale": each.stale, "slots": each.slots,
+                    "slot_ends": each.slot_ends, "spent": each.spent, "done": each.exhausted,
+                }
+                for each in self.operators
+            ],
+        }  # fmt: skip
+
+    def best_schedules(self) -> list[Schedule | None]:
+        """Return the fastest schedule of each operator; None where none worked."""
+        return [None if each.best is None else each.best.schedule for each in self.operators]
+
+
+def _key(state: OperatorState) -> str:
+    assert state.best is not None
+    return state.best.schedule.key

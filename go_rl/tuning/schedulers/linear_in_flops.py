@@ -1,0 +1,29 @@
+"""Slots in proportion to FLOP (DynaTune, section 5.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from go_rl.tuning.programs.tuning_state import TuningState
+
+
+@dataclass(frozen=True)
+class LinearInFlops:
+    """Each operator gets slots in proportion to its FLOP in the network, interleaved: the next slot
+    is that of the operator whose count of slots would stay furthest below its share. Those of
+    finished operators lapse."""
+
+    name: str = "linear"
+    dynamic: bool = False
+
+    def choose(self, state: TuningState) -> int:
+        """Return the operator of the next slot."""
+
+        def behind(k: int) -> float:
+            each = state.operators[k]
+            return (each.slots + 1) / (each.operator.flops * each.operator.repeats)
+
+        return min(range(len(state.operators)), key=behind)
+
+    def predicted(self, state: TuningState, operator: int) -> None:
+        """Return None."""

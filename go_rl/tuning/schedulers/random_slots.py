@@ -1,0 +1,28 @@
+"""Slots at random, static or with reallocation (DynaTune, sections 5.2 and 5.3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from go_rl.tuning.programs.tuning_state import TuningState
+from go_rl.tuning.schedulers.scheduler import slot_rng
+
+
+@dataclass(frozen=True)
+class RandomSlots:
+    """Each slot goes to a random operator; the static form draws finished ones, too."""
+
+    dynamic: bool
+
+    @property
+    def name(self) -> str:
+        """As in the registry."""
+        return "dynamic-random" if self.dynamic else "random"
+
+    def choose(self, state: TuningState) -> int:
+        """Return the operator of the next slot."""
+        choice = state.unfinished if self.dynamic else range(len(state.operators))
+        return int(slot_rng(state).choice(choice))
+
+    def predicted(self, state: TuningState, operator: int) -> None:
+        """Return None."""

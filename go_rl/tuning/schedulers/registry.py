@@ -1,0 +1,76 @@
+"""Schedulers by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+from go_rl.core.errors import nearest
+from go_rl.tuning.belief.belief import Belief
+from go_rl.tuning.config import TuningError
+from go_rl.tuning.programs.nouns import Trial
+from go_rl.tuning.schedulers.ansor_gradient import AnsorGradient
+from go_rl.tuning.schedulers.epsilon_greedy import EpsilonGreedy
+from go_rl.tuning.schedulers.linear_in_flops import LinearInFlops
+from go_rl.tuning.schedulers.oracle import Oracle
+from go_rl.tuning.schedulers.predicted_gains import PredictedGains
+from go_rl.tuning.schedulers.random_slots import RandomSlots
+from go_rl.tuning.schedulers.round_robin import RoundRobin
+from go_rl.tuning.schedulers.scheduler import Scheduler
+from go_rl.tuning.schedulers.sequential import Sequential
+from go_rl.tuning.schedulers.softmax_sampling import SoftmaxSampling
+from go_rl.tuning.schedulers.upper_confidence_bound import UpperConfidenceBound
+
+WITH_BELIEF: Mapping[str, Callable[[PredictedGains], Scheduler]] = MappingProxyType({
+    "dynatune": UpperConfidenceBound,
+    "epsilon-greedy": EpsilonGreedy,
+    "softmax": SoftmaxSampling,
+})  # fmt: skip
+WITHOUT_BELIEF: Mapping[str, Callable[[], Scheduler]] = MappingProxyType({
+    "ansor": AnsorGradient,
+    "dynamic-random": lambda: RandomSlots(dynamic=True),
+    "dynamic-round-robin": lambda: RoundRobin(dynamic=True),
+    "random": lambda: RandomSlots(dynamic=False),
+    "round-robin": lambda: RoundRobin(dynamic=False),
+    "linear": LinearInFlops,
+})  # fmt: skip
+SEQUENTIAL, ORACLE = "sequential", "oracle"
+SCHEDULERS = (*WITH_BELIEF, *WITHOUT_BELIEF, SEQUENTIAL, ORACLE)
+"""Names."""
+
+
+def scheduler_of(
+    name: str,
+    belief: Belief | None = None,
+    paths: Sequence[Sequence[Trial]] | None = None,
+    share: float | None = None,
+) -> Scheduler:
+    """Return a scheduler.
+
+    Args:
+        name: one of `SCHEDULERS`.
+        belief: of those that predict; None: DynaTune's (`go_rl.tuning.belief.curve_belief`).
+        paths: of the oracle, see there.
+        share: of the sequential one, see there; None: until an operator is finished.
+
+    Raises:
+        MissingDependencyError: the belief needs emcee, which is not installed.
+        TuningError: the name is unknown, or the oracle has no curves to see.
+    """
+    if name in WITH_BELIEF:
+        if belief is None:
+            from go_rl.tuning.belief.curve_belief import CurveBelief
+
+            belief = CurveBelief()
+        return WITH_BELIEF[name](PredictedGains(belief))
+    if name in WITHOUT_BELIEF:
+        return WITHOUT_BELIEF[name]()
+    if name == SEQUENTIAL:
+        return Sequential() if share is None else Sequential(share)
+    if name == ORACLE:
+        if paths is None:
+            raise TuningError(
+                "the oracle sees recorded curves; it cannot schedule what is measured live"
+            )
+        return Oracle(paths)
+    raise TuningError(f"unknown scheduler {name!r}{nearest(name, SCHEDULERS)}")

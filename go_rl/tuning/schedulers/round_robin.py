@@ -1,0 +1,28 @@
+"""Slots in circular order, static or with reallocation (DynaTune, sections 5.2 and 5.3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from go_rl.tuning.programs.tuning_state import TuningState
+
+
+@dataclass(frozen=True)
+class RoundRobin:
+    """Slots go to the operators in turn; the static form does not leave out finished ones."""
+
+    dynamic: bool
+
+    @property
+    def name(self) -> str:
+        """As in the registry."""
+        return "dynamic-round-robin" if self.dynamic else "round-robin"
+
+    def choose(self, state: TuningState) -> int:
+        """Return the operator of the next slot."""
+        if not self.dynamic:
+            return state.slot % len(state.operators)
+        return min(state.unfinished, key=lambda k: state.operators[k].slots)
+
+    def predicted(self, state: TuningState, operator: int) -> None:
+        """Return None."""

@@ -1,0 +1,113 @@
+"""`evolutionary_search`: generations of mutants, selected by a predictor.
+
+The search of Ansor (Zheng et al., OSDI 2020, section 5.1) and of CDMPP's schedule search: a
+population of the fastest schedules so far and of random ones; parents are drawn by predicted
+fitness, and each mutant changes one decision. There is no crossover: a `ScheduleSpace` has none.
+The first ones by prediction are measured for real.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import ceil
+
+import numpy as np
+from jaxtyping import Float64
+
+from go_rl.tuning.config import TuningError
+from go_rl.tuning.programs.nouns import Schedule, ScheduleSpace
+from go_rl.tuning.tuners.model_guided import ModelGuidedTuner
+from go_rl.tuning.tuners.observed_trials import ObservedTrials
+from go_rl.tuning.tuners.online_scorer import OnlineScorerConfig
+from go_rl.tuning.tuners.proposal import batch_of, starts
+from go_rl.tuning.tuners.scored_pool import ScheduleScorer, ScoredPool
+
+
+@dataclass(frozen=True)
+class EvolutionConfig:
+    """How schedules evolve."""
+
+    effort: int = 16
+    """Schedules scored for each one wanted, at most, the first population apart; see
+    `go_rl.tuning.tuners.simulated_annealing.AnnealingConfig`."""
+    generations: int = 4
+    """Of mutants, as many as the population in each."""
+    best_share: float = 0.2
+    """Largest share of the first population that are the fastest schedules measured."""
+    pressure: float = 4.0
+    """The best of a population is this many e-folds likelier to be a parent than the worst."""
+    random_share: float = 0.05
+    """Share of a batch that is random (epsilon)."""
+    diversity: float = 0.0
+    """See `go_rl.tuning.tuners.diverse_choice`."""
+    learn: bool = True
+    """Whether a predictor that is given is corrected by what is measured (`OnlineScorer`); without
+    one, trees always learn."""
+    model: OnlineScorerConfig = field(default_factory=OnlineScorerConfig)
+
+    def __post_init__(self) -> None:
+        for name in ("effort", "generations"):
+            if getattr(self, name) < 1:
+                raise TuningError(f"evolution: {name} must be >= 1, not {getattr(self, name)}")
+        for name in ("best_share", "random_share"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise TuningError(f"evolution: {name} must be from 0 to 1")
+        for name in ("pressure", "diversity"):
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise TuningError(f"evolution: {name} must be finite and >= 0")
+
+
+def evolutionary_search(
+    space: ScheduleSpace,
+    seed: int,
+    config: EvolutionConfig | None = None,
+    prior: ScheduleScorer | None = None,
+) -> ModelGuidedTuner:
+    """Return the tuner; see `ModelGuidedTuner`."""
+    config = config or EvolutionConfig()
+
+    def search(
+        observed: ObservedTrials, pool: ScoredPool, count: int, rng: np.random.Generator
+    ) -> list[Schedule]:
+        size = ceil(config.effort * count / config.generations)
+        evolve(space, pool, starts(observed, size, config.best_share, rng), config, rng)
+        return batch_of(observed, pool, count, config.diversity, config.random_share)
+
+    model = config.model if config.learn or prior is None else None
+    return ModelGuidedTuner(space, seed, search, model, prior)
+
+
+def evolve(
+    space: ScheduleSpace,
+    pool: ScoredPool,
+    first: Sequence[Schedule],
+    config: EvolutionConfig,
+    rng: np.random.Generator,
+) -> None:
+    """Run generations; all that is scored joins the pool.
+
+    Args:
+        space: makes mutants.
+        pool: scores.
+        first: population.
+        config: generations and pressure.
+        rng: the source of chance.
+    """
+    population, size = list(first), len(first)
+    for _ in range(config.generations if population else 0):
+        odds = parent_odds(pool.scores(population), config.pressure)
+        parents = rng.choice(len(population), size, p=odds)
+        mutants = [space.neighbour(population[i], rng) for i in parents.tolist()]
+        together = {s.key: s for s in (*population, *mutants) if s is not None}
+        everyone = list(together.values())
+        order = np.argsort(pool.scores(everyone), kind="stable")[:size]
+        population = [everyone[i] for i in order.tolist()]
+
+
+def parent_odds(scores: Float64[np.ndarray, "S"], pressure: float) -> Float64[np.ndarray, "S"]:
+    """Return [S] the probability of each to be a parent: exponential in its rank, so that the
+    scale of scores does not matter."""
+    rank = np.argsort(np.argsort(scores, kind="stable"), kind="stable")
+    odds = np.exp(-pressure * rank / max(1, len(scores) - 1))
+    return odds / odds.sum()

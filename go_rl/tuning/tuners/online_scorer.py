@@ -1,0 +1,89 @@
+"""`OnlineScorer`: boosted trees fitted again and again to what was measured of an operator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from jaxtyping import Float32, Float64
+
+from go_rl.predictors.schedule_ranks import (
+    MeasuredSchedules,
+    ScheduleRanks,
+    ScheduleRanksConfig,
+    import_xgboost,
+)
+from go_rl.tuning.config import TuningError
+from go_rl.tuning.programs.nouns import Schedule
+from go_rl.tuning.tuners.observed_trials import ObservedTrials
+from go_rl.tuning.tuners.scored_pool import ScheduleScorer
+
+FEWEST = 2
+"""Schedules that trees are fitted to."""
+
+
+@dataclass(frozen=True)
+class OnlineScorerConfig:
+    """When and how the trees of a tuner are fitted."""
+
+    refit_every: int = 8
+    """Distinct schedules between two fits; a fit uses the largest multiple of them."""
+    trees: ScheduleRanksConfig = field(default_factory=ScheduleRanksConfig)
+
+    def __post_init__(self) -> None:
+        if self.refit_every < FEWEST:
+            raise TuningError(
+                f"inner tuner: refit_every must be >= {FEWEST}, not {self.refit_every}"
+            )
+
+
+class OnlineScorer:
+    """Makes a `ScheduleScorer` of the trials that were observed, a function of these alone.
+
+    Args:
+        observed: of the tuner.
+        config: of the fits.
+        prior: a predictor that was learned elsewhere. Alone it scores before the first fit; later
+            its score is one more feature of the trees, which learn how far to trust it.
+
+    Raises:
+        MissingDependencyError: XGBoost is not installed.
+    """
+
+    def __init__(
+        self,
+        observed: ObservedTrials,
+        config: OnlineScorerConfig,
+        prior: ScheduleScorer | None = None,
+    ) -> None:
+        import_xgboost()
+        self._observed, self._config, self._prior = observed, config, prior
+        self._fitted: tuple[int, ScheduleRanks] | None = None
+
+    def scorer(self) -> ScheduleScorer | None:
+        """Return who scores now; None: too little was measured."""
+        number = len(self._observed.seconds)
+        number -= number % self._config.refit_every
+        known = list(self._observed.seconds.values())[:number]
+        if not np.isfinite(known).any():
+            return self._prior
+        if self._fitted is None or self._fitted[0] != number:
+            self._fitted = number, self._fit(number)
+        ranks = self._fitted[1]
+        return lambda schedules, features: ranks.predict(self._wide(schedules, features))
+
+    def _fit(self, number: int) -> ScheduleRanks:
+        measured, schedules = self._observed.measured(), self._observed.schedules[:number]
+        features = self._wide(schedules, measured.features[:number])
+        trees = replace(self._config.trees, seed=self._observed.seed % 2**31)
+        return ScheduleRanks.fit(MeasuredSchedules(features, measured.seconds[:number]), trees)
+
+    def _wide(
+        self, schedules: Sequence[Schedule], features: Float32[np.ndarray, "S numbers"]
+    ) -> Float32[np.ndarray, "S wide"]:
+        """Features, behind them the score of the prior."""
+        if self._prior is None:
+            return features
+        score: Float64[np.ndarray, "S"] = np.asarray(self._prior(schedules, features))
+        return np.concatenate([features, score[:, None].astype(np.float32)], axis=1)

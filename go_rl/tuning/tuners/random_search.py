@@ -1,0 +1,30 @@
+"""`RandomSearch`: schedules drawn without replacement, the control of every other tuner."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from go_rl.tuning.programs.nouns import Schedule, ScheduleSpace, Trial
+from go_rl.tuning.tuners.observed_trials import ObservedTrials
+from go_rl.tuning.tuners.proposal import check_count, random_batch
+
+
+class RandomSearch:
+    """Draws schedules; learns nothing.
+
+    Args:
+        space: of the operator.
+        seed: random seed.
+    """
+
+    def __init__(self, space: ScheduleSpace, seed: int) -> None:
+        self._observed = ObservedTrials(space, seed)
+
+    def propose(self, count: int) -> list[Schedule]:
+        """See `InnerTuner`."""
+        check_count(count)
+        return random_batch(self._observed, count, self._observed.rng())
+
+    def observe(self, trials: Sequence[Trial]) -> None:
+        """See `InnerTuner`."""
+        self._observed.add(trials)

@@ -1,0 +1,59 @@
+"""The inner tuners by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Protocol, runtime_checkable
+
+from go_rl.core.errors import nearest
+from go_rl.tuning.config import TuningError
+from go_rl.tuning.programs.nouns import InnerTuner, MakeInnerTuner, ScheduleSpace
+from go_rl.tuning.tuners.chameleon import chameleon
+from go_rl.tuning.tuners.evolutionary_search import evolutionary_search
+from go_rl.tuning.tuners.random_search import RandomSearch
+from go_rl.tuning.tuners.scored_pool import ScheduleScorer
+from go_rl.tuning.tuners.simulated_annealing import simulated_annealing
+
+DEFAULT_TUNER = "annealing"
+
+
+@runtime_checkable
+class MakeGuidedTuner(Protocol):
+    """Makes tuners that may be given a predictor."""
+
+    def __call__(
+        self, space: ScheduleSpace, seed: int, *, prior: ScheduleScorer | None = None
+    ) -> InnerTuner:
+        """Make one, as it is configured by default."""
+        ...
+
+
+RANDOM = "random"
+GUIDED: Mapping[str, MakeGuidedTuner] = MappingProxyType({
+    DEFAULT_TUNER: simulated_annealing, "evolution": evolutionary_search, "chameleon": chameleon,
+})  # fmt: skip
+TUNERS = (*GUIDED, RANDOM)
+"""Names, the default first."""
+
+
+def inner_tuner(name: str = DEFAULT_TUNER, prior: ScheduleScorer | None = None) -> MakeInnerTuner:
+    """Return what makes the inner tuner of an operator.
+
+    Args:
+        name: of `TUNERS`.
+        prior: a predictor of schedules that was learned elsewhere, for the tuners that have a cost
+            model.
+
+    Raises:
+        TuningError: there is no such tuner, or ``random`` is given a predictor.
+    """
+    if name == RANDOM:
+        if prior is not None:
+            raise TuningError("the inner tuner 'random' takes no predictor")
+        return RandomSearch
+    if name not in GUIDED:
+        known = ", ".join(TUNERS)
+        raise TuningError(f"unknown inner tuner {name!r}{nearest(name, TUNERS)} There are {known}")
+    made = GUIDED[name]
+    return lambda space, seed: made(space, seed, prior=prior)

@@ -1,0 +1,106 @@
+"""``go-rl tune programs`` from a file to a module, killed and gone on with; and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tuning" / "backends"))
+from onnx_networks import lone, saved, two_layers
+
+QUICK = ("--seconds", "0.001", "--least-calls", "1", "--pace-seconds", "0.05", "--batch", "2",
+         "--check-visits", "3", "--tuner", "random")  # fmt: skip
+
+
+@pytest.mark.slow
+def test_two_layers_are_tuned_killed_and_tuned_on(tmp_path):
+    pytest.importorskip("tvm", reason="TVM is an optional extra: pip install 'go_rl[tvm]'")
+    saved(two_layers(), tmp_path / "mlp.onnx")
+
+    def start(trials: int) -> subprocess.Popen[str]:
+        words = ("tune", "programs", "mlp.onnx", "--dim", "batch=64", "--scheduler",
+                 "dynamic-round-robin", "--minutes", "5", "--trials", str(trials),
+                 "--out", "tuned", "--json", *QUICK)  # fmt: skip
+        root = str(Path(__file__).parents[2])
+        return subprocess.Popen(
+            [sys.executable, "-m", "go_rl", *words], cwd=tmp_path, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": root},
+        )  # fmt: skip
+
+    killed, journal = start(1000), tmp_path / "tuned" / "journal.jsonl"
+    while killed.poll() is None and not (
+        journal.exists() and journal.read_bytes().count(b"\n") >= 3
+    ):
+        time.sleep(0.05)
+    killed.send_signal(signal.SIGKILL)
+    killed.communicate()
+    known = sum(len(json.loads(x)["trials"]) for x in journal.read_text().splitlines()[1:])
+    assert known >= 2
+    out, _ = start(known + 4).communicate()
+    told = json.loads(out)
+    assert (told["resumed_trials"], told["trials"]) == (known, known + 4)
+    assert told["untuned_ms"] > 0
+    assert told["latency_ms"] > 0
+    assert told["max_relative_error"] < 1e-5
+    folder = tmp_path / "tuned"
+    assert json.loads((folder / "tuned.json").read_text())["trials"] == known + 4
+    assert {"module.so", "schedules.json", "curve.csv", "curve.png", "curve.svg",
+            "records.sqlite", "log.jsonl"} <= {path.name for path in folder.iterdir()}  # fmt: skip
+    assert not list(folder.glob("*.part*"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--minutes", "0"), "minutes must be finite and above 0"),
+        (("--trials", "0"), "trials must be >= 1"),
+        (("--dim", "batch"), "--dim batch: must be NAME=SIZE"),
+        (("--memory", "1"), "memory must be at least"),
+    ],
+)
+def test_bad_options_are_named(command, tmp_path, arguments, sentence):
+    saved(two_layers(), tmp_path / "mlp.onnx")
+    outcome = command("tune", "programs", "mlp.onnx", *arguments)
+    assert outcome.code == 2
+    assert sentence in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--target", "x86-64v3"), "unknown target 'x86-64v3'; did you mean 'x86-64-v"),
+        (("--scheduler", "dynatun"), "unknown scheduler 'dynatun'; did you mean 'dynatune'"),
+        (("--tuner", "anealing"), "unknown inner tuner 'anealing'; did you mean 'annealing'"),
+        ((), "give --dim batch=<size>"),
+    ],
+)
+def test_what_the_back_end_does_not_know_is_named(command, tmp_path, arguments, sentence):
+    pytest.importorskip("tvm", reason="TVM is an optional extra: pip install 'go_rl[tvm]'")
+    saved(two_layers(), tmp_path / "mlp.onnx")
+    size = ("--dim", "batch=2") if arguments else ()
+    outcome = command("tune", "programs", "mlp.onnx", *size, *arguments)
+    assert outcome.code == 2
+    assert sentence in outcome.err
+
+
+def test_a_network_with_nothing_to_tune_is_named(command, tmp_path):
+    pytest.importorskip("tvm", reason="TVM is an optional extra: pip install 'go_rl[tvm]'")
+    saved(lone("Relu"), tmp_path / "relu.onnx")
+    outcome = command("tune", "programs", "relu.onnx", "--scheduler", "ansor", "--tuner", "random")
+    assert outcome.code == 2
+    assert "relu: has no tunable operator" in outcome.err
+
+
+def test_without_tvm_the_command_that_installs_it_is_told(command, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tvm", None)
+    saved(two_layers(), tmp_path / "mlp.onnx")
+    outcome = command("tune", "programs", "mlp.onnx", "--dim", "batch=1")
+    assert outcome.code == 2
+    assert "pip install 'go_rl[tvm]'" in outcome.err

@@ -1,0 +1,46 @@
+"""Levels of x86-64, by the flags that Linux tells."""
+
+from __future__ import annotations
+
+import pytest
+
+from go_rl.tuning.backends.tvm import codegen
+from go_rl.tuning.backends.tvm.codegen import NEEDS, level_of, levels_here, peak_flops
+from go_rl.tuning.config import TuningError
+
+V2, V3, V4 = (" ".join(sorted(NEEDS[f"x86-64-v{i}"])) for i in (2, 3, 4))
+
+
+@pytest.mark.parametrize(
+    ("flags", "levels"),
+    [
+        ("fpu sse2", ()),
+        (V2, ("x86-64-v2",)),
+        (f"{V2} {V3}", ("x86-64-v3", "x86-64-v2")),
+        (f"{V2} {V3} {V4}", ("x86-64-v4", "x86-64-v3", "x86-64-v2")),
+        (f"{V2} {V4}", ("x86-64-v2",)),
+    ],
+)
+def test_levels_of_a_processor(tmp_path, flags, levels):
+    facts = tmp_path / "cpuinfo"
+    facts.write_text(f"processor : 0\nflags\t\t: {flags}\nbugs : none\n")
+    assert levels_here(facts) == levels
+    assert levels_here(tmp_path / "absent") == ()
+
+
+def test_targets_that_do_not_run_here_are_refused(monkeypatch):
+    monkeypatch.setattr(codegen, "levels_here", lambda: ("x86-64-v3", "x86-64-v2"))
+    assert level_of("") == "x86-64-v3"
+    assert level_of("x86-64-v2") == "x86-64-v2"
+    with pytest.raises(TuningError, match=r"did you mean 'x86-64-v3'.* run here: x86-64-v3"):
+        level_of("x86-64v3")
+    with pytest.raises(TuningError, match="does not run on this processor"):
+        level_of("x86-64-v4")
+    monkeypatch.setattr(codegen, "levels_here", tuple)
+    with pytest.raises(TuningError, match="tuned for x86-64 on Linux"):
+        level_of("x86-64-v3")
+
+
+def test_peak_is_lanes_times_clock():
+    """Two units of 16 lanes, each a multiplication and an addition, at 4.5 GHz."""
+    assert peak_flops("x86-64-v4") == 2 * 16 * 2 * 4.5e9

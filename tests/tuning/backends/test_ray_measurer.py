@@ -1,0 +1,65 @@
+"""Workers of a Ray cluster: bad schedules, lost nodes, processors that disagree."""
+
+from __future__ import annotations
+
+import threading
+import time
+import warnings
+
+import pytest
+
+from go_rl.measure.config import CollectConfig, TimingConfig
+from go_rl.tuning.backends.tvm.ray_measurer import RayMeasurer, agreeing, check_answers
+from go_rl.tuning.config import TuningError
+
+CONFIG = CollectConfig(target="here", timeout=15.0, timing=TimingConfig(visits=3, patience=1e-3))
+
+
+def test_a_worker_whose_reference_kernel_is_slow_is_left_out():
+    notes: list[str] = []
+    pairs = [("a", 1.0), ("b", 1.2), ("c", 1.6)]
+    assert agreeing(pairs, "cpu-1", notes) == ("a", "b")
+    assert notes == ["A worker of cpu-1 is left out: the reference kernel takes 1.6 s there, and "
+                     "1.2 s on the others"]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_killed_node_of_a_local_cluster_loses_no_more_than_its_trial():
+    ray = pytest.importorskip("ray", reason="Ray is an optional extra: pip install 'go_rl[ray]'")
+    from ray.cluster_utils import Cluster
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+        nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
+        measurer = RayMeasurer(cluster.address, "ray_fakes:answer", pace_seconds=0.05)
+        try:
+            measurer.outcomes([1, 2, 3], CONFIG)  # the processes are warm now
+            assert len(measurer.group.workers) == 3
+            killer = threading.Timer(
+                1.0, lambda: cluster.remove_node(nodes[0], allow_graceful=False)
+            )
+            killer.start()
+            numbers = [*range(1, 11), -1, -2]
+            found = measurer.outcomes(numbers, CONFIG)
+            killer.join()
+            assert [each["seconds"] for each in found[:10]] == numbers[:10]
+            assert "SIGABRT" in found[10]
+            assert found[11] == "took more than 15 s"
+            deadline = time.monotonic() + 60.0
+            while not measurer.notes and time.monotonic() < deadline:
+                measurer.outcomes([1, 2, 3], CONFIG)
+            assert [note for note in measurer.notes if "was lost; 2 are left" in note]
+        finally:
+            measurer.close()
+            cluster.shutdown()
+            assert not ray.is_initialized()
+
+
+def test_an_address_that_does_not_answer_is_one_error():
+    with pytest.raises(TuningError, match=r"no Ray cluster answers at '127\.0\.0\.1:1'"):
+        check_answers("127.0.0.1:1")
+    with pytest.raises(TuningError, match="must be ray, HOST:PORT or ray://HOST:PORT"):
+        check_answers("nowhere")
+    check_answers("ray")

@@ -1,0 +1,56 @@
+"""Small pools whose curves are known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from go_rl.tuning.backends.replay import ReplayBackend
+from go_rl.tuning.backends.schedule_pool import PoolSet, SchedulePool
+from go_rl.tuning.programs.nouns import Schedule, ScheduleSpace, Trial, TunedOperator
+
+PEAK = 1e11
+
+
+def pool(name: str, repeats: int, flops: float, seconds: Sequence[float], spent: float = 1.0):
+    """A pool with one feature, the order."""
+    count = len(seconds)
+    return SchedulePool(
+        TunedOperator(name, f"workload of {name}", repeats, flops),
+        np.array(seconds, np.float32), np.full(count, spent, np.float32),
+        np.arange(count, dtype=np.float32)[:, None], np.arange(count, dtype=np.uint64),
+    )  # fmt: skip
+
+
+def pool_set(*pools: SchedulePool) -> PoolSet:
+    """The pools as a network."""
+    return PoolSet("toy", "toy-target", PEAK, tuple(pools), {"made": "by hand"})
+
+
+class InOrder:
+    """An inner tuner that proposes a pool from its first schedule to its last."""
+
+    def __init__(self, space: ScheduleSpace, seed: int) -> None:
+        self._schedules = sorted(
+            space.draw(10**6, np.random.default_rng(seed)), key=lambda each: each.key
+        )
+        self._done = 0
+
+    def propose(self, count: int) -> list[Schedule]:
+        return self._schedules[self._done : self._done + count]
+
+    def observe(self, trials: Sequence[Trial]) -> None:
+        self._done += len(trials)
+
+
+def paths_of(pools: PoolSet) -> list[list[Trial]]:
+    """The trials of `InOrder` on each pool."""
+    backend = ReplayBackend(pools)
+    return [
+        [
+            backend.trial(k, schedule)
+            for schedule in InOrder(backend.space(k), 0).propose(10**6)
+        ]
+        for k in range(len(pools.pools))
+    ]  # fmt: skip
