@@ -238,8 +238,8 @@ and V100 half of the error of boosted trees on all rows (bmm 10.5 and 15, linear
   the table shows.
 - **V100, bmm**: 16 to 22 % by the rows that are drawn and the priors; fits to 1,000 rows of
   each GPU instead of 400 gave 19.5 (P100: 13.9), and take three times as long.
-- **Coverage**: intervals of small operators reach to twice the median host, without which
-  those of the P100 would cover less than half of its rows; so other GPUs' are covered
+- **Coverage**: intervals of small operators reach to twice the median host, for the
+  P100's rows at its floor lie beyond what the other four show; so other GPUs' are covered
   nearly wholly. The T4's products and the P100's softmax err more than any other GPU does.
 - **conv**: trees are better on four of five GPUs, for the model knows one algorithm and
   libraries choose among several; published errors there are none.

@@ -111,7 +111,9 @@ def _product_loss(p: Mapping[str, Any], data: FitData) -> Any:
 def _stream_loss(p: Mapping[str, Any], data: FitData) -> Any:
     own = of_measured(p, data.place, data.generation, data.x.op, jnp)
     errors = jnp.abs(stream_model.log_seconds(own, data.x, jnp) - data.target)
-    prior = LENGTH_PRIOR * jnp.square(p["length"]).sum() + WIDER_PRIOR * jnp.square(p["wider"]).sum()
+    prior = (
+        LENGTH_PRIOR * jnp.square(p["length"]).sum() + WIDER_PRIOR * jnp.square(p["wider"]).sum()
+    )
     return (errors * data.weight).sum() + prior
 
 
