@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from go_rl.programs.launches import Launches
     from go_rl.programs.operators import OperatorRows
 
-WEIGHTS = "gpus-1.0"
+WEIGHTS = "gpus-1.1"
 """Name of the weights that ship."""
 EVERY_DEVICE, THIS = "all", "this"
 """In place of a device: all of the table; and the machine at hand (`go_rl.calibrate`)."""

@@ -101,7 +101,7 @@ def test_bad_input_is_one_line(command, operators, tmp_path):
     for flags, message in (
         ((operators, "--device", "tesla-t44"), "did you mean 'tesla-t4'"),
         (("none.csv", "--device", "t4"), "none.csv: cannot be read"),
-        ((operators, "--device", "t4", "--weights", "gpu-1.0"), "did you mean 'gpus-1.0'"),
+        ((operators, "--device", "t4", "--weights", "gpu-1.1"), "did you mean 'gpus-1.1'"),
     ):
         found = command("predict", *flags)
         assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)

@@ -1,4 +1,9 @@
-"""What a predictor of an unmeasured GPU is worth, learned by leaving out each measured one."""
+"""90 % intervals of GPUs that were not measured, learned by leaving out each measured one.
+
+Errors on left-out GPUs are pooled by operators and by what bounds them, each GPU of equal weight.
+A GPU errs as a whole: quantiles of pooled errors cover one GPU wholly and another hardly. So the
+quantiles are chosen by what they cover of one GPU when the others alone set the bounds.
+"""
 
 from __future__ import annotations
 
@@ -9,135 +14,111 @@ from itertools import product
 import numpy as np
 from jaxtyping import Float64, Int
 
-from go_rl.predictors.operators.examples import ERROR_GROUPS, GROUPS, STREAM_GROUP
-from go_rl.predictors.operators.similarity import weights_of
-from go_rl.programs.devices import DataSheet
+from go_rl.predictors.operators.examples import ERROR_GROUPS
 
-DISTANCES = (0.3, 1.0, 2.0)
-"""Candidates for the distances of `weights_of`."""
-SHIFTS = np.linspace(-0.06, 0.03, 10)
-"""Candidates for what is added to logarithms of seconds: percentage errors punish too much more
-than too little; small, for few GPUs teach it."""
-SPREAD = 0.1
-"""Deviation of logarithms that even agreeing sources have."""
-TAILS = (0.04, 0.96)
-"""Quantiles of errors on left-out GPUs that bound a 90 % interval: wider than 0.05 and 0.95, for
-few GPUs were left out."""
+REGIMES = ("launch", "short", "long")
+"""Operators by what bounds them: the launch, or the GPU for less or more than `LONG`."""
+LAUNCH_BOUND = 1.5
+"""Times the floor up to which the launch bounds an operator."""
+LONG = 1e-3
+"""Seconds."""
+CELLS = len(ERROR_GROUPS) * len(REGIMES)
+LOW_TAILS = (0.01, 0.025, 0.05, 0.075, 0.1, 0.15)
+HIGH_TAILS = (0.85, 0.9, 0.925, 0.95, 0.975, 0.99)
+"""Candidates for the quantiles that bound an interval."""
+WANTED, LEAST, MOST = 0.9, 0.85, 0.95
+"""Coverage, and its range on each GPU."""
+OF_MEAN, OF_WIDTH = 1.0, 0.1
+"""Weights of the mean coverage and of the width of the interval beside coverage out of range."""
+NARROWEST = 0.03
+UNKNOWN = 0.7
+"""Logarithms: an interval is no narrower, and this wide where nothing was learned."""
+SLOW_HOST = 2.0
+"""Times as slow as the median host another may be: part of every interval, for few were seen."""
+POINTS = np.linspace(0.0, 1.0, 401)
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """What was learned from left-out GPUs."""
+    """Bounds of the logarithm of measured over predicted seconds."""
 
-    generation: tuple[float, ...]
-    power: tuple[float, ...]
-    """[groups] distances of `weights_of`."""
-    shift: tuple[float, ...]
-    """[error groups] added to logarithms of seconds."""
     low: tuple[float, ...]
     high: tuple[float, ...]
-    """[error groups] bounds of the interval, in deviations."""
+    """[CELLS] of `cells`."""
 
 
-def group_of(error_group: int) -> int:
-    """Return the index in `GROUPS` of one of `ERROR_GROUPS`."""
-    name = ERROR_GROUPS[error_group]
-    return GROUPS.index(name if name in GROUPS else STREAM_GROUP)
+def cells(
+    error_group: Int[np.ndarray, "R"], seconds: Float64[np.ndarray, "R"],
+    floor: Float64[np.ndarray, "R"],
+) -> Int[np.ndarray, "R"]:  # fmt: skip
+    """Return [R] cells of intervals: operators of one group and regime.
+
+    Args:
+        error_group: [R] index in `ERROR_GROUPS`.
+        seconds: [R] predicted.
+        floor: [R] seconds of the launch.
+    """
+    regime = np.where(seconds < LAUNCH_BOUND * floor, 0, np.where(seconds < LONG, 1, 2))
+    return error_group * len(REGIMES) + regime
 
 
-def blend(
-    logs: Float64[np.ndarray, "D R"], weights: Float64[np.ndarray, "D R"]
-) -> tuple[Float64[np.ndarray, "R"], Float64[np.ndarray, "R"]]:
-    """Return [R] mean logarithm of seconds and its deviation between sources."""
-    mean = (weights * logs).sum(0)
-    spread = np.sqrt((weights * (logs - mean) ** 2).sum(0) + SPREAD**2)
-    return mean, spread
+def bounds(
+    found: Calibration, cell: Int[np.ndarray, "R"], seconds: Float64[np.ndarray, "R"],
+    floor: Float64[np.ndarray, "R"],
+) -> tuple[Float64[np.ndarray, "R"], Float64[np.ndarray, "R"]]:  # fmt: skip
+    """Return [R] lower and upper bounds of seconds; arguments as those of `cells`."""
+    low = seconds * np.exp(np.array(found.low)[cell])
+    high = seconds * np.exp(np.array(found.high)[cell])
+    return low, np.maximum(high, seconds + (SLOW_HOST - 1) * floor)
 
 
 def calibrate(
-    logs: Float64[np.ndarray, "D R"],
-    truth: Float64[np.ndarray, "R"],
-    device: Int[np.ndarray, "R"],
-    error_group: Int[np.ndarray, "R"],
-    sheets: Sequence[DataSheet],
-    known: Sequence[Sequence[int]],
-) -> Calibration:
-    """Return what leaving out each GPU teaches.
+    error: Float64[np.ndarray, "R"], slow: Float64[np.ndarray, "R"],
+    cell: Int[np.ndarray, "R"], device: Int[np.ndarray, "R"],
+) -> Calibration:  # fmt: skip
+    """Return the bounds.
 
     Args:
-        logs: [D, R] logarithms of seconds by the model of each GPU.
-        truth: [R] measured ones.
-        device: [R] index of the GPU on which a row was measured.
-        error_group: [R] index in `ERROR_GROUPS`.
-        sheets: [D] of the GPUs.
-        known: of each group, which GPUs have a model of it.
+        error: [R] logarithms of measured over predicted seconds, on GPUs that were left out.
+        slow: [R] those that a slow host explains.
+        cell: [R] of `cells`.
+        device: [R] index of the GPU.
     """
-    group = np.array([group_of(each) for each in range(len(ERROR_GROUPS))])[error_group]
-    chosen = [
-        _distances(logs, truth, device, group == g, sheets, known[g]) for g in range(len(GROUPS))
-    ]
-    shift, low, high = [], [], []
-    for each in range(len(ERROR_GROUPS)):
-        rows = np.flatnonzero(error_group == each)
-        own_group = group_of(each)
-        mean, spread = left_out(
-            logs[:, rows], device[rows], sheets, known[own_group], chosen[own_group]
-        )
-        error, own = truth[rows] - mean, device[rows]
-        best = _best_shift(error, own)
-        bounds = _quantiles((error - best) / spread, own)
-        shift.append(best)
-        low.append(bounds[0])
-        high.append(bounds[1])
-    generation, power = zip(*chosen, strict=True)
-    return Calibration(generation, power, tuple(shift), tuple(low), tuple(high))
+    pairs = []
+    for each in range(CELLS):
+        rows = cell == each
+        pairs.append(_cell_bounds(error[rows], slow[rows], device[rows]))
+    low, high = zip(*pairs, strict=True)
+    return Calibration(low, high)
 
 
-def left_out(
-    logs: Float64[np.ndarray, "D R"], device: Int[np.ndarray, "R"], sheets: Sequence[DataSheet],
-    known: Sequence[int], distances: tuple[float, float],
-) -> tuple[Float64[np.ndarray, "R"], Float64[np.ndarray, "R"]]:  # fmt: skip
-    """Return [R] mean and deviation of each row by the GPUs on which it was not measured."""
-    weights = np.zeros((len(sheets), len(sheets)))
-    for target in np.unique(device):
-        others = [each for each in known if each != target]
-        weights[others, target] = weights_of(
-            sheets[target], [sheets[each] for each in others], *distances
-        )
-    return blend(logs, weights[:, device])
+def _cell_bounds(error: np.ndarray, slow: np.ndarray, device: np.ndarray) -> tuple[float, float]:
+    """Bounds by the tails that cover left-out GPUs best."""
+    devices = np.unique(device)
+    if len(devices) < 2:
+        return -UNKNOWN, UNKNOWN
+    own = np.stack([np.quantile(error[device == each], POINTS) for each in devices])
+    parts = [(error[device == each], slow[device == each]) for each in devices]
+
+    def missed(tails: tuple[float, float]) -> float:
+        shares = []
+        for place, (wrong, excused) in enumerate(parts):
+            low, high = _quantiles(np.delete(own, place, axis=0), tails)
+            inside = (low <= wrong) & (wrong <= np.maximum(high, excused))
+            shares.append(inside.mean())
+        low, high = _quantiles(own, tails)
+        mean = abs(float(np.mean(shares)) - WANTED)
+        return _outside(shares) + OF_MEAN * mean + OF_WIDTH * (high - low)
+
+    return _quantiles(own, min(product(LOW_TAILS, HIGH_TAILS), key=missed))
 
 
-def _distances(
-    logs: np.ndarray, truth: np.ndarray, device: np.ndarray, rows: np.ndarray,
-    sheets: Sequence[DataSheet], known: Sequence[int],
-) -> tuple[float, float]:  # fmt: skip
-    """The distances of `weights_of` with the least mean error over left-out GPUs."""
-    if not rows.any() or len(known) < 3:
-        return DISTANCES[1], DISTANCES[1]
-
-    def error(candidate: tuple[float, float]) -> float:
-        mean, _ = left_out(logs[:, rows], device[rows], sheets, known, candidate)
-        return _mean_by_device(np.abs(np.expm1(mean - truth[rows])), device[rows])
-
-    return min(product(DISTANCES, DISTANCES), key=error)
+def _outside(shares: Sequence[float]) -> float:
+    """How far coverage lies outside its range, in total."""
+    return float(sum(max(LEAST - share, 0.0, share - MOST) for share in shares))
 
 
-def _best_shift(error: np.ndarray, device: np.ndarray) -> float:
-    if not len(error):
-        return 0.0
-    means = [_mean_by_device(np.abs(np.expm1(shift - error)), device) for shift in SHIFTS]
-    return float(SHIFTS[int(np.argmin(means))])
-
-
-def _quantiles(error: np.ndarray, device: np.ndarray) -> tuple[float, float]:
-    """Bounds of the errors, each GPU of equal weight."""
-    if not len(error):
-        return -3.0, 3.0
-    points = np.linspace(0.0, 1.0, 1001)
-    pooled = np.concatenate([np.quantile(error[device == d], points) for d in np.unique(device)])
-    low, high = np.quantile(pooled, TAILS)
-    return float(min(low, -0.05)), float(max(high, 0.05))
-
-
-def _mean_by_device(errors: np.ndarray, device: np.ndarray) -> float:
-    return float(np.mean([errors[device == each].mean() for each in np.unique(device)]))
+def _quantiles(own: np.ndarray, tails: tuple[float, float]) -> tuple[float, float]:
+    """Quantiles of pooled errors; ``own`` [GPUs, points] quantiles of each."""
+    low, high = np.quantile(own, tails)
+    return float(min(low, -NARROWEST)), float(max(high, NARROWEST))

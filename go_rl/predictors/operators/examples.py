@@ -7,17 +7,22 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64, Int
 
-from go_rl.predictors.operators.product_model import ProductInputs
-from go_rl.predictors.operators.similarity import bounded_by_power
+from go_rl.predictors.operators.architectures import AMPERE, generation_of, power_ratio
+from go_rl.predictors.operators.product_model import WINOGRAD, ProductInputs
 from go_rl.predictors.operators.stream_model import StreamInputs
 from go_rl.programs.devices import DataSheet
 from go_rl.programs.operators import PRODUCTS, STREAMS, OperatorRows
+from go_rl.programs.operators.operator_rows import CONV_KERNEL, CONV_STRIDE
 
 STREAM_GROUP = "streams"
 GROUPS = (*PRODUCTS, STREAM_GROUP)
 """Operators that share a model."""
 ERROR_GROUPS = (*PRODUCTS, "element-wise", "softmax", "ln")
 """Operators whose errors are stated, and intervals calibrated, together."""
+
+
+CONV_SLACK = 1.1
+"""Convolutions of some GPUs run on tensor cores: they may exceed Winograd's savings so far."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +44,12 @@ class OperatorInputs:
         of_device = np.array([float(getattr(sheet, name)) for sheet in self.devices])
         return of_device[self.device]
 
+    def generations(self) -> Int[np.ndarray, "R"]:
+        """Return [R] the generation of each row's library; unknown ones count as the latest."""
+        found = [generation_of(sheet) for sheet in self.devices]
+        of_device = np.array([AMPERE if each is None else each for each in found], np.int64)
+        return of_device[self.device]
+
     def product_inputs(self) -> ProductInputs:
         """Return what `product_model` reads; of `PRODUCTS` only."""
         return ProductInputs(
@@ -48,8 +59,17 @@ class OperatorInputs:
             l2=self.fields("l2_bytes"),
             multiprocessors=self.fields("multiprocessors"),
             clock=self.fields("clock_hz"),
-            power_bound=np.array([bounded_by_power(sheet) for sheet in self.devices])[self.device],
+            power_ratio=np.array([power_ratio(sheet) for sheet in self.devices])[self.device],
+            peak_share=self._peak_share(),
         )
+
+    def _peak_share(self) -> Float64[np.ndarray, "R"]:
+        """Winograd's convolutions do with fewer multiplications, if kernel and stride are those
+        for which libraries have them."""
+        size = self.rows.sizes
+        small = (size["kernel_size"] == CONV_KERNEL) & (size["stride"] == CONV_STRIDE)
+        saved = np.where(small, WINOGRAD, 1.0)
+        return np.where(self.rows.op == "conv", saved * CONV_SLACK, 1.0)
 
     def stream_inputs(self) -> StreamInputs:
         """Return what `stream_model` reads; of `STREAMS` only."""

@@ -1,99 +1,127 @@
-"""Learning the parameters of `product_model` and `stream_model` from one GPU's measurements."""
+"""Learning the parameters of `product_model` and `stream_model` from the measurements of all GPUs.
+
+Any of the GPUs can be left out: their rows then weigh nothing, so that one compiled program serves
+all fits of a group.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Float64, Int
 
 from go_rl.core import TrainingError
 from go_rl.predictors.operators import product_model, stream_model
-from go_rl.predictors.operators.product_model import PEAK_SHARES, ProductInputs
-from go_rl.predictors.operators.stream_model import StreamInputs
+from go_rl.predictors.operators.examples import STREAM_GROUP, OperatorExamples
+from go_rl.predictors.operators.pooled_params import Arrays, initial_params, of_measured
 
-Arrays = dict[str, np.ndarray]
 Loss = Callable[[Mapping[str, Any], Any], Any]
 """Of parameters on data."""
 UNKNOWN_TILE = -1
-OF_TILES = ("share", "prologue", "loop", "resident", "liked")
+OF_TILES = ("share", "prologue", "loop", "resident")
 CHOICE_WEIGHT = 0.03
 """Of the likelihood of the tile that the library chose, beside errors of seconds."""
-PRIOR, ALIKE = 3e-4, 1e-3
-"""Weights of squares: of distances from the initial parameters, and between tiles."""
-LENGTH_PRIOR = 1e-4
+PRIOR, ALIKE, OWN_LIKING = 3e-4, 1e-3, 1e-2
+"""Weights of squares: of distances from the initial parameters, between tiles, and of what one GPU
+likes beyond its generation."""
+LENGTH_PRIOR, WIDER_PRIOR = 1e-4, 1e-2
+RATE = 0.06
 
 
-def fit_products(
-    x: ProductInputs, tile: Int[np.ndarray, "R"], seconds: Float64[np.ndarray, "R"],
-    group: str, updates: int,
-) -> Arrays:  # fmt: skip
-    """Return parameters of `product_model` for one GPU.
+class FitData(NamedTuple):
+    """``R`` measured rows of one group."""
+
+    x: Any
+    """`ProductInputs` or `StreamInputs`."""
+    place: Any
+    """[R] index of the GPU."""
+    generation: Any
+    """[R] of its library."""
+    tile: Any
+    """[R] index in `TILES`, or `UNKNOWN_TILE`."""
+    target: Any
+    """[R] logarithms of seconds."""
+    weight: Any
+    """[R] that add up to 1; 0: the GPU is left out."""
+    start: Any
+    """Initial parameters."""
+
+
+def fit_pooled(
+    examples: OperatorExamples, group: str, updates: int, left_out: Collection[int] = ()
+) -> Arrays:
+    """Return parameters of `pooled_params.initial_params`.
 
     Args:
-        x: inputs.
-        tile: [R] index in `TILES` that the library chose, or `UNKNOWN_TILE`.
-        seconds: [R] measured.
-        group: of `PRODUCTS`.
+        examples: rows of the group.
+        group: of `GROUPS`.
         updates: number of gradient steps.
+        left_out: indices of GPUs whose rows teach nothing.
     """
-    inputs = ProductInputs(*(jnp.asarray(each, jnp.float32) for each in x))
-    target = jnp.asarray(np.log(seconds), jnp.float32)
-    peak_share = jnp.asarray(PEAK_SHARES[group], jnp.float32)
-    data = (inputs, jnp.asarray(tile, jnp.int32), target, peak_share)
-    return _descend(_product_loss, product_model.initial_params(), data, updates)
-
-
-def fit_streams(x: StreamInputs, seconds: Float64[np.ndarray, "R"], updates: int) -> Arrays:
-    """Return parameters of `stream_model` for one GPU."""
-    numbers = [jnp.asarray(each, jnp.float32) for each in x[1:]]
-    inputs = StreamInputs(jnp.asarray(x.op, jnp.int32), *numbers)
-    target = jnp.asarray(np.log(seconds), jnp.float32)
-    return _descend(_stream_loss, stream_model.initial_params(), (inputs, target), updates)
-
-
-def _product_loss(p: Mapping[str, Any], data: Any) -> Any:
-    x, tile, target, peak_share = data
-    per_tile, padding = product_model.tile_log_seconds(p, x, peak_share, jnp)
-    choice = product_model.log_choice(p, per_tile, padding, jnp)
-    known = (tile != UNKNOWN_TILE).astype(jnp.float32)
-    column = jnp.maximum(tile, 0)[:, None]
-    expected = product_model.with_floor(p, (jnp.exp(choice) * per_tile).sum(1), jnp)
-    told = product_model.with_floor(p, jnp.take_along_axis(per_tile, column, 1)[:, 0], jnp)
-    surprise = -jnp.take_along_axis(choice, column, 1)[:, 0]
-    errors = jnp.abs(expected - target)
-    errors = errors + known * (jnp.abs(told - target) + CHOICE_WEIGHT * surprise)
-    start = product_model.initial_params()
-    prior = sum(jnp.square(p[name] - at).mean() for name, at in start.items())
-    alike = sum(jnp.square(p[name] - p[name].mean()).mean() for name in OF_TILES)
-    return errors.mean() + PRIOR * prior + ALIKE * alike
-
-
-def _stream_loss(p: Mapping[str, Any], data: Any) -> Any:
-    x, target = data
-    errors = jnp.abs(stream_model.log_seconds(p, x, jnp) - target)
-    return errors.mean() + LENGTH_PRIOR * jnp.square(p["length"]).sum()
-
-
-def _descend(loss: Loss, start: Arrays, data: Any, updates: int) -> Arrays:
-    """Adam on clipped gradients with a cosine rate."""
-    params, last = _run({name: jnp.asarray(each) for name, each in start.items()}, data, loss,
-                        updates)  # fmt: skip
+    is_stream = group == STREAM_GROUP
+    inputs = examples.inputs
+    x = inputs.stream_inputs() if is_stream else inputs.product_inputs()
+    numbers = [jnp.asarray(each, jnp.float32) for each in x]
+    if is_stream:
+        numbers[0] = jnp.asarray(x[0], jnp.int32)
+    start = initial_params(group, len(inputs.devices))
+    data = FitData(
+        type(x)(*numbers), jnp.asarray(inputs.device, jnp.int32),
+        jnp.asarray(inputs.generations(), jnp.int32), jnp.asarray(examples.tile, jnp.int32),
+        jnp.asarray(np.log(examples.seconds), jnp.float32),
+        jnp.asarray(_weights(inputs.device, len(inputs.devices), left_out), jnp.float32),
+        {name: jnp.asarray(each) for name, each in start.items()},
+    )  # fmt: skip
+    params, last = _run(data, _stream_loss if is_stream else _product_loss, updates)
     if not np.isfinite(float(last)):
         raise TrainingError("operators: the loss became NaN; are all seconds positive?")
     return {name: np.asarray(value) for name, value in params.items()}
 
 
+def _weights(device: np.ndarray, count: int, left_out: Collection[int]) -> np.ndarray:
+    """Equal weights of all GPUs that are not left out."""
+    counts = np.bincount(device, minlength=count).astype(np.float64)
+    counts[list(left_out)] = np.inf
+    weights = 1 / counts[device]
+    return weights / weights.sum()
+
+
+def _product_loss(p: Mapping[str, Any], data: FitData) -> Any:
+    own = of_measured(p, data.place, data.generation, None, jnp)
+    per_tile, padding = product_model.tile_log_seconds(own, data.x, jnp)
+    choice = product_model.log_choice(own, per_tile, padding, jnp)
+    known = (data.tile != UNKNOWN_TILE).astype(jnp.float32)
+    column = jnp.maximum(data.tile, 0)[:, None]
+    expected = product_model.with_floor(own, (jnp.exp(choice) * per_tile).sum(1), jnp)
+    told = product_model.with_floor(own, jnp.take_along_axis(per_tile, column, 1)[:, 0], jnp)
+    surprise = -jnp.take_along_axis(choice, column, 1)[:, 0]
+    errors = jnp.abs(expected - data.target)
+    errors = errors + known * (jnp.abs(told - data.target) + CHOICE_WEIGHT * surprise)
+    prior = sum(jnp.square(p[name] - at).mean() for name, at in data.start.items())
+    alike = sum(jnp.square(p[name] - p[name].mean()).mean() for name in OF_TILES)
+    own_liking = jnp.square(p["liked_here"]).mean()
+    return (errors * data.weight).sum() + PRIOR * prior + ALIKE * alike + OWN_LIKING * own_liking
+
+
+def _stream_loss(p: Mapping[str, Any], data: FitData) -> Any:
+    own = of_measured(p, data.place, data.generation, data.x.op, jnp)
+    errors = jnp.abs(stream_model.log_seconds(own, data.x, jnp) - data.target)
+    prior = (
+        LENGTH_PRIOR * jnp.square(p["length"]).sum() + WIDER_PRIOR * jnp.square(p["wider"]).sum()
+    )
+    return (errors * data.weight).sum() + prior
+
+
 @partial(jax.jit, static_argnames=("loss", "updates"))
-def _run(params: Any, data: Any, loss: Loss, updates: int) -> Any:
-    """Parameters after all updates, and the last loss."""
+def _run(data: FitData, loss: Loss, updates: int) -> Any:
+    """Parameters after Adam on clipped gradients with a cosine rate, and the last loss."""
     rule = optax.chain(
-        optax.clip_by_global_norm(1.0), optax.adam(optax.cosine_decay_schedule(0.06, updates))
+        optax.clip_by_global_norm(1.0), optax.adam(optax.cosine_decay_schedule(RATE, updates))
     )
 
     def update(state: Any, _: Any) -> Any:
@@ -102,5 +130,6 @@ def _run(params: Any, data: Any, loss: Loss, updates: int) -> Any:
         change, moments = rule.update(slope, moments, params)
         return (optax.apply_updates(params, change), moments), value
 
-    (params, _), losses = jax.lax.scan(update, (params, rule.init(params)), None, length=updates)
+    start = (data.start, rule.init(data.start))
+    (params, _), losses = jax.lax.scan(update, start, None, length=updates)
     return params, losses[-1]

@@ -1,12 +1,12 @@
 """`OperatorPredictor`: seconds of single operators on GPUs of which only the data sheet is known.
 
-A physical model (`product_model`, `stream_model`) is fitted to each measured GPU; on another one
-each model is asked with that one's data sheet, and the answers are averaged by similarity.
+One physical model of each group of operators (`product_model`, `stream_model`) is fitted to all
+measured GPUs together; what GPUs do not share is told in `pooled_params`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,20 +16,17 @@ from jaxtyping import Bool, Float64
 
 from go_rl.core import CheckpointError, TrainingError
 from go_rl.core.files.shipped import shipped_or_given
-from go_rl.predictors.operators import product_model, stream_model
-from go_rl.predictors.operators.calibration import Calibration, blend, calibrate, group_of
+from go_rl.predictors.operators.calibration import CELLS, Calibration, bounds, calibrate, cells
 from go_rl.predictors.operators.examples import (
-    ERROR_GROUPS,
     GROUPS,
     STREAM_GROUP,
     OperatorExamples,
     OperatorInputs,
     error_groups,
 )
-from go_rl.predictors.operators.fitting import Arrays, fit_products, fit_streams
-from go_rl.predictors.operators.product_model import PEAK_SHARES
+from go_rl.predictors.operators.pooled_params import Arrays, initial_params
+from go_rl.predictors.operators.pricing import Known, log_seconds
 from go_rl.predictors.operators.reach import Reach, reach_of
-from go_rl.predictors.operators.similarity import bounded_by_power, weights_of
 from go_rl.predictors.predictor import Predictor
 from go_rl.programs.devices import DataSheet
 from go_rl.runtime.parameter_file import (
@@ -40,16 +37,14 @@ from go_rl.runtime.parameter_file import (
     write_parameters,
 )
 
-FORMAT, INTERFACE = "go_rl-operators", 1
+FORMAT, INTERFACE = "go_rl-operators", 2
 SHIPPED = Path(__file__).parent / "pretrained"
 FEWEST_DEVICES, FEWEST_ROWS = 2, 20
 """GPUs, and rows of a group on each, without which nothing is learned."""
-SLOW_HOST = 2.0
-"""Times as slow as the median host another may be: part of every interval, for few were seen."""
-THROTTLE_SHOWS = 0.5
-"""`bounded_by_power` from which a GPU teaches how power bounds products."""
 BATCH = 4096
 """Rows that are predicted at once: the memory they take is bounded."""
+Fitted = Callable[[str, frozenset[int]], Arrays]
+"""Parameters of a group, learned without some GPUs."""
 
 
 @dataclass(frozen=True)
@@ -58,11 +53,11 @@ class OperatorFitConfig:
 
     seed: int = 0
     """Of the rows that are drawn."""
-    rows: int = 1000
-    """Rows of a GPU and group that are learned from, at most."""
+    rows: int = 400
+    """Rows of a GPU and group that are learned from, at most; of streams four times as many."""
     calibration_rows: int = 400
     """Rows of a GPU and operator by which left-out GPUs are judged, at most."""
-    updates: int = 300
+    updates: int = 250
     """Gradient steps."""
 
     def __post_init__(self) -> None:
@@ -89,9 +84,9 @@ class OperatorPredictor(Predictor[OperatorExamples, OperatorInputs]):
     sheets: tuple[DataSheet, ...]
     """[D] measured GPUs."""
     params: Mapping[str, Mapping[str, np.ndarray]]
-    """Of groups, each array [GPUs that have it, ...]."""
-    known: Mapping[str, tuple[int, ...]]
-    """Of each of `GROUPS`, which GPUs have it."""
+    """Of groups, as in `pooled_params.initial_params`."""
+    known: Known
+    """Of each of `GROUPS`, from which GPUs it was learned."""
     calibration: Calibration
     reach: Reach
     card: Mapping[str, Any]
@@ -108,35 +103,43 @@ class OperatorPredictor(Predictor[OperatorExamples, OperatorInputs]):
         cls, examples: OperatorExamples, config: OperatorFitConfig | None = None
     ) -> OperatorPredictor:
         """Return what is learned from at least two GPUs."""
+        from go_rl.predictors.operators.fitting import fit_pooled
+
         config = config or OperatorFitConfig()
-        rng = np.random.default_rng(config.seed)
-        params, known = _fit_groups(examples, config, rng)
-        return cls.calibrated(examples, params, known, config)
+        drawn = {group: examples.take(fit_rows(examples, group, config)) for group in GROUPS}
+
+        def fitted(group: str, left_out: frozenset[int]) -> Arrays:
+            return fit_pooled(drawn[group], group, config.updates, left_out)
+
+        return cls.assembled(examples, config, fitted)
 
     @classmethod
-    def calibrated(
-        cls,
-        examples: OperatorExamples,
-        params: Mapping[str, Mapping[str, np.ndarray]],
-        known: Mapping[str, tuple[int, ...]],
-        config: OperatorFitConfig,
-    ) -> OperatorPredictor:
-        """Return the predictor of models that are fitted already, one for each GPU."""
-        sheets = examples.inputs.devices
-        params = {
-            group: arrays if group == STREAM_GROUP else _with_throttle(
-                arrays, [bounded_by_power(sheets[d]) for d in known[group]]
-            )
-            for group, arrays in params.items()
-        }  # fmt: skip
-        judged = examples.take(_draw_calibration(examples, config))
-        logs = _left_out_logs(params, known, judged.inputs)
-        found = calibrate(
-            logs, np.log(judged.seconds), judged.inputs.device,
-            error_groups(judged.inputs.rows), sheets, [known[group] for group in GROUPS],
-        )  # fmt: skip
-        card = {"config": asdict(config), "rows": len(examples.seconds)}
-        return cls(sheets, params, known, found, reach_of(examples.inputs), card)
+    def assembled(
+        cls, examples: OperatorExamples, config: OperatorFitConfig, fitted: Fitted,
+        left_out: frozenset[int] = frozenset(),
+    ) -> OperatorPredictor:  # fmt: skip
+        """Return the predictor of fits with and without each GPU.
+
+        Args:
+            examples: measured operators.
+            config: of the fits.
+            fitted: gives the fits.
+            left_out: indices of GPUs of which nothing but the data sheet may be used.
+        """
+        known = {group: _known(examples.inputs, group, left_out) for group in GROUPS}
+        if not any(known.values()):
+            raise TrainingError("operators: there are no rows to learn from")
+        params = {group: fitted(group, left_out) for group, each in known.items() if each}
+        kept = np.flatnonzero(~np.isin(examples.inputs.device, list(left_out)))
+        used = examples.take(kept)
+        judged = used.take(_draw_calibration(used, config))
+        found = _calibrated(judged, known, fitted, left_out)
+        present = sorted(set(used.inputs.device.tolist()))
+        sheets = tuple(examples.inputs.devices[each] for each in present)
+        card = {"config": asdict(config), "rows": len(used.seconds),
+                "devices": [sheet.device for sheet in sheets]}  # fmt: skip
+        reach = reach_of(used.inputs, sheets)
+        return cls(examples.inputs.devices, params, known, found, reach, card)
 
     def predict(self, inputs: OperatorInputs) -> Float64[np.ndarray, "R"]:
         """Return [R] seconds."""
@@ -154,32 +157,11 @@ class OperatorPredictor(Predictor[OperatorExamples, OperatorInputs]):
         return Interval(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
     def _interval(self, inputs: OperatorInputs) -> Interval:
-        logs, floor = log_seconds(self.params, self.known, len(self.sheets), inputs)
-        kind = error_groups(inputs.rows)
-        weights = self._weights(inputs.devices)[
-            :, inputs.device, np.array([group_of(each) for each in range(len(ERROR_GROUPS))])[kind]
-        ]
-        mean, spread = blend(logs, weights)
-        found = self.calibration
-        centre = mean + np.array(found.shift)[kind]
-        low = centre + np.array(found.low)[kind] * spread
-        high = np.exp(centre + np.array(found.high)[kind] * spread)
-        seconds = np.exp(centre)
-        high = np.maximum(high, seconds + (SLOW_HOST - 1) * floor)
-        return Interval(seconds, np.exp(low), high, self.reach.outside(inputs))
-
-    def _weights(self, devices: tuple[DataSheet, ...]) -> np.ndarray:
-        """[D, devices, groups] weights of the measured GPUs."""
-        found = self.calibration
-        weights = np.zeros((len(self.sheets), len(devices), len(GROUPS)))
-        for g, group in enumerate(GROUPS):
-            sources = self.known[group]
-            for d, sheet in enumerate(devices if sources else ()):
-                weights[list(sources), d, g] = weights_of(
-                    sheet, [self.sheets[each] for each in sources],
-                    found.generation[g], found.power[g],
-                )  # fmt: skip
-        return weights
+        logs, floor = log_seconds(self.params, self.known, self.sheets, inputs)
+        seconds = np.exp(logs)
+        cell = cells(error_groups(inputs.rows), seconds, floor)
+        low, high = bounds(self.calibration, cell, seconds, floor)
+        return Interval(seconds, low, high, self.reach.outside(inputs))
 
     def save(self, path: Path) -> None:
         """See `Predictor`."""
@@ -210,76 +192,38 @@ class OperatorPredictor(Predictor[OperatorExamples, OperatorInputs]):
             known = {group: tuple(map(int, manifest["known"][group])) for group in GROUPS}
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise CheckpointError(f"{path}: is damaged ({error})") from error
-        expected = {group: _initial(group, len(each)) for group, each in known.items() if each}
+        expected = {g: initial_params(g, len(sheets)) for g, each in known.items() if each}
         check_parameters(path, arrays, expected)
         return cls(sheets, parameter_tree(arrays), known, calibration, reach, card)
 
 
-def _with_throttle(arrays: Mapping[str, np.ndarray], power: Sequence[float]) -> Arrays:
-    """Parameters where GPUs that power does not bound have the mean throttle of those that it
-    does: they cannot teach it."""
-    bound = np.array(power) > THROTTLE_SHOWS
-    throttle = arrays["throttle"].copy()
-    if bound.any():
-        throttle[~bound] = throttle[bound].mean(0)
-    return {**arrays, "throttle": throttle}
+def _known(inputs: OperatorInputs, group: str, left_out: frozenset[int]) -> tuple[int, ...]:
+    """The GPUs from which a group is learned."""
+    present = np.unique(inputs.device[inputs.in_group(group)]).tolist()
+    known = tuple(each for each in present if each not in left_out)
+    if known and len(known) < FEWEST_DEVICES:
+        raise TrainingError(f"operators: {group}: {FEWEST_DEVICES} devices or more are needed")
+    return known
 
 
-def _initial(group: str, count: int) -> Arrays:
-    """Arrays of a group before learning, of ``count`` GPUs."""
-    model = stream_model if group == STREAM_GROUP else product_model
-    return {name: np.stack([each] * count) for name, each in model.initial_params().items()}
+def fit_rows(examples: OperatorExamples, group: str, config: OperatorFitConfig) -> np.ndarray:
+    """Return the rows of a group from which is learned: so many of each GPU.
 
-
-def _fit_groups(
-    examples: OperatorExamples, config: OperatorFitConfig, rng: np.random.Generator
-) -> tuple[dict[str, Arrays], dict[str, tuple[int, ...]]]:
-    """Parameters of each group, and which GPUs have it."""
-    inputs = examples.inputs
-    found: dict[str, Arrays] = {}
-    known: dict[str, tuple[int, ...]] = {}
-    for group in GROUPS:
-        rows = inputs.in_group(group)
-        known[group] = tuple(int(each) for each in np.unique(inputs.device[rows]))
-        if not known[group]:
-            continue
-        if len(known[group]) < FEWEST_DEVICES:
-            raise TrainingError(f"operators: {group}: {FEWEST_DEVICES} devices or more are needed")
-        each = [
-            fit_group(examples, rows[inputs.device[rows] == d], group, config, rng)
-            for d in known[group]
-        ]
-        found[group] = {name: np.stack([one[name] for one in each]) for name in each[0]}
-    if not found:
-        raise TrainingError("operators: there are no rows to learn from")
-    return found, known
-
-
-def fit_group(
-    examples: OperatorExamples, rows: np.ndarray, group: str, config: OperatorFitConfig,
-    rng: np.random.Generator,
-) -> Arrays:  # fmt: skip
-    """Return the parameters of one group on one GPU.
-
-    Args:
-        examples: of any kind.
-        rows: those of the group on the GPU; as many as ``config`` says are drawn.
-        group: of `GROUPS`.
-        config: of the fit.
-        rng: draws the rows.
+    Raises:
+        TrainingError: a GPU has too few, or there is one GPU only.
     """
-    if len(rows) < FEWEST_ROWS:
-        raise TrainingError(f"operators: {group}: {FEWEST_ROWS} rows or more of each device are "
-                            f"needed, not {len(rows)}")  # fmt: skip
+    _known(examples.inputs, group, frozenset())
+    rng = np.random.default_rng(config.seed)
+    rows = examples.inputs.in_group(group)
     most = 4 * config.rows if group == STREAM_GROUP else config.rows
-    return _fit_one(examples.take(rng.permutation(rows)[:most]), group, config)
-
-
-def _fit_one(examples: OperatorExamples, group: str, config: OperatorFitConfig) -> Arrays:
-    if group == STREAM_GROUP:
-        return fit_streams(examples.inputs.stream_inputs(), examples.seconds, config.updates)
-    x = examples.inputs.product_inputs()
-    return fit_products(x, examples.tile, examples.seconds, group, config.updates)
+    kept = [np.zeros(0, np.int64)]
+    for device in np.unique(examples.inputs.device[rows]):
+        own = rows[examples.inputs.device[rows] == device]
+        if len(own) < FEWEST_ROWS:
+            raise TrainingError(f"operators: {group}: {FEWEST_ROWS} rows or more of each device "
+                                f"are needed, not {len(own)}")  # fmt: skip
+        kept.append(rng.permutation(own)[:most])
+    return np.concatenate(kept)
 
 
 def _draw_calibration(examples: OperatorExamples, config: OperatorFitConfig) -> np.ndarray:
@@ -294,53 +238,20 @@ def _draw_calibration(examples: OperatorExamples, config: OperatorFitConfig) -> 
     return np.concatenate(kept)
 
 
-def _left_out_logs(
-    params: Mapping[str, Mapping[str, np.ndarray]], known: Mapping[str, tuple[int, ...]],
-    inputs: OperatorInputs,
-) -> Float64[np.ndarray, "D R"]:  # fmt: skip
-    """[D, R] logarithms of seconds as if each row's GPU were unknown."""
-    logs = np.zeros((len(inputs.devices), len(inputs.rows)))
+def _calibrated(
+    judged: OperatorExamples, known: Known, fitted: Fitted, left_out: frozenset[int]
+) -> Calibration:
+    """Intervals by what fits without each GPU say of it."""
+    inputs = judged.inputs
+    count = len(judged.seconds)
+    logs, floor = np.zeros(count), np.ones(count)
     for device in np.unique(inputs.device):
         rows = np.flatnonzero(inputs.device == device)
-        others = {group: tuple(d for d in each if d != device) for group, each in known.items()}
-        kept = {
-            group: {
-                name: each[[d != device for d in known[group]]] for name, each in arrays.items()
-            }
-            for group, arrays in params.items()
-            if others[group]
-        }
-        logs[:, rows] = log_seconds(kept, others, len(inputs.devices), inputs.take(rows))[0]
-    return logs
-
-
-def log_seconds(
-    params: Mapping[str, Mapping[str, np.ndarray]], known: Mapping[str, tuple[int, ...]],
-    count: int, inputs: OperatorInputs,
-) -> tuple[Float64[np.ndarray, "D R"], Float64[np.ndarray, "R"]]:  # fmt: skip
-    """Return [D, R] logarithms of seconds by the model of each GPU, 0 where it has none, and [R]
-    seconds that the host needs for a launch: the median of the GPUs, which all models share, for
-    it belongs to the host.
-
-    Raises:
-        TrainingError: no GPU has a model of some row.
-    """
-    logs, floors = np.zeros((count, len(inputs.rows))), np.zeros(len(inputs.rows))
-    for group in GROUPS:
-        rows = inputs.in_group(group)
-        if not len(rows):
-            continue
-        if not known[group]:
-            raise TrainingError(f"these weights have learned nothing of {group}")
-        part = inputs.take(rows)
-        floor = np.median(params[group]["floor"], axis=0)
-        is_stream = group == STREAM_GROUP
-        floors[rows] = np.exp(floor[part.stream_inputs().op] if is_stream else floor)
-        for place, source in enumerate(known[group]):
-            own = {name: each[place] for name, each in params[group].items()} | {"floor": floor}
-            if is_stream:
-                logs[source, rows] = stream_model.log_seconds(own, part.stream_inputs())
-            else:
-                x = part.product_inputs()
-                logs[source, rows] = product_model.log_seconds(own, x, PEAK_SHARES[group])
-    return logs, floors
+        without = left_out | {int(device)}
+        others = {g: tuple(d for d in each if d != device) for g, each in known.items()}
+        params = {g: fitted(g, without) for g, each in others.items() if device in known[g]}
+        logs[rows], floor[rows] = log_seconds(params, others, inputs.devices, inputs.take(rows))
+    seconds = np.exp(logs)
+    cell = cells(error_groups(inputs.rows), seconds, floor)
+    _, slow = bounds(Calibration((0.0,) * CELLS, (0.0,) * CELLS), cell, seconds, floor)
+    return calibrate(np.log(judged.seconds) - logs, np.log(slow) - logs, cell, inputs.device)

@@ -3,7 +3,8 @@
 A library cuts the result into tiles of one of `TILES`. Of each kind of tile the model states the
 seconds (arithmetic, latency of the summing loop, traffic of caches and memory, waves), and which
 kind the library would choose: the quickest, of those the one that pads least, blurred. Written over
-an array module, so that JAX learns its parameters and NumPy predicts.
+an array module, so that JAX learns its parameters and NumPy predicts. All GPUs share the
+parameters, except those of `pooled_params.OF_PLACE`.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ TILES = ((32, 32), (64, 32), (32, 64), (64, 64), (128, 32), (32, 128), (128, 64)
 """Columns and rows of the result that one block computes."""
 WIDTH, HEIGHT = (np.array(each, np.float32) for each in zip(*TILES, strict=True))
 LARGEST_TILE = 128.0 * 128.0
-PEAK_SHARES = {"bmm": 1.0, "linear": 1.0, "conv": 2.5}
-"""Largest share of the peak: Winograd's convolutions save 2.25 of the multiplications."""
+WINOGRAD = 2.25
+"""Multiplications of a convolution of kernel 3 and stride 1 over those that Winograd's needs."""
 Params = Mapping[str, Any]
 
 
@@ -41,32 +42,38 @@ class ProductInputs(NamedTuple):
     multiprocessors: Any
     clock: Any
     """Hertz."""
-    power_bound: Any
-    """0 to 1 (`go_rl.predictors.operators.similarity.bounded_by_power`)."""
+    power_ratio: Any
+    """Of `go_rl.predictors.operators.architectures.power_ratio`."""
+    peak_share: Any
+    """Largest share of the peak that any tile could reach."""
 
 
 def initial_params() -> dict[str, np.ndarray]:
-    """Return the parameters from which learning starts: [tiles], scalars, and ``throttle`` [4]
-    (of long kernels, of all, what is long, of small tiles)."""
-    each = {"share": 1.5, "prologue": 3.0, "loop": 1.5, "resident": 0.7, "liked": 0.0}
+    """Return the shared parameters from which learning starts: [tiles], scalars, and ``throttle``
+    [4] (of power beyond the board's, of small tiles, what is long, of short kernels)."""
+    each = {"share": 1.5, "prologue": 3.0, "loop": 1.5, "resident": 0.7}
     one = {
-        "whole_waves": 1.0, "floor": -10.3, "memory": 1.0, "l2_rate": 0.0, "l2_keeps": -0.7,
-        "launch": -12.0, "stride": -3.0, "stride_from": 5.0, "sharpness": 0.5, "choice": -1.5,
-        "padding": 1.0, "splits": 0.5, "split_from": 5.5, "split_launch": -12.0,
+        "whole_waves": 1.0, "memory": 1.0, "l2_rate": 0.0, "l2_keeps": -0.7, "launch": -12.0,
+        "sharpness": 0.5, "choice": -1.5, "padding": 1.0, "splits": 0.5, "split_from": 5.5,
+        "split_launch": -12.0,
     }  # fmt: skip
     params = {name: np.full(len(TILES), start, np.float32) for name, start in each.items()}
-    params["throttle"] = np.zeros(4, np.float32)
+    params["throttle"] = np.array([-0.5, 0.0, 0.0, -0.5], np.float32)
     return params | {name: np.asarray(start, np.float32) for name, start in one.items()}
 
 
-def log_seconds(p: Params, x: ProductInputs, peak_share: Any, xp: Any = np) -> Any:
-    """Return [R] natural logarithms of expected seconds, by the tiles that would be chosen."""
-    per_tile, padding = tile_log_seconds(p, x, peak_share, xp)
+def log_seconds(p: Params, x: ProductInputs, xp: Any = np) -> Any:
+    """Return [R] natural logarithms of expected seconds, by the tiles that would be chosen.
+
+    ``p`` has besides the shared parameters those of the rows' GPUs: ``floor`` [R], ``liked``
+    [R, tiles], ``stride`` and ``stride_from`` [R].
+    """
+    per_tile, padding = tile_log_seconds(p, x, xp)
     chosen = xp.exp(log_choice(p, per_tile, padding, xp))
     return with_floor(p, (chosen * per_tile).sum(1), xp)
 
 
-def tile_log_seconds(p: Params, x: ProductInputs, peak_share: Any, xp: Any) -> tuple[Any, Any]:
+def tile_log_seconds(p: Params, x: ProductInputs, xp: Any) -> tuple[Any, Any]:
     """Return [R, tiles] logarithms of seconds of each kind of tile, and of result elements that are
     computed over those that are kept."""
     batch, rows, columns, summed, flops, bandwidth, l2, processors, clock = (
@@ -83,10 +90,10 @@ def tile_log_seconds(p: Params, x: ProductInputs, peak_share: Any, xp: Any) -> t
     busy = xp.maximum(load, 1.0)
     waves = xp.where(parts > 1.0, busy, whole * xp.ceil(load) + (1 - whole) * busy)
     steps = summed / parts + xp.exp(xp.clip(p["prologue"], -3, 7))
-    rate = flops / processors * peak_share * _sigmoid(p["share"], xp)
+    rate = flops / processors * x.peak_share[:, None] * _sigmoid(p["share"], xp)
     arithmetic = waves * 2 * WIDTH * HEIGHT * steps / rate
     length = 2 * WIDTH * HEIGHT * waves * (summed / parts) * processors / flops
-    arithmetic = arithmetic * _throttled(p, length, x.power_bound[:, None], xp)
+    arithmetic = arithmetic * _throttled(p, length, x.power_ratio[:, None], xp)
     arithmetic = arithmetic * _stride_penalty(p, summed, processors, tiles, l2, xp)
     loop = steps * xp.exp(xp.clip(p["loop"], -6, 8)) * 4 / clock * xp.ceil(waves / 4)
     cached = FLOAT_BYTES * tiles * (WIDTH + HEIGHT) * summed / (
@@ -102,21 +109,24 @@ def tile_log_seconds(p: Params, x: ProductInputs, peak_share: Any, xp: Any) -> t
     return xp.log(seconds), xp.log(across * WIDTH * down * HEIGHT / (rows * columns))
 
 
-def _throttled(p: Params, seconds: Any, power_bound: Any, xp: Any) -> Any:
-    """Slow-down where power bounds arithmetic: more of kernels of a millisecond and longer, and of
-    small tiles, which move more for the same arithmetic."""
-    of_long, of_all, long_from, of_small = (p["throttle"][each] for each in range(4))
+def _throttled(p: Params, seconds: Any, power_ratio: Any, xp: Any) -> Any:
+    """Slow-down where products take more power than the board may: more of kernels of a millisecond
+    and longer, and of small tiles, which move more for the same arithmetic."""
+    of_power, of_small, long_from, of_short = (p["throttle"][each] for each in range(4))
     is_long = _sigmoid(xp.log(seconds) - np.log(1e-3) - long_from, xp)
-    small = np.log(LARGEST_TILE / (WIDTH * HEIGHT))
-    slower = _softplus(of_long, xp) * is_long + _softplus(of_all - 2, xp)
-    return xp.exp(0.5 * power_bound * (slower + _softplus(of_small - 2, xp) * small))
+    small = 1 + _softplus(of_small - 2, xp) * np.log(LARGEST_TILE / (WIDTH * HEIGHT))
+    always = _sigmoid(of_short, xp)
+    beyond = xp.exp(of_power) * xp.maximum(power_ratio - 1.0, 0.0)
+    return 1 + beyond * small * (always + (1 - always) * is_long)
 
 
 def _stride_penalty(p: Params, summed: Any, processors: Any, tiles: Any, l2: Any, xp: Any) -> Any:
-    """Slow-down of rows far apart in memory, by what the blocks at work touch over the cache."""
+    """Slow-down of rows far apart in memory, by what the blocks at work touch over the cache: that
+    of Pascal's GPUs is severe, later ones hardly have it."""
     resident = xp.minimum(processors * xp.exp(p["resident"]), tiles)
     touched = FLOAT_BYTES * summed * xp.sqrt(resident) * 64 / l2
-    return xp.exp(_softplus(p["stride"], xp) * _softplus(xp.log(touched) - p["stride_from"], xp))
+    far = xp.log(touched) - p["stride_from"][:, None]
+    return xp.exp(_softplus(p["stride"], xp)[:, None] * _softplus(far, xp))
 
 
 def _memory_bytes(p: Params, x: ProductInputs, across: Any, down: Any, parts: Any, xp: Any) -> Any:

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool
 
+from go_rl.predictors.operators.architectures import generation_of
 from go_rl.predictors.operators.examples import OperatorInputs
-from go_rl.predictors.operators.similarity import COMPARED, GENERATIONS
 from go_rl.programs.devices import DataSheet
 from go_rl.programs.operators.operator_rows import CONV_KERNEL, CONV_STRIDE, sizes_of
 
+COMPARED = ("memory_bandwidth", "vector_flops", "multiprocessors", "l2_bytes")
 BEYOND_SIZES, BEYOND_DEVICES = 2.0, 1.5
 """Factors outside the learned range up to which sizes and data sheets still count as alike."""
 FIXED = {"kernel_size": CONV_KERNEL, "stride": CONV_STRIDE, "padding": 1}
@@ -54,7 +55,7 @@ class Reach:
         return found
 
     def _strange(self, sheet: DataSheet) -> bool:
-        if sheet.architecture not in GENERATIONS:
+        if generation_of(sheet) is None:
             return True
         for name, (least, most) in self.devices.items():
             value = getattr(sheet, name)
@@ -63,8 +64,8 @@ class Reach:
         return False
 
 
-def reach_of(inputs: OperatorInputs) -> Reach:
-    """Return the reach of examples."""
+def reach_of(inputs: OperatorInputs, sheets: Sequence[DataSheet]) -> Reach:
+    """Return the reach of examples on GPUs with these data sheets."""
     sizes: dict[str, dict[str, list[float]]] = {}
     for op in np.unique(inputs.rows.op):
         rows = inputs.rows.op == op
@@ -72,5 +73,5 @@ def reach_of(inputs: OperatorInputs) -> Reach:
         for name in sizes_of(str(op)):
             value = inputs.rows.sizes[name][rows]
             sizes[str(op)][name] = [float(value.min()), float(value.max())]
-    numbers = {name: [float(getattr(sheet, name)) for sheet in inputs.devices] for name in COMPARED}
+    numbers = {name: [float(getattr(sheet, name)) for sheet in sheets] for name in COMPARED}
     return Reach(sizes, {name: [min(each), max(each)] for name, each in numbers.items()})

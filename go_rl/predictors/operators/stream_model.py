@@ -1,7 +1,7 @@
 """Latency of element-wise operators, softmax and layer norm on a GPU: a start, then bandwidth.
 
 seconds = max(floor, start + bytes / (share · bandwidth)), the maximum smooth, the share by the
-length of a row. The floor is what the host needs for a launch.
+length of a row. The floor is what the host needs for a launch; all GPUs share the rest.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ KNOTS = np.arange(0.0, 15.0, 2.0)
 """Binary logarithms of the lengths of a row at which the share is known; linear between them."""
 LARGEST_SHARE = 0.92
 """Of the bandwidth, that any operator reaches."""
+MIDDLE_BANDWIDTH, WIDEST = 550e9, 1.2
+"""Bytes per second, and logarithm of a factor from there beyond which the share stays."""
 
 
 class StreamInputs(NamedTuple):
@@ -32,23 +34,27 @@ class StreamInputs(NamedTuple):
 
 
 def initial_params() -> dict[str, np.ndarray]:
-    """Return the parameters from which learning starts: [streams], lengths [streams, knots]."""
+    """Return the shared parameters from which learning starts: [streams], lengths [streams, knots],
+    and how the share grows with the bandwidth."""
     count = len(STREAMS)
-    each = {"floor": -10.4, "start": -11.8, "share": 1.0}
+    each = {"start": -11.4, "share": 1.4}
     params = {name: np.full(count, start, np.float32) for name, start in each.items()}
-    return params | {"length": np.zeros((count, len(KNOTS)), np.float32)}
+    lengths = np.zeros((count, len(KNOTS)), np.float32)
+    return params | {"length": lengths, "wider": np.zeros((), np.float32)}
 
 
 def log_seconds(p: Mapping[str, Any], x: StreamInputs, xp: Any = np) -> Any:
-    """Return [R] natural logarithms of expected seconds."""
+    """Return [R] natural logarithms of expected seconds; ``p`` has besides the shared parameters
+    ``floor`` [R], of the rows' hosts."""
     place = xp.clip(xp.log2(xp.maximum(x.length, 1.0)) / 2.0, 0.0, len(KNOTS) - 1.001)
     below = xp.floor(place)
     low, part = below.astype(np.int32), place - below
     at = p["length"]
     slower = (1 - part) * at[x.op, low] + part * at[x.op, low + 1]
-    share = 0.5 * (1 + xp.tanh(0.5 * p["share"][x.op]))
+    wide = xp.clip(xp.log(x.bandwidth / MIDDLE_BANDWIDTH), -WIDEST, WIDEST)
+    share = 0.5 * (1 + xp.tanh(0.5 * (p["share"][x.op] + p["wider"] * wide)))
     per_peak = xp.maximum(xp.exp(slower) / share, 1 / LARGEST_SHARE)
     body = xp.exp(p["start"][x.op]) + x.bytes * per_peak / x.bandwidth
-    floor = xp.exp(p["floor"][x.op])
+    floor = xp.exp(p["floor"])
     high = xp.maximum(body, floor)
     return xp.log(high) + xp.log((body / high) ** 12 + (floor / high) ** 12) / 12

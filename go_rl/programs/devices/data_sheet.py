@@ -41,6 +41,8 @@ class DataSheet:
     """FLOP per second of the units that compute products: the vector units where a device has no
     others for float32."""
     l2_bytes: float
+    board_watts: float | None = None
+    """Power that the board may take; None: not stated."""
 
 
 FIELDS = {

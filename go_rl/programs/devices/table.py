@@ -48,8 +48,8 @@ def find_device(name: str) -> DataSheet:
 def load_device(device: str | Path) -> DataSheet:
     """Return a device by name, or from a file with its data sheet.
 
-    A file says nothing of vendor and architecture: they are those of the device of the table that
-    its name or its numbers resemble most, if any does.
+    A file says nothing of vendor, architecture and power: they are those of the device of the table
+    that its name or its numbers resemble most, if any does.
 
     Raises:
         DeviceError: no such device or file, or the data sheet is wrong.
@@ -67,15 +67,18 @@ def load_device(device: str | Path) -> DataSheet:
 
 
 def with_architecture(sheet: DataSheet) -> DataSheet:
-    """Return a data sheet with vendor and architecture of the device that it resembles most."""
+    """Return a data sheet with vendor, architecture and power of the device that it resembles
+    most."""
     named = _names().get(sheet.device.lower())
     if named is not None:
-        alike = shipped_devices()[named]
-        return replace(sheet, vendor=alike.vendor, architecture=alike.architecture)
+        return _like(sheet, shipped_devices()[named])
     nearest_one = min(shipped_devices().values(), key=lambda each: _apart(each, sheet))
-    if _apart(nearest_one, sheet) > NEAR:
-        return sheet
-    return replace(sheet, vendor=nearest_one.vendor, architecture=nearest_one.architecture)
+    return sheet if _apart(nearest_one, sheet) > NEAR else _like(sheet, nearest_one)
+
+
+def _like(sheet: DataSheet, alike: DataSheet) -> DataSheet:
+    return replace(sheet, vendor=alike.vendor, architecture=alike.architecture,
+                   board_watts=alike.board_watts)  # fmt: skip
 
 
 def _apart(one: DataSheet, other: DataSheet) -> float:
