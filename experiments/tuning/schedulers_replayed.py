@@ -39,7 +39,7 @@ HEAD = """# Schedulers on recorded curves
 
 Every scheduler walks the same paths: those of the inner tuner `{tuner}` over recorded pools of
 {schedules} measured schedules of {networks}, {seeds} seeds. The budget is the virtual time in which
-every operator is finished (200 trials without improvement, or its pool is empty); a slot is
+every operator is finished ({patience} trials without improvement, or its pool is empty); a slot is
 min(100 s, budget / (10 × operators)), a batch {batch} trials. *Sooner*: how many times sooner than
 the sequential tuner a scheduler has the latency that the sequential one ends with; in brackets the
 range of the seeds, which covers the median with 94 % (5 seeds). *Within 1 %*: the same for a
@@ -155,7 +155,7 @@ def _write(rows: Sequence[Row], sets: Sequence[PoolSet], options: Options) -> No
     head = HEAD.format(
         tuner=options.tuner, schedules=f"{sum(pools.schedules for pools in sets):,}",
         networks=", ".join(pools.network for pools in sets), seeds=options.seeds,
-        batch=options.batch,
+        batch=options.batch, patience=options.patience,
     )  # fmt: skip
     parts = [head, _table(rows, "sooner", "Sooner"), _table(rows, "sooner_near", "Within 1 %"),
              _table(rows, "regret_percent", "Regret, %"), _cost(rows), _facts(rows, sets),
