@@ -53,7 +53,7 @@ class OperatorFitConfig:
 
     seed: int = 0
     """Of the rows that are drawn."""
-    rows: int = 400
+    rows: int = 1000
     """Rows of a GPU and group that are learned from, at most; of streams four times as many."""
     calibration_rows: int = 400
     """Rows of a GPU and operator by which left-out GPUs are judged, at most."""
