@@ -1,0 +1,236 @@
+"""Cells of ``hetero_transfer``: pruned against full data, the tuner, and importance of features."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from experiments.programs.cdmpp_runs import Metrics, Runs
+from experiments.programs.rival_fits import Predict, split_rows
+from go_rl.predictors.boosted import BoostedConfig, BoostedTrees, SummedKernels
+from go_rl.predictors.metrics import pair_accuracy, r_squared, rmse, top_k
+from go_rl.predictors.programs.examples import ProgramExamples
+from go_rl.predictors.programs.rivals.lightgbm_trees import LightgbmPrograms
+from go_rl.predictors.programs.rivals.summed_features import SUMMED_NAMES, summed_program_features
+from go_rl.predictors.programs.rivals.summed_mlp import SummedMlp
+from go_rl.predictors.programs.rivals.xgboost_trees import (
+    XgboostConfig,
+    XgboostPrograms,
+    grow_trees,
+)
+from go_rl.predictors.programs.transfer.importance import gain_shares, permutation_losses
+from go_rl.predictors.programs.transfer.joint_features import (
+    HARDWARE_FEATURES,
+    JOINT_FEATURES,
+    NETWORK_FEATURES,
+    joint_features,
+)
+from go_rl.predictors.programs.transfer.prune import PruneRules, prune
+from go_rl.predictors.programs.transfer.tuner import TransferTuner, relative_throughput
+from go_rl.predictors.programs.transfer.tuner_training import TunerRun
+
+MODELS = ("XGBoost", "MLP", "LightGBM")
+DATA = ("full", "pruned")
+TREES = 400
+MLP_EPOCHS, MLP_BATCH = 60, 128
+MARKS = (20, 50, 100, 200)
+"""Epochs, or trees, behind which errors are noted."""
+SCORED = (1, 2, 4, 8)
+"""Programs scored at once."""
+ADAPTED = 0.1
+"""Share of a target's training tasks whose programs fine-tune the tuner."""
+
+
+def learned_rows(runs: Runs, rows: np.ndarray, data: str, rules: PruneRules) -> np.ndarray:
+    """Return rows that are learned from: all, or those that pruning leaves."""
+    if data == "full":
+        return rows
+    return rows[prune(runs.examples.take(rows), rules).rows]
+
+
+def pruned_cell(
+    runs: Runs, model: str, split: str, data: str, seed: int, rules: PruneRules
+) -> Metrics:
+    """Return size, seconds of training and metrics on the unpruned test rows of one model."""
+    train, test, _ = split_rows(split, runs, seed)
+    rows = learned_rows(runs, train, data, rules)
+    examples = runs.examples.take(rows)
+    fit = _fit(model, examples, seed)
+    fit() if model == "MLP" and seed == 0 and data == "full" else None  # compiles
+    began = time.process_time()
+    predict = fit()
+    taken = time.process_time() - began
+    tested = runs.examples.take(test)
+    found = predict(tested.inputs)
+    return {
+        "rows": float(len(rows)), "bytes": float(examples.inputs.asts.vectors.nbytes),
+        "train_seconds": taken, **order_metrics(found, tested),
+    }  # fmt: skip
+
+
+def _fit(model: str, examples: ProgramExamples, seed: int) -> Callable[[], Predict]:
+    if model == "XGBoost":
+        return lambda: XgboostPrograms.fit(examples, XgboostConfig(TREES, seed=seed)).predict
+    if model == "LightGBM":
+        config = BoostedConfig(trees=TREES, learning_rate=0.05, seed=seed)
+        return lambda: LightgbmPrograms.fit(examples, config).predict
+    steps = max(MLP_EPOCHS * len(examples.seconds) // MLP_BATCH, 1)
+    run = replace(SummedMlp.run_defaults, steps=steps, batch=MLP_BATCH, seed=seed)
+    return lambda: SummedMlp.fit(examples, run).predict
+
+
+def order_metrics(found: np.ndarray, examples: ProgramExamples) -> Metrics:
+    """Return PCA, top-1 and top-5 of seconds or scores, within tasks on targets."""
+    _, group = relative_throughput(examples)
+    return {
+        "pca": pair_accuracy(found, examples.seconds, group),
+        "top_1": top_k(found, examples.seconds, group, 1),
+        "top_5": top_k(found, examples.seconds, group, 5),
+    }
+
+
+def pair_count(runs: Runs, split: str) -> int:
+    """Return the pairs of test rows, of one task on one target, whose order a model predicts."""
+    _, test, _ = split_rows(split, runs, 0)
+    size = np.bincount(relative_throughput(runs.examples)[1][test])
+    return int((size * (size - 1) // 2).sum())
+
+
+def convergence_cell(
+    runs: Runs, who: str, data: str, rules: PruneRules, batch: int, most: int
+) -> Metrics:
+    """Return RMSE of relative throughput behind each of `MARKS`, on rows learned from, at most so
+    many before they are pruned, and on the unpruned test rows, split ``within_task``."""
+    rows, test, _ = split_rows("within_task", runs, 0)
+    rows = np.sort(np.random.default_rng(0).permutation(rows)[:most])
+    rows = learned_rows(runs, rows, data, rules)
+    y = relative_throughput(runs.examples)[0]
+    x = summed_program_features(runs.examples.inputs)
+    began = time.process_time()
+    if who == "XGBoost":
+        watched = {name: (x[some], y[some]) for name, some in (("train", rows), ("test", test))}
+        _, errors = grow_trees(x[rows], y[rows], XgboostConfig(MARKS[-1], seed=0), watched)
+        found = {f"{name} {m}": errors[name][m - 1] for name in watched for m in MARKS}
+    elif who == "LightGBM":  # which learns the logarithm of what it is given
+        config = BoostedConfig(trees=MARKS[-1], learning_rate=0.05)
+        learned = BoostedTrees.fit(SummedKernels(x[rows], np.exp(y[rows])), config).booster
+        found = {
+            f"{name} {m}": rmse(np.asarray(learned.predict(x[some], num_iteration=m)), y[some])
+            for name, some in (("train", rows), ("test", test))
+            for m in MARKS
+        }
+    elif who == "MLP":
+        found = _mlp_errors(runs, rows, test, y)
+    else:
+        found = _tuner_errors(runs, rows, test, y, batch, who)
+    return {**found, "seconds": time.process_time() - began, "rows": float(len(rows))}
+
+
+def _mlp_errors(runs: Runs, rows: np.ndarray, test: np.ndarray, y: np.ndarray) -> Metrics:
+    found: Metrics = {}
+    examples = replace(runs.examples, seconds=np.exp(y))
+    for mark in MARKS:
+        steps = max(mark * len(rows) // MLP_BATCH, 1)
+        run = replace(SummedMlp.run_defaults, steps=steps, batch=MLP_BATCH)
+        learned = SummedMlp.fit(examples.take(rows), run)
+        for name, some in (("train", rows), ("test", test)):
+            out = np.log(learned.predict(examples.inputs.take(some)))
+            found[f"{name} {mark}"] = rmse(out, y[some])
+    return found
+
+
+def _tuner_errors(
+    runs: Runs, rows: np.ndarray, test: np.ndarray, y: np.ndarray, batch: int, who: str
+) -> Metrics:
+    """Its optimiser starts anew behind each mark."""
+    found: Metrics = {}
+    loss = "rank" if "rank" in who else "rmse"
+    run = TunerRun(batch=batch, loss=loss)
+    train, labels = runs.examples.take(rows), y[rows]
+    tuner: TransferTuner | None = None
+    for before, mark in zip((0, *MARKS[:-1]), MARKS, strict=True):
+        part = replace(run, epochs=mark - before, seed=mark)
+        if tuner is None:
+            tuner = TransferTuner.fit(train, part, throughput=labels)
+        else:
+            tuner = tuner.trained_on(train, part, labels)
+        for name, some in (("train", rows), ("test", test)):
+            out = tuner.throughput(runs.examples.inputs.take(some))
+            found[f"{name} {mark}"] = rmse(out, y[some])
+            order = order_metrics(-out, runs.examples.take(some))
+            found |= {f"{name} {key} {mark}": value for key, value in order.items()}
+            found[f"{name} r2 {mark}"] = r_squared(out, y[some])
+    return found
+
+
+def transfer_cell(runs: Runs, data: str, rules: PruneRules, epochs: int, batch: int) -> Metrics:
+    """Return metrics on the held-out target of a tuner that learned the other one, without and with
+    fine-tuning on a few tasks of the target, of a tuner that learned those tasks alone, and the
+    milliseconds of scoring."""
+    train, test, split = split_rows("by_target", runs, 0)
+    rows = learned_rows(runs, train, data, rules)
+    run = TunerRun(epochs=epochs, batch=batch)
+    tuner = TransferTuner.fit(runs.examples.take(rows), run)
+    tasks = np.unique(runs.examples.inputs.task[split.adapt])
+    some = np.random.default_rng(0).permutation(tasks)[: max(int(ADAPTED * len(tasks)), 1)]
+    few = split.adapt[np.isin(runs.examples.inputs.task[split.adapt], some)]
+    began = time.process_time()
+    tuned = tuner.fine_tuned(runs.examples.take(few))
+    found: Metrics = {"tuning_seconds": time.process_time() - began, "few": float(len(few))}
+    alone = TransferTuner.fit(runs.examples.take(few), run)
+    tested = runs.examples.take(test)
+    truth = relative_throughput(tested)[0]
+    for name, each in (("without", tuner), ("with", tuned), ("alone", alone)):
+        out = each.throughput(tested.inputs)
+        errors = {**order_metrics(-out, tested), "rmse": rmse(out, truth)}
+        found |= {f"{name} {key}": value for key, value in errors.items()}
+    for size in SCORED:
+        inputs = tested.inputs.take(np.arange(size))
+        tuner.predict(inputs)
+        began = time.perf_counter()
+        for _ in range(10):
+            tuner.predict(inputs)
+        found[f"ms {size}"] = 100 * (time.perf_counter() - began)
+    return {**found, "rows": float(len(rows))}
+
+
+def importance_cell(runs: Runs) -> Metrics:
+    """Return the shares of gain of joint and statement features, and what PCA loses by permuting
+    each set of them, split ``by_task``."""
+    train, test, _ = split_rows("by_task", runs, 0)
+    inputs = runs.examples.inputs
+    x = np.concatenate([joint_features(inputs), summed_program_features(inputs)], axis=1)
+    names = (*JOINT_FEATURES, *(f"statements: {name}" for name in SUMMED_NAMES))
+    seconds = runs.examples.seconds
+    booster, _ = grow_trees(x[train], np.log(seconds[train]), XgboostConfig(TREES))
+    network, joint = len(NETWORK_FEATURES), len(JOINT_FEATURES)
+    sets = {
+        "network": range(network), "hardware": range(network, joint),
+        "statements": range(joint, len(names)),
+    }  # fmt: skip
+    group = relative_throughput(runs.examples)[1][test]
+    lost = permutation_losses(
+        lambda rows: np.asarray(booster.inplace_predict(rows), np.float64), x[test],
+        seconds[test], group, sets,
+    )  # fmt: skip
+    shares = gain_shares(booster, names)
+    of_set = {name: sum(shares[names[i]] for i in columns) for name, columns in sets.items()}
+    return {
+        **{f"gain {name}": share for name, share in list(shares.items())[:12]},
+        **{f"gain of {name}": share for name, share in of_set.items()},
+        **{f"loss of {name}": value for name, value in lost.items()},
+        **{f"gain hardware {name}": shares[name] for name in HARDWARE_FEATURES},
+    }
+
+
+def sweep_cell(runs: Runs, batch: int, rows: int) -> Metrics:
+    """Return the tuner's test errors behind each of `MARKS` with a batch size, on so many rows."""
+    train, test, _ = split_rows("within_task", runs, 0)
+    some = np.sort(np.random.default_rng(0).permutation(train)[:rows])
+    y = relative_throughput(runs.examples)[0]
+    began = time.process_time()
+    found = _tuner_errors(runs, some, test, y, batch, "tuner")
+    return {**found, "seconds": time.process_time() - began}

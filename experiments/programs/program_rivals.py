@@ -1,0 +1,185 @@
+"""CDMPP beside its rivals on tensor programs: equal rows, equal seconds of a processor.
+
+Run: ``python -m experiments.programs.program_rivals``. Each network is fitted for as many seconds
+of a processor as the others, on the same rows of each split; boosted trees need less. Finished
+cells are kept, and a call goes on where the last one stopped; the page states what is missing.
+Training throughput is measured for CDMPP and the recursive LSTM one after the other.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from experiments.pages import NOTHING, RESULTS, cell, run_script, write_page
+from experiments.programs.cdmpp_runs import (
+    Metrics,
+    OutOfTimeError,
+    Runs,
+    TableOptions,
+    judged,
+    trained,
+)
+from experiments.programs.rival_fits import RIVALS, fit_rival, split_rows
+from go_rl.predictors.programs.network import parameter_count
+from go_rl.predictors.programs.rivals.recursive_lstm import RecursiveLstm, RecursiveSizes
+
+NAME = "program_rivals"
+SPLITS = {
+    "by_task": "Other tasks (`by_task`)",
+    "by_model": "ResNet-50, MobileNet-V2, BERT-tiny (by model)",
+    "by_target": "The other codegen target, x86-64-v4 (`by_target`)",
+    "within_task": "Other programs of the same tasks (`within_task`)",
+}
+COLUMNS = {
+    "mape": "MAPE %", "median": "median %", "rmse_ms": "RMSE ms", "within_20": "within 20 %",
+    "pair_accuracy": "PCA", "top_1": "top-1", "top_5": "top-5",
+    "fit_seconds": "CPU s", "updates": "updates",
+}  # fmt: skip
+NOT_HERE = """\
+Habitat scales the measured time of an operator from one GPU to another, and NeuSight's utilisation
+is of a GPU's tiles: neither has an input in these records, of one processor (`left_out_gpus` has
+NeuSight's figures). The kernel GraphSAGE reads kernels of XLA's graphs, not scheduled programs."""
+UNITS = 96
+"""Of the recursive LSTM whose training speed is compared: about CDMPP's number of parameters."""
+
+
+@dataclass(frozen=True)
+class Options(TableOptions):
+    """Options of this table."""
+
+    runs: str = "build/program_rivals"
+    """Folder of finished cells."""
+    seconds: float = 20.0
+    """Of a processor, for the fit of each network."""
+    timed: int = 300
+    """Updates whose speed is measured."""
+
+
+def main(options: Options) -> None:
+    """Run the cells that are missing; write the page."""
+    runs = Runs(options, time.monotonic())
+    found: dict[tuple[str, str], list[Metrics]] = {}
+    missing: list[str] = []
+
+    def kept(name: str, make: Callable[[], Metrics]) -> list[Metrics]:
+        try:
+            return [runs.kept(f"{name}-{options.seconds:g}s", make)]
+        except OutOfTimeError:
+            missing.append(name)
+            return []
+
+    speed = kept("speed", lambda: _speed(runs, options))
+    for seed in range(options.seeds):
+        for split in SPLITS:
+            for rival in RIVALS:
+                name = f"{split}-{rival.split(' (')[0].replace(' ', '-')}-{seed}"
+                key = (split, rival)
+                found.setdefault(key, []).extend(
+                    kept(name, lambda s=split, r=rival, n=seed: _cell(runs, options, s, r, n))
+                )
+    write_page(RESULTS / NAME, _page(runs, options, found, speed, missing), __file__)
+
+
+def _cell(runs: Runs, options: Options, split: str, rival: str, seed: int) -> Metrics:
+    train, test, _ = split_rows(split, runs, seed)
+    fitted = fit_rival(rival, runs, runs.examples.take(train), options.seconds, seed)
+    found = np.full(len(runs.examples.seconds), np.nan)
+    found[test] = fitted.predict(runs.examples.inputs.take(test))
+    return {
+        **judged(found, runs.examples, test), "fit_seconds": fitted.seconds,
+        "updates": float(fitted.updates), "learned": float(len(train)), "tested": float(len(test)),
+    }  # fmt: skip
+
+
+def _speed(runs: Runs, options: Options) -> Metrics:
+    """Programs a second of a processor while training, the best of three in turn."""
+    config = runs.run_config(0)
+    lstm = replace(RecursiveLstm.run_defaults, steps=options.timed)
+    sizes = RecursiveSizes((UNITS,), UNITS, (UNITS, UNITS))
+    found: Metrics = {"cdmpp": 0.0, "lstm": 0.0}
+    for repeat in range(4):
+        began = time.process_time()
+        network = trained(runs.examples, replace(config, steps=options.timed)).network
+        taken = time.process_time() - began
+        began = time.process_time()
+        rival = RecursiveLstm.fit(runs.examples, lstm, sizes)
+        other = time.process_time() - began
+        if repeat:  # the first one compiles
+            found["cdmpp"] = max(found["cdmpp"], options.timed * config.batch / taken)
+            found["lstm"] = max(found["lstm"], rival.drawn / other)
+            found["lstm_batch"] = rival.drawn / options.timed
+        found["cdmpp_parameters"] = float(parameter_count(network.params))
+        found["lstm_parameters"] = float(parameter_count(rival.params))
+    return found
+
+
+def _page(
+    runs: Runs,
+    options: Options,
+    found: dict[tuple[str, str], list[Metrics]],
+    speed: list[Metrics],
+    missing: list[str],
+) -> str:
+    examples = runs.examples
+    device = examples.inputs.targets[0].device
+    lines = [
+        "# CDMPP and its rivals on tensor programs", "",
+        f"{len(examples.seconds):,} programs measured on one processor, {device}; its two targets,",
+        "levels of x86-64 for which code was compiled, are no devices. Every predictor learns the",
+        f"same rows. Fits of networks are planned for {options.seconds:g} s of a processor, by",
+        "a probe; the column says what they took, what was compiled on the way included, beside",
+        f"other work. Means of up to {options.seeds} seeds (column n). Times repeat to some",
+        "5 %, below which differences of errors mean nothing.",
+    ]  # fmt: skip
+    for split, title in SPLITS.items():
+        rows = next((found[split, r][0] for r in RIVALS if found.get((split, r))), None)
+        count = (
+            ""
+            if rows is None
+            else f" ({rows['learned']:,.0f} learned, {rows['tested']:,.0f} tested)"
+        )
+        lines += ["", f"## {title}{count}", "", "| | " + " | ".join(COLUMNS.values()) + " | n |"]
+        lines.append("|" + "---|" * (len(COLUMNS) + 2))
+        lines += [rival_row(rival, found.get((split, rival), [])) for rival in RIVALS]
+    lines += ["", NOT_HERE, "", *speed_lines(speed)]
+    lines += ["", "## Not run yet", "", ", ".join(missing) + "."] if missing else []
+    return "\n".join([*lines, ""])
+
+
+def rival_row(rival: str, results: list[Metrics]) -> str:
+    """Return a line of a table: means over seeds, dashes where there is none."""
+    cells = [
+        cell(float(np.mean([each[name] for each in results])), 0 if name == "updates" else 2)
+        if results
+        else NOTHING
+        for name in COLUMNS
+    ]
+    return f"| {rival} | " + " | ".join(cells) + f" | {len(results)} |"
+
+
+def speed_lines(speed: list[Metrics]) -> list[str]:
+    """Return the section on training throughput."""
+    lines = ["## Training throughput", ""]
+    if not speed:
+        return [*lines, "Not measured yet."]
+    (s,) = speed
+    return [
+        *lines,
+        "Distinct programs a second of a processor, the best of three runs in turn, compilation",
+        "apart; batches of up to 128 programs, which of the recursive LSTM must have one tree.",
+        f"Ratio {s['cdmpp'] / s['lstm']:.1f} (published on a V100: 14,241 against 1,870, 7.6).",
+        "",
+        "| | parameters | programs a batch | programs/s |",
+        "|---|---|---|---|",
+        f"| CDMPP | {s['cdmpp_parameters']:,.0f} | 128 | {s['cdmpp']:,.0f} |",
+        f"| recursive LSTM | {s['lstm_parameters']:,.0f} | {s['lstm_batch']:.0f} "
+        f"| {s['lstm']:,.0f} |",
+    ]
+
+
+if __name__ == "__main__":
+    run_script(main, Options, __doc__)

@@ -1,0 +1,1 @@
+"""Rivals of CDMPP: what else learns the seconds of tensor programs, from the same examples."""
