@@ -172,8 +172,8 @@ def test_cdmpp_feature_files(tmp_path):
 def test_the_data_set_that_ships():
     """Digest, counts and provenance of what ships."""
     data = load_programs("programs-1")
-    assert len(data.seconds) == 10_112
-    assert len(data.tasks) == 316
-    assert len({name for some in data.networks for name in some}) == 12
+    assert len(data.seconds) == 16_187
+    assert len(data.tasks) == 355
+    assert len({name for some in data.networks for name in some}) == 15
     assert {target.codegen for target in data.targets} == {"x86-64-v3", "x86-64-v4"}
     assert data.provenance["processors"]
