@@ -25,6 +25,8 @@ os.environ.setdefault(
     "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
     "--xla_cpu_multi_thread_eigen=false --xla_cpu_use_fusion_emitters=false",
 )
+# Two processes of tests have a core each: threads of boosted trees would wait for one another.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 # No test is about time: machines are shared and noisy.
 settings.register_profile(
     "unhurried", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow]

@@ -49,7 +49,7 @@ def test_a_malformed_task_is_named(change: dict[str, Any], said: str):
 
 def test_without_tvm_the_message_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "tvm", None)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'go_rl\[tiles\]'"):
+    with pytest.raises(MissingDependencyError, match=r"pip install 'go_rl\[tvm\]'"):
         import_tvm()
 
 

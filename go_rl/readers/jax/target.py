@@ -102,7 +102,7 @@ def _import(name: str, target: str) -> ModuleType:
         raise
     except ModuleNotFoundError as error:
         if error.name and (name == error.name or name.startswith(f"{error.name}.")):
-            near = nearest(name, [*sys.modules, *(p.stem for p in Path.cwd().glob("*.py"))])
+            near = nearest(name, [*(p.stem for p in Path.cwd().glob("*.py")), *sys.modules])
             raise ReadError(
                 f"{target}: there is no module {name!r} in the current folder or the Python "
                 f"path{near}"
