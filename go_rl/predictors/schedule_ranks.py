@@ -6,7 +6,6 @@ section 3). Needs XGBoost, an optional extra: ``pip install 'go_rl[tuning]'``.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -14,9 +13,8 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float32, Float64
 
-from go_rl.core import CheckpointError, MissingDependencyError, TrainingError
-from go_rl.core.files.strict_json import read_json
-from go_rl.core.files.whole_file import write_text
+from go_rl.core import TrainingError
+from go_rl.predictors.booster_file import import_xgboost, load_booster, save_booster
 from go_rl.predictors.predictor import Predictor
 
 TreeLoss = Literal["regression", "rank"]
@@ -108,40 +106,12 @@ class ScheduleRanks(Predictor[MeasuredSchedules, Float32[np.ndarray, "S K"]]):
 
     def save(self, path: Path) -> None:
         """See `Predictor`; JSON."""
-        model = json.loads(self.booster.save_raw("json").decode())
-        try:
-            write_text(path, json.dumps({"format": FORMAT, "model": model}))
-        except OSError as error:
-            raise CheckpointError(f"{path}: cannot be written ({error.strerror})") from error
+        save_booster(self.booster, path, FORMAT)
 
     @classmethod
     def load(cls, source: str | Path) -> ScheduleRanks:
         """See `Predictor`; none ship."""
-        xgboost = import_xgboost()
-        try:
-            document = read_json(source)
-            if not isinstance(document, dict) or document.get("format") != FORMAT:
-                raise ValueError(f"the format is not {FORMAT}")
-            booster = xgboost.Booster({"nthread": 1})
-            booster.load_model(bytearray(json.dumps(document["model"]).encode()))
-            return cls(booster)
-        except (OSError, KeyError, ValueError, xgboost.core.XGBoostError) as error:
-            raise CheckpointError(f"{source}: is no file of {cls.what} ({error})") from error
-
-
-def import_xgboost() -> Any:
-    """Return the library.
-
-    Raises:
-        MissingDependencyError: it is not installed.
-    """
-    try:
-        import xgboost
-    except ImportError as error:
-        raise MissingDependencyError(
-            "the cost model of tuners needs XGBoost: pip install 'go_rl[tuning]'"
-        ) from error
-    return xgboost
+        return cls(load_booster(source, FORMAT, cls.what))
 
 
 def _options(config: ScheduleRanksConfig) -> dict[str, Any]:

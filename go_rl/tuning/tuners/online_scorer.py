@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from jaxtyping import Float32, Float64
 
+from go_rl.predictors.booster_file import import_xgboost
 from go_rl.predictors.schedule_ranks import (
     MeasuredSchedules,
     ScheduleRanks,
     ScheduleRanksConfig,
-    import_xgboost,
 )
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.programs.nouns import Schedule

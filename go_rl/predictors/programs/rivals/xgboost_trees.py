@@ -6,7 +6,6 @@ Needs XGBoost, an optional extra: ``pip install 'go_rl[tuning]'``.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,13 +13,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32, Float64
 
-from go_rl.core import CheckpointError, TrainingError
-from go_rl.core.files.strict_json import read_json
-from go_rl.core.files.whole_file import write_text
+from go_rl.core import TrainingError
+from go_rl.predictors.booster_file import import_xgboost, load_booster, save_booster
 from go_rl.predictors.predictor import Predictor
 from go_rl.predictors.programs.examples import ProgramExamples, ProgramInputs
 from go_rl.predictors.programs.rivals.summed_features import summed_program_features
-from go_rl.predictors.schedule_ranks import import_xgboost
 
 FORMAT = "go_rl-programs-xgboost"
 
@@ -117,22 +114,9 @@ class XgboostPrograms(Predictor[ProgramExamples, ProgramInputs]):
 
     def save(self, path: Path) -> None:
         """See `Predictor`; JSON."""
-        model = json.loads(self.booster.save_raw("json").decode())
-        try:
-            write_text(path, json.dumps({"format": FORMAT, "model": model}))
-        except OSError as error:
-            raise CheckpointError(f"{path}: cannot be written ({error.strerror})") from error
+        save_booster(self.booster, path, FORMAT)
 
     @classmethod
     def load(cls, source: str | Path) -> XgboostPrograms:
         """See `Predictor`; none ship."""
-        xgboost = import_xgboost()
-        try:
-            document = read_json(source)
-            if not isinstance(document, dict) or document.get("format") != FORMAT:
-                raise ValueError(f"the format is not {FORMAT}")
-            booster = xgboost.Booster({"nthread": 1})
-            booster.load_model(bytearray(json.dumps(document["model"]).encode()))
-            return cls(booster)
-        except (OSError, KeyError, ValueError, xgboost.core.XGBoostError) as error:
-            raise CheckpointError(f"{source}: is no file of {cls.what} ({error})") from error
+        return cls(load_booster(source, FORMAT, cls.what))
