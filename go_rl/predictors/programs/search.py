@@ -72,7 +72,7 @@ def import_optuna() -> Any:
         MissingDependencyError: it is not installed.
     """
     try:
-        import optuna
+        import optuna  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         raise MissingDependencyError(f"search needs Optuna: {INSTALL}") from error
     optuna.logging.set_verbosity(optuna.logging.WARNING)
