@@ -43,7 +43,7 @@ def throughputs(agent: Agent, problem: Problem, task: str, optimum: float) -> np
 def test_a_policy_from_scratch_comes_within_five_percent(task, make, optimum, learning_rate):
     learner = PPOConfig(learning_rate=learning_rate, epochs=4)
     problem, config = make(), FineTuneConfig(16, learner, widen=1.0, first=16)
-    plan, learnt = FineTuned(tiny_agent(), task, config).learn(problem, Budget(samples=1280), 0)
+    plan, learnt = FineTuned(tiny_agent(), task, config).learn(problem, Budget(samples=880), 0)
     before = throughputs(tiny_agent(), problem, task, optimum)
     after = throughputs(learnt, problem, task, optimum)
     assert optimum / plan.value >= 0.95
