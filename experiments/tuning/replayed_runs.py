@@ -12,7 +12,7 @@ from jaxtyping import Float64
 from go_rl.tuning.backends.recorded_path import RecordedPath
 from go_rl.tuning.backends.replay import ReplayBackend
 from go_rl.tuning.backends.schedule_pool import PoolSet
-from go_rl.tuning.belief.belief import Belief, Prediction
+from go_rl.tuning.belief.belief import Belief, CurvePrediction
 from go_rl.tuning.belief.curve_belief import CurveBelief
 from go_rl.tuning.belief.curve_library import CurveLibrary
 from go_rl.tuning.belief.transfer_belief import TransferBelief
@@ -40,11 +40,11 @@ class KeptBelief:
     seconds: list[float] = field(default_factory=list)
     """Of the processor, of each fit."""
     acceptance: list[float] = field(default_factory=list)
-    _kept: dict[tuple, Prediction] = field(default_factory=dict)
+    _kept: dict[tuple, CurvePrediction] = field(default_factory=dict)
 
     def predict(
         self, curve: Sequence[float], horizon: int, peak: float, seed: tuple[int, int]
-    ) -> Prediction:
+    ) -> CurvePrediction:
         """See `Belief`."""
         key = (len(curve), horizon, seed)
         if key not in self._kept:

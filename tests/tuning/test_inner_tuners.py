@@ -16,7 +16,7 @@ from go_rl.tuning.tuners import TUNERS, inner_tuner
 from go_rl.tuning.tuners.chameleon import ChameleonConfig, chameleon
 from go_rl.tuning.tuners.evolutionary_search import EvolutionConfig, evolutionary_search
 from go_rl.tuning.tuners.online_scorer import OnlineScorerConfig
-from go_rl.tuning.tuners.random_search import RandomSearch
+from go_rl.tuning.tuners.random_search import RandomSchedules
 from go_rl.tuning.tuners.simulated_annealing import AnnealingConfig, simulated_annealing
 
 MODEL = OnlineScorerConfig(trees=ScheduleRanksConfig(trees=15, depth=3, learning_rate=0.4))
@@ -37,7 +37,7 @@ MAKE = {
         ChameleonConfig(effort=16, hidden=8, model=MODEL),
         prior,
     ),
-    "random": lambda space, seed: RandomSearch(space, seed),
+    "random": lambda space, seed: RandomSchedules(space, seed),
 }
 GUIDED = [name for name in MAKE if name != "random"]
 SEEDS, LIMIT = 20, 90
@@ -66,7 +66,7 @@ def test_a_planted_optimum_is_found_in_a_third_of_the_trials_of_chance(name):
 def test_chance_finds_the_optimum_when_it_must():
     assert median_trials("random") == LIMIT
     space = Lattice((3, 3), (1, 1))
-    assert tune(RandomSearch(space, 0), space, 9, 2) <= 9
+    assert tune(RandomSchedules(space, 0), space, 9, 2) <= 9
 
 
 @pytest.mark.parametrize("name", MAKE)

@@ -13,7 +13,7 @@ from go_rl.tuning.tuners.adaptive_sampling import adaptive_sample, k_means
 from go_rl.tuning.tuners.chameleon import discounted
 from go_rl.tuning.tuners.diverse_choice import diverse_choice, feature_values
 from go_rl.tuning.tuners.evolutionary_search import parent_odds
-from go_rl.tuning.tuners.neighbour_policy import Experience, Moves, NeighbourPolicy
+from go_rl.tuning.tuners.neighbour_policy import MoveExperience, NeighbourMoves, NeighbourPolicy
 from go_rl.tuning.tuners.observed_trials import ObservedTrials, stochastic_count
 from go_rl.tuning.tuners.scored_pool import ScoredPool, ScoredSchedules
 from go_rl.tuning.tuners.simulated_annealing import AnnealingConfig, accepted, anneal
@@ -122,7 +122,7 @@ def test_a_policy_learns_to_take_the_choice_that_pays():
     n, rng = 64, np.random.default_rng(0)
     choices = np.zeros((n, 3, 2), np.float32)
     choices[:, 1, 0] = 1.0
-    moves = Moves(choices[:, 0], choices, np.tile([True, True, False], (n, 1)))
+    moves = NeighbourMoves(choices[:, 0], choices, np.tile([True, True, False], (n, 1)))
     logs, values = policy.look(moves)
     np.testing.assert_allclose(np.exp(logs).sum(axis=1), 1.0, rtol=1e-5)
     np.testing.assert_allclose(np.exp(logs[:, :2]), 0.5, atol=0.05)
@@ -132,7 +132,7 @@ def test_a_policy_learns_to_take_the_choice_that_pays():
         logs, _ = policy.look(moves)
         chosen = (logs + rng.gumbel(size=logs.shape)).argmax(axis=1).astype(np.int32)
         reward = np.where(chosen == 1, 1.0, -1.0).astype(np.float32)
-        policy.learn(Experience(moves, chosen, logs[np.arange(n), chosen], reward, reward), 4)
+        policy.learn(MoveExperience(moves, chosen, logs[np.arange(n), chosen], reward, reward), 4)
     assert np.exp(policy.look(moves)[0][:, 1]).min() > 0.8
 
 

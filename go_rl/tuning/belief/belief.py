@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 
 
 @dataclass(frozen=True)
-class Prediction:
+class CurvePrediction:
     """Best FLOP/s at the end of some more trials."""
 
     mean: float
@@ -27,7 +27,7 @@ class Belief(Protocol):
 
     def predict(
         self, curve: Sequence[float], horizon: int, peak: float, seed: tuple[int, int]
-    ) -> Prediction:
+    ) -> CurvePrediction:
         """Return what is believed of the performance ``horizon`` trials after the curve's end.
 
         Args:

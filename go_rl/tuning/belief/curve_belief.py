@@ -17,7 +17,7 @@ from jaxtyping import Float64
 from scipy.optimize import least_squares
 
 from go_rl.core.errors import MissingDependencyError, nearest
-from go_rl.tuning.belief.belief import Prediction
+from go_rl.tuning.belief.belief import CurvePrediction
 from go_rl.tuning.belief.curve_families import FAMILIES, CurveFamily
 from go_rl.tuning.belief.segments import last_segment
 from go_rl.tuning.config import TuningError
@@ -69,7 +69,7 @@ class CurveBelief:
 
     def predict(
         self, curve: Sequence[float], horizon: int, peak: float, seed: tuple[int, int]
-    ) -> Prediction:
+    ) -> CurvePrediction:
         """Return what is believed (`go_rl.tuning.belief.belief.Belief.predict`)."""
         peak = room_above(curve[-1], peak)
         posterior, chain, acceptance = self.sample(curve, horizon, peak, seed)
@@ -77,7 +77,7 @@ class CurveBelief:
         chosen = flat[np.linspace(0, len(flat) - 1, self.samples).astype(int)]
         ends = posterior.at_horizon(chosen) * peak
         best = curve[-1]
-        return Prediction(
+        return CurvePrediction(
             mean=float(ends.mean()),
             deviation=float(ends.std()),
             improvement=float(np.maximum(ends - best, 0.0).mean()),

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float64
 
-from go_rl.tuning.belief.belief import Prediction
+from go_rl.tuning.belief.belief import CurvePrediction
 from go_rl.tuning.belief.curve_library import CurveLibrary
 from go_rl.tuning.config import TuningError
 
@@ -45,7 +45,7 @@ class TransferBelief:
 
     def predict(
         self, curve: Sequence[float], horizon: int, peak: float, seed: tuple[int, int]
-    ) -> Prediction:
+    ) -> CurvePrediction:
         """Return what is believed (`go_rl.tuning.belief.belief.Belief.predict`)."""
         values = np.asarray(curve, np.float64)
         values = values[values > 0] / peak
@@ -57,7 +57,7 @@ class TransferBelief:
         mean = float(weights @ ends)
         deviation = float(np.sqrt(weights @ (ends - mean) ** 2))
         improvement = max(mean - best, 0.0)
-        return Prediction(mean * peak, deviation * peak, improvement * peak)
+        return CurvePrediction(mean * peak, deviation * peak, improvement * peak)
 
     def _growth(self, horizon: int) -> tuple[np.ndarray, np.ndarray]:
         """Return contexts of all moments that have a future of so many trials (or, where none has,

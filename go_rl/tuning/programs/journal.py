@@ -16,7 +16,7 @@ from go_rl.core.files.strict_json import parse_json
 from go_rl.records import canonical_json
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.programs.nouns import Schedule, Trial
-from go_rl.tuning.programs.tuning_state import Batch
+from go_rl.tuning.programs.tuning_state import TrialBatch
 
 FORMAT, VERSION = "go_rl tuning journal", 1
 
@@ -25,11 +25,11 @@ FORMAT, VERSION = "go_rl tuning journal", 1
 class Journal(Protocol):
     """Where the batches of a run are kept."""
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self) -> Iterator[TrialBatch]:
         """Yield those that are kept, in order."""
         ...
 
-    def append(self, batch: Batch) -> None:
+    def append(self, batch: TrialBatch) -> None:
         """Keep one more, before the run goes on."""
         ...
 
@@ -38,13 +38,13 @@ class MemoryJournal:
     """Batches in memory."""
 
     def __init__(self) -> None:
-        self.kept: list[Batch] = []
+        self.kept: list[TrialBatch] = []
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self) -> Iterator[TrialBatch]:
         """Yield those that are kept, in order."""
         yield from list(self.kept)
 
-    def append(self, batch: Batch) -> None:
+    def append(self, batch: TrialBatch) -> None:
         """Keep one more."""
         self.kept.append(batch)
 
@@ -67,11 +67,11 @@ class FileJournal:
         self._header = json.loads(canonical_json(header))
         self._read = self._load()
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self) -> Iterator[TrialBatch]:
         """Yield those that the file held when it was opened, in order."""
         yield from self._read
 
-    def append(self, batch: Batch) -> None:
+    def append(self, batch: TrialBatch) -> None:
         """Keep one more; it is on the disk when this returns.
 
         Raises:
@@ -98,7 +98,7 @@ class FileJournal:
                 "kept, and the same command goes on behind it"
             ) from error
 
-    def _load(self) -> list[Batch]:
+    def _load(self) -> list[TrialBatch]:
         try:
             if not self._path.exists():
                 return []
@@ -138,7 +138,7 @@ class FileJournal:
                 "another folder, or repeat the options that it began with"
             )
 
-    def _batch(self, number: int, line: bytes) -> Batch:
+    def _batch(self, number: int, line: bytes) -> TrialBatch:
         try:
             return read_batch(parse_json(line.decode()))
         except (ValueError, TypeError, KeyError) as error:
@@ -148,7 +148,7 @@ class FileJournal:
             ) from error
 
 
-def batch_document(batch: Batch) -> dict[str, Any]:
+def batch_document(batch: TrialBatch) -> dict[str, Any]:
     """Return a batch as JSON."""
     trials = [
         [trial.schedule.key, trial.schedule.document, trial.seconds, trial.spent, trial.reason]
@@ -160,7 +160,7 @@ def batch_document(batch: Batch) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def read_batch(document: Any) -> Batch:
+def read_batch(document: Any) -> TrialBatch:
     """Read what `batch_document` made; ValueError, TypeError or KeyError where it is none."""
     trials = tuple(
         Trial(Schedule(key, schedule), seconds, spent, reason)
@@ -168,7 +168,7 @@ def read_batch(document: Any) -> Batch:
     )
     if document["phase"] not in ("known", "warm-up", "slot", "lapse"):
         raise ValueError(f"unknown phase {document['phase']!r}")
-    return Batch(
+    return TrialBatch(
         document["phase"], int(document["operator"]), int(document["slot"]), trials,
         float(document["seconds"]), bool(document["exhausted"]),
     )  # fmt: skip

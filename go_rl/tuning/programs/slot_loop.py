@@ -10,7 +10,7 @@ from go_rl.tuning.programs.events import SlotReport, TuningListener, Unheard
 from go_rl.tuning.programs.journal import Journal, MemoryJournal
 from go_rl.tuning.programs.nouns import Backend, InnerTuner, MakeInnerTuner, Trial
 from go_rl.tuning.programs.slots import SlotConfig
-from go_rl.tuning.programs.tuning_state import Batch, Phase, TuningState
+from go_rl.tuning.programs.tuning_state import Phase, TrialBatch, TuningState
 from go_rl.tuning.schedulers.scheduler import Scheduler
 
 
@@ -81,7 +81,7 @@ class _SlotLoop:
             started = True
         if not started:
             for k, trials in sorted(known.items()):
-                self._keep(Batch("known", k, 0, tuple(trials), 0.0))
+                self._keep(TrialBatch("known", k, 0, tuple(trials), 0.0))
         self._listener, self._last = listener, self._backend.clock()
         self._warm_up()
         while not state.over:
@@ -115,7 +115,7 @@ class _SlotLoop:
         scheduling = time.perf_counter() - began
         latency, elapsed, trials = state.latency, state.elapsed, state.trials
         if state.finished(chosen):
-            self._keep(Batch("lapse", chosen, number, (), state.slot_seconds))
+            self._keep(TrialBatch("lapse", chosen, number, (), state.slot_seconds))
         else:
             self._measure("slot", chosen, number, state.config.batch)
             while state.current is not None:
@@ -132,15 +132,15 @@ class _SlotLoop:
         trials = self._backend.measure(operator, proposed) if proposed else []
         now = self._backend.clock()
         seconds, self._last = now - self._last, now
-        self._keep(Batch(phase, operator, slot, tuple(trials), seconds, not proposed))
+        self._keep(TrialBatch(phase, operator, slot, tuple(trials), seconds, not proposed))
         for trial in trials:
             self._listener.on_trial(self._state, operator, trial)
 
-    def _keep(self, batch: Batch) -> None:
+    def _keep(self, batch: TrialBatch) -> None:
         self._journal.append(batch)
         self._learn(batch)
 
-    def _learn(self, batch: Batch) -> None:
+    def _learn(self, batch: TrialBatch) -> None:
         self._state.add(batch)
         if batch.trials:
             self._tuners[batch.operator].observe(batch.trials)

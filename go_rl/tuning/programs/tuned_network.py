@@ -13,7 +13,7 @@ from typing import Any
 from go_rl.core.files.whole_file import write_text
 from go_rl.tuning.config import TuneProgramsConfig
 from go_rl.tuning.programs.nouns import Schedule, TunedOperator
-from go_rl.tuning.programs.tuning_state import Batch
+from go_rl.tuning.programs.tuning_state import TrialBatch
 
 JOURNAL, SUMMARY, SCHEDULES, MODULE, CURVE = (
     "journal.jsonl", "tuned.json", "schedules.json", "module.so", "curve.csv",
@@ -83,7 +83,7 @@ class TunedNetwork:
 
 
 def latency_curve(
-    batches: Iterable[Batch],
+    batches: Iterable[TrialBatch],
     operators: Sequence[TunedOperator],
     untuned: Sequence[float],
     fixed: float,

@@ -16,7 +16,7 @@ of the scheduler; a static scheme's slot of a finished operator, which lapses.""
 
 
 @dataclass(frozen=True)
-class Batch:
+class TrialBatch:
     """Trials of one operator that were measured together."""
 
     phase: Phase
@@ -72,7 +72,7 @@ class OperatorState:
             return batch
         return max(batch, round(slot_seconds * self.own_trials / self.spent))
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: TrialBatch) -> None:
         """Take in a batch."""
         for trial in batch.trials:
             self._add(trial)
@@ -151,7 +151,7 @@ class TuningState:
         """Whether budget or schedules are used up."""
         return self.elapsed >= self.config.seconds or not self.unfinished
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: TrialBatch) -> None:
         """Take in a batch, in the order in which they were measured."""
         state = self.operators[batch.operator]
         if batch.slot > self.slot:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from go_rl.tuning.belief.belief import Belief, Prediction
+from go_rl.tuning.belief.belief import Belief, CurvePrediction
 from go_rl.tuning.programs.tuning_state import TuningState
 
 MILLISECONDS = 1e3
@@ -17,9 +17,9 @@ class PredictedGains:
     prediction depends on its curve alone."""
 
     belief: Belief
-    _kept: dict[int, tuple[int, Prediction]] = field(default_factory=dict)
+    _kept: dict[int, tuple[int, CurvePrediction]] = field(default_factory=dict)
 
-    def prediction(self, state: TuningState, operator: int) -> Prediction:
+    def prediction(self, state: TuningState, operator: int) -> CurvePrediction:
         """Return the performance predicted for the end of the operator's next slot."""
         each = state.operators[operator]
         count, kept = self._kept.get(operator, (-1, None))

@@ -19,7 +19,7 @@ from go_rl.tuning.config import TuningError
 from go_rl.tuning.programs.nouns import Schedule, ScheduleSpace
 from go_rl.tuning.tuners.adaptive_sampling import adaptive_sample
 from go_rl.tuning.tuners.model_guided import ModelGuidedTuner
-from go_rl.tuning.tuners.neighbour_policy import Experience, Moves, NeighbourPolicy
+from go_rl.tuning.tuners.neighbour_policy import MoveExperience, NeighbourMoves, NeighbourPolicy
 from go_rl.tuning.tuners.observed_trials import ObservedTrials
 from go_rl.tuning.tuners.online_scorer import OnlineScorerConfig
 from go_rl.tuning.tuners.proposal import random_batch, starts
@@ -130,7 +130,7 @@ class Exploration:
         for _ in range(episodes):
             policy.learn(self._episode(policy, first), self._config.epochs)
 
-    def _episode(self, policy: NeighbourPolicy, first: Sequence[Schedule]) -> Experience:
+    def _episode(self, policy: NeighbourPolicy, first: Sequence[Schedule]) -> MoveExperience:
         here, told, rewards, values = list(first), [], [], []
         for _ in range(self._config.moves):
             moves, ends = self._choices(here)
@@ -144,7 +144,7 @@ class Exploration:
         returns = discounted(np.array(rewards), self._config.discount).astype(np.float32)
         return _experience(told, returns.reshape(-1), np.concatenate(values))
 
-    def _choices(self, here: Sequence[Schedule]) -> tuple[Moves, list[list[Schedule]]]:
+    def _choices(self, here: Sequence[Schedule]) -> tuple[NeighbourMoves, list[list[Schedule]]]:
         """Neighbours of each agent's schedule, itself first; those that do not exist are closed."""
         ends = []
         open = np.ones((len(here), 1 + self._config.choices), np.bool_)
@@ -155,7 +155,7 @@ class Exploration:
         every = [schedule for some in ends for schedule in some]
         self._pool.scores(every)
         table = self._standardised(every).reshape(*open.shape, -1)
-        return Moves(table[:, 0], table, open), ends
+        return NeighbourMoves(table[:, 0], table, open), ends
 
     def _standardised(self, schedules: Sequence[Schedule]) -> Float32[np.ndarray, "S F"]:
         table = (self._pool.rows(schedules) - self._mean) / self._scale
@@ -175,16 +175,16 @@ def discounted(rewards: Float64[np.ndarray, "T A"], discount: float) -> Float64[
 
 
 def _experience(
-    told: Sequence[tuple[Moves, np.ndarray, np.ndarray]],
+    told: Sequence[tuple[NeighbourMoves, np.ndarray, np.ndarray]],
     returns: Float32[np.ndarray, "N"],
     values: Float32[np.ndarray, "N"],
-) -> Experience:
+) -> MoveExperience:
     """All moves of an episode; advantages have mean 0 and deviation 1."""
     moves, chosen, logs = zip(*told, strict=True)
     advantage = returns - values
     advantage = (advantage - advantage.mean()) / (advantage.std() + np.float32(1e-6))
-    together = Moves(*(np.concatenate(each) for each in zip(*moves, strict=True)))
-    return Experience(
+    together = NeighbourMoves(*(np.concatenate(each) for each in zip(*moves, strict=True)))
+    return MoveExperience(
         together,
         np.concatenate(chosen),
         np.concatenate(logs),

@@ -24,7 +24,7 @@ CLOSED = -1e9
 Params = dict[str, Any]
 
 
-class Moves(NamedTuple):
+class NeighbourMoves(NamedTuple):
     """``N`` moves, each out of ``C`` choices; the first choice is to stay."""
 
     current: Float32[np.ndarray, "N F"]
@@ -35,10 +35,10 @@ class Moves(NamedTuple):
     """[N, C] whether the choice exists."""
 
 
-class Experience(NamedTuple):
+class MoveExperience(NamedTuple):
     """What PPO learns from."""
 
-    moves: Moves
+    moves: NeighbourMoves
     chosen: Int32[np.ndarray, "N"]
     log_probability: Float32[np.ndarray, "N"]
     """[N] of what was chosen, then."""
@@ -67,11 +67,13 @@ class NeighbourPolicy:
         self._rate = learning_rate
         self._state = _begin(self.params)
 
-    def look(self, moves: Moves) -> tuple[Float32[np.ndarray, "N C"], Float32[np.ndarray, "N"]]:
+    def look(
+        self, moves: NeighbourMoves
+    ) -> tuple[Float32[np.ndarray, "N C"], Float32[np.ndarray, "N"]]:
         """Return [N, C] log-probabilities of the choices, and [N] the critic's values."""
         return _forward(jax.device_get(self.params), moves, np)  # quicker than a call of XLA
 
-    def learn(self, experience: Experience, epochs: int) -> None:
+    def learn(self, experience: MoveExperience, epochs: int) -> None:
         """Make so many updates with all of an experience."""
         self.params, self._state = _learn(self.params, self._state, experience, self._rate, epochs)
 
@@ -90,7 +92,7 @@ def _network(layers: Params, inputs: Any, xp: Any) -> Any:
     return hidden @ layers["out"] + layers["out_bias"]
 
 
-def _forward(params: Params, moves: Moves, xp: Any) -> tuple[Any, Any]:
+def _forward(params: Params, moves: NeighbourMoves, xp: Any) -> tuple[Any, Any]:
     """Log-probabilities [N, C] and values [N], by NumPy or by JAX's NumPy."""
     change = moves.choices - moves.current[:, None]
     logits = _network(params["policy"], xp.concatenate([moves.choices, change], axis=-1), xp)
@@ -100,7 +102,7 @@ def _forward(params: Params, moves: Moves, xp: Any) -> tuple[Any, Any]:
     return logits, _network(params["critic"], moves.current, xp)
 
 
-def _loss(params: Params, told: Experience) -> Float32[Array, ""]:
+def _loss(params: Params, told: MoveExperience) -> Float32[Array, ""]:
     logits, value = _forward(params, told.moves, jnp)
     chosen = jnp.take_along_axis(logits, told.chosen[:, None], axis=1)[:, 0]
     ratio = jnp.exp(chosen - told.log_probability)
@@ -118,7 +120,7 @@ def _begin(params: Params) -> Any:
 
 @partial(jax.jit, static_argnames=("rate", "epochs"))
 def _learn(
-    params: Params, state: Any, told: Experience, rate: float, epochs: int
+    params: Params, state: Any, told: MoveExperience, rate: float, epochs: int
 ) -> tuple[Params, Any]:
     adam = optax.adam(rate)
 

@@ -1,4 +1,4 @@
-"""`RandomSearch`: schedules drawn without replacement, the control of every other tuner."""
+"""`RandomSchedules`: schedules drawn without replacement, the control of every other tuner."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from go_rl.tuning.tuners.observed_trials import ObservedTrials
 from go_rl.tuning.tuners.proposal import check_count, random_batch
 
 
-class RandomSearch:
+class RandomSchedules:
     """Draws schedules; learns nothing.
 
     Args:

@@ -11,7 +11,7 @@ from go_rl.tuning.config import TuningError
 from go_rl.tuning.programs.nouns import InnerTuner, MakeInnerTuner, ScheduleSpace
 from go_rl.tuning.tuners.chameleon import chameleon
 from go_rl.tuning.tuners.evolutionary_search import evolutionary_search
-from go_rl.tuning.tuners.random_search import RandomSearch
+from go_rl.tuning.tuners.random_search import RandomSchedules
 from go_rl.tuning.tuners.scored_pool import ScheduleScorer
 from go_rl.tuning.tuners.simulated_annealing import simulated_annealing
 
@@ -51,7 +51,7 @@ def inner_tuner(name: str = DEFAULT_TUNER, prior: ScheduleScorer | None = None) 
     if name == RANDOM:
         if prior is not None:
             raise TuningError("the inner tuner 'random' takes no predictor")
-        return RandomSearch
+        return RandomSchedules
     if name not in GUIDED:
         known = ", ".join(TUNERS)
         raise TuningError(f"unknown inner tuner {name!r}{nearest(name, TUNERS)} There are {known}")

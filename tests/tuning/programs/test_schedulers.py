@@ -9,12 +9,12 @@ import pytest
 
 from go_rl.tuning.backends.recorded_path import RecordedPath, record_path
 from go_rl.tuning.backends.replay import ReplayBackend
-from go_rl.tuning.belief.belief import Prediction
+from go_rl.tuning.belief.belief import CurvePrediction
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.programs.nouns import Schedule, Trial, TunedOperator
 from go_rl.tuning.programs.slot_loop import tune_programs
 from go_rl.tuning.programs.slots import SlotConfig
-from go_rl.tuning.programs.tuning_state import Batch, TuningState
+from go_rl.tuning.programs.tuning_state import TrialBatch, TuningState
 from go_rl.tuning.schedulers import SCHEDULERS, scheduler_of
 from go_rl.tuning.schedulers.ansor_gradient import AnsorGradient
 from go_rl.tuning.schedulers.predicted_gains import PredictedGains
@@ -30,9 +30,9 @@ def state_of(operators, slots, first, seed=0, seconds=1000.0):
     config = SlotConfig(seconds=seconds, seed=seed, slot=1.0)
     state = TuningState(operators, 0.0, PEAK, config)
     for k, each in enumerate(first):
-        state.add(Batch("warm-up", k, 0, (Trial(Schedule(f"w{k}"), each, 1.0),), 1.0))
+        state.add(TrialBatch("warm-up", k, 0, (Trial(Schedule(f"w{k}"), each, 1.0),), 1.0))
     for number, (k, each) in enumerate(slots, 1):
-        state.add(Batch("slot", k, number, (Trial(Schedule(f"s{number}"), each, 1.0),), 1.0))
+        state.add(TrialBatch("slot", k, number, (Trial(Schedule(f"s{number}"), each, 1.0),), 1.0))
     return state
 
 
@@ -49,9 +49,9 @@ class Improves:
     def __init__(self, by_length) -> None:
         self.by_length, self.asked = by_length, []
 
-    def predict(self, curve, horizon, peak, seed) -> Prediction:
+    def predict(self, curve, horizon, peak, seed) -> CurvePrediction:
         self.asked.append((len(curve), horizon, seed))
-        return Prediction(curve[-1], 0.0, self.by_length[len(curve)])
+        return CurvePrediction(curve[-1], 0.0, self.by_length[len(curve)])
 
 
 def test_the_upper_confidence_bound_by_hand():
@@ -72,7 +72,7 @@ def test_only_the_operator_that_had_trials_is_believed_anew():
     belief = Improves(dict.fromkeys(range(1, 9), 1e9))
     scheduler = UpperConfidenceBound(PredictedGains(belief))
     scheduler.choose(state)
-    state.add(Batch("slot", 1, 3, (Trial(Schedule("x"), 3e-3, 1.0),), 1.0))
+    state.add(TrialBatch("slot", 1, 3, (Trial(Schedule("x"), 3e-3, 1.0),), 1.0))
     scheduler.choose(state)
     assert [(length, seed) for length, _, seed in belief.asked] == [
         (2, (0, 0)), (2, (0, 1)), (3, (0, 1)),
@@ -109,7 +109,7 @@ def test_linear_gives_slots_in_proportion_to_flop():
     state, chosen = state_of((a, b), [], [1e-3, 1e-3]), []
     for number in range(1, 9):
         chosen.append(scheduler_of("linear").choose(state))
-        state.add(Batch("lapse", chosen[-1], number, (), 1.0))
+        state.add(TrialBatch("lapse", chosen[-1], number, (), 1.0))
     assert (chosen.count(0), chosen.count(1)) == (6, 2)
 
 
@@ -176,4 +176,4 @@ def test_names_that_are_not_there():
     for name in SCHEDULERS:
         scheduler = scheduler_of(name, Improves({}), paths=[])
         assert scheduler.name == name
-    assert isnan(Prediction(1.0, 1.0, 0.0).acceptance)
+    assert isnan(CurvePrediction(1.0, 1.0, 0.0).acceptance)

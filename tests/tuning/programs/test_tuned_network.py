@@ -23,7 +23,7 @@ from go_rl.tuning.programs.tuned_network import (
     latency_curve,
     write_tuned_network,
 )
-from go_rl.tuning.programs.tuning_state import Batch
+from go_rl.tuning.programs.tuning_state import TrialBatch
 
 OPERATORS = (TunedOperator("conv 3", "w0", 2, 1e6), TunedOperator("matmul 4", "w1", 1, 1e6))
 
@@ -32,8 +32,8 @@ def trial(key: str, seconds: float | None) -> Trial:
     return Trial(Schedule(key, [key]), seconds, 0.5, "" if seconds else "it crashed")
 
 
-def batch(operator: int, *times: float | None, seconds: float = 30.0) -> Batch:
-    return Batch("slot", operator, 1, tuple(trial(f"s{t}", t) for t in times), seconds)
+def batch(operator: int, *times: float | None, seconds: float = 30.0) -> TrialBatch:
+    return TrialBatch("slot", operator, 1, tuple(trial(f"s{t}", t) for t in times), seconds)
 
 
 def test_latency_falls_by_uses_times_what_an_operator_gains():

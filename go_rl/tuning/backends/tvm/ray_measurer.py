@@ -84,7 +84,7 @@ class _Jobs:
 
 
 @dataclass(frozen=True)
-class Group:
+class ProcessorGroup:
     """Workers on nodes with one processor."""
 
     target: str
@@ -230,7 +230,7 @@ class RayMeasurer:
             if node["Alive"] and node["Resources"].get("CPU", 0) >= 1
         ]
 
-    def _grouped(self, workers: Sequence[Any]) -> tuple[Group, ...]:
+    def _grouped(self, workers: Sequence[Any]) -> tuple[ProcessorGroup, ...]:
         """Workers by processor, those left out that disagree with their group."""
         known: dict[str, list[tuple[Any, float]]] = {}
         for worker in workers:
@@ -245,7 +245,8 @@ class RayMeasurer:
             why = self.notes[0] if self.notes else "it has no node with a free CPU"
             raise TuningError(f"no Ray worker can be had, so nothing is measured: {why}")
         return tuple(
-            Group(target, agreeing(pairs, target, self.notes)) for target, pairs in known.items()
+            ProcessorGroup(target, agreeing(pairs, target, self.notes))
+            for target, pairs in known.items()
         )
 
 
