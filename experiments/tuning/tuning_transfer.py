@@ -1,0 +1,258 @@
+"""Tuning that transfers (Verma et al. 2023, Table 8): only the operators that matter are tuned, and
+schedules are reused for the others through the attention of the tuner.
+
+Run: ``python -m experiments.tuning.tuning_transfer RECORDS --networks resnet50 mobilenet-v3-large
+inception-v3`` with the folder that ``record_pools`` wrote. The tuner learned the data set that
+ships without any operator of these networks. Full tuning measures every recorded schedule of every
+operator; both columns of the paper's table, latency and time, are relative to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import tyro
+
+from experiments.csv_rows import csv_text
+from experiments.pages import RESULTS, run_script, write_page
+from experiments.tuning.cdmpp_scores import without
+from experiments.tuning.recorded_programs import RecordedPrograms, recorded_programs
+from experiments.tuning.transfer_runs import (
+    ARMS,
+    ATTENTION,
+    NONE,
+    OWN,
+    SECONDS_A_CANDIDATE,
+    TunedPools,
+    hidden,
+    memory_of,
+    outcome,
+    tuned_pools,
+)
+from experiments.tuning.tuner_curves import band
+from go_rl.core.files.whole_file import write_text
+from go_rl.predictors.programs.examples import ProgramExamples
+from go_rl.predictors.programs.reading import read_examples
+from go_rl.predictors.programs.transfer.prune import prune
+from go_rl.predictors.programs.transfer.tuner import TransferTuner
+from go_rl.predictors.programs.transfer.tuner_network import TunerSizes
+from go_rl.predictors.programs.transfer.tuner_training import TunerRun
+from go_rl.report.file_tables import markdown_table
+
+NAME = "tuning_transfer"
+WITHIN = 0.02
+"""Of the latency of full tuning: what is asked for."""
+SIZES = TunerSizes(units=32)
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of the script."""
+
+    folder: Annotated[Path, tyro.conf.Positional]
+    """Of the records; weights of the tuner are kept there, too."""
+    networks: tuple[str, ...] = ("resnet50", "mobilenet-v3-large", "inception-v3")
+    shares: tuple[float, ...] = (0.5, 0.6, 0.7, 0.8, 0.9)
+    """Of FLOP whose operators are tuned."""
+    measured: tuple[int, ...] = (0, 2, 4)
+    """Schedules of each other operator that are measured."""
+    share: float = 0.7
+    """Of the first table."""
+    shown: int = 2
+    """Measured schedules of the first table."""
+    seeds: int = 20
+    """Of the arms that draw."""
+    tuners: int = 2
+    """Tuners that are trained, each with its own seed."""
+    epochs: int = 30
+    out: Path = RESULTS / NAME
+
+
+@dataclass(frozen=True)
+class Row:
+    """Mean of one arm on one network."""
+
+    network: str
+    arm: str
+    share: float
+    measured: int
+    tuned: int
+    """Operators that are tuned."""
+    operators: int
+    latency: float
+    """Over that of full tuning, mean."""
+    half_width: float
+    """Of its 95 % interval; NaN where nothing is drawn."""
+    time: float
+    """Over that of full tuning, mean."""
+
+
+def main(options: Options) -> None:
+    """Train what is missing, run all cells, write the page."""
+    recorded = [recorded_programs(options.folder, name) for name in options.networks]
+    held = without_all(read_examples("programs-1"), recorded)
+    tuners = [trained(held, options, seed) for seed in range(options.tuners)]
+    rows, sources = [], []
+    for each in recorded:
+        pools = [tuned_pools(each, tuner) for tuner in tuners]
+        rows += rows_of(pools, options)
+        sources.append(source_line(pools[0], options.share))
+        print(f"{pools[0].network}: done", flush=True)
+    text = page(rows, recorded, sources, options, len(held.seconds))
+    write_page(options.out, text, __file__)
+    write_text(options.out.with_suffix(".csv"), csv_text(Row, rows))
+
+
+def without_all(examples: ProgramExamples, recorded: Sequence[RecordedPrograms]) -> ProgramExamples:
+    """Return the examples of tasks that no recorded network has, sizes hidden."""
+    held = without(examples, tuple(task for each in recorded for task in each.tasks))
+    pruned = held.take(prune(held).rows)
+    return replace(pruned, inputs=hidden(pruned.inputs))
+
+
+def trained(examples: ProgramExamples, options: Options, seed: int) -> TransferTuner:
+    """Return the tuner; one that was trained before is read."""
+    names = "-".join(sorted(options.networks))
+    path = options.folder / f"tuner-{names}-{options.epochs}-{seed}.npz"
+    if not path.exists():
+        print(f"tuner {seed}: {len(examples.seconds)} programs to learn from", flush=True)
+        run = TunerRun(epochs=options.epochs, batch=64, seed=seed)
+        tuner = TransferTuner.fit(
+            examples, run, SIZES, lambda update, loss: print(update, f"{loss:.4f}", flush=True)
+        )
+        tuner.save(path)
+    return TransferTuner.load(path)
+
+
+def rows_of(pools: Sequence[TunedPools], options: Options) -> list[Row]:
+    """Return the rows of one network.
+
+    Args:
+        pools: the network as each of several tuners sees it.
+        options: of the script.
+    """
+    found = []
+    for arm in ARMS:
+        learned = pools if arm in (ATTENTION, OWN) else [pools[0]] * options.seeds
+        for share in options.shares:
+            for measured in options.measured:
+                cells = [
+                    outcome(each, share, arm, measured, np.random.default_rng(seed))
+                    for seed, each in enumerate(learned)
+                ]
+                mean, half = band(np.array([[cell.latency, cell.time] for cell in cells]))
+                found.append(Row(
+                    pools[0].network, arm, share, measured, cells[0].tuned,
+                    len(pools[0].seconds), float(mean[0]), float(half[0]), float(mean[1]),
+                ))  # fmt: skip
+    return found
+
+
+def source_line(pools: TunedPools, share: float) -> str:
+    """Return which tuned operators the largest untuned one attends to."""
+    heavy = pools.heavy(share)
+    names = [pool.operator.name for pool in pools.recorded.pools.pools]
+    rest = [k for k in range(len(names)) if k not in heavy]
+    if not rest:
+        return f"- {pools.network}: all operators are tuned"
+    most = max(rest, key=lambda k: pools.repeats[k] * pools.flops[k])
+    shares = memory_of(pools, heavy).sources(pools.states[most])
+    told = ", ".join(f"{names[k]} {share:.0%}" for k, share in list(shares.items())[:3])
+    return f"- {pools.network}: {names[most]} attends to {told}"
+
+
+def page(
+    rows: Sequence[Row],
+    recorded: Sequence[RecordedPrograms],
+    sources: Sequence[str],
+    options: Options,
+    learned: int,
+) -> str:
+    """Return the page."""
+    sizes = [len(pool.seconds) for each in recorded for pool in each.pools.pools]
+    failed = sum(each.failed for each in recorded)
+    return (
+        "# Tuning that transfers\n\n"
+        f"Recorded pools of {', '.join(each.pools.network for each in recorded)}: {min(sizes)} to "
+        f"{max(sizes)} measured random schedules of each operator ({failed} that failed are left "
+        "out). *Full tuning* measures all of them. *With transfer*: only the fewest operators that "
+        "make up a share of the FLOP are tuned; of the others the first schedules by a guide are "
+        "measured, or the first is taken as it is. *Time*: seconds of building and timing as "
+        f"recorded, and {SECONDS_A_CANDIDATE:g} s for each schedule that a guide reads. Published "
+        "(Table 8, CPU): 67 %, 30 % and 10 % of the time of full tuning at 102 %, 102 % and 98 % "
+        "of its latency.\n\n"
+        f"Guides: *attention* of the tuner's head to what was measured of the tuned operators; "
+        f"*tuner alone*: its own prediction; nearness to the best schedule of the tuned operator "
+        f"nearest in FLOP, nearest in shape, or drawn; *no reuse*: a random schedule. The tuner "
+        f"learned {learned:,} programs of other operators (pruned, {options.epochs} epochs, "
+        f"{SIZES.units} units, {options.tuners} seeds, ± half of the 95 % interval; the arms that "
+        f"draw: {options.seeds} seeds).\n\n"
+        f"## {options.share:.0%} of the FLOP tuned, {options.shown} schedules of each other "
+        f"operator measured\n\n{_first(rows, options)}\n\n"
+        f"Attention of the heaviest operator that is not tuned:\n\n"
+        + "\n".join(sources)
+        + f"\n\n## Least time within {WITHIN:.0%} of full tuning's latency\n\n"
+        f"{_least(rows, options)}\n\n## By share and schedules measured, attention and no reuse"
+        f"\n\n{_every(rows, options)}\n"
+    )
+
+
+def _first(rows: Sequence[Row], options: Options) -> str:
+    cells = []
+    for row in rows:
+        if (row.share, row.measured) == (options.share, options.shown):
+            half = "" if np.isnan(row.half_width) else f" ± {100 * row.half_width:.1f}"
+            cells.append([
+                row.network, f"{row.tuned} of {row.operators}", row.arm,
+                f"{100 * row.latency:.1f}{half}", f"{100 * row.time:.0f}",
+            ])  # fmt: skip
+    heads = ["network", "tuned", "guide", "latency, % of full tuning", "time, %"]
+    return markdown_table(heads, cells)
+
+
+def _least(rows: Sequence[Row], options: Options) -> str:
+    """The cell of least time whose mean latency is near that of full tuning, of each arm."""
+    cells = []
+    for arm in ARMS:
+        line = [arm]
+        for network in options.networks:
+            near = [
+                row for row in rows
+                if (row.network, row.arm) == (network, arm) and row.latency <= 1 + WITHIN
+            ]  # fmt: skip
+            best = min(near, key=lambda row: row.time, default=None)
+            line.append(
+                "not reached" if best is None
+                else f"{100 * best.time:.0f} % ({best.share:.0%}, {best.measured})"
+            )  # fmt: skip
+        cells.append(line)
+    note = "In brackets: share of the FLOP that is tuned, schedules measured of the others.\n\n"
+    return note + markdown_table(["guide", *options.networks], cells)
+
+
+def _every(rows: Sequence[Row], options: Options) -> str:
+    cells = []
+    for network in options.networks:
+        for share in options.shares:
+            for measured in options.measured:
+                own = {
+                    row.arm: row for row in rows
+                    if (row.network, row.share, row.measured) == (network, share, measured)
+                }  # fmt: skip
+                one, other = own[ATTENTION], own[NONE]
+                cells.append([
+                    network, f"{share:.0%}", f"{one.tuned} of {one.operators}", str(measured),
+                    f"{100 * one.latency:.1f}", f"{100 * one.time:.0f}",
+                    f"{100 * other.latency:.1f}", f"{100 * other.time:.0f}",
+                ])  # fmt: skip
+    heads = ["network", "share", "tuned", "measured", "attention: latency, %", "time, %",
+             "no reuse: latency, %", "time, %"]  # fmt: skip
+    return markdown_table(heads, cells)
+
+
+if __name__ == "__main__":
+    run_script(main, Options, __doc__)
