@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from go_rl.tuning.config import TuningError
 from go_rl.tuning.programs.nouns import TunedOperator
 
 
@@ -15,12 +14,7 @@ def heavy_operators(operators: Sequence[TunedOperator], share: float) -> tuple[i
     Args:
         operators: of a network.
         share: of the FLOP of all, in (0, 1].
-
-    Raises:
-        TuningError: the share is out of range.
     """
-    if not 0 < share <= 1:
-        raise TuningError(f"tuning: the share of FLOP must lie in (0, 1], not {share}")
     flops = [each.flops * each.repeats for each in operators]
     wanted, found, total = share * sum(flops), [], 0.0
     for k in sorted(range(len(operators)), key=lambda k: (-flops[k], k)):

@@ -23,7 +23,7 @@ class LinearInFlops:
             each = state.operators[k]
             return (each.slots + 1) / (each.operator.flops * each.operator.repeats)
 
-        return min(range(len(state.operators)), key=behind)
+        return min(state.arms, key=behind)
 
     def predicted(self, state: TuningState, operator: int) -> None:
         """Return None."""
