@@ -18,6 +18,8 @@ from experiments.csv_rows import GrowingTable, csv_text, run_name
 from experiments.pages import RESULTS, run_script, write_page
 from experiments.tuning.recorded_paths import PathStore
 from experiments.tuning.replayed_runs import Setting, reached
+from experiments.tuning.schedulers_replayed import curve_file, run_key
+from go_rl.core import ReadError
 from go_rl.core.files.whole_file import write_text
 from go_rl.report.file_tables import markdown_table
 from go_rl.tuning.backends.schedule_pool import FOLDER, PoolSet, load_pools
@@ -63,6 +65,7 @@ class ChameleonRow:
     trials: int
     """Of Chameleon."""
     our_trials: int
+    """Of annealing."""
 
 
 def main(options: Options) -> None:
@@ -82,21 +85,40 @@ def main(options: Options) -> None:
 
 
 def _row(key: str, pools: PoolSet, seed: int, options: Options) -> ChameleonRow:
-    settings = {}
-    for tuner in (OURS, THEIRS):
-        store = PathStore(options.folder / "paths", tuner, options.batch, options.patience)
-        paths = store.paths(pools, seed)
-        settings[tuner] = Setting(pools, paths, seed, options.batch, options.patience)
-    state, theirs = settings[THEIRS].run(STATIC)
+    chameleon, own = (_setting(tuner, pools, seed, options) for tuner in (THEIRS, OURS))
+    state, theirs = chameleon.run(STATIC)
     final = float(theirs[-1, 1])
-    _, both = settings[THEIRS].run(DYNAMIC)
-    _, annealing = settings[OURS].run(STATIC)
-    our_state, ours = settings[OURS].run(DYNAMIC)
+    _, both = chameleon.run(DYNAMIC)
+    our_state, annealing = own.run(STATIC)
+    ours = _known(pools, seed, float(annealing[-1, 1]), options)
     return ChameleonRow(
-        key, pools.network, seed, 1e3 * final, 1e3 * our_state.latency,
+        key, pools.network, seed, 1e3 * final, 1e3 * float(ours[-1, 1]),
         *(reached(points, final) for points in (theirs, both, annealing, ours)),
         state.trials, our_state.trials,
     )  # fmt: skip
+
+
+def _setting(tuner: str, pools: PoolSet, seed: int, options: Options) -> Setting:
+    store = PathStore(options.folder / "paths", tuner, options.batch, options.patience)
+    return Setting(pools, store.paths(pools, seed), seed, options.batch, options.patience)
+
+
+def _known(pools: PoolSet, seed: int, final: float, options: Options) -> np.ndarray:
+    """[POINTS, 2] virtual seconds and latency of DynaTune over annealing, as
+    ``schedulers_replayed`` keeps them.
+
+    Args:
+        pools: of the network.
+        seed: of the run.
+        final: latency that annealing, one operator after the other, ends with.
+        options: of the script.
+    """
+    key = run_key(pools, OURS, options.batch, options.patience)
+    path = curve_file(options.folder, key, pools.network, seed, DYNAMIC)
+    if not path.exists():
+        raise ReadError(f"{path}: run experiments.tuning.schedulers_replayed first")
+    *curve, budget = np.load(path).tolist()
+    return np.stack([np.linspace(0, budget, len(curve)), final * np.array(curve)], axis=1)
 
 
 def _page(rows: Sequence[ChameleonRow], sets: Sequence[PoolSet], options: Options) -> str:
@@ -115,7 +137,7 @@ def _page(rows: Sequence[ChameleonRow], sets: Sequence[PoolSet], options: Option
     heads = [
         "network", "DynaTune sooner", "annealing, sequential, sooner",
         "Chameleon in DynaTune's slots sooner", "Chameleon, final ms", "DynaTune, final ms",
-        "trials", "trials of DynaTune",
+        "trials", "trials of annealing",
     ]  # fmt: skip
     sizes = [len(pool.seconds) for pools in sets for pool in pools.pools]
     return (

@@ -99,18 +99,20 @@ def run(options: Options) -> None:
         library.save(SHIPPED)
     table = GrowingTable(Row, options.folder / "runs.csv")
     for pools in sets:
-        key = run_name(f"{pools.digest} {options.tuner} {options.batch} {options.patience}")
+        key = run_key(pools, options.tuner, options.batch, options.patience)
         for seed in range(options.seeds):
             own = own_belief(library, pools.network)
             paths = store.paths(pools, seed)
             setting = Setting(pools, paths, seed, options.batch, options.patience, own=own)
             _runs(setting, key, table, options.folder)
-    keys = {
-        run_name(f"{pools.digest} {options.tuner} {options.batch} {options.patience}")
-        for pools in sets
-    }
+    keys = {run_key(each, options.tuner, options.batch, options.patience) for each in sets}
     rows = [row for row in table.rows if row.run in keys and row.seed < options.seeds]
     _write(rows, sets, options)
+
+
+def run_key(pools: PoolSet, tuner: str, batch: int, patience: int) -> str:
+    """Return the name of runs on pools."""
+    return run_name(f"{pools.digest} {tuner} {batch} {patience}")
 
 
 def _runs(setting: Setting, key: str, table: GrowingTable[Row], folder: Path) -> None:
@@ -129,7 +131,7 @@ def _runs(setting: Setting, key: str, table: GrowingTable[Row], folder: Path) ->
         assert belief is not None
         state, points = setting.run(name)
         curve = at_moments(points, budget)
-        with whole_file(_curve_file(folder, key, network, seed, name)) as file:
+        with whole_file(curve_file(folder, key, network, seed, name)) as file:
             np.save(file, np.append(curve / final, budget))
         fits = name in (*TRANSFER, "dynatune", "epsilon-greedy", "softmax")
         table.add(Row(
@@ -147,7 +149,9 @@ def _sooner(points: np.ndarray, sequential: np.ndarray, latency: float) -> float
     return reached(sequential, latency) / reached(points, latency)
 
 
-def _curve_file(folder: Path, key: str, network: str, seed: int, name: str) -> Path:
+def curve_file(folder: Path, key: str, network: str, seed: int, name: str) -> Path:
+    """Return where a run's latency at `POINTS` moments over that which the sequential tuner ends
+    with is kept, and behind it the budget."""
     return folder / "curves" / f"{key}-{network}-{seed}-{name}.npy"
 
 
@@ -232,7 +236,7 @@ def _figure(rows: Sequence[Row], sets: Sequence[PoolSet], options: Options) -> N
             if not own:
                 continue
             curves = np.array([
-                np.load(_curve_file(options.folder, r.run, r.network, r.seed, name))[:-1]
+                np.load(curve_file(options.folder, r.run, r.network, r.seed, name))[:-1]
                 for r in own
             ])  # fmt: skip
             share = np.linspace(0, 1, curves.shape[1])
