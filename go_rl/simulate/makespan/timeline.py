@@ -88,7 +88,7 @@ def timeline_of(problem: Problem, plans: Decisions) -> Timeline:
     """Replay the first row of legal decisions and return what happens when.
 
     A plan that needs more memory than there is has a timeline too; see
-    `go_rl.report.plan_timeline` for a `Plan`.
+    `go_rl.report.timeline.plan_timeline` for a `Plan`.
 
     Raises:
         PlanError: the objective is not makespan, or a device cannot run one of its nodes.
