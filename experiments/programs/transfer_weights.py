@@ -2,7 +2,7 @@
 
 Run: ``python -m experiments.programs.transfer_weights``. Tasks are hidden: `go-rl tune programs`
 knows statements of operators and no named sizes. All tasks are learned from; what the tuner is
-worth on others, ``experiments.tuning.tuning_transfer`` tells with tuners that did not see them.
+worth on others, ``experiments.tuning.guided.tuning_transfer`` tells with tuners that did not see them.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from experiments.pages import run_script
-from experiments.tuning.transfer_runs import hidden
-from experiments.tuning.tuning_transfer import SIZES
+from experiments.tuning.guided.transfer_runs import hidden
+from experiments.tuning.guided.tuning_transfer import SIZES
 from go_rl.predictors.programs.reading import read_examples
 from go_rl.predictors.programs.transfer.prune import prune
 from go_rl.predictors.programs.transfer.tuner import TransferTuner

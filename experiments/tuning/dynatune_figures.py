@@ -16,7 +16,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from experiments.pages import RESULTS, run_script, write_page
-from experiments.tuning.recorded_paths import PathStore, curves_of
+from experiments.tuning.replayed.recorded_paths import PathStore, curves_of
 from go_rl.report.file_tables import markdown_table
 from go_rl.tuning.backends.schedule_pool import FOLDER, PoolSet, load_pools
 from go_rl.tuning.belief.curve_belief import CurveBelief

@@ -16,8 +16,8 @@ import numpy as np
 
 from experiments.csv_rows import GrowingTable, csv_text, run_name
 from experiments.pages import RESULTS, run_script, write_page
-from experiments.tuning.recorded_paths import PathStore, library_of
-from experiments.tuning.replayed_runs import (
+from experiments.tuning.replayed.recorded_paths import PathStore, library_of
+from experiments.tuning.replayed.replayed_runs import (
     ALL,
     NEAR,
     TRANSFER,

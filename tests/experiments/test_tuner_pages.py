@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from experiments.tuning import inner_tuners, schedule_search
+from experiments.tuning import inner_tuners
+from experiments.tuning.guided import schedule_search
 from experiments.tuning.tuner_curves import CurveRow, band, median_found, row_of, seed_means
 from go_rl.core import ReadError
 from go_rl.tuning.backends.schedule_pool import PoolSet, SchedulePool

@@ -1,6 +1,6 @@
-"""CDMPP's scores of recorded schedules, for ``experiments.tuning.schedule_search``.
+"""CDMPP's scores of recorded schedules, for ``experiments.tuning.guided.schedule_search``.
 
-Run: ``python -m experiments.tuning.cdmpp_scores RECORDS --network bert-tiny`` with the folder that
+Run: ``python -m experiments.tuning.guided.cdmpp_scores RECORDS --network bert-tiny`` with the folder that
 ``record_pools`` wrote; writes pools and scores into it. Three predictors: one that learned the data
 set that ships without any operator of the network (``held-out``), its network before any update
 (``untrained``), and the weights that ship (``shipped``), which saw a few schedules of these
@@ -18,8 +18,8 @@ import numpy as np
 import tyro
 
 from experiments.pages import run_script
-from experiments.tuning.recorded_programs import RecordedPrograms, recorded_programs
-from experiments.tuning.schedule_search import save_scores
+from experiments.tuning.guided.recorded_programs import RecordedPrograms, recorded_programs
+from experiments.tuning.guided.schedule_search import save_scores
 from go_rl.predictors.programs.examples import ProgramExamples
 from go_rl.predictors.programs.predictor import ProgramPredictor
 from go_rl.predictors.programs.reading import read_examples

@@ -1,6 +1,6 @@
 """Final latency of tuned networks against untuned TVM (DynaTune, figure 11).
 
-Run: ``taskset -c 1 python -m experiments.tuning.tuned_latency FOLDER`` behind
+Run: ``taskset -c 1 python -m experiments.tuning.replayed.tuned_latency FOLDER`` behind
 ``schedulers_replayed``, whose table it reads; times of untuned operators are kept in the folder.
 Untuned: the operators' loops as they are, compiled by LLVM, timed by this script on the core that
 it runs on, as the records were.

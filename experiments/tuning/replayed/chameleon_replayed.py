@@ -1,6 +1,6 @@
 """Chameleon against DynaTune on recorded pools (DynaTune, section 5.4 and figure 10).
 
-Run: ``python -m experiments.tuning.chameleon_replayed --folder DIR`` with the folder of
+Run: ``python -m experiments.tuning.replayed.chameleon_replayed --folder DIR`` with the folder of
 ``schedulers_replayed``, whose paths and runs of the inner tuner `annealing` it reads. Chameleon's
 inner tuner walks its own paths over the same pools, one operator after the other as its authors do,
 and in DynaTune's slots. What is finished is kept in the folder.
@@ -16,8 +16,8 @@ import numpy as np
 
 from experiments.csv_rows import GrowingTable, csv_text, run_name
 from experiments.pages import RESULTS, run_script, write_page
-from experiments.tuning.recorded_paths import PathStore
-from experiments.tuning.replayed_runs import Setting, reached
+from experiments.tuning.replayed.recorded_paths import PathStore
+from experiments.tuning.replayed.replayed_runs import Setting, reached
 from experiments.tuning.schedulers_replayed import curve_file, run_key
 from go_rl.core import ReadError
 from go_rl.core.files.whole_file import write_text

@@ -1,7 +1,7 @@
 """Tuning that transfers (Verma et al. 2023, Table 8): only the operators that matter are tuned, and
 schedules are reused for the others through the attention of the tuner.
 
-Run: ``python -m experiments.tuning.tuning_transfer RECORDS --networks resnet50 mobilenet-v3-large
+Run: ``python -m experiments.tuning.guided.tuning_transfer RECORDS --networks resnet50 mobilenet-v3-large
 inception-v3`` with the folder that ``record_pools`` wrote. The tuner learned the data set that
 ships without any operator of these networks. Full tuning measures every recorded schedule of every
 operator; both columns of the paper's table, latency and time, are relative to it.
@@ -19,9 +19,9 @@ import tyro
 
 from experiments.csv_rows import csv_text
 from experiments.pages import RESULTS, run_script, write_page
-from experiments.tuning.cdmpp_scores import without
-from experiments.tuning.recorded_programs import RecordedPrograms, recorded_programs
-from experiments.tuning.transfer_runs import (
+from experiments.tuning.guided.cdmpp_scores import without
+from experiments.tuning.guided.recorded_programs import RecordedPrograms, recorded_programs
+from experiments.tuning.guided.transfer_runs import (
     ARMS,
     ATTENTION,
     NONE,

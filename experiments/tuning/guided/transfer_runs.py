@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float32, Float64, Int64
 
-from experiments.tuning.recorded_programs import RecordedPrograms
+from experiments.tuning.guided.recorded_programs import RecordedPrograms
 from go_rl.predictors.programs.examples import ProgramInputs
 from go_rl.predictors.programs.transfer.attention_memory import TEMPERATURE, AttentionMemory
 from go_rl.predictors.programs.transfer.tuner import TransferTuner

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from experiments.tuning.guided.schedule_search import pool_key
 from experiments.tuning.networks import tunable_operators
 from experiments.tuning.record_pools import CODEGEN
-from experiments.tuning.schedule_search import pool_key
 from go_rl.core import ReadError
 from go_rl.measure.kernels.collect import RECORDS
 from go_rl.measure.programs.collect import NEST, TRACE
