@@ -1,10 +1,10 @@
 """CDMPP's scores of recorded schedules, for ``experiments.tuning.guided.schedule_search``.
 
-Run: ``python -m experiments.tuning.guided.cdmpp_scores RECORDS --network bert-tiny`` with the folder that
-``record_pools`` wrote; writes pools and scores into it. Three predictors: one that learned the data
-set that ships without any operator of the network (``held-out``), its network before any update
-(``untrained``), and the weights that ship (``shipped``), which saw a few schedules of these
-operators.
+Run: ``python -m experiments.tuning.guided.cdmpp_scores RECORDS --network bert-tiny`` with the
+folder that ``record_pools`` wrote; writes pools and scores into it. Three predictors: one that
+learned the data set that ships without any operator of the network (``held-out``), its network
+before any update (``untrained``), and the weights that ship (``shipped``), which saw a few
+schedules of these operators.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Run: ``python -m experiments.tuning.guided.schedule_search POOLS --predicted cdmpp=SCORES.npz`` with
 recorded pools of BERT-tiny (``experiments.tuning.record_pools --networks bert-tiny``) and scores of
 their schedules by a predictor that learned from other operators:
-``experiments.tuning.guided.cdmpp_scores`` writes such files. The same evolutionary search is guided by
-boosted trees fitted to what it measured (XGBoost), by the predictor alone, and by the predictor
+``experiments.tuning.guided.cdmpp_scores`` writes such files. The same evolutionary search is guided
+by boosted trees fitted to what it measured (XGBoost), by the predictor alone, and by the predictor
 with trees that correct it; random draws, and the search guided by random scores, are the controls.
 CDMPP's authors report 1.5 to 2 times the time of XGBoost for 2,000 rounds, and a faster network.
 """
