@@ -3,8 +3,8 @@ schedules are reused for the others through the attention of the tuner.
 
 Run: ``python -m experiments.tuning.guided.tuning_transfer RECORDS`` with the folder that
 ``record_pools --networks resnet50 mobilenet-v3-large inception-v3`` wrote. The tuner learned the
-data set that ships without any operator of these networks. Full tuning measures every recorded schedule of every
-operator; both columns of the paper's table, latency and time, are relative to it.
+data set that ships without any operator of these networks. Full tuning measures every recorded
+schedule of every operator; both columns of the paper's table, latency and time, are relative to it.
 """
 
 from __future__ import annotations
