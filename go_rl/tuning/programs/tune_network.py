@@ -40,6 +40,7 @@ from go_rl.tuning.programs.tuned_network import (
 )
 from go_rl.tuning.programs.tuning_state import TuningState
 from go_rl.tuning.progress import PartProgress, TuningProgress, Watch, unwatched
+from go_rl.tuning.reuse.registry import attention_reuse
 from go_rl.tuning.schedulers.registry import scheduler_of
 from go_rl.tuning.tuners.registry import inner_tuner
 
@@ -88,13 +89,17 @@ def tune_network(
         before = sum(len(batch.trials) for batch in journal.batches())
         resumed = before or sum(map(len, known.values()))
         limited = _Limited(backend, config, watch, resumed, before)
-        slots = SlotConfig(seconds=60.0 * config.minutes, batch=config.batch, seed=config.seed)
+        slots = SlotConfig(
+            seconds=60.0 * config.minutes, batch=config.batch, seed=config.seed,
+            heavy=config.only_heavy,
+        )  # fmt: skip
+        reuse = attention_reuse(backend) if config.only_heavy < 1 else None
         notes: list[str] = []
         if not limited.over:
             try:
                 tune_programs(
                     limited, scheduler, make_tuner, slots, journal=journal, listener=limited,
-                    known=known,
+                    known=known, reuse=reuse,
                 )  # fmt: skip
             except _EnoughTrials:
                 pass
@@ -112,8 +117,9 @@ def _about(
     lowered: LoweredNetwork, backend: TvmBackend, config: TuneProgramsConfig
 ) -> dict[str, object]:
     """What a journal is of."""
+    heavy = {"only_heavy": config.only_heavy} if config.only_heavy < 1 else {}
     return {
-        "network": lowered.name, "target": backend.target, "seed": config.seed,
+        "network": lowered.name, "target": backend.target, "seed": config.seed, **heavy,
         "scheduler": config.scheduler, "tuner": config.tuner,
         "operators": [[x.workload, x.repeats] for x in backend.operators],
     }  # fmt: skip
