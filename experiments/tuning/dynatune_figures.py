@@ -36,6 +36,7 @@ DynaTune's figures on the pools of {network} (inner tuner `{tuner}`, seed {seed}
 
 - Gain, cost and FLOP by operator (their figure 2): rank correlation of FLOP with the gain
   {flop:.2f}, of the cost with the gain {cost:.2f}. ![gain and cost]({name}_gains.svg)
+- The transformation space of one convolution (figure 3): [its page](transformation_space.md).
 - Best performance after each trial, over the peak (figure 4). ![curves]({name}_curves.svg)
 - Segments at rises of more than 20 % (figure 13). ![segments]({name}_segments.svg)
 - Chains of the `log-power` belief behind {at} trials of the slowest operator (figure 19): mean

@@ -163,7 +163,7 @@ def _write(rows: Sequence[Row], sets: Sequence[PoolSet], options: Options) -> No
     )  # fmt: skip
     parts = [head, _table(rows, "sooner", "Sooner"), _table(rows, "sooner_near", "Within 1 %"),
              _table(rows, "regret_percent", "Regret, %"), _cost(rows), _facts(rows, sets),
-             f"![Latency over virtual time]({options.out.name}.svg)\n"]  # fmt: skip
+             f"![Latency over virtual time, and regret]({options.out.name}.svg)\n"]  # fmt: skip
     write_page(options.out, "\n\n".join(parts), __file__)
     write_text(options.out.with_suffix(".csv"), csv_text(Row, rows))
     _figure(rows, sets, options)
@@ -228,24 +228,22 @@ def _facts(rows: Sequence[Row], sets: Sequence[PoolSet]) -> str:
 
 
 def _figure(rows: Sequence[Row], sets: Sequence[PoolSet], options: Options) -> None:
-    figure, axes = plt.subplots(1, len(sets), figsize=(4.2 * len(sets), 3.6), squeeze=False)
+    """Above, latency over that which the sequential tuner ends with; below, regret."""
+    figure, axes = plt.subplots(2, len(sets), figsize=(4.2 * len(sets), 6.4), squeeze=False)
     shown = ("sequential", "dynamic-random", "ansor", "dynatune", "dynatune-transfer", "oracle")
-    for axis, pools in zip(axes[0], sets, strict=True):
+    for column, pools in zip(axes.T, sets, strict=True):
+        oracle = _curves(rows, pools, "oracle", options)
         for name in shown:
-            own = [r for r in rows if (r.network, r.scheduler) == (pools.network, name)]
-            if not own:
+            curves = _curves(rows, pools, name, options)
+            if curves is None:
                 continue
-            curves = np.array([
-                np.load(curve_file(options.folder, r.run, r.network, r.seed, name))[:-1]
-                for r in own
-            ])  # fmt: skip
-            share = np.linspace(0, 1, curves.shape[1])
-            (line,) = axis.plot(share, np.median(curves, 0), label=name)
-            axis.fill_between(
-                share, curves.min(0), curves.max(0), color=line.get_color(), alpha=0.2
-            )
-        axis.set(title=pools.network, xlabel="share of the budget", yscale="log")
+            _band(column[0], name, curves)
+            if oracle is not None and name != "oracle" and len(oracle) == len(curves):
+                _band(column[1], name, 100 * (curves - oracle))
+        column[0].set(title=pools.network, yscale="log")
+        column[1].set(xlabel="share of the budget", yscale="symlog", ylim=(0, None))
     axes[0][0].set_ylabel("latency / sequential's final latency")
+    axes[1][0].set_ylabel("regret against the oracle, %")
     axes[0][-1].legend(fontsize=7)
     figure.tight_layout()
     options.out.parent.mkdir(parents=True, exist_ok=True)
@@ -254,6 +252,23 @@ def _figure(rows: Sequence[Row], sets: Sequence[PoolSet], options: Options) -> N
             options.out.with_suffix(ending), metadata={"Date": None} if ending == ".svg" else None
         )
     plt.close(figure)
+
+
+def _curves(rows: Sequence[Row], pools: PoolSet, name: str, options: Options) -> np.ndarray | None:
+    """[seeds, moments] of one scheduler, by seed; None where it did not run."""
+    own = [row for row in rows if (row.network, row.scheduler) == (pools.network, name)]
+    files = [
+        curve_file(options.folder, r.run, r.network, r.seed, name)
+        for r in sorted(own, key=lambda row: row.seed)
+    ]
+    return np.array([np.load(file)[:-1] for file in files]) if files else None
+
+
+def _band(axis: plt.Axes, name: str, curves: np.ndarray) -> None:
+    """Draw the median and the range of the seeds."""
+    share = np.linspace(0, 1, curves.shape[1])
+    (line,) = axis.plot(share, np.median(curves, 0), label=name)
+    axis.fill_between(share, curves.min(0), curves.max(0), color=line.get_color(), alpha=0.2)
 
 
 if __name__ == "__main__":
