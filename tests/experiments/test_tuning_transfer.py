@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from experiments.tuning import transformation_space
+from experiments.tuning import live, transformation_space
 from experiments.tuning.guided import transfer_runs
 from experiments.tuning.guided.recorded_programs import RecordedPrograms
 from experiments.tuning.guided.transfer_runs import TunedPools, outcome
@@ -89,3 +89,10 @@ def test_chameleons_page_tells_ratios():
     text = chameleon_replayed._page(rows, [pools().recorded.pools], options)
     assert "| toy | 3.00 (2.00–4.00) | 1.50 (1.00–2.00) | 1.20 (never–1.25) | 5.00 |" in text
     assert "75 %" in text
+
+
+def test_latency_of_a_live_run_by_hand():
+    """4 s for a minute, 2 s for two, 1 s for the last of four."""
+    curve = np.array([[0.0, 4.0], [1.0, 2.0], [3.0, 1.0]])
+    assert [live.at(curve, minutes) for minutes in (0.5, 1.0, 4.0)] == [4.0, 2.0, 1.0]
+    assert live.mean_latency(curve, 4.0) == pytest.approx((4 + 2 * 2 + 1) / 4)
