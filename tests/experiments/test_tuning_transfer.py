@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 
 from experiments.tuning import live, transformation_space
-from experiments.tuning.guided import transfer_runs
+from experiments.tuning.guided import cdmpp_scores, transfer_runs
 from experiments.tuning.guided.recorded_programs import RecordedPrograms
 from experiments.tuning.guided.transfer_runs import TunedPools, outcome
-from experiments.tuning.replayed import chameleon_replayed
+from experiments.tuning.networks import tunable_operators
+from experiments.tuning.replayed import chameleon_replayed, tuned_latency
+from experiments.tuning.schedulers_replayed import Row as ReplayedRun
 from go_rl.tuning.backends.schedule_pool import PoolSet, SchedulePool
 from go_rl.tuning.programs.nouns import TunedOperator
+from tests.predictors.programs.with_nests import with_nests_and_traces
 
 SECONDS = ((4.0, 1.0, 2.0), (3.0, 6.0, 2.0))
 """Of a heavy operator, used once, and of a light one, used twice."""
@@ -96,3 +99,29 @@ def test_latency_of_a_live_run_by_hand():
     curve = np.array([[0.0, 4.0], [1.0, 2.0], [3.0, 1.0]])
     assert [live.at(curve, minutes) for minutes in (0.5, 1.0, 4.0)] == [4.0, 2.0, 1.0]
     assert live.mean_latency(curve, 4.0) == pytest.approx((4 + 2 * 2 + 1) / 4)
+
+
+def test_operators_of_a_network_are_left_out():
+    """Of programs of four tasks, those of two are another network's own."""
+    examples = with_nests_and_traces(8, 4)
+    own = tuple(task for task in examples.inputs.tasks[:2] if task is not None)
+    left = cdmpp_scores.without(examples, own)
+    assert sorted(set(left.inputs.task.tolist())) == [2, 3]
+    assert len(left.seconds) == 4
+
+
+def test_tuned_latency_is_told_against_untuned():
+    """The operators of SqueezeNet take 1 ms each untuned, and 3.25 ms in all when tuned."""
+    uses = tunable_operators("squeezenet")
+    untuned = {task.workload: 1e-3 for task in uses}
+    runs = [
+        ReplayedRun("r", "squeezenet", seed, name, 1, 1, 9.0, final, 1.0, 1.0, 0.0, 0.0, 0.0)
+        for name, final in (("sequential", 3.0), ("dynatune", 3.25))
+        for seed in range(2)
+    ]
+    (line,) = tuned_latency._lines("squeezenet", untuned, runs)
+    before = float(sum(uses.values()))
+    assert line[:2] == ["squeezenet", f"{before:.1f}"]
+    assert line[2:4] == ["3.00 (3.00–3.00)", "3.25 (3.25–3.25)"]
+    assert line[4:] == [f"{100 * (1 - 3.25 / before):.1f}", f"{before / 3.25:.1f}"]
+    assert tuned_latency._lines("squeezenet", untuned, runs[:2]) == []
