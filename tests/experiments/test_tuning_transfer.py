@@ -26,7 +26,7 @@ def pools() -> TunedPools:
     operators = (TunedOperator("conv2d a", "a", 1, 90.0), TunedOperator("conv2d b", "b", 2, 5.0))
     features = np.array([[0.0], [1.0], [9.0]], np.float32)
     made = tuple(
-        SchedulePool(each, np.float32(took), np.full(3, 10.0, np.float32), features,
+        SchedulePool(each, np.array(took, np.float32), np.full(3, 10.0, np.float32), features,
                      np.arange(3, dtype=np.uint64))
         for each, took in zip(operators, SECONDS, strict=True)
     )  # fmt: skip

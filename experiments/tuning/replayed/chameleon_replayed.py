@@ -93,8 +93,9 @@ def _row(key: str, pools: PoolSet, seed: int, options: Options) -> ChameleonRow:
     ours = _known(pools, seed, float(annealing[-1, 1]), options)
     return ChameleonRow(
         key, pools.network, seed, 1e3 * final, 1e3 * float(ours[-1, 1]),
-        *(reached(points, final) for points in (theirs, both, annealing, ours)),
-        state.trials, our_state.trials,
+        theirs=reached(theirs, final), both=reached(both, final),
+        annealing=reached(annealing, final), ours=reached(ours, final),
+        trials=state.trials, our_trials=our_state.trials,
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import pytest
 from go_rl.core import TrainingError
 from go_rl.predictors.programs.transfer.attention_memory import AttentionMemory
 
-RIGHT, UP = np.float32([[1.0, 0.0]]), np.float32([[0.0, 1.0]])
+RIGHT, UP = np.array([[[1.0, 0.0]], [[0.0, 1.0]]], np.float32)
 
 
 def memory() -> AttentionMemory:
