@@ -13,6 +13,7 @@ from pathlib import Path
 
 import matplotlib
 import numpy as np
+from matplotlib.axes import Axes
 
 from experiments.csv_rows import GrowingTable, csv_text, run_name
 from experiments.pages import RESULTS, run_script, write_page
@@ -264,7 +265,7 @@ def _curves(rows: Sequence[Row], pools: PoolSet, name: str, options: Options) ->
     return np.array([np.load(file)[:-1] for file in files]) if files else None
 
 
-def _band(axis: plt.Axes, name: str, curves: np.ndarray) -> None:
+def _band(axis: Axes, name: str, curves: np.ndarray) -> None:
     """Draw the median and the range of the seeds."""
     share = np.linspace(0, 1, curves.shape[1])
     (line,) = axis.plot(share, np.median(curves, 0), label=name)
