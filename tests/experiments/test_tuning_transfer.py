@@ -8,7 +8,7 @@ import pytest
 from experiments.tuning import live, transformation_space
 from experiments.tuning.guided import cdmpp_scores, transfer_runs
 from experiments.tuning.guided.recorded_programs import RecordedPrograms
-from experiments.tuning.guided.transfer_runs import TunedPools, outcome
+from experiments.tuning.guided.transfer_runs import TransferPlan, TunedPools, outcome
 from experiments.tuning.networks import tunable_operators
 from experiments.tuning.replayed import chameleon_replayed, tuned_latency
 from experiments.tuning.schedulers_replayed import Row as ReplayedRun
@@ -53,19 +53,35 @@ def pools() -> TunedPools:
 )
 def test_latency_and_time_relative_to_full_tuning(arm, measured, latency, trials):
     """Full tuning ends at 1 + 2 x 2 seconds and takes 6 trials; a guide reads 3 schedules."""
-    found = outcome(pools(), 0.5, arm, measured, np.random.default_rng(0))
+    found = outcome(pools(), TransferPlan(0.5, 0, measured), arm, np.random.default_rng(0))
     assert found.tuned == 1
     assert found.latency == pytest.approx(latency / 5.0)
     assert found.time == pytest.approx((10.0 * trials + 0.09) / 60.0)
 
 
-def test_without_reuse_a_schedule_is_drawn():
+def test_tuned_operators_are_tried_in_the_tuners_order():
+    """The heavy operator's last schedule, which it likes best, is 1 s slower than the best; both
+    operators' schedules are read."""
+    found = outcome(pools(), TransferPlan(0.5, 1, 1), transfer_runs.OWN, np.random.default_rng(0))
+    assert found.latency == pytest.approx((2 + 2 * 2.0) / 5.0)
+    assert found.time == pytest.approx((20.0 + 0.18) / 60.0)
     drawn = {
-        outcome(pools(), 0.5, transfer_runs.NONE, 0, np.random.default_rng(seed)).latency
+        outcome(
+            pools(), TransferPlan(1.0, 1, 0), transfer_runs.NO_TUNER, np.random.default_rng(seed)
+        ).time
+        for seed in range(3)
+    }
+    assert drawn == {20.0 / 60.0}
+
+
+def test_without_reuse_a_schedule_is_drawn():
+    plan = TransferPlan(0.5, 0, 0)
+    drawn = {
+        outcome(pools(), plan, transfer_runs.NONE, np.random.default_rng(seed)).latency
         for seed in range(20)
     }
     assert sorted(drawn) == pytest.approx([(1 + 2 * took) / 5.0 for took in sorted(SECONDS[1])])
-    whole = outcome(pools(), 1.0, transfer_runs.NONE, 0, np.random.default_rng(0))
+    whole = outcome(pools(), TransferPlan(1.0, 0, 0), transfer_runs.NONE, np.random.default_rng(0))
     assert (whole.tuned, whole.latency, whole.time) == (2, 1.0, 1.0)
 
 

@@ -3,7 +3,7 @@ what the latency of the network and the time spent are then."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,9 +17,12 @@ from go_rl.tuning.programs.heavy_operators import heavy_operators
 
 ATTENTION, OWN = "attention", "tuner alone"
 FLOP, SHAPE, CHANCE, NONE = "nearest FLOP", "nearest shape", "random operator", "no reuse"
-ARMS = (ATTENTION, OWN, FLOP, SHAPE, CHANCE, NONE)
+NO_TUNER = "no tuner"
+ARMS = (ATTENTION, OWN, FLOP, SHAPE, CHANCE, NONE, NO_TUNER)
 """Who orders an untuned operator's schedules: attention to what was measured of tuned operators;
-the tuner's own prediction; nearness to the best schedule of one tuned operator; nobody."""
+the tuner's own prediction; nearness to the best schedule of one tuned operator; nobody. Those of
+the tuned operators are tried in the order of the tuner's prediction, but for the last arm."""
+UNGUIDED = (NONE, NO_TUNER)
 SECONDS_A_CANDIDATE = 0.03
 """What drawing a schedule and reading its features takes TVM, at most."""
 
@@ -53,6 +56,10 @@ class TunedPools:
         """Seconds that measuring all of them takes."""
         return float(sum(s.sum() for s in self.spent))
 
+    def order(self, k: int) -> Int64[np.ndarray, "S"]:
+        """Rows of an operator's schedules by the tuner's prediction."""
+        return np.argsort(self.scores[k], kind="stable")
+
     def heavy(self, share: float) -> tuple[int, ...]:
         """See `heavy_operators`."""
         return heavy_operators([pool.operator for pool in self.recorded.pools.pools], share)
@@ -83,6 +90,18 @@ def hidden(inputs: ProgramInputs) -> ProgramInputs:
 
 
 @dataclass(frozen=True)
+class TransferPlan:
+    """What of a network is measured."""
+
+    share: float
+    """Of FLOP that the operators that are tuned make up."""
+    tried: int
+    """Schedules of each of them that are measured; 0: all."""
+    measured: int
+    """Schedules of each other operator that are measured; 0: the first is taken as it is."""
+
+
+@dataclass(frozen=True)
 class TransferOutcome:
     """A network of which only the heavy operators are tuned."""
 
@@ -96,9 +115,8 @@ class TransferOutcome:
 
 def outcome(
     pools: TunedPools,
-    share: float,
+    plan: TransferPlan,
     arm: str,
-    measured: int,
     rng: np.random.Generator,
     temperature: float = TEMPERATURE,
 ) -> TransferOutcome:
@@ -106,23 +124,33 @@ def outcome(
 
     Args:
         pools: of the network.
-        share: of FLOP that the heavy ones make up.
+        plan: what is measured.
         arm: of `ARMS`.
-        measured: schedules of each other operator that are measured, the first by the arm's order;
-            0: the first is taken as it is.
         rng: of the arms that draw.
         temperature: of the attention.
     """
-    heavy = pools.heavy(share)
-    order = _order_of(arm, pools, heavy, rng, temperature)
-    latency = sum(pools.repeats[k] * pools.seconds[k].min() for k in heavy)
-    time = sum(float(pools.spent[k].sum()) for k in heavy)
-    for k in set(range(len(pools.seconds))) - set(heavy):
-        first = order(k)[: max(measured, 1)]
-        latency += pools.repeats[k] * pools.seconds[k][first].min()
-        time += float(pools.spent[k][first].sum()) if measured else 0.0
-        time += 0.0 if arm == NONE else SECONDS_A_CANDIDATE * len(pools.seconds[k])
+    heavy = pools.heavy(plan.share)
+    tried = {k: _tried(pools, k, plan.tried, arm, rng) for k in heavy}
+    order = _order_of(arm, pools, tried, rng, temperature)
+    rest = [k for k in range(len(pools.seconds)) if k not in tried]
+    chosen = tried | {k: order(k)[: max(plan.measured, 1)] for k in rest}
+    timed = chosen if plan.measured else tried
+    read = [] if arm in UNGUIDED else rest
+    read = [*read, *(heavy if plan.tried and arm != NO_TUNER else ())]
+    latency = sum(pools.repeats[k] * pools.seconds[k][rows].min() for k, rows in chosen.items())
+    time = sum(float(pools.spent[k][rows].sum()) for k, rows in timed.items())
+    time += SECONDS_A_CANDIDATE * sum(len(pools.seconds[k]) for k in read)
     return TransferOutcome(float(latency) / pools.full_latency, time / pools.full_time, len(heavy))
+
+
+def _tried(
+    pools: TunedPools, k: int, count: int, arm: str, rng: np.random.Generator
+) -> Int64[np.ndarray, "J"]:
+    """Rows of a tuned operator's schedules that are measured."""
+    if not count:
+        return np.arange(len(pools.seconds[k]))
+    order = rng.permutation(len(pools.seconds[k])) if arm == NO_TUNER else pools.order(k)
+    return order[:count]
 
 
 Order = Callable[[int], Int64[np.ndarray, "S"]]
@@ -132,31 +160,41 @@ Order = Callable[[int], Int64[np.ndarray, "S"]]
 def _order_of(
     arm: str,
     pools: TunedPools,
-    heavy: Sequence[int],
+    tried: Mapping[int, Int64[np.ndarray, "J"]],
     rng: np.random.Generator,
     temperature: float,
 ) -> Order:
     if arm == ATTENTION:
-        memory = memory_of(pools, heavy)
+        memory = memory_of(pools, tried)
         return lambda k: np.argsort(-memory.throughputs(pools.states[k], temperature))
     if arm == OWN:
-        return lambda k: np.argsort(pools.scores[k])
-    if arm == NONE:
+        return pools.order
+    if arm in UNGUIDED:
         return lambda k: rng.permutation(len(pools.seconds[k]))
     source = {FLOP: _by_flop, SHAPE: _by_shape, CHANCE: _by_chance}[arm]
-    return lambda k: _near(pools, source(pools, heavy, k, rng), k)
+    return lambda k: _near(pools, source(pools, list(tried), k, rng), tried, k)
 
 
-def memory_of(pools: TunedPools, heavy: Sequence[int]) -> AttentionMemory:
-    """Return what was measured of the heavy operators."""
+def memory_of(pools: TunedPools, tried: Mapping[int, Int64[np.ndarray, "J"]]) -> AttentionMemory:
+    """Return what was measured of the tuned operators.
+
+    Args:
+        pools: of the network.
+        tried: rows that were measured, by operator.
+    """
     return AttentionMemory.of(
-        [pools.states[k] for k in heavy], [pools.seconds[k] for k in heavy], list(heavy)
+        [pools.states[k][rows] for k, rows in tried.items()],
+        [pools.seconds[k][rows] for k, rows in tried.items()],
+        list(tried),
     )
 
 
-def _near(pools: TunedPools, source: int, k: int) -> Int64[np.ndarray, "S"]:
-    """Rows by the distance of their features from the best schedule of another operator."""
-    best = pools.features[source][np.argmin(pools.seconds[source])]
+def _near(
+    pools: TunedPools, source: int, tried: Mapping[int, Int64[np.ndarray, "J"]], k: int
+) -> Int64[np.ndarray, "S"]:
+    """Rows by the distance of their features from the best known schedule of another operator."""
+    rows = tried[source]
+    best = pools.features[source][rows[np.argmin(pools.seconds[source][rows])]]
     every = np.concatenate(pools.features)
     deviation = every.std(0)
     scaled = (pools.features[k] - best) / np.where(deviation > 0, deviation, 1.0)
