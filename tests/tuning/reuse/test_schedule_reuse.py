@@ -10,16 +10,18 @@ import pytest
 
 from go_rl.measure.programs.data import ProgramTarget
 from go_rl.predictors.programs.examples import ProgramInputs
+from go_rl.predictors.programs.transfer.tuner import TransferTuner
 from go_rl.programs.features import LEAF_NUMBERS, CompactAst, PackedAsts, pack_asts
 from go_rl.programs.nests import NestError
 from go_rl.tuning.backends.replay import ReplayBackend
-from go_rl.tuning.config import TuningError
+from go_rl.tuning.config import TuneProgramsConfig, TuningError
 from go_rl.tuning.programs.heavy_operators import heavy_operators
 from go_rl.tuning.programs.journal import FileJournal, MemoryJournal
 from go_rl.tuning.programs.nouns import Schedule, Trial, TunedOperator
 from go_rl.tuning.programs.slot_loop import tune_programs
 from go_rl.tuning.programs.slots import SlotConfig
 from go_rl.tuning.reuse.attention_reuse import AttentionReuse
+from go_rl.tuning.reuse.registry import WEIGHTS
 from go_rl.tuning.schedulers import SCHEDULERS, scheduler_of
 from tests.tuning.lattice import Lattice
 from tests.tuning.toy_pools import InOrder, paths_of, pool, pool_set
@@ -169,3 +171,14 @@ def test_failed_trials_are_no_source():
     failed = [replace(each, seconds=None, reason="it crashed") for each in trials(space, (5, 1, 4))]
     chosen = reuse_of(space, ReadLattice()).choose(1, {0: failed}, 4, 0)
     assert len(chosen) == 4
+
+
+def test_the_tuner_that_ships_can_be_read():
+    tuner = TransferTuner.load(WEIGHTS)
+    assert (tuner.sizes.units, tuner.sizes.lstm_layers, tuner.sizes.heads) == (32, 3, 2)
+
+
+def test_a_share_out_of_range_is_refused():
+    for share in (0.0, 1.5):
+        with pytest.raises(TuningError, match=rf"only-heavy must lie in \(0, 1\], not {share}"):
+            TuneProgramsConfig(only_heavy=share)
