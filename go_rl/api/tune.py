@@ -10,7 +10,7 @@ from go_rl.tuning.config import TuneConfig, TuneProgramsConfig
 from go_rl.tuning.progress import TuningProgress, Watch, unwatched
 
 if TYPE_CHECKING:
-    from go_rl.tuning.outcome import Tuned as Tuned
+    from go_rl.tuning.kernels.outcome import Tuned as Tuned
     from go_rl.tuning.programs.tuned_network import TunedNetwork as TunedNetwork
 
 __all__ = ["TuningProgress", "Watch", "summary", "tune_kernels", "tune_programs", "unwatched"]
@@ -43,9 +43,9 @@ def tune_kernels(
         WorkerError: the core cannot be had.
     """
     from go_rl.report.tuning_curve import save_tuning_curve
-    from go_rl.tuning import tune_kernels as tuning
-    from go_rl.tuning.compilable import load_program
-    from go_rl.tuning.guides import guide_of
+    from go_rl.tuning.kernels import tune_kernels as tuning
+    from go_rl.tuning.kernels.compilable import load_program
+    from go_rl.tuning.kernels.guides import guide_of
     from go_rl.tuning.tuning_log import logged
 
     folder, config = Path(folder), config or TuneConfig()

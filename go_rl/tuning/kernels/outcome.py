@@ -12,7 +12,7 @@ from typing import Any
 
 from go_rl.core.files.whole_file import write_text
 from go_rl.tuning.config import TuneConfig
-from go_rl.tuning.fusions import Fusion
+from go_rl.tuning.kernels.fusions import Fusion
 
 TUNED, CURVE = "tuned.json", "curve.csv"
 

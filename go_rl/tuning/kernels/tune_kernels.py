@@ -10,14 +10,14 @@ from go_rl.measure.kernels.collect import RECORDS
 from go_rl.measure.kernels.settings import FLAGS
 from go_rl.readers.jax.stages import JaxProgram
 from go_rl.records import RecordStore
-from go_rl.tuning.alternate_check import check_alternately
-from go_rl.tuning.budget import TuningBudget
 from go_rl.tuning.config import TuneConfig
-from go_rl.tuning.fusions import FusionSpace
-from go_rl.tuning.guides import Guide, guide_of
-from go_rl.tuning.kernel_timer import KernelTimer, WorkerSource
-from go_rl.tuning.kernel_tuner import KernelTuner, TuningState
-from go_rl.tuning.outcome import Check, Tuned, write_tuned
+from go_rl.tuning.kernels.alternate_check import check_alternately
+from go_rl.tuning.kernels.budget import TuningBudget
+from go_rl.tuning.kernels.fusions import FusionSpace
+from go_rl.tuning.kernels.guides import Guide, guide_of
+from go_rl.tuning.kernels.kernel_timer import KernelTimer, WorkerSource
+from go_rl.tuning.kernels.kernel_tuner import KernelTuner, TuningState
+from go_rl.tuning.kernels.outcome import Check, Tuned, write_tuned
 from go_rl.tuning.progress import Watch, unwatched
 
 FAST_MATH = "xla_cpu_enable_fast_math"

@@ -13,14 +13,14 @@ import jax.numpy as jnp
 
 from go_rl.readers.jax.stages import JaxProgram, jax_program
 from go_rl.records import RecordStore
-from go_rl.tuning.budget import TuningBudget
 from go_rl.tuning.config import TuneConfig
-from go_rl.tuning.fusions import FusionSpace
-from go_rl.tuning.guides import Guide, guide_of
-from go_rl.tuning.kernel_timer import KernelTimer
-from go_rl.tuning.kernel_tuner import KernelTuner
-from go_rl.tuning.outcome import Tuned
-from go_rl.tuning.tune_kernels import tune_with
+from go_rl.tuning.kernels.budget import TuningBudget
+from go_rl.tuning.kernels.fusions import FusionSpace
+from go_rl.tuning.kernels.guides import Guide, guide_of
+from go_rl.tuning.kernels.kernel_timer import KernelTimer
+from go_rl.tuning.kernels.kernel_tuner import KernelTuner
+from go_rl.tuning.kernels.outcome import Tuned
+from go_rl.tuning.kernels.tune_kernels import tune_with
 
 MEASURING, READING = 10.0, 0.01
 """Seconds that the clock of the made-up machine advances by."""

@@ -20,14 +20,14 @@ import numpy as np
 
 from go_rl.measure.kernels.settings import flag_settings
 from go_rl.records import AS_IT_COMES
-from go_rl.tuning.budget import TuningBudget
 from go_rl.tuning.config import TuneConfig, TuningError
-from go_rl.tuning.fusions import Fusion, FusionSpace, Part
-from go_rl.tuning.guides import Guide
-from go_rl.tuning.kernel_timer import AGAIN, KernelTimer
-from go_rl.tuning.outcome import TunePoint
+from go_rl.tuning.kernels.budget import TuningBudget
+from go_rl.tuning.kernels.fusions import Fusion, FusionSpace, Part
+from go_rl.tuning.kernels.guides import Guide
+from go_rl.tuning.kernels.kernel_timer import AGAIN, KernelTimer
+from go_rl.tuning.kernels.outcome import TunePoint
+from go_rl.tuning.kernels.proposals import propose
 from go_rl.tuning.progress import TuningProgress, Watch, unwatched
-from go_rl.tuning.proposals import propose
 
 SEARCH_SHARE, GRAPH_SHARE = 0.2, 0.6
 """Of the time that is left, what a round's search and then its fusions may take; kernels get the

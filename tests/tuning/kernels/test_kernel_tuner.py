@@ -9,12 +9,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from tuning.fakes import MEASURING, Machine, program, space, tune
+from tuning.kernels.fakes import MEASURING, Machine, program, space, tune
 
 from go_rl.records import RecordStore
 from go_rl.tuning.config import TuneConfig, TuningError
-from go_rl.tuning.guides import FixedSettings, Guide
-from go_rl.tuning.outcome import write_tuned
+from go_rl.tuning.kernels.guides import FixedSettings, Guide
+from go_rl.tuning.kernels.outcome import write_tuned
 
 EVERYTHING = TuneConfig(minutes=60.0, guide="everything", candidates=16, target="cpu-1")
 O1, FAST = '{"flags":{"xla_backend_optimization_level":1}}', "xla_cpu_enable_fast_math"

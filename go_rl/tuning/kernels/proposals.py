@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection
 
 import numpy as np
 
-from go_rl.tuning.fusions import Fusion, FusionSpace
-from go_rl.tuning.guides import Guide
+from go_rl.tuning.kernels.fusions import Fusion, FusionSpace
+from go_rl.tuning.kernels.guides import Guide
 
 GENERATIONS = 3
 """Of mutants, each from the best by prediction of all before."""

@@ -33,8 +33,8 @@ from go_rl.measure.worker import (
 from go_rl.readers.jax.stages import JaxProgram
 from go_rl.records import Record, RecordStore
 from go_rl.runtime.warm_worker import WarmWorker
-from go_rl.tuning.budget import Clock, TuningBudget
-from go_rl.tuning.fusions import Part
+from go_rl.tuning.kernels.budget import Clock, TuningBudget
+from go_rl.tuning.kernels.fusions import Part
 
 SPENT, CHECK = "spent", "check"
 NO_CACHE = {"JAX_ENABLE_COMPILATION_CACHE": "false"}
