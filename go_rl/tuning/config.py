@@ -11,6 +11,8 @@ from go_rl.measure.config import FEW_VISITS, CollectConfig, TimingConfig
 
 GuideName = Literal["learned", "analytical", "random", "everything"]
 LEARNED = "learned"
+ROUNDS = "rounds"
+"""The scheduler of kernels by default."""
 SCHEDULE_TIMING = TimingConfig(seconds=4e-3, most_calls=20, visits=3)
 """Of a schedule while tuning."""
 CHECK_PATIENCE = 10
