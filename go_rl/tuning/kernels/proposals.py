@@ -47,7 +47,7 @@ def propose(
 
 
 def _ordered(
-    guide: Guide, pool: list[Fusion], known: Collection[bytes]
+    guide: Guide, pool: list[Fusion], known: Collection[str]
 ) -> list[tuple[float, Fusion]]:
     """Distinct fusions that are not known, with their scores, by these."""
     new = list({f.key: f for f in pool if f.key not in known}.values())

@@ -68,8 +68,8 @@ class FileJournal:
         self._read = self._load()
 
     def batches(self) -> Iterator[TrialBatch]:
-        """Yield those that the file held when it was opened, in order."""
-        yield from self._read
+        """Yield those that are kept, in order."""
+        yield from list(self._read)
 
     def append(self, batch: TrialBatch) -> None:
         """Keep one more; it is on the disk when this returns.
@@ -92,6 +92,7 @@ class FileJournal:
                 except OSError:
                     file.truncate(end)
                     raise
+            self._read.append(batch)
         except OSError as error:
             raise TuningError(
                 f"{self._path}: cannot be written ({error.strerror}); what was measured before is "

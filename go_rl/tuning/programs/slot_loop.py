@@ -1,4 +1,4 @@
-"""`tune_operators`: time slots to operators, batches to slots, one clock (DynaTune, algorithm 1)."""
+"""`tune_operators`: slots to operators, batches to slots, one clock (DynaTune, algorithm 1)."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def tune_operators(
     """Tune the operators of a network until the budget or the schedules are used up.
 
     A warm-up tries each operator until one schedule works, one that joins later, too; then the
-    scheduler gives slots. Each batch is in the journal before the next one begins: what a journal holds is not measured again,
-    and the run goes on behind it as if it had never stopped.
+    scheduler gives slots. Each batch is in the journal before the next one begins: what a journal
+    holds is not measured again, and the run goes on behind it as if it had never stopped.
 
     Args:
         backend: builds and times.

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-from go_rl.measure.kernels.collect import RECORDS
 from go_rl.records import RecordStore
 from go_rl.tuning.backends.tvm.backend import LoweredNetwork, TvmBackend, lower
 from go_rl.tuning.backends.tvm.compiled import (
@@ -27,7 +26,6 @@ from go_rl.tuning.programs.journal import FileJournal
 from go_rl.tuning.programs.slots import SlotConfig
 from go_rl.tuning.programs.trial_records import known_trials
 from go_rl.tuning.programs.tuned_network import (
-    JOURNAL,
     MODULE,
     MS,
     OperatorOutcome,
@@ -38,6 +36,7 @@ from go_rl.tuning.programs.tuned_network import (
 from go_rl.tuning.programs.tuning_run import run_tuning
 from go_rl.tuning.programs.tuning_state import TuningState
 from go_rl.tuning.progress import Watch, unwatched
+from go_rl.tuning.result_folder import JOURNAL, records_of
 from go_rl.tuning.schedulers.registry import scheduler_of
 from go_rl.tuning.tuners.registry import inner_tuner
 
@@ -60,8 +59,8 @@ def tune_network(
         network: an ONNX network.
         folder: of everything that is written; a run that began here goes on.
         config: who tunes what, for how long.
-        records: store of trials, a file or a URL, which several runs may share; None: the folder's
-            own. A run that begins knows what it has.
+        records: store of trials, a folder, a file or a URL, which several runs may share; None: the
+            folder's own. A run that begins knows what it has.
         watch: is told how far tuning is.
         report: is told what is done before and after.
 
@@ -75,9 +74,10 @@ def tune_network(
     scheduler, make_tuner = scheduler_of(config.scheduler), inner_tuner(config.tuner)
     report(f"compiling {network.name}")
     lowered = lower(network, config.target)
+    store_at, pace_at = records_of(records, folder)
     with (
-        RecordStore(records or folder / RECORDS) as store,
-        TvmBackend(lowered, config, folder) as backend,
+        RecordStore(store_at) as store,
+        TvmBackend(lowered, config, pace_at) as backend,
     ):
         journal = FileJournal(folder / JOURNAL, _about(lowered, backend, config))
         report(f"timing {len(lowered.functions)} functions without schedules")
@@ -91,7 +91,6 @@ def tune_network(
             trials=config.trials,
         )  # fmt: skip
         report("compiling and comparing the tuned network with the untuned one")
-        journal = FileJournal(folder / JOURNAL, _about(lowered, backend, config))
         finish = _Finish(network, lowered, backend, journal, slots)
         tuned = finish.tuned(folder, config, resumed, notes)
     write_tuned_network(tuned, config, folder)
