@@ -146,3 +146,7 @@ class TuneProgramsConfig:
         return CollectConfig(
             target=target, core=self.core, timeout=self.timeout, timing=timing or self.timing
         )
+
+
+TuningConfig = TuneConfig | TuneProgramsConfig
+"""Of either command."""

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from go_rl.tuning.config import TuneConfig
+from go_rl.tuning.config import TuneConfig, TuningConfig
 from go_rl.tuning.kernels.fusions import Fusion
 from go_rl.tuning.result_folder import SUMMARY, write_results
 
@@ -92,7 +92,7 @@ class Tuned:
         return self.baseline_seconds / self.kept_seconds
 
 
-def tuned_document(tuned: Tuned, config: TuneConfig) -> dict[str, Any]:
+def tuned_document(tuned: Tuned, config: TuningConfig) -> dict[str, Any]:
     """Return what ``tuned.json`` holds."""
     graph = tuned.fusion.graph
     return {

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from go_rl.tuning.config import TuneProgramsConfig
+from go_rl.tuning.config import TuneProgramsConfig, TuningConfig
 from go_rl.tuning.programs.nouns import Schedule, TunedOperator
 from go_rl.tuning.programs.tuning_state import TrialBatch
 from go_rl.tuning.result_folder import SUMMARY, write_results
@@ -106,7 +106,7 @@ def latency_curve(
             yield (last := now)
 
 
-def summary_document(tuned: TunedNetwork, config: TuneProgramsConfig) -> dict[str, Any]:
+def summary_document(tuned: TunedNetwork, config: TuningConfig) -> dict[str, Any]:
     """Return what ``tuned.json`` holds, and ``--json`` prints."""
     return {
         "model": tuned.model, "target": tuned.target, "scheduler": tuned.scheduler,
