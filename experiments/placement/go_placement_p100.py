@@ -118,7 +118,8 @@ def main(options: Options) -> None:
                     key = Run(row, method, seed, options.samples)
                     runs.append(_judged(key, searched, graph, spaces))
                     keep_run(path, runs[-1])
-    accuracy = rows_table(_errors(options))
+    errors = _errors(options)
+    accuracy = rows_table(errors) if errors else "Not known without the measured operators."
     write_page(RESULTS / NAME, page(runs, tuple(METHODS), options.samples, accuracy), __file__)
 
 
