@@ -182,7 +182,7 @@ def _predicted(
         raise ProblemError(f"unknown fusion {fusion!r}{nearest(fusion, FUSIONS)} Use "
                            f"{' or '.join(FUSIONS)}")  # fmt: skip
     sheets = [load_device(device) for device in devices]
-    if not isinstance(model, OpGraph) and str(model).endswith(TABLES):
+    if not isinstance(model, OpGraph) and str(model).lower().endswith(TABLES):
         _refuse_options(model, options)
         rows = read_operators(model)
         learned = OperatorPredictor.load(weights)
