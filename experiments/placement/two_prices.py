@@ -54,7 +54,7 @@ def reordered(graph: OpGraph, one: Plan, other: Plan) -> float:
 
     busy = ~graph.is_fed
     ranks = [_priority(plan)[busy] for plan in (one, other)]
-    return 0.5 * (1.0 - float(kendalltau(*ranks).statistic))
+    return max(0.0, 0.5 * (1.0 - round(float(kendalltau(*ranks).statistic), 9)))
 
 
 def regrouped(graph: OpGraph, one: Plan, other: Plan) -> float:
