@@ -3,7 +3,8 @@
 Run: ``python -m experiments.programs.plans_on_gpus [--graphs NAME ...] [--hardware NAME ...]``.
 Each graph is planned on each machine twice, with the same methods, samples and seed: with
 analytical prices, and with ``learned:gpus``; once for each of `DECISIONS`. Either plan is then
-judged by the other's prices. Finished rows are kept in ``results/plans_on_gpus.csv`` and not made again.
+judged by the other's prices. Finished rows are kept in ``results/plans_on_gpus.csv`` and not made
+again.
 """
 
 from __future__ import annotations
