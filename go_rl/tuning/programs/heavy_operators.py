@@ -15,6 +15,8 @@ def heavy_operators(operators: Sequence[TunedOperator], share: float) -> tuple[i
         operators: of a network.
         share: of the FLOP of all, in (0, 1].
     """
+    if share >= 1:
+        return tuple(range(len(operators)))
     flops = [each.flops * each.repeats for each in operators]
     wanted, found, total = share * sum(flops), [], 0.0
     for k in sorted(range(len(operators)), key=lambda k: (-flops[k], k)):

@@ -66,7 +66,7 @@ class OperatorState:
     @property
     def weighted(self) -> float:
         """Best seconds of all its runs in the network."""
-        return self.operator.repeats * self.seconds
+        return self.operator.repeats * self.seconds if self.operator.repeats else 0.0
 
     def horizon(self, slot_seconds: float, batch: int) -> int:
         """Return how many trials a slot buys, at the pace so far; at least a batch."""
@@ -88,7 +88,8 @@ class OperatorState:
         if trial.seconds is not None:
             if self.first_seconds is None:
                 self.first_seconds = trial.seconds
-            if trial.seconds < self.seconds:
+            faster = trial.seconds < self.seconds if trial.verdict is None else trial.verdict
+            if faster:
                 self.best, self.stale = trial, 0
         self.curve.append(0.0 if self.best is None else self.operator.flops / self.seconds)
 
@@ -122,12 +123,17 @@ class TuningState:
         """Operator of that slot, while it lasts."""
         self.trials = 0
         """Measured in this run."""
-        self.arms = tuple(sorted(tuned))
-        """Operators that are tuned, by number."""
         self.waiting = [k for k in range(len(operators)) if k not in tuned]
         """Operators that are not tuned and have had no schedules like those of others yet."""
+        self._light = frozenset(self.waiting)
         self._fixed = fixed_seconds
         self._in_slot = 0.0
+
+    def meet(self, operators: Sequence[TunedOperator]) -> None:
+        """Take in what operators there are now: those known, in their order, and new ones."""
+        for state, operator in zip(self.operators, operators, strict=False):
+            state.operator = operator
+        self.operators += map(OperatorState, operators[len(self.operators) :])
 
     @property
     def latency(self) -> float:
@@ -141,21 +147,30 @@ class TuningState:
         first = (
             inf if each.first_seconds is None else each.first_seconds * each.operator.repeats
             for each in self._counted
+            if each.operator.repeats
         )  # fmt: skip
         return self._fixed + sum(first)
 
     @property
+    def arms(self) -> list[int]:
+        """Operators that are tuned, by number; those that joined are."""
+        return [k for k in range(len(self.operators)) if k not in self._light]
+
+    @property
     def _counted(self) -> list[OperatorState]:
+        """Operators that make up the network: those of the whole, and those that are not tuned and
+        have no time yet, left out."""
         return [
             each for k, each in enumerate(self.operators)
-            if k in self.arms or each.best is not None
+            if not each.operator.whole and (k not in self._light or each.best is not None)
         ]  # fmt: skip
 
     def finished(self, operator: int) -> bool:
-        """Whether an operator is done: no improvement for long, no schedules left, or not tuned."""
+        """Whether an operator is done: no improvement for long, no schedules left, not tuned, or
+        not used any more."""
         each = self.operators[operator]
         done = each.exhausted or each.stale >= self.config.patience
-        return done or operator not in self.arms
+        return done or operator in self._light or not each.operator.repeats
 
     @property
     def unfinished(self) -> list[int]:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from go_rl.cli.console import console, print_line, print_table
+from go_rl.cli.console import print_json
 from go_rl.cli.exit_codes import OK
-from go_rl.cli.folders import check_folder
-from go_rl.cli.tuning_view import say_longer, tuning_view
+from go_rl.cli.tuning_view import Ending, say_ending, tuning_folder, tuning_view
 from go_rl.tuning.config import TuneConfig
 
 if TYPE_CHECKING:
     from go_rl.api.tune import Tuned
+    from go_rl.report.text_table import TextTable
 
 
 @dataclass(frozen=True)
@@ -27,36 +26,40 @@ class TuneKernels:
     tune: TuneConfig = field(default_factory=TuneConfig)
     """What is tuned, for how long, and who says what is worth measuring."""
     out: Annotated[str | None, tyro.conf.arg(metavar="DIR")] = None
-    """Folder of tuned.json, the curve and the records; what these know is not measured again.
-    Default: out/tune-MODEL."""
-    records: Annotated[str | None, tyro.conf.arg(metavar="DIR")] = None
-    """Folder of the records, which several runs may share; default: that of --out."""
+    """Folder of everything that is written; a run that was stopped there goes on. Default:
+    out/tune-MODEL."""
+    records: Annotated[str | None, tyro.conf.arg(metavar="DIR|FILE|URL")] = None
+    """Store of measurements, which several runs may share: a folder, an SQLite file or a database
+    URL. What it knows is not measured again, but takes the time that it took then. Default: that of
+    --out."""
+    json: bool = False
+    """Print one JSON document, the summary, and nothing else."""
 
 
 def run(config: TuneKernels) -> int:
     """Run the command; returns the exit code."""
-    folder = Path(config.out or Path("out") / f"tune-{_file_name(config.model)}")
-    check_folder(folder)
-    if config.records:
-        check_folder(Path(config.records), "--records")
-    from go_rl.api.tune import tune_kernels
+    folder = tuning_folder(config.out, config.model.removeprefix("zoo:"))
+    from go_rl.api.tune import summary, tune_kernels
 
-    with tuning_view() as view:
+    with tuning_view(config.json) as view:
         view.report("reading the model")
         tuned = tune_kernels(
             config.model, folder, config.tune, records=config.records, watch=view.watch,
             report=view.report,
         )  # fmt: skip
-    _print(tuned)
-    say_longer("kernels", [config.model], config.tune.minutes, folder)
+    if config.json:
+        print_json(summary(tuned, config.tune))
+        return OK
+    sentences = [
+        f"{tuned.candidates:,} fusions in {tuned.minutes:.2f} minutes; {tuned.measured:,} kernels "
+        f"measured, {tuned.replayed:,} known from before",
+    ]
+    model, table = [config.model], _table(tuned)
+    say_ending(Ending(table, tuned.notes, sentences, "kernels", model, config.tune, folder))
     return OK
 
 
-def _file_name(model: str) -> str:
-    return "".join(c if c.isalnum() or c in "-_." else "-" for c in model.removeprefix("zoo:"))
-
-
-def _print(tuned: Tuned) -> None:
+def _table(tuned: Tuned) -> TextTable:
     from go_rl.report.tables import unit_for
     from go_rl.report.text_table import TextTable
 
@@ -74,12 +77,4 @@ def _print(tuned: Tuned) -> None:
             f"{flagged:,}",
         ),
     ]
-    out = console()
-    print_table(out, TextTable(title, heads, cells))
-    for note in tuned.notes:
-        print_line(out, f"{note}.")
-    print_line(
-        out,
-        f"{tuned.candidates:,} fusions in {tuned.minutes:.2f} minutes; {tuned.measured:,} kernels "
-        f"measured, {tuned.replayed:,} known from before",
-    )
+    return TextTable(title, heads, cells)

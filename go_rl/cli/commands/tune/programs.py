@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from go_rl.cli.console import console, print_json, print_line, print_table
+from go_rl.cli.console import print_json
 from go_rl.cli.exit_codes import OK
-from go_rl.cli.folders import check_folder
 from go_rl.cli.model_arguments import Dims, sizes_of
-from go_rl.cli.tuning_view import say_longer, tuning_view
+from go_rl.cli.tuning_view import Ending, say_ending, tuning_folder, tuning_view
 from go_rl.tuning.config import TuneProgramsConfig
 
 if TYPE_CHECKING:
     from go_rl.api.tune import TunedNetwork
+    from go_rl.report.text_table import TextTable
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class TunePrograms:
     out: Annotated[str | None, tyro.conf.arg(metavar="DIR")] = None
     """Folder of everything that is written; a run that was stopped there goes on. Default:
     out/tune-MODEL."""
-    records: Annotated[str | None, tyro.conf.arg(metavar="FILE|URL")] = None
-    """Store of trials, which several runs may share: an SQLite file or a database URL. Default:
-    that of --out."""
+    records: Annotated[str | None, tyro.conf.arg(metavar="DIR|FILE|URL")] = None
+    """Store of trials, which several runs may share: a folder, an SQLite file or a database URL.
+    Default: that of --out."""
     json: bool = False
     """Print one JSON document, the summary, and nothing else."""
 
@@ -49,8 +49,7 @@ class TunePrograms:
 
 def run(config: TunePrograms) -> int:
     """Run the command; returns the exit code."""
-    folder = Path(config.out or Path("out") / f"tune-{Path(config.model).stem}")
-    check_folder(folder)
+    folder = tuning_folder(config.out, Path(config.model).stem)
     from go_rl.api.tune import summary, tune_programs
 
     with tuning_view(config.json) as view:
@@ -61,13 +60,20 @@ def run(config: TunePrograms) -> int:
     if config.json:
         print_json(summary(tuned, config.tune))
         return OK
-    _print(tuned)
     sizes = [word for size in config.dim for word in ("--dim", size)]
-    say_longer("programs", [config.model, *sizes], config.tune.minutes, folder)
+    sentences = [
+        f"whole network: {tuned.untuned_ms:.4g} ms untuned, {tuned.latency_ms:.4g} ms tuned "
+        f"({tuned.speedup:.2f} times as fast); largest relative error "
+        f"{tuned.max_relative_error:.2g}",
+        f"{tuned.trials:,} trials in {tuned.minutes:.2f} minutes, {tuned.failed_trials:,} of them "
+        f"without a time, {tuned.resumed_trials:,} known from before",
+    ]
+    model, table = [config.model, *sizes], _table(tuned)
+    say_ending(Ending(table, tuned.notes, sentences, "programs", model, config.tune, folder))
     return OK
 
 
-def _print(tuned: TunedNetwork) -> None:
+def _table(tuned: TunedNetwork) -> TextTable:
     from go_rl.report.tables import unit_for
     from go_rl.report.text_table import TextTable
 
@@ -83,18 +89,4 @@ def _print(tuned: TunedNetwork) -> None:
         )
         for each in tuned.operators
     ]  # fmt: skip
-    out = console()
-    print_table(out, TextTable(title, heads, cells))
-    for note in tuned.notes:
-        print_line(out, f"{note}.")
-    print_line(
-        out,
-        f"whole network: {tuned.untuned_ms:.4g} ms untuned, {tuned.latency_ms:.4g} ms tuned "
-        f"({tuned.speedup:.2f} times as fast); largest relative error "
-        f"{tuned.max_relative_error:.2g}",
-    )
-    print_line(
-        out,
-        f"{tuned.trials:,} trials in {tuned.minutes:.2f} minutes, {tuned.failed_trials:,} of them "
-        f"without a time, {tuned.resumed_trials:,} known from before",
-    )
+    return TextTable(title, heads, cells)

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from tuning.fakes import MEASURING, READING, Machine, space
+from tuning.kernels.fakes import MEASURING, READING, Machine, space
 
 from go_rl.records import AS_IT_COMES, RecordStore
-from go_rl.tuning.budget import TuningBudget
 from go_rl.tuning.config import TuneConfig
-from go_rl.tuning.kernel_timer import AGAIN, KernelTimer
+from go_rl.tuning.kernels.budget import TuningBudget
+from go_rl.tuning.kernels.kernel_timer import AGAIN, KernelTimer
 
 
 @dataclass

@@ -12,9 +12,9 @@ from itertools import zip_longest
 import numpy as np
 
 from go_rl.records import AS_IT_COMES
-from go_rl.tuning.fusions import Fusion
-from go_rl.tuning.kernel_timer import KernelTimer
-from go_rl.tuning.outcome import Check
+from go_rl.tuning.kernels.fusions import Fusion
+from go_rl.tuning.kernels.kernel_timer import KernelTimer
+from go_rl.tuning.kernels.outcome import Check
 
 Job = tuple[str, str]
 """Hash of a kernel, and its setting."""

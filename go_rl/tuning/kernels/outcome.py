@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, astuple, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from go_rl.core.files.whole_file import write_text
-from go_rl.tuning.config import TuneConfig
-from go_rl.tuning.fusions import Fusion
-
-TUNED, CURVE = "tuned.json", "curve.csv"
+from go_rl.tuning.config import TuneConfig, TuningConfig
+from go_rl.tuning.kernels.fusions import Fusion
+from go_rl.tuning.result_folder import SUMMARY, write_results
 
 
 @dataclass(frozen=True)
@@ -53,6 +49,8 @@ class Tuned:
     model: str
     guide: str
     target: str
+    scheduler: str
+    tuner: str
     fusion: Fusion
     """The fusion kept."""
     settings: Mapping[str, str]
@@ -66,10 +64,12 @@ class Tuned:
     curve: tuple[TunePoint, ...]
     minutes: float
     """Of tuning; the check comes on top."""
+    trials: int
+    """Fusions and settings tried for this folder, in all of its runs."""
     measured: int
-    """Measurements made, those of the check included."""
+    """Measurements of kernels that this run made, those of the check included."""
     replayed: int
-    """Measurements that an earlier run had made."""
+    """Measurements that were in the records, and took the time that they took then."""
     candidates: int
     """Fusions that were measured whole."""
     notes: tuple[str, ...]
@@ -92,7 +92,7 @@ class Tuned:
         return self.baseline_seconds / self.kept_seconds
 
 
-def tuned_document(tuned: Tuned, config: TuneConfig) -> dict[str, Any]:
+def tuned_document(tuned: Tuned, config: TuningConfig) -> dict[str, Any]:
     """Return what ``tuned.json`` holds."""
     graph = tuned.fusion.graph
     return {
@@ -102,7 +102,8 @@ def tuned_document(tuned: Tuned, config: TuneConfig) -> dict[str, Any]:
         "check": asdict(tuned.check) if tuned.check else None,
         "fusion": {"origin": tuned.fusion.origin, "leader": tuned.fusion.leader.tolist()},
         "kernels": _kernels(tuned),
-        "guide": tuned.guide, "minutes": tuned.minutes, "measured": tuned.measured,
+        "guide": tuned.guide, "scheduler": tuned.scheduler, "tuner": tuned.tuner,
+        "trials": tuned.trials, "minutes": tuned.minutes, "measured": tuned.measured,
         "replayed": tuned.replayed, "candidates": tuned.candidates,
         "curve": [asdict(point) for point in tuned.curve],
         "notes": list(tuned.notes), "config": asdict(config),
@@ -124,10 +125,4 @@ def _kernels(tuned: Tuned) -> list[dict[str, Any]]:
 
 def write_tuned(tuned: Tuned, config: TuneConfig, folder: Path) -> None:
     """Write ``tuned.json`` and ``curve.csv``, each aside and renamed."""
-    table = io.StringIO()
-    rows = csv.writer(table, lineterminator="\n")
-    rows.writerow([field.name for field in fields(TunePoint)])
-    rows.writerows(astuple(point) for point in tuned.curve)
-    write_text(folder / CURVE, table.getvalue())
-    document = tuned_document(tuned, config)
-    write_text(folder / TUNED, json.dumps(document, indent=1, allow_nan=False) + "\n")
+    write_results(folder, tuned.curve, {SUMMARY: tuned_document(tuned, config)})

@@ -9,7 +9,7 @@ import numpy as np
 from go_rl.measure.config import CollectConfig
 from go_rl.measure.core_speed_file import FolderPace, pace_path, write_pace
 from go_rl.readers.jax.stages import jax_program
-from go_rl.tuning.kernel_timer import WorkerSource
+from go_rl.tuning.kernels.kernel_timer import WorkerSource
 
 
 def test_an_operand_that_does_not_travel_is_named(tmp_path):

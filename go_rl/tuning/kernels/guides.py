@@ -25,7 +25,7 @@ from go_rl.predictors.kernels.predictor import KernelPredictor
 from go_rl.predictors.ranks.predictor import FlagRanks, shipped_ranks
 from go_rl.predictors.residuals import FEWEST, ResidualExamples, Residuals, compared_features
 from go_rl.tuning.config import LEARNED, TuneConfig, TuningError
-from go_rl.tuning.fusions import Fusion
+from go_rl.tuning.kernels.fusions import Fusion
 
 KernelSeconds = Callable[[KernelSet], Float64[np.ndarray, "K"]]
 ELSEWHERE = "kernels-cpu-1"

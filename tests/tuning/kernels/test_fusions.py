@@ -5,15 +5,15 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import numpy as np
-from tuning.fakes import program, space
+from tuning.kernels.fakes import program, space
 
 from go_rl.core import Objective
 from go_rl.core.presets import load_hardware
 from go_rl.cost.make_problem import ProblemOptions, make_problem
 from go_rl.readers.jax.reader import trace_jax
-from go_rl.tuning.fusions import Fusion, FusionSpace
-from go_rl.tuning.guides import FixedSettings, Guide
-from go_rl.tuning.proposals import propose
+from go_rl.tuning.kernels.fusions import Fusion, FusionSpace
+from go_rl.tuning.kernels.guides import FixedSettings, Guide
+from go_rl.tuning.kernels.proposals import propose
 from go_rl.verify.kernel_rules import legal_kernels
 
 

@@ -13,14 +13,14 @@ import jax.numpy as jnp
 
 from go_rl.readers.jax.stages import JaxProgram, jax_program
 from go_rl.records import RecordStore
-from go_rl.tuning.budget import TuningBudget
 from go_rl.tuning.config import TuneConfig
-from go_rl.tuning.fusions import FusionSpace
-from go_rl.tuning.guides import Guide, guide_of
-from go_rl.tuning.kernel_timer import KernelTimer
-from go_rl.tuning.kernel_tuner import KernelTuner
-from go_rl.tuning.outcome import Tuned
-from go_rl.tuning.tune_kernels import tune_with
+from go_rl.tuning.kernels.budget import TuningBudget
+from go_rl.tuning.kernels.fusions import FusionSpace
+from go_rl.tuning.kernels.guides import Guide, guide_of
+from go_rl.tuning.kernels.kernel_timer import KernelTimer
+from go_rl.tuning.kernels.outcome import Tuned
+from go_rl.tuning.kernels.tune_kernels import KernelRun
+from go_rl.tuning.programs.journal import Journal, MemoryJournal
 
 MEASURING, READING = 10.0, 0.01
 """Seconds that the clock of the made-up machine advances by."""
@@ -87,10 +87,12 @@ def tune(
     config: TuneConfig,
     guide: Guide | None = None,
     report: Callable[[str], None] = lambda _: None,
+    journal: Journal | None = None,
 ) -> Tuned:
     """Tune the small network on a made-up machine."""
     with RecordStore(folder / "records.sqlite") as store:
         budget = TuningBudget(60.0 * config.minutes, machine.clock)
         timer = KernelTimer(store, machine, config.measuring, "mlp", budget, machine.clock)
         guide = guide or guide_of(config)
-        return tune_with(KernelTuner(space(), guide, timer, budget, config, report))
+        run = KernelRun(space(), guide, timer, budget, config, report)
+        return run.tune(journal or MemoryJournal())

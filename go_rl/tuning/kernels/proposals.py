@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection
 
 import numpy as np
 
-from go_rl.tuning.fusions import Fusion, FusionSpace
-from go_rl.tuning.guides import Guide
+from go_rl.tuning.kernels.fusions import Fusion, FusionSpace
+from go_rl.tuning.kernels.guides import Guide
 
 GENERATIONS = 3
 """Of mutants, each from the best by prediction of all before."""
@@ -47,7 +47,7 @@ def propose(
 
 
 def _ordered(
-    guide: Guide, pool: list[Fusion], known: Collection[bytes]
+    guide: Guide, pool: list[Fusion], known: Collection[str]
 ) -> list[tuple[float, Fusion]]:
     """Distinct fusions that are not known, with their scores, by these."""
     new = list({f.key: f for f in pool if f.key not in known}.values())

@@ -1,18 +1,21 @@
-"""`FusionSpace`: fusions of one graph to be tried, all of them legal."""
+"""`FusionSpace`: fusions of one graph to be tried, all of them legal, as schedules of the graph."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, cycle, islice
 
 import numpy as np
-from jaxtyping import Int64
+from jaxtyping import Float32, Int64
 
 from go_rl.core import OpGraph
 from go_rl.kernels import NO_FUSION, Fuser, KernelSet, cut_kernels
 from go_rl.measure.kernels.sampling import LARGEST_PRIORITY, random_priorities
+from go_rl.predictors.residuals import compared_features
+from go_rl.tuning.programs.nouns import Schedule
 
 SHARES = (1.0, 0.8, 0.6, 0.4, 0.2)
 """Of the producers that may join their consumers, in random fusions, by turns."""
@@ -20,6 +23,9 @@ MUTATED = (0.02, 0.1)
 """Of the producers whose priority a mutation draws again, by turns; at least one."""
 TRIES = 4
 """Draws for each distinct fusion that is asked for."""
+ORIGIN, PRIORITY = "origin", "priority"
+REMEMBERED = 256
+"""Fusions that need not be made again of their schedules."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +50,9 @@ class Fusion:
     """How it came about, such as ``default``."""
 
     @cached_property
-    def key(self) -> bytes:
+    def key(self) -> str:
         """Equal for equal fusions."""
-        return self.leader.tobytes()
+        return hashlib.sha256(self.leader.tobytes()).hexdigest()[:16]
 
     @cached_property
     def kernels(self) -> KernelSet:
@@ -65,12 +71,13 @@ class Fusion:
 
 
 class FusionSpace:
-    """Makes fusions of one graph."""
+    """Makes fusions of one graph; see also `go_rl.tuning.programs.nouns.ScheduleSpace`."""
 
     def __init__(self, graph: OpGraph) -> None:
         self.graph = graph
         self._fuser = Fuser(graph)
         self._able = np.flatnonzero(self._fuser.may_fuse)
+        self._made: dict[str, Fusion] = {}
 
     @cached_property
     def default(self) -> Fusion:
@@ -97,6 +104,35 @@ class FusionSpace:
         shares = cycle(MUTATED)
         return _distinct((self._mutant(p, next(shares), rng) for p in cycle(parents)), count)
 
+    def write(self, fusion: Fusion) -> Schedule:
+        """Return a fusion as a schedule."""
+        if len(self._made) > REMEMBERED:
+            self._made.clear()
+        self._made[fusion.key] = fusion
+        document = {ORIGIN: fusion.origin, PRIORITY: fusion.priority.tolist()}
+        return Schedule(fusion.key, document)
+
+    def read(self, schedule: Schedule) -> Fusion:
+        """Return the fusion that a schedule is."""
+        if schedule.key in self._made:
+            return self._made[schedule.key]
+        priority = np.array(schedule.document[PRIORITY], np.int64)
+        return self._fused(priority, schedule.document[ORIGIN])
+
+    def draw(self, count: int, rng: np.random.Generator) -> list[Schedule]:
+        """Return up to ``count`` distinct fusions, random but for the first two."""
+        return [self.write(fusion) for fusion in self.pool(count, rng)]
+
+    def neighbour(self, schedule: Schedule, rng: np.random.Generator) -> Schedule | None:
+        """Return a fusion that differs in few priorities; None: nothing may fuse."""
+        found = self.mutants([self.read(schedule)], 1, rng)
+        return self.write(found[0]) if found else None
+
+    def features(self, schedules: Sequence[Schedule]) -> Float32[np.ndarray, "S numbers"]:
+        """Return [S, numbers] the features of their kernels, summed."""
+        kernels = (self.read(schedule).kernels for schedule in schedules)
+        return np.array([compared_features(each).sum(axis=0) for each in kernels], np.float32)
+
     def _random(self, share: float, rng: np.random.Generator) -> Fusion:
         count = self.graph.num_nodes
         return self._fused(random_priorities(count, share, rng), f"random {share:g}")
@@ -117,7 +153,7 @@ class FusionSpace:
 
 
 def _distinct(drawn: Iterable[Fusion] | Iterator[Fusion], count: int) -> list[Fusion]:
-    found: dict[bytes, Fusion] = {}
+    found: dict[str, Fusion] = {}
     for fusion in islice(drawn, TRIES * count):
         found.setdefault(fusion.key, fusion)
         if len(found) == count:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from parameters import random_variables
 from predictors.kernels import few_features, few_kernels
-from tuning.fakes import space
+from tuning.kernels.fakes import space
 
 from go_rl.core import GoRLError
 from go_rl.cost.analytical import Analytical
@@ -24,7 +24,7 @@ from go_rl.predictors.kernels.predictor import KernelPredictor
 from go_rl.predictors.kernels.training import TrainedNetwork
 from go_rl.predictors.ranks.predictor import FlagRanks, RankPredictor
 from go_rl.tuning.config import TuneConfig, TuningError
-from go_rl.tuning.guides import (
+from go_rl.tuning.kernels.guides import (
     FixedSettings,
     PricedFusions,
     guide_of,
@@ -68,7 +68,7 @@ def test_measured_kernels_cost_what_was_measured_and_others_are_put_right(monkey
     assert priced.order(BOTH).tolist() == pytest.approx([2e-6, 6e-6])
     priced.learn(dict.fromkeys(default, 2e-6))
     assert priced.order(BOTH).tolist() == pytest.approx([4e-6, 6e-6])
-    for module in ("go_rl.predictors.residuals", "go_rl.tuning.guides"):
+    for module in ("go_rl.predictors.residuals", "go_rl.tuning.kernels.guides"):
         monkeypatch.setattr(f"{module}.FEWEST", 2)
     priced.learn(dict.fromkeys(default, 2e-6) | {"of another fusion": 5.0})
     assert priced.order(BOTH).tolist() == pytest.approx([4e-6, 12e-6])
@@ -78,7 +78,7 @@ def test_measured_kernels_cost_what_was_measured_and_others_are_put_right(monkey
 
 def test_the_analytical_guide_sums_its_model_and_says_what_it_cannot():
     guide = guide_of(TuneConfig(guide="analytical", target="cpu-1"))
-    from go_rl.tuning.guides import _chip
+    from go_rl.tuning.kernels.guides import _chip
 
     chip, _ = _chip("cpu-1")
     expected = [Analytical().seconds(kernel_work(f.kernels), chip).sum() for f in BOTH]
@@ -116,7 +116,8 @@ def test_a_ranking_of_settings_takes_the_place_of_the_fixed_order():
 
 
 def test_the_learned_guide_says_on_which_other_processor_it_learned(monkeypatch):
-    monkeypatch.setattr("go_rl.tuning.guides.processor_name", lambda: "Acme family 1 model 3")
+    here = "go_rl.tuning.kernels.guides.processor_name"
+    monkeypatch.setattr(here, lambda: "Acme family 1 model 3")
     for processor, said in (
         ("Acme family 1 model 2", ["Acme family 1 model 2, and this machine's is Acme family 1"]),
         ("Acme family 1 model 3", []),
@@ -136,7 +137,7 @@ def test_a_ranking_that_ships_for_the_target_is_taken(monkeypatch):
         asked.append((target, task))
         return weights if target == "cpu-1" else None
 
-    monkeypatch.setattr("go_rl.tuning.guides.shipped_ranks", shipped)
+    monkeypatch.setattr("go_rl.tuning.kernels.guides.shipped_ranks", shipped)
     found = shipped_settings("cpu-1")
     assert isinstance(found, FlagRanks)
     assert found.predictor is weights

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import count
@@ -33,8 +33,8 @@ from go_rl.measure.worker import (
 from go_rl.readers.jax.stages import JaxProgram
 from go_rl.records import Record, RecordStore
 from go_rl.runtime.warm_worker import WarmWorker
-from go_rl.tuning.budget import Clock, TuningBudget
-from go_rl.tuning.fusions import Part
+from go_rl.tuning.kernels.budget import Clock, TuningBudget
+from go_rl.tuning.kernels.fusions import Part
 
 SPENT, CHECK = "spent", "check"
 NO_CACHE = {"JAX_ENABLE_COMPILATION_CACHE": "false"}
@@ -122,6 +122,12 @@ class KernelTimer:
         if all(keys):
             return [self._replay(key) for key in keys if key is not None]
         return self._together(jobs, [self._next_round(job) for job in told], AGAIN, {CHECK: name})
+
+    def settle(self, jobs: Iterable[tuple[str, str]]) -> None:
+        """Hear that first measurements of kernels (hash, setting) are paid for: a journal that the
+        run goes on behind has what they took."""
+        keys = ((*job, 0) for job in jobs)
+        self._paid |= {key for key in keys if key in self._known}
 
     def affordable(self, seconds: float) -> int:
         """Return how many first measurements are made in so many seconds, by the mean of those so
