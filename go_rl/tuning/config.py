@@ -35,7 +35,7 @@ class TuneConfig:
     nobody: everything is measured as it comes."""
     cost: str = LEARNED
     """Weights of the learned guide: ``learned``, those that ship for the target, or
-    ``learned:NAME`` or ``learned:FILE.npz``."""
+    ``learned:NAME`` or ``learned:FILE.npz``, a file of go-rl train kernels or go-rl calibrate."""
     target: str = field(default_factory=own_target)
     """Name of this machine, with one core, in the records; by default its processor's."""
     core: int | None = None

@@ -124,9 +124,10 @@ class FusionSpace:
         return [self.write(fusion) for fusion in self.pool(count, rng)]
 
     def neighbour(self, schedule: Schedule, rng: np.random.Generator) -> Schedule | None:
-        """Return a fusion that differs in few priorities; None: nothing may fuse."""
-        found = self.mutants([self.read(schedule)], 1, rng)
-        return self.write(found[0]) if found else None
+        """Return a fusion that differs in few priorities; None: none was found."""
+        drawn = self.mutants([self.read(schedule)], 2, rng)
+        others = [fusion for fusion in drawn if fusion.key != schedule.key]
+        return self.write(others[0]) if others else None
 
     def features(self, schedules: Sequence[Schedule]) -> Float32[np.ndarray, "S numbers"]:
         """Return [S, numbers] the features of their kernels, summed."""

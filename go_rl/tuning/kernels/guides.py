@@ -1,14 +1,16 @@
 """Guides: who says which fusions, and which settings of a kernel, are measured first.
 
 The learned model prices a graph as the sum of its kernels' predicted seconds; the analytical model
-likewise. Both are corrected while tuning by what was measured (`PricedFusions`). Their rivals draw
-lots, or measure all that there is as it comes.
+likewise. Both are corrected while tuning by what was measured, XLA's default before anything else
+(`PricedFusions`); the learned one also by what ``go-rl calibrate`` measured before. Their rivals
+draw lots, or measure all that there is as it comes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -21,6 +23,7 @@ from go_rl.cost.analytical import Analytical
 from go_rl.cost.kernel_work import kernel_work
 from go_rl.kernels import KernelSet
 from go_rl.measure.kernels.settings import FLAG_SETTINGS
+from go_rl.predictors.kernels.calibrated import CalibratedKernels, is_calibration
 from go_rl.predictors.kernels.predictor import KernelPredictor
 from go_rl.predictors.ranks.predictor import FlagRanks, shipped_ranks
 from go_rl.predictors.residuals import FEWEST, ResidualExamples, Residuals, compared_features
@@ -186,8 +189,9 @@ def guide_of(config: TuneConfig) -> Guide:
         TuningError: no weights ship for the target, these are of another one or cannot be read.
     """
     if config.guide == "learned":
-        weights = _weights(config)
-        return learned_guide(weights, shipped_settings(weights.target))
+        known = _calibrated(config)
+        weights = known.weights if known else _weights(config)
+        return learned_guide(weights, shipped_settings(weights.target), known)
     if config.guide == "analytical":
         return _analytical(config.target)
     if config.guide == "random":
@@ -195,11 +199,21 @@ def guide_of(config: TuneConfig) -> Guide:
     return Guide("everything", AsTheyCome(), FixedSettings(), selective=False)
 
 
-def learned_guide(weights: KernelPredictor, settings: SettingRanks | None = None) -> Guide:
-    """Return the guide that asks an ensemble; ``settings``: who ranks them, if anybody."""
-    priced = PricedFusions(weights.predict)
+def learned_guide(
+    weights: KernelPredictor,
+    settings: SettingRanks | None = None,
+    calibrated: CalibratedKernels | None = None,
+) -> Guide:
+    """Return the guide that asks an ensemble.
+
+    Args:
+        weights: of the ensemble.
+        settings: who ranks them; None: nobody.
+        calibrated: corrects what it predicts, on this machine.
+    """
+    priced = PricedFusions(calibrated.predict if calibrated else weights.predict)
     notes = () if settings else (f"No ranking of settings ships for {weights.target}: {FIXED}",)
-    notes = (*notes, *_elsewhere(weights, processor_name()))
+    notes = notes if calibrated else (*notes, *_elsewhere(weights, processor_name()))
     return Guide("learned", priced, settings or FixedSettings(), predicts=True, notes=notes)
 
 
@@ -232,6 +246,24 @@ def _chip(target: str) -> tuple[Chip, tuple[str, ...]]:
     except HardwareError:
         note = f"No hardware is called {target!r}: the analytical model takes the chip of 'host'"
         return replace(HOST, kind=target), (note,)
+
+
+def _calibrated(config: TuneConfig) -> CalibratedKernels | None:
+    """What go-rl calibrate wrote, if that is named.
+
+    Raises:
+        TuningError: it is of another processor.
+    """
+    path = Path(config.weights)
+    if not path.is_file() or not is_calibration(path):
+        return None
+    known = CalibratedKernels.load(path)
+    if known.processor != processor_name():
+        raise TuningError(
+            f"--cost {config.cost}: calibrated to a processor {known.processor}, and this "
+            f"machine's is {processor_name()}; run go-rl calibrate --device this --out FILE.npz"
+        )
+    return known
 
 
 def _weights(config: TuneConfig) -> KernelPredictor:
