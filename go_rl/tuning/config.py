@@ -36,6 +36,9 @@ class TuneConfig:
     cost: str = LEARNED
     """Weights of the learned guide: ``learned``, those that ship for the target, or
     ``learned:NAME`` or ``learned:FILE.npz``, a file of go-rl train kernels or go-rl calibrate."""
+    ranks: str = ""
+    """Who ranks settings under the learned guide: a file of go-rl train tiles, or a name; default:
+    the ranks that ship for the weights' target."""
     target: str = field(default_factory=own_target)
     """Name of this machine, with one core, in the records; by default its processor's."""
     core: int | None = None

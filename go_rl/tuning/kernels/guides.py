@@ -25,10 +25,10 @@ from go_rl.kernels import KernelSet
 from go_rl.measure.kernels.settings import FLAG_SETTINGS
 from go_rl.predictors.kernels.calibrated import CalibratedKernels, is_calibration
 from go_rl.predictors.kernels.predictor import KernelPredictor
-from go_rl.predictors.ranks.predictor import FlagRanks, shipped_ranks
+from go_rl.predictors.ranks.predictor import FlagRanks, RankPredictor, shipped_ranks
 from go_rl.predictors.residuals import FEWEST, ResidualExamples, Residuals, compared_features
 from go_rl.tuning.config import LEARNED, TuneConfig, TuningError
-from go_rl.tuning.kernels.fusions import Fusion
+from go_rl.tuning.kernels.fusions import GraphFusion
 
 KernelSeconds = Callable[[KernelSet], Float64[np.ndarray, "K"]]
 ELSEWHERE = "kernels-cpu-1"
@@ -40,7 +40,7 @@ FIXED = "kernels are tried under the settings in the order of docs/tuning.md"
 class FusionRanks(Protocol):
     """Orders fusions of one graph."""
 
-    def order(self, fusions: Sequence[Fusion]) -> Float64[np.ndarray, "C"]:
+    def order(self, fusions: Sequence[GraphFusion]) -> Float64[np.ndarray, "C"]:
         """Return [C] scores; the smallest is measured first."""
         ...
 
@@ -99,7 +99,7 @@ class PricedFusions:
         self._measured: dict[str, float] = {}
         self._residuals: Residuals | None = None
 
-    def order(self, fusions: Sequence[Fusion]) -> Float64[np.ndarray, "C"]:
+    def order(self, fusions: Sequence[GraphFusion]) -> Float64[np.ndarray, "C"]:
         """See `FusionRanks`."""
         return np.array([self._seconds(fusion.kernels) for fusion in fusions], np.float64)
 
@@ -141,7 +141,7 @@ class PricedFusions:
 class AsTheyCome:
     """Scores are places."""
 
-    def order(self, fusions: Sequence[Fusion]) -> Float64[np.ndarray, "C"]:
+    def order(self, fusions: Sequence[GraphFusion]) -> Float64[np.ndarray, "C"]:
         """See `FusionRanks`."""
         return np.arange(len(fusions), dtype=np.float64)
 
@@ -155,7 +155,7 @@ class Shuffled:
     def __init__(self, seed: int) -> None:
         self._rng = np.random.default_rng((seed, 1))
 
-    def order(self, fusions: Sequence[Fusion]) -> Float64[np.ndarray, "C"]:
+    def order(self, fusions: Sequence[GraphFusion]) -> Float64[np.ndarray, "C"]:
         """See `FusionRanks`."""
         return self._rng.random(len(fusions))
 
@@ -191,7 +191,7 @@ def guide_of(config: TuneConfig) -> Guide:
     if config.guide == "learned":
         known = _calibrated(config)
         weights = known.weights if known else _weights(config)
-        return learned_guide(weights, shipped_settings(weights.target), known)
+        return learned_guide(weights, _settings(config, weights.target), known)
     if config.guide == "analytical":
         return _analytical(config.target)
     if config.guide == "random":
@@ -225,6 +225,24 @@ def _elsewhere(weights: KernelPredictor, here: str) -> tuple[str, ...]:
         f"{weights.name} learned on a processor {weights.processor}, and this machine's is {here}: "
         "its order begins as a guess; what is kept is decided by times measured here",
     )
+
+
+def _settings(config: TuneConfig, target: str) -> SettingRanks | None:
+    """The ranking of settings that is named, or that ships for a target.
+
+    Raises:
+        CheckpointError: there is none of that name, or it is damaged.
+        TuningError: it does not rank settings.
+    """
+    if not config.ranks:
+        return shipped_settings(target)
+    found = RankPredictor.load(config.ranks)
+    if "flags" not in found.tasks:
+        raise TuningError(
+            f"--ranks {config.ranks}: ranks {' and '.join(found.tasks)}, not XLA's flags; give go-rl "
+            "train tiles kernels that were measured under flags (--kernels)"
+        )
+    return FlagRanks(found)
 
 
 def shipped_settings(target: str) -> SettingRanks | None:
