@@ -239,8 +239,8 @@ def _settings(config: TuneConfig, target: str) -> SettingRanks | None:
     found = RankPredictor.load(config.ranks)
     if "flags" not in found.tasks:
         raise TuningError(
-            f"--ranks {config.ranks}: ranks {' and '.join(found.tasks)}, not XLA's flags; give go-rl "
-            "train tiles kernels that were measured under flags (--kernels)"
+            f"--ranks {config.ranks}: ranks {' and '.join(found.tasks)}, not XLA's flags; give "
+            "go-rl train tiles kernels that were measured under flags (--kernels)"
         )
     return FlagRanks(found)
 
