@@ -192,9 +192,9 @@ def _losses(out: io.StringIO, table: Table) -> None:
 def _arms(out: io.StringIO, table: Table) -> None:
     """Policies beside their control arms and others, paired by row."""
     out.write(
-        "\n## Policies beside their control arms\n\nStep of the other method over that of the policy, "
-        "found and judged by the same prices: geometric mean over the rows that both have, smallest "
-        "and largest. Above 1 the policy is ahead.\n\n"
+        "\n## Policies beside their control arms\n\nStep of the other method over that of the "
+        "policy, found and judged by the same prices: geometric mean over the rows that both have, "
+        "smallest and largest. Above 1 the policy is ahead.\n\n"
     )
     _heading(out, ["policy", "method", "rows", *table.prices])
     for policy in POLICIES:
