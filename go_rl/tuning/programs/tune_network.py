@@ -15,6 +15,7 @@ import numpy as np
 from go_rl.measure.kernels.collect import RECORDS
 from go_rl.records import RecordStore
 from go_rl.tuning.backends.tvm.backend import LoweredNetwork, TvmBackend, lower
+from go_rl.tuning.backends.tvm.codegen import code_target
 from go_rl.tuning.backends.tvm.compiled import (
     export_network,
     max_relative_error,
@@ -22,10 +23,11 @@ from go_rl.tuning.backends.tvm.compiled import (
     run_network,
 )
 from go_rl.tuning.backends.tvm.onnx_file import OnnxNetwork
+from go_rl.tuning.belief.registry import belief_of, check_belief
 from go_rl.tuning.config import TuneProgramsConfig
 from go_rl.tuning.programs.events import SlotReport
 from go_rl.tuning.programs.journal import FileJournal
-from go_rl.tuning.programs.nouns import Schedule, Trial
+from go_rl.tuning.programs.nouns import MakeInnerTuner, Schedule, Trial
 from go_rl.tuning.programs.slot_loop import tune_programs
 from go_rl.tuning.programs.slots import SlotConfig
 from go_rl.tuning.programs.trial_records import known_trials
@@ -40,7 +42,8 @@ from go_rl.tuning.programs.tuned_network import (
 )
 from go_rl.tuning.programs.tuning_state import TuningState
 from go_rl.tuning.progress import PartProgress, TuningProgress, Watch, unwatched
-from go_rl.tuning.schedulers.registry import scheduler_of
+from go_rl.tuning.schedulers.registry import WITH_BELIEF, scheduler_of
+from go_rl.tuning.schedulers.scheduler import Scheduler
 from go_rl.tuning.tuners.registry import inner_tuner
 
 UNTUNED = ".untuned.so"
@@ -74,9 +77,9 @@ def tune_network(
             run.
         WorkerError: the core cannot be had.
     """
-    scheduler, make_tuner = scheduler_of(config.scheduler), inner_tuner(config.tuner)
+    scheduler, make_tuner = deciders(config)
     report(f"compiling {network.name}")
-    lowered = lower(network, config.target)
+    lowered = lower(network, code_target(config.target, config.cores))
     with (
         RecordStore(records or folder / RECORDS) as store,
         TvmBackend(lowered, config, folder) as backend,
@@ -108,13 +111,27 @@ def tune_network(
     return tuned
 
 
+def deciders(config: TuneProgramsConfig) -> tuple[Scheduler, MakeInnerTuner]:
+    """Return who gives slots to operators, and what makes their inner tuners.
+
+    Raises:
+        MissingDependencyError: what the scheduler's belief needs is not installed.
+        TuningError: a name is unknown; or the scheduler sees recorded curves only.
+    """
+    check_belief(config.belief)
+    make_tuner = inner_tuner(config.tuner)
+    belief = belief_of(config.belief) if config.scheduler in WITH_BELIEF else None
+    return scheduler_of(config.scheduler, belief), make_tuner
+
+
 def _about(
     lowered: LoweredNetwork, backend: TvmBackend, config: TuneProgramsConfig
 ) -> dict[str, object]:
     """What a journal is of."""
+    belief = {"belief": config.belief} if config.scheduler in WITH_BELIEF else {}
     return {
         "network": lowered.name, "target": backend.target, "seed": config.seed,
-        "scheduler": config.scheduler, "tuner": config.tuner,
+        "scheduler": config.scheduler, **belief, "tuner": config.tuner,
         "operators": [[x.workload, x.repeats] for x in backend.operators],
     }  # fmt: skip
 

@@ -13,7 +13,7 @@ from go_rl.tuning.config import TuningError
 pytest.importorskip("tvm", reason="TVM is an optional extra: pip install 'go_rl[tvm]'")
 
 from go_rl.tuning.backends.tvm.backend import LoweredNetwork, lower
-from go_rl.tuning.backends.tvm.codegen import levels_here
+from go_rl.tuning.backends.tvm.codegen import CodeTarget, levels_here
 from go_rl.tuning.backends.tvm.compiled import (
     export_network,
     max_relative_error,
@@ -24,12 +24,12 @@ from go_rl.tuning.backends.tvm.onnx_file import OnnxNetwork, read_network
 from go_rl.tuning.backends.tvm.space import TvmSpace, scheduled
 
 pytestmark = pytest.mark.skipif(not levels_here(), reason="not an x86-64 of level 2 or more")
-LEVEL = "x86-64-v2"
+CODE = CodeTarget("x86-64-v2")
 
 
 def lowered(tmp_path, model, **dims) -> tuple[OnnxNetwork, LoweredNetwork]:
     network = read_network(saved(model, tmp_path / "net.onnx"), dims)
-    return network, lower(network, LEVEL)
+    return network, lower(network, CODE)
 
 
 def test_operators_of_two_layers(tmp_path):
@@ -53,10 +53,10 @@ def test_equal_convolutions_are_one_operator(tmp_path):
 def test_schedules_of_a_seed_are_the_same_and_rebuilt_from_json(tmp_path):
     _, net = lowered(tmp_path, two_layers(), batch=64)
     module = net.tuned[0].module
-    space = TvmSpace(module, LEVEL)
+    space = TvmSpace(module, CODE)
     drawn = space.draw(4, np.random.default_rng(3))
     assert [s.key for s in drawn] == [
-        s.key for s in TvmSpace(module, LEVEL).draw(4, np.random.default_rng(3))
+        s.key for s in TvmSpace(module, CODE).draw(4, np.random.default_rng(3))
     ]
     assert len({schedule.key for schedule in drawn}) == 4
     changed = space.neighbour(drawn[0], np.random.default_rng(0))
@@ -78,7 +78,7 @@ def test_compiled_networks_compute_what_the_model_does(tmp_path, model, dims):
     for schedules in (
         {},
         {
-            number: TvmSpace(function.module, LEVEL).draw(1, rng)[0]
+            number: TvmSpace(function.module, CODE).draw(1, rng)[0]
             for number, function in enumerate(net.tuned)
         },
     ):

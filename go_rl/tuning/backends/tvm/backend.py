@@ -13,7 +13,7 @@ from go_rl.measure.config import CollectConfig
 from go_rl.measure.kernels.collect import record_of
 from go_rl.measure.kernels.rounds import Outcome
 from go_rl.records import AS_IT_COMES, Record, RecordStore
-from go_rl.tuning.backends.tvm.codegen import level_of, peak_flops, record_target
+from go_rl.tuning.backends.tvm.codegen import CodeTarget
 from go_rl.tuning.backends.tvm.measurers import LocalMeasurer, Measurer
 from go_rl.tuning.backends.tvm.network import imported, lowered_network
 from go_rl.tuning.backends.tvm.onnx_file import ModelInput, OnnxNetwork
@@ -42,8 +42,8 @@ class LoweredNetwork:
 
     name: str
     inputs: tuple[ModelInput, ...]
-    level: str
-    """Of x86-64."""
+    code: CodeTarget
+    """What it is compiled for."""
     module: Any
     """Relax, whose ``main`` calls the functions."""
     functions: tuple[NetworkFunction, ...] = field(repr=False)
@@ -55,23 +55,21 @@ class LoweredNetwork:
         return tuple(function for function in self.functions if is_tuned(function))
 
 
-def lower(network: OnnxNetwork, target: str = "") -> LoweredNetwork:
+def lower(network: OnnxNetwork, code: CodeTarget) -> LoweredNetwork:
     """Return a network as functions of TIR.
 
     Args:
         network: with its weights.
-        target: a level of x86-64; "": the highest that runs here.
+        code: what it is compiled for.
 
     Raises:
         MissingDependencyError: TVM is not installed.
-        TuningError: the target is unknown, TVM cannot import or compile the network, or it has no
-            tunable operator.
+        TuningError: TVM cannot import or compile the network, or it has no tunable operator.
     """
-    level = level_of(target)
-    module = lowered_network(imported(network), level)
+    module = lowered_network(imported(network), code)
     functions = network_functions(module)
     tuned_functions(functions, network.name)
-    return LoweredNetwork(network.name, network.inputs, level, module, functions)
+    return LoweredNetwork(network.name, network.inputs, code, module, functions)
 
 
 class TvmBackend:
@@ -97,7 +95,7 @@ class TvmBackend:
     def target(self) -> str:
         """See `Backend`."""
         processor = self._measurer.target if isinstance(self._measurer, RayMeasurer) else ""
-        return record_target(self.network.level, processor)
+        return self.network.code.of_records(processor)
 
     @cached_property
     def operators(self) -> tuple[TunedOperator, ...]:
@@ -118,7 +116,7 @@ class TvmBackend:
     @property
     def peak_flops(self) -> float:
         """See `Backend`."""
-        return peak_flops(self.network.level)
+        return self.network.code.peak_flops
 
     @property
     def measuring(self) -> CollectConfig:
@@ -155,7 +153,7 @@ class TvmBackend:
         """See `Backend`."""
         if operator not in self._spaces:
             module = self.network.tuned[operator].module
-            self._spaces[operator] = TvmSpace(module, self.network.level)
+            self._spaces[operator] = TvmSpace(module, self.network.code)
         return self._spaces[operator]
 
     def measure(self, operator: int, schedules: Sequence[Schedule]) -> list[Trial]:
@@ -217,7 +215,11 @@ class TvmBackend:
 
     def _task(self, function: NetworkFunction, document: Any) -> ScheduleTask:
         return ScheduleTask(
-            function.text, document, self.network.level, self._common, self._config.timing
+            function.text,
+            document,
+            self.network.code,
+            self._common,
+            self._config.schedule_timing,
         )
 
     def _outcomes(self, tasks: Sequence[ScheduleTask]) -> list[Outcome]:
@@ -227,9 +229,9 @@ class TvmBackend:
         """Outcomes by target; there are several where workers have several processors."""
         if not isinstance(self._measurer, RayMeasurer):
             return {self.target: self._outcomes(tasks)}
-        level = self.network.level
+        code = self.network.code
         found = self._measurer.everywhere(tasks, self.measuring)
-        return {record_target(level, name): outcomes for name, outcomes in found.items()}
+        return {code.of_records(name): outcomes for name, outcomes in found.items()}
 
     def _keep(
         self, operator: int, target: str, trials: Sequence[Trial], outcomes: Sequence[Outcome]
@@ -244,8 +246,8 @@ class TvmBackend:
     def _measurer_of(self, workers: str) -> Measurer:
         if workers:
             return RayMeasurer(workers, pace_seconds=self._config.timing.pace_seconds)
-        target = record_target(self.network.level)
-        return LocalMeasurer(self._config.measuring(target), self._folder)
+        target = self.network.code.of_records()
+        return LocalMeasurer(self._config.measuring(target), self._folder, self.network.code.cores)
 
     def _possible(self, outcome: Outcome, flops: float) -> Outcome:
         """The outcome, unless no processor is so fast."""

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from go_rl.core import MissingDependencyError
-from go_rl.programs.tasks.drawn_programs import codegen_target
 from go_rl.programs.tiles.stages import import_tvm
 from go_rl.tuning.backends.tvm.backend import LoweredNetwork
 from go_rl.tuning.backends.tvm.onnx_file import OnnxNetwork
@@ -40,7 +39,7 @@ def export_network(network: LoweredNetwork, schedules: Mapping[int, Schedule], p
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            executable = tvm.compile(module, target=codegen_target(network.level))
+            executable = tvm.compile(module, target=network.code.tvm())
             _link(executable, part)
         part.replace(path)
     finally:
@@ -48,7 +47,8 @@ def export_network(network: LoweredNetwork, schedules: Mapping[int, Schedule], p
 
 
 def with_schedules(network: LoweredNetwork, schedules: Mapping[int, Schedule]) -> Any:
-    """Return the network's module with schedules in place of the functions of some operators."""
+    """Return the network's module with schedules in place of the functions of some operators, and
+    its weights in the layouts that these read."""
     tvm = import_tvm()
     replaced: dict[str, Any] = {}
     for number, schedule in schedules.items():
@@ -60,6 +60,10 @@ def with_schedules(network: LoweredNetwork, schedules: Mapping[int, Schedule]) -
     for variable in list(network.module.functions):
         if variable.name_hint in replaced:
             module.update_func(variable, replaced[variable.name_hint])
+    passes = tvm.relax.transform
+    for step in (passes.SplitLayoutRewritePreproc(), passes.FoldConstant(),
+                 passes.CanonicalizeBindings(), passes.DeadCodeElimination()):  # fmt: skip
+        module = step(module)
     return module
 
 

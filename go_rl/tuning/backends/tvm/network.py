@@ -9,8 +9,8 @@ import warnings
 from typing import Any
 
 from go_rl.programs.nests.tvm_lowering import import_meta_schedule
-from go_rl.programs.tasks.drawn_programs import codegen_target
 from go_rl.programs.tiles.stages import import_tvm
+from go_rl.tuning.backends.tvm.codegen import CodeTarget
 from go_rl.tuning.backends.tvm.constants import fold_constants
 from go_rl.tuning.backends.tvm.onnx_file import OnnxNetwork
 from go_rl.tuning.config import TuningError
@@ -42,9 +42,10 @@ def imported(network: OnnxNetwork) -> Any:
         ) from error
 
 
-def lowered_network(module: Any, level: str) -> Any:
+def lowered_network(module: Any, code: CodeTarget) -> Any:
     """Return an imported network as calls of fused functions of TIR, convolutions with channels
-    last and normalisations folded into their weights.
+    last and normalisations folded into their weights. Functions say which operands are weights: a
+    schedule may have these in a layout of its own.
 
     Raises:
         TuningError: a pass of TVM fails, or an operator has no implementation in TIR.
@@ -57,9 +58,10 @@ def lowered_network(module: Any, level: str) -> Any:
         passes.ConvertLayout(CHANNELS_LAST), passes.CanonicalizeBindings(), fold_constants,
         passes.FoldConstant(), passes.EliminateCommonSubexpr(), passes.LegalizeOps(),
         passes.AnnotateTIROpPattern(), passes.FoldConstant(), passes.FuseOps(), passes.FuseTIR(),
+        passes.CanonicalizeBindings(), passes.AttachAttrLayoutFreeBuffers(),
         passes.DeadCodeElimination(),
     )  # fmt: skip
-    with codegen_target(level), warnings.catch_warnings():
+    with code.tvm(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for step in steps:
             try:

@@ -12,9 +12,10 @@ from jaxtyping import Float32
 
 from go_rl.programs.features import LEAF_NUMBERS
 from go_rl.programs.nests.tvm_lowering import import_meta_schedule
-from go_rl.programs.tasks.drawn_programs import codegen_target, scalar_space
+from go_rl.programs.tasks.drawn_programs import scalar_space
 from go_rl.programs.tiles.stages import import_tvm
 from go_rl.records import canonical_json
+from go_rl.tuning.backends.tvm.codegen import CodeTarget
 from go_rl.tuning.programs.nouns import Schedule
 
 DRAWS_A_SCHEDULE = 4
@@ -45,6 +46,16 @@ def scheduled(module: Any, document: Any) -> Any:
     return schedule
 
 
+def with_packed_weights(module: Any) -> Any:
+    """Return a scheduled operator whose operands have the layout that its schedule reads weights
+    in. Without it, the operator brings them into that layout at each call."""
+    from tvm.s_tir.transform import (  # pyright: ignore[reportMissingImports]
+        RemoveWeightLayoutRewriteBlock,
+    )
+
+    return RemoveWeightLayoutRewriteBlock(skip_tensor_rewrite=True)(module)
+
+
 class TvmSpace:
     """Schedules of one operator: see `go_rl.tuning.programs.nouns.ScheduleSpace`.
 
@@ -52,14 +63,14 @@ class TvmSpace:
 
     Args:
         module: the operator without a schedule.
-        level: of x86-64.
+        code: what it is compiled for.
     """
 
-    def __init__(self, module: Any, level: str) -> None:
+    def __init__(self, module: Any, code: CodeTarget) -> None:
         schedules = import_meta_schedule()
         self._module = module
         self._context = schedules.TuneContext(
-            module, target=codegen_target(level), space_generator=scalar_space(), rand_state=1,
+            module, target=code.tvm(), space_generator=scalar_space(), rand_state=1,
             num_threads=1,
         )  # fmt: skip
         self._sketches = list(self._context.generate_design_space())

@@ -22,10 +22,10 @@ from go_rl.measure.programs.measure import bound_memory
 from go_rl.measure.tiles.measure import SAMPLE_SECONDS
 from go_rl.measure.timing import TimingSamples, visit
 from go_rl.programs.nests.tvm_lowering import import_meta_schedule
-from go_rl.programs.tasks.drawn_programs import codegen_target
 from go_rl.programs.tiles.stages import import_tvm
+from go_rl.tuning.backends.tvm.codegen import CodeTarget
 from go_rl.tuning.backends.tvm.onnx_file import ModelInput
-from go_rl.tuning.backends.tvm.space import scheduled
+from go_rl.tuning.backends.tvm.space import scheduled, with_packed_weights
 
 SLOW_SECONDS = 0.1
 """Calls that take longer are not repeated."""
@@ -51,8 +51,8 @@ class ScheduleTask:
     """JSON of the module (`NetworkFunction.text`)."""
     document: Any
     """Of the schedule; None: the loops as they are."""
-    level: str
-    """Of x86-64."""
+    code: CodeTarget
+    """What it is compiled for."""
     measuring: Measuring
     timing: TimingConfig
 
@@ -109,9 +109,9 @@ SampleOf = Callable[[int], Callable[[], float]]
 
 def _schedule(asked: ScheduleTask) -> SampleOf:
     tvm, module = import_tvm(), _operator(asked.operator)
-    made = scheduled(module, asked.document)
-    kernel = tvm.compile(made.mod, target=codegen_target(asked.level)).jit()
-    operands = [_operand(tvm, buffer) for buffer in module["main"].params]
+    made = with_packed_weights(scheduled(module, asked.document).mod)
+    kernel = tvm.compile(made, target=asked.code.tvm()).jit()
+    operands = [_operand(tvm, buffer) for buffer in made["main"].params]
     return _sampler(tvm, kernel, operands)
 
 
