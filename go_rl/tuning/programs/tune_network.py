@@ -19,10 +19,9 @@ from go_rl.tuning.backends.tvm.codegen import code_target
 from go_rl.tuning.backends.tvm.compiled import (
     export_network,
     max_relative_error,
-    reference_results,
     run_network,
 )
-from go_rl.tuning.backends.tvm.onnx_file import OnnxNetwork
+from go_rl.tuning.backends.tvm.models.model import TunableNetwork
 from go_rl.tuning.belief.registry import belief_of, check_belief
 from go_rl.tuning.config import TuneProgramsConfig
 from go_rl.tuning.programs.events import SlotReport
@@ -51,7 +50,7 @@ SLOWER = "Measured again, the tuned network was not faster: the module has TVM's
 
 
 def tune_network(
-    network: OnnxNetwork,
+    network: TunableNetwork,
     folder: Path,
     config: TuneProgramsConfig,
     *,
@@ -62,7 +61,7 @@ def tune_network(
     """Tune a network's operators on this machine.
 
     Args:
-        network: an ONNX network.
+        network: with its weights.
         folder: of everything that is written; a run that began here goes on.
         config: who tunes what, for how long.
         records: store of trials, a file or a URL, which several runs may share; None: the folder's
@@ -209,7 +208,7 @@ class _Limited:
 class _Finish:
     """What is done when tuning is over."""
 
-    network: OnnxNetwork
+    network: TunableNetwork
     lowered: LoweredNetwork
     backend: TvmBackend
     journal: FileJournal
@@ -274,5 +273,5 @@ class _Finish:
     def _error(self, module: Path, seed: int) -> float:
         rng = np.random.default_rng(seed)
         operands = [each.random(rng) for each in self.network.inputs]
-        wanted = reference_results(self.network, operands)
+        wanted = self.network.results(operands)
         return max_relative_error(run_network(module, operands), wanted)

@@ -17,10 +17,9 @@ from go_rl.tuning.backends.tvm.codegen import CodeTarget, levels_here
 from go_rl.tuning.backends.tvm.compiled import (
     export_network,
     max_relative_error,
-    reference_results,
     run_network,
 )
-from go_rl.tuning.backends.tvm.onnx_file import OnnxNetwork, read_network
+from go_rl.tuning.backends.tvm.models.onnx_file import OnnxNetwork, read_network
 from go_rl.tuning.backends.tvm.space import TvmSpace, scheduled
 
 pytestmark = pytest.mark.skipif(not levels_here(), reason="not an x86-64 of level 2 or more")
@@ -86,7 +85,7 @@ def test_compiled_networks_compute_what_the_model_does(tmp_path, model, dims):
         export_network(net, schedules, path)
         operands = [each.random(rng) for each in network.inputs]
         found = run_network(path, operands)
-        assert max_relative_error(found, reference_results(network, operands)) < 1e-5
+        assert max_relative_error(found, network.results(operands)) < 1e-5
     assert [each.name for each in tmp_path.iterdir() if each.suffix == ".so"] == ["module.so"]
 
 
@@ -96,5 +95,5 @@ def test_a_network_without_products_has_no_tunable_operator(tmp_path):
 
 
 def test_an_operator_that_tvm_lacks_is_named(tmp_path):
-    with pytest.raises(TuningError, match=r"TVM cannot import.*RandomUniformLike"):
+    with pytest.raises(TuningError, match=r"net: TVM cannot import.*RandomUniformLike"):
         lowered(tmp_path, lone("RandomUniformLike"))

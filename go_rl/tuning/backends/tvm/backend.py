@@ -15,8 +15,8 @@ from go_rl.measure.kernels.rounds import Outcome
 from go_rl.records import AS_IT_COMES, Record, RecordStore
 from go_rl.tuning.backends.tvm.codegen import CodeTarget
 from go_rl.tuning.backends.tvm.measurers import LocalMeasurer, Measurer
+from go_rl.tuning.backends.tvm.models.model import ModelInput, TunableNetwork
 from go_rl.tuning.backends.tvm.network import imported, lowered_network
-from go_rl.tuning.backends.tvm.onnx_file import ModelInput, OnnxNetwork
 from go_rl.tuning.backends.tvm.operators import (
     NetworkFunction,
     is_tuned,
@@ -55,7 +55,7 @@ class LoweredNetwork:
         return tuple(function for function in self.functions if is_tuned(function))
 
 
-def lower(network: OnnxNetwork, code: CodeTarget) -> LoweredNetwork:
+def lower(network: TunableNetwork, code: CodeTarget) -> LoweredNetwork:
     """Return a network as functions of TIR.
 
     Args:

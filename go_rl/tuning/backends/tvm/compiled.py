@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
+import uuid
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +15,6 @@ import numpy as np
 from go_rl.core import MissingDependencyError
 from go_rl.programs.tiles.stages import import_tvm
 from go_rl.tuning.backends.tvm.backend import LoweredNetwork
-from go_rl.tuning.backends.tvm.onnx_file import OnnxNetwork
 from go_rl.tuning.backends.tvm.space import scheduled
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.programs.nouns import Schedule
@@ -70,28 +72,13 @@ def with_schedules(network: LoweredNetwork, schedules: Mapping[int, Schedule]) -
 def run_network(path: Path, operands: list[np.ndarray]) -> list[np.ndarray]:
     """Return the results of a compiled network."""
     tvm = import_tvm()
-    machine = tvm.relax.VirtualMachine(tvm.runtime.load_module(str(path.absolute())), tvm.cpu())
-    found = machine["main"](*(tvm.runtime.tensor(each, tvm.cpu()) for each in operands))
+    with tempfile.TemporaryDirectory(prefix="go_rl_module_") as folder:
+        # A library of this name may be loaded already, and would be taken for this one.
+        copy = shutil.copy(path, Path(folder) / f"{uuid.uuid4().hex}.so")
+        machine = tvm.relax.VirtualMachine(tvm.runtime.load_module(str(copy)), tvm.cpu())
+        found = machine["main"](*(tvm.runtime.tensor(each, tvm.cpu()) for each in operands))
     several = found if not hasattr(found, "numpy") else [found]
     return [np.asarray(each.numpy()) for each in several]
-
-
-def reference_results(network: OnnxNetwork, operands: list[np.ndarray]) -> list[np.ndarray]:
-    """Return what a network computes by ONNX Runtime, where it is installed, else by the reference
-    evaluator of ONNX."""
-    feed = {given.name: array for given, array in zip(network.inputs, operands, strict=True)}
-    try:
-        import onnxruntime  # pyright: ignore[reportMissingImports]
-    except ImportError:
-        from onnx.reference import ReferenceEvaluator
-
-        found = ReferenceEvaluator(network.model).run(None, feed)
-    else:
-        session = onnxruntime.InferenceSession(
-            network.model.SerializeToString(), providers=["CPUExecutionProvider"]
-        )
-        found = session.run(None, feed)
-    return [np.asarray(each) for each in found]
 
 
 def max_relative_error(found: list[np.ndarray], wanted: list[np.ndarray]) -> float:

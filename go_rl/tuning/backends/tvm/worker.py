@@ -24,7 +24,7 @@ from go_rl.measure.timing import TimingSamples, visit
 from go_rl.programs.nests.tvm_lowering import import_meta_schedule
 from go_rl.programs.tiles.stages import import_tvm
 from go_rl.tuning.backends.tvm.codegen import CodeTarget
-from go_rl.tuning.backends.tvm.onnx_file import ModelInput
+from go_rl.tuning.backends.tvm.models.model import ModelInput
 from go_rl.tuning.backends.tvm.space import scheduled, with_packed_weights
 
 SLOW_SECONDS = 0.1

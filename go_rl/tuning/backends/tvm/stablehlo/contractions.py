@@ -59,14 +59,16 @@ def _dot_general(call: HloCall, emitter: Emitter) -> tuple[HloValue, ...]:
 
 
 def _product(call: HloCall, emitter: Emitter, left: _Axes, right: _Axes) -> HloValue:
-    """Both operands as stacks of matrices, [batch] rows by sums and sums by columns."""
+    """Both operands as stacks of matrices, [batch] rows by sums and sums by columns. Without a
+    batch the rows keep their dimensions: a reshape behind the product would keep a bias and an
+    activation from joining it."""
     one, other = call.operands
-    batch = tuple(one.shape[i] for i in left.batch)
-    rows = prod(one.shape[i] for i in left.free)
-    columns = prod(other.shape[i] for i in right.free)
     sums = prod(one.shape[i] for i in left.summed)
-    stack = (prod(batch),) if batch else ()
-    first = _matrix(one, (*left.batch, *left.free, *left.summed), (*stack, rows, sums), emitter)
+    free = tuple(one.shape[i] for i in left.free)
+    columns = prod(other.shape[i] for i in right.free)
+    stack = (prod(one.shape[i] for i in left.batch),) if left.batch else ()
+    rows = (prod(free),) if stack else free or (1,)
+    first = _matrix(one, (*left.batch, *left.free, *left.summed), (*stack, *rows, sums), emitter)
     second = _matrix(
         other, (*right.batch, *right.summed, *right.free), (*stack, sums, columns), emitter
     )

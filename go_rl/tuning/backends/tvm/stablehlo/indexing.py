@@ -121,7 +121,9 @@ def _taken(
     first = emitter.bind(op.maximum(emitter.whole(start), const(0, start.dtype)))
     first = emitter.bind(op.minimum(first, const(most, start.dtype)))
     places = emitter.bind(op.add(first, const(np.arange(size).astype(start.dtype), start.dtype)))
-    return emitter.result(op.take(emitter.whole(value), places, axis=axis, mode="clip"), value.dtype)
+    return emitter.result(
+        op.take(emitter.whole(value), places, axis=axis, mode="clip"), value.dtype
+    )
 
 
 def _top_k(call: HloCall, emitter: Emitter) -> tuple[HloValue, ...]:

@@ -143,9 +143,7 @@ def _pooled(call: HloCall, how: str, axes: list[int], emitter: Emitter) -> HloVa
     order = (*others, *axes)
     image = [value.shape[i] for i in axes]
     given = emitter.permuted(given, order)
-    given = emitter.reshaped(
-        given, (prod(value.shape[i] for i in others), 1, *one, *image)
-    )
+    given = emitter.reshaped(given, (prod(value.shape[i] for i in others), 1, *one, *image))
     made = _pool(how, given, "NCHW", options, emitter)
     made = emitter.reshaped(made, tuple(call.shape[i] for i in order))
     back = tuple(int(i) for i in np.argsort(order))
@@ -158,7 +156,9 @@ def _pool(how: str, given: Any, layout: str, options: dict[str, Any], emitter: E
         return emitter.bind(nn.max_pool2d(given, layout=layout, **options))
     if how == _MIN:
         turned = emitter.bind(op.negative(given))
-        return emitter.bind(op.negative(emitter.bind(nn.max_pool2d(turned, layout=layout, **options))))
+        return emitter.bind(
+            op.negative(emitter.bind(nn.max_pool2d(turned, layout=layout, **options)))
+        )
     mean = emitter.bind(nn.avg_pool2d(given, layout=layout, count_include_pad=True, **options))
     count = emitter.relax.const(np.float32(prod(options["pool_size"])), "float32")
     return emitter.bind(op.multiply(mean, count))

@@ -90,7 +90,9 @@ def sliced(
 ) -> HloValue:
     """Return each ``strides``-th element from ``starts`` to before ``ends``, by dimension."""
     each = tuple(map(slice, starts, ends, strides))
-    shape = tuple(len(range(*one.indices(size))) for one, size in zip(each, value.shape, strict=True))
+    shape = tuple(
+        len(range(*one.indices(size))) for one, size in zip(each, value.shape, strict=True)
+    )
     if shape == value.shape:
         return value
     made = value.made_shape

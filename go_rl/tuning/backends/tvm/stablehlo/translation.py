@@ -70,7 +70,9 @@ def main_of(module: Any) -> Any:
     """
     functions = {_name(each): each for each in module.body.operations if _is_function(each)}
     if "main" not in functions:
-        raise TuningError(f"the program has no function 'main', but {', '.join(functions) or 'none'}")
+        raise TuningError(
+            f"the program has no function 'main', but {', '.join(functions) or 'none'}"
+        )
     return functions["main"]
 
 

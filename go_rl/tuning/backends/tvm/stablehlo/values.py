@@ -19,8 +19,8 @@ Shape = tuple[int, ...]
 class HloValue:
     """One array: known, or computed by the network.
 
-    Broadcasts are put off: a dimension of ``made`` may be 1 where that of ``shape`` is more. Relax's
-    element-wise operators broadcast by themselves, and so a bias stays a vector.
+    Broadcasts are put off: a dimension of ``made`` may be 1 where that of ``shape`` is more.
+    Element-wise operators of Relax broadcast by themselves, and so a bias stays a vector.
     """
 
     made: Any
