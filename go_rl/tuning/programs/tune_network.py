@@ -7,46 +7,28 @@ batch that was being measured, and the same command goes on behind it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-
-import numpy as np
 
 from go_rl.measure.kernels.collect import RECORDS
 from go_rl.records import RecordStore
 from go_rl.tuning.backends.tvm.backend import LoweredNetwork, TvmBackend, lower
 from go_rl.tuning.backends.tvm.codegen import code_target
-from go_rl.tuning.backends.tvm.compiled import (
-    export_network,
-    max_relative_error,
-    run_network,
-)
 from go_rl.tuning.backends.tvm.models.model import TunableNetwork
 from go_rl.tuning.belief.registry import belief_of, check_belief
 from go_rl.tuning.config import TuneProgramsConfig
 from go_rl.tuning.programs.events import SlotReport
+from go_rl.tuning.programs.finish import Finish
 from go_rl.tuning.programs.journal import FileJournal
 from go_rl.tuning.programs.nouns import MakeInnerTuner, Schedule, Trial
 from go_rl.tuning.programs.slot_loop import tune_programs
 from go_rl.tuning.programs.slots import SlotConfig
 from go_rl.tuning.programs.trial_records import known_trials
-from go_rl.tuning.programs.tuned_network import (
-    JOURNAL,
-    MODULE,
-    MS,
-    OperatorOutcome,
-    TunedNetwork,
-    latency_curve,
-    write_tuned_network,
-)
+from go_rl.tuning.programs.tuned_network import JOURNAL, TunedNetwork, write_tuned_network
 from go_rl.tuning.programs.tuning_state import TuningState
 from go_rl.tuning.progress import PartProgress, TuningProgress, Watch, unwatched
 from go_rl.tuning.schedulers.registry import WITH_BELIEF, scheduler_of
 from go_rl.tuning.schedulers.scheduler import Scheduler
 from go_rl.tuning.tuners.registry import inner_tuner
-
-UNTUNED = ".untuned.so"
-SLOWER = "Measured again, the tuned network was not faster: the module has TVM's default schedules"
 
 
 def tune_network(
@@ -102,9 +84,9 @@ def tune_network(
                 pass
             except KeyboardInterrupt:
                 notes.append("Stopped early; the same command goes on")
-        report("compiling and comparing the tuned network with the untuned one")
+        report("timing the best schedules again, and the network with them beside the untuned one")
         journal = FileJournal(folder / JOURNAL, _about(lowered, backend, config))
-        finish = _Finish(network, lowered, backend, journal, slots)
+        finish = Finish(network, lowered, backend, journal, slots)
         tuned = finish.tuned(folder, config, resumed, notes)
     write_tuned_network(tuned, config, folder)
     return tuned
@@ -202,76 +184,3 @@ class _Limited:
                 doing=state.operators[operator].operator.name,
             )
         )
-
-
-@dataclass(frozen=True)
-class _Finish:
-    """What is done when tuning is over."""
-
-    network: TunableNetwork
-    lowered: LoweredNetwork
-    backend: TvmBackend
-    journal: FileJournal
-    slots: SlotConfig
-
-    def tuned(
-        self, folder: Path, config: TuneProgramsConfig, resumed: int, notes: list[str]
-    ) -> TunedNetwork:
-        """Return what was found, having written the module."""
-        state, batches = self._state(), list(self.journal.batches())
-        operators = self._operators(state)
-        best = {k: x.schedule for k, x in enumerate(operators) if x.schedule is not None}
-        module, untuned = folder / MODULE, folder / UNTUNED
-        try:
-            export_network(self.lowered, {}, untuned)
-            export_network(self.lowered, best, module)
-            untuned_seconds, seconds = self.backend.compare([untuned, module])
-            if best and seconds >= untuned_seconds:
-                notes.append(SLOWER)
-                untuned.replace(module)
-                seconds = untuned_seconds
-        finally:
-            untuned.unlink(missing_ok=True)
-        curve = latency_curve(
-            batches, self.backend.operators, self.backend.untuned_seconds,
-            self.backend.fixed_seconds,
-        )  # fmt: skip
-        trials = [trial for batch in batches for trial in batch.trials]
-        return TunedNetwork(
-            model=self.network.name, target=self.backend.target, scheduler=config.scheduler,
-            tuner=config.tuner, operators=operators, fixed_seconds=self.backend.fixed_seconds,
-            curve=tuple(curve), minutes=state.elapsed / 60.0, trials=len(trials),
-            resumed_trials=resumed, failed_trials=sum(t.seconds is None for t in trials),
-            untuned_ms=MS * untuned_seconds, latency_ms=MS * seconds,
-            max_relative_error=self._error(module, config.seed),
-            notes=(*self.backend.notes, *notes),
-        )  # fmt: skip
-
-    def _state(self) -> TuningState:
-        """What the journal tells."""
-        backend = self.backend
-        state = TuningState(
-            backend.operators, backend.fixed_seconds, backend.peak_flops, self.slots
-        )
-        for batch in self.journal.batches():
-            state.add(batch)
-        return state
-
-    def _operators(self, state: TuningState) -> tuple[OperatorOutcome, ...]:
-        return tuple(
-            OperatorOutcome(
-                operator=each.operator,
-                schedule=each.best.schedule if each.best and each.seconds < untuned else None,
-                seconds=min(each.seconds, untuned),
-                untuned_seconds=untuned,
-                trials=len(each.curve),
-                share=each.spent / max(state.elapsed, 1e-9),
-            )
-            for each, untuned in zip(state.operators, self.backend.untuned_seconds, strict=True)
-        )
-
-    def _error(self, module: Path, seed: int) -> float:
-        rng = np.random.default_rng(seed)
-        operands = [each.random(rng) for each in self.network.inputs]
-        wanted = self.network.results(operands)
-        return max_relative_error(run_network(module, operands), wanted)
