@@ -40,6 +40,7 @@ DTYPES: Mapping[str, str] = MappingProxyType({
     "i8": "int8", "ui8": "uint8",
 })  # fmt: skip
 """NumPy's name of a type by MLIR's."""
+MEANS = "replace what computes it, or export the network to ONNX"
 CALL, RETURN = "func.call", ("func.return", "stablehlo.return")
 
 
@@ -76,6 +77,18 @@ def main_of(module: Any) -> Any:
     return functions["main"]
 
 
+def check_operators(module: Any) -> None:
+    """Raise a `TuningError` that names the operators of a program without a rule."""
+    missing: dict[str, None] = {}
+    for function in filter(_is_function, module.body.operations):
+        for view in function.regions[0].blocks[0].operations:
+            name = view.operation.name
+            if name not in RULES and name != CALL and name not in RETURN:
+                missing[_full_name(view.operation)] = None
+    if missing:
+        raise TuningError(f"not translated for TVM: {', '.join(missing)}; {MEANS}")
+
+
 def relax_of(module: Any, constants: Mapping[int, np.ndarray]) -> Any:
     """Return a program as a module of Relax with the function ``main``.
 
@@ -86,6 +99,7 @@ def relax_of(module: Any, constants: Mapping[int, np.ndarray]) -> Any:
     Raises:
         TuningError: an operator is not translated; it is named.
     """
+    check_operators(module)
     import_meta_schedule()
     relax = import_tvm().relax
     builder = relax.BlockBuilder()
@@ -138,9 +152,14 @@ class _Translation:
             results=tuple(map(type_of, operation.results)),
             regions=tuple(operation.regions),
         )
-        if call.name not in RULES:
-            raise call.refuse("there is no rule for it")
         return RULES[call.name](call, self._emitter)
+
+
+def _full_name(operation: Any) -> str:
+    """The name of an operator, with what a custom call calls."""
+    calls = "call_target_name" in _attributes(operation)
+    called = f" {operation.attributes['call_target_name']}" if calls else ""
+    return f"the operator {operation.name}{called}"
 
 
 def _attributes(operation: Any) -> list[str]:
