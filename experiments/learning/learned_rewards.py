@@ -57,10 +57,10 @@ from go_rl.report.figures import save_figure
 from go_rl.search import Greedy
 from go_rl.simulate import RingPricer
 from go_rl.tuning import TuningError
-from go_rl.tuning.budget import TuningBudget
-from go_rl.tuning.compilable import load_program
-from go_rl.tuning.fusions import Fusion, FusionSpace
-from go_rl.tuning.kernel_timer import KernelTimer, Source, WorkerSource
+from go_rl.tuning.kernels.budget import TuningBudget
+from go_rl.tuning.kernels.compilable import load_program
+from go_rl.tuning.kernels.fusions import Fusion, FusionSpace
+from go_rl.tuning.kernels.kernel_timer import KernelTimer, Source, WorkerSource
 from go_rl.verify.check_plan import check_plan
 
 NAME = "learned_rewards"

@@ -6,7 +6,7 @@ guide and seed: ``learned`` and ``analytical`` search by their predictions and m
 ``random`` measures what it draws, ``everything`` all that there is. All share their records of
 measurements: what one has measured costs the next the same minutes again, but is not run again, so
 that equal kernels have equal times for everybody. The speed-up is that of a fresh measurement at
-the end (`go_rl.tuning.alternate_check`); curves are of what was believed on the way.
+the end (`go_rl.tuning.kernels.alternate_check`); curves are of what was believed on the way.
 
 A run that was cut off goes on where it stopped (``results/kernel_autotuner.csv``); the curves are
 in ``results/kernel_autotuner_curves.csv``.
@@ -32,10 +32,10 @@ from go_rl.predictors.kernels.predictor import KernelPredictor
 from go_rl.readers.jax.stages import JaxProgram
 from go_rl.report.figures import GREY, LINE_COLOURS, LINE_STYLES, new_figure, save_figure
 from go_rl.tuning import TuneConfig, TuningError
-from go_rl.tuning.compilable import load_program
 from go_rl.tuning.config import LEARNED, GuideName
-from go_rl.tuning.outcome import Tuned
-from go_rl.tuning.tune_kernels import tune_kernels
+from go_rl.tuning.kernels.compilable import load_program
+from go_rl.tuning.kernels.outcome import Tuned
+from go_rl.tuning.kernels.tune_kernels import tune_kernels
 
 NAME = "kernel_autotuner"
 CURVES = f"{NAME}_curves"

@@ -151,14 +151,14 @@ def predict_this(
         CheckpointError: the file is damaged.
     """
     from go_rl.api.load import load
-    from go_rl.api.predict import TABLES, Prediction
+    from go_rl.api.predict import Prediction, is_table
     from go_rl.core import OpGraph, ProblemError
 
-    learned = _calibration(Path(weights or this_weights()))
-    if not isinstance(model, OpGraph) and str(model).endswith(TABLES):
+    if is_table(model):
         raise ProblemError(
             f"{model}: a table of operators is of GPUs; give a network for --device this"
         )
+    learned = _calibration(Path(weights or this_weights()))
     graph = model if isinstance(model, OpGraph) else load(
         model, weights=weight_positions, **options
     )  # fmt: skip

@@ -11,6 +11,8 @@ from go_rl.measure.config import ADAPTIVE_VISITS, FEW_VISITS, CollectConfig, Tim
 
 GuideName = Literal["learned", "analytical", "random", "everything"]
 LEARNED = "learned"
+ROUNDS, GUIDED = "rounds", "guided"
+"""Scheduler and inner tuner of kernels by default."""
 SCHEDULE_TIMING = TimingConfig(seconds=4e-3, most_calls=20, visits=3)
 """Of a schedule while tuning."""
 CHECK_PATIENCE = 10
@@ -44,6 +46,13 @@ class TuneConfig:
     """Settings of flags that are measured of each kernel, the first ones by the guide."""
     candidates: int = 64
     """Fusions that the guide orders at a time."""
+    scheduler: str = ROUNDS
+    """Who gives the next time slot to the fusion or to a kernel."""
+    tuner: str = GUIDED
+    """Who proposes fusions and settings: guided, by the guide, or an inner tuner of tune programs
+    (annealing, evolution, chameleon, random)."""
+    trials: int | None = None
+    """Fusions and settings measured in all, at most; None: as many as the minutes allow."""
     seed: int = 0
     """Random seed."""
     check_rounds: int = 1
@@ -58,6 +67,8 @@ class TuneConfig:
         for name in ("k_graph", "k_kernel", "candidates", "check_rounds"):
             if getattr(self, name) < 1:
                 raise TuningError(f"tune: {name} must be >= 1, not {getattr(self, name)}")
+        if self.trials is not None and self.trials < 1:
+            raise TuningError(f"tune: trials must be >= 1, not {self.trials}")
         if self.seed < 0:
             raise TuningError(f"tune: seed must be >= 0, not {self.seed}")
         word, _, file = self.cost.partition(":")
@@ -86,14 +97,17 @@ class TuneProgramsConfig:
     """Minutes of tuning in all: those of earlier runs in the same folder count."""
     scheduler: str = "dynatune"
     """Who gives the next time slot to an operator.
-    dynatune: greatest predicted gain and a bonus for few slots
-    epsilon-greedy: greatest predicted gain, at times at random
+    dynatune: greatest predicted gain, few slots favoured
+    epsilon-greedy: greatest predicted gain or, rarely, any
     softmax: at random, by predicted gain
     ansor: Ansor's gradient
-    dynamic-random, dynamic-round-robin: at random, in turn
-    random, round-robin: the same; finished ones keep slots
+    dynamic-random: at random, finished operators left out
+    dynamic-round-robin: in turn, finished ones left out
+    random: at random
+    round-robin: in turn
     linear: in proportion to FLOP
-    sequential: until an operator is finished, then the next
+    sequential: one until it is finished, then the next
+    rounds: all operators in turn, as tune kernels does
     """
     belief: str = "log-power"
     """What predicts gains, for the first three schedulers.
@@ -181,3 +195,7 @@ class TuneProgramsConfig:
             target=target, core=self.core, timeout=self.timeout,
             timing=timing or self.schedule_timing,
         )  # fmt: skip
+
+
+TuningConfig = TuneConfig | TuneProgramsConfig
+"""Of either command."""

@@ -6,26 +6,24 @@ batch that was being measured, and the same command goes on behind it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
-from go_rl.measure.kernels.collect import RECORDS
 from go_rl.records import RecordStore
 from go_rl.tuning.backends.tvm.backend import LoweredNetwork, TvmBackend, lower
 from go_rl.tuning.backends.tvm.codegen import code_target
 from go_rl.tuning.backends.tvm.models.model import TunableNetwork
 from go_rl.tuning.belief.registry import belief_of, check_belief
 from go_rl.tuning.config import TuneProgramsConfig
-from go_rl.tuning.programs.events import SlotReport
 from go_rl.tuning.programs.finish import Finish
 from go_rl.tuning.programs.journal import FileJournal
-from go_rl.tuning.programs.nouns import MakeInnerTuner, Schedule, Trial
-from go_rl.tuning.programs.slot_loop import tune_programs
+from go_rl.tuning.programs.nouns import MakeInnerTuner
 from go_rl.tuning.programs.slots import SlotConfig
 from go_rl.tuning.programs.trial_records import known_trials
-from go_rl.tuning.programs.tuned_network import JOURNAL, TunedNetwork, write_tuned_network
-from go_rl.tuning.programs.tuning_state import TuningState
-from go_rl.tuning.progress import PartProgress, TuningProgress, Watch, unwatched
+from go_rl.tuning.programs.tuned_network import TunedNetwork, write_tuned_network
+from go_rl.tuning.programs.tuning_run import run_tuning
+from go_rl.tuning.progress import Watch, unwatched
+from go_rl.tuning.result_folder import JOURNAL, records_of
 from go_rl.tuning.schedulers.registry import WITH_BELIEF, scheduler_of
 from go_rl.tuning.schedulers.scheduler import Scheduler
 from go_rl.tuning.tuners.registry import inner_tuner
@@ -46,8 +44,8 @@ def tune_network(
         network: with its weights.
         folder: of everything that is written; a run that began here goes on.
         config: who tunes what, for how long.
-        records: store of trials, a file or a URL, which several runs may share; None: the folder's
-            own. A run that begins knows what it has.
+        records: store of trials, a folder, a file or a URL, which several runs may share; None: the
+            folder's own. A run that begins knows what it has.
         watch: is told how far tuning is.
         report: is told what is done before and after.
 
@@ -61,9 +59,10 @@ def tune_network(
     scheduler, make_tuner = deciders(config)
     report(f"compiling {network.name}")
     lowered = lower(network, code_target(config.target, config.cores))
+    store_at, pace_at = records_of(records, folder)
     with (
-        RecordStore(records or folder / RECORDS) as store,
-        TvmBackend(lowered, config, folder) as backend,
+        RecordStore(store_at) as store,
+        TvmBackend(lowered, config, pace_at) as backend,
     ):
         journal = FileJournal(folder / JOURNAL, _about(lowered, backend, config))
         report(f"timing {len(lowered.functions)} functions without schedules")
@@ -71,21 +70,12 @@ def tune_network(
         known = known_trials(store, backend.target, backend.operators)
         before = sum(len(batch.trials) for batch in journal.batches())
         resumed = before or sum(map(len, known.values()))
-        limited = _Limited(backend, config, watch, resumed, before)
         slots = SlotConfig(seconds=60.0 * config.minutes, batch=config.batch, seed=config.seed)
-        notes: list[str] = []
-        if not limited.over:
-            try:
-                tune_programs(
-                    limited, scheduler, make_tuner, slots, journal=journal, listener=limited,
-                    known=known,
-                )  # fmt: skip
-            except _EnoughTrials:
-                pass
-            except KeyboardInterrupt:
-                notes.append("Stopped early; the same command goes on")
+        notes = run_tuning(
+            backend, scheduler, make_tuner, slots, journal, known=known, watch=watch,
+            trials=config.trials,
+        )  # fmt: skip
         report("timing the best schedules again, and the network with them beside the untuned one")
-        journal = FileJournal(folder / JOURNAL, _about(lowered, backend, config))
         finish = Finish(network, lowered, backend, journal, slots)
         tuned = finish.tuned(folder, config, resumed, notes)
     write_tuned_network(tuned, config, folder)
@@ -115,72 +105,3 @@ def _about(
         "scheduler": config.scheduler, **belief, "tuner": config.tuner,
         "operators": [[x.workload, x.repeats] for x in backend.operators],
     }  # fmt: skip
-
-
-class _EnoughTrials(Exception):  # noqa: N818 - what happened
-    """As many trials as were asked for are measured."""
-
-
-class _Limited:
-    """A back end that measures no more trials than are asked for, and what listens to tuning."""
-
-    def __init__(
-        self, backend: TvmBackend, config: TuneProgramsConfig, watch: Watch, trials: int, own: int
-    ) -> None:
-        self._backend, self._config, self._watch = backend, config, watch
-        self._known, self._own = trials, own
-        self._gains: dict[int, float] = {}
-        self.target, self.operators = backend.target, backend.operators
-        self.fixed_seconds, self.peak_flops = backend.fixed_seconds, backend.peak_flops
-        self.space, self.clock = backend.space, backend.clock
-
-    @property
-    def over(self) -> bool:
-        """Whether no further trial is wanted."""
-        return self._config.trials is not None and self._own >= self._config.trials
-
-    def measure(self, operator: int, schedules: Sequence[Schedule]) -> list[Trial]:
-        """See `Backend`."""
-        if self._config.trials is not None:
-            schedules = schedules[: self._config.trials - self._own]
-        trials = self._backend.measure(operator, schedules)
-        self._own += len(trials)
-        return trials
-
-    def on_trial(self, state: TuningState, operator: int, trial: Trial) -> None:
-        """See `TuningListener`."""
-        if trial is state.operators[operator].best or self.over:
-            self._tell(state, operator)
-        if self.over:
-            raise _EnoughTrials
-
-    def on_slot(self, state: TuningState, report: SlotReport) -> None:
-        """See `TuningListener`."""
-        if report.predicted is not None:
-            self._gains[report.operator] = report.predicted
-        self._tell(state, report.operator)
-
-    def _tell(self, state: TuningState, operator: int) -> None:
-        backend, total = self._backend, max(state.elapsed, 1e-9)
-        parts = tuple(
-            PartProgress(
-                each.operator.name, each.operator.repeats, min(each.seconds, untuned), untuned,
-                len(each.curve), each.spent / total, self._gains.get(number),
-            )
-            for number, (each, untuned) in enumerate(
-                zip(state.operators, backend.untuned_seconds, strict=True)
-            )
-        )  # fmt: skip
-        default = sum(part.uses * part.default_seconds for part in parts)
-        self._watch(
-            TuningProgress(
-                model=backend.network.name,
-                minutes=state.elapsed / 60.0,
-                of_minutes=self._config.minutes,
-                seconds=backend.fixed_seconds + sum(part.uses * part.seconds for part in parts),
-                default_seconds=backend.fixed_seconds + default,
-                trials=sum(part.trials for part in parts),
-                parts=parts,
-                doing=state.operators[operator].operator.name,
-            )
-        )

@@ -12,7 +12,7 @@ from go_rl.tuning.backends.replay import ReplayBackend
 from go_rl.tuning.belief.belief import CurvePrediction
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.programs.nouns import Schedule, Trial, TunedOperator
-from go_rl.tuning.programs.slot_loop import tune_programs
+from go_rl.tuning.programs.slot_loop import tune_operators
 from go_rl.tuning.programs.slots import SlotConfig
 from go_rl.tuning.programs.tuning_state import TrialBatch, TuningState
 from go_rl.tuning.schedulers import SCHEDULERS, scheduler_of
@@ -147,7 +147,7 @@ def test_the_oracle_is_at_least_as_good_as_all_on_convex_curves():
             scheduler = scheduler_of(name, belief)
         else:
             scheduler = scheduler_of(name, paths=paths_of(pools))
-        found[name] = tune_programs(ReplayBackend(pools), scheduler, InOrder, config).latency
+        found[name] = tune_operators(ReplayBackend(pools), scheduler, InOrder, config).latency
     assert min(found, key=found.__getitem__) == "oracle"
     assert found["oracle"] < found["sequential"]
 
@@ -159,8 +159,8 @@ def test_a_recorded_path_is_walked_as_the_inner_tuner_made_it():
     paths = [record_path(pools, k, inner_tuner("random"), config) for k in range(2)]
     walked = iter(paths)
     scheduler = scheduler_of("dynamic-random")
-    live = tune_programs(ReplayBackend(pools), scheduler, inner_tuner("random"), config)
-    again = tune_programs(
+    live = tune_operators(ReplayBackend(pools), scheduler, inner_tuner("random"), config)
+    again = tune_operators(
         ReplayBackend(pools), scheduler, lambda *_: RecordedPath(next(walked)), config
     )
     assert again.summary() == live.summary()

@@ -13,7 +13,7 @@ from go_rl.tuning.config import TuningError
 from go_rl.tuning.programs.events import SlotReport
 from go_rl.tuning.programs.journal import FileJournal, MemoryJournal
 from go_rl.tuning.programs.nouns import Schedule, Trial
-from go_rl.tuning.programs.slot_loop import tune_programs
+from go_rl.tuning.programs.slot_loop import tune_operators
 from go_rl.tuning.programs.slots import SlotConfig
 from go_rl.tuning.schedulers import SCHEDULERS, scheduler_of
 from go_rl.tuning.tuners import inner_tuner
@@ -26,7 +26,7 @@ FLAT = [1e-3, 1e-3, 1e-3, 1e-3]
 def tune(pools, name="round-robin", journal=None, listener=None, known=None, **config):
     given = {"seconds": 100.0, "batch": 2, "patience": 3, "slot": 2.0, **config}
     scheduler = scheduler_of(name, paths=paths_of(pools))
-    return tune_programs(
+    return tune_operators(
         ReplayBackend(pools), scheduler, InOrder, SlotConfig(**given), journal=journal,
         listener=listener, known=known,
     )  # fmt: skip
@@ -136,7 +136,7 @@ def test_kills_are_each_resumed_to_the_same_state(tmp_path, kills):
     config = SlotConfig(seconds=20.0, batch=4, patience=30, seed=3)
 
     def go(backend, name, journal):
-        return tune_programs(
+        return tune_operators(
             backend, scheduler_of(name, paths=paths_of(pools)), inner_tuner("random"), config,
             journal=journal,
         )  # fmt: skip

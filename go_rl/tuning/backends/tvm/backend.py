@@ -84,7 +84,7 @@ def lower(network: TunableNetwork, code: CodeTarget) -> LoweredNetwork:
 
 
 class TvmBackend:
-    """See `go_rl.tuning.programs.nouns.Backend`. Close it: it has a process.
+    """See `go_rl.tuning.programs.tuning_run.LiveBackend`. Close it: it has a process.
 
     Args:
         network: whose operators are tuned.
@@ -123,6 +123,17 @@ class TvmBackend:
     def untuned_seconds(self) -> tuple[float, ...]:
         """Seconds of one run of each operator without a schedule; known from `start` on."""
         return tuple(self._seconds[: len(self.operators)])
+
+    @property
+    def default_seconds(self) -> float:
+        """Seconds of the network without schedules; known from `start` on."""
+        pairs = zip(self.operators, self.untuned_seconds, strict=True)
+        return self.fixed_seconds + sum(each.repeats * seconds for each, seconds in pairs)
+
+    @property
+    def model(self) -> str:
+        """Name of the network."""
+        return self.network.name
 
     @property
     def peak_flops(self) -> float:
@@ -189,6 +200,9 @@ class TvmBackend:
     def clock(self) -> float:
         """See `Backend`."""
         return time.perf_counter()
+
+    def lapse(self, seconds: float) -> None:
+        """Do nothing: only the run counts what is left."""
 
     def compare(self, paths: Sequence[Path]) -> list[float]:
         """Return seconds of one run of compiled networks, visited in turn.
