@@ -75,4 +75,5 @@ def scheduler_of(
                 "the oracle sees recorded curves; it cannot schedule what is measured live"
             )
         return Oracle(paths)
-    raise TuningError(f"unknown scheduler {name!r}{nearest(name, SCHEDULERS)}")
+    known = ", ".join(SCHEDULERS)
+    raise TuningError(f"unknown scheduler {name!r}{nearest(name, SCHEDULERS)} There are {known}")
