@@ -24,6 +24,7 @@ from go_rl.programs.tasks import TensorTask, task_module
 from go_rl.programs.tasks.drawn_programs import codegen_target
 from go_rl.programs.tiles.stages import import_tvm
 from go_rl.report.figures import new_figure, save_figure
+from go_rl.tuning.backends.tvm.codegen import CodeTarget
 from go_rl.tuning.backends.tvm.space import TvmSpace, scheduled
 from go_rl.tuning.programs.nouns import Schedule
 
@@ -63,7 +64,7 @@ class TilePoint:
 def main(options: Options) -> None:
     """Measure, draw, write the page."""
     task = TensorTask("conv2d", options.sizes)
-    space = TvmSpace(task_module(task), CODEGEN)
+    space = TvmSpace(task_module(task), CodeTarget(CODEGEN))
     drawn = space.draw(options.drawn, np.random.default_rng(options.seed))
     speeds = [_gflops(task, schedule, options) for schedule in drawn]
     base = drawn[int(np.argmax(speeds))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,6 +67,8 @@ def tune_programs(
     config: TuneProgramsConfig | None = None,
     *,
     dims: Mapping[str, int] | None = None,
+    inputs: Mapping[str, Sequence[int]] | None = None,
+    weights: Collection[int] | None = None,
     records: str | Path | None = None,
     watch: Watch = unwatched,
     report: Callable[[str], None] = lambda _: None,
@@ -75,10 +77,16 @@ def tune_programs(
     the curve in a folder. A run that was stopped there goes on.
 
     Args:
-        model: an ONNX file with its weights, in float32.
+        model: a float32 network: a file (ONNX with its weights, HLO or StableHLO text),
+            ``module:function`` for a JAX function, or ``zoo:NAME``. Weights without numbers get
+            random ones.
         folder: where everything goes.
         config: who tunes what, for how long.
         dims: sizes of symbolic dimensions.
+        inputs: shapes of inputs of an ONNX model by name.
+        weights: positions of the arguments of a JAX function, or of the parameters of HLO, that are
+            weights; None: of a function argument 0, if it is a pytree of several arrays and there
+            are others.
         records: store of trials, a folder, a file or a database URL, which several runs may share;
             None: the folder's own.
         watch: called with how far tuning is.
@@ -86,22 +94,24 @@ def tune_programs(
 
     Raises:
         MissingDependencyError: TVM, a C compiler or what a scheduler needs is not installed.
-        ReadError: a dimension has no size.
+        ReadError: the model cannot be read, or a dimension has no size.
         RecordError: the records cannot be read or written.
         TuningError: the network cannot be tuned, or a name is unknown.
         WorkerError: the core cannot be had.
+        ZooError: the zoo has no such network.
     """
     from go_rl.programs.tiles.stages import import_tvm
     from go_rl.report.tuning_curve import save_network_curve
-    from go_rl.tuning.backends.tvm.codegen import level_of
-    from go_rl.tuning.backends.tvm.onnx_file import read_network
-    from go_rl.tuning.programs.tune_network import tune_network
+    from go_rl.tuning.backends.tvm.codegen import code_target
+    from go_rl.tuning.backends.tvm.models.read_model import read_model
+    from go_rl.tuning.programs.tune_network import deciders, tune_network
     from go_rl.tuning.tuning_log import logged
 
     folder, config = Path(folder), config or TuneProgramsConfig()
+    deciders(config)  # names are checked before anything is read
+    code_target(config.target, config.cores)
     import_tvm()
-    level_of(config.target)
-    network = read_network(model, dims)
+    network = read_model(model, dims, inputs=inputs, weights=weights, seed=config.seed)
     folder.mkdir(parents=True, exist_ok=True)
     with logged(folder, watch) as both:
         tuned = tune_network(network, folder, config, records=records, watch=both, report=report)

@@ -87,7 +87,7 @@ def test_predict_prices_a_network(command):
 def test_a_network_prints_its_kernels_and_ranks_devices(command):
     out = command("predict", "zoo:bert-tiny", "--device", "h100", "--fusion", "none").out
     assert "layer norm" in out
-    assert "next: go-rl predict zoo:bert-tiny --device all" in out
+    assert "next: go-rl predict zoo:bert-tiny --fusion none --device all" in out
     assert "h100" in command("predict", "zoo:bert-tiny", "--device", "all").out
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from go_rl.api.predict import EVERY_DEVICE, WEIGHTS, Fusion
+from go_rl.api.predict import EVERY_DEVICE, THIS, WEIGHTS, Fusion
 from go_rl.cli.console import console, print_json, print_line, print_table, working
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.model_arguments import ModelArguments
@@ -43,7 +43,7 @@ def run(config: Predict) -> int:
     """Run the command; returns the exit code."""
     from go_rl.api.predict import predict, predict_everywhere
 
-    source, model = config.source, model_words(config.source)
+    source, again = config.source, _again(config)
     options: dict[str, Any] = {
         "weights": config.weights, "fusion": config.fusion, "dims": source.dims,
         "unknown": source.unknown, "training": source.training, "inputs": source.inputs,
@@ -58,7 +58,7 @@ def run(config: Predict) -> int:
             print_json({"devices": [{"device": p.device, **p.to_json()} for p in ranked]})
         else:
             _print_devices(ranked)
-            say_next(console(), "predict", *model, "--device", ranked[0].device)
+            say_next(console(), "predict", *again, "--device", ranked[0].device)
         return OK
     with working(f"reading {source.model}"):
         found = predict(source.model, config.device, **options)
@@ -66,8 +66,19 @@ def run(config: Predict) -> int:
         print_json(found.to_json())
     else:
         _print(found)
-        say_next(console(), "predict", *model, "--device", EVERY_DEVICE)
+        if config.device != THIS:
+            say_next(console(), "predict", *again, "--device", EVERY_DEVICE)
     return OK
+
+
+def _again(config: Predict) -> list[str]:
+    """The words of the same prediction, the device left out."""
+    words = [*model_words(config.source)]
+    if config.fusion != Predict.fusion:
+        words += ["--fusion", config.fusion]
+    if config.weights != WEIGHTS:
+        words += ["--weights", config.weights]
+    return words
 
 
 def _print(found: Prediction) -> None:

@@ -78,14 +78,14 @@ def tune_kernels(
     ):
         budget = TuningBudget(60.0 * config.minutes)
         timer = KernelTimer(store, source, measuring, program.graph.name, budget)
-        run = KernelRun(FusionSpace(program.graph), guide, timer, budget, config, report, watch)
+        run = KernelTuning(FusionSpace(program.graph), guide, timer, budget, config, report, watch)
         tuned = run.tune(FileJournal(folder / JOURNAL, run.about))
     write_tuned(tuned, config, folder)
     return tuned
 
 
 @dataclass(frozen=True)
-class KernelRun:
+class KernelTuning:
     """Tunes the kernels of one graph."""
 
     space: FusionSpace
@@ -100,7 +100,7 @@ class KernelRun:
     def about(self) -> dict[str, Any]:
         """What a journal is of."""
         config = self.config
-        names = ("target", "seed", "scheduler", "tuner", "cost", "k_graph", "k_kernel",
+        names = ("target", "seed", "scheduler", "tuner", "cost", "ranks", "k_graph", "k_kernel",
                  "candidates")  # fmt: skip
         chosen = {name: getattr(config, name) for name in names}
         return {"graph": self.space.graph.digest, "guide": self.guide.name, **chosen}

@@ -19,5 +19,5 @@ def attention_reuse(backend: TvmBackend) -> AttentionReuse:
     Raises:
         CheckpointError: the weights cannot be read.
     """
-    target = ProgramTarget(own_target(), backend.network.level)
+    target = ProgramTarget(own_target(), backend.network.code.level)
     return AttentionReuse(backend.space, TransferTuner.load(WEIGHTS), target)

@@ -16,7 +16,7 @@ from go_rl.tuning.schedulers.oracle import Oracle
 from go_rl.tuning.schedulers.predicted_gains import PredictedGains
 from go_rl.tuning.schedulers.random_slots import RandomSlots
 from go_rl.tuning.schedulers.round_robin import RoundRobin
-from go_rl.tuning.schedulers.rounds import Rounds
+from go_rl.tuning.schedulers.rounds import AlternatingRounds
 from go_rl.tuning.schedulers.scheduler import Scheduler
 from go_rl.tuning.schedulers.sequential import Sequential
 from go_rl.tuning.schedulers.softmax_sampling import SoftmaxSampling
@@ -34,7 +34,7 @@ WITHOUT_BELIEF: Mapping[str, Callable[[], Scheduler]] = MappingProxyType({
     "random": lambda: RandomSlots(dynamic=False),
     "round-robin": lambda: RoundRobin(dynamic=False),
     "linear": LinearInFlops,
-    ROUNDS: Rounds,
+    ROUNDS: AlternatingRounds,
 })  # fmt: skip
 SEQUENTIAL, ORACLE = "sequential", "oracle"
 SCHEDULERS = (*WITH_BELIEF, *WITHOUT_BELIEF, SEQUENTIAL, ORACLE)
@@ -75,4 +75,5 @@ def scheduler_of(
                 "the oracle sees recorded curves; it cannot schedule what is measured live"
             )
         return Oracle(paths)
-    raise TuningError(f"unknown scheduler {name!r}{nearest(name, SCHEDULERS)}")
+    known = ", ".join(SCHEDULERS)
+    raise TuningError(f"unknown scheduler {name!r}{nearest(name, SCHEDULERS)} There are {known}")

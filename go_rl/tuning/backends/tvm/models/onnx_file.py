@@ -2,55 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import contextlib
+import io
+import traceback
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 from google.protobuf.message import DecodeError
 from onnx import TensorProto, helper
 
-from go_rl.readers.onnx.load import bind_dims
+from go_rl.programs.nests.tvm_lowering import import_meta_schedule
+from go_rl.readers.model_options import Inputs
+from go_rl.readers.onnx.load import bind_dims, dims_of_inputs
+from go_rl.tuning.backends.tvm.models.model import ModelInput
 from go_rl.tuning.config import TuningError
 
 OTHER_FLOATS = ("FLOAT16", "BFLOAT16", "DOUBLE")
 """Types of operands that are refused; the tuned operators compute in float32."""
 
 
-@dataclass(frozen=True)
-class ModelInput:
-    """One operand of a network."""
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: str
-    """NumPy's name."""
-
-    def random(self, rng: np.random.Generator) -> np.ndarray:
-        """Return a random operand; whole numbers are 0 or 1, which any table of words, masks and
-        segments has."""
-        dtype = np.dtype(self.dtype)
-        if np.issubdtype(dtype, np.floating):
-            return rng.standard_normal(self.shape).astype(dtype)
-        return rng.integers(0, 2, self.shape).astype(dtype)
-
-
 @dataclass(frozen=True, eq=False)
 class OnnxNetwork:
-    """A network that can be handed to TVM."""
+    """See `TunableNetwork`."""
 
     name: str
     model: onnx.ModelProto
     inputs: tuple[ModelInput, ...]
 
+    def relax(self) -> Any:
+        """See `TunableNetwork`; TVM's own front end translates."""
+        import_meta_schedule()
+        from tvm.relax.frontend.onnx import from_onnx  # pyright: ignore[reportMissingImports]
 
-def read_network(path: str | Path, dims: Mapping[str, int] | None = None) -> OnnxNetwork:
+        try:
+            with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+                warnings.simplefilter("ignore")
+                model: Any = self.model  # TVM's annotation is wrong
+                return from_onnx(model, keep_params_in_input=False)
+        except Exception as error:
+            lines = str(error).strip().splitlines() or [type(error).__name__]
+            raise TuningError(f"TVM cannot import {_operator_at(error)}: {lines[0]}") from error
+
+    def results(self, operands: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """See `TunableNetwork`; ONNX Runtime computes, where it is installed, else the reference
+        evaluator of ONNX."""
+        feed = {given.name: array for given, array in zip(self.inputs, operands, strict=True)}
+        try:
+            import onnxruntime  # pyright: ignore[reportMissingImports]
+        except ImportError:
+            from onnx.reference import ReferenceEvaluator
+
+            found = ReferenceEvaluator(self.model).run(None, feed)
+        else:
+            session = onnxruntime.InferenceSession(
+                self.model.SerializeToString(), providers=["CPUExecutionProvider"]
+            )
+            found = session.run(None, feed)
+        return [np.asarray(each) for each in found]
+
+
+def read_network(
+    path: str | Path, dims: Mapping[str, int] | None = None, inputs: Inputs | None = None
+) -> OnnxNetwork:
     """Read a network with its weights.
 
     Args:
         path: an ONNX file.
         dims: sizes of symbolic dimensions by name.
+        inputs: shapes of inputs by name, which give their symbolic dimensions.
 
     Raises:
         ReadError: a dimension has no size, or is unknown.
@@ -58,7 +82,7 @@ def read_network(path: str | Path, dims: Mapping[str, int] | None = None) -> Onn
     """
     path = Path(path)
     model = _loaded(path)
-    bind_dims(model, dims or {}, str(path))
+    bind_dims(model, dims_of_inputs(model, inputs or {}, dims or {}, str(path)), str(path))
     _check_types(model, path)
     return OnnxNetwork(path.stem, model, tuple(_inputs(model)))
 
@@ -110,3 +134,13 @@ def _inputs(model: onnx.ModelProto) -> Iterator[ModelInput]:
             shape = tuple(int(dim.dim_value) for dim in kind.shape.dim)
             dtype = helper.tensor_dtype_to_np_dtype(kind.elem_type)
             yield ModelInput(value.name, shape, dtype.name)
+
+
+def _operator_at(error: BaseException) -> str:
+    """The ONNX operator that was being imported when an error was raised."""
+    found = "the network"
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        node = frame.f_locals.get("node")
+        if node is not None and hasattr(node, "op_type"):
+            found = f"the operator {node.op_type!r} ({node.name or ', '.join(node.output)})"
+    return found
