@@ -49,6 +49,7 @@ NAME = "tuning_transfer"
 WITHIN = 0.02
 """Of the latency of full tuning: what is asked for."""
 SIZES = TunerSizes(units=32)
+EVERY = "no reuse: all operators by the tuner"
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,8 @@ def rows_of(pools: Sequence[TunedPools], options: Options) -> list[Row]:
     plans = itertools.product(options.shares, options.tried, options.measured)
     found = []
     for arm, plan in itertools.product(ARMS, itertools.starmap(TransferPlan, plans)):
-        learned = pools if arm in (ATTENTION, OWN) else [pools[0]] * options.seeds
+        drawn = [pools[seed % len(pools)] for seed in range(options.seeds)]
+        learned = pools if arm in (ATTENTION, OWN) else drawn
         cells = [
             outcome(each, plan, arm, np.random.default_rng(seed))
             for seed, each in enumerate(learned)
@@ -227,12 +229,12 @@ def _first(rows: Sequence[Row], options: Options) -> str:
 def _least(rows: Sequence[Row], options: Options) -> str:
     """The plan of least time whose mean latency is near that of full tuning, of each arm."""
     cells = []
-    for arm in ARMS:
+    for arm in (*ARMS, EVERY):
         line = [arm]
         for network in options.networks:
             near = [
                 row for row in rows
-                if (row.network, row.arm) == (network, arm) and row.latency <= 1 + WITHIN
+                if row.network == network and row.latency <= 1 + WITHIN and _of(row, arm)
             ]  # fmt: skip
             best = min(near, key=lambda row: row.time, default=None)
             line.append("not reached" if best is None else f"{100 * best.time:.0f} % {_told(best)}")
@@ -242,6 +244,13 @@ def _least(rows: Sequence[Row], options: Options) -> str:
         "FLOP that is tuned, schedules measured of each operator that is, of each other.\n\n"
     )
     return note + markdown_table(["guide", *options.networks], cells)
+
+
+def _of(row: Row, arm: str) -> bool:
+    """Whether a row is of an arm; where all operators are tuned, nothing is reused."""
+    if arm == EVERY:
+        return row.arm == OWN and row.share == 1 and row.tried > 0
+    return row.arm == arm and row.share < 1
 
 
 def _told(row: Row) -> str:
