@@ -103,8 +103,13 @@ def calibrate(
     """
     from go_rl.measure.kernels.chosen import measure_chosen
     from go_rl.predictors.kernels.calibrated import CalibratedKernels, MeasuredKernels
+    from go_rl.predictors.residuals import FEWEST
 
     config, path = config or CalibrateConfig(), Path(out or this_weights())
+    if config.kernels < FEWEST:
+        raise TrainingError(
+            f"calibrate: {config.kernels} kernels are too few; {FEWEST} or more are needed"
+        )
     kernels, chosen = _chosen(config, report)
     path.parent.mkdir(parents=True, exist_ok=True)
     seconds = measure_chosen(

@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from go_rl.api.this_device import CalibrateConfig, compiled_kernels, predict_this, this_weights
+from go_rl.api.this_device import (
+    CalibrateConfig,
+    calibrate,
+    compiled_kernels,
+    predict_this,
+    this_weights,
+)
 from go_rl.core import CheckpointError, ProblemError, TrainingError
 from go_rl.core.processor import processor_name
 from go_rl.predictors.kernels.calibrated import CalibratedKernels, MeasuredKernels
@@ -86,5 +92,7 @@ def test_bad_input(tmp_path, monkeypatch, graph, calibrated):
         CalibratedKernels.fit(MeasuredKernels(few, np.ones(3), "cpu"))
     with pytest.raises(TrainingError, match="minutes must lie in"):
         CalibrateConfig(minutes=0.0)
+    with pytest.raises(TrainingError, match="7 kernels are too few; 8 or more are needed"):
+        calibrate(tmp_path / "new.npz", CalibrateConfig(kernels=7))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert this_weights().parent == tmp_path / "go_rl"
