@@ -18,7 +18,7 @@ from go_rl.tuning.belief.curve_library import CurveLibrary
 from go_rl.tuning.belief.transfer_belief import TransferBelief
 from go_rl.tuning.programs.journal import MemoryJournal
 from go_rl.tuning.programs.nouns import Trial
-from go_rl.tuning.programs.slot_loop import tune_programs
+from go_rl.tuning.programs.slot_loop import tune_operators
 from go_rl.tuning.programs.slots import SlotConfig
 from go_rl.tuning.programs.tuning_state import TuningState
 from go_rl.tuning.schedulers import SCHEDULERS, Scheduler, scheduler_of
@@ -89,7 +89,7 @@ class Setting:
             seconds=self.budget * (1 + 1e-9), batch=self.batch, patience=self.patience,
             seed=self.seed,
         )  # fmt: skip
-        state = tune_programs(
+        state = tune_operators(
             backend, self.scheduler(name), lambda *_: RecordedPath(next(paths)), config,
             journal=journal,
         )  # fmt: skip

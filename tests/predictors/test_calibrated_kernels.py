@@ -20,6 +20,9 @@ from go_rl.predictors.kernels.calibrated import CalibratedKernels, MeasuredKerne
 from go_rl.predictors.kernels.predictor import KernelPredictor
 from go_rl.programs.operators import OperatorError
 from go_rl.readers.jax.reader import trace_jax
+from go_rl.tuning.config import TuneConfig, TuningError
+from go_rl.tuning.kernels.fusions import FusionSpace
+from go_rl.tuning.kernels.guides import guide_of
 from go_rl.zoo.index import zoo_graph
 
 NETWORK = "bert-tiny"
@@ -70,6 +73,14 @@ def test_a_network_is_the_sum_of_its_kernels(tmp_path, graph, calibrated):
     assert len(alone.operators) > len(found.operators)
 
 
+def test_it_guides_the_tuner_of_kernels(tmp_path, graph, calibrated):
+    calibrated.save(tmp_path / "this.npz")
+    guide = guide_of(TuneConfig(cost=f"learned:{tmp_path / 'this.npz'}"))
+    expected = calibrated.predict(compiled_kernels(graph)[0]).sum()
+    assert guide.fusions.order([FusionSpace(graph).default]) == pytest.approx(expected)
+    assert not any("learned on a processor" in note for note in guide.notes)
+
+
 def test_another_processor_is_refused(tmp_path, graph, calibrated):
     other = CalibratedKernels.fit(
         MeasuredKernels(
@@ -81,6 +92,8 @@ def test_another_processor_is_refused(tmp_path, graph, calibrated):
     other.save(tmp_path / "this.npz")
     with pytest.raises(TrainingError, match="calibrated to a processor GenuineIntel family 99"):
         predict_this(graph, tmp_path / "this.npz")
+    with pytest.raises(TuningError, match="calibrated to a processor GenuineIntel family 99"):
+        guide_of(TuneConfig(cost=f"learned:{tmp_path / 'this.npz'}"))
 
 
 def test_bad_input(tmp_path, monkeypatch, graph, calibrated):

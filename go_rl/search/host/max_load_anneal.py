@@ -24,7 +24,7 @@ POWER_ROUNDS = 4
 """The energy is the sum of (load / target) to the power 2 ** rounds."""
 
 
-class Schedule(NamedTuple):
+class CoolingSchedule(NamedTuple):
     """One annealing run."""
 
     moves: int

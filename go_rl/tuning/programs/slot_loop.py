@@ -1,4 +1,4 @@
-"""`tune_programs`: time slots to operators, batches to slots, one clock (DynaTune, algorithm 1)."""
+"""`tune_operators`: slots to operators, batches to slots, one clock (DynaTune, algorithm 1)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from go_rl.tuning.programs.tuning_state import Phase, TrialBatch, TuningState
 from go_rl.tuning.schedulers.scheduler import Scheduler
 
 
-def tune_programs(
+def tune_operators(
     backend: Backend,
     scheduler: Scheduler,
     make_tuner: MakeInnerTuner,
@@ -26,9 +26,9 @@ def tune_programs(
 ) -> TuningState:
     """Tune the operators of a network until the budget or the schedules are used up.
 
-    A warm-up tries each operator until one schedule works; then the scheduler gives slots. Each
-    batch is in the journal before the next one begins: what a journal holds is not measured again,
-    and the run goes on behind it as if it had never stopped.
+    A warm-up tries each operator until one schedule works, one that joins later, too; then the
+    scheduler gives slots. Each batch is in the journal before the next one begins: what a journal
+    holds is not measured again, and the run goes on behind it as if it had never stopped.
 
     Args:
         backend: builds and times.
@@ -37,14 +37,14 @@ def tune_programs(
         config: budget, batches, seed.
         journal: of this run; None: it is kept in memory.
         listener: is told what happens.
-        known: trials of earlier runs by operator, which cost nothing; a journal that has begun
-            has its own and ignores them.
+        known: trials that cost nothing, by operator: of earlier runs, which a journal that has
+            begun ignores, or of operators that joined. It is asked anew whenever one does.
 
     Raises:
         TuningError: the network has no tunable operator, or no schedule of one works.
     """
     loop = _SlotLoop(backend, scheduler, make_tuner, config, journal or MemoryJournal())
-    return loop.run(listener or Unheard(), known or {})
+    return loop.run(listener or Unheard(), {} if known is None else known)
 
 
 class _SlotLoop:
@@ -66,35 +66,50 @@ class _SlotLoop:
             )
         self._backend, self._scheduler, self._journal = backend, scheduler, journal
         self._state = TuningState(operators, backend.fixed_seconds, backend.peak_flops, config)
-        self._tuners: list[InnerTuner] = [
-            make_tuner(backend.space(k), config.seed * len(operators) + k)
-            for k in range(len(operators))
-        ]
+        self._tuners: list[InnerTuner] = []
+        self._first, self._make_tuner, self._seed = len(operators), make_tuner, config.seed
         self._listener: TuningListener = Unheard()
+        self._known: Mapping[int, Sequence[Trial]] = {}
         self._last = 0.0
         self._last_reason = "there is none"
 
     def run(self, listener: TuningListener, known: Mapping[int, Sequence[Trial]]) -> TuningState:
         state, started = self._state, False
+        self._meet()
         for batch in self._journal.batches():
             self._learn(batch)
             started = True
-        if not started:
-            for k, trials in sorted(known.items()):
-                self._keep(TrialBatch("known", k, 0, tuple(trials), 0.0))
+        self._known = known
+        self._hear_known(self._first if started else 0)
         self._listener, self._last = listener, self._backend.clock()
         self._warm_up()
         while not state.over:
             if not self._slot():
                 break
+            self._warm_up()
         return state
+
+    def _meet(self) -> None:
+        """Give each operator that has none a state and an inner tuner."""
+        operators = self._backend.operators
+        self._state.meet(operators)
+        for k in range(len(self._tuners), len(operators)):
+            seed = self._seed * self._first + k
+            self._tuners.append(self._make_tuner(self._backend.space(k), seed))
+
+    def _hear_known(self, first: int) -> None:
+        """Take in what is known of operators without a trial, from a number on."""
+        for k in range(first, len(self._tuners)):
+            if not self._state.operators[k].curve and (trials := self._known.get(k)):
+                self._keep(TrialBatch("known", k, 0, tuple(trials), 0.0))
 
     def _warm_up(self) -> None:
         """Try schedules one by one until each operator has one that works."""
-        for k, each in enumerate(self._state.operators):
+        for k in range(len(self._tuners)):
+            each = self._state.operators[k]
             while each.best is None and not self._state.finished(k):
                 self._measure("warm-up", k, 0, 1)
-            if each.best is None:
+            if each.best is None and each.operator.repeats:
                 raise TuningError(
                     f"{each.operator.name}: none of {len(each.curve)} schedules works "
                     f"({self._last_reason}); nothing of what was measured is lost"
@@ -114,7 +129,7 @@ class _SlotLoop:
             chosen, number = state.current, state.slot
         scheduling = time.perf_counter() - began
         latency, elapsed, trials = state.latency, state.elapsed, state.trials
-        if state.finished(chosen):
+        if lapsed := state.finished(chosen):
             self._keep(TrialBatch("lapse", chosen, number, (), state.slot_seconds))
         else:
             self._measure("slot", chosen, number, state.config.batch)
@@ -122,7 +137,7 @@ class _SlotLoop:
                 self._measure("slot", chosen, number, state.config.batch)
         gain, seconds = latency - state.latency, state.elapsed - elapsed
         report = SlotReport(
-            number, chosen, seconds, state.trials - trials, gain, predicted, scheduling
+            number, chosen, seconds, state.trials - trials, gain, predicted, scheduling, lapsed
         )
         self._listener.on_slot(state, report)
         return True
@@ -133,6 +148,7 @@ class _SlotLoop:
         now = self._backend.clock()
         seconds, self._last = now - self._last, now
         self._keep(TrialBatch(phase, operator, slot, tuple(trials), seconds, not proposed))
+        self._hear_known(self._first)
         for trial in trials:
             self._listener.on_trial(self._state, operator, trial)
 
@@ -145,3 +161,4 @@ class _SlotLoop:
         if batch.trials:
             self._tuners[batch.operator].observe(batch.trials)
             self._last_reason = batch.trials[-1].reason or "it was timed"
+            self._meet()

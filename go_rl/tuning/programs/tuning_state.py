@@ -64,7 +64,7 @@ class OperatorState:
     @property
     def weighted(self) -> float:
         """Best seconds of all its runs in the network."""
-        return self.operator.repeats * self.seconds
+        return self.operator.repeats * self.seconds if self.operator.repeats else 0.0
 
     def horizon(self, slot_seconds: float, batch: int) -> int:
         """Return how many trials a slot buys, at the pace so far; at least a batch."""
@@ -86,7 +86,8 @@ class OperatorState:
         if trial.seconds is not None:
             if self.first_seconds is None:
                 self.first_seconds = trial.seconds
-            if trial.seconds < self.seconds:
+            faster = trial.seconds < self.seconds if trial.verdict is None else trial.verdict
+            if faster:
                 self.best, self.stale = trial, 0
         self.curve.append(0.0 if self.best is None else self.operator.flops / self.seconds)
 
@@ -122,10 +123,17 @@ class TuningState:
         self._fixed = fixed_seconds
         self._in_slot = 0.0
 
+    def meet(self, operators: Sequence[TunedOperator]) -> None:
+        """Take in what operators there are now: those known, in their order, and new ones."""
+        for state, operator in zip(self.operators, operators, strict=False):
+            state.operator = operator
+        self.operators += map(OperatorState, operators[len(self.operators) :])
+
     @property
     def latency(self) -> float:
         """Seconds of the network with the best schedules; infinite while an operator has none."""
-        return self._fixed + sum(each.weighted for each in self.operators)
+        parts = (each.weighted for each in self.operators if not each.operator.whole)
+        return self._fixed + sum(parts)
 
     @property
     def untuned_latency(self) -> float:
@@ -133,13 +141,16 @@ class TuningState:
         first = (
             inf if each.first_seconds is None else each.first_seconds * each.operator.repeats
             for each in self.operators
+            if each.operator.repeats and not each.operator.whole
         )  # fmt: skip
         return self._fixed + sum(first)
 
     def finished(self, operator: int) -> bool:
-        """Whether an operator is done: no improvement for long, or no schedules left."""
+        """Whether an operator is done: no improvement for long, no schedules left, or not used any
+        more."""
         each = self.operators[operator]
-        return each.exhausted or each.stale >= self.config.patience
+        done = each.exhausted or each.stale >= self.config.patience
+        return done or not each.operator.repeats
 
     @property
     def unfinished(self) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 from go_rl.tuning.programs.tuning_state import TuningState
 
@@ -21,7 +22,8 @@ class LinearInFlops:
 
         def behind(k: int) -> float:
             each = state.operators[k]
-            return (each.slots + 1) / (each.operator.flops * each.operator.repeats)
+            flops = each.operator.flops * each.operator.repeats
+            return (each.slots + 1) / flops if flops else inf
 
         return min(range(len(state.operators)), key=behind)
 

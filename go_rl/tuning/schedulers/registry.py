@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from go_rl.core.errors import nearest
 from go_rl.tuning.belief.belief import Belief
-from go_rl.tuning.config import TuningError
+from go_rl.tuning.config import ROUNDS, TuningError
 from go_rl.tuning.programs.nouns import Trial
 from go_rl.tuning.schedulers.ansor_gradient import AnsorGradient
 from go_rl.tuning.schedulers.epsilon_greedy import EpsilonGreedy
@@ -16,6 +16,7 @@ from go_rl.tuning.schedulers.oracle import Oracle
 from go_rl.tuning.schedulers.predicted_gains import PredictedGains
 from go_rl.tuning.schedulers.random_slots import RandomSlots
 from go_rl.tuning.schedulers.round_robin import RoundRobin
+from go_rl.tuning.schedulers.rounds import AlternatingRounds
 from go_rl.tuning.schedulers.scheduler import Scheduler
 from go_rl.tuning.schedulers.sequential import Sequential
 from go_rl.tuning.schedulers.softmax_sampling import SoftmaxSampling
@@ -33,6 +34,7 @@ WITHOUT_BELIEF: Mapping[str, Callable[[], Scheduler]] = MappingProxyType({
     "random": lambda: RandomSlots(dynamic=False),
     "round-robin": lambda: RoundRobin(dynamic=False),
     "linear": LinearInFlops,
+    ROUNDS: AlternatingRounds,
 })  # fmt: skip
 SEQUENTIAL, ORACLE = "sequential", "oracle"
 SCHEDULERS = (*WITH_BELIEF, *WITHOUT_BELIEF, SEQUENTIAL, ORACLE)
@@ -73,4 +75,5 @@ def scheduler_of(
                 "the oracle sees recorded curves; it cannot schedule what is measured live"
             )
         return Oracle(paths)
-    raise TuningError(f"unknown scheduler {name!r}{nearest(name, SCHEDULERS)}")
+    known = ", ".join(SCHEDULERS)
+    raise TuningError(f"unknown scheduler {name!r}{nearest(name, SCHEDULERS)} There are {known}")

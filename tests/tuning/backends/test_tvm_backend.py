@@ -13,23 +13,22 @@ from go_rl.tuning.config import TuningError
 pytest.importorskip("tvm", reason="TVM is an optional extra: pip install 'go_rl[tvm]'")
 
 from go_rl.tuning.backends.tvm.backend import LoweredNetwork, lower
-from go_rl.tuning.backends.tvm.codegen import levels_here
+from go_rl.tuning.backends.tvm.codegen import CodeTarget, levels_here
 from go_rl.tuning.backends.tvm.compiled import (
     export_network,
     max_relative_error,
-    reference_results,
     run_network,
 )
-from go_rl.tuning.backends.tvm.onnx_file import OnnxNetwork, read_network
+from go_rl.tuning.backends.tvm.models.onnx_file import OnnxNetwork, read_network
 from go_rl.tuning.backends.tvm.space import TvmSpace, scheduled
 
 pytestmark = pytest.mark.skipif(not levels_here(), reason="not an x86-64 of level 2 or more")
-LEVEL = "x86-64-v2"
+CODE = CodeTarget("x86-64-v2")
 
 
 def lowered(tmp_path, model, **dims) -> tuple[OnnxNetwork, LoweredNetwork]:
     network = read_network(saved(model, tmp_path / "net.onnx"), dims)
-    return network, lower(network, LEVEL)
+    return network, lower(network, CODE)
 
 
 def test_operators_of_two_layers(tmp_path):
@@ -53,10 +52,10 @@ def test_equal_convolutions_are_one_operator(tmp_path):
 def test_schedules_of_a_seed_are_the_same_and_rebuilt_from_json(tmp_path):
     _, net = lowered(tmp_path, two_layers(), batch=64)
     module = net.tuned[0].module
-    space = TvmSpace(module, LEVEL)
+    space = TvmSpace(module, CODE)
     drawn = space.draw(4, np.random.default_rng(3))
     assert [s.key for s in drawn] == [
-        s.key for s in TvmSpace(module, LEVEL).draw(4, np.random.default_rng(3))
+        s.key for s in TvmSpace(module, CODE).draw(4, np.random.default_rng(3))
     ]
     assert len({schedule.key for schedule in drawn}) == 4
     changed = space.neighbour(drawn[0], np.random.default_rng(0))
@@ -78,7 +77,7 @@ def test_compiled_networks_compute_what_the_model_does(tmp_path, model, dims):
     for schedules in (
         {},
         {
-            number: TvmSpace(function.module, LEVEL).draw(1, rng)[0]
+            number: TvmSpace(function.module, CODE).draw(1, rng)[0]
             for number, function in enumerate(net.tuned)
         },
     ):
@@ -86,7 +85,7 @@ def test_compiled_networks_compute_what_the_model_does(tmp_path, model, dims):
         export_network(net, schedules, path)
         operands = [each.random(rng) for each in network.inputs]
         found = run_network(path, operands)
-        assert max_relative_error(found, reference_results(network, operands)) < 1e-5
+        assert max_relative_error(found, network.results(operands)) < 1e-5
     assert [each.name for each in tmp_path.iterdir() if each.suffix == ".so"] == ["module.so"]
 
 
@@ -96,5 +95,5 @@ def test_a_network_without_products_has_no_tunable_operator(tmp_path):
 
 
 def test_an_operator_that_tvm_lacks_is_named(tmp_path):
-    with pytest.raises(TuningError, match=r"TVM cannot import.*RandomUniformLike"):
+    with pytest.raises(TuningError, match=r"net: TVM cannot import.*RandomUniformLike"):
         lowered(tmp_path, lone("RandomUniformLike"))

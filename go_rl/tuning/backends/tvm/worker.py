@@ -22,13 +22,15 @@ from go_rl.measure.programs.measure import bound_memory
 from go_rl.measure.tiles.measure import SAMPLE_SECONDS
 from go_rl.measure.timing import TimingSamples, visit
 from go_rl.programs.nests.tvm_lowering import import_meta_schedule
-from go_rl.programs.tasks.drawn_programs import codegen_target
 from go_rl.programs.tiles.stages import import_tvm
-from go_rl.tuning.backends.tvm.onnx_file import ModelInput
-from go_rl.tuning.backends.tvm.space import scheduled
+from go_rl.tuning.backends.tvm.codegen import CodeTarget
+from go_rl.tuning.backends.tvm.models.model import ModelInput
+from go_rl.tuning.backends.tvm.space import scheduled, with_packed_weights
 
 SLOW_SECONDS = 0.1
 """Calls that take longer are not repeated."""
+FLUSHED_RUNS = 4
+"""Runs of a sample, at most, between which caches are flushed."""
 PROBES = 4
 """Further calls that say how many make a sample: the first may have been disturbed."""
 
@@ -41,6 +43,9 @@ class Measuring:
     """Bytes that this process may address."""
     full_pace: float
     """See `go_rl.measure.core_speed.CoreSpeed`."""
+    flushed: int = 0
+    """Bytes that are written between two runs of an operator: in the network, the weights of all
+    others are read between them, and its own are not in the caches when it comes."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +56,8 @@ class ScheduleTask:
     """JSON of the module (`NetworkFunction.text`)."""
     document: Any
     """Of the schedule; None: the loops as they are."""
-    level: str
-    """Of x86-64."""
+    code: CodeTarget
+    """What it is compiled for."""
     measuring: Measuring
     timing: TimingConfig
 
@@ -109,10 +114,10 @@ SampleOf = Callable[[int], Callable[[], float]]
 
 def _schedule(asked: ScheduleTask) -> SampleOf:
     tvm, module = import_tvm(), _operator(asked.operator)
-    made = scheduled(module, asked.document)
-    kernel = tvm.compile(made.mod, target=codegen_target(asked.level)).jit()
-    operands = [_operand(tvm, buffer) for buffer in module["main"].params]
-    return _sampler(tvm, kernel, operands)
+    made = with_packed_weights(scheduled(module, asked.document).mod)
+    kernel = tvm.compile(made, target=asked.code.tvm()).jit()
+    operands = [_operand(tvm, buffer) for buffer in made["main"].params]
+    return _sampler(tvm, kernel, operands, asked.measuring.flushed)
 
 
 def _network(asked: NetworkTask) -> SampleOf:
@@ -138,21 +143,20 @@ def _operand(tvm: Any, buffer: Any) -> Any:
     return tvm.runtime.tensor(made, tvm.cpu())
 
 
-def _sampler(tvm: Any, runnable: Any, operands: list[Any] | None) -> SampleOf:
-    """Time runs by TVM's clock, which starts behind a run that does not count. No run takes more
-    than the process had the core for: where that is less, others had it in the midst of the runs.
-    """
+def _sampler(tvm: Any, runnable: Any, operands: list[Any] | None, flushed: int = 0) -> SampleOf:
+    """Time runs by TVM's clock, which starts behind a run that does not count."""
 
     def sample_of(number: int) -> Callable[[], float]:
-        what = "main" if operands is not None else "invoke_stateful"
-        timed = runnable.time_evaluator(what, tvm.cpu(), number=number, repeat=1)
-        given = operands if operands is not None else ["main"]
-
-        def sample() -> float:
-            busy = time.process_time()
-            seconds = float(timed(*given).results[0])
-            return min(seconds, (time.process_time() - busy) / number)
-
-        return sample
+        if operands is None:
+            timed = runnable.time_evaluator("invoke_stateful", tvm.cpu(), number=number, repeat=1)
+            return lambda: float(timed("main").results[0])
+        if not flushed:
+            timed = runnable.time_evaluator("main", tvm.cpu(), number=number, repeat=1)
+            return lambda: float(timed(*operands).results[0])
+        timed = runnable.time_evaluator(
+            "main", tvm.cpu(), number=1, repeat=min(number, FLUSHED_RUNS),
+            cache_flush_bytes=flushed,
+        )  # fmt: skip
+        return lambda: float(np.mean(timed(*operands).results))
 
     return sample_of
