@@ -107,7 +107,7 @@ class TuneProgramsConfig:
     round-robin: in turn
     linear: in proportion to FLOP
     sequential: one until it is finished, then the next
-    rounds: all operators in turn, as tune kernels does
+    rounds: the slowest in turn, as tune kernels does
     """
     belief: str = "log-power"
     """What predicts gains, for the first three schedulers.
