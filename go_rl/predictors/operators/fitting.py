@@ -18,6 +18,11 @@ import optax
 from go_rl.core import TrainingError
 from go_rl.predictors.operators import product_model, stream_model
 from go_rl.predictors.operators.examples import STREAM_GROUP, OperatorExamples
+from go_rl.predictors.operators.launch_floor import (
+    PRODUCT_SHARPNESS,
+    STREAM_SHARPNESS,
+    with_floor,
+)
 from go_rl.predictors.operators.pooled_params import Arrays, initial_params, of_measured
 
 Loss = Callable[[Mapping[str, Any], Any], Any]
@@ -29,7 +34,7 @@ CHOICE_WEIGHT = 0.03
 PRIOR, ALIKE, OWN_LIKING = 3e-4, 1e-3, 1e-2
 """Weights of squares: of distances from the initial parameters, between tiles, and of what one GPU
 likes beyond its generation."""
-LENGTH_PRIOR, WIDER_PRIOR = 1e-4, 1e-2
+LENGTH_PRIOR, WIDER_PRIOR, FITS_PRIOR = 1e-4, 1e-2, 1.0
 RATE = 0.06
 
 
@@ -97,8 +102,12 @@ def _product_loss(p: Mapping[str, Any], data: FitData) -> Any:
     choice = product_model.log_choice(own, per_tile, padding, jnp)
     known = (data.tile != UNKNOWN_TILE).astype(jnp.float32)
     column = jnp.maximum(data.tile, 0)[:, None]
-    expected = product_model.with_floor(own, (jnp.exp(choice) * per_tile).sum(1), jnp)
-    told = product_model.with_floor(own, jnp.take_along_axis(per_tile, column, 1)[:, 0], jnp)
+
+    def seconds(alone: Any) -> Any:
+        return with_floor(product_model.with_launch(own, alone, jnp), own["floor"], PRODUCT_SHARPNESS, jnp)
+
+    expected = seconds((jnp.exp(choice) * per_tile).sum(1))
+    told = seconds(jnp.take_along_axis(per_tile, column, 1)[:, 0])
     surprise = -jnp.take_along_axis(choice, column, 1)[:, 0]
     errors = jnp.abs(expected - data.target)
     errors = errors + known * (jnp.abs(told - data.target) + CHOICE_WEIGHT * surprise)
@@ -110,10 +119,12 @@ def _product_loss(p: Mapping[str, Any], data: FitData) -> Any:
 
 def _stream_loss(p: Mapping[str, Any], data: FitData) -> Any:
     own = of_measured(p, data.place, data.generation, data.x.op, jnp)
-    errors = jnp.abs(stream_model.log_seconds(own, data.x, jnp) - data.target)
+    body = stream_model.log_body(own, data.x, jnp)
+    errors = jnp.abs(with_floor(body, own["floor"], STREAM_SHARPNESS, jnp) - data.target)
     prior = (
         LENGTH_PRIOR * jnp.square(p["length"]).sum() + WIDER_PRIOR * jnp.square(p["wider"]).sum()
-    )
+        + FITS_PRIOR * jnp.square(p["fits"] - data.start["fits"]).sum()
+    )  # fmt: skip
     return (errors * data.weight).sum() + prior
 
 

@@ -43,6 +43,8 @@ class DataSheet:
     l2_bytes: float
     board_watts: float | None = None
     """Power that the board may take; None: not stated."""
+    launch_seconds: float | None = None
+    """Of the host: what an element-wise addition of few elements takes; None: not stated."""
 
 
 FIELDS = {
@@ -57,7 +59,9 @@ FIELDS = {
 ONE_PEAK, TWO_PEAKS = ("SingleFLOPs",), ("SingleFLOPsMM", "SingleFLOPsVEC")
 """Peak GFLOP/s: of all units, or of matrix and vector units."""
 WHOLE = ("Num_Sm", "Core_Per_SM")
-DEVICE = "Device"
+DEVICE, LAUNCH = "Device", "Launch_us"
+"""Fields that may be missing: the name; microseconds that an addition of few elements takes."""
+MICRO = 1e-6
 LARGEST = 1e12
 """No field is as large."""
 
@@ -75,7 +79,7 @@ def data_sheet(document: Any, where: str, name: str) -> DataSheet:
     """
     if not isinstance(document, Mapping):
         raise DeviceError(f"{where}: a data sheet is one JSON object, not {shown(document)}")
-    known = (DEVICE, *FIELDS, *ONE_PEAK, *TWO_PEAKS)
+    known = (DEVICE, LAUNCH, *FIELDS, *ONE_PEAK, *TWO_PEAKS)
     for field in document:
         if field not in known:
             raise DeviceError(
@@ -83,7 +87,7 @@ def data_sheet(document: Any, where: str, name: str) -> DataSheet:
                 f"Fields: {', '.join(known)}"
             )
     peaks = _peaks(document, where)
-    for field in (*FIELDS, *peaks):
+    for field in (*FIELDS, *peaks, *([LAUNCH] if LAUNCH in document else [])):
         _check(document, field, where)
     title = document.get(DEVICE, name)
     if not isinstance(title, str) or not title.strip():
@@ -92,7 +96,8 @@ def data_sheet(document: Any, where: str, name: str) -> DataSheet:
     matrix, vector = (document[each] * 1e9 for each in (peaks[0], peaks[-1]))
     return DataSheet(
         name=title, device=title, vendor=None, architecture=None,
-        matrix_flops=matrix, vector_flops=vector, **values,
+        matrix_flops=matrix, vector_flops=vector,
+        launch_seconds=document[LAUNCH] * MICRO if LAUNCH in document else None, **values,
     )  # fmt: skip
 
 
