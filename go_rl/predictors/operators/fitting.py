@@ -18,11 +18,7 @@ import optax
 from go_rl.core import TrainingError
 from go_rl.predictors.operators import product_model, stream_model
 from go_rl.predictors.operators.examples import STREAM_GROUP, OperatorExamples
-from go_rl.predictors.operators.launch_floor import (
-    PRODUCT_SHARPNESS,
-    STREAM_SHARPNESS,
-    with_floor,
-)
+from go_rl.predictors.operators.launch_floor import SHARPNESS, with_floor
 from go_rl.predictors.operators.pooled_params import Arrays, initial_params, of_measured
 
 Loss = Callable[[Mapping[str, Any], Any], Any]
@@ -34,7 +30,8 @@ CHOICE_WEIGHT = 0.03
 PRIOR, ALIKE, OWN_LIKING = 3e-4, 1e-3, 1e-2
 """Weights of squares: of distances from the initial parameters, between tiles, and of what one GPU
 likes beyond its generation."""
-LENGTH_PRIOR, WIDER_PRIOR, FITS_PRIOR = 1e-4, 1e-2, 1.0
+STREAM_PRIORS = {"length": 1e-4, "wider": 1e-2}
+"""Weights of squares: of distances of streams' parameters from the initial ones."""
 RATE = 0.06
 
 
@@ -104,7 +101,8 @@ def _product_loss(p: Mapping[str, Any], data: FitData) -> Any:
     column = jnp.maximum(data.tile, 0)[:, None]
 
     def seconds(alone: Any) -> Any:
-        return with_floor(product_model.with_launch(own, alone, jnp), own["floor"], PRODUCT_SHARPNESS, jnp)
+        body = product_model.with_launch(own, alone, jnp)
+        return with_floor(body, own["floor"], SHARPNESS["linear"], jnp)
 
     expected = seconds((jnp.exp(choice) * per_tile).sum(1))
     told = seconds(jnp.take_along_axis(per_tile, column, 1)[:, 0])
@@ -120,11 +118,11 @@ def _product_loss(p: Mapping[str, Any], data: FitData) -> Any:
 def _stream_loss(p: Mapping[str, Any], data: FitData) -> Any:
     own = of_measured(p, data.place, data.generation, data.x.op, jnp)
     body = stream_model.log_body(own, data.x, jnp)
-    errors = jnp.abs(with_floor(body, own["floor"], STREAM_SHARPNESS, jnp) - data.target)
-    prior = (
-        LENGTH_PRIOR * jnp.square(p["length"]).sum() + WIDER_PRIOR * jnp.square(p["wider"]).sum()
-        + FITS_PRIOR * jnp.square(p["fits"] - data.start["fits"]).sum()
-    )  # fmt: skip
+    errors = jnp.abs(with_floor(body, own["floor"], SHARPNESS[STREAM_GROUP], jnp) - data.target)
+    prior = sum(
+        weight * jnp.square(p[name] - data.start[name]).sum()
+        for name, weight in STREAM_PRIORS.items()
+    )
     return (errors * data.weight).sum() + prior
 
 

@@ -1,7 +1,7 @@
 """Parameters that GPUs share, and the few that are of a generation or of one GPU and its host.
 
-Of a GPU that was not measured nothing of its own is known: its floor is the median of the measured
-hosts, its library likes the tiles that its generation likes; a generation that was never measured
+Of a GPU that was not measured nothing of its own is known: its floor is the (lower) median of the
+measured hosts, of which most are alike and few are slower; its library likes the tiles that its generation likes; a generation that was never measured
 takes the mean of the answers of those that were.
 """
 
@@ -80,7 +80,7 @@ def of_unmeasured(
         op: see `of_measured`.
     """
     own = place != UNMEASURED
-    usual = np.median(p["floor"][known], axis=0)
+    usual = usual_floor(p["floor"], known)
     floor = p["floor"][place] if op is None else p["floor"][place, op]
     floor = np.where(own, floor, usual if op is None else usual[op])
     if op is not None:
@@ -88,6 +88,11 @@ def of_unmeasured(
     liked = p["liked"] + p["liked_by"][generation]
     liked = liked + np.where(own[:, None], p["liked_here"][place], 0.0)
     return {**p, "floor": floor, "liked": liked, **_strides(p, generation, np)}
+
+
+def usual_floor(floor: np.ndarray, known: Int[np.ndarray, "G"]) -> np.ndarray:
+    """Return the lower median over measured hosts of logarithms [GPUs, …]."""
+    return np.sort(floor[known], axis=0)[(len(known) - 1) // 2]
 
 
 def _strides(p: Mapping[str, Any], generation: Any, xp: Any) -> dict[str, Any]:

@@ -13,12 +13,8 @@ from go_rl.core import TrainingError
 from go_rl.predictors.operators import product_model, stream_model
 from go_rl.predictors.operators.architectures import GENERATION_COUNT, generation_of
 from go_rl.predictors.operators.examples import GROUPS, STREAM_GROUP, OperatorInputs
-from go_rl.predictors.operators.launch_floor import (
-    PRODUCT_SHARPNESS,
-    STREAM_SHARPNESS,
-    with_floor,
-)
-from go_rl.predictors.operators.pooled_params import UNMEASURED, of_unmeasured
+from go_rl.predictors.operators.launch_floor import SHARPNESS, with_floor
+from go_rl.predictors.operators.pooled_params import UNMEASURED, of_unmeasured, usual_floor
 from go_rl.programs.devices import DataSheet
 from go_rl.programs.operators import STREAMS
 
@@ -38,6 +34,8 @@ class LogSeconds(NamedTuple):
     """[R] what the GPU takes."""
     floor: Float64[np.ndarray, "R"]
     """[R] what the host needs for a launch."""
+    start: Float64[np.ndarray, "R"]
+    """[R] the part of the floor that adds to what the GPU takes; ``body`` has it."""
 
 
 def log_seconds(
@@ -64,13 +62,11 @@ def log_seconds(
             continue
         if not known[group]:
             raise TrainingError(f"these weights have learned nothing of {group}")
-        body, floor = _of_group(
-            params[group], group, np.array(known[group]), sheets, inputs.take(rows)
+        body, floor, start = _of_group(
+            params[group], group, np.array(known[group]), sheets, inputs.take(rows), slower[rows]
         )
-        floor = floor + slower[rows]
-        sharpness = STREAM_SHARPNESS if group == STREAM_GROUP else PRODUCT_SHARPNESS
-        found.total[rows] = with_floor(body, floor, sharpness, np)
-        found.body[rows], found.floor[rows] = body, floor
+        found.total[rows] = with_floor(body, floor, SHARPNESS[group], np)
+        found.body[rows], found.floor[rows], found.start[rows] = body, floor, start
     return found
 
 
@@ -89,22 +85,22 @@ def _hosts(
                             "cannot be stated")  # fmt: skip
     floor = params[STREAM_GROUP]["floor"][:, STREAMS.index(HOST_OPERATOR)]
     place = _places(devices, sheets, among)
-    learned = np.where(place == UNMEASURED, np.median(floor[among]), floor[place])
+    learned = np.where(place == UNMEASURED, usual_floor(floor, among), floor[place])
     return np.array([log(own) - at if own else 0.0 for own, at in zip(stated, learned, strict=True)])
 
 
 def _of_group(
     params: Mapping[str, np.ndarray], group: str, known: Int[np.ndarray, "G"],
-    sheets: Sequence[DataSheet], inputs: OperatorInputs,
-) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    """Logarithms of what GPU and host take: means over the generations that a device's library may
-    be of."""
+    sheets: Sequence[DataSheet], inputs: OperatorInputs, slower: Float64[np.ndarray, "R"],
+) -> tuple[np.ndarray, ...]:  # fmt: skip
+    """Body, floor and start: means over the generations that a device's library may be of."""
     place = _places(inputs.devices, sheets, known)[inputs.device]
     measured = sorted({each for d in known if (each := generation_of(sheets[d])) is not None})
     if group == STREAM_GROUP:
         x = inputs.stream_inputs()
         own = of_unmeasured(params, known, place, np.zeros_like(place), x.op)
-        return stream_model.log_body(own, x), own["floor"]
+        own["floor"] = own["floor"] + slower
+        return stream_model.log_body(own, x), own["floor"], own["start"][x.op] + own["floor"]
     may_be = np.array([_may_be(each, measured) for each in inputs.devices])[inputs.device]
     body, floor = np.zeros(len(place)), np.zeros(len(place))
     for generation in np.flatnonzero(may_be.any(0)):
@@ -112,9 +108,10 @@ def _of_group(
         part = inputs.take(rows)
         same = np.full(len(rows), generation)
         own = of_unmeasured(params, known, place[rows], same, None)
+        own["floor"] = own["floor"] + slower[rows]
         floor[rows] = own["floor"]
         body[rows] += product_model.log_body(own, part.product_inputs())
-    return body / may_be.sum(1), floor
+    return body / may_be.sum(1), floor, params["launch"] + floor
 
 
 def _places(
