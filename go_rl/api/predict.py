@@ -68,6 +68,8 @@ class Prediction:
     low_ms: float | None = None
     high_ms: float | None = None
     """Of a network: bounds of a 90 % interval of the sum."""
+    notes: tuple[str, ...] = ()
+    """What was assumed of the device."""
 
     @property
     def latency_ms(self) -> float:
@@ -87,7 +89,7 @@ class Prediction:
         }
         if self.low_ms is not None:
             found |= {"low_ms": self.low_ms, "high_ms": self.high_ms}
-        return found
+        return found | ({"notes": list(self.notes)} if self.notes else {})
 
 
 def predict(
@@ -97,6 +99,7 @@ def predict(
     weights: str | Path = WEIGHTS,
     fusion: Fusion = "chains",
     dims: Mapping[str, int] | None = None,
+    launch_us: float | None = None,
     **options: Any,
 ) -> Prediction:
     """Price a float32 network, or a table of operators, on one device.
@@ -110,6 +113,8 @@ def predict(
         fusion: ``none``: eager PyTorch, operator by operator; ``chains``: element-wise operators
             join their neighbours. A table is priced as it is.
         dims: sizes of symbolic dimensions, of ``zoo:`` networks ``batch`` and ``sequence``.
+        launch_us: microseconds that an addition of few elements takes on the host of the device;
+            None: those of the data sheet's ``Launch_us``, else of the usual host.
         options: others of `go_rl.load`; its ``weights`` is ``weight_positions`` here.
 
     Raises:
@@ -119,12 +124,17 @@ def predict(
         DeviceError: there is no such device, or its data sheet is wrong.
         CheckpointError: there are no such weights.
     """
+    from go_rl.programs.devices import load_device, with_launch
+
     if device == THIS:
+        if launch_us is not None:
+            raise ProblemError("launch_us is of a GPU's host; of this machine launches are timed")
         from go_rl.api.this_device import predict_this
 
         own = None if weights == WEIGHTS else weights
         return predict_this(model, own, fusion=fusion, dims=dims, **options)
-    return _predicted(model, [device], weights, fusion, {"dims": dims, **options})[0]
+    sheet = with_launch(load_device(device), launch_us)
+    return _predicted(model, [sheet], weights, fusion, {"dims": dims, **options})[0]
 
 
 def predict_everywhere(
@@ -133,6 +143,7 @@ def predict_everywhere(
     weights: str | Path = WEIGHTS,
     fusion: Fusion = "chains",
     dims: Mapping[str, int] | None = None,
+    launch_us: float | None = None,
     **options: Any,
 ) -> tuple[Prediction, ...]:
     """Price a network or a table of operators on every device of the table, the fastest first.
@@ -140,9 +151,10 @@ def predict_everywhere(
     Raises:
         See `predict`.
     """
-    from go_rl.programs.devices import device_names
+    from go_rl.programs.devices import device_names, find_device, with_launch
 
-    found = _predicted(model, device_names(), weights, fusion, {"dims": dims, **options})
+    sheets = [with_launch(find_device(name), launch_us) for name in device_names()]
+    found = _predicted(model, sheets, weights, fusion, {"dims": dims, **options})
     return tuple(sorted(found, key=lambda each: each.latency_ms))
 
 
@@ -169,19 +181,17 @@ def train_operators(data: str | Path, out: str | Path) -> OperatorPredictor:
 
 def _predicted(
     model: str | Path | OpGraph,
-    devices: Sequence[str | Path],
+    sheets: Sequence[DataSheet],
     weights: str | Path,
     fusion: str,
     options: Mapping[str, Any],
 ) -> tuple[Prediction, ...]:
     from go_rl.predictors.operators.predictor import OperatorPredictor
-    from go_rl.programs.devices import load_device
     from go_rl.programs.operators import read_operators
 
     if fusion not in FUSIONS:
         raise ProblemError(f"unknown fusion {fusion!r}{nearest(fusion, FUSIONS)} Use "
                            f"{' or '.join(FUSIONS)}")  # fmt: skip
-    sheets = [load_device(device) for device in devices]
     if not isinstance(model, OpGraph) and str(model).endswith(TABLES):
         _refuse_options(model, options)
         rows = read_operators(model)
@@ -214,6 +224,7 @@ def _table(rows: OperatorRows, sheet: DataSheet, learned: OperatorPredictor) -> 
     import numpy as np
 
     from go_rl.predictors.operators.examples import OperatorInputs
+    from go_rl.programs.devices import assumed
 
     answer = learned.interval(OperatorInputs(rows, (sheet,), np.zeros(len(rows), np.int64)))
     each = zip(
@@ -223,13 +234,14 @@ def _table(rows: OperatorRows, sheet: DataSheet, learned: OperatorPredictor) -> 
         OperatorLatency(op, float(mid), float(low), float(high), unlike)
         for op, mid, low, high, unlike in each
     )
-    return Prediction(sheet.name, priced)
+    return Prediction(sheet.name, priced, notes=assumed(sheet))
 
 
 def _network(launches: Launches, sheet: DataSheet, learned: OperatorPredictor) -> Prediction:
     import numpy as np
 
     from go_rl.predictors.launch_prices import launch_prices, total_bounds
+    from go_rl.programs.devices import assumed
     from go_rl.simulate.replay import Operators, replay
 
     prices = launch_prices(launches, sheet, learned)
@@ -246,4 +258,4 @@ def _network(launches: Launches, sheet: DataSheet, learned: OperatorPredictor) -
         )
         for launch, mid, low_ms, high_ms, unlike in each
     )  # fmt: skip
-    return Prediction(sheet.name, priced, 1e3 * low, 1e3 * high)
+    return Prediction(sheet.name, priced, 1e3 * low, 1e3 * high, assumed(sheet))

@@ -35,6 +35,9 @@ class Predict:
     operators to their neighbours."""
     weights: Annotated[str, tyro.conf.arg(metavar="NAME|FILE.npz")] = WEIGHTS
     """Those that ship, or those of go-rl train operators; of this machine, of calibrate."""
+    launch_us: Annotated[float | None, tyro.conf.arg(metavar="MICROSECONDS")] = None
+    """What an addition of few elements takes on the GPU's host; by default that of its data sheet,
+    else of the usual host."""
     json: bool = False
     """Print one JSON document and nothing else."""
 
@@ -47,7 +50,7 @@ def run(config: Predict) -> int:
     options: dict[str, Any] = {
         "weights": config.weights, "fusion": config.fusion, "dims": source.dims,
         "unknown": source.unknown, "training": source.training, "inputs": source.inputs,
-        "trip_count": source.trip_count,
+        "trip_count": source.trip_count, "launch_us": config.launch_us,
     }  # fmt: skip
     if source.weights is not None:
         options["weight_positions"] = source.weights
@@ -79,6 +82,8 @@ def _print(found: Prediction) -> None:
     bounds = "" if found.low_ms is None else f" ({found.low_ms:,.4g} to {found.high_ms:,.4g})"
     said = f"unlike what was measured: {found.unlike:,} of {len(found.operators):,}"
     print_line(console(), f"one after the other: {found.latency_ms:,.4g} ms{bounds}; {said}")
+    for note in found.notes:
+        print_line(console(), note)
 
 
 def _print_rows(found: Prediction) -> None:

@@ -15,8 +15,8 @@ FITS = 0.8
 SHARPNESS = 8.0
 """Of the step from cache to memory, in logarithms of bytes."""
 BYTES_PER_CLOCK = 16.0
-"""That a cache gives each multiprocessor, reads and writes mixed: reads alone reach about 20 on Volta
-and Turing (Jia and others, 2018 and 2019), fewer on Ada."""
+"""That a cache gives each multiprocessor, reads and writes mixed: reads alone reach about 20 on
+Volta and Turing (Jia and others, 2018 and 2019), fewer on Ada."""
 
 
 def missed(moved: Any, l2: Any, xp: Any) -> Any:

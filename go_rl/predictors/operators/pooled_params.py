@@ -1,8 +1,9 @@
 """Parameters that GPUs share, and the few that are of a generation or of one GPU and its host.
 
-Of a GPU that was not measured nothing of its own is known: its floor is the (lower) median of the
-measured hosts, of which most are alike and few are slower; its library likes the tiles that its generation likes; a generation that was never measured
-takes the mean of the answers of those that were.
+Of a GPU that was not measured nothing of its own is known: its floor is the lower median of the
+measured hosts, of which most are alike and few are slower; its library likes the tiles that its
+generation likes; a generation that was never measured takes the mean of the answers of those that
+were.
 """
 
 from __future__ import annotations

@@ -45,6 +45,8 @@ class DataSheet:
     """Power that the board may take; None: not stated."""
     launch_seconds: float | None = None
     """Of the host: what an element-wise addition of few elements takes; None: not stated."""
+    like: str | None = None
+    """Of a user's file: the device of the table whose vendor, architecture and power it has."""
 
 
 FIELDS = {
@@ -116,13 +118,18 @@ def _peaks(document: Mapping[str, Any], where: str) -> tuple[str, ...]:
     return TWO_PEAKS if has_two else ONE_PEAK
 
 
+def check_positive(value: Any, what: str) -> None:
+    """Raise a `DeviceError` unless a value is a positive number that some field could have."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not number or not isfinite(value) or not 0 < value < LARGEST:
+        raise DeviceError(f"{what} must be a positive number, not {shown(value)}")
+
+
 def _check(document: Mapping[str, Any], field: str, where: str) -> None:
     """Raise a `DeviceError` unless a field is a positive number, whole where it counts."""
     if field not in document:
         raise DeviceError(f"{where}: has no {field}")
     value = document[field]
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not number or not isfinite(value) or not 0 < value < LARGEST:
-        raise DeviceError(f"{where}: {field} must be a positive number, not {shown(value)}")
+    check_positive(value, f"{where}: {field}")
     if field in WHOLE and value != int(value):
         raise DeviceError(f"{where}: {field} must be a whole number, not {shown(value)}")
