@@ -81,7 +81,11 @@ def _print(found: Prediction) -> None:
         _print_kernels(found)
     bounds = "" if found.low_ms is None else f" ({found.low_ms:,.4g} to {found.high_ms:,.4g})"
     said = f"unlike what was measured: {found.unlike:,} of {len(found.operators):,}"
-    print_line(console(), f"one after the other: {found.latency_ms:,.4g} ms{bounds}; {said}")
+    if found.end_to_end_ms is None:
+        print_line(console(), f"one after the other: {found.latency_ms:,.4g} ms{bounds}; {said}")
+    else:
+        print_line(console(), f"one after the other, each alone: {found.alone_ms:,.4g} ms; {said}")
+        print_line(console(), f"issued ahead of the GPU: {found.latency_ms:,.4g} ms{bounds}")
     for note in found.notes:
         print_line(console(), note)
 
@@ -106,7 +110,7 @@ def _print_kernels(found: Prediction) -> None:
     cells = [
         (same[0].what, same[0].op, _sizes(same[0].sizes), f"{len(same):,}",
          f"{len(same) * same[0].latency_ms:,.4g}",
-         f"{len(same) * same[0].latency_ms / found.latency_ms:.1%}",
+         f"{len(same) * same[0].latency_ms / found.alone_ms:.1%}",
          *_milliseconds(same[0]), "yes" if same[0].unlike else "")
         for same in ranked[:SHOWN]
     ]  # fmt: skip
@@ -129,7 +133,7 @@ def _say_more(count: int) -> None:
 
 def _print_devices(ranked: tuple[Prediction, ...]) -> None:
     cells = [(each.device, f"{each.latency_ms:,.4g}", f"{each.unlike:,}") for each in ranked]
-    title = "Operators one after the other, the fastest device first"
+    title = "Latency by device, the fastest first"
     print_table(console(), TextTable(title, ("device", "ms", "unlike operators"), cells))
 
 

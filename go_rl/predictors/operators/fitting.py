@@ -30,6 +30,10 @@ CHOICE_WEIGHT = 0.03
 PRIOR, ALIKE, OWN_LIKING = 3e-4, 1e-3, 1e-2
 """Weights of squares: of distances from the initial parameters, between tiles, and of what one GPU
 likes beyond its generation."""
+MORE_PRIOR = {"floor": 2e-2, "throttle": 1e-2}
+"""Further weights of distances from the initial parameters. The floor of convolutions, hardly any
+of which the host bounds, would else take the place of their latency; what power allows is known
+from two small boards only, one for each generation of kernels."""
 STREAM_PRIORS = {"length": 1e-4, "wider": 1e-2}
 """Weights of squares: of distances of streams' parameters from the initial ones."""
 RATE = 0.06
@@ -112,7 +116,12 @@ def _product_loss(p: Mapping[str, Any], data: FitData) -> Any:
     prior = sum(jnp.square(p[name] - at).mean() for name, at in data.start.items())
     alike = sum(jnp.square(p[name] - p[name].mean()).mean() for name in OF_TILES)
     own_liking = jnp.square(p["liked_here"]).mean()
-    return (errors * data.weight).sum() + PRIOR * prior + ALIKE * alike + OWN_LIKING * own_liking
+    more = sum(
+        weight * jnp.square(p[name] - data.start[name]).mean()
+        for name, weight in MORE_PRIOR.items()
+    )
+    prior = PRIOR * prior + more
+    return (errors * data.weight).sum() + prior + ALIKE * alike + OWN_LIKING * own_liking
 
 
 def _stream_loss(p: Mapping[str, Any], data: FitData) -> Any:

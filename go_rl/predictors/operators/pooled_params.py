@@ -26,20 +26,21 @@ OF_PLACE = ("floor", "liked_here", "liked_by", "stride", "stride_from")
 (both beside ``liked``, which is), [2] (Pascal and before, later) the last two."""
 UNMEASURED = -1
 """Place of a GPU without measurements."""
-FLOOR = -10.3
-"""Logarithm of the seconds of a launch from which learning starts."""
+FLOORS = {"bmm": -10.3, "linear": -9.8, "conv": -9.7, STREAM_GROUP: -10.3}
+"""Logarithms of the seconds of a launch from which learning starts, by group: what few elements
+take."""
 
 
 def initial_params(group: str, count: int) -> Arrays:
     """Return the parameters of a group from which learning starts, of so many GPUs; scalars are
     [1]."""
     if group == STREAM_GROUP:
-        floors = np.full((count, len(STREAMS)), FLOOR, np.float32)
+        floors = np.full((count, len(STREAMS)), FLOORS[group], np.float32)
         found = {**stream_model.initial_params(), "floor": floors}
     else:
         found = {
             **product_model.initial_params(),
-            "floor": np.full(count, FLOOR, np.float32),
+            "floor": np.full(count, FLOORS[group], np.float32),
             "liked": np.zeros(len(TILES), np.float32),
             "liked_by": np.zeros((GENERATION_COUNT, len(TILES)), np.float32),
             "liked_here": np.zeros((count, len(TILES)), np.float32),
@@ -93,7 +94,7 @@ def of_unmeasured(
 
 def usual_floor(floor: np.ndarray, known: Int[np.ndarray, "G"]) -> np.ndarray:
     """Return the lower median over measured hosts of logarithms [GPUs, …]."""
-    return np.sort(floor[known], axis=0)[(len(known) - 1) // 2]
+    return np.asarray(np.sort(floor[known], axis=0)[(len(known) - 1) // 2])
 
 
 def _strides(p: Mapping[str, Any], generation: Any, xp: Any) -> dict[str, Any]:

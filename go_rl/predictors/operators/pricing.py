@@ -86,9 +86,8 @@ def _hosts(
     floor = params[STREAM_GROUP]["floor"][:, STREAMS.index(HOST_OPERATOR)]
     place = _places(devices, sheets, among)
     learned = np.where(place == UNMEASURED, usual_floor(floor, among), floor[place])
-    return np.array(
-        [log(own) - at if own else 0.0 for own, at in zip(stated, learned, strict=True)]
-    )
+    ratios = [log(own) - at if own else 0.0 for own, at in zip(stated, learned, strict=True)]
+    return np.array(ratios, np.float64)
 
 
 def _of_group(
