@@ -245,7 +245,6 @@ def _table(rows: OperatorRows, sheet: DataSheet, learned: OperatorPredictor) -> 
 
 
 def _network(launches: Launches, sheet: DataSheet, learned: OperatorPredictor) -> Prediction:
-    import numpy as np
 
     from go_rl.predictors.launch_prices import launch_prices, total_bounds
     from go_rl.programs.devices import assumed

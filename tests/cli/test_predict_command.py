@@ -37,7 +37,24 @@ def test_predict_takes_a_data_sheet_and_python_agrees(command, operators, tmp_pa
     found = command("predict", operators, "--device", "mine.json", "--json")
     assert found.code == 0
     assert found.document == go_rl.predict(operators, "mine.json").to_json()
+    (note,) = found.document.pop("notes")
+    assert note == "mine: architecture and power are those of NVIDIA H100 80GB HBM3"
     assert found.document == go_rl.predict(operators, "h100").to_json()
+
+
+def test_a_stated_host_is_told_by_file_or_flag(command, operators, tmp_path):
+    """Twice the usual host's 26 µs: the same by both ways, and slower."""
+    sheet = {"Dev_Mem": 15, "Mem_Bw": 320, "Num_Sm": 40, "Core_Per_SM": 64, "Freq": 1590,
+             "SingleFLOPs": 8141, "L2Cache": 4, "Launch_us": 52}  # fmt: skip
+    (tmp_path / "mine.json").write_text(json.dumps(sheet))
+    told = command("predict", operators, "--device", "mine.json", "--json").document
+    flag = command("predict", operators, "--device", "t4", "--launch-us", "52", "--json").document
+    assert told["operators"] == flag["operators"]
+    usual = command("predict", operators, "--device", "t4", "--json").document
+    assert flag["latency_ms"] > usual["latency_ms"]
+    wrong = command("predict", operators, "--device", "t4", "--launch-us", "-1")
+    assert wrong.code == 2
+    assert "t4: Launch_us must be a positive number, not -1.0" in wrong.err
 
 
 def test_predict_prints_a_table(command, operators):
@@ -61,9 +78,9 @@ def test_predict_prices_a_network(command):
     assert (found.code, found.err) == (0, "")
     document = found.document
     each = document["operators"]
-    assert document["latency_ms"] == pytest.approx(sum(row["latency_ms"] for row in each))
+    alone = sum(row["latency_ms"] for row in each)
+    assert 0.3 * alone < document["latency_ms"] < alone, "the host is ahead, or all there is"
     assert 0 < document["low_ms"] < document["latency_ms"] < document["high_ms"]
-    assert sum(row["low_ms"] for row in each) <= document["low_ms"]
     softmax = [row for row in each if row["op"] == "softmax"]
     assert len(softmax) == 2
     assert all(row["B"] == 8 * 2 * 128 and row["H"] == 128 for row in softmax)
