@@ -17,6 +17,7 @@ import optax
 
 from go_rl.core import TrainingError
 from go_rl.predictors.operators import product_model, stream_model
+from go_rl.predictors.operators.conv_residuals import fit_residuals
 from go_rl.predictors.operators.examples import STREAM_GROUP, OperatorExamples
 from go_rl.predictors.operators.launch_floor import SHARPNESS, with_floor
 from go_rl.predictors.operators.pooled_params import Arrays, initial_params, of_measured
@@ -86,7 +87,19 @@ def fit_pooled(
     params, last = _run(data, _stream_loss if is_stream else _product_loss, updates)
     if not np.isfinite(float(last)):
         raise TrainingError("operators: the loss became NaN; are all seconds positive?")
-    return {name: np.asarray(value) for name, value in params.items()}
+    found = {name: np.asarray(value) for name, value in params.items()}
+    return _with_residuals(found, examples, data) if group == "conv" else found
+
+
+def _with_residuals(params: Arrays, examples: OperatorExamples, data: FitData) -> Arrays:
+    """Parameters with what they leave of convolutions."""
+    x, rows = examples.inputs.product_inputs(), examples.inputs.rows
+    own = of_measured(params, np.asarray(data.place), np.asarray(data.generation), None, np)
+    body = product_model.log_body(own, x)
+    total = with_floor(body, own["floor"], SHARPNESS["conv"], np)
+    weight = np.float64(data.weight)
+    found = fit_residuals(rows, np.log(examples.seconds) - total, weight)
+    return params | {"residuals": np.float32(found)}
 
 
 def _weights(device: np.ndarray, count: int, left_out: Collection[int]) -> np.ndarray:

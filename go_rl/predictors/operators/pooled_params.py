@@ -16,6 +16,7 @@ from jaxtyping import Int
 
 from go_rl.predictors.operators import product_model, stream_model
 from go_rl.predictors.operators.architectures import GENERATION_COUNT, PASCAL
+from go_rl.predictors.operators.conv_residuals import TERMS
 from go_rl.predictors.operators.examples import STREAM_GROUP
 from go_rl.predictors.operators.product_model import TILES
 from go_rl.programs.operators import STREAMS
@@ -47,6 +48,8 @@ def initial_params(group: str, count: int) -> Arrays:
             "stride": np.full(2, -3.0, np.float32),
             "stride_from": np.full(2, 5.0, np.float32),
         }
+        if group == "conv":
+            found["residuals"] = np.zeros(TERMS, np.float32)
     return {name: np.atleast_1d(each) for name, each in found.items()}
 
 

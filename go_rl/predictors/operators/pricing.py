@@ -12,6 +12,7 @@ from jaxtyping import Float64, Int
 from go_rl.core import TrainingError
 from go_rl.predictors.operators import product_model, stream_model
 from go_rl.predictors.operators.architectures import GENERATION_COUNT, generation_of
+from go_rl.predictors.operators.conv_residuals import residuals
 from go_rl.predictors.operators.examples import GROUPS, STREAM_GROUP, OperatorInputs
 from go_rl.predictors.operators.launch_floor import SHARPNESS, with_floor
 from go_rl.predictors.operators.pooled_params import UNMEASURED, of_unmeasured, usual_floor
@@ -112,7 +113,10 @@ def _of_group(
         own["floor"] = own["floor"] + slower[rows]
         floor[rows] = own["floor"]
         body[rows] += product_model.log_body(own, part.product_inputs())
-    return body / may_be.sum(1), floor, params["launch"] + floor
+    body = body / may_be.sum(1)
+    if group == "conv":
+        body = body + residuals(np.float64(params["residuals"]), inputs.rows)
+    return body, floor, params["launch"] + floor
 
 
 def _places(
