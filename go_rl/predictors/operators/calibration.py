@@ -34,7 +34,7 @@ ROWS = 0.9
 """Rows of a GPU that its half-width covers."""
 LIKE = 2.0
 """GPUs that count as much as those of like operators together."""
-WANTED, MOST = 0.91, 0.95
+WANTED, MOST = 0.9, 0.95
 """Mean coverage of GPUs left out, each counted up to the second number."""
 HALF_WIDTHS = np.linspace(0.0, 2.5, 126)
 SCALES = np.arange(0.7, 2.51, 0.05)
