@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from go_rl.core import Chip
-from go_rl.core.op_kind import FREE_KINDS
+from go_rl.core.graph.op_kind import FREE_KINDS
 from go_rl.cost import Kernels
 from go_rl.kernels import cut_kernels
 from go_rl.records import AS_IT_COMES

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from go_rl.api import this_device, train_programs
+from go_rl.api import this_device
 from go_rl.api.this_device import Calibrated
-from go_rl.api.train_programs import TrainedPrograms
+from go_rl.api.training import programs as train_programs
+from go_rl.api.training.programs import TrainedPrograms
 
 
 @pytest.fixture(autouse=True)

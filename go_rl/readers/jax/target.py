@@ -22,7 +22,7 @@ from types import ModuleType
 from typing import Any
 
 from go_rl.core.errors import GoRLError, ReadError, nearest
-from go_rl.core.op_graph import OpGraph
+from go_rl.core.graph.op_graph import OpGraph
 from go_rl.readers.jax.inline import JaxOptions
 from go_rl.readers.jax.reader import trace_jax
 from go_rl.readers.jax.stages import JaxProgram, jax_program

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import tyro
 
-from go_rl.api.train_predictors import TrainTilesConfig
+from go_rl.api.training.predictors import TrainTilesConfig
 from go_rl.cli.console import console, counting, print_line
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.folders import check_file
@@ -27,7 +27,7 @@ class TrainTiles:
 def run(config: TrainTiles) -> int:
     """Run ``go-rl train tiles``; returns the exit code."""
     check_file(Path(config.out), "OUT.npz")
-    from go_rl.api.train_predictors import train_tiles
+    from go_rl.api.training.predictors import train_tiles
 
     with counting("training") as report:
         weights = train_tiles(config.out, config.training, report=report)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import tyro
 
-from go_rl.api.train_programs import TrainProgramsConfig
+from go_rl.api.training.programs import TrainProgramsConfig
 from go_rl.cli.console import console, counting, print_line
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.folders import check_folder
@@ -33,7 +33,7 @@ class TrainPrograms:
 def run(config: TrainPrograms) -> int:
     """Run the command; returns the exit code."""
     check_folder(Path(config.out), "--out")
-    from go_rl.api.train_programs import train_programs
+    from go_rl.api.training.programs import train_programs
 
     with counting("training") as report:
         found = train_programs(

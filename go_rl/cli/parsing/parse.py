@@ -15,9 +15,9 @@ from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, Pri
 
 from go_rl.api.options import Cost, Decide
 from go_rl.cli.exit_codes import EXIT_CODES, OK
-from go_rl.cli.parse_error import sentence
+from go_rl.cli.parsing.parse_error import sentence
+from go_rl.cli.parsing.usage_error import UsageError
 from go_rl.cli.table import COMMANDS, GROUPS, Command, members
-from go_rl.cli.usage_error import UsageError
 from go_rl.core.errors import nearest
 
 DESCRIPTION = (

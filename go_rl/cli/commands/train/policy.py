@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import tyro
 
-from go_rl.api.train import ProcessConfig
+from go_rl.api.training.pretrain import ProcessConfig
 from go_rl.cli.configuration import from_json
 from go_rl.cli.console import console, counting, print_line
 from go_rl.cli.exit_codes import OK
@@ -160,7 +160,7 @@ def _train(config: TrainOptions) -> int:
     folder, training = Path(config.out), config.chosen
     if not config.processes.index:  # the others write nothing
         check_folder(folder, "DIR")
-    from go_rl.api.train import effort_sentence, pretrain
+    from go_rl.api.training.pretrain import effort_sentence, pretrain
 
     with counting(f"training {training.name}") as report:
         weights = pretrain(

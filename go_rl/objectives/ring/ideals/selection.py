@@ -6,7 +6,7 @@ from typing import no_type_check
 
 import numpy as np
 
-from go_rl.objectives.ring.ideal_frontier import (
+from go_rl.objectives.ring.ideals.frontier import (
     CHIPS,
     CUT,
     HELD,

@@ -8,9 +8,9 @@ from dataclasses import fields
 import numpy as np
 
 from go_rl.core.errors import GraphError
-from go_rl.core.geometry import GEOMETRY
-from go_rl.core.op_graph import FREE, OpGraph
-from go_rl.core.op_kind import OpKind
+from go_rl.core.graph.geometry import GEOMETRY
+from go_rl.core.graph.op_graph import FREE, OpGraph
+from go_rl.core.graph.op_kind import OpKind
 
 Rule = tuple[str, Callable[[OpGraph], np.ndarray]]
 """Condition on every node (or edge), and a function that marks those that violate it."""

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from go_rl.api.learner_options import LearnerOptions
 from go_rl.api.load import load
 from go_rl.api.options import options_from
 from go_rl.api.problem import problem_for
+from go_rl.api.training.learner_options import LearnerOptions
 from go_rl.core import Budget, Hardware, NodeId, Objective, OpGraph, Problem, SearchError
 from go_rl.policy.config import SHIPPED_NAMES
 from go_rl.train.config import FINE_TUNING, FineTuneConfig

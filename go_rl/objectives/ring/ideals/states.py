@@ -9,7 +9,7 @@ from typing import no_type_check
 
 import numpy as np
 
-from go_rl.objectives.ring.ideal_frontier import (
+from go_rl.objectives.ring.ideals.frontier import (
     CANDIDATES_A_CALL,
     CHIPS,
     CUT,
@@ -42,7 +42,7 @@ from go_rl.objectives.ring.ideal_frontier import (
     Frontier,
     IdealLimits,
 )
-from go_rl.objectives.ring.ideal_selection import select
+from go_rl.objectives.ring.ideals.selection import select
 from go_rl.objectives.ring.units import RingUnits
 from go_rl.runtime.kernel_struct import kernel
 from go_rl.simulate.bitset import lowest

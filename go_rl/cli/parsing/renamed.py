@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from go_rl.cli.usage_error import UsageError
+from go_rl.cli.parsing.usage_error import UsageError
 
 COMMANDS = {
     "package": "hardware",

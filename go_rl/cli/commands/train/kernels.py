@@ -8,7 +8,7 @@ from typing import Annotated
 
 import tyro
 
-from go_rl.api.train_predictors import TrainKernelsConfig
+from go_rl.api.training.predictors import TrainKernelsConfig
 from go_rl.cli.console import console, counting, print_line
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.folders import check_file
@@ -35,7 +35,7 @@ def run(config: TrainKernels) -> int:
     check_file(Path(config.out), "OUT.npz")
     if config.data is not None:
         check_file(Path(config.data), "--data")
-    from go_rl.api.train_predictors import train_kernels
+    from go_rl.api.training.predictors import train_kernels
 
     with counting("training") as report:
         weights = train_kernels(

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int32
 
-from go_rl.objectives.ring.ideal_frontier import (
+from go_rl.objectives.ring.ideals.frontier import (
     DONE,
     GROW,
     PAUSE,
@@ -30,8 +30,8 @@ from go_rl.objectives.ring.ideal_frontier import (
     new_frontier,
     with_more_candidates,
 )
-from go_rl.objectives.ring.ideal_frontier import TRUNCATED as DROPPED
-from go_rl.objectives.ring.ideal_states import grow_layers, read_stages
+from go_rl.objectives.ring.ideals.frontier import TRUNCATED as DROPPED
+from go_rl.objectives.ring.ideals.states import grow_layers, read_stages
 from go_rl.objectives.ring.units import RingUnits
 from go_rl.runtime.decoder_calls import count_decoder_calls
 from go_rl.solvers.graphs.condensation import sorted_rows

@@ -12,11 +12,11 @@ import numpy as np
 
 from go_rl.policy.agent import Agent
 from go_rl.policy.weights import Weights, save_weights
-from go_rl.train.checkpoints import Checkpoints, TrainState
 from go_rl.train.config import CHECKPOINTS, SEARCHES, WEIGHTS_FILE, TrainConfig
-from go_rl.train.effort import EffortLog
 from go_rl.train.processes.group import Group
-from go_rl.train.run_log import RunLog
+from go_rl.train.run_state.checkpoints import Checkpoints, TrainState
+from go_rl.train.run_state.effort import EffortLog
+from go_rl.train.run_state.run_log import RunLog
 from go_rl.zoo import ZOO_VERSION
 
 

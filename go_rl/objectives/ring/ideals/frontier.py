@@ -1,4 +1,4 @@
-"""The states of dynamic programming over ideals as arrays; see `go_rl.objectives.ring.ideal_dp`."""
+"""States of dynamic programming over ideals, as arrays; see `ideal_dp`."""
 
 from __future__ import annotations
 
