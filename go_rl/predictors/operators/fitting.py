@@ -97,9 +97,9 @@ def _with_residuals(params: Arrays, examples: OperatorExamples, data: FitData) -
     own = of_measured(params, np.asarray(data.place), np.asarray(data.generation), None, np)
     body = product_model.log_body(own, x)
     total = with_floor(body, own["floor"], SHARPNESS["conv"], np)
-    weight = np.float64(data.weight)
+    weight = np.asarray(data.weight, np.float64)
     found = fit_residuals(rows, np.log(examples.seconds) - total, weight)
-    return params | {"residuals": np.float32(found)}
+    return params | {"residuals": found.astype(np.float32)}
 
 
 def _weights(device: np.ndarray, count: int, left_out: Collection[int]) -> np.ndarray:

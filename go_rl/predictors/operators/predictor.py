@@ -160,7 +160,8 @@ class OperatorPredictor(Predictor[OperatorExamples, OperatorInputs]):
         ]
         if not parts:
             nothing = np.zeros(0)
-            return Interval(*[nothing] * 3, np.zeros(0, bool), *[nothing] * 3)
+            unlike = np.zeros(0, bool)
+            return Interval(nothing, nothing, nothing, unlike, nothing, nothing, nothing)
         return Interval(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
     def _interval(self, inputs: OperatorInputs) -> Interval:

@@ -115,7 +115,7 @@ def _of_group(
         body[rows] += product_model.log_body(own, part.product_inputs())
     body = body / may_be.sum(1)
     if group == "conv":
-        body = body + residuals(np.float64(params["residuals"]), inputs.rows)
+        body = body + residuals(np.asarray(params["residuals"], np.float64), inputs.rows)
     return body, floor, params["launch"] + floor
 
 
