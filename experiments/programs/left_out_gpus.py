@@ -214,9 +214,9 @@ Mean absolute percentage error on random rows of a GPU known by its data sheet a
 nothing of it (seconds, kernels, grids, blocks) entered fits or intervals, which are
 set by leaving out a second GPU. What is not nested: the form of the model, the energies
 of a FLOP of `architectures.py`, the weights of the priors, the assumed hosts of intervals
-and which of the attempts below was kept were chosen with all five GPUs in view. Ours learned from 1,000 rows of each
-GPU of bmm, linear and conv, and 4,000 of all streams together, as rivals did, of which
-networks take 2,000 of a group, in 400 updates."""
+and which of the attempts below was kept were chosen with all five GPUs in view. Ours
+learned from 1,000 rows of each GPU of bmm, linear and conv, and 4,000 of all streams
+together, as rivals did, of which networks take 2,000 of a group, in 400 updates."""
 TRIED = """## What was tried, and why some targets are missed
 
 Targets: below NeuSight's published errors on T4 and P100, 20 % for layer norm; on A100

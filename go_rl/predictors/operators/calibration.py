@@ -21,7 +21,7 @@ from go_rl.predictors.operators.pricing import LogSeconds
 
 FASTER_HOST, SLOWER_HOST = 1.3, 1.9
 """Factors by which a host that nobody measured may be faster or slower than the usual one."""
-STATED_HOST = 1.25
+STATED_HOST = 1.35
 """The same, either way, of a host that the user states by one operator."""
 PRODUCTS = 3
 """The first of `ERROR_GROUPS` are products, the others streams: two families."""
@@ -68,7 +68,8 @@ def bounds(
     half_width: Float64[np.ndarray, "R"], error_group: Int[np.ndarray, "R"], logs: LogSeconds,
     stated: Bool[np.ndarray, "R"],
 ) -> tuple[Float64[np.ndarray, "R"], Float64[np.ndarray, "R"]]:  # fmt: skip
-    """Return [R] logarithms of lower and upper bounds.
+    """Return [R] logarithms of lower and upper bounds; the upper one is that of a stream which
+    finds nothing in the cache.
 
     Args:
         half_width: [R] of the GPU's part.
@@ -77,11 +78,12 @@ def bounds(
         stated: [R] whether the user states the host.
     """
     part, exponent = _gpu_part(logs), EXPONENTS[error_group]
+    most = np.maximum(part, _gpu_part(logs._replace(body=logs.uncached)))
     faster = np.log(np.where(stated, STATED_HOST, FASTER_HOST))
     slower = np.log(np.where(stated, STATED_HOST, SLOWER_HOST))
     ends = []
-    for gpu, host in ((-half_width, -faster), (half_width, slower)):
-        body = np.logaddexp(part + gpu, logs.start + host)
+    for gpu, host in ((part - half_width, -faster), (most + half_width, slower)):
+        body = np.logaddexp(gpu, logs.start + host)
         ends.append(with_floor(body, logs.floor + host, exponent, np))
     return ends[0], ends[1]
 

@@ -37,6 +37,8 @@ class LogSeconds(NamedTuple):
     """[R] what the host needs for a launch."""
     start: Float64[np.ndarray, "R"]
     """[R] the part of the floor that adds to what the GPU takes; ``body`` has it."""
+    uncached: Float64[np.ndarray, "R"]
+    """[R] ``body`` if a stream found nothing in the cache, which is hardly measured."""
 
 
 def log_seconds(
@@ -63,11 +65,12 @@ def log_seconds(
             continue
         if not known[group]:
             raise TrainingError(f"these weights have learned nothing of {group}")
-        body, floor, start = _of_group(
+        parts = _of_group(
             params[group], group, np.array(known[group]), sheets, inputs.take(rows), slower[rows]
         )
-        found.total[rows] = with_floor(body, floor, SHARPNESS[group], np)
-        found.body[rows], found.floor[rows], found.start[rows] = body, floor, start
+        found.total[rows] = with_floor(*parts[:2], SHARPNESS[group], np)
+        for whole, part in zip(found[1:], parts, strict=True):
+            whole[rows] = part
     return found
 
 
@@ -95,14 +98,16 @@ def _of_group(
     params: Mapping[str, np.ndarray], group: str, known: Int[np.ndarray, "G"],
     sheets: Sequence[DataSheet], inputs: OperatorInputs, slower: Float64[np.ndarray, "R"],
 ) -> tuple[np.ndarray, ...]:  # fmt: skip
-    """Body, floor and start: means over the generations that a device's library may be of."""
+    """Body, floor, start and body without cache: means over the generations that a device's library
+    may be of."""
     place = _places(inputs.devices, sheets, known)[inputs.device]
     measured = sorted({each for d in known if (each := generation_of(sheets[d])) is not None})
     if group == STREAM_GROUP:
         x = inputs.stream_inputs()
         own = of_unmeasured(params, known, place, np.zeros_like(place), x.op)
         own["floor"] = own["floor"] + slower
-        return stream_model.log_body(own, x), own["floor"], own["start"][x.op] + own["floor"]
+        body, uncached = (stream_model.log_body(own, x, is_cached=each) for each in (True, False))
+        return body, own["floor"], own["start"][x.op] + own["floor"], uncached
     may_be = np.array([_may_be(each, measured) for each in inputs.devices])[inputs.device]
     body, floor = np.zeros(len(place)), np.zeros(len(place))
     for generation in np.flatnonzero(may_be.any(0)):
@@ -116,7 +121,7 @@ def _of_group(
     body = body / may_be.sum(1)
     if group == "conv":
         body = body + residuals(np.asarray(params["residuals"], np.float64), inputs.rows)
-    return body, floor, params["launch"] + floor
+    return body, floor, params["launch"] + floor, body
 
 
 def _places(

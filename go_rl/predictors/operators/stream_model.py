@@ -55,10 +55,10 @@ def initial_params() -> dict[str, np.ndarray]:
     }
 
 
-def log_body(p: Mapping[str, Any], x: StreamInputs, xp: Any = np) -> Any:
+def log_body(p: Mapping[str, Any], x: StreamInputs, xp: Any = np, *, is_cached: bool = True) -> Any:
     """Return [R] natural logarithms of expected seconds on a host that needs no time but the start
     (`launch_floor.with_floor`); ``p`` has besides the shared parameters ``floor`` [R], of the rows'
-    hosts."""
+    hosts. Unless ``is_cached``, everything comes from memory."""
     length = xp.log2(xp.maximum(x.length, 1.0))
     place = xp.interp(length, xp.asarray(KNOTS), xp.arange(len(KNOTS), dtype=length.dtype))
     low = xp.clip(xp.floor(place), 0, len(KNOTS) - 2).astype(np.int32)
@@ -68,7 +68,7 @@ def log_body(p: Mapping[str, Any], x: StreamInputs, xp: Any = np) -> Any:
     wide = xp.clip(xp.log(x.bandwidth / MIDDLE_BANDWIDTH), -WIDEST, WIDEST)
     share = 0.5 * (1 + xp.tanh(0.5 * (p["share"][x.op] + p["wider"] * wide)))
     per_peak = xp.maximum(xp.exp(slower) / share, 1 / LARGEST_SHARE)
-    missing = missed(x.bytes, x.l2, xp)
+    missing = missed(x.bytes, x.l2, xp) if is_cached else 1.0
     cache = xp.maximum(cache_bandwidth(x.multiprocessors, x.clock), x.bandwidth)
     per_byte = per_peak * (missing / x.bandwidth + (1 - missing) / cache)
     return xp.log(xp.exp(p["start"][x.op] + p["floor"]) + x.bytes * per_byte)
