@@ -50,10 +50,17 @@ class TuneConfig:
     candidates: int = 64
     """Fusions that the guide orders at a time."""
     scheduler: str = ROUNDS
-    """Who gives the next time slot to the fusion or to a kernel."""
+    """Who gives the next time slot to the fusion or to a kernel.
+    rounds: the fusion, then the slowest kernels one after the other, and anew
+    any other: a scheduler of tune programs
+    """
+    belief: str = "log-power"
+    """What predicts gains, for schedulers that predict; see tune programs."""
     tuner: str = GUIDED
-    """Who proposes fusions and settings: guided, by the guide, or an inner tuner of tune programs
-    (annealing, evolution, chameleon, random)."""
+    """Who proposes fusions and settings.
+    guided: the guide puts them in order
+    any other: an inner tuner of tune programs, without a guide
+    """
     trials: int | None = None
     """Fusions and settings measured in all, at most; None: as many as the minutes allow."""
     seed: int = 0
@@ -110,7 +117,7 @@ class TuneProgramsConfig:
     round-robin: in turn
     linear: in proportion to FLOP
     sequential: one until it is finished, then the next
-    rounds: all operators in turn, as tune kernels does
+    rounds: the slowest ones, 90 % of the time, each until it is finished
     """
     belief: str = "log-power"
     """What predicts gains, for the first three schedulers.

@@ -13,7 +13,6 @@ from go_rl.records import RecordStore
 from go_rl.tuning.backends.tvm.backend import LoweredNetwork, TvmBackend, lower
 from go_rl.tuning.backends.tvm.codegen import code_target
 from go_rl.tuning.backends.tvm.models.model import TunableNetwork
-from go_rl.tuning.belief.registry import belief_of, check_belief
 from go_rl.tuning.config import TuneProgramsConfig
 from go_rl.tuning.programs.finish import Finish
 from go_rl.tuning.programs.journal import FileJournal
@@ -25,7 +24,7 @@ from go_rl.tuning.programs.tuning_run import run_tuning
 from go_rl.tuning.progress import Watch, unwatched
 from go_rl.tuning.result_folder import JOURNAL, records_of
 from go_rl.tuning.reuse.registry import attention_reuse
-from go_rl.tuning.schedulers.registry import WITH_BELIEF, scheduler_of
+from go_rl.tuning.schedulers.registry import WITH_BELIEF, live_scheduler
 from go_rl.tuning.schedulers.scheduler import Scheduler
 from go_rl.tuning.tuners.registry import inner_tuner
 
@@ -94,10 +93,7 @@ def deciders(config: TuneProgramsConfig) -> tuple[Scheduler, MakeInnerTuner]:
         MissingDependencyError: what the scheduler's belief needs is not installed.
         TuningError: a name is unknown; or the scheduler sees recorded curves only.
     """
-    check_belief(config.belief)
-    make_tuner = inner_tuner(config.tuner)
-    belief = belief_of(config.belief) if config.scheduler in WITH_BELIEF else None
-    return scheduler_of(config.scheduler, belief), make_tuner
+    return live_scheduler(config.scheduler, config.belief), inner_tuner(config.tuner)
 
 
 def _about(
