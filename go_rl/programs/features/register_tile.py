@@ -1,0 +1,141 @@
+"""`RegisterTile`: what a compiler for processors keeps in registers around a statement.
+
+The innermost loops that the compiler unrolls are the *tile*; the loop around them is the *hot*
+loop. A statement that is not vectorised by annotation becomes so where the hot loop, or the
+innermost one, walks all accesses by 0 or 1 elements (as LLVM's loop vectoriser does). An access
+that the hot loop does not move is kept in registers over it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from go_rl.programs.features.loop_roles import LeafLoops
+
+UNROLL_BUDGET = 300
+"""Instructions up to which LLVM unrolls a loop as a whole, at its highest level."""
+STATEMENT_COST = 4
+"""Instructions of a statement, beside one for each access."""
+GATHER_COST = 2.0
+"""Memory operations of an element that is read alone into a vector, beside the read."""
+
+
+@dataclass(frozen=True)
+class RegisterTile:
+    """The code of one statement, its counts per whole execution of the nest."""
+
+    lanes: int
+    """Elements of a vector operation; 1: scalar code."""
+    by_annotation: bool
+    """Whether the vectors are those of a vectorised loop."""
+    tile_loops: int
+    """Loops in the tile."""
+    tile_size: int
+    """Executions of the statement in it."""
+    hot_extent: int
+    """Iterations of the hot loop; 1: the tile is all."""
+    hot_reduces: bool
+    accumulators: int
+    """Vector registers that the written elements of a tile need."""
+    registers: int
+    """Those that all accesses of a tile need."""
+    reduced: int
+    """Iterations of reducing loops in the tile."""
+    operations: float
+    """Vector operations of the statement."""
+    loads: float
+    """Vector loads, those of an element that is read alone included."""
+    stores: float
+    gathered: float
+    """Elements that are read or written alone to make vectors."""
+    chain: float
+    """Dependent operations, one behind the other."""
+
+
+def register_tile(loops: LeafLoops, lanes: int, registers: int, auto_unroll: int) -> RegisterTile:
+    """Return the code of a statement.
+
+    Args:
+        loops: around the statement.
+        lanes: elements that a vector holds.
+        registers: vector registers of the processor.
+        auto_unroll: statements up to which the compiler was told to unroll.
+    """
+    depth, extents = loops.depth, loops.extents
+    vector = next((d for d in range(depth) if loops.vectorised[d]), None)
+    width = extents[vector] if vector is not None else 1
+    start = depth if vector is None else vector
+    tile = _tile_start(loops, start, width, lanes, auto_unroll)
+    hot = tile - 1 if tile > 0 else None
+    by_annotation = vector is not None
+    if vector is None:
+        vector = next((d for d in (hot, depth - 1) if d is not None and _walks(loops, d)), None)
+        width = extents[vector] if vector is not None else 1
+    used = min(lanes, width)
+    pieces = -(-width // lanes) if by_annotation else 1  # registers of one statement
+    inner = [d for d in range(tile, depth) if d != vector]
+    return _counts(loops, _Shape(tile, hot, vector, used, pieces, by_annotation, inner), registers)
+
+
+@dataclass(frozen=True)
+class _Shape:
+    tile: int
+    hot: int | None
+    vector: int | None
+    lanes: int
+    pieces: int
+    by_annotation: bool
+    inner: list[int]
+
+
+def _tile_start(loops: LeafLoops, start: int, width: int, lanes: int, told: int) -> int:
+    """Number of the outermost loop of the tile."""
+    pieces = -(-width // lanes)
+    body = (STATEMENT_COST + len(loops.buffers)) * pieces
+    statements, tile = 1, start
+    while tile > 0:
+        extent = loops.extents[tile - 1]
+        statements *= extent
+        if statements * body > UNROLL_BUDGET and statements > told:
+            break
+        tile -= 1
+    return tile
+
+
+def _walks(loops: LeafLoops, loop: int) -> bool:
+    moves = [int(s) for s in loops.strides[:, loop]]
+    return loops.extents[loop] > 1 and moves[0] == 1 and all(s in (0, 1) for s in moves[1:])
+
+
+def _counts(loops: LeafLoops, shape: _Shape, registers: int) -> RegisterTile:
+    extents, executions = loops.extents, loops.executions
+    width = 1 if shape.vector is None else extents[shape.vector]
+    vectors = executions / width * -(-width // shape.lanes)
+    tile_size = prod(extents[d] for d in shape.inner)
+    hot = 1 if shape.hot is None else extents[shape.hot]
+    need, loads, stores, gathered = [], 0.0, 0.0, 0.0
+    for a in range(len(loops.buffers)):
+        kept = prod(extents[d] for d in shape.inner if loops.named[a][d])
+        moved = shape.vector is None or bool(loops.named[a][shape.vector])
+        kept *= shape.pieces if moved else 1
+        need.append(kept)
+        still = shape.hot is not None and shape.hot != shape.vector
+        still = still and not loops.named[a][shape.hot or 0]
+        fits = sum(need[:1]) <= registers
+        whole = tile_size * shape.pieces * (hot if still and fits else 1)
+        times = vectors / whole * kept
+        alone = shape.vector is not None and abs(int(loops.strides[a, shape.vector])) > 1
+        if alone:
+            gathered += times * shape.lanes
+        loads += times * (shape.lanes if alone else 1)
+        stores += times * (shape.lanes if alone else 1) if a == 0 else 0.0
+    reduced = prod(extents[d] for d in shape.inner if loops.reduces[d])
+    hot_reduces = shape.hot is not None and loops.reduces[shape.hot]
+    free = need[0] if hot_reduces else max(need[0], 1) * max(hot, 1)
+    any_reduce = hot_reduces or reduced > 1
+    chain = vectors / max(free, 1) if any_reduce else 0.0
+    return RegisterTile(
+        shape.lanes, shape.by_annotation, len(shape.inner), tile_size, hot, hot_reduces, need[0],
+        sum(need), reduced, vectors, loads, stores, gathered, chain,
+    )  # fmt: skip
