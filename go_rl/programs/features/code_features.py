@@ -17,7 +17,8 @@ from jaxtyping import Float64
 
 from go_rl.programs.features.cache_traffic import CACHES, WorkingSets, cache_traffic, working_sets
 from go_rl.programs.features.loop_roles import LeafLoops, leaf_loops
-from go_rl.programs.features.register_tile import RegisterTile, register_tile
+from go_rl.programs.features.register_tile import RegisterTile, register_tile, walked_loops
+from go_rl.programs.features.unrolled_loops import UNROLL_BUDGET, unrolled_loops
 from go_rl.programs.nests import OPERATION_NAMES, LoopNest
 from go_rl.programs.nests.nest import ELEMENT_BYTES
 
@@ -42,7 +43,7 @@ def _names() -> tuple[str, ...]:
     return (
         *(f"loop{k}_{name}" for k in range(INNERMOST) for name in loop),
         *(f"tile_{name}" for name in tile),
-        "spilled", "ragged", "loads_per_operation", "stores_per_operation", "auto_unroll",
+        "spilled", "ragged", "vector_width", "power_of_two", "loads_per_operation", "stores_per_operation", "auto_unroll",
         "conditions", "divisions",
         *(f"set{k}" for k in range(INNERMOST)), "set_whole",
         *(f"{name}_cycles" for name in BOUNDS), "cycles",
@@ -63,13 +64,15 @@ class CodeFeatures:
     cycles: Float64[np.ndarray, "L"]
 
 
-def code_features(nest: LoopNest, lanes: int) -> CodeFeatures:
+def code_features(nest: LoopNest, lanes: int, budget: int = UNROLL_BUDGET) -> CodeFeatures:
     """[L, F] of every leaf of the nest (constants too), and cycles bound of each."""
     leaves = [leaf_loops(nest, leaf) for leaf in nest.leaves]
     sets = working_sets(leaves)
+    unrolled = unrolled_loops(nest, lanes, budget)
+    walked = walked_loops(leaves, [b.inside for b in nest.buffers], unrolled)
     rows, cycles = [], []
     for leaf in leaves:
-        row, bound = _row(leaf, sets, lanes)
+        row, bound = _row(leaf, sets, lanes, unrolled, walked)
         rows.append(row); cycles.append(bound)
     return CodeFeatures(np.array(rows, np.float64), np.array(cycles))
 
@@ -78,10 +81,10 @@ def _log(x: float) -> float:
     return float(np.log2(abs(x) + 1.0))
 
 
-def _row(leaf: LeafLoops, sets: WorkingSets, lanes: int) -> tuple[list[float], float]:
+def _row(leaf: LeafLoops, sets: WorkingSets, lanes: int, unrolled, walked) -> tuple[list[float], float]:
     told = [loop.auto_unroll for _, loop in leaf.leaf.around if loop.auto_unroll]
     auto = told[-1] if told else 0
-    tile = register_tile(leaf, lanes, VECTOR_REGISTERS[lanes], auto)
+    tile = register_tile(leaf, lanes, VECTOR_REGISTERS[lanes], unrolled, walked)
     counts = dict(zip(OPERATION_NAMES, leaf.leaf.statement.operations, strict=True))
     order = [d for d in reversed(range(leaf.depth)) if leaf.extents[d] > 1][:INNERMOST]
     reads = sorted(range(1, len(leaf.buffers)), key=lambda a: -int(leaf.lines[a, 0]) if leaf.depth else 0)[:READS]
@@ -98,6 +101,7 @@ def _row(leaf: LeafLoops, sets: WorkingSets, lanes: int) -> tuple[list[float], f
     width = leaf.extents[next((d for d in range(leaf.depth) if leaf.vectorised[d]), 0)] if tile.by_annotation else 0
     row += [
         tile.registers / VECTOR_REGISTERS[lanes], width % lanes / lanes if width else 0.0,
+        _log(width), float(width & (width - 1) == 0),
         tile.loads / tile.operations, tile.stores / tile.operations, _log(auto),
         _log(counts["int_compare"] + counts["select"] + counts["float_math"]), _log(counts["int_div_mod"]),
     ]

@@ -8,15 +8,12 @@ that the hot loop does not move is kept in registers over it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
 from go_rl.programs.features.loop_roles import LeafLoops
 
-UNROLL_BUDGET = 300
-"""Instructions up to which LLVM unrolls a loop as a whole, at its highest level."""
-STATEMENT_COST = 4
-"""Instructions of a statement, beside one for each access."""
 GATHER_COST = 2.0
 """Memory operations of an element that is read alone into a vector, beside the read."""
 
@@ -53,29 +50,65 @@ class RegisterTile:
     """Dependent operations, one behind the other."""
 
 
-def register_tile(loops: LeafLoops, lanes: int, registers: int, auto_unroll: int) -> RegisterTile:
+def register_tile(
+    loops: LeafLoops, lanes: int, registers: int, unrolled: frozenset[int], walked: frozenset[int]
+) -> RegisterTile:
     """Return the code of a statement.
 
     Args:
         loops: around the statement.
         lanes: elements that a vector holds.
         registers: vector registers of the processor.
-        auto_unroll: statements up to which the compiler was told to unroll.
+        unrolled: numbers of the loops that are straight code.
+        walked: numbers of the loops that the compiler vectorises by itself (`walked_loops`).
     """
     depth, extents = loops.depth, loops.extents
+    numbers = [number for number, _ in loops.leaf.around]
     vector = next((d for d in range(depth) if loops.vectorised[d]), None)
-    width = extents[vector] if vector is not None else 1
-    start = depth if vector is None else vector
-    tile = _tile_start(loops, start, width, lanes, auto_unroll)
+    tile = depth if vector is None else vector
+    while tile > 0 and numbers[tile - 1] in unrolled:
+        tile -= 1
     hot = tile - 1 if tile > 0 else None
     by_annotation = vector is not None
-    if vector is None:
-        vector = next((d for d in (hot, depth - 1) if d is not None and _walks(loops, d)), None)
-        width = extents[vector] if vector is not None else 1
+    if vector is None and hot is not None and numbers[hot] in walked:
+        vector = hot
+    width = extents[vector] if vector is not None else 1
     used = min(lanes, width)
     pieces = -(-width // lanes) if by_annotation else 1  # registers of one statement
     inner = [d for d in range(tile, depth) if d != vector]
     return _counts(loops, _Shape(tile, hot, vector, used, pieces, by_annotation, inner), registers)
+
+
+def walked_loops(
+    leaves: Sequence[LeafLoops], private: Sequence[int], unrolled: frozenset[int]
+) -> frozenset[int]:
+    """Return the loops, not unrolled, whose body is straight code in which each access moves by 0
+    or 1 elements, and no statement adds to one element: LLVM vectorises them.
+
+    Args:
+        leaves: all statements of a nest.
+        private: number of the innermost loop around the allocation of each buffer.
+        unrolled: numbers of the loops that are straight code.
+    """
+    good: dict[int, bool] = {}
+    for leaf in leaves:
+        around = leaf.leaf.around
+        hot = next((d for d in reversed(range(leaf.depth)) if around[d][0] not in unrolled), None)
+        if hot is None:
+            continue
+        number = around[hot][0]
+        inside = {n for n, _ in around[hot:]}
+        moves = [
+            int(leaf.strides[a, hot])
+            for a, buffer in enumerate(leaf.buffers)
+            if private[buffer] not in inside
+        ]
+        # a statement that writes elsewhere than the loop goes is a reduction, or a scatter
+        fine = not leaf.vectorised[hot] and leaf.extents[hot] > 1
+        fine = fine and (private[leaf.buffers[0]] in inside or int(leaf.strides[0, hot]) == 1)
+        fine = fine and all(s in (0, 1) for s in moves)
+        good[number] = good.get(number, True) and fine
+    return frozenset(number for number, fine in good.items() if fine)
 
 
 @dataclass(frozen=True)
@@ -87,25 +120,6 @@ class _Shape:
     pieces: int
     by_annotation: bool
     inner: list[int]
-
-
-def _tile_start(loops: LeafLoops, start: int, width: int, lanes: int, told: int) -> int:
-    """Number of the outermost loop of the tile."""
-    pieces = -(-width // lanes)
-    body = (STATEMENT_COST + len(loops.buffers)) * pieces
-    statements, tile = 1, start
-    while tile > 0:
-        extent = loops.extents[tile - 1]
-        statements *= extent
-        if statements * body > UNROLL_BUDGET and statements > told:
-            break
-        tile -= 1
-    return tile
-
-
-def _walks(loops: LeafLoops, loop: int) -> bool:
-    moves = [int(s) for s in loops.strides[:, loop]]
-    return loops.extents[loop] > 1 and moves[0] == 1 and all(s in (0, 1) for s in moves[1:])
 
 
 def _counts(loops: LeafLoops, shape: _Shape, registers: int) -> RegisterTile:
