@@ -1,8 +1,8 @@
-"""`cache_traffic`: bytes that a nest moves into each level of cache, by its working sets.
+"""`cache_traffic`: lines that a nest moves into each level of cache, by its working sets.
 
-The outermost loop whose working set (the cache lines that all statements in it touch while it runs)
-fits into a cache brings that set in once per run; a nest that fits as a whole brings nothing, as
-it is run again and again.
+The outermost loop whose working set (what all statements in it touch while it runs) fits into a
+cache brings that set in once per run; a nest that fits as a whole brings nothing, as it is run
+again and again.
 """
 
 from __future__ import annotations
@@ -11,47 +11,63 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from go_rl.programs.features.layout import CACHE_LINE
 from go_rl.programs.features.loop_roles import LeafLoops
 
-CACHES = (32 << 10, 1 << 20, 16 << 20)
-"""Bytes of the caches of a core, the nearest first: of the processor that was measured, shared
-ones by core."""
+
+@dataclass(frozen=True)
+class CacheLevel:
+    """What is kept near the core."""
+
+    name: str
+    lines: int
+    """Lines (or pages) that it holds."""
+    measure: str
+    """What of `LeafLoops` says how many lines a loop occupies."""
+    moved: str
+    """What of `LeafLoops` says how many a loop brings in."""
+    cycles: float
+    """To bring one in."""
+
+
+CACHES = (
+    CacheLevel("first", 512, "first_sets", "lines", 2.0),
+    CacheLevel("second", 16384, "second_sets", "lines", 4.0),
+    CacheLevel("third", 16 << 14, "lines", "lines", 8.0),
+    CacheLevel("pages", 72, "pages", "pages", 7.0),
+)
+"""Of the processor that was measured; shared ones by core."""
 
 
 @dataclass(frozen=True)
 class WorkingSets:
-    """Working set of each loop of a nest, and of the whole."""
+    """Working set of each loop of a nest, and of the whole, in lines of a level."""
 
     loops: dict[int, int]
-    """Bytes by number of the loop."""
     whole: int
-    """Bytes."""
 
 
-def working_sets(leaves: Sequence[LeafLoops]) -> WorkingSets:
+def working_sets(leaves: Sequence[LeafLoops], measure: str) -> WorkingSets:
     """Return the working sets: of a buffer that several statements use, the largest part counts."""
     found: dict[int, dict[int, int]] = {}
     whole: dict[int, int] = {}
     for leaf in leaves:
+        sizes = getattr(leaf, measure)
         for a, buffer in enumerate(leaf.buffers):
             for level, (number, _) in enumerate(leaf.leaf.around):
                 of = found.setdefault(number, {})
-                of[buffer] = max(of.get(buffer, 0), int(leaf.lines[a, level]))
-            lines = int(leaf.lines[a, 0]) if leaf.depth else 1
-            whole[buffer] = max(whole.get(buffer, 0), lines)
+                of[buffer] = max(of.get(buffer, 0), int(sizes[a, level]))
+            whole[buffer] = max(whole.get(buffer, 0), int(sizes[a, 0]) if leaf.depth else 1)
     return WorkingSets(
-        {number: CACHE_LINE * sum(of.values()) for number, of in found.items()},
-        CACHE_LINE * sum(whole.values()),
+        {number: sum(of.values()) for number, of in found.items()}, sum(whole.values())
     )
 
 
-def cache_traffic(leaf: LeafLoops, sets: WorkingSets, cache: int) -> float:
-    """Return the bytes that one statement brings into a cache of so many bytes."""
-    if sets.whole <= cache:
+def cache_traffic(leaf: LeafLoops, sets: WorkingSets, level: CacheLevel) -> float:
+    """Return the lines that one statement brings into a level."""
+    if sets.whole <= level.lines:
         return 0.0
-    for level, (number, _) in enumerate(leaf.leaf.around):
-        if sets.loops[number] <= cache:
-            runs = prod(leaf.extents[:level])
-            return float(CACHE_LINE * runs * int(leaf.lines[:, level].sum()))
-    return float(CACHE_LINE * leaf.executions * len(leaf.buffers))
+    moved = getattr(leaf, level.moved)
+    for depth, (number, _) in enumerate(leaf.leaf.around):
+        if sets.loops[number] <= level.lines:
+            return float(prod(leaf.extents[:depth]) * int(moved[:, depth].sum()))
+    return float(leaf.executions * len(leaf.buffers))

@@ -17,8 +17,8 @@ from jaxtyping import Float64
 
 from go_rl.programs.features.cache_traffic import CACHES, WorkingSets, cache_traffic, working_sets
 from go_rl.programs.features.loop_roles import LeafLoops, leaf_loops
-from go_rl.programs.features.register_tile import RegisterTile, register_tile, walked_loops
-from go_rl.programs.features.unrolled_loops import UNROLL_BUDGET, unrolled_loops
+from go_rl.programs.features.register_tile import ANNOTATED, RegisterTile, register_tile, walked_loops
+from go_rl.programs.features.unrolled_loops import STATEMENT_COST, UNROLL_BUDGET, unrolled_loops
 from go_rl.programs.nests import OPERATION_NAMES, LoopNest
 from go_rl.programs.nests.nest import ELEMENT_BYTES
 
@@ -30,11 +30,9 @@ OPERATIONS_PER_CYCLE = 2.0
 """Vector operations, loads too."""
 LATENCY = 4.0
 """Cycles of a dependent multiplication and addition."""
-BYTES_PER_CYCLE = (32.0, 16.0, 8.0)
-"""Into each of `CACHES`: from the second level, the third, and memory."""
 VECTOR_REGISTERS = {4: 16, 8: 16, 16: 32}
 """By elements of a vector."""
-BOUNDS = ("arithmetic", "chain", "loads", "stores", "second_level", "third_level", "memory")
+BOUNDS = ("arithmetic", "chain", "loads", "stores", *(level.name for level in CACHES))
 
 
 def _names() -> tuple[str, ...]:
@@ -45,7 +43,7 @@ def _names() -> tuple[str, ...]:
         *(f"tile_{name}" for name in tile),
         "spilled", "ragged", "vector_width", "power_of_two", "loads_per_operation", "stores_per_operation", "auto_unroll",
         "conditions", "divisions",
-        *(f"set{k}" for k in range(INNERMOST)), "set_whole",
+        *(f"{what}{k}" for what in ("cost", "set", "page") for k in range(INNERMOST)), "set_whole", "page_whole",
         *(f"{name}_cycles" for name in BOUNDS), "cycles",
     )
 
@@ -67,7 +65,7 @@ class CodeFeatures:
 def code_features(nest: LoopNest, lanes: int, budget: int = UNROLL_BUDGET) -> CodeFeatures:
     """[L, F] of every leaf of the nest (constants too), and cycles bound of each."""
     leaves = [leaf_loops(nest, leaf) for leaf in nest.leaves]
-    sets = working_sets(leaves)
+    sets = [working_sets(leaves, level.measure) for level in CACHES]
     unrolled = unrolled_loops(nest, lanes, budget)
     walked = walked_loops(leaves, [b.inside for b in nest.buffers], unrolled)
     rows, cycles = [], []
@@ -81,7 +79,7 @@ def _log(x: float) -> float:
     return float(np.log2(abs(x) + 1.0))
 
 
-def _row(leaf: LeafLoops, sets: WorkingSets, lanes: int, unrolled, walked) -> tuple[list[float], float]:
+def _row(leaf: LeafLoops, sets: Sequence[WorkingSets], lanes: int, unrolled, walked) -> tuple[list[float], float]:
     told = [loop.auto_unroll for _, loop in leaf.leaf.around if loop.auto_unroll]
     auto = told[-1] if told else 0
     tile = register_tile(leaf, lanes, VECTOR_REGISTERS[lanes], unrolled, walked)
@@ -98,21 +96,27 @@ def _row(leaf: LeafLoops, sets: WorkingSets, lanes: int, unrolled, walked) -> tu
     for field in fields(RegisterTile):
         value = float(getattr(tile, field.name))
         row.append(_log(value) if f"tile_{field.name}" in LOGARITHMIC else value)
-    width = leaf.extents[next((d for d in range(leaf.depth) if leaf.vectorised[d]), 0)] if tile.by_annotation else 0
+    width = leaf.extents[next((d for d in range(leaf.depth) if leaf.vectorised[d]), 0)] if tile.kind == ANNOTATED else 0
     row += [
         tile.registers / VECTOR_REGISTERS[lanes], width % lanes / lanes if width else 0.0,
         _log(width), float(width & (width - 1) == 0),
         tile.loads / tile.operations, tile.stores / tile.operations, _log(auto),
         _log(counts["int_compare"] + counts["select"] + counts["float_math"]), _log(counts["int_div_mod"]),
     ]
-    row += [(_log(sets.loops[leaf.leaf.around[order[k]][0]]) if k < len(order) else 0.0) for k in range(INNERMOST)]
-    row += [_log(sets.whole)]
+    body = (STATEMENT_COST + len(leaf.buffers)) * (-(-width // lanes) if width else 1)
+    for k in range(INNERMOST):
+        if k < len(order):
+            body *= 1 if leaf.vectorised[order[k]] else leaf.extents[order[k]]
+        row.append(_log(body))
+    for which in (sets[0], sets[-1]):
+        row += [(_log(which.loops[leaf.leaf.around[order[k]][0]]) if k < len(order) else 0.0) for k in range(INNERMOST)]
+    row += [_log(sets[2].whole), _log(sets[-1].whole)]
     scale = lanes / 8 if lanes > 8 else 1.0  # 512-bit operations are issued in two halves on Zen 4
     flops = max(sum(c for n, c in counts.items() if n.startswith("float")) / 2, 0.5)
     bounds = [
         flops * tile.operations / OPERATIONS_PER_CYCLE * scale, LATENCY * tile.chain,
         tile.loads / OPERATIONS_PER_CYCLE * scale, tile.stores * scale + tile.gathered,
-        *(cache_traffic(leaf, sets, size) / rate for size, rate in zip(CACHES, BYTES_PER_CYCLE, strict=True)),
+        *(level.cycles * cache_traffic(leaf, of, level) for of, level in zip(sets, CACHES, strict=True)),
     ]
     best = max(bounds)
     return [*row, *map(_log, bounds), _log(best)], best

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
+from math import gcd, prod
 
 import numpy as np
 from jaxtyping import Int64
@@ -17,6 +17,11 @@ from go_rl.programs.features.index_range import bounds_by_level
 from go_rl.programs.nests import Access, Index, LoopNest, LoopVariable, NestLeaf
 from go_rl.programs.nests.index import loops_in
 from go_rl.programs.nests.nest import VECTORISED
+
+LINE, PAGE = 16, 1024
+"""Elements of a cache line and of a page of memory."""
+FIRST_SETS, SECOND_SETS = 64, 2048
+"""Sets of the first and the second cache."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +45,13 @@ class LeafLoops:
     allocation, and its index does not depend on the loop."""
     lines: Int64[np.ndarray, "A D"]
     """[A, D] cache lines touched while the loop and those inside of it run."""
-    elements: Int64[np.ndarray, "A D"]
-    """[A, D] elements touched likewise."""
+    first_sets: Int64[np.ndarray, "A D"]
+    """[A, D] lines of a cache of `FIRST_SETS` sets that those occupy: more than they are where
+    their addresses share few sets."""
+    second_sets: Int64[np.ndarray, "A D"]
+    """[A, D] likewise, of `SECOND_SETS`."""
+    pages: Int64[np.ndarray, "A D"]
+    """[A, D] pages of memory touched likewise."""
 
     @property
     def depth(self) -> int:
@@ -54,13 +64,12 @@ class LeafLoops:
         return prod(self.extents)
 
 
-def leaf_loops(nest: LoopNest, leaf: NestLeaf, line_elements: int = 16) -> LeafLoops:
+def leaf_loops(nest: LoopNest, leaf: NestLeaf) -> LeafLoops:
     """Return what the loops around a statement do.
 
     Args:
         nest: of the statement.
         leaf: the statement in its place.
-        line_elements: elements of a cache line.
     """
     statement = leaf.statement
     accesses = list(dict.fromkeys((statement.write, *statement.reads)))
@@ -69,10 +78,13 @@ def leaf_loops(nest: LoopNest, leaf: NestLeaf, line_elements: int = 16) -> LeafL
     named = tuple(_named(each, around) for each in accesses)
     inside = nest.buffers[statement.write.buffer].inside
     allocated = next((d + 1 for d, (number, _) in enumerate(around) if number == inside), 0)
-    touched = [
-        _touched(each, around, nest.buffers[each.buffer].shape, line_elements) for each in accesses
-    ]
-    shape = (len(accesses), len(around))
+    touched = np.array(
+        [
+            _touched(each, around, nest.buffers[each.buffer].shape, flat[i])
+            for i, each in enumerate(accesses)
+        ],
+        np.int64,
+    ).reshape(len(accesses), len(around), 4)
     return LeafLoops(
         leaf,
         tuple(extent for _, extent in around),
@@ -80,11 +92,10 @@ def leaf_loops(nest: LoopNest, leaf: NestLeaf, line_elements: int = 16) -> LeafL
         tuple(each.buffer for each in accesses),
         np.array(
             [_strides(each, flat[i], around) for i, each in enumerate(accesses)], np.int64
-        ).reshape(shape),
+        ).reshape(len(accesses), len(around)),
         named,
         tuple(d >= allocated and not named[0][d] for d in range(len(around))),
-        np.array([lines for lines, _ in touched], np.int64).reshape(shape),
-        np.array([elements for _, elements in touched], np.int64).reshape(shape),
+        *(touched[:, :, k] for k in range(4)),
     )
 
 
@@ -132,16 +143,16 @@ def _values(index: Index, loops: Mapping[int, np.ndarray]) -> np.ndarray | int:
 
 
 def _touched(
-    access: Access, around: Sequence[tuple[int, int]], shape: Sequence[int], line: int
-) -> tuple[list[int], list[int]]:
-    """Cache lines and elements while each loop runs: a box by `bounds_by_level`; dimensions behind
-    the last that is not touched as a whole are contiguous."""
+    access: Access, around: Sequence[tuple[int, int]], shape: Sequence[int], flat: Sequence[int]
+) -> list[tuple[int, int, int, int]]:
+    """Lines, those of both caches' sets, and pages while each loop runs: a box by
+    `bounds_by_level`; dimensions behind the last that is not touched as a whole are contiguous."""
     if not around:
-        return [], []
+        return []
     boxes = [
         [high - low + 1 for low, high in bounds_by_level(index, around)] for index in access.index
     ]
-    lines, elements = [], []
+    found = []
     for level in range(len(around)):
         box = [min(max(sizes[level], 1), full) for sizes, full in zip(boxes, shape, strict=True)]
         run, d = 1, len(box)
@@ -150,6 +161,22 @@ def _touched(
             run *= box[d]
             if box[d] < shape[d]:
                 break
-        elements.append(prod(box))
-        lines.append(prod(box[:d]) * -(-run // line))
-    return lines, elements
+        rows = [(box[k], flat[k]) for k in range(d) if box[k] > 1]
+        count, lines = prod(n for n, _ in rows), -(-run // LINE)
+        pages = -(-run // PAGE) * prod(n if s >= PAGE else max(n * s // PAGE, 1) for n, s in rows)
+        found.append((
+            count * lines, count * lines * FIRST_SETS // _reached(rows, lines, FIRST_SETS),
+            count * lines * SECOND_SETS // _reached(rows, lines, SECOND_SETS), pages,
+        ))  # fmt: skip
+    return found
+
+
+def _reached(rows: Sequence[tuple[int, int]], lines: int, sets: int) -> int:
+    """Sets in which runs of so many lines lie, given count and stride of the runs: their strides'
+    greatest common divisor with the sets is kept."""
+    if not rows:
+        return sets
+    step = sets
+    for _, stride in rows:
+        step = gcd(step, stride // LINE if stride % LINE == 0 else 1)
+    return sets // step * min(step, lines)

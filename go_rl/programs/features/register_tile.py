@@ -14,8 +14,7 @@ from math import prod
 
 from go_rl.programs.features.loop_roles import LeafLoops
 
-GATHER_COST = 2.0
-"""Memory operations of an element that is read alone into a vector, beside the read."""
+SCALAR, ANNOTATED, BY_LOOP, BY_STATEMENTS = range(4)
 
 
 @dataclass(frozen=True)
@@ -24,8 +23,9 @@ class RegisterTile:
 
     lanes: int
     """Elements of a vector operation; 1: scalar code."""
-    by_annotation: bool
-    """Whether the vectors are those of a vectorised loop."""
+    kind: int
+    """`SCALAR`, or what makes vectors: `ANNOTATED` loop, `BY_LOOP` or `BY_STATEMENTS` of the
+    compiler's own."""
     tile_loops: int
     """Loops in the tile."""
     tile_size: int
@@ -70,13 +70,17 @@ def register_tile(
         tile -= 1
     hot = tile - 1 if tile > 0 else None
     by_annotation = vector is not None
+    kind = ANNOTATED if by_annotation else SCALAR
     if vector is None and hot is not None and numbers[hot] in walked:
-        vector = hot
+        vector, kind = hot, BY_LOOP
+    if vector is None:
+        steps = [d for d in range(tile, depth) if _walks(loops, d)]
+        vector, kind = (max(steps, key=lambda d: extents[d]), BY_STATEMENTS) if steps else (None, SCALAR)
     width = extents[vector] if vector is not None else 1
-    used = min(lanes, width)
+    used = min(lanes, width) if by_annotation else 1 << min(lanes, width).bit_length() - 1
     pieces = -(-width // lanes) if by_annotation else 1  # registers of one statement
     inner = [d for d in range(tile, depth) if d != vector]
-    return _counts(loops, _Shape(tile, hot, vector, used, pieces, by_annotation, inner), registers)
+    return _counts(loops, _Shape(tile, hot, vector, used, pieces, kind, inner), registers)
 
 
 def walked_loops(
@@ -118,14 +122,16 @@ class _Shape:
     vector: int | None
     lanes: int
     pieces: int
-    by_annotation: bool
+    kind: int
     inner: list[int]
 
 
 def _counts(loops: LeafLoops, shape: _Shape, registers: int) -> RegisterTile:
     extents, executions = loops.extents, loops.executions
     width = 1 if shape.vector is None else extents[shape.vector]
-    vectors = executions / width * -(-width // shape.lanes)
+    whole, rest = divmod(width, shape.lanes)
+    whole += (rest > 0) if shape.kind == ANNOTATED else rest
+    vectors = executions / width * whole
     tile_size = prod(extents[d] for d in shape.inner)
     hot = 1 if shape.hot is None else extents[shape.hot]
     need, loads, stores, gathered = [], 0.0, 0.0, 0.0
@@ -137,8 +143,8 @@ def _counts(loops: LeafLoops, shape: _Shape, registers: int) -> RegisterTile:
         still = shape.hot is not None and shape.hot != shape.vector
         still = still and not loops.named[a][shape.hot or 0]
         fits = sum(need[:1]) <= registers
-        whole = tile_size * shape.pieces * (hot if still and fits else 1)
-        times = vectors / whole * kept
+        share = tile_size * shape.pieces * (hot if still and fits else 1)
+        times = vectors / share * kept
         alone = shape.vector is not None and abs(int(loops.strides[a, shape.vector])) > 1
         if alone:
             gathered += times * shape.lanes
@@ -150,6 +156,11 @@ def _counts(loops: LeafLoops, shape: _Shape, registers: int) -> RegisterTile:
     any_reduce = hot_reduces or reduced > 1
     chain = vectors / max(free, 1) if any_reduce else 0.0
     return RegisterTile(
-        shape.lanes, shape.by_annotation, len(shape.inner), tile_size, hot, hot_reduces, need[0],
+        shape.lanes, shape.kind, len(shape.inner), tile_size, hot, hot_reduces, need[0],
         sum(need), reduced, vectors, loads, stores, gathered, chain,
     )  # fmt: skip
+
+
+def _walks(loops: LeafLoops, loop: int) -> bool:
+    moves = [int(s) for s in loops.strides[:, loop]]
+    return loops.extents[loop] > 1 and moves[0] == 1 and all(s in (0, 1) for s in moves[1:])
