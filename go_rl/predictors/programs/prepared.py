@@ -56,7 +56,7 @@ class PreparedPrograms:
     """``P`` programs as networks read them."""
 
     leaves: Float32[np.ndarray, "S numbers"]
-    """[S, 164] standardised leaf vectors, the positional encoding added."""
+    """[S, N] standardised leaf vectors, the positional encoding added."""
     first_leaf: Int64[np.ndarray, "starts"]
     devices: Float32[np.ndarray, "G D"]
     known: Float32[np.ndarray, "G D"]
@@ -106,7 +106,7 @@ def prepare(
     vectors = (inputs.asts.vectors - scale.mean) / scale.deviation
     vectors = np.clip(vectors, -FARTHEST, FARTHEST)
     if positional:
-        vectors = vectors + positional_encoding(inputs.asts.ordering)
+        vectors = vectors + positional_encoding(inputs.asts.ordering, vectors.shape[1])
     known = np.isfinite(inputs.devices)
     devices = np.where(known, inputs.devices, 0.0) - scale.device_mean
     return PreparedPrograms(

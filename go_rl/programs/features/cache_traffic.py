@@ -1,7 +1,7 @@
-"""`cache_traffic`: lines that a nest moves into each level of cache, by its working sets.
+"""`cache_traffic`: lines that a nest brings near the core, by its working sets.
 
 The outermost loop whose working set (what all statements in it touch while it runs) fits into a
-cache brings that set in once per run; a nest that fits as a whole brings nothing, as it is run
+cache brings that set in once per run; a nest that fits as a whole brings nothing in, as it is run
 again and again.
 """
 
@@ -16,13 +16,13 @@ from go_rl.programs.features.loop_roles import LeafLoops
 
 @dataclass(frozen=True)
 class CacheLevel:
-    """What is kept near the core."""
+    """What is kept near the core: a cache, or addresses of pages."""
 
     name: str
     lines: int
-    """Lines (or pages) that it holds."""
-    measure: str
-    """What of `LeafLoops` says how many lines a loop occupies."""
+    """Lines, or pages, that it holds."""
+    occupied: str
+    """What of `LeafLoops` says how many a loop occupies."""
     moved: str
     """What of `LeafLoops` says how many a loop brings in."""
     cycles: float
@@ -31,39 +31,38 @@ class CacheLevel:
 
 CACHES = (
     CacheLevel("first", 512, "first_sets", "lines", 2.0),
-    CacheLevel("second", 16384, "second_sets", "lines", 4.0),
-    CacheLevel("third", 16 << 14, "lines", "lines", 8.0),
+    CacheLevel("second", 1 << 14, "second_sets", "lines", 4.0),
+    CacheLevel("third", 1 << 18, "lines", "lines", 8.0),
     CacheLevel("pages", 72, "pages", "pages", 7.0),
 )
-"""Of the processor that was measured; shared ones by core."""
+"""Of the processor that was measured (Zen 4); the third by core."""
 
 
 @dataclass(frozen=True)
 class WorkingSets:
-    """Working set of each loop of a nest, and of the whole, in lines of a level."""
+    """Lines that are touched while a loop runs, and by the whole nest."""
 
     loops: dict[int, int]
+    """By number of the loop."""
     whole: int
 
 
-def working_sets(leaves: Sequence[LeafLoops], measure: str) -> WorkingSets:
+def working_sets(leaves: Sequence[LeafLoops], occupied: str) -> WorkingSets:
     """Return the working sets: of a buffer that several statements use, the largest part counts."""
     found: dict[int, dict[int, int]] = {}
     whole: dict[int, int] = {}
     for leaf in leaves:
-        sizes = getattr(leaf, measure)
-        for a, buffer in enumerate(leaf.buffers):
-            for level, (number, _) in enumerate(leaf.leaf.around):
+        sizes = getattr(leaf, occupied).tolist()
+        for buffer, lines in zip(leaf.buffers, sizes, strict=True):
+            for (number, _), size in zip(leaf.leaf.around, lines, strict=True):
                 of = found.setdefault(number, {})
-                of[buffer] = max(of.get(buffer, 0), int(sizes[a, level]))
-            whole[buffer] = max(whole.get(buffer, 0), int(sizes[a, 0]) if leaf.depth else 1)
-    return WorkingSets(
-        {number: sum(of.values()) for number, of in found.items()}, sum(whole.values())
-    )
+                of[buffer] = max(of.get(buffer, 0), size)
+            whole[buffer] = max(whole.get(buffer, 0), *lines, 1)
+    return WorkingSets({n: sum(of.values()) for n, of in found.items()}, sum(whole.values()))
 
 
 def cache_traffic(leaf: LeafLoops, sets: WorkingSets, level: CacheLevel) -> float:
-    """Return the lines that one statement brings into a level."""
+    """Return the lines that one statement brings in."""
     if sets.whole <= level.lines:
         return 0.0
     moved = getattr(leaf, level.moved)

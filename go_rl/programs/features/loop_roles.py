@@ -1,4 +1,4 @@
-"""`LeafLoops`: what each loop around a statement does to the statement's accesses.
+"""`LeafLoops`: what each loop around a statement does to the elements that it reads and writes.
 
 Strides are those of flat addresses, in elements, between the iterations 0 and 1 of one loop while
 the others stand at 0: exact where indices are affine.
@@ -21,7 +21,8 @@ from go_rl.programs.nests.nest import VECTORISED
 LINE, PAGE = 16, 1024
 """Elements of a cache line and of a page of memory."""
 FIRST_SETS, SECOND_SETS = 64, 2048
-"""Sets of the first and the second cache."""
+"""Sets of the first and the second cache of the processors measured."""
+TOUCHED = ("lines", "first_sets", "second_sets", "pages")
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,15 +35,15 @@ class LeafLoops:
     """[D]"""
     vectorised: tuple[bool, ...]
     """[D] annotated so."""
-    buffers: tuple[int, ...]
-    """[A] number of the buffer."""
-    strides: Int64[np.ndarray, "A D"]
-    """[A, D] elements."""
-    named: tuple[tuple[bool, ...], ...]
-    """[A, D] whether the index depends on the loop."""
     reduces: tuple[bool, ...]
     """[D] whether the loop adds to the same elements: it lies inside of the written buffer's
-    allocation, and its index does not depend on the loop."""
+    allocation, and the write does not depend on it."""
+    buffers: tuple[int, ...]
+    """[A] number of the buffer."""
+    named: tuple[tuple[bool, ...], ...]
+    """[A, D] whether the access depends on the loop."""
+    strides: Int64[np.ndarray, "A D"]
+    """[A, D] elements."""
     lines: Int64[np.ndarray, "A D"]
     """[A, D] cache lines touched while the loop and those inside of it run."""
     first_sets: Int64[np.ndarray, "A D"]
@@ -63,43 +64,41 @@ class LeafLoops:
         """Number of times that the statement is executed."""
         return prod(self.extents)
 
+    def walks(self, loop: int) -> bool:
+        """Return whether a loop writes neighbours, one after the other, from what stands still or
+        are neighbours: what vector operations can do."""
+        write, *reads = self.strides[:, loop].tolist()
+        return self.extents[loop] > 1 and write == 1 and all(step in (0, 1) for step in reads)
+
 
 def leaf_loops(nest: LoopNest, leaf: NestLeaf) -> LeafLoops:
-    """Return what the loops around a statement do.
-
-    Args:
-        nest: of the statement.
-        leaf: the statement in its place.
-    """
+    """Return what the loops around a statement of a nest do."""
     statement = leaf.statement
     accesses = list(dict.fromkeys((statement.write, *statement.reads)))
     around = [(number, loop.extent) for number, loop in leaf.around]
-    flat = [_element_strides(nest.buffers[each.buffer].shape) for each in accesses]
+    shapes = [nest.buffers[each.buffer].shape for each in accesses]
     named = tuple(_named(each, around) for each in accesses)
     inside = nest.buffers[statement.write.buffer].inside
     allocated = next((d + 1 for d, (number, _) in enumerate(around) if number == inside), 0)
-    touched = np.array(
-        [
-            _touched(each, around, nest.buffers[each.buffer].shape, flat[i])
-            for i, each in enumerate(accesses)
-        ],
-        np.int64,
-    ).reshape(len(accesses), len(around), 4)
+    pairs = list(zip(accesses, shapes, strict=True))
+    size = (len(accesses), len(around))
+    strides = np.array([_strides(access, shape, around) for access, shape in pairs], np.int64)
+    touched = np.array([_touched(access, shape, around) for access, shape in pairs], np.int64)
+    touched = touched.reshape(*size, len(TOUCHED))
     return LeafLoops(
-        leaf,
-        tuple(extent for _, extent in around),
-        tuple(loop.annotation == VECTORISED for _, loop in leaf.around),
-        tuple(each.buffer for each in accesses),
-        np.array(
-            [_strides(each, flat[i], around) for i, each in enumerate(accesses)], np.int64
-        ).reshape(len(accesses), len(around)),
-        named,
-        tuple(d >= allocated and not named[0][d] for d in range(len(around))),
-        *(touched[:, :, k] for k in range(4)),
+        leaf=leaf,
+        extents=tuple(extent for _, extent in around),
+        vectorised=tuple(loop.annotation == VECTORISED for _, loop in leaf.around),
+        reduces=tuple(d >= allocated and not named[0][d] for d in range(len(around))),
+        buffers=tuple(each.buffer for each in accesses),
+        named=named,
+        strides=strides.reshape(size),
+        **{name: touched[:, :, k] for k, name in enumerate(TOUCHED)},
     )
 
 
-def _element_strides(shape: Sequence[int]) -> list[int]:
+def _flat(shape: Sequence[int]) -> list[int]:
+    """Elements between neighbours, by dimension."""
     return [prod(shape[d + 1 :]) for d in range(len(shape))]
 
 
@@ -108,13 +107,12 @@ def _named(access: Access, around: Sequence[tuple[int, int]]) -> tuple[bool, ...
     return tuple(number in seen for number, _ in around)
 
 
-def _strides(
-    access: Access, flat: Sequence[int], around: Sequence[tuple[int, int]]
-) -> list[int]:
+def _strides(access: Access, shape: Sequence[int], around: Sequence[tuple[int, int]]) -> list[int]:
     count = len(around)
-    loops = {number: np.eye(count + 1, dtype=np.int64)[d] for d, (number, _) in enumerate(around)}
+    one = np.eye(count + 1, dtype=np.int64)
+    loops = {number: one[d] for d, (number, _) in enumerate(around)}
     address = np.zeros(count + 1, np.int64)
-    for index, size in zip(access.index, flat, strict=True):
+    for index, size in zip(access.index, _flat(shape), strict=True):
         address = address + size * _values(index, loops)
     return (address[:count] - address[count]).tolist()
 
@@ -143,40 +141,38 @@ def _values(index: Index, loops: Mapping[int, np.ndarray]) -> np.ndarray | int:
 
 
 def _touched(
-    access: Access, around: Sequence[tuple[int, int]], shape: Sequence[int], flat: Sequence[int]
-) -> list[tuple[int, int, int, int]]:
-    """Lines, those of both caches' sets, and pages while each loop runs: a box by
-    `bounds_by_level`; dimensions behind the last that is not touched as a whole are contiguous."""
+    access: Access, shape: Sequence[int], around: Sequence[tuple[int, int]]
+) -> list[tuple[int, ...]]:
+    """`TOUCHED` while each loop runs. What is touched is a box; its dimensions behind the last
+    that is not touched as a whole are contiguous: *runs*."""
     if not around:
         return []
-    boxes = [
-        [high - low + 1 for low, high in bounds_by_level(index, around)] for index in access.index
-    ]
-    found = []
+    bounds = [bounds_by_level(index, around) for index in access.index]
+    flat, found = _flat(shape), []
     for level in range(len(around)):
-        box = [min(max(sizes[level], 1), full) for sizes, full in zip(boxes, shape, strict=True)]
-        run, d = 1, len(box)
-        while d > 0:
-            d -= 1
-            run *= box[d]
-            if box[d] < shape[d]:
-                break
-        rows = [(box[k], flat[k]) for k in range(d) if box[k] > 1]
-        count, lines = prod(n for n, _ in rows), -(-run // LINE)
-        pages = -(-run // PAGE) * prod(n if s >= PAGE else max(n * s // PAGE, 1) for n, s in rows)
-        found.append((
-            count * lines, count * lines * FIRST_SETS // _reached(rows, lines, FIRST_SETS),
-            count * lines * SECOND_SETS // _reached(rows, lines, SECOND_SETS), pages,
-        ))  # fmt: skip
+        box = [
+            min(max(each[level][1] - each[level][0] + 1, 1), size)
+            for each, size in zip(bounds, shape, strict=True)
+        ]
+        partial = [d for d in range(len(box)) if box[d] < shape[d]]
+        first = partial[-1] if partial else 0
+        rows = [(box[d], flat[d]) for d in range(first) if box[d] > 1]
+        found.append(_sizes(prod(box[first:]), rows))
     return found
 
 
-def _reached(rows: Sequence[tuple[int, int]], lines: int, sets: int) -> int:
-    """Sets in which runs of so many lines lie, given count and stride of the runs: their strides'
-    greatest common divisor with the sets is kept."""
+def _sizes(run: int, rows: Sequence[tuple[int, int]]) -> tuple[int, ...]:
+    """`TOUCHED` of a run of elements that is repeated: counts and strides."""
+    long, count = -(-run // LINE), prod(n for n, _ in rows)
+    pages = -(-run // PAGE) * prod(n if s >= PAGE else max(n * s // PAGE, 1) for n, s in rows)
+    lines = count * long
+    sets = [lines * all_ // _reached(rows, long, all_) for all_ in (FIRST_SETS, SECOND_SETS)]
+    return lines, *sets, pages
+
+
+def _reached(rows: Sequence[tuple[int, int]], long: int, sets: int) -> int:
+    """Sets in which runs of so many lines lie: addresses keep what divides all strides."""
     if not rows:
         return sets
-    step = sets
-    for _, stride in rows:
-        step = gcd(step, stride // LINE if stride % LINE == 0 else 1)
-    return sets // step * min(step, lines)
+    step = gcd(sets, *(s // LINE if s % LINE == 0 else 1 for _, s in rows))
+    return sets // step * min(step, long)
