@@ -159,11 +159,8 @@ def initial_program_params(config: ProgramNetworkConfig, key: Array) -> Any:
         raise TrainingError("program network: no leaf count has layers")
     first = config.leaf_counts[0]
     shared = replace(config, leaf_counts=())
-    merged = dict(
-        initial_params(ProgramNetwork(shared), key, empty_batch(first, config.leaf_numbers))[
-            "params"
-        ]
-    )
+    batch = empty_batch(first, config.leaf_numbers)
+    merged = dict(initial_params(ProgramNetwork(shared), key, batch)["params"])
     own = Layers((*config.embedding_layers, config.embedding))
     for leaves in config.leaf_counts[1:]:
         flat = jnp.zeros((1, leaves * config.input_units), jnp.float32)
