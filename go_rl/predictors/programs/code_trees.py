@@ -35,7 +35,7 @@ class CodeTrees(Predictor[ProgramExamples, ProgramInputs]):
 
     trees: BoostedTrees | None
 
-    what = "boosted trees of compiled loops"
+    what = BoostedTrees.what
     unit = "seconds"
 
     def __post_init__(self) -> None:
