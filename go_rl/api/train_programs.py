@@ -51,6 +51,9 @@ class TrainProgramsConfig:
     """Measurements with a wider interval, relative to their time, are dropped."""
     slowest: float = 100.0
     """Programs slower than so many times their task's fastest are dropped."""
+    least_programs: int = 2
+    """Tasks with fewer distinct programs are dropped; 1 keeps those of one program, which seconds
+    can be learned of, ranks not."""
     search_steps: int = 600
     """Updates of a trial of the search."""
     devices: str | None = None
@@ -127,7 +130,8 @@ def train_programs(
         raise TrainingError(
             "train programs: search and fine_tune are of networks, not of code-trees"
         )
-    rules = KeepRules(most_spread=config.most_spread, slowest=config.slowest)
+    rules = KeepRules(config.most_spread, slowest=config.slowest,
+                      least_programs=config.least_programs)  # fmt: skip
     examples = read_examples(source, rules, config.devices)
     check_enough(examples)
     split = split_of(examples, config)
