@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from go_rl.api.check import check, execute
     from go_rl.api.evaluate import evaluate
-    from go_rl.api.finetune import finetune
     from go_rl.api.load import load, trace
     from go_rl.api.measure import measure_kernels, measure_programs
     from go_rl.api.optimize import methods, optimize
@@ -18,9 +17,10 @@ if TYPE_CHECKING:
     from go_rl.api.problem import problem_of
     from go_rl.api.records import export_store, list_records, merge_stores
     from go_rl.api.this_device import calibrate, predict_this
-    from go_rl.api.train import pretrain
-    from go_rl.api.train_predictors import train_kernels, train_tiles
-    from go_rl.api.train_programs import train_programs
+    from go_rl.api.training.finetune import finetune
+    from go_rl.api.training.predictors import train_kernels, train_tiles
+    from go_rl.api.training.pretrain import pretrain
+    from go_rl.api.training.programs import train_programs
     from go_rl.api.tune import tune_kernels, tune_programs
     from go_rl.api.zoo import zoo_entry, zoo_names
 
@@ -30,7 +30,7 @@ _MODULES = {
     "evaluate": "evaluate",
     "execute": "check",
     "export_store": "records",
-    "finetune": "finetune",
+    "finetune": "training.finetune",
     "list_records": "records",
     "load": "load",
     "measure_kernels": "measure",
@@ -41,13 +41,13 @@ _MODULES = {
     "predict": "predict",
     "predict_everywhere": "predict",
     "predict_this": "this_device",
-    "pretrain": "train",
+    "pretrain": "training.pretrain",
     "problem_of": "problem",
     "trace": "load",
-    "train_kernels": "train_predictors",
+    "train_kernels": "training.predictors",
     "train_operators": "predict",
-    "train_programs": "train_programs",
-    "train_tiles": "train_predictors",
+    "train_programs": "training.programs",
+    "train_tiles": "training.predictors",
     "tune_kernels": "tune",
     "tune_programs": "tune",
     "zoo_entry": "zoo",

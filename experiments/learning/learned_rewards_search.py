@@ -13,7 +13,7 @@ from go_rl.cost import Analytical, CostModel, ProblemOptions, make_problem
 from go_rl.cost.fused import FusedPrices
 from go_rl.search import Annealing, Greedy, GreedyFusion
 from go_rl.train.fine_tune import FineTuned
-from go_rl.tuning.budget import TuningBudget
+from go_rl.tuning.kernels.budget import TuningBudget
 
 PACKAGES: dict[TaskName, str] = {"fusion": "cpu-1", "partition": "cpu-1-ring4"}
 WARM = 40

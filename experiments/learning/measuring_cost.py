@@ -8,13 +8,13 @@ import numpy as np
 from jaxtyping import Float64
 
 from go_rl.core import Chip
-from go_rl.core.op_kind import FREE_KINDS
+from go_rl.core.graph.op_kind import FREE_KINDS
 from go_rl.cost import Kernels
 from go_rl.kernels import cut_kernels
 from go_rl.records import AS_IT_COMES
-from go_rl.tuning.budget import TuningBudget
-from go_rl.tuning.fusions import Part
-from go_rl.tuning.kernel_timer import KernelTimer
+from go_rl.tuning.kernels.budget import TuningBudget
+from go_rl.tuning.kernels.fusions import Part
+from go_rl.tuning.kernels.kernel_timer import KernelTimer
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,56 +1,76 @@
 """How plans change when GPUs are priced by what was learned instead of a roofline.
 
-Run: ``python -m experiments.programs.plans_on_gpus [--graphs NAME ...] [--seconds 4]``. Each
-training graph is placed and scheduled on a machine twice, with the same methods, budget and seed:
-with analytical prices, and with ``learned:gpus``. The plan found with analytical prices is then
-evaluated with the learned ones; what it loses is what a roofline costs the user, if the learned
-prices are right (nothing is measured here).
+Run: ``python -m experiments.programs.plans_on_gpus [--graphs NAME ...] [--hardware NAME ...]``.
+Each graph is planned on each machine twice, with the same methods, samples and seed: with
+analytical prices, and with ``learned:gpus``; once for each of `DECISIONS`. Either plan is then
+judged by the other's prices. Finished rows are kept in ``results/plans_on_gpus.csv`` and not made
+again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from experiments.csv_rows import csv_text, rows_table
+from experiments.csv_rows import GrowingTable, cell_text
 from experiments.pages import RESULTS, geometric_mean, rounded, run_script, write_page
+from experiments.placement.two_prices import (
+    ANALYTICAL,
+    LEARNED,
+    kernel_count,
+    moved,
+    regrouped,
+    reordered,
+    seconds_of,
+    workspaces,
+)
 from go_rl.api.load import load
 from go_rl.api.optimize import optimize
-from go_rl.api.options import OptimizeOptions
-from go_rl.api.problem import problem_for
 from go_rl.core import OpGraph, Plan
-from go_rl.core.decisions import Decisions
-from go_rl.core.files.whole_file import write_text
-from go_rl.objectives.makespan.workspace import MakespanWorkspace
+from go_rl.report.file_tables import markdown_table
 
 NAME = "plans_on_gpus"
-LEARNED, ANALYTICAL = "learned:gpus", "analytical"
+METHOD = "auto-classical"
+DECISIONS = {
+    "partition": ("max-load", "placement"),
+    "placement": ("makespan", "placement"),
+    "schedule": ("makespan", "placement,schedule"),
+    "fusion": ("makespan", "placement,schedule,fusion"),
+}
+"""Objective and what is decided; each of the last three decides what those before it do, too."""
 HEAD = """# Plans on GPUs with learned prices
 
-Makespan of a training step, placement and schedule, the best plan of `auto` at equal budget and
-seed, by the prices it was found with; `one_gpu` is the whole step on one device.
-`roofline_plan_ms` is the plan found with analytical prices under the learned ones, `loss` how much
-longer than the plan found with learned prices it takes (below 1: the search with learned prices
-found less); `moved` the share of the FLOP on another device than in the other plan, after the best
-renaming of devices. Nothing is measured: the learned prices are those of docs/predict.md,
-operator by operator, with the host's launch in each."""
+Time of one training step, the best plan of `{method}` after {samples} samples of each of its
+methods, same seed, with analytical prices and with `learned:gpus`. *partition*: stages of a
+pipeline (objective max-load); *placement*, *schedule* and *fusion*: makespan, each deciding what
+the one before it does, too. `by_roofline_ms`, `by_learned_ms`: each plan by the prices that it was
+found with. `loss`: the roofline's plan over the other, both by the learned prices; `loss_back`: the
+learned prices' plan over the other, both by the roofline; below 1 the search found less with the
+judge's own prices. `moved`: FLOP on another device, after the best renaming of devices;
+`reordered`: pairs of operators ranked in another order; `regrouped`: edges inside a kernel of one
+of the plans only, of those inside one of either; `kernels_…`: how many either plan launches.
+Nothing is measured: a loss is what the wrong prices cost if the judge's are right. Learned
+prices are those of docs/predict.md, operator by operator, with the host's launch in each."""
 
 
 @dataclass(frozen=True)
 class Options:
     """Options of the script."""
 
-    graphs: tuple[str, ...] = ("gpt-6-layers-training", "resnet50-b8-training",
-                               "transformer-xl-2-layers-training")  # fmt: skip
+    graphs: tuple[str, ...] = ("transformer-xl-2-layers-training", "resnet50-b8-training",
+                               "gpt-6-layers-training")  # fmt: skip
     """Training graphs of the zoo."""
-    hardware: tuple[str, ...] = ("v100x4",)
+    hardware: tuple[str, ...] = ("v100x4", "t4x4", "a100-40gbx4")
     """Presets."""
-    seconds: float = 4.0
-    """Of each search."""
+    decisions: tuple[str, ...] = tuple(DECISIONS)
+    """What is decided; see `DECISIONS`."""
+    samples: int = 200
+    """Plans that each method may price."""
     seed: int = 0
-    """Of the methods."""
+    """Random seed of the methods."""
     out: Path = RESULTS
     """Folder of the page."""
 
@@ -59,75 +79,90 @@ class Options:
 class Row:
     """One graph on one machine."""
 
-    graph: str
+    decision: str
     hardware: str
-    analytical_ms: float
-    one_gpu_analytical_ms: float
-    learned_ms: float
-    one_gpu_learned_ms: float
-    roofline_plan_ms: float
+    graph: str
+    samples: int
+    by_roofline_ms: float
+    by_learned_ms: float
     loss: float
-    devices_analytical: int
-    devices_learned: int
+    loss_back: float
     moved: float
+    reordered: float
+    regrouped: float
+    kernels_roofline: int
+    kernels_learned: int
 
 
 def main(options: Options) -> None:
-    """Plan all graphs and write the page."""
-    rows: list[Row] = []
+    """Plan what is missing and write the page."""
+    table = GrowingTable(Row, options.out / f"{NAME}.csv")
     for name in options.graphs:
         graph = load(f"zoo:{name}")
         for hardware in options.hardware:
-            rows.append(_row(graph, hardware, options))
-            print(rows[-1], flush=True)
-    write_text(options.out / f"{NAME}.csv", csv_text(Row, rows))
-    loss = geometric_mean(row.loss for row in rows)
-    said = (
-        f"Geometric mean of `loss`: {loss:.3f}; {options.seconds:g} s a search, seed "
-        f"{options.seed}, beside other work on the machine."
+            for decision in options.decisions:
+                if not table.has(decision, hardware, graph.name, options.samples):
+                    table.add(_row(graph, hardware, decision, options))
+                    print(table.rows[-1], flush=True)
+    rows = [row for row in table.rows if row.samples == options.samples]
+    write_page(options.out / NAME, _page(rows, options.samples), __file__)
+
+
+def _row(graph: OpGraph, hardware: str, decision: str, options: Options) -> Row:
+    objective, decide = DECISIONS[decision]
+    spaces = workspaces(
+        graph, hardware, objective, decide, {ANALYTICAL: ANALYTICAL, LEARNED: LEARNED}
     )
-    write_page(options.out / NAME, f"{HEAD}\n\n{said}\n\n{rows_table(rows)}\n", __file__)
-
-
-def _row(graph: OpGraph, hardware: str, options: Options) -> Row:
-    plans, alone, spaces = {}, {}, {}
-    for cost in (ANALYTICAL, LEARNED):
-        given = OptimizeOptions("makespan", "placement,schedule", cost=cost)
-        spaces[cost] = MakespanWorkspace(problem_for(graph, hardware, given))
-        one = Decisions(np.zeros((1, graph.num_nodes), np.int16))
-        alone[cost] = float(spaces[cost].evaluate(one).seconds[0])
-        plans[cost] = optimize(
-            graph, hardware, objective="makespan", decide="placement,schedule", cost=cost,
-            seconds=options.seconds, seed=options.seed,
-        ).best  # fmt: skip
-    swapped = float(spaces[LEARNED].evaluate(_decisions(plans[ANALYTICAL])).seconds[0])
-    learned = plans[LEARNED].value
+    plans = {
+        cost: optimize(
+            graph, hardware, objective=objective, decide=decide, cost=cost, method=METHOD,
+            samples=options.samples, seed=options.seed,
+        ).best
+        for cost in spaces
+    }  # fmt: skip
+    both: tuple[Plan, Plan] = plans[ANALYTICAL], plans[LEARNED]
+    own = [plans[cost].value for cost in (ANALYTICAL, LEARNED)]
     return Row(
-        graph=graph.name, hardware=hardware,
-        analytical_ms=rounded(1e3 * plans[ANALYTICAL].value, 4),
-        one_gpu_analytical_ms=rounded(1e3 * alone[ANALYTICAL], 4),
-        learned_ms=rounded(1e3 * learned, 4), one_gpu_learned_ms=rounded(1e3 * alone[LEARNED], 4),
-        roofline_plan_ms=rounded(1e3 * swapped, 4), loss=rounded(swapped / learned, 4),
-        devices_analytical=len(np.unique(plans[ANALYTICAL].device[~graph.is_fed])),
-        devices_learned=len(np.unique(plans[LEARNED].device[~graph.is_fed])),
-        moved=rounded(_moved(graph, plans[ANALYTICAL], plans[LEARNED]), 3),
+        decision, hardware, graph.name, options.samples,
+        by_roofline_ms=rounded(1e3 * own[0]), by_learned_ms=rounded(1e3 * own[1]),
+        loss=rounded(seconds_of(both[0], spaces[LEARNED]) / own[1]),
+        loss_back=rounded(seconds_of(both[1], spaces[ANALYTICAL]) / own[0]),
+        moved=rounded(moved(graph, *both), 3),
+        reordered=rounded(reordered(graph, *both), 3),
+        regrouped=rounded(regrouped(graph, *both), 3),
+        kernels_roofline=kernel_count(graph, both[0]),
+        kernels_learned=kernel_count(graph, both[1]),
     )  # fmt: skip
 
 
-def _decisions(plan: Plan) -> Decisions:
-    priority = None if plan.priority is None else plan.priority[None].astype(np.int64)
-    return Decisions(plan.device[None], priority)
+def _page(rows: Sequence[Row], samples: int) -> str:
+    shown = [name for name in DECISIONS if any(row.decision == name for row in rows)]
+    heads = ("decision", "plans", "loss", "loss_back", "moved", "reordered", "regrouped")
+    means = [_means(name, [row for row in rows if row.decision == name]) for name in shown]
+    parts = [HEAD.format(method=METHOD, samples=samples),
+             "Geometric means of the losses with smallest and largest, means of the shares:",
+             markdown_table(heads, means)]  # fmt: skip
+    columns = [name for name in Row.__dataclass_fields__ if name not in ("decision", "samples")]
+    for name in shown:
+        cells = [
+            [cell_text(getattr(row, column)) for column in columns]
+            for row in rows
+            if row.decision == name
+        ]
+        parts += [f"## {name.capitalize()}", markdown_table(columns, cells)]
+    return "\n\n".join(part.rstrip() for part in parts) + "\n"
 
 
-def _moved(graph: OpGraph, one: Plan, other: Plan) -> float:
-    """Share of the FLOP on other devices, after the renaming under which it is least."""
-    from scipy.optimize import linear_sum_assignment
-
-    count = int(max(one.device.max(), other.device.max())) + 1
-    shared = np.zeros((count, count))
-    np.add.at(shared, (one.device.astype(np.int64), other.device.astype(np.int64)), graph.flops)
-    rows, columns = linear_sum_assignment(-shared)
-    return 1.0 - float(shared[rows, columns].sum() / graph.flops.sum())
+def _means(name: str, rows: Sequence[Row]) -> list[str]:
+    losses = [
+        f"{geometric_mean(values):.3f} ({min(values):.2f} to {max(values):.2f})"
+        for values in ([row.loss for row in rows], [row.loss_back for row in rows])
+    ]
+    shares = [
+        f"{np.mean([getattr(row, share) for row in rows]):.2f}"
+        for share in ("moved", "reordered", "regrouped")
+    ]
+    return [name, str(len(rows)), *losses, *shares]
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ guide and seed: ``learned`` and ``analytical`` search by their predictions and m
 ``random`` measures what it draws, ``everything`` all that there is. All share their records of
 measurements: what one has measured costs the next the same minutes again, but is not run again, so
 that equal kernels have equal times for everybody. The speed-up is that of a fresh measurement at
-the end (`go_rl.tuning.alternate_check`); curves are of what was believed on the way.
+the end (`go_rl.tuning.kernels.alternate_check`); curves are of what was believed on the way.
 
 A run that was cut off goes on where it stopped (``results/kernel_autotuner.csv``); the curves are
 in ``results/kernel_autotuner_curves.csv``.
@@ -32,10 +32,10 @@ from go_rl.predictors.kernels.predictor import KernelPredictor
 from go_rl.readers.jax.stages import JaxProgram
 from go_rl.report.figures import GREY, LINE_COLOURS, LINE_STYLES, new_figure, save_figure
 from go_rl.tuning import TuneConfig, TuningError
-from go_rl.tuning.compilable import load_program
 from go_rl.tuning.config import LEARNED, GuideName
-from go_rl.tuning.outcome import Tuned
-from go_rl.tuning.tune_kernels import tune_kernels
+from go_rl.tuning.kernels.compilable import load_program
+from go_rl.tuning.kernels.outcome import Tuned
+from go_rl.tuning.kernels.tune_kernels import tune_kernels
 
 NAME = "kernel_autotuner"
 CURVES = f"{NAME}_curves"
@@ -57,6 +57,8 @@ class Options:
     """Guides, which order the measurements."""
     minutes: float = 5.0
     """Of each run."""
+    trials: int | None = None
+    """Fusions and settings of each run, at most; None: as many as the minutes allow."""
     seeds: tuple[int, ...] = (0, 1)
     """Of the searches."""
     cost: str = LEARNED
@@ -169,10 +171,12 @@ def run(
         guide=guide,
         cost=options.cost,
         core=options.core,
+        trials=options.trials,
         seed=seed,
         check_rounds=options.check_rounds,
     )
     folder = options.folder / model / f"{guide}-{seed}"
+    folder.mkdir(parents=True, exist_ok=True)
     tuned = tune_kernels(program, folder, config, records=options.folder / "records")
     learned_on = KernelPredictor.load(config.weights).processor if guide == "learned" else ""
     row = replace(row_of(tuned, model, guide, seed, options.minutes), learned_on=learned_on)

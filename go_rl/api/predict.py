@@ -119,6 +119,7 @@ def predict(
         DeviceError: there is no such device, or its data sheet is wrong.
         CheckpointError: there are no such weights.
     """
+    _check_fusion(fusion)
     if device == THIS:
         from go_rl.api.this_device import predict_this
 
@@ -142,6 +143,7 @@ def predict_everywhere(
     """
     from go_rl.programs.devices import device_names
 
+    _check_fusion(fusion)
     found = _predicted(model, device_names(), weights, fusion, {"dims": dims, **options})
     return tuple(sorted(found, key=lambda each: each.latency_ms))
 
@@ -167,6 +169,17 @@ def train_operators(data: str | Path, out: str | Path) -> OperatorPredictor:
     return learned
 
 
+def is_table(model: object) -> bool:
+    """Return whether a model is named as a table of operators."""
+    return isinstance(model, str | Path) and str(model).lower().endswith(TABLES)
+
+
+def _check_fusion(fusion: str) -> None:
+    if fusion not in FUSIONS:
+        raise ProblemError(f"unknown fusion {fusion!r}{nearest(fusion, FUSIONS)} Use "
+                           f"{' or '.join(FUSIONS)}")  # fmt: skip
+
+
 def _predicted(
     model: str | Path | OpGraph,
     devices: Sequence[str | Path],
@@ -178,11 +191,8 @@ def _predicted(
     from go_rl.programs.devices import load_device
     from go_rl.programs.operators import read_operators
 
-    if fusion not in FUSIONS:
-        raise ProblemError(f"unknown fusion {fusion!r}{nearest(fusion, FUSIONS)} Use "
-                           f"{' or '.join(FUSIONS)}")  # fmt: skip
     sheets = [load_device(device) for device in devices]
-    if not isinstance(model, OpGraph) and str(model).endswith(TABLES):
+    if is_table(model):
         _refuse_options(model, options)
         rows = read_operators(model)
         learned = OperatorPredictor.load(weights)

@@ -89,21 +89,21 @@ def merge_stores(into: str | Path, sources: Sequence[str | Path]) -> int:
         MissingDependencyError, RecordError: see `list_records`; sources before the one at fault
             are taken.
     """
-    from go_rl.records import RecordStore
+    from go_rl.records import RecordStore, database_of
 
     if not sources:
         raise RecordError("merge: name at least one SOURCE, a store or an exported file")
     taken = 0
-    with RecordStore(_database(into)) as store:
+    with RecordStore(database_of(into)) as store:
         for source in sources:
             taken += store.merge(_records(source))
     return taken
 
 
 def _records(source: str | Path) -> list[Record]:
-    from go_rl.records import RecordStore, load_records
+    from go_rl.records import RecordStore, database_of, load_records
 
-    where = _database(source)
+    where = database_of(source)
     if isinstance(where, Path) and where.name.endswith(EXPORTED):
         return load_records(where)
     if isinstance(where, Path) and not where.is_file():
@@ -113,13 +113,3 @@ def _records(source: str | Path) -> list[Record]:
         )
     with RecordStore(where) as store:
         return [record for target in store.targets() for record in store.find(target)]
-
-
-def _database(source: str | Path) -> str | Path:
-    """Return the URL, or the file; of a folder, the one in it."""
-    from go_rl.measure.kernels.collect import RECORDS
-
-    if "://" in str(source):
-        return str(source)
-    path = Path(source)
-    return path / RECORDS if path.is_dir() else path

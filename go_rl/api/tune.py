@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from go_rl.tuning.config import TuneConfig, TuneProgramsConfig
+from go_rl.tuning.config import TuneConfig, TuneProgramsConfig, TuningConfig
 from go_rl.tuning.progress import TuningProgress, Watch, unwatched
 
 if TYPE_CHECKING:
-    from go_rl.tuning.outcome import Tuned as Tuned
+    from go_rl.tuning.kernels.outcome import Tuned as Tuned
     from go_rl.tuning.programs.tuned_network import TunedNetwork as TunedNetwork
 
-__all__ = ["TuningProgress", "Watch", "summary", "tune_kernels", "tune_programs", "unwatched"]
+__all__ = [
+    "TuningConfig",
+    "TuningProgress",
+    "Watch",
+    "summary",
+    "tune_kernels",
+    "tune_programs",
+    "unwatched",
+]
 
 
 def tune_kernels(
@@ -29,32 +37,38 @@ def tune_kernels(
 
     Args:
         model: ``zoo:NAME``, or ``module:function`` for a JAX function.
-        folder: where these go.
+        folder: where these go; a run that was stopped there goes on.
         config: what is tuned, and for how long.
-        records: folder of the records, which several runs may share: what they know is not measured
-            again; None: the same folder.
-        watch: called with each improvement.
+        records: store of measurements, a folder, a file or a database URL, which several runs may
+            share: what it knows is not measured again, and takes the time that it took then; None:
+            the folder's own.
+        watch: called with how far tuning is.
         report: called with what is going on.
 
     Raises:
-        TuningError: the model cannot be tuned, or there are no weights for the learned guide.
+        MissingDependencyError: what a scheduler or an inner tuner needs is not installed.
+        TuningError: the model cannot be tuned, a name is unknown, there are no weights for the
+            learned guide, or the folder is of another run.
         ZooError, ReadError: there is no such model.
         RecordError: nothing can be measured here, or the records cannot be read or written.
         WorkerError: the core cannot be had.
     """
     from go_rl.report.tuning_curve import save_tuning_curve
-    from go_rl.tuning import tune_kernels as tuning
-    from go_rl.tuning.compilable import load_program
-    from go_rl.tuning.guides import guide_of
+    from go_rl.tuning.kernels import tune_kernels as tuning
+    from go_rl.tuning.kernels.compilable import load_program
+    from go_rl.tuning.kernels.guided_tuner import check_tuner
+    from go_rl.tuning.kernels.guides import guide_of
+    from go_rl.tuning.schedulers.registry import live_scheduler
     from go_rl.tuning.tuning_log import logged
 
     folder, config = Path(folder), config or TuneConfig()
+    live_scheduler(config.scheduler, config.belief)  # names are checked before anything is read
+    check_tuner(config.tuner)
     guide = guide_of(config)
     program = load_program(model)
     folder.mkdir(parents=True, exist_ok=True)
-    kept = None if records is None else Path(records)
     with logged(folder, watch) as both:
-        tuned = tuning.tune_kernels(program, folder, config, guide, report, kept, both)
+        tuned = tuning.tune_kernels(program, folder, config, guide, report, records, both)
     save_tuning_curve(tuned, folder / "curve")
     return tuned
 
@@ -65,6 +79,8 @@ def tune_programs(
     config: TuneProgramsConfig | None = None,
     *,
     dims: Mapping[str, int] | None = None,
+    inputs: Mapping[str, Sequence[int]] | None = None,
+    weights: Collection[int] | None = None,
     records: str | Path | None = None,
     watch: Watch = unwatched,
     report: Callable[[str], None] = lambda _: None,
@@ -73,33 +89,41 @@ def tune_programs(
     the curve in a folder. A run that was stopped there goes on.
 
     Args:
-        model: an ONNX file with its weights, in float32.
+        model: a float32 network: a file (ONNX with its weights, HLO or StableHLO text),
+            ``module:function`` for a JAX function, or ``zoo:NAME``. Weights without numbers get
+            random ones.
         folder: where everything goes.
         config: who tunes what, for how long.
         dims: sizes of symbolic dimensions.
-        records: store of trials, a file or a database URL, which several runs may share; None: the
-            folder's own.
+        inputs: shapes of inputs of an ONNX model by name.
+        weights: positions of the arguments of a JAX function, or of the parameters of HLO, that are
+            weights; None: of a function argument 0, if it is a pytree of several arrays and there
+            are others.
+        records: store of trials, a folder, a file or a database URL, which several runs may share;
+            None: the folder's own.
         watch: called with how far tuning is.
         report: called with what is done before and after.
 
     Raises:
         MissingDependencyError: TVM, a C compiler or what a scheduler needs is not installed.
-        ReadError: a dimension has no size.
+        ReadError: the model cannot be read, or a dimension has no size.
         RecordError: the records cannot be read or written.
         TuningError: the network cannot be tuned, or a name is unknown.
         WorkerError: the core cannot be had.
+        ZooError: the zoo has no such network.
     """
     from go_rl.programs.tiles.stages import import_tvm
     from go_rl.report.tuning_curve import save_network_curve
-    from go_rl.tuning.backends.tvm.codegen import level_of
-    from go_rl.tuning.backends.tvm.onnx_file import read_network
-    from go_rl.tuning.programs.tune_network import tune_network
+    from go_rl.tuning.backends.tvm.codegen import code_target
+    from go_rl.tuning.backends.tvm.models.read_model import read_model
+    from go_rl.tuning.programs.tune_network import deciders, tune_network
     from go_rl.tuning.tuning_log import logged
 
     folder, config = Path(folder), config or TuneProgramsConfig()
+    deciders(config)  # names are checked before anything is read
+    code_target(config.target, config.cores)
     import_tvm()
-    level_of(config.target)
-    network = read_network(model, dims)
+    network = read_model(model, dims, inputs=inputs, weights=weights, seed=config.seed)
     folder.mkdir(parents=True, exist_ok=True)
     with logged(folder, watch) as both:
         tuned = tune_network(network, folder, config, records=records, watch=both, report=report)
@@ -107,8 +131,16 @@ def tune_programs(
     return tuned
 
 
-def summary(tuned: TunedNetwork, config: TuneProgramsConfig) -> dict[str, Any]:
-    """Return what ``tuned.json`` holds of a network."""
+def summary(tuned: Tuned | TunedNetwork, config: TuningConfig) -> dict[str, Any]:
+    """Return what ``tuned.json`` holds.
+
+    Args:
+        tuned: what `tune_kernels` or `tune_programs` returned.
+        config: that it was given.
+    """
+    from go_rl.tuning.kernels.outcome import Tuned, tuned_document
     from go_rl.tuning.programs.tuned_network import summary_document
 
+    if isinstance(tuned, Tuned):
+        return tuned_document(tuned, config)
     return summary_document(tuned, config)

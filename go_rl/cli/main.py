@@ -10,8 +10,8 @@ from pathlib import Path
 
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.guard import guarded
-from go_rl.cli.parse import parse
-from go_rl.cli.renamed import check_renamed
+from go_rl.cli.parsing.parse import parse
+from go_rl.cli.parsing.renamed import check_renamed
 from go_rl.cli.streams import prepare_streams
 
 

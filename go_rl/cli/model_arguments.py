@@ -11,6 +11,7 @@ from go_rl.core import OpGraph, ReadError
 
 Dims = Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(metavar="NAME=SIZE")]
 Shapes = Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(metavar="NAME=2x3")]
+Positions = Annotated[str | None, tyro.conf.arg(metavar="0,1|none")]
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class ModelArguments:
     """Shape of an input of an ONNX model, such as x=1x224x224x3; may be repeated."""
     trip_count: int | None = None
     """Trips of every loop whose count does not follow from the model."""
-    weight_args: Annotated[str | None, tyro.conf.arg(metavar="0,1|none")] = None
+    weight_args: Positions = None
     """Positions of the arguments of a JAX function (parameters of HLO) that are weights. Default:
     argument 0, if it is a pytree of several arrays and there are others."""
     unknown: Literal["error", "bytes"] = "error"
@@ -46,20 +47,12 @@ class ModelArguments:
     @property
     def inputs(self) -> dict[str, tuple[int, ...]] | None:
         """The shapes by name; None: none are given."""
-        return dict(map(_shape, self.input)) or None
+        return shapes_of(self.input)
 
     @property
     def weights(self) -> tuple[int, ...] | None:
         """The positions; None: by the default rule."""
-        if self.weight_args is None:
-            return None
-        given = [] if self.weight_args == "none" else self.weight_args.split(",")
-        if not all(text.strip().isdecimal() for text in given):
-            raise ReadError(
-                f"--weight-args {self.weight_args}: must be positions with commas between, such as "
-                "0,2, or none"
-            )
-        return tuple(int(text) for text in given)
+        return positions_of(self.weight_args)
 
 
 def sizes_of(dims: Dims) -> dict[str, int]:
@@ -69,6 +62,32 @@ def sizes_of(dims: Dims) -> dict[str, int]:
         ReadError: one is malformed.
     """
     return dict(_size(text) for given in dims for text in given.split(","))
+
+
+def shapes_of(inputs: Shapes) -> dict[str, tuple[int, ...]] | None:
+    """Return shapes of inputs by name; None: none are given.
+
+    Raises:
+        ReadError: one is malformed.
+    """
+    return dict(map(_shape, inputs)) or None
+
+
+def positions_of(weight_args: str | None) -> tuple[int, ...] | None:
+    """Return the positions of arguments that are weights; None: by the default rule.
+
+    Raises:
+        ReadError: they are malformed.
+    """
+    if weight_args is None:
+        return None
+    given = [] if weight_args == "none" else weight_args.split(",")
+    if not all(text.strip().isdecimal() for text in given):
+        raise ReadError(
+            f"--weight-args {weight_args}: must be positions with commas between, such as 0,2, or "
+            "none"
+        )
+    return tuple(int(text) for text in given)
 
 
 def _shape(text: str) -> tuple[str, tuple[int, ...]]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -23,16 +24,35 @@ def say_next(out: Console, *words: str | Path) -> None:
 
 def model_words(source: ModelArguments) -> list[str]:
     """Return a model as the user named it, with the options that say how it is read."""
-    return [source.model, *_options(source)]
+    return [source.model, *changed_options(source)]
 
 
-def _options(source: ModelArguments) -> Iterator[str]:
-    for option in fields(source):
-        value, flag = getattr(source, option.name), f"--{option.name.replace('_', '-')}"
-        if option.default is MISSING or value == option.default:
+def changed_options(options: Any, defaults: Any = None) -> Iterator[str]:
+    """Yield the words of the options that are not the defaults; those of nested classes, too.
+
+    Args:
+        options: dataclass of a command line.
+        defaults: another of its kind; None: the defaults of its fields.
+    """
+    for option in fields(options):
+        value, flag = getattr(options, option.name), f"--{option.name.replace('_', '-')}"
+        default = getattr(defaults, option.name) if defaults else _default(option)
+        if default is MISSING or value == default:
             continue
-        if value is True:
+        if is_dataclass(value):
+            yield from changed_options(value, default)
+        elif value is True:
             yield flag
         else:
             for one in value if isinstance(value, tuple) else (value,):
-                yield from (flag, str(one))
+                yield from (flag, _written(one))
+
+
+def _written(value: Any) -> str:
+    whole = isinstance(value, float) and value.is_integer()
+    return str(int(value) if whole else value)
+
+
+def _default(option: Field[Any]) -> Any:
+    made = option.default_factory
+    return option.default if made is MISSING else made()

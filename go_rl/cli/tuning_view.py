@@ -1,4 +1,5 @@
-"""Live view of tuning: a dashboard on a terminal, plain lines elsewhere, both on standard error."""
+"""Live view of tuning: a dashboard on a terminal, plain lines elsewhere, both on standard error;
+and what is said at the end."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,12 +17,14 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from go_rl.cli.console import AS_IT_IS, console, output_to_error, print_line
-from go_rl.cli.next_command import say_next
+from go_rl.cli.console import AS_IT_IS, console, output_to_error, print_line, print_table
+from go_rl.cli.folders import check_folder
+from go_rl.cli.next_command import changed_options, say_next
 from go_rl.report.tables import unit_for
+from go_rl.report.text_table import TextTable
 
 if TYPE_CHECKING:
-    from go_rl.api.tune import TuningProgress
+    from go_rl.api.tune import TuningConfig, TuningProgress
 
 ROWS = 16
 """Parts that the dashboard shows, those with most of the model's time first."""
@@ -58,18 +61,46 @@ def tuning_view(silent: bool = False) -> Iterator[View]:
             yield _lines_view(error)
 
 
-def say_longer(kind: str, model: Sequence[str], minutes: float, folder: Path) -> None:
-    """Print where the results are, and the command that tunes on for as long again.
+@dataclass(frozen=True)
+class Ending:
+    """What a command says when tuning is over."""
 
-    Args:
-        kind: second word of the command.
-        model: as the user named it, with the options that say how it is read.
-        minutes: of this run.
-        folder: of the results.
-    """
+    table: TextTable
+    notes: Sequence[str]
+    sentences: Sequence[str]
+    """Of what was found."""
+    kind: str
+    """Second word of the command."""
+    model: Sequence[str]
+    """As the user named it, with the options that say how it is read."""
+    tune: TuningConfig
+    """Of this run."""
+    folder: Path
+    """Of the results."""
+
+
+def say_ending(ending: Ending) -> None:
+    """Print what was found, where the results are, and the command that tunes on for as long."""
     out = console()
-    print_line(out, f"written to {folder}")
-    say_next(out, "tune", kind, *model, "--minutes", f"{2 * minutes:g}", "--out", folder)
+    print_table(out, ending.table)
+    for sentence in (*(f"{note}." for note in ending.notes), *ending.sentences):
+        print_line(out, sentence)
+    print_line(out, f"written to {ending.folder}")
+    longer = replace(ending.tune, minutes=2 * ending.tune.minutes)
+    words = [*ending.model, *changed_options(longer)]
+    say_next(out, "tune", ending.kind, *words, "--out", ending.folder)
+
+
+def tuning_folder(out: str | None, model: str) -> Path:
+    """Return the folder of a run, by default one named after its model.
+
+    Raises:
+        PlanError: nothing can be written there.
+    """
+    name = "".join(c if c.isalnum() or c in "-_." else "-" for c in model)
+    folder = Path(out or Path("out") / f"tune-{name}")
+    check_folder(folder)
+    return folder
 
 
 def _dashboard_view(live: Live) -> View:

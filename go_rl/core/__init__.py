@@ -1,6 +1,5 @@
 """The nouns: graph, hardware, problem, plan, evaluation, and their errors."""
 
-from go_rl.core.check_graph import check_graph
 from go_rl.core.errors import (
     CheckpointError,
     EnvironmentUseError,
@@ -22,10 +21,11 @@ from go_rl.core.errors import (
 )
 from go_rl.core.evaluation import Evaluation, Status
 from go_rl.core.fidelity import Fidelity, Means
-from go_rl.core.geometry import GEOMETRY, Geometry
+from go_rl.core.graph.check_graph import check_graph
+from go_rl.core.graph.geometry import GEOMETRY, Geometry
+from go_rl.core.graph.op_graph import FREE, NO_DIM, NodeId, OpGraph
+from go_rl.core.graph.op_kind import OpKind
 from go_rl.core.hardware import MAX_DEVICES, Chip, Engine, Hardware, Links, Topology
-from go_rl.core.op_graph import FREE, NO_DIM, NodeId, OpGraph
-from go_rl.core.op_kind import OpKind
 from go_rl.core.optimality import OPTIMAL_GAP, proved_optimal
 from go_rl.core.optimizer import OPEN_SAMPLES, Budget, Optimizer, Progress
 from go_rl.core.plan import CurvePoint, Plan, plan_for, with_bound

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Bool
 
-from go_rl.core.op_graph import OpGraph
-from go_rl.core.op_kind import OpKind
+from go_rl.core.graph.op_graph import OpGraph
+from go_rl.core.graph.op_kind import OpKind
 
 MAX_FUSED = 64
 """Nodes of one kernel."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from go_rl.core.errors import HardwareError, nearest
 from go_rl.core.files.strict_json import parse_json, shown
-from go_rl.core.op_kind import OpKind
+from go_rl.core.graph.op_kind import OpKind
 
 MAX_DEVICES = 64
 """Largest number of chips: the solver keeps a node's domain in one 64-bit word."""

@@ -17,7 +17,7 @@ from go_rl.core.evaluation import Evaluation, finite
 from go_rl.core.fidelity import Fidelity
 from go_rl.core.files.strict_json import read_json
 from go_rl.core.files.whole_file import write_text
-from go_rl.core.op_graph import NodeId
+from go_rl.core.graph.op_graph import NodeId
 from go_rl.core.optimality import proved_optimal
 from go_rl.core.problem import Objective, Problem
 

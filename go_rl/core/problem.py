@@ -12,8 +12,8 @@ import numpy as np
 from jaxtyping import Float64, Int16, Int64
 
 from go_rl.core.errors import GoRLError, ProblemError, nearest
+from go_rl.core.graph.op_graph import FREE, OpGraph
 from go_rl.core.hardware import Hardware, Topology
-from go_rl.core.op_graph import FREE, OpGraph
 
 REPLICATE_SHARE = 1e-3
 """Largest share of the whole work that a replicable node may cost with all its ancestors."""

@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from go_rl.core import Chip, HardwareError, OpKind, ProblemError
-from go_rl.core.op_kind import FREE_KINDS
+from go_rl.core.graph.op_kind import FREE_KINDS
 from go_rl.cost.cost_model import Kernels
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float64, Int64, UInt64
 
 from go_rl.core import NO_DIM, Chip, HardwareError, OpGraph, ProblemError
-from go_rl.core.op_kind import FREE_KINDS
+from go_rl.core.graph.op_kind import FREE_KINDS
 from go_rl.cost.cost_model import Kernels
 from go_rl.kernels import KernelSet, cut_kernels
 

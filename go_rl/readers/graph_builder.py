@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from go_rl.core.check_graph import check_graph
 from go_rl.core.errors import GraphError
-from go_rl.core.geometry import Geometry, geometry_row
-from go_rl.core.op_graph import FREE, NO_DIM, NodeId, OpGraph
-from go_rl.core.op_kind import OpKind
+from go_rl.core.graph.check_graph import check_graph
+from go_rl.core.graph.geometry import Geometry, geometry_row
+from go_rl.core.graph.op_graph import FREE, NO_DIM, NodeId, OpGraph
+from go_rl.core.graph.op_kind import OpKind
 
 _COLUMNS: dict[str, type] = {
     "kind": np.int8,

@@ -13,6 +13,8 @@ from sqlalchemy.pool import NullPool
 
 from go_rl.core.errors import MissingDependencyError, RecordError, nearest
 
+RECORDS = "records.sqlite"
+"""The database of a folder."""
 LOCK_SECONDS = 60.0
 """Longest wait for another process that has an SQLite file locked."""
 INSTALL = {"psycopg": "pip install 'go_rl[postgres]' -c constraints.txt"}
@@ -34,6 +36,14 @@ def public_name(url: str | Path) -> str:
         port = f":{parsed.port}" if parsed.port else ""
         place = f"{parsed.host}{port}/{place}".rpartition("@")[2]
     return f"{parsed.drivername}://{place if parsed.host else '/' + place}"
+
+
+def database_of(source: str | Path) -> str | Path:
+    """Return the URL or the file that is named; of a folder, the file in it."""
+    if not _is_path(source):
+        return str(source)
+    path = Path(source)
+    return path / RECORDS if path.is_dir() else path
 
 
 def open_engine(url: str | Path) -> tuple[sql.Engine, Path | None]:

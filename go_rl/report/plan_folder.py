@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from go_rl.core import Objective, PlanError
-from go_rl.report.chrome_trace import save_chrome_trace
 from go_rl.report.figures import save_curves, save_loads
-from go_rl.report.gantt import save_gantt
-from go_rl.report.plan_timeline import plan_timeline
 from go_rl.report.tables import csv_text, markdown, rows
+from go_rl.report.timeline.chrome_trace import save_chrome_trace
+from go_rl.report.timeline.gantt import save_gantt
+from go_rl.report.timeline.plan_timeline import plan_timeline
 
 if TYPE_CHECKING:
     from go_rl.portfolio import Result

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from go_rl.report.figures import BLUE, GREY, new_figure, save_figure
 from go_rl.report.tables import unit_for
-from go_rl.tuning.outcome import Tuned
+from go_rl.tuning.kernels.outcome import Tuned
 from go_rl.tuning.programs.tuned_network import TunedNetwork
 
 if TYPE_CHECKING:

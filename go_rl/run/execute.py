@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from go_rl.core import ExecutionError, Hardware, HardwareError, OpGraph, Plan, PlanError
-from go_rl.core.op_kind import FREE_KINDS
+from go_rl.core.graph.op_kind import FREE_KINDS
 from go_rl.readers.jax.inline import JaxOptions
 from go_rl.readers.jax.stages import jax_program
 from go_rl.run.devices import Chosen, choose_devices

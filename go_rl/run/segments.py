@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Int, Int64
 
 from go_rl.core import OpGraph, PlanError
-from go_rl.core.op_kind import FREE_KINDS
+from go_rl.core.graph.op_kind import FREE_KINDS
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import Pipe
@@ -118,7 +118,8 @@ class WarmWorker:
     Args:
         function: ``module:name``; the process finds modules where this one does, but does not
             import this one's main module.
-        core: the CPU core that it runs on, before it imports anything large; None: any.
+        core: the CPU core, or the cores, that it runs on, before it imports anything large; None:
+            any.
         environment: variables set beside those of this process, before any import.
 
     Raises:
@@ -126,7 +127,10 @@ class WarmWorker:
     """
 
     def __init__(
-        self, function: str, core: int | None = None, environment: Mapping[str, str] = NOTHING
+        self,
+        function: str,
+        core: int | Collection[int] | None = None,
+        environment: Mapping[str, str] = NOTHING,
     ) -> None:
         module, colon, name = function.partition(":")
         if not (module and colon and name) or ":" in name:
@@ -237,13 +241,13 @@ class WarmWorker:
         return 0 if process is None else process.end(grace)
 
 
-def _pin(pid: int, core: int | None) -> None:
+def _pin(pid: int, core: int | Collection[int] | None) -> None:
     if core is None:
         return
     if sys.platform != "linux":
         raise WorkerError(f"core {core}: this system cannot pin a process; leave core out")
     try:
-        os.sched_setaffinity(pid, {core})
+        os.sched_setaffinity(pid, {core} if isinstance(core, int) else set(core))
     except (OSError, ValueError, OverflowError) as error:
         raise WorkerError(
             f"core {core} cannot be had ({error}); this process runs on "

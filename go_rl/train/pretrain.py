@@ -15,7 +15,6 @@ from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.plan_decoders.carried import Carried
 from go_rl.policy.weights import Weights
 from go_rl.train.advantage import RunningBaseline
-from go_rl.train.checkpoints import TrainState
 from go_rl.train.collect import (
     Credit,
     Pricer,
@@ -33,7 +32,8 @@ from go_rl.train.problems.makespan import MakespanProblems
 from go_rl.train.problems.ring import RingProblems
 from go_rl.train.processes.group import ALONE, Group
 from go_rl.train.ring_imitation.teachers import imitating_ring_agent
-from go_rl.train.run_folder import RunFolder
+from go_rl.train.run_state.checkpoints import TrainState
+from go_rl.train.run_state.run_folder import RunFolder
 from go_rl.train.teachers import imitating_agent
 
 Report = Callable[[int, str], None]

@@ -7,10 +7,12 @@ from typing import Literal
 
 from go_rl.core import GoRLError
 from go_rl.core.processor import own_target
-from go_rl.measure.config import FEW_VISITS, CollectConfig, TimingConfig
+from go_rl.measure.config import ADAPTIVE_VISITS, FEW_VISITS, CollectConfig, TimingConfig
 
 GuideName = Literal["learned", "analytical", "random", "everything"]
 LEARNED = "learned"
+ROUNDS, GUIDED = "rounds", "guided"
+"""Scheduler and inner tuner of kernels by default."""
 SCHEDULE_TIMING = TimingConfig(seconds=4e-3, most_calls=20, visits=3)
 """Of a schedule while tuning."""
 CHECK_PATIENCE = 10
@@ -33,7 +35,10 @@ class TuneConfig:
     nobody: everything is measured as it comes."""
     cost: str = LEARNED
     """Weights of the learned guide: ``learned``, those that ship for the target, or
-    ``learned:NAME`` or ``learned:FILE.npz``."""
+    ``learned:NAME`` or ``learned:FILE.npz``, a file of go-rl train kernels or go-rl calibrate."""
+    ranks: str = ""
+    """Who ranks settings under the learned guide: a file of go-rl train tiles, or a name; default:
+    the ranks that ship for the weights' target."""
     target: str = field(default_factory=own_target)
     """Name of this machine, with one core, in the records; by default its processor's."""
     core: int | None = None
@@ -44,6 +49,20 @@ class TuneConfig:
     """Settings of flags that are measured of each kernel, the first ones by the guide."""
     candidates: int = 64
     """Fusions that the guide orders at a time."""
+    scheduler: str = ROUNDS
+    """Who gives the next time slot to the fusion or to a kernel.
+    rounds: the fusion, then the slowest kernels one after the other, and anew
+    any other: a scheduler of tune programs
+    """
+    belief: str = "log-power"
+    """What predicts gains, for schedulers that predict; see tune programs."""
+    tuner: str = GUIDED
+    """Who proposes fusions and settings.
+    guided: the guide puts them in order
+    any other: an inner tuner of tune programs, without a guide
+    """
+    trials: int | None = None
+    """Fusions and settings measured in all, at most; None: as many as the minutes allow."""
     seed: int = 0
     """Random seed."""
     check_rounds: int = 1
@@ -58,6 +77,8 @@ class TuneConfig:
         for name in ("k_graph", "k_kernel", "candidates", "check_rounds"):
             if getattr(self, name) < 1:
                 raise TuningError(f"tune: {name} must be >= 1, not {getattr(self, name)}")
+        if self.trials is not None and self.trials < 1:
+            raise TuningError(f"tune: trials must be >= 1, not {self.trials}")
         if self.seed < 0:
             raise TuningError(f"tune: seed must be >= 0, not {self.seed}")
         word, _, file = self.cost.partition(":")
@@ -85,18 +106,53 @@ class TuneProgramsConfig:
     minutes: float = 20.0
     """Minutes of tuning in all: those of earlier runs in the same folder count."""
     scheduler: str = "dynatune"
-    """Who gives the next time slot to an operator."""
+    """Who gives the next time slot to an operator.
+    dynatune: greatest predicted gain, few slots favoured
+    epsilon-greedy: greatest predicted gain or, rarely, any
+    softmax: at random, by predicted gain
+    ansor: Ansor's gradient
+    dynamic-random: at random, finished operators left out
+    dynamic-round-robin: in turn, finished ones left out
+    random: at random
+    round-robin: in turn
+    linear: in proportion to FLOP
+    sequential: one until it is finished, then the next
+    rounds: the slowest ones, 90 % of the time, each until it is finished
+    """
+    belief: str = "log-power"
+    """What predicts gains, for the first three schedulers.
+    log-power: a / (1 + (x / e^b)^-c), sampled by emcee
+    pow2: a x^b, sampled
+    pow4: c - (a x + b)^-d, sampled
+    log-linear: a ln x + b, sampled
+    log-log-linear: ln(a ln x + b), sampled
+    transfer: what recorded curves of other networks did
+    """
     tuner: str = "annealing"
-    """Who proposes an operator's next schedules."""
+    """Who proposes an operator's next schedules.
+    annealing: simulated annealing over boosted trees
+    evolution: evolutionary search over boosted trees
+    chameleon: reinforcement learning, adaptive sampling
+    random: schedules drawn at random
+    """
+    adaptive: bool = False
+    """AdaTune's number of measurements, whoever proposes: two visits to a schedule whose times
+    agree within 2 %, up to eight to others."""
+    only_heavy: float = 1.0
+    """Share of the network's FLOP: the fewest operators that make it up are tuned, each of the
+    others gets one batch of schedules like theirs, chosen by the transfer tuner's attention."""
     trials: int | None = None
     """Schedules measured in all, at most; None: as many as the minutes allow."""
     target: str = ""
     """Level of x86-64 that code is generated for, such as x86-64-v3; default: the highest that this
     processor runs."""
+    cores: int = 1
+    """Cores that the compiled network runs on, and that its schedules are tuned for and measured
+    on: the last ones of this process."""
     batch: int = 8
     """Schedules of one operator that are measured together."""
     core: int | None = None
-    """Core of the worker that measures; default: the last one of this process."""
+    """Core of the worker that measures on one; default: the last one of this process."""
     workers: str = ""
     """Where schedules are measured: ``ray``, a Ray cluster on this machine, or the address of a
     running one; default: in one process here."""
@@ -116,13 +172,31 @@ class TuneProgramsConfig:
             raise TuningError(f"tune: minutes must be finite and above 0, not {self.minutes}")
         if self.trials is not None and self.trials < 1:
             raise TuningError(f"tune: trials must be >= 1, not {self.trials}")
+        if not 0 < self.only_heavy <= 1:
+            raise TuningError(f"tune: only-heavy must lie in (0, 1], not {self.only_heavy}")
         if self.batch < 1 or self.check_visits < 1:
             raise TuningError("tune: batch and check-visits must be >= 1")
         if self.seed < 0:
             raise TuningError(f"tune: seed must be >= 0, not {self.seed}")
         if not self.memory >= 1e9:
             raise TuningError(f"tune: memory must be at least 1e9 bytes, not {self.memory}")
+        if self.cores < 1:
+            raise TuningError(f"tune: cores must be >= 1, not {self.cores}")
+        if self.cores > 1 and (self.core is not None or self.workers):
+            raise TuningError(
+                "tune: several cores are the last ones of this process: leave out --core and "
+                "--workers"
+            )
         self.measuring("here")  # core and time-out are checked there
+
+    @property
+    def schedule_timing(self) -> TimingConfig:
+        """When a schedule is known well enough, `adaptive` taken into account."""
+        if not self.adaptive:
+            return self.timing
+        return replace(
+            self.timing, visits=ADAPTIVE_VISITS.visits, variation=ADAPTIVE_VISITS.variation
+        )
 
     @property
     def check_timing(self) -> TimingConfig:
@@ -133,5 +207,10 @@ class TuneProgramsConfig:
     def measuring(self, target: str, timing: TimingConfig | None = None) -> CollectConfig:
         """Return how something is measured on a target of the records."""
         return CollectConfig(
-            target=target, core=self.core, timeout=self.timeout, timing=timing or self.timing
-        )
+            target=target, core=self.core, timeout=self.timeout,
+            timing=timing or self.schedule_timing,
+        )  # fmt: skip
+
+
+TuningConfig = TuneConfig | TuneProgramsConfig
+"""Of either command."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass, fields
 from go_rl.core.errors import HardwareError, PlanError, name_largest
 from go_rl.core.evaluation import Status
 from go_rl.core.files.strict_json import shown
+from go_rl.core.graph.op_graph import OpGraph
 from go_rl.core.hardware import Hardware
-from go_rl.core.op_graph import OpGraph
 from go_rl.core.optimality import OPTIMAL_GAP, proved_optimal
 from go_rl.core.plan import Plan
 from go_rl.core.problem import Objective, Problem

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Int, Int64
 
 from go_rl.core.errors import PlanError
-from go_rl.core.op_graph import FREE
+from go_rl.core.graph.op_graph import FREE
 from go_rl.core.problem import Objective, Problem
 
 

@@ -13,8 +13,8 @@ import numpy as np
 from jaxtyping import Int
 
 from go_rl.core.fusion import HEAVY
-from go_rl.core.op_graph import FREE
-from go_rl.core.op_kind import OpKind
+from go_rl.core.graph.op_graph import FREE
+from go_rl.core.graph.op_kind import OpKind
 from go_rl.core.problem import Problem
 
 Tensor = tuple[int, int]

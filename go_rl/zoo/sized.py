@@ -10,6 +10,7 @@ from go_rl.core.errors import ReadError, nearest
 
 if TYPE_CHECKING:
     from go_rl.core import OpGraph
+    from go_rl.zoo.models.building import Built
 
 DIMS = ("batch", "sequence")
 SIZED_NAMES = tuple(
@@ -30,16 +31,25 @@ def sized_graph(name: str, dims: Mapping[str, int]) -> OpGraph:
     Raises:
         ReadError: the network has no such dimension, or its sequences are shorter.
     """
+    from go_rl.readers.jax.reader import trace_jax
+
+    function, args, weights = sized_network(name, dims)
+    return trace_jax(function, *args, weights=weights, name=name, dims=dict(dims))
+
+
+def sized_network(name: str, dims: Mapping[str, int]) -> Built:
+    """Return a network at some sizes: function, abstract arguments, positions of the weights.
+
+    Arguments and errors as for `sized_graph`.
+    """
     for dim in dims:
         if dim not in DIMS:
             raise ReadError(
                 f"zoo:{name}: no dimension {dim!r}{nearest(dim, DIMS)} It has {', '.join(DIMS)}"
             )
-    from go_rl.readers.jax.reader import trace_jax
     from go_rl.zoo.models.language.sized import SIZED
 
     try:
-        function, args, weights = SIZED[name].build(dims.get("batch"), dims.get("sequence"))
+        return SIZED[name].build(dims.get("batch"), dims.get("sequence"))
     except ReadError as error:
         raise ReadError(f"zoo:{name}: {error}") from error
-    return trace_jax(function, *args, weights=weights, name=name, dims=dict(dims))

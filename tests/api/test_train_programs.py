@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from go_rl.api.train_programs import TrainProgramsConfig, split_of, train_programs
+from go_rl.api.training.programs import TrainProgramsConfig, split_of, train_programs
 from go_rl.core import TrainingError
 from go_rl.predictors.programs import network, reading
 from go_rl.predictors.programs.code_trees import CodeTrees

@@ -11,7 +11,7 @@ import pytest
 from policy.tiny import tiny_agent, tiny_makespan_agent
 
 import go_rl
-from go_rl.api.learner_options import LearnerOptions
+from go_rl.api.training.learner_options import LearnerOptions
 from go_rl.core import Budget, Objective, SearchError
 from go_rl.policy.weights import Weights, load_weights, save_weights
 from go_rl.search import DefaultPlacement, Greedy

@@ -47,6 +47,15 @@ def test_predict_prints_a_table(command, operators):
     assert "one after the other: " in found.out
 
 
+def test_long_times_have_no_exponent_and_endings_any_case(command, operators, tmp_path):
+    (tmp_path / "LONG.CSV").write_text("op,B,M,N,K\nlinear,1,100000,100000,10000\n")
+    found = command("predict", "LONG.CSV", "--device", "t4")
+    latency = command("predict", "LONG.CSV", "--device", "t4", "--json").document["latency_ms"]
+    assert latency > 10_000
+    assert f"one after the other: {latency:,.0f} ms;" in found.out
+    assert "e+" not in found.out
+
+
 def test_all_ranks_the_devices(command, operators):
     found = command("predict", operators, "--device", "all", "--json")
     latencies = [each["latency_ms"] for each in found.document["devices"]]
@@ -78,7 +87,7 @@ def test_predict_prices_a_network(command):
 def test_a_network_prints_its_kernels_and_ranks_devices(command):
     out = command("predict", "zoo:bert-tiny", "--device", "h100", "--fusion", "none").out
     assert "layer norm" in out
-    assert "next: go-rl predict zoo:bert-tiny --device all" in out
+    assert "next: go-rl predict zoo:bert-tiny --fusion none --device all" in out
     assert "h100" in command("predict", "zoo:bert-tiny", "--device", "all").out
 
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from go_rl.api import this_device, train_programs
+from go_rl.api import this_device
 from go_rl.api.this_device import Calibrated
-from go_rl.api.train_programs import TrainedPrograms
+from go_rl.api.training import programs as train_programs
+from go_rl.api.training.programs import TrainedPrograms
 
 
 @pytest.fixture(autouse=True)
@@ -54,3 +55,9 @@ def test_predict_of_a_machine_that_was_not_calibrated(command):
     said = command("predict", "zoo:bert-tiny", "--device", "this")
     assert said.code != 0
     assert "run go-rl calibrate --device this" in said.err
+
+
+def test_a_table_on_this_machine_is_refused_before_anybody_calibrates(command):
+    said = command("predict", "operators.csv", "--device", "this")
+    assert said.code != 0
+    assert "a table of operators is of GPUs; give a network" in said.err

@@ -12,11 +12,11 @@ import pytest
 from policy.tiny import TINY, tiny_agent, tiny_makespan_agent
 from train.toys import CONFIG, toy_zoo
 
-from go_rl.cli.commands.train_policy import MakespanTraining
+from go_rl.cli.commands.train.policy import MakespanTraining
 from go_rl.train.advantage import RunningBaseline
-from go_rl.train.checkpoints import Checkpoints, TrainState
 from go_rl.train.config import MakespanTrainConfig
 from go_rl.train.ppo import new_learner
+from go_rl.train.run_state.checkpoints import Checkpoints, TrainState
 
 MAKESPAN = ("train", "policy", "--objective", "makespan")
 STEP = MakespanTrainConfig(policy=TINY, updates=4)

@@ -9,7 +9,7 @@ import pytest
 from predictors.kernels import few_kernels
 from predictors.ranks import flag_data
 
-from go_rl.api.train_predictors import TrainKernelsConfig, announcement, only_target, updates_for
+from go_rl.api.training.predictors import TrainKernelsConfig, announcement, only_target, updates_for
 from go_rl.cli.main import main
 from go_rl.core import TrainingError
 from go_rl.core.processor import own_target

@@ -18,6 +18,9 @@ def test_the_nearest_choice_is_asked_for_and_without_one_the_sentence_ends():
     assert nearest("fuison", ["placement", "fusion"]) == "; did you mean 'fusion'?"
     assert nearest("zzz", ["placement", "fusion"]) == "."
     assert nearest(7, []) == "."
+    assert nearest("FUISON", ["placement", "fusion"]) == "; did you mean 'fusion'?"
+    assert nearest("b", ["B", "M"]) == "; did you mean 'B'?"
+    assert nearest("Plac", ["fusion", "PLACEMENT"]) == "; did you mean 'PLACEMENT'?"
 
 
 def test_messages_read_as_sentences():

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from go_rl.core import HardwareError
+from go_rl.core import CheckpointError, HardwareError
 from go_rl.core.hardware import Chip
 from go_rl.core.presets import GPU_CHIPS, GPU_LINKS, load_hardware
 from go_rl.cost.cost_model import Kernels
@@ -86,6 +86,10 @@ def test_other_chips_and_number_formats_are_refused(graph, model):
         model.seconds(_kernels(graph), Chip("abacus", 1e12, 1e9, 1e9))
     with pytest.raises(HardwareError, match="number format"):
         named_cost("learned:gpus", load_hardware("ring4"))
+    with pytest.raises(HardwareError, match="learned:gpus for GPUs"):
+        named_cost("learned", load_hardware("t4"))
+    with pytest.raises(CheckpointError, match="did you mean 'gpus'"):
+        named_cost("learned:gpu", load_hardware("t4"))
 
 
 @pytest.mark.parametrize("kind", sorted(set(GPU_CHIPS) - WITH_TF32_PEAK))

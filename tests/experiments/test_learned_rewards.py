@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tuning.fakes import MEASURING, Machine, program
+from tuning.kernels.fakes import MEASURING, Machine, program
 
 from experiments.learning.learned_rewards import Bench, Options, row_of
 from experiments.learning.learned_rewards_page import Row, cell, figure, page, ratio
@@ -17,8 +17,8 @@ from go_rl.cost import Analytical, Kernels
 from go_rl.measure.config import CollectConfig
 from go_rl.records import RecordStore
 from go_rl.search import Greedy, GreedyFusion
-from go_rl.tuning.budget import TuningBudget
-from go_rl.tuning.kernel_timer import KernelTimer
+from go_rl.tuning.kernels.budget import TuningBudget
+from go_rl.tuning.kernels.kernel_timer import KernelTimer
 
 GRAPH = program().graph
 BUSY = np.flatnonzero(~GRAPH.is_fed)

@@ -14,7 +14,7 @@ from reference.ring_optimum import optimum
 from reference.small_rings import ring_problem
 
 from go_rl.core import Budget, Problem, rule_set
-from go_rl.objectives.ring.ideal_dp import FOUND, NONE, TRUNCATED, Limits, stages_within
+from go_rl.objectives.ring.ideals.ideal_dp import FOUND, NONE, TRUNCATED, Limits, stages_within
 from go_rl.objectives.ring.units import bound_units, ring_units
 from go_rl.search import IdealDP
 from go_rl.simulate import RingPricer

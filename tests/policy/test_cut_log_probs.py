@@ -12,7 +12,7 @@ from reference.random_rings import random_ring
 
 from go_rl.policy.decoders.cut_log_probs import CutWindows, cut_log_probs, window_log_sums
 from go_rl.solvers import ring_instance
-from go_rl.solvers.cut_distribution import CutDistribution
+from go_rl.solvers.draws.cut_distribution import CutDistribution
 from go_rl.solvers.network import Network
 
 PADDED, CHIPS = 16, 6

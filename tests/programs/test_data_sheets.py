@@ -90,6 +90,11 @@ def test_no_object_is_one_clear_error(content, tmp_path):
         load_device(written(tmp_path, content))
 
 
+def test_a_table_of_devices_is_told_from_one_device(tmp_path):
+    with pytest.raises(DeviceError, match="give the inner object of one device"):
+        load_device(written(tmp_path, {"Mine": SHEET, "Yours": SHEET}))
+
+
 def test_unknown_devices_name_the_nearest():
     with pytest.raises(DeviceError, match="did you mean 'tesla-t4'"):
         load_device("tesla-t5")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import flax.linen as nn
 import jax
@@ -235,6 +236,33 @@ def test_fusion_keeps_only_the_bytes_that_travel():
     assert launch.sizes["B"] * launch.sizes["H"] * 8 == 3 * 4 * 64 * 16
     scores = fused_launches(_launches(lambda x: jax.nn.softmax(x / 8), (64, 16)))
     assert [(each.op, each.extra_bytes) for each in scores.each] == [("softmax", 0.0)]
+
+
+def test_a_product_takes_no_sum_no_pool_and_no_convolution_into_its_kernel():
+    def mean(x, w):
+        return jax.nn.relu(x @ w).mean(0)
+
+    names = [each.what for each in fused_launches(_launches(mean, (64, 32), (32, 16))).each]
+    assert names == ["linear", "relu + reduce_sum + div"]
+
+    def mobile(x, w, deep):
+        wide = jax.nn.relu(jax.lax.conv(x, w, (1, 1), "SAME"))
+        return jnp.tanh(jax.lax.conv_general_dilated(wide, deep, (1, 1), "SAME",
+                                                     feature_group_count=16))  # fmt: skip
+
+    shapes = (2, 8, 14, 14), (16, 8, 1, 1), (16, 1, 3, 3)
+    fused = fused_launches(_launches(mobile, *shapes, weights=(1, 2)))
+    assert [(each.what, each.unlike) for each in fused.each] == [
+        ("1 × 1 convolution + relu", False),
+        ("depthwise convolution + tanh", True),
+    ]
+
+
+def test_a_fused_kernel_is_unlike_if_one_of_its_operators_is():
+    eager = _launches(lambda x, y: jnp.tanh(x @ y), (64, 32), (32, 16))
+    strange = tuple(replace(each, unlike=each.op == "tanh") for each in eager.each)
+    (launch,) = fused_launches(replace(eager, each=strange)).each
+    assert (launch.op, launch.unlike) == ("linear", True)
 
 
 def test_other_types_are_refused():

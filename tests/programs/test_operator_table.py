@@ -52,6 +52,8 @@ def test_packed_tables_and_measured_columns_are_read(tmp_path):
         ("bmm,1e12,1e12,5,1e12,,,,,,,", "its result has 1e.36 elements, too many"),
         ("conv,2,,,,,3,4,9,2,1,1", "kernel_size 9 is larger than the padded input, 4"),
         ("conv,2,,,,,3,4,3,2,1,-1", "padding must be zero or a positive whole number"),
+        ("bmm,1e15,3,5,7,,,,,,,", "B must be at most 1,099,511,627,776, not 1e15"),
+        ("BMM,2,3,5,7,,,,,,,", "unknown operator 'BMM'; did you mean 'bmm'"),
         ("add,2,3", "has 3 cells, the head 12"),
     ],
 )
@@ -67,6 +69,8 @@ def test_wrong_rows_are_one_clear_error(line, message, tmp_path):
         ("", (), "is empty"),
         ("B,H", ("1,2",), "has no column 'op'"),
         ("op,B", ("add,1",), "add needs the column 'H', which is missing"),
+        ("op,b,H", ("add,1,2",), "unknown column 'b'; did you mean 'B'"),
+        (",op,B,H", ("0,add,1,2",), "column 1 has no name; .*index=False"),
         ("op,B,H,Q", ("add,1,2,3",), "unknown column 'Q'"),
         ("op,B,H,B", ("add,1,2,3",), "column 'B' is there twice"),
         ("op,B,H,dtype", ("add,1,2,float16",), "only float32 is priced, not 'float16'"),

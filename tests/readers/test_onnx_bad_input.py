@@ -7,7 +7,7 @@ from onnx import helper
 from onnx_models import header, model, one_operator, value
 
 from go_rl.core.errors import ReadError, UnknownOperatorError
-from go_rl.core.op_kind import OpKind
+from go_rl.core.graph.op_kind import OpKind
 from go_rl.readers.onnx.reader import read_onnx, read_onnx_model
 from go_rl.zoo.resnet50 import resnet50_model
 

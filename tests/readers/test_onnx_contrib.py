@@ -6,7 +6,7 @@ import pytest
 from onnx import TensorProto, helper
 from onnx_models import header, model, untyped_operator, value
 
-from go_rl.core.op_kind import OpKind
+from go_rl.core.graph.op_kind import OpKind
 from go_rl.readers.onnx.reader import read_onnx_model
 from go_rl.readers.onnx.standins import NCHWC
 

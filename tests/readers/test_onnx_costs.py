@@ -9,7 +9,7 @@ import pytest
 from jax import lax
 from onnx_models import one_operator
 
-from go_rl.core.op_kind import OpKind
+from go_rl.core.graph.op_kind import OpKind
 from go_rl.readers.onnx.costs.dense import valid_pairs
 from go_rl.readers.onnx.costs.operators import RULES
 from go_rl.readers.onnx.reader import read_onnx_model

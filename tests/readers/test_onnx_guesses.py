@@ -7,7 +7,7 @@ from onnx import TensorProto, helper
 from onnx_models import header, model, value
 
 from go_rl.core.errors import ReadError, UnknownOperatorError
-from go_rl.core.op_kind import OpKind
+from go_rl.core.graph.op_kind import OpKind
 from go_rl.readers.onnx.reader import read_onnx_model
 
 node = helper.make_node

@@ -8,7 +8,7 @@ from onnx import TensorProto, helper
 from onnx_models import array, model, untyped_operator, value
 
 from go_rl.core.errors import ReadError
-from go_rl.core.op_kind import OpKind
+from go_rl.core.graph.op_kind import OpKind
 from go_rl.readers.onnx.reader import read_onnx_model
 
 ML = "ai.onnx.ml"

@@ -9,8 +9,8 @@ from onnx import TensorProto, helper
 from onnx_models import array, header, model, value
 
 from go_rl.core.errors import ReadError
-from go_rl.core.op_graph import FREE
-from go_rl.core.op_kind import OpKind
+from go_rl.core.graph.op_graph import FREE
+from go_rl.core.graph.op_kind import OpKind
 from go_rl.readers.onnx.reader import read_onnx, read_onnx_model
 from go_rl.readers.onnx.worker import complete_in_subprocess
 from go_rl.zoo.resnet50 import resnet50_model, write_resnet50_onnx

@@ -1,4 +1,4 @@
-"""Plain twin of `go_rl.policy.dispatch.rollout`."""
+"""Plain twin of `go_rl.policy.dispatch`."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ from reference.step_problems import decided, random_plans, random_step, step_pro
 from go_rl.core import OpKind, Problem, Status
 from go_rl.core.decisions import Decisions
 from go_rl.core.evaluation import STATUS_CODES
+from go_rl.simulate.makespan.jobs import lay_out
 from go_rl.simulate.makespan.pricing import MakespanPricer
-from go_rl.simulate.makespan.replay import lay_out
 from go_rl.verify.makespan_value import replayed
 
 FED = (OpKind.INPUT, OpKind.CONSTANT)

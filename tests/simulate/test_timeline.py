@@ -27,7 +27,7 @@ from go_rl.core.decisions import Decisions
 from go_rl.cost import ProblemOptions, make_problem
 from go_rl.kernels import Fuser
 from go_rl.readers.graph_builder import GraphBuilder, Node
-from go_rl.report.plan_timeline import plan_timeline
+from go_rl.report.timeline.plan_timeline import plan_timeline
 from go_rl.simulate.makespan.pricing import MakespanPricer
 from go_rl.simulate.makespan.timeline import TRANSFER, Timeline, Track, timeline_of
 from go_rl.verify.makespan_value import replayed

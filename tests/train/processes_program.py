@@ -13,7 +13,7 @@ from dataclasses import replace
 import pytest
 from train.toys import CONFIG, toy_zoo
 
-from go_rl.api.train import ProcessConfig, pretrain
+from go_rl.api.training.pretrain import ProcessConfig, pretrain
 from go_rl.cli.guard import guarded
 from go_rl.train.config import SampleConfig
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from go_rl.core import CheckpointError
-from go_rl.train import checkpoints as module
 from go_rl.train.advantage import RunningBaseline
-from go_rl.train.checkpoints import KEPT, Checkpoints, TrainState
 from go_rl.train.config import PPOConfig, RingTrainConfig
 from go_rl.train.ppo import new_learner
+from go_rl.train.run_state import checkpoints as module
+from go_rl.train.run_state.checkpoints import KEPT, Checkpoints, TrainState
 
 CONFIG = RingTrainConfig()
 

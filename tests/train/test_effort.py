@@ -10,7 +10,7 @@ from go_rl.core import CheckpointError
 from go_rl.policy.effort import UNRECORDED, Effort, effort_of, effort_sentence
 from go_rl.policy.weights import load_weights, shipped_weights
 from go_rl.train.config import SEARCHES, MakespanTrainConfig, RingTrainConfig, SearchConfig
-from go_rl.train.effort import FILE, EffortLog
+from go_rl.train.run_state.effort import FILE, EffortLog
 
 CONFIG = RingTrainConfig(attempts=3)
 

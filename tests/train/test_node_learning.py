@@ -13,7 +13,7 @@ import pytest
 from policy.tiny import TINY
 from reference.step_problems import step_problem
 
-from go_rl.api.learner_options import LearnerOptions
+from go_rl.api.training.learner_options import LearnerOptions
 from go_rl.core import Budget, Objective, OpKind, Problem, TrainingError
 from go_rl.core.decisions import Decisions, Scored
 from go_rl.objectives.makespan.workspace import makespan_workspace

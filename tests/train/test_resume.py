@@ -15,10 +15,10 @@ from go_rl.policy.agent import new_agent
 from go_rl.policy.effort import effort_of
 from go_rl.policy.weights import load_weights
 from go_rl.train.advantage import RunningBaseline
-from go_rl.train.checkpoints import Checkpoints, TrainState
 from go_rl.train.config import WEIGHTS_FILE, SampleConfig
 from go_rl.train.ppo import new_learner
 from go_rl.train.pretrain import pretrain
+from go_rl.train.run_state.checkpoints import Checkpoints, TrainState
 
 
 def killed_after(updates: int):

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from go_rl.core import TrainingError
-from go_rl.train.run_log import RunLog
+from go_rl.train.run_state.run_log import RunLog
 
 
 def test_lines_after_the_checkpoint_and_cut_off_lines_are_struck_out(tmp_path):

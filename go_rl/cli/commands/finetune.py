@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import tyro
 
-from go_rl.api.learner_options import LearnerOptions
+from go_rl.api.training.learner_options import LearnerOptions
 from go_rl.cli.configuration import to_json
 from go_rl.cli.console import console, print_line, working
 from go_rl.cli.exit_codes import FAILED_SEARCH, OK
@@ -35,7 +35,7 @@ class FineTune:
     memory: Literal["auto", "on", "off"] = "auto"
     """Must weights and live tensors fit? auto: yes, except for a profile on foreign hardware."""
     cost: str = "auto"
-    """Cost model: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
+    """Cost model: auto, analytical, profiled, learned[:gpus|NAME|FILE] or measured:DIR
     (docs/costs.md)."""
     samples: int = 200
     """Plans to learn from."""
@@ -61,8 +61,8 @@ def run(config: FineTune) -> int:
         folder = output_folder(config.out, graph)
         report(f"preparing {graph.num_nodes:,} operators")
         from go_rl.api.check import require_accepted
-        from go_rl.api.finetune import finetune
-        from go_rl.api.train import effort_sentence, save_weights
+        from go_rl.api.training.finetune import finetune
+        from go_rl.api.training.pretrain import effort_sentence, save_weights
         from go_rl.report.plan_folder import write_plan_folder
 
         result, weights = finetune(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from go_rl.api.predict import EVERY_DEVICE, WEIGHTS, Fusion
+from go_rl.api.predict import EVERY_DEVICE, THIS, WEIGHTS, Fusion
 from go_rl.cli.console import console, print_json, print_line, print_table, working
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.model_arguments import ModelArguments
@@ -43,7 +43,7 @@ def run(config: Predict) -> int:
     """Run the command; returns the exit code."""
     from go_rl.api.predict import predict, predict_everywhere
 
-    source, model = config.source, model_words(config.source)
+    source, again = config.source, _again(config)
     options: dict[str, Any] = {
         "weights": config.weights, "fusion": config.fusion, "dims": source.dims,
         "unknown": source.unknown, "training": source.training, "inputs": source.inputs,
@@ -58,7 +58,7 @@ def run(config: Predict) -> int:
             print_json({"devices": [{"device": p.device, **p.to_json()} for p in ranked]})
         else:
             _print_devices(ranked)
-            say_next(console(), "predict", *model, "--device", ranked[0].device)
+            say_next(console(), "predict", *again, "--device", ranked[0].device)
         return OK
     with working(f"reading {source.model}"):
         found = predict(source.model, config.device, **options)
@@ -66,8 +66,19 @@ def run(config: Predict) -> int:
         print_json(found.to_json())
     else:
         _print(found)
-        say_next(console(), "predict", *model, "--device", EVERY_DEVICE)
+        if config.device != THIS:
+            say_next(console(), "predict", *again, "--device", EVERY_DEVICE)
     return OK
+
+
+def _again(config: Predict) -> list[str]:
+    """The words of the same prediction, the device left out."""
+    words = [*model_words(config.source)]
+    if config.fusion != Predict.fusion:
+        words += ["--fusion", config.fusion]
+    if config.weights != WEIGHTS:
+        words += ["--weights", config.weights]
+    return words
 
 
 def _print(found: Prediction) -> None:
@@ -76,9 +87,11 @@ def _print(found: Prediction) -> None:
         _print_rows(found)
     else:
         _print_kernels(found)
-    bounds = "" if found.low_ms is None else f" ({found.low_ms:,.4g} to {found.high_ms:,.4g})"
+    bounds = ""
+    if found.low_ms is not None and found.high_ms is not None:
+        bounds = f" ({_number(found.low_ms)} to {_number(found.high_ms)})"
     said = f"unlike what was measured: {found.unlike:,} of {len(found.operators):,}"
-    print_line(console(), f"one after the other: {found.latency_ms:,.4g} ms{bounds}; {said}")
+    print_line(console(), f"one after the other: {_number(found.latency_ms)} ms{bounds}; {said}")
 
 
 def _print_rows(found: Prediction) -> None:
@@ -100,7 +113,7 @@ def _print_kernels(found: Prediction) -> None:
     ranked = sorted(alike.values(), key=lambda same: -len(same) * same[0].latency_ms)
     cells = [
         (same[0].what, same[0].op, _sizes(same[0].sizes), f"{len(same):,}",
-         f"{len(same) * same[0].latency_ms:,.4g}",
+         _number(len(same) * same[0].latency_ms),
          f"{len(same) * same[0].latency_ms / found.latency_ms:.1%}",
          *_milliseconds(same[0]), "yes" if same[0].unlike else "")
         for same in ranked[:SHOWN]
@@ -123,10 +136,15 @@ def _say_more(count: int) -> None:
 
 
 def _print_devices(ranked: tuple[Prediction, ...]) -> None:
-    cells = [(each.device, f"{each.latency_ms:,.4g}", f"{each.unlike:,}") for each in ranked]
+    cells = [(each.device, _number(each.latency_ms), f"{each.unlike:,}") for each in ranked]
     title = "Operators one after the other, the fastest device first"
     print_table(console(), TextTable(title, ("device", "ms", "unlike operators"), cells))
 
 
 def _milliseconds(each: OperatorLatency) -> tuple[str, ...]:
-    return tuple(f"{ms:,.4g}" for ms in (each.latency_ms, each.low_ms, each.high_ms))
+    return tuple(map(_number, (each.latency_ms, each.low_ms, each.high_ms)))
+
+
+def _number(ms: float) -> str:
+    """Four digits or more, without an exponent for long times."""
+    return f"{ms:,.0f}" if ms >= 1000 else f"{ms:.4g}"

@@ -40,12 +40,12 @@ from go_rl.measure.worker import (
     worker_environment,
 )
 from go_rl.readers.jax.stages import JaxProgram
-from go_rl.records import Record, RecordStore
+from go_rl.records import RECORDS, Record, RecordStore
 from go_rl.runtime.prefetch import prefetch
 from go_rl.runtime.warm_worker import WarmWorker
 from go_rl.zoo.models.zoo_model import ZooModel
 
-RECORDS, KERNELS, PROGRAMS = "records.sqlite", "kernels", "programs"
+KERNELS, PROGRAMS = "kernels", "programs"
 NODES, MODEL, ASKED = "nodes", "model", "asked"
 """What a file of kernels tells: the nodes of each, the model, and how many were asked for."""
 DONE = "done"

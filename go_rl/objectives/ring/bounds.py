@@ -22,7 +22,7 @@ from typing import no_type_check
 import numpy as np
 
 from go_rl.objectives.ring.chained_edges import chained_between
-from go_rl.objectives.ring.ideal_dp import NONE, Limits, stages_within
+from go_rl.objectives.ring.ideals.ideal_dp import NONE, Limits, stages_within
 from go_rl.objectives.ring.triangle_bound import half_between, parts_too_little
 from go_rl.objectives.ring.units import RingUnits, bound_units, contracted
 from go_rl.runtime.kernel_struct import kernel

@@ -20,8 +20,8 @@ from go_rl.core import Objective, OpKind, Problem, load_hardware, rule_set
 from go_rl.core.optimizer import Milestone
 from go_rl.cost import ProblemOptions, make_problem
 from go_rl.objectives.ring.bounds import ring_bound
-from go_rl.objectives.ring.ideal_dp import Limits, stages_within
-from go_rl.objectives.ring.ideal_states import grow_layers, read_stages
+from go_rl.objectives.ring.ideals.ideal_dp import Limits, stages_within
+from go_rl.objectives.ring.ideals.states import grow_layers, read_stages
 from go_rl.objectives.ring.linear_cuts import LinearCuts, kernels_of_cuts
 from go_rl.objectives.ring.orders import depth_first, list_order
 from go_rl.objectives.ring.units import ring_units

@@ -1,7 +1,7 @@
 """Log-probabilities of drawn cuts, differentiable: `CutDistribution` as the learner sees it.
 
 The cuts of an order are drawn one after the other, each given those before it. With the tables of
-`go_rl.solvers.cut_distribution`,
+`go_rl.solvers.draws.cut_distribution`,
 
     log p(the piece on chip c from s ends before e) = W[c, e] - log sum of exp W[c, e'],
 

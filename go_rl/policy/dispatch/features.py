@@ -1,5 +1,5 @@
 """What the heads of sequential dispatch see of a choice; columns in the order that
-`go_rl.policy.dispatch.rollout` fills them.
+`go_rl.policy.dispatch.observations` fills them.
 
 Seconds are shown as log(1 + seconds / mean seconds of a unit), differences against the best choice
 of the moment.

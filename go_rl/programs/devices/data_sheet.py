@@ -76,6 +76,10 @@ def data_sheet(document: Any, where: str, name: str) -> DataSheet:
     if not isinstance(document, Mapping):
         raise DeviceError(f"{where}: a data sheet is one JSON object, not {shown(document)}")
     known = (DEVICE, *FIELDS, *ONE_PEAK, *TWO_PEAKS)
+    inner = [key for key, value in document.items() if isinstance(value, Mapping)]
+    if inner and not any(field in document for field in known):
+        raise DeviceError(f"{where}: holds data sheets by name ({shown(inner[0])}); give the inner "
+                          "object of one device")  # fmt: skip
     for field in document:
         if field not in known:
             raise DeviceError(

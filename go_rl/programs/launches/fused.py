@@ -1,20 +1,31 @@
 """`fused_launches`: the kernels of a network whose element-wise operators are fused.
 
-A launch joins the one that reads its result if nobody else reads it, and one of the two is
-element-wise: chains become one kernel, softmax and layer norm take chains before and after them,
-products the chain after them. A kernel of streams alone is priced by the bytes that enter and
-leave it; one with a product or a norm as that, and the bytes that its chain moves beyond.
+A launch joins the one that reads its result if nobody else reads it: chains of element-wise
+operators become one kernel, sums and pooling take the chain before them, softmax and layer norm
+chains before and after, products and convolutions of a library the chain after them. A kernel of
+streams alone is priced by the bytes that enter and leave it; one with a product or a norm as that,
+and the bytes that its chain moves beyond.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
+from go_rl.core import OpGraph, OpKind
 from go_rl.core.fusion import MAX_FUSED
 from go_rl.programs.launches.launch import Launch, Launches, moved
+from go_rl.programs.launches.product_launches import DEPTHWISE
 from go_rl.programs.operators.operator_rows import FLOAT_BYTES, PRODUCTS, TWO_INPUTS
 
 NORMS = ("softmax", "ln")
+POINTWISE_KINDS = (OpKind.ELEMENTWISE, OpKind.MOVEMENT, OpKind.INPUT, OpKind.CONSTANT)
+UNKNOWN_KINDS = (OpKind.CONTROL, OpKind.OTHER)
+"""Of nodes that no compiler of element-wise chains sees through."""
+SUMMING = ("gather", "gradient of a bias", "gradient of scale and shift", "gradient of batch norm",
+           "gradient of an embedding")  # fmt: skip
+"""What launches without nodes, or with those of a backward pass, do that sum or scatter."""
 
 
 def fused_launches(eager: Launches) -> Launches:
@@ -43,30 +54,54 @@ def _groups(eager: Launches) -> list[int]:
         for b in before:
             users[b].append(number)
     group = list(range(len(eager)))
-    size, heavy = [1] * len(eager), [_is_heavy(launch) for launch in eager.each]
+    size = [1] * len(eager)
+    chain = [_is_pointwise(eager.graph, launch) for launch in eager.each]
+    """[L] whether a group is a chain of element-wise operators."""
     for number in reversed(range(len(eager))):
         readers = {group[u] for u in users[number]}
         own = min(readers, default=number)
         if len(readers) != 1 or size[own] + 1 > MAX_FUSED:
             continue
-        products = any(eager.each[u].op in PRODUCTS for u in users[number])
-        if products or not _may_join(eager.each[number], heavy[own]):
+        into_library = any(_is_library(eager.each[u]) for u in users[number])
+        if into_library or not _may_join(eager, number, users[number], chain[own]):
             continue
         group[number] = own
         size[own] += 1
-        heavy[own] = heavy[own] or heavy[number]
+        chain[own] = chain[own] and chain[number]
     return group
 
 
-def _is_heavy(launch: Launch) -> bool:
-    return launch.op in (*PRODUCTS, *NORMS)
-
-
-def _may_join(launch: Launch, reader_is_heavy: bool) -> bool:
-    """Whether a launch may be computed by the kernel that reads it."""
-    if _is_heavy(launch):
-        return not reader_is_heavy
+def _may_join(eager: Launches, number: int, readers: list[int], before_chain: bool) -> bool:
+    """Whether a launch may be computed by the kernel of those that read it."""
+    launch = eager.each[number]
+    if any(_is_unknown(eager.graph, eager.each[n]) for n in (number, *readers)):
+        return False
+    if _is_library(launch) or launch.op in NORMS:
+        return before_chain
     return launch.what not in ("gather", "copy of an operand")
+
+
+def _is_library(launch: Launch) -> bool:
+    """Whether a library has a kernel for a launch: nothing is computed before it there."""
+    return launch.op in PRODUCTS or launch.what == DEPTHWISE
+
+
+def _is_unknown(graph: OpGraph, launch: Launch) -> bool:
+    return bool(np.isin(graph.kind[list(launch.nodes)], UNKNOWN_KINDS).any())
+
+
+def _is_pointwise(graph: OpGraph, launch: Launch) -> bool:
+    """Whether each element follows from one element of each operand, or is copied to its place."""
+    if launch.op in (*PRODUCTS, *NORMS) or launch.what in SUMMING:
+        return False
+    if launch.what == "batch norm":
+        return launch.op == "mulu"
+    nodes = list(launch.nodes)
+    if launch.what == "copy" or not nodes or graph.is_backward[nodes].any():
+        return True
+    return bool(np.isin(graph.kind[nodes], POINTWISE_KINDS).all()) and bool(
+        (graph.kind[nodes] == OpKind.ELEMENTWISE).any()
+    )
 
 
 def _joined(eager: Launches, members: list[int]) -> Launch:
@@ -75,13 +110,14 @@ def _joined(eager: Launches, members: list[int]) -> Launch:
     own = [eager.each[m] for m in members]
     nodes = tuple(sorted(n for launch in own for n in launch.nodes))
     num_bytes = sum(_bytes(launch) for launch in own) - _kept(eager, members)
-    heavy = next((launch for launch in own if _is_heavy(launch)), None)
+    heavy = next((launch for launch in own if launch.op in (*PRODUCTS, *NORMS)), None)
     names = " + ".join(dict.fromkeys(launch.what for launch in own))
+    unlike = any(launch.unlike for launch in own)
     if heavy is None:
         widest = max(own, key=lambda launch: launch.sizes["H"])
-        return moved(num_bytes, widest.sizes["H"], nodes, names, any(e.unlike for e in own))
+        return moved(num_bytes, widest.sizes["H"], nodes, names, unlike)
     extra = max(0.0, num_bytes - _bytes(heavy))
-    return replace(heavy, nodes=nodes, what=names, extra_bytes=extra)
+    return replace(heavy, nodes=nodes, what=names, extra_bytes=extra, unlike=unlike)
 
 
 def _bytes(launch: Launch) -> float:

@@ -15,6 +15,9 @@ from go_rl.programs.launches.launch import Launch, moved, stream
 from go_rl.programs.launches.operator_view import OperatorView
 from go_rl.programs.operators.operator_rows import FLOAT_BYTES
 
+DEPTHWISE = "depthwise convolution"
+"""What such a convolution does: a library has a kernel for it, priced by its bytes."""
+
 
 def product_launches(view: OperatorView, node: int, bias: tuple[int, ...]) -> Iterator[Launch]:
     """Yield the launches of a product: copies of its operands, then itself.
@@ -112,7 +115,7 @@ def _convolution(view: OperatorView, node: int) -> Launch:
         return Launch("linear", sizes, (node,), "1 × 1 convolution")
     if groups == channels:
         num_bytes = FLOAT_BYTES * (sum(view.elements[o] for o in view.operands[node]) + made)
-        return moved(num_bytes, shape[-1], (node,), "depthwise convolution", unlike=True)
+        return moved(num_bytes, shape[-1], (node,), DEPTHWISE, unlike=True)
     spatial = shape[1:-1] if last else shape[2:]
     square = len(spatial) == 2 and len(set(spatial)) == 1
     if groups > 1 or not square or isqrt(kernel) ** 2 != kernel or isqrt(stride) ** 2 != stride:

@@ -6,6 +6,7 @@ import csv
 import gzip
 import zlib
 from collections.abc import Iterator, Mapping
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -98,7 +99,10 @@ def _check_head(head: list[str], path: Path) -> None:
     known = ("op", *SIZES, *MEASURED, TYPE)
     if not any(head):
         raise OperatorError(f"{path}: is empty; its first line names the columns: op, B, …")
-    for name in head:
+    for place, name in enumerate(head, 1):
+        if not name:
+            raise OperatorError(f"{path}: column {place} has no name; an index is no column "
+                                "(pandas: to_csv(path, index=False))")  # fmt: skip
         if name not in known:
             raise OperatorError(
                 f"{path}: unknown column {name!r}{nearest(name, known)} "
@@ -143,6 +147,8 @@ def _size(text: str, name: str, where: str) -> int:
         number = float(text)
     except ValueError:
         raise OperatorError(f"{where}: {name} must be a number, not {text[:40]!r}") from None
+    if LARGEST < number < inf:
+        raise OperatorError(f"{where}: {name} must be at most {LARGEST:,}, not {text[:40]}")
     least = 0 if name == "padding" else 1
     if not least <= number <= LARGEST or number != int(number):
         kind = "zero or a positive" if least == 0 else "a positive"

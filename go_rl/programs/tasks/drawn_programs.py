@@ -13,9 +13,9 @@ CODEGEN = ("x86-64-v3", "x86-64-v4", "x86-64-v2")
 """Levels of x86-64 that programs are compiled for: targets of the code, not processors."""
 
 
-def codegen_target(level: str) -> Any:
-    """Return TVM's target: one core of a level of x86-64."""
-    return import_tvm().target.Target({"kind": "llvm", "mcpu": level, "num-cores": 1})
+def codegen_target(level: str, cores: int = 1) -> Any:
+    """Return TVM's target: cores of a level of x86-64."""
+    return import_tvm().target.Target({"kind": "llvm", "mcpu": level, "num-cores": cores})
 
 
 def scalar_space() -> Any:

@@ -15,7 +15,7 @@ from math import isqrt, prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from go_rl.core.geometry import GEOMETRY
+from go_rl.core.graph.geometry import GEOMETRY
 from go_rl.programs.tasks.task import TaskError, TensorTask
 
 if TYPE_CHECKING:

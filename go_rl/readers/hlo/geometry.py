@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 
-from go_rl.core.geometry import Geometry
+from go_rl.core.graph.geometry import Geometry
 from go_rl.readers.hlo.shape import Shape
 from go_rl.readers.hlo.text import Instruction
 from go_rl.readers.hlo.window import windows

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any
 
-from go_rl.core.geometry import Geometry
+from go_rl.core.graph.geometry import Geometry
 from go_rl.readers.jax.primitives import REDUCTIONS
 from go_rl.readers.jax.values import Equation, LoopPart, Value
 from go_rl.readers.tables import by_name

@@ -15,7 +15,7 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 from go_rl.core.errors import ReadError
-from go_rl.core.op_kind import OpKind
+from go_rl.core.graph.op_kind import OpKind
 from go_rl.readers.cost import Cost
 from go_rl.readers.jax.costs import cost_of, shared_splats
 from go_rl.readers.jax.known import known_result, known_scalar

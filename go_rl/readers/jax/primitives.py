@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from go_rl.core.op_kind import OpKind
+from go_rl.core.graph.op_kind import OpKind
 from go_rl.readers.tables import names
 
 ONE_FLOP = names(

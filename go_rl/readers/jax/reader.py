@@ -12,8 +12,8 @@ import jax
 from jax.extend.core import ClosedJaxpr
 
 from go_rl.core.errors import GoRLError, ReadError
-from go_rl.core.op_graph import OpGraph
-from go_rl.core.op_kind import OpKind
+from go_rl.core.graph.op_graph import OpGraph
+from go_rl.core.graph.op_kind import OpKind
 from go_rl.readers.graph_builder import GraphBuilder, Node
 from go_rl.readers.jax.geometry import jax_geometry
 from go_rl.readers.jax.inline import Inliner, JaxOptions

@@ -22,7 +22,7 @@ from types import ModuleType
 from typing import Any
 
 from go_rl.core.errors import GoRLError, ReadError, nearest
-from go_rl.core.op_graph import OpGraph
+from go_rl.core.graph.op_graph import OpGraph
 from go_rl.readers.jax.inline import JaxOptions
 from go_rl.readers.jax.reader import trace_jax
 from go_rl.readers.jax.stages import JaxProgram, jax_program
@@ -48,7 +48,7 @@ def read_jax_target(
             not take, a factory or function that raises, or a result of another form.
     """
     trips = options.trip_count if options else None
-    with _resolved(target, dims, trips) as (name, (function, args, given)):
+    with resolved_target(target, dims, trips) as (name, (function, args, given)):
         chosen = given if weights is None else weights
         meta = with_trips(dims or {}, trips)
         return trace_jax(function, *args, name=name, weights=chosen, options=options, dims=meta)
@@ -60,16 +60,21 @@ def read_jax_program(target: str, options: JaxOptions | None = None) -> JaxProgr
     Raises:
         ReadError: as `read_jax_target` and `jax_program`.
     """
-    with _resolved(target, None) as (name, (function, args, weights)):
+    with resolved_target(target, None) as (name, (function, args, weights)):
         return jax_program(function, args, name=name, weights=weights, options=options)
 
 
 @contextmanager
-def _resolved(
+def resolved_target(
     target: str, dims: Mapping[str, int] | None, trips: int | None = None
 ) -> Iterator[tuple[str, Target]]:
-    """Name of the function and its value; within it, the current folder can be imported
-    from. A factory with a parameter of that name also gets the trip count."""
+    """Yield the name of the function, and it with its arguments and the positions of weights;
+    within the context, the current folder can be imported from. A factory with a parameter of that
+    name also gets the trip count.
+
+    Raises:
+        ReadError: see `read_jax_target`.
+    """
     module_name, colon, attribute = target.rpartition(":")
     if not colon or not module_name or not attribute:
         raise ReadError(f"{target!r} is not of the form module:function or file.py:function")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from go_rl.core.op_kind import OpKind
+from go_rl.core.graph.op_kind import OpKind
 from go_rl.readers.cost import Cost
 from go_rl.readers.jax.loops import JaxLoop, body_size, scan_loop, while_loop
 from go_rl.readers.jax.source import join_scopes

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from go_rl.core.op_kind import OpKind
+from go_rl.core.graph.op_kind import OpKind
 from go_rl.readers.cost import Cost
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from onnx import TensorProto
 
 from go_rl.core.errors import ReadError
-from go_rl.core.op_kind import OpKind
+from go_rl.core.graph.op_kind import OpKind
 from go_rl.readers.tables import by_name
 
 _BITS = {"BOOL": 8, "STRING": 8, "FLOAT": 32, "DOUBLE": 64, "UNDEFINED": 0}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import prod
 
-from go_rl.core.geometry import Geometry
+from go_rl.core.graph.geometry import Geometry
 from go_rl.readers.onnx.call import Call
 from go_rl.readers.onnx.costs.dense import pads_begin
 from go_rl.readers.tables import by_name

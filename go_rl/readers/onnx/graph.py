@@ -22,9 +22,9 @@ from typing import Any
 import onnx
 
 from go_rl.core.errors import ReadError
-from go_rl.core.geometry import Geometry
-from go_rl.core.op_graph import OpGraph
-from go_rl.core.op_kind import OpKind
+from go_rl.core.graph.geometry import Geometry
+from go_rl.core.graph.op_graph import OpGraph
+from go_rl.core.graph.op_kind import OpKind
 from go_rl.readers.graph_builder import GraphBuilder, Node
 from go_rl.readers.onnx.call import Call, Tensor, default_bytes, itemsize
 from go_rl.readers.onnx.costs.ml import attribute_arrays

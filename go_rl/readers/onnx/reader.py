@@ -11,7 +11,7 @@ from typing import Any
 import onnx
 
 from go_rl.core.errors import ReadError, UnknownOperatorError
-from go_rl.core.op_graph import OpGraph
+from go_rl.core.graph.op_graph import OpGraph
 from go_rl.readers.model_options import TRIP_COUNT, Inputs, Unknown, with_trips
 from go_rl.readers.onnx.costs.operators import RULES
 from go_rl.readers.onnx.graph import build_graph, operator_name

@@ -8,7 +8,8 @@ import numpy as np
 from jaxtyping import Int64
 
 from go_rl.core import FREE, OpGraph
-from go_rl.simulate.makespan.replay import NOBODY, Jobs, Trace
+from go_rl.simulate.makespan.jobs import NOBODY, Jobs
+from go_rl.simulate.makespan.replay import Trace
 from go_rl.simulate.makespan.replay_arrays import ReplayArrays
 from go_rl.simulate.makespan.timeline_memory import memory_spans, read_copies, use_of
 

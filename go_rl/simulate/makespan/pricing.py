@@ -12,8 +12,9 @@ from go_rl.core.decisions import Decisions
 from go_rl.core.errors import name_largest
 from go_rl.core.evaluation import OK, STATUS_CODES
 from go_rl.runtime.threads import on_threads
+from go_rl.simulate.makespan.jobs import Jobs, lay_out
 from go_rl.simulate.makespan.peak import held_at_peak
-from go_rl.simulate.makespan.replay import Jobs, Trace, lay_out, replay
+from go_rl.simulate.makespan.replay import Trace, replay
 from go_rl.simulate.makespan.replay_arrays import ReplayArrays, replay_arrays
 
 

@@ -16,8 +16,9 @@ from jaxtyping import Float64, Int64
 from go_rl.core import Objective, OpKind, PlanError, Problem, Status
 from go_rl.core.decisions import Decisions
 from go_rl.core.fusion import heavy_nodes
+from go_rl.simulate.makespan.jobs import NOBODY, Jobs
 from go_rl.simulate.makespan.pricing import MakespanPricer
-from go_rl.simulate.makespan.replay import NOBODY, Jobs, Trace
+from go_rl.simulate.makespan.replay import Trace
 from go_rl.simulate.makespan.replay_arrays import ReplayArrays
 from go_rl.simulate.makespan.timeline_memory import MemoryUse, memory_use, read_copies
 
@@ -88,7 +89,7 @@ def timeline_of(problem: Problem, plans: Decisions) -> Timeline:
     """Replay the first row of legal decisions and return what happens when.
 
     A plan that needs more memory than there is has a timeline too; see
-    `go_rl.report.plan_timeline` for a `Plan`.
+    `go_rl.report.timeline.plan_timeline` for a `Plan`.
 
     Raises:
         PlanError: the objective is not makespan, or a device cannot run one of its nodes.

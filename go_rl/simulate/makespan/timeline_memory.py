@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
 
-from go_rl.simulate.makespan.replay import NOBODY, Jobs, Trace
+from go_rl.simulate.makespan.jobs import NOBODY, Jobs
+from go_rl.simulate.makespan.replay import Trace
 from go_rl.simulate.makespan.replay_arrays import ReplayArrays
 
 

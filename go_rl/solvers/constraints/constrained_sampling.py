@@ -16,7 +16,7 @@ from go_rl.core import Means, Problem, Status
 from go_rl.simulate.bitset import ONE
 from go_rl.solvers.constraints.custom_constraint import CustomConstraint
 from go_rl.solvers.constraints.domain_store import DomainStore
-from go_rl.solvers.independent_draw import log_prob_within
+from go_rl.solvers.draws.independent_draw import log_prob_within
 from go_rl.solvers.ring_solver import log_prob_rows
 from go_rl.solvers.samples import CODE, Samples, no_samples
 from go_rl.solvers.tree_search import draw

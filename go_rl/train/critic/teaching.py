@@ -22,9 +22,9 @@ from go_rl.policy.weights import Weights, load_weights, save_weights
 from go_rl.train.config import CONFIG_FILE, SEARCHES, MakespanTrainConfig, SearchConfig
 from go_rl.train.critic.learning import Experience, experience, with_critic
 from go_rl.train.critic.searches import Search, search
-from go_rl.train.effort import EffortLog
 from go_rl.train.problems.makespan import MakespanProblems, ProblemKey, makespan_decoder
 from go_rl.train.processes.group import ALONE, Group
+from go_rl.train.run_state.effort import EffortLog
 
 TAUGHT_FILE = "taught.npz"
 """The policy with its critic."""

@@ -12,7 +12,7 @@ from go_rl.tuning.backends.replay import ReplayBackend
 from go_rl.tuning.backends.schedule_pool import PoolSet
 from go_rl.tuning.programs.journal import MemoryJournal
 from go_rl.tuning.programs.nouns import MakeInnerTuner, Schedule, Trial
-from go_rl.tuning.programs.slot_loop import tune_programs
+from go_rl.tuning.programs.slot_loop import tune_operators
 from go_rl.tuning.programs.slots import SlotConfig
 from go_rl.tuning.schedulers.round_robin import RoundRobin
 
@@ -57,8 +57,8 @@ def record_path(
         seconds=ALWAYS, batch=config.batch, patience=config.patience, seed=config.seed, slot=ALWAYS
     )
     journal, count = MemoryJournal(), len(pools.pools)
-    seeded = config.seed * count + operator  # as `tune_programs` seeds it
-    tune_programs(
+    seeded = config.seed * count + operator  # as `tune_operators` seeds it
+    tune_operators(
         ReplayBackend(alone), RoundRobin(dynamic=True),
         lambda space, _: make_tuner(space, seeded), whole, journal=journal,
     )  # fmt: skip

@@ -23,15 +23,20 @@ def belief_of(name: str, without: str | None = None) -> Belief:
         MissingDependencyError: emcee, which a family of curves needs, is not installed.
         TuningError: the name is unknown, or the recorded curves cannot be read.
     """
+    check_belief(name)
     if name in FAMILIES:
         from go_rl.tuning.belief.curve_belief import CurveBelief
 
         return CurveBelief(family=name)
-    if name != TRANSFER:
-        known = ", ".join(BELIEFS)
-        raise TuningError(f"unknown belief {name!r}{nearest(name, BELIEFS)} There are {known}")
     from go_rl.tuning.belief.curve_library import load_curves
     from go_rl.tuning.belief.transfer_belief import TransferBelief
 
     library = load_curves()
     return TransferBelief(library if without is None else library.without(without))
+
+
+def check_belief(name: str) -> None:
+    """Raise a `TuningError` for a name that is none of `BELIEFS`."""
+    if name not in BELIEFS:
+        known = ", ".join(BELIEFS)
+        raise TuningError(f"unknown belief {name!r}{nearest(name, BELIEFS)} There are {known}")

@@ -20,13 +20,15 @@ class SlotReport:
     seconds: float
     """Of the clock."""
     trials: int
-    """Measured in it; 0: it lapsed."""
+    """Measured in it."""
     gain: float
     """Seconds by which the network's latency fell."""
     predicted: float | None
     """Seconds by which the scheduler had predicted it would; None: it predicts nothing."""
     scheduling: float
     """Seconds of the wall that the choice took."""
+    lapsed: bool = False
+    """A static scheme gave it to an operator that is finished."""
 
 
 @runtime_checkable

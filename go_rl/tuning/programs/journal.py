@@ -10,13 +10,13 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, get_args, runtime_checkable
 
 from go_rl.core.files.strict_json import parse_json
 from go_rl.records import canonical_json
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.programs.nouns import Schedule, Trial
-from go_rl.tuning.programs.tuning_state import TrialBatch
+from go_rl.tuning.programs.tuning_state import Phase, TrialBatch
 
 FORMAT, VERSION = "go_rl tuning journal", 1
 
@@ -68,8 +68,8 @@ class FileJournal:
         self._read = self._load()
 
     def batches(self) -> Iterator[TrialBatch]:
-        """Yield those that the file held when it was opened, in order."""
-        yield from self._read
+        """Yield those that are kept, in order."""
+        yield from list(self._read)
 
     def append(self, batch: TrialBatch) -> None:
         """Keep one more; it is on the disk when this returns.
@@ -92,6 +92,7 @@ class FileJournal:
                 except OSError:
                     file.truncate(end)
                     raise
+            self._read.append(batch)
         except OSError as error:
             raise TuningError(
                 f"{self._path}: cannot be written ({error.strerror}); what was measured before is "
@@ -150,23 +151,27 @@ class FileJournal:
 
 def batch_document(batch: TrialBatch) -> dict[str, Any]:
     """Return a batch as JSON."""
-    trials = [
-        [trial.schedule.key, trial.schedule.document, trial.seconds, trial.spent, trial.reason]
-        for trial in batch.trials
-    ]
     return {
-        "phase": batch.phase, "operator": batch.operator, "slot": batch.slot, "trials": trials,
+        "phase": batch.phase, "operator": batch.operator, "slot": batch.slot,
+        "trials": [_trial_document(trial) for trial in batch.trials],
         "seconds": batch.seconds, "exhausted": batch.exhausted,
     }  # fmt: skip
+
+
+def _trial_document(trial: Trial) -> list[Any]:
+    """Five numbers and texts; verdict and details behind them where there are any."""
+    plain = [trial.schedule.key, trial.schedule.document, trial.seconds, trial.spent, trial.reason]
+    more = trial.verdict is not None or trial.details is not None
+    return [*plain, trial.verdict, trial.details] if more else plain
 
 
 def read_batch(document: Any) -> TrialBatch:
     """Read what `batch_document` made; ValueError, TypeError or KeyError where it is none."""
     trials = tuple(
-        Trial(Schedule(key, schedule), seconds, spent, reason)
-        for key, schedule, seconds, spent, reason in document["trials"]
+        Trial(Schedule(key, schedule), seconds, spent, reason, *more)
+        for key, schedule, seconds, spent, reason, *more in document["trials"]
     )
-    if document["phase"] not in ("known", "warm-up", "slot", "lapse"):
+    if document["phase"] not in get_args(Phase):
         raise ValueError(f"unknown phase {document['phase']!r}")
     return TrialBatch(
         document["phase"], int(document["operator"]), int(document["slot"]), trials,

@@ -1,8 +1,9 @@
-"""The nouns of tuning tensor programs, and the two protocols between its parts.
+"""The nouns of tuning, and the two protocols between its parts.
 
-A network's tunable operators are the arms of a bandit. A *scheduler* gives a time slot to one of
-them; the operator's *inner tuner* proposes schedules from its `ScheduleSpace`; a `Backend` builds
-and times them. Schedulers and inner tuners know nothing of TVM, back ends nothing of bandits.
+A network's tunable operators are the arms of a bandit: its functions of TIR, or the kernels of a
+fusion under XLA. A *scheduler* gives a time slot to one of them; the operator's *inner tuner*
+proposes schedules from its `ScheduleSpace`; a `Backend` builds and times them. Schedulers and inner
+tuners know nothing of TVM or XLA, back ends nothing of bandits.
 """
 
 from __future__ import annotations
@@ -24,9 +25,13 @@ class TunedOperator:
     workload: str
     """Hash that its records are kept under."""
     repeats: int
-    """How often the network uses it, >= 1: the factor of its seconds in the network's latency."""
+    """How often the network uses it: the factor of its seconds in the network's latency; 0: not any
+    more, as a kernel of another fusion."""
     flops: float
-    """FLOP of one run."""
+    """FLOP of one run, above 0."""
+    whole: bool = False
+    """Its schedules are of the whole network, as fusions are: its seconds are no part of the
+    latency, and a faster one changes which other operators there are."""
 
     @property
     def kind(self) -> str:
@@ -55,6 +60,11 @@ class Trial:
     """Seconds of the clock that building and timing took."""
     reason: str = ""
     """Why there is no time; "" where there is one."""
+    verdict: bool | None = None
+    """Whether the back end takes it for faster than the best so far, both measured side by side;
+    None: it does not say, and the seconds decide."""
+    details: Any = None
+    """What else was measured, for a tuner that learns from it; JSON."""
 
 
 @runtime_checkable
@@ -89,8 +99,8 @@ class InnerTuner(Protocol):
     """
 
     def propose(self, count: int) -> list[Schedule]:
-        """Return up to ``count`` schedules, distinct and never observed before; an empty list says
-        that the space has no more."""
+        """Return up to ``count`` schedules, distinct and never observed before, and beside them any
+        that take no time; an empty list says that the space has no more."""
         ...
 
     def observe(self, trials: Sequence[Trial]) -> None:
@@ -114,7 +124,8 @@ class Backend(Protocol):
 
     @property
     def operators(self) -> tuple[TunedOperator, ...]:
-        """The tunable operators of the network."""
+        """The tunable operators of the network. What inner tuners observe may add some at the end
+        and change how often the network uses one; see `TunedOperator.whole`."""
         ...
 
     @property
@@ -132,7 +143,8 @@ class Backend(Protocol):
         ...
 
     def measure(self, operator: int, schedules: Sequence[Schedule]) -> list[Trial]:
-        """Build and time schedules of one operator; a bad one is a `Trial` with a reason."""
+        """Build and time schedules of one operator, or the first ones if there is no time for all;
+        a bad one is a `Trial` with a reason."""
         ...
 
     def clock(self) -> float:

@@ -6,49 +6,31 @@ batch that was being measured, and the same command goes on behind it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
-
-from go_rl.measure.kernels.collect import RECORDS
 from go_rl.records import RecordStore
 from go_rl.tuning.backends.tvm.backend import LoweredNetwork, TvmBackend, lower
-from go_rl.tuning.backends.tvm.compiled import (
-    export_network,
-    max_relative_error,
-    reference_results,
-    run_network,
-)
-from go_rl.tuning.backends.tvm.onnx_file import OnnxNetwork
+from go_rl.tuning.backends.tvm.codegen import code_target
+from go_rl.tuning.backends.tvm.models.model import TunableNetwork
 from go_rl.tuning.config import TuneProgramsConfig
-from go_rl.tuning.programs.events import SlotReport
+from go_rl.tuning.programs.finish import Finish
 from go_rl.tuning.programs.journal import FileJournal
-from go_rl.tuning.programs.nouns import Schedule, Trial
-from go_rl.tuning.programs.slot_loop import tune_programs
+from go_rl.tuning.programs.nouns import MakeInnerTuner
 from go_rl.tuning.programs.slots import SlotConfig
 from go_rl.tuning.programs.trial_records import known_trials
-from go_rl.tuning.programs.tuned_network import (
-    JOURNAL,
-    MODULE,
-    MS,
-    OperatorOutcome,
-    TunedNetwork,
-    latency_curve,
-    write_tuned_network,
-)
-from go_rl.tuning.programs.tuning_state import TuningState
-from go_rl.tuning.progress import PartProgress, TuningProgress, Watch, unwatched
-from go_rl.tuning.schedulers.registry import scheduler_of
+from go_rl.tuning.programs.tuned_network import TunedNetwork, write_tuned_network
+from go_rl.tuning.programs.tuning_run import run_tuning
+from go_rl.tuning.progress import Watch, unwatched
+from go_rl.tuning.result_folder import JOURNAL, records_of
+from go_rl.tuning.reuse.registry import attention_reuse
+from go_rl.tuning.schedulers.registry import WITH_BELIEF, live_scheduler
+from go_rl.tuning.schedulers.scheduler import Scheduler
 from go_rl.tuning.tuners.registry import inner_tuner
-
-UNTUNED = ".untuned.so"
-SLOWER = "Measured again, the tuned network was not faster: the module has TVM's default schedules"
 
 
 def tune_network(
-    network: OnnxNetwork,
+    network: TunableNetwork,
     folder: Path,
     config: TuneProgramsConfig,
     *,
@@ -59,11 +41,11 @@ def tune_network(
     """Tune a network's operators on this machine.
 
     Args:
-        network: an ONNX network.
+        network: with its weights.
         folder: of everything that is written; a run that began here goes on.
         config: who tunes what, for how long.
-        records: store of trials, a file or a URL, which several runs may share; None: the folder's
-            own. A run that begins knows what it has.
+        records: store of trials, a folder, a file or a URL, which several runs may share; None: the
+            folder's own. A run that begins knows what it has.
         watch: is told how far tuning is.
         report: is told what is done before and after.
 
@@ -74,12 +56,13 @@ def tune_network(
             run.
         WorkerError: the core cannot be had.
     """
-    scheduler, make_tuner = scheduler_of(config.scheduler), inner_tuner(config.tuner)
+    scheduler, make_tuner = deciders(config)
     report(f"compiling {network.name}")
-    lowered = lower(network, config.target)
+    lowered = lower(network, code_target(config.target, config.cores))
+    store_at, pace_at = records_of(records, folder)
     with (
-        RecordStore(records or folder / RECORDS) as store,
-        TvmBackend(lowered, config, folder) as backend,
+        RecordStore(store_at) as store,
+        TvmBackend(lowered, config, pace_at) as backend,
     ):
         journal = FileJournal(folder / JOURNAL, _about(lowered, backend, config))
         report(f"timing {len(lowered.functions)} functions without schedules")
@@ -87,175 +70,40 @@ def tune_network(
         known = known_trials(store, backend.target, backend.operators)
         before = sum(len(batch.trials) for batch in journal.batches())
         resumed = before or sum(map(len, known.values()))
-        limited = _Limited(backend, config, watch, resumed, before)
-        slots = SlotConfig(seconds=60.0 * config.minutes, batch=config.batch, seed=config.seed)
-        notes: list[str] = []
-        if not limited.over:
-            try:
-                tune_programs(
-                    limited, scheduler, make_tuner, slots, journal=journal, listener=limited,
-                    known=known,
-                )  # fmt: skip
-            except _EnoughTrials:
-                pass
-            except KeyboardInterrupt:
-                notes.append("Stopped early; the same command goes on")
-        report("compiling and comparing the tuned network with the untuned one")
-        journal = FileJournal(folder / JOURNAL, _about(lowered, backend, config))
-        finish = _Finish(network, lowered, backend, journal, slots)
+        slots = SlotConfig(
+            seconds=60.0 * config.minutes, batch=config.batch, seed=config.seed,
+            heavy=config.only_heavy,
+        )  # fmt: skip
+        notes = run_tuning(
+            backend, scheduler, make_tuner, slots, journal, known=known, watch=watch,
+            trials=config.trials,
+            reuse=attention_reuse(backend) if config.only_heavy < 1 else None,
+        )  # fmt: skip
+        report("timing the best schedules again, and the network with them beside the untuned one")
+        finish = Finish(network, lowered, backend, journal, slots)
         tuned = finish.tuned(folder, config, resumed, notes)
     write_tuned_network(tuned, config, folder)
     return tuned
+
+
+def deciders(config: TuneProgramsConfig) -> tuple[Scheduler, MakeInnerTuner]:
+    """Return who gives slots to operators, and what makes their inner tuners.
+
+    Raises:
+        MissingDependencyError: what the scheduler's belief needs is not installed.
+        TuningError: a name is unknown; or the scheduler sees recorded curves only.
+    """
+    return live_scheduler(config.scheduler, config.belief), inner_tuner(config.tuner)
 
 
 def _about(
     lowered: LoweredNetwork, backend: TvmBackend, config: TuneProgramsConfig
 ) -> dict[str, object]:
     """What a journal is of."""
+    belief = {"belief": config.belief} if config.scheduler in WITH_BELIEF else {}
+    heavy = {"only_heavy": config.only_heavy} if config.only_heavy < 1 else {}
     return {
-        "network": lowered.name, "target": backend.target, "seed": config.seed,
-        "scheduler": config.scheduler, "tuner": config.tuner,
+        "network": lowered.name, "target": backend.target, "seed": config.seed, **heavy,
+        "scheduler": config.scheduler, **belief, "tuner": config.tuner,
         "operators": [[x.workload, x.repeats] for x in backend.operators],
     }  # fmt: skip
-
-
-class _EnoughTrials(Exception):  # noqa: N818 - what happened
-    """As many trials as were asked for are measured."""
-
-
-class _Limited:
-    """A back end that measures no more trials than are asked for, and what listens to tuning."""
-
-    def __init__(
-        self, backend: TvmBackend, config: TuneProgramsConfig, watch: Watch, trials: int, own: int
-    ) -> None:
-        self._backend, self._config, self._watch = backend, config, watch
-        self._known, self._own = trials, own
-        self._gains: dict[int, float] = {}
-        self.target, self.operators = backend.target, backend.operators
-        self.fixed_seconds, self.peak_flops = backend.fixed_seconds, backend.peak_flops
-        self.space, self.clock = backend.space, backend.clock
-
-    @property
-    def over(self) -> bool:
-        """Whether no further trial is wanted."""
-        return self._config.trials is not None and self._own >= self._config.trials
-
-    def measure(self, operator: int, schedules: Sequence[Schedule]) -> list[Trial]:
-        """See `Backend`."""
-        if self._config.trials is not None:
-            schedules = schedules[: self._config.trials - self._own]
-        trials = self._backend.measure(operator, schedules)
-        self._own += len(trials)
-        return trials
-
-    def on_trial(self, state: TuningState, operator: int, trial: Trial) -> None:
-        """See `TuningListener`."""
-        if trial is state.operators[operator].best or self.over:
-            self._tell(state, operator)
-        if self.over:
-            raise _EnoughTrials
-
-    def on_slot(self, state: TuningState, report: SlotReport) -> None:
-        """See `TuningListener`."""
-        if report.predicted is not None:
-            self._gains[report.operator] = report.predicted
-        self._tell(state, report.operator)
-
-    def _tell(self, state: TuningState, operator: int) -> None:
-        backend, total = self._backend, max(state.elapsed, 1e-9)
-        parts = tuple(
-            PartProgress(
-                each.operator.name, each.operator.repeats, min(each.seconds, untuned), untuned,
-                len(each.curve), each.spent / total, self._gains.get(number),
-            )
-            for number, (each, untuned) in enumerate(
-                zip(state.operators, backend.untuned_seconds, strict=True)
-            )
-        )  # fmt: skip
-        default = sum(part.uses * part.default_seconds for part in parts)
-        self._watch(
-            TuningProgress(
-                model=backend.network.name,
-                minutes=state.elapsed / 60.0,
-                of_minutes=self._config.minutes,
-                seconds=backend.fixed_seconds + sum(part.uses * part.seconds for part in parts),
-                default_seconds=backend.fixed_seconds + default,
-                trials=sum(part.trials for part in parts),
-                parts=parts,
-                doing=state.operators[operator].operator.name,
-            )
-        )
-
-
-@dataclass(frozen=True)
-class _Finish:
-    """What is done when tuning is over."""
-
-    network: OnnxNetwork
-    lowered: LoweredNetwork
-    backend: TvmBackend
-    journal: FileJournal
-    slots: SlotConfig
-
-    def tuned(
-        self, folder: Path, config: TuneProgramsConfig, resumed: int, notes: list[str]
-    ) -> TunedNetwork:
-        """Return what was found, having written the module."""
-        state, batches = self._state(), list(self.journal.batches())
-        operators = self._operators(state)
-        best = {k: x.schedule for k, x in enumerate(operators) if x.schedule is not None}
-        module, untuned = folder / MODULE, folder / UNTUNED
-        try:
-            export_network(self.lowered, {}, untuned)
-            export_network(self.lowered, best, module)
-            untuned_seconds, seconds = self.backend.compare([untuned, module])
-            if best and seconds >= untuned_seconds:
-                notes.append(SLOWER)
-                untuned.replace(module)
-                seconds = untuned_seconds
-        finally:
-            untuned.unlink(missing_ok=True)
-        curve = latency_curve(
-            batches, self.backend.operators, self.backend.untuned_seconds,
-            self.backend.fixed_seconds,
-        )  # fmt: skip
-        trials = [trial for batch in batches for trial in batch.trials]
-        return TunedNetwork(
-            model=self.network.name, target=self.backend.target, scheduler=config.scheduler,
-            tuner=config.tuner, operators=operators, fixed_seconds=self.backend.fixed_seconds,
-            curve=tuple(curve), minutes=state.elapsed / 60.0, trials=len(trials),
-            resumed_trials=resumed, failed_trials=sum(t.seconds is None for t in trials),
-            untuned_ms=MS * untuned_seconds, latency_ms=MS * seconds,
-            max_relative_error=self._error(module, config.seed),
-            notes=(*self.backend.notes, *notes),
-        )  # fmt: skip
-
-    def _state(self) -> TuningState:
-        """What the journal tells."""
-        backend = self.backend
-        state = TuningState(
-            backend.operators, backend.fixed_seconds, backend.peak_flops, self.slots
-        )
-        for batch in self.journal.batches():
-            state.add(batch)
-        return state
-
-    def _operators(self, state: TuningState) -> tuple[OperatorOutcome, ...]:
-        return tuple(
-            OperatorOutcome(
-                operator=each.operator,
-                schedule=each.best.schedule if each.best and each.seconds < untuned else None,
-                seconds=min(each.seconds, untuned),
-                untuned_seconds=untuned,
-                trials=len(each.curve),
-                share=each.spent / max(state.elapsed, 1e-9),
-            )
-            for each, untuned in zip(state.operators, self.backend.untuned_seconds, strict=True)
-        )
-
-    def _error(self, module: Path, seed: int) -> float:
-        rng = np.random.default_rng(seed)
-        operands = [each.random(rng) for each in self.network.inputs]
-        wanted = reference_results(self.network, operands)
-        return max_relative_error(run_network(module, operands), wanted)

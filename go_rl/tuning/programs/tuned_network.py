@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, astuple, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from go_rl.core.files.whole_file import write_text
-from go_rl.tuning.config import TuneProgramsConfig
+from go_rl.tuning.config import TuneProgramsConfig, TuningConfig
 from go_rl.tuning.programs.nouns import Schedule, TunedOperator
 from go_rl.tuning.programs.tuning_state import TrialBatch
+from go_rl.tuning.result_folder import SUMMARY, write_results
 
-JOURNAL, SUMMARY, SCHEDULES, MODULE, CURVE = (
-    "journal.jsonl", "tuned.json", "schedules.json", "module.so", "curve.csv",
-)  # fmt: skip
+SCHEDULES, MODULE = "schedules.json", "module.so"
 MS = 1e3
 
 
@@ -111,7 +106,7 @@ def latency_curve(
             yield (last := now)
 
 
-def summary_document(tuned: TunedNetwork, config: TuneProgramsConfig) -> dict[str, Any]:
+def summary_document(tuned: TunedNetwork, config: TuningConfig) -> dict[str, Any]:
     """Return what ``tuned.json`` holds, and ``--json`` prints."""
     return {
         "model": tuned.model, "target": tuned.target, "scheduler": tuned.scheduler,
@@ -150,13 +145,5 @@ def schedules_document(tuned: TunedNetwork) -> dict[str, Any]:
 
 def write_tuned_network(tuned: TunedNetwork, config: TuneProgramsConfig, folder: Path) -> None:
     """Write the summary, schedules and curve, each aside and renamed."""
-    table = io.StringIO()
-    rows = csv.writer(table, lineterminator="\n")
-    rows.writerow([field.name for field in fields(LatencyPoint)])
-    rows.writerows(astuple(point) for point in tuned.curve)
-    write_text(folder / CURVE, table.getvalue())
-    for name, document in (
-        (SCHEDULES, schedules_document(tuned)),
-        (SUMMARY, summary_document(tuned, config)),
-    ):
-        write_text(folder / name, json.dumps(document, indent=1, allow_nan=False) + "\n")
+    documents = {SCHEDULES: schedules_document(tuned), SUMMARY: summary_document(tuned, config)}
+    write_results(folder, tuned.curve, documents)

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Literal
 
+from go_rl.tuning.programs.heavy_operators import heavy_operators
 from go_rl.tuning.programs.nouns import Schedule, Trial, TunedOperator
 from go_rl.tuning.programs.slots import SlotConfig
 
-Phase = Literal["known", "warm-up", "slot", "lapse"]
+Phase = Literal["known", "warm-up", "slot", "lapse", "reuse"]
 """Why a batch is there: trials of earlier runs; the search for a first schedule that works; a slot
-of the scheduler; a static scheme's slot of a finished operator, which lapses."""
+of the scheduler; a static scheme's slot of a finished operator, which lapses; schedules like those
+of tuned operators, for one that is not tuned."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class OperatorState:
     @property
     def weighted(self) -> float:
         """Best seconds of all its runs in the network."""
-        return self.operator.repeats * self.seconds
+        return self.operator.repeats * self.seconds if self.operator.repeats else 0.0
 
     def horizon(self, slot_seconds: float, batch: int) -> int:
         """Return how many trials a slot buys, at the pace so far; at least a batch."""
@@ -86,7 +88,8 @@ class OperatorState:
         if trial.seconds is not None:
             if self.first_seconds is None:
                 self.first_seconds = trial.seconds
-            if trial.seconds < self.seconds:
+            faster = trial.seconds < self.seconds if trial.verdict is None else trial.verdict
+            if faster:
                 self.best, self.stale = trial, 0
         self.curve.append(0.0 if self.best is None else self.operator.flops / self.seconds)
 
@@ -110,7 +113,8 @@ class TuningState:
     ) -> None:
         self.operators = [OperatorState(operator) for operator in operators]
         self.config, self.peak_flops = config, peak_flops
-        self.slot_seconds = config.slot_seconds(len(operators))
+        tuned = heavy_operators(operators, config.heavy)
+        self.slot_seconds = config.slot_seconds(len(tuned))
         self.elapsed = 0.0
         """Seconds of the clock since the start."""
         self.slot = 0
@@ -119,27 +123,54 @@ class TuningState:
         """Operator of that slot, while it lasts."""
         self.trials = 0
         """Measured in this run."""
+        self.waiting = [k for k in range(len(operators)) if k not in tuned]
+        """Operators that are not tuned and have had no schedules like those of others yet."""
+        self._light = frozenset(self.waiting)
         self._fixed = fixed_seconds
         self._in_slot = 0.0
 
+    def meet(self, operators: Sequence[TunedOperator]) -> None:
+        """Take in what operators there are now: those known, in their order, and new ones."""
+        for state, operator in zip(self.operators, operators, strict=False):
+            state.operator = operator
+        self.operators += map(OperatorState, operators[len(self.operators) :])
+
     @property
     def latency(self) -> float:
-        """Seconds of the network with the best schedules; infinite while an operator has none."""
-        return self._fixed + sum(each.weighted for each in self.operators)
+        """Seconds of the network with the best schedules; infinite while an operator that is tuned
+        has none. Operators that are not tuned count from their first time on."""
+        return self._fixed + sum(each.weighted for each in self._counted)
 
     @property
     def untuned_latency(self) -> float:
         """Seconds of the network with the first schedules that worked."""
         first = (
             inf if each.first_seconds is None else each.first_seconds * each.operator.repeats
-            for each in self.operators
+            for each in self._counted
+            if each.operator.repeats
         )  # fmt: skip
         return self._fixed + sum(first)
 
+    @property
+    def arms(self) -> list[int]:
+        """Operators that are tuned, by number; those that joined are."""
+        return [k for k in range(len(self.operators)) if k not in self._light]
+
+    @property
+    def _counted(self) -> list[OperatorState]:
+        """Operators that make up the network: those of the whole, and those that are not tuned and
+        have no time yet, left out."""
+        return [
+            each for k, each in enumerate(self.operators)
+            if not each.operator.whole and (k not in self._light or each.best is not None)
+        ]  # fmt: skip
+
     def finished(self, operator: int) -> bool:
-        """Whether an operator is done: no improvement for long, or no schedules left."""
+        """Whether an operator is done: no improvement for long, no schedules left, not tuned, or
+        not used any more."""
         each = self.operators[operator]
-        return each.exhausted or each.stale >= self.config.patience
+        done = each.exhausted or each.stale >= self.config.patience
+        return done or operator in self._light or not each.operator.repeats
 
     @property
     def unfinished(self) -> list[int]:
@@ -148,8 +179,11 @@ class TuningState:
 
     @property
     def over(self) -> bool:
-        """Whether budget or schedules are used up."""
-        return self.elapsed >= self.config.seconds or not self.unfinished
+        """Whether the schedules are used up, or the budget but for the batches of operators that
+        wait for schedules of others."""
+        pace = self.elapsed / max(self.trials, 1)
+        kept = pace * self.config.batch * len(self.waiting)
+        return self.elapsed + kept >= self.config.seconds or not self.unfinished
 
     def add(self, batch: TrialBatch) -> None:
         """Take in a batch, in the order in which they were measured."""
@@ -161,6 +195,8 @@ class TuningState:
         state.add(batch)
         self.elapsed += batch.seconds
         self.trials += len(batch.trials) if batch.phase != "known" else 0
+        if batch.phase == "reuse":
+            self.waiting.remove(batch.operator)
         if batch.phase in ("slot", "lapse"):
             self._in_slot += batch.seconds
             if self._in_slot >= self.slot_seconds or self.finished(batch.operator) or self.over:

@@ -37,7 +37,7 @@ from go_rl.train.config import (
 from go_rl.train.fine_tune import FineTuned
 from go_rl.train.ppo import new_learner, update
 from go_rl.train.pretrain import pretrain
-from go_rl.train.run_log import FILE
+from go_rl.train.run_state.run_log import FILE
 
 from ..fingerprint import Facts, digest, moments, short
 from .plans import SEED, facts_of

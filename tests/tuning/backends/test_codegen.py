@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from go_rl.tuning.backends.tvm import codegen
-from go_rl.tuning.backends.tvm.codegen import NEEDS, level_of, levels_here, peak_flops
+from go_rl.tuning.backends.tvm.codegen import NEEDS, CodeTarget, code_target, level_of, levels_here
 from go_rl.tuning.config import TuningError
 
 V2, V3, V4 = (" ".join(sorted(NEEDS[f"x86-64-v{i}"])) for i in (2, 3, 4))
@@ -42,5 +42,19 @@ def test_targets_that_do_not_run_here_are_refused(monkeypatch):
 
 
 def test_peak_is_lanes_times_clock():
-    """Two units of 16 lanes, each a multiplication and an addition, at 4.5 GHz."""
-    assert peak_flops("x86-64-v4") == 2 * 16 * 2 * 4.5e9
+    """Two units of 16 lanes, each a multiplication and an addition, at 4.5 GHz, on each core."""
+    assert CodeTarget("x86-64-v4").peak_flops == 2 * 16 * 2 * 4.5e9
+    assert CodeTarget("x86-64-v3", cores=3).peak_flops == 3 * 2 * 8 * 2 * 4.5e9
+
+
+def test_records_of_several_cores_have_a_target_of_their_own():
+    assert CodeTarget("x86-64-v3").of_records("cpu") == "cpu+x86-64-v3"
+    assert CodeTarget("x86-64-v3", cores=2).of_records("cpu") == "cpu+x86-64-v3+2-cores"
+
+
+def test_more_cores_than_there_are_are_refused(monkeypatch):
+    monkeypatch.setattr(codegen, "levels_here", lambda: ("x86-64-v3",))
+    monkeypatch.setattr(codegen, "own_cores", lambda: [4, 7])
+    assert code_target("", 2) == CodeTarget("x86-64-v3", 2)
+    with pytest.raises(TuningError, match="3 cores are asked for, and this process may run on 2"):
+        code_target("", 3)

@@ -7,7 +7,8 @@ import pytest
 from onnx_networks import lone, saved, two_layers
 
 from go_rl.core import ReadError
-from go_rl.tuning.backends.tvm.onnx_file import ModelInput, read_network
+from go_rl.tuning.backends.tvm.models.model import ModelInput
+from go_rl.tuning.backends.tvm.models.onnx_file import read_network
 from go_rl.tuning.config import TuningError
 
 

@@ -13,23 +13,22 @@ from go_rl.tuning.config import TuningError
 pytest.importorskip("tvm", reason="TVM is an optional extra: pip install 'go_rl[tvm]'")
 
 from go_rl.tuning.backends.tvm.backend import LoweredNetwork, lower
-from go_rl.tuning.backends.tvm.codegen import levels_here
+from go_rl.tuning.backends.tvm.codegen import CodeTarget, levels_here
 from go_rl.tuning.backends.tvm.compiled import (
     export_network,
     max_relative_error,
-    reference_results,
     run_network,
 )
-from go_rl.tuning.backends.tvm.onnx_file import OnnxNetwork, read_network
+from go_rl.tuning.backends.tvm.models.onnx_file import OnnxNetwork, read_network
 from go_rl.tuning.backends.tvm.space import TvmSpace, scheduled
 
 pytestmark = pytest.mark.skipif(not levels_here(), reason="not an x86-64 of level 2 or more")
-LEVEL = "x86-64-v2"
+CODE = CodeTarget("x86-64-v2")
 
 
 def lowered(tmp_path, model, **dims) -> tuple[OnnxNetwork, LoweredNetwork]:
     network = read_network(saved(model, tmp_path / "net.onnx"), dims)
-    return network, lower(network, LEVEL)
+    return network, lower(network, CODE)
 
 
 def test_operators_of_two_layers(tmp_path):
@@ -53,10 +52,10 @@ def test_equal_convolutions_are_one_operator(tmp_path):
 def test_schedules_of_a_seed_are_the_same_and_rebuilt_from_json(tmp_path):
     _, net = lowered(tmp_path, two_layers(), batch=64)
     module = net.tuned[0].module
-    space = TvmSpace(module, LEVEL)
+    space = TvmSpace(module, CODE)
     drawn = space.draw(4, np.random.default_rng(3))
     assert [s.key for s in drawn] == [
-        s.key for s in TvmSpace(module, LEVEL).draw(4, np.random.default_rng(3))
+        s.key for s in TvmSpace(module, CODE).draw(4, np.random.default_rng(3))
     ]
     assert len({schedule.key for schedule in drawn}) == 4
     changed = space.neighbour(drawn[0], np.random.default_rng(0))
@@ -68,6 +67,23 @@ def test_schedules_of_a_seed_are_the_same_and_rebuilt_from_json(tmp_path):
     assert (features[0] != features[1]).any()
     again = scheduled(module, json.loads(json.dumps(drawn[1].document)))
     assert str(again.mod) == str(scheduled(module, drawn[1].document).mod)
+    assert space.adapted(drawn[1].document) == drawn[1]
+    np.testing.assert_allclose(space.programs(drawn[:2]).sums(), features[:2], rtol=1e-4)
+
+
+def test_schedules_of_other_operators_are_adapted_or_do_not_fit(tmp_path):
+    """A product of 96 rows takes over tiles of one of 64 rows; it has no place for tiles of a
+    convolution."""
+    spaces = []
+    for batch in (64, 96):
+        _, net = lowered(tmp_path, two_layers(), batch=batch)
+        spaces.append(TvmSpace(net.tuned[0].module, CODE))
+    drawn = spaces[0].draw(6, np.random.default_rng(0))
+    made = [spaces[1].adapted(schedule.document) for schedule in drawn]
+    assert sum(schedule is not None for schedule in made) >= 3
+    _, net = lowered(tmp_path, convolutions())
+    other = TvmSpace(net.tuned[0].module, CODE).draw(2, np.random.default_rng(0))
+    assert [spaces[1].adapted(schedule.document) for schedule in other] == [None, None]
 
 
 @pytest.mark.slow
@@ -78,7 +94,7 @@ def test_compiled_networks_compute_what_the_model_does(tmp_path, model, dims):
     for schedules in (
         {},
         {
-            number: TvmSpace(function.module, LEVEL).draw(1, rng)[0]
+            number: TvmSpace(function.module, CODE).draw(1, rng)[0]
             for number, function in enumerate(net.tuned)
         },
     ):
@@ -86,7 +102,7 @@ def test_compiled_networks_compute_what_the_model_does(tmp_path, model, dims):
         export_network(net, schedules, path)
         operands = [each.random(rng) for each in network.inputs]
         found = run_network(path, operands)
-        assert max_relative_error(found, reference_results(network, operands)) < 1e-5
+        assert max_relative_error(found, network.results(operands)) < 1e-5
     assert [each.name for each in tmp_path.iterdir() if each.suffix == ".so"] == ["module.so"]
 
 
@@ -96,5 +112,5 @@ def test_a_network_without_products_has_no_tunable_operator(tmp_path):
 
 
 def test_an_operator_that_tvm_lacks_is_named(tmp_path):
-    with pytest.raises(TuningError, match=r"TVM cannot import.*RandomUniformLike"):
+    with pytest.raises(TuningError, match=r"net: TVM cannot import.*RandomUniformLike"):
         lowered(tmp_path, lone("RandomUniformLike"))

@@ -12,7 +12,7 @@ from go_rl.tuning.backends.replay import ReplayBackend
 from go_rl.tuning.belief.belief import CurvePrediction
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.programs.nouns import Schedule, Trial, TunedOperator
-from go_rl.tuning.programs.slot_loop import tune_programs
+from go_rl.tuning.programs.slot_loop import tune_operators
 from go_rl.tuning.programs.slots import SlotConfig
 from go_rl.tuning.programs.tuning_state import TrialBatch, TuningState
 from go_rl.tuning.schedulers import SCHEDULERS, scheduler_of
@@ -52,6 +52,41 @@ class Improves:
     def predict(self, curve, horizon, peak, seed) -> CurvePrediction:
         self.asked.append((len(curve), horizon, seed))
         return CurvePrediction(curve[-1], 0.0, self.by_length[len(curve)])
+
+
+def test_rounds_go_from_the_whole_to_the_slowest_and_back():
+    """Of 10 ms, a takes 6 and b 3.5: together more than nine tenths, so c has no turn."""
+    whole = TunedOperator("fusion of net", "w", 1, 3e7, whole=True)
+    named = (whole, *operators(2, 1, 1))
+    state = state_of(named, [], [1e-2, 3e-3, 3.5e-3, 5e-4])
+    rounds = scheduler_of("rounds")
+    assert state.latency == pytest.approx(1e-2)
+    chosen = []
+    for number in range(1, 6):
+        k = rounds.choose(state)
+        chosen.append(k)
+        trial = Trial(Schedule(f"s{number}"), 9e-3, 1.0)
+        state.add(TrialBatch("slot", k, number, (trial,), 1.0, exhausted=number in (2, 3)))
+    assert chosen == [0, 1, 2, 0, 0]
+    state.add(TrialBatch("slot", 0, 6, (), 1.0, exhausted=True))
+    assert rounds.choose(state) == 3
+
+
+def test_operators_join_and_leave():
+    state = state_of(operators(2, 1), [], [1e-3, 2e-3])
+    state.meet((*operators(0, 3), TunedOperator("conv2d c", "w2", 1, 1e7)))
+    assert state.latency == float("inf")
+    state.add(TrialBatch("known", 2, 0, (Trial(Schedule("a"), 4e-3, 0.0),), 0.0))
+    assert state.latency == pytest.approx(3 * 2e-3 + 4e-3)
+    assert (state.finished(0), state.unfinished) == (True, [1, 2])
+
+
+def test_a_verdict_counts_more_than_seconds():
+    state = state_of(operators(1), [], [2e-3])
+    for seconds, verdict in ((1e-3, False), (2.5e-3, True)):
+        trial = Trial(Schedule("x"), seconds, 1.0, verdict=verdict)
+        state.add(TrialBatch("slot", 0, 1, (trial,), 1.0))
+    assert state.latency == pytest.approx(2.5e-3)
 
 
 def test_the_upper_confidence_bound_by_hand():
@@ -147,7 +182,7 @@ def test_the_oracle_is_at_least_as_good_as_all_on_convex_curves():
             scheduler = scheduler_of(name, belief)
         else:
             scheduler = scheduler_of(name, paths=paths_of(pools))
-        found[name] = tune_programs(ReplayBackend(pools), scheduler, InOrder, config).latency
+        found[name] = tune_operators(ReplayBackend(pools), scheduler, InOrder, config).latency
     assert min(found, key=found.__getitem__) == "oracle"
     assert found["oracle"] < found["sequential"]
 
@@ -159,8 +194,8 @@ def test_a_recorded_path_is_walked_as_the_inner_tuner_made_it():
     paths = [record_path(pools, k, inner_tuner("random"), config) for k in range(2)]
     walked = iter(paths)
     scheduler = scheduler_of("dynamic-random")
-    live = tune_programs(ReplayBackend(pools), scheduler, inner_tuner("random"), config)
-    again = tune_programs(
+    live = tune_operators(ReplayBackend(pools), scheduler, inner_tuner("random"), config)
+    again = tune_operators(
         ReplayBackend(pools), scheduler, lambda *_: RecordedPath(next(walked)), config
     )
     assert again.summary() == live.summary()

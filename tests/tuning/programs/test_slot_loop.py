@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+
 import numpy as np
 import pytest
 
@@ -10,7 +13,7 @@ from go_rl.tuning.config import TuningError
 from go_rl.tuning.programs.events import SlotReport
 from go_rl.tuning.programs.journal import FileJournal, MemoryJournal
 from go_rl.tuning.programs.nouns import Schedule, Trial
-from go_rl.tuning.programs.slot_loop import tune_programs
+from go_rl.tuning.programs.slot_loop import tune_operators
 from go_rl.tuning.programs.slots import SlotConfig
 from go_rl.tuning.schedulers import SCHEDULERS, scheduler_of
 from go_rl.tuning.tuners import inner_tuner
@@ -23,7 +26,7 @@ FLAT = [1e-3, 1e-3, 1e-3, 1e-3]
 def tune(pools, name="round-robin", journal=None, listener=None, known=None, **config):
     given = {"seconds": 100.0, "batch": 2, "patience": 3, "slot": 2.0, **config}
     scheduler = scheduler_of(name, paths=paths_of(pools))
-    return tune_programs(
+    return tune_operators(
         ReplayBackend(pools), scheduler, InOrder, SlotConfig(**given), journal=journal,
         listener=listener, known=known,
     )  # fmt: skip
@@ -133,7 +136,7 @@ def test_kills_are_each_resumed_to_the_same_state(tmp_path, kills):
     config = SlotConfig(seconds=20.0, batch=4, patience=30, seed=3)
 
     def go(backend, name, journal):
-        return tune_programs(
+        return tune_operators(
             backend, scheduler_of(name, paths=paths_of(pools)), inner_tuner("random"), config,
             journal=journal,
         )  # fmt: skip
@@ -150,6 +153,29 @@ def test_kills_are_each_resumed_to_the_same_state(tmp_path, kills):
             path.write_bytes(text[: len(text) - torn] if kill % 2 else text)
         resumed = go(ReplayBackend(pools), name, FileJournal(path, {"seed": 3}))
         assert _without_rounding(resumed.summary()) == _without_rounding(whole[name])
+
+
+def test_a_disk_that_fills_loses_nothing(tmp_path, monkeypatch):
+    pools, path, synced = many_pools(), tmp_path / "journal.jsonl", os.fsync
+    whole = tune(pools, "dynamic-random", seconds=20.0, batch=4, patience=30).summary()
+    room = [5]
+
+    def full(number: int) -> None:
+        room[0] -= 1
+        if room[0] < 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        synced(number)
+
+    def go():
+        journal = FileJournal(path, {"seed": 3})
+        return tune(pools, "dynamic-random", journal, seconds=20.0, batch=4, patience=30)
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(TuningError, match=r"journal\.jsonl: cannot be written \(No space left"):
+        go()
+    monkeypatch.undo()
+    assert path.read_bytes().count(b"\n") == 1 + 5
+    assert _without_rounding(go().summary()) == _without_rounding(whole)
 
 
 def _without_rounding(document):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from go_rl.core.op_kind import OpKind
+from go_rl.core.graph.op_kind import OpKind
 from go_rl.readers.onnx.call import (
     Call,
     Costs,

@@ -16,7 +16,7 @@ from typing import Any
 import onnx
 
 from go_rl.core.errors import ReadError
-from go_rl.core.op_kind import OpKind
+from go_rl.core.graph.op_kind import OpKind
 from go_rl.readers.onnx.call import (
     Call,
     Costs,

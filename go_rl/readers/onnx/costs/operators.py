@@ -8,7 +8,7 @@ costs the FLOP of its decomposition.
 
 from __future__ import annotations
 
-from go_rl.core.op_kind import OpKind
+from go_rl.core.graph.op_kind import OpKind
 from go_rl.readers.onnx.call import (
     Call,
     CostRule,

@@ -13,15 +13,16 @@ from go_rl.measure.config import CollectConfig
 from go_rl.measure.kernels.collect import record_of
 from go_rl.measure.kernels.rounds import Outcome
 from go_rl.records import AS_IT_COMES, Record, RecordStore
-from go_rl.tuning.backends.tvm.codegen import level_of, peak_flops, record_target
+from go_rl.tuning.backends.tvm.codegen import CodeTarget
 from go_rl.tuning.backends.tvm.measurers import LocalMeasurer, Measurer
+from go_rl.tuning.backends.tvm.models.model import ModelInput, TunableNetwork
 from go_rl.tuning.backends.tvm.network import imported, lowered_network
-from go_rl.tuning.backends.tvm.onnx_file import ModelInput, OnnxNetwork
 from go_rl.tuning.backends.tvm.operators import (
     NetworkFunction,
     is_tuned,
     network_functions,
     tuned_functions,
+    weight_bytes,
 )
 from go_rl.tuning.backends.tvm.ray_measurer import RayMeasurer
 from go_rl.tuning.backends.tvm.space import TvmSpace
@@ -30,6 +31,12 @@ from go_rl.tuning.config import TuneProgramsConfig, TuningError
 from go_rl.tuning.programs.nouns import Schedule, Trial, TunedOperator
 from go_rl.tuning.programs.trial_records import trial_record
 
+PRIVATE_CACHE = 1 << 20
+"""Bytes of weights that a network has at least where operators are timed with flushed caches."""
+MOST_FLUSHED = 8 << 20
+"""Bytes that are flushed, at most: more than a core's own caches hold."""
+APART = 1.5
+"""Median over the quantile that counts, from which times disagree; the median counts then."""
 TOGETHER = 8
 """Functions without a schedule that are timed in turn, and then kept."""
 NAME, CALLS = "function", "calls"
@@ -42,12 +49,14 @@ class LoweredNetwork:
 
     name: str
     inputs: tuple[ModelInput, ...]
-    level: str
-    """Of x86-64."""
+    code: CodeTarget
+    """What it is compiled for."""
     module: Any
     """Relax, whose ``main`` calls the functions."""
     functions: tuple[NetworkFunction, ...] = field(repr=False)
     """All of them; the tuned ones come first."""
+    weight_bytes: int = 0
+    """Of all constants."""
 
     @property
     def tuned(self) -> tuple[NetworkFunction, ...]:
@@ -55,27 +64,27 @@ class LoweredNetwork:
         return tuple(function for function in self.functions if is_tuned(function))
 
 
-def lower(network: OnnxNetwork, target: str = "") -> LoweredNetwork:
+def lower(network: TunableNetwork, code: CodeTarget) -> LoweredNetwork:
     """Return a network as functions of TIR.
 
     Args:
         network: with its weights.
-        target: a level of x86-64; "": the highest that runs here.
+        code: what it is compiled for.
 
     Raises:
         MissingDependencyError: TVM is not installed.
-        TuningError: the target is unknown, TVM cannot import or compile the network, or it has no
-            tunable operator.
+        TuningError: TVM cannot import or compile the network, or it has no tunable operator.
     """
-    level = level_of(target)
-    module = lowered_network(imported(network), level)
+    module = lowered_network(imported(network), code)
     functions = network_functions(module)
     tuned_functions(functions, network.name)
-    return LoweredNetwork(network.name, network.inputs, level, module, functions)
+    return LoweredNetwork(
+        network.name, network.inputs, code, module, functions, weight_bytes(module)
+    )
 
 
 class TvmBackend:
-    """See `go_rl.tuning.programs.nouns.Backend`. Close it: it has a process.
+    """See `go_rl.tuning.programs.tuning_run.LiveBackend`. Close it: it has a process.
 
     Args:
         network: whose operators are tuned.
@@ -97,12 +106,12 @@ class TvmBackend:
     def target(self) -> str:
         """See `Backend`."""
         processor = self._measurer.target if isinstance(self._measurer, RayMeasurer) else ""
-        return record_target(self.network.level, processor)
+        return self.network.code.of_records(processor)
 
-    @cached_property
+    @property
     def operators(self) -> tuple[TunedOperator, ...]:
         """See `Backend`."""
-        return tuple(function.operator for function in self.network.tuned)
+        return self._operators
 
     @property
     def fixed_seconds(self) -> float:
@@ -116,9 +125,20 @@ class TvmBackend:
         return tuple(self._seconds[: len(self.operators)])
 
     @property
+    def default_seconds(self) -> float:
+        """Seconds of the network without schedules; known from `start` on."""
+        pairs = zip(self.operators, self.untuned_seconds, strict=True)
+        return self.fixed_seconds + sum(each.repeats * seconds for each, seconds in pairs)
+
+    @property
+    def model(self) -> str:
+        """Name of the network."""
+        return self.network.name
+
+    @property
     def peak_flops(self) -> float:
         """See `Backend`."""
-        return peak_flops(self.network.level)
+        return self.network.code.peak_flops
 
     @property
     def measuring(self) -> CollectConfig:
@@ -155,7 +175,7 @@ class TvmBackend:
         """See `Backend`."""
         if operator not in self._spaces:
             module = self.network.tuned[operator].module
-            self._spaces[operator] = TvmSpace(module, self.network.level)
+            self._spaces[operator] = TvmSpace(module, self.network.code)
         return self._spaces[operator]
 
     def measure(self, operator: int, schedules: Sequence[Schedule]) -> list[Trial]:
@@ -180,6 +200,9 @@ class TvmBackend:
     def clock(self) -> float:
         """See `Backend`."""
         return time.perf_counter()
+
+    def lapse(self, seconds: float) -> None:
+        """Do nothing: only the run counts what is left."""
 
     def compare(self, paths: Sequence[Path]) -> list[float]:
         """Return seconds of one run of compiled networks, visited in turn.
@@ -212,12 +235,22 @@ class TvmBackend:
         self.close()
 
     @cached_property
+    def _operators(self) -> tuple[TunedOperator, ...]:
+        return tuple(function.operator for function in self.network.tuned)
+
+    @cached_property
     def _common(self) -> Measuring:
-        return Measuring(self._config.memory, self._measurer.full_pace())
+        read = self.network.weight_bytes
+        flushed = 0 if read <= PRIVATE_CACHE else min(read, MOST_FLUSHED)
+        return Measuring(self._config.memory, self._measurer.full_pace(), flushed)
 
     def _task(self, function: NetworkFunction, document: Any) -> ScheduleTask:
         return ScheduleTask(
-            function.text, document, self.network.level, self._common, self._config.timing
+            function.text,
+            document,
+            self.network.code,
+            self._common,
+            self._config.schedule_timing,
         )
 
     def _outcomes(self, tasks: Sequence[ScheduleTask]) -> list[Outcome]:
@@ -227,9 +260,9 @@ class TvmBackend:
         """Outcomes by target; there are several where workers have several processors."""
         if not isinstance(self._measurer, RayMeasurer):
             return {self.target: self._outcomes(tasks)}
-        level = self.network.level
+        code = self.network.code
         found = self._measurer.everywhere(tasks, self.measuring)
-        return {record_target(level, name): outcomes for name, outcomes in found.items()}
+        return {code.of_records(name): outcomes for name, outcomes in found.items()}
 
     def _keep(
         self, operator: int, target: str, trials: Sequence[Trial], outcomes: Sequence[Outcome]
@@ -244,12 +277,17 @@ class TvmBackend:
     def _measurer_of(self, workers: str) -> Measurer:
         if workers:
             return RayMeasurer(workers, pace_seconds=self._config.timing.pace_seconds)
-        target = record_target(self.network.level)
-        return LocalMeasurer(self._config.measuring(target), self._folder)
+        target = self.network.code.of_records()
+        return LocalMeasurer(self._config.measuring(target), self._folder, self.network.code.cores)
 
     def _possible(self, outcome: Outcome, flops: float) -> Outcome:
-        """The outcome, unless no processor is so fast."""
-        if isinstance(outcome, str) or flops <= outcome["seconds"] * self.peak_flops:
+        """The outcome, unless no processor is so fast. Times that disagree may be wrong on the
+        short side, and such a schedule would be taken for the best."""
+        if isinstance(outcome, str):
+            return outcome
+        if outcome["median"] > APART * outcome["seconds"]:
+            outcome = {**outcome, "seconds": outcome["median"]}
+        if flops <= outcome["seconds"] * self.peak_flops:
             return outcome
         return f"timed at {outcome['seconds']:.3g} s, faster than the processor can be"
 

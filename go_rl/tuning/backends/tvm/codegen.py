@@ -1,14 +1,18 @@
-"""Targets that TVM generates code for: levels of x86-64."""
+"""Targets that TVM generates code for: levels of x86-64, and a number of cores."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from go_rl.core.errors import nearest
 from go_rl.core.processor import FACTS, own_target
+from go_rl.programs.tasks.drawn_programs import codegen_target
 from go_rl.tuning.config import TuningError
 
 NEEDS: Mapping[str, frozenset[str]] = MappingProxyType({
@@ -74,11 +78,51 @@ def level_of(target: str) -> str:
     return target
 
 
-def record_target(level: str, processor: str = "") -> str:
-    """Return the target of records: a processor, by default this machine's, and the level."""
-    return f"{processor or own_target()}+{level}"
+@dataclass(frozen=True)
+class CodeTarget:
+    """What code is generated for."""
+
+    level: str
+    """Of x86-64."""
+    cores: int = 1
+    """That one call of an operator may use."""
+
+    def tvm(self) -> Any:
+        """Return TVM's target."""
+        return codegen_target(self.level, self.cores)
+
+    def of_records(self, processor: str = "") -> str:
+        """Return the target of records: a processor, by default this machine's, the level and,
+        above one, the cores."""
+        several = f"+{self.cores}-cores" if self.cores > 1 else ""
+        return f"{processor or own_target()}+{self.level}{several}"
+
+    @property
+    def peak_flops(self) -> float:
+        """FLOP/s that no operator exceeds."""
+        return self.cores * FLOPS_A_CYCLE[self.level] * FASTEST_CLOCK
 
 
-def peak_flops(level: str) -> float:
-    """Return FLOP/s that no operator on one core exceeds."""
-    return FLOPS_A_CYCLE[level] * FASTEST_CLOCK
+def code_target(target: str = "", cores: int = 1) -> CodeTarget:
+    """Return what code is generated for.
+
+    Args:
+        target: a level of x86-64; "": the highest that runs here.
+        cores: that one call of an operator may use.
+
+    Raises:
+        TuningError: the level is unknown, or this processor does not run it; there are fewer cores.
+    """
+    level, here = level_of(target), len(own_cores())
+    if cores > here:
+        raise TuningError(
+            f"tune: {cores} cores are asked for, and this process may run on {here} only"
+        )
+    return CodeTarget(level, cores)
+
+
+def own_cores() -> list[int]:
+    """Return the cores that this process may run on, in order."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))

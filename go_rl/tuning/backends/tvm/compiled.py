@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
+import uuid
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,10 +13,8 @@ from typing import Any
 import numpy as np
 
 from go_rl.core import MissingDependencyError
-from go_rl.programs.tasks.drawn_programs import codegen_target
 from go_rl.programs.tiles.stages import import_tvm
 from go_rl.tuning.backends.tvm.backend import LoweredNetwork
-from go_rl.tuning.backends.tvm.onnx_file import OnnxNetwork
 from go_rl.tuning.backends.tvm.space import scheduled
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.programs.nouns import Schedule
@@ -40,7 +41,7 @@ def export_network(network: LoweredNetwork, schedules: Mapping[int, Schedule], p
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            executable = tvm.compile(module, target=codegen_target(network.level))
+            executable = tvm.compile(module, target=network.code.tvm())
             _link(executable, part)
         part.replace(path)
     finally:
@@ -48,7 +49,8 @@ def export_network(network: LoweredNetwork, schedules: Mapping[int, Schedule], p
 
 
 def with_schedules(network: LoweredNetwork, schedules: Mapping[int, Schedule]) -> Any:
-    """Return the network's module with schedules in place of the functions of some operators."""
+    """Return the network's module with schedules in place of the functions of some operators, and
+    its weights in the layouts that these read."""
     tvm = import_tvm()
     replaced: dict[str, Any] = {}
     for number, schedule in schedules.items():
@@ -60,34 +62,23 @@ def with_schedules(network: LoweredNetwork, schedules: Mapping[int, Schedule]) -
     for variable in list(network.module.functions):
         if variable.name_hint in replaced:
             module.update_func(variable, replaced[variable.name_hint])
+    passes = tvm.relax.transform
+    for step in (passes.SplitLayoutRewritePreproc(), passes.FoldConstant(),
+                 passes.CanonicalizeBindings(), passes.DeadCodeElimination()):  # fmt: skip
+        module = step(module)
     return module
 
 
 def run_network(path: Path, operands: list[np.ndarray]) -> list[np.ndarray]:
     """Return the results of a compiled network."""
     tvm = import_tvm()
-    machine = tvm.relax.VirtualMachine(tvm.runtime.load_module(str(path.absolute())), tvm.cpu())
-    found = machine["main"](*(tvm.runtime.tensor(each, tvm.cpu()) for each in operands))
+    with tempfile.TemporaryDirectory(prefix="go_rl_module_") as folder:
+        # A library of this name may be loaded already, and would be taken for this one.
+        copy = shutil.copy(path, Path(folder) / f"{uuid.uuid4().hex}.so")
+        machine = tvm.relax.VirtualMachine(tvm.runtime.load_module(str(copy)), tvm.cpu())
+        found = machine["main"](*(tvm.runtime.tensor(each, tvm.cpu()) for each in operands))
     several = found if not hasattr(found, "numpy") else [found]
     return [np.asarray(each.numpy()) for each in several]
-
-
-def reference_results(network: OnnxNetwork, operands: list[np.ndarray]) -> list[np.ndarray]:
-    """Return what a network computes by ONNX Runtime, where it is installed, else by the reference
-    evaluator of ONNX."""
-    feed = {given.name: array for given, array in zip(network.inputs, operands, strict=True)}
-    try:
-        import onnxruntime  # pyright: ignore[reportMissingImports]
-    except ImportError:
-        from onnx.reference import ReferenceEvaluator
-
-        found = ReferenceEvaluator(network.model).run(None, feed)
-    else:
-        session = onnxruntime.InferenceSession(
-            network.model.SerializeToString(), providers=["CPUExecutionProvider"]
-        )
-        found = session.run(None, feed)
-    return [np.asarray(each) for each in found]
 
 
 def max_relative_error(found: list[np.ndarray], wanted: list[np.ndarray]) -> float:

@@ -11,9 +11,17 @@ from go_rl.measure.kernels.rounds import Outcome, measure_together
 from go_rl.measure.measuring_run import Release
 from go_rl.measure.worker import START_SECONDS, folder_pace, worker_core, worker_environment
 from go_rl.runtime.warm_worker import WarmWorker
+from go_rl.tuning.backends.tvm.codegen import own_cores
 
 WORKER = "go_rl.tuning.backends.tvm.worker:answer"
-ONE_THREAD: Mapping[str, str] = {"TVM_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+
+
+def threads(cores: int) -> Mapping[str, str]:
+    """Return the variables of a process that computes on some cores. TVM's threads stay on those
+    of the process: bound to cores of its own choice, they may leave them."""
+    return {
+        "TVM_NUM_THREADS": str(cores), "OMP_NUM_THREADS": str(cores), "TVM_BIND_THREADS": "0",
+    }  # fmt: skip
 
 
 @runtime_checkable
@@ -38,17 +46,19 @@ class Measurer(Protocol):
 
 
 class LocalMeasurer:
-    """A warm worker process on one core of this machine.
+    """A warm worker process on one core or several of this machine.
 
     Args:
         config: target and core.
         folder: keeps the reference speed of the core.
+        cores: that it computes on; more than one are the last ones of this process.
     """
 
-    def __init__(self, config: CollectConfig, folder: Path) -> None:
+    def __init__(self, config: CollectConfig, folder: Path, cores: int = 1) -> None:
         self._config, self._folder = config, folder
-        environment = {**worker_environment(config), **ONE_THREAD}
-        self._worker = WarmWorker(WORKER, worker_core(config), environment)
+        environment = {**worker_environment(config), **threads(cores)}
+        core = worker_core(config) if cores == 1 else own_cores()[-cores:]
+        self._worker = WarmWorker(WORKER, core, environment)
 
     def full_pace(self) -> float:
         """See `Measurer`."""

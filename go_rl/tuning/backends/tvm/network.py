@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-import traceback
 import warnings
 from typing import Any
 
 from go_rl.programs.nests.tvm_lowering import import_meta_schedule
-from go_rl.programs.tasks.drawn_programs import codegen_target
 from go_rl.programs.tiles.stages import import_tvm
+from go_rl.tuning.backends.tvm.codegen import CodeTarget
 from go_rl.tuning.backends.tvm.constants import fold_constants
-from go_rl.tuning.backends.tvm.onnx_file import OnnxNetwork
+from go_rl.tuning.backends.tvm.models.model import TunableNetwork
 from go_rl.tuning.config import TuningError
 
 CHANNELS_LAST = {"relax.nn.conv2d": ["NHWC", "HWIO"]}
@@ -20,31 +17,24 @@ CHANNELS_LAST = {"relax.nn.conv2d": ["NHWC", "HWIO"]}
 is made of vectors."""
 
 
-def imported(network: OnnxNetwork) -> Any:
+def imported(network: TunableNetwork) -> Any:
     """Return the network as a module of Relax; its weights are constants of ``main``.
 
     Raises:
         MissingDependencyError: TVM is not installed.
-        TuningError: TVM cannot import it; the operator is named.
+        TuningError: an operator cannot be translated; network and operator are named.
     """
     import_meta_schedule()
-    from tvm.relax.frontend.onnx import from_onnx  # pyright: ignore[reportMissingImports]
-
     try:
-        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
-            warnings.simplefilter("ignore")
-            model: Any = network.model  # TVM's annotation is wrong
-            return from_onnx(model, keep_params_in_input=False)
-    except Exception as error:
-        lines = str(error).strip().splitlines() or [type(error).__name__]
-        raise TuningError(
-            f"{network.name}: TVM cannot import {_operator_at(error)}: {lines[0]}"
-        ) from error
+        return network.relax()
+    except TuningError as error:
+        raise TuningError(f"{network.name}: {error}") from error
 
 
-def lowered_network(module: Any, level: str) -> Any:
+def lowered_network(module: Any, code: CodeTarget) -> Any:
     """Return an imported network as calls of fused functions of TIR, convolutions with channels
-    last and normalisations folded into their weights.
+    last and normalisations folded into their weights. Functions say which operands are weights: a
+    schedule may have these in a layout of its own.
 
     Raises:
         TuningError: a pass of TVM fails, or an operator has no implementation in TIR.
@@ -57,9 +47,10 @@ def lowered_network(module: Any, level: str) -> Any:
         passes.ConvertLayout(CHANNELS_LAST), passes.CanonicalizeBindings(), fold_constants,
         passes.FoldConstant(), passes.EliminateCommonSubexpr(), passes.LegalizeOps(),
         passes.AnnotateTIROpPattern(), passes.FoldConstant(), passes.FuseOps(), passes.FuseTIR(),
+        passes.CanonicalizeBindings(), passes.AttachAttrLayoutFreeBuffers(),
         passes.DeadCodeElimination(),
     )  # fmt: skip
-    with codegen_target(level), warnings.catch_warnings():
+    with code.tvm(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for step in steps:
             try:
@@ -68,13 +59,3 @@ def lowered_network(module: Any, level: str) -> Any:
                 lines = str(error).strip().splitlines() or [type(error).__name__]
                 raise TuningError(f"TVM cannot compile the network: {lines[0]}") from error
     return module
-
-
-def _operator_at(error: BaseException) -> str:
-    """The ONNX operator that was being imported when an error was raised."""
-    found = "the network"
-    for frame, _ in traceback.walk_tb(error.__traceback__):
-        node = frame.f_locals.get("node")
-        if node is not None and hasattr(node, "op_type"):
-            found = f"the operator {node.op_type!r} ({node.name or ', '.join(node.output)})"
-    return found

@@ -6,11 +6,15 @@ import hashlib
 import re
 from collections import Counter
 from dataclasses import dataclass
+from math import prod
 from typing import Any
+
+import numpy as np
 
 from go_rl.programs.nests import NestError
 from go_rl.programs.nests.tvm_arithmetic import LOAD, kind_of, nodes_in
 from go_rl.programs.tiles.stages import import_tvm
+from go_rl.tuning.backends.tvm.constants import CONSTANT
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.programs.nouns import TunedOperator
 
@@ -84,6 +88,20 @@ def network_functions(module: Any) -> tuple[NetworkFunction, ...]:
 def is_tuned(function: NetworkFunction) -> bool:
     """Return whether a function is worth tuning."""
     return function.heavy and function.flops >= LEAST_FLOPS
+
+
+def weight_bytes(module: Any) -> int:
+    """Return the bytes of the constants that ``main`` reads."""
+    relax, found = import_tvm().relax, dict[Any, int]()
+
+    def visit(node: Any) -> None:
+        if kind_of(node) == CONSTANT:
+            array = node.value
+            size = prod(int(each) for each in array.shape)
+            found[node] = size * np.dtype(str(array.dtype)).itemsize
+
+    relax.analysis.post_order_visit(module["main"], visit)
+    return sum(found.values())
 
 
 def tuned_functions(

@@ -16,7 +16,7 @@ from go_rl.measure.kernels.rounds import measure_together
 from go_rl.measure.measuring_run import Release
 from go_rl.measure.worker import START_SECONDS, worker_environment
 from go_rl.runtime.warm_worker import WarmWorker
-from go_rl.tuning.backends.tvm.measurers import ONE_THREAD
+from go_rl.tuning.backends.tvm.measurers import threads
 
 REFERENCE_CALLS = 200
 
@@ -31,7 +31,7 @@ class RayWorker:
 
     def __init__(self, function: str, pace_seconds: float) -> None:
         cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [None]
-        environment = {**worker_environment(CollectConfig()), **ONE_THREAD}
+        environment = {**worker_environment(CollectConfig()), **threads(1)}
         self._worker = WarmWorker(function, cores[-1], environment)
         self._pace = full_pace(pace_seconds)
 

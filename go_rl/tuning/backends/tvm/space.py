@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32
 
-from go_rl.programs.features import LEAF_NUMBERS
-from go_rl.programs.nests.tvm_lowering import import_meta_schedule
-from go_rl.programs.tasks.drawn_programs import codegen_target, scalar_space
-from go_rl.programs.tiles.stages import import_tvm
+from go_rl.programs.features import LEAF_NUMBERS, PackedAsts, compact_ast, pack_asts
+from go_rl.programs.nests.tvm_lowering import import_meta_schedule, nest_from_tvm
+from go_rl.programs.tasks.drawn_programs import scalar_space
 from go_rl.records import canonical_json
+from go_rl.tuning.backends.tvm.codegen import CodeTarget
 from go_rl.tuning.programs.nouns import Schedule
 
 DRAWS_A_SCHEDULE = 4
@@ -22,10 +22,19 @@ DRAWS_A_SCHEDULE = 4
 MUTATIONS = 8
 """Mutations, at most, until one is legal and differs."""
 MUTATE = "s_tir.meta_schedule.MutatorApply"
+PACKED = 0.5
+"""Share of random schedules that have the weights in a layout of their own."""
+KEEP_LAYOUT = 0.9
+"""Chance that a mutated schedule packs weights if and only if the one before does."""
+REWRITE, PACKS = "s_tir.meta_schedule.RewriteLayout", "TransformLayout"
+"""The step of post-processing that packs weights, and an instruction that it leaves."""
 KEPT = 4096
 """Feature vectors that are kept."""
 KEY_LENGTH = 24
 SEEDS = 2**31 - 1
+ILLEGAL = (RuntimeError, IndexError)
+"""What TVM raises where a trace does not fit: ``ScheduleError`` and ``InternalError`` are the
+first."""
 
 
 def scheduled(module: Any, document: Any) -> Any:
@@ -45,6 +54,16 @@ def scheduled(module: Any, document: Any) -> Any:
     return schedule
 
 
+def with_packed_weights(module: Any) -> Any:
+    """Return a scheduled operator whose operands have the layout that its schedule reads weights
+    in. Without it, the operator brings them into that layout at each call."""
+    from tvm.s_tir.transform import (  # pyright: ignore[reportMissingImports]
+        RemoveWeightLayoutRewriteBlock,
+    )
+
+    return RemoveWeightLayoutRewriteBlock(skip_tensor_rewrite=True)(module)
+
+
 class TvmSpace:
     """Schedules of one operator: see `go_rl.tuning.programs.nouns.ScheduleSpace`.
 
@@ -52,14 +71,14 @@ class TvmSpace:
 
     Args:
         module: the operator without a schedule.
-        level: of x86-64.
+        code: what it is compiled for.
     """
 
-    def __init__(self, module: Any, level: str) -> None:
+    def __init__(self, module: Any, code: CodeTarget) -> None:
         schedules = import_meta_schedule()
         self._module = module
         self._context = schedules.TuneContext(
-            module, target=codegen_target(level), space_generator=scalar_space(), rand_state=1,
+            module, target=code.tvm(), space_generator=scalar_space(), rand_state=1,
             num_threads=1,
         )  # fmt: skip
         self._sketches = list(self._context.generate_design_space())
@@ -75,7 +94,8 @@ class TvmSpace:
             if len(found) == count:
                 break
             sketch = self._sketches[int(rng.integers(len(self._sketches)))]
-            made = self._replayed(Trace(sketch.trace.insts, {}), rng)
+            packed = bool(rng.random() < PACKED)
+            made = self._replayed(Trace(sketch.trace.insts, {}), packed, rng)
             if made is not None:
                 found.setdefault(made.key, made)
         return list(found.values())
@@ -87,11 +107,13 @@ class TvmSpace:
         mutate = get_global_func(MUTATE)  # `Mutator.apply` takes no seed
         trace = scheduled(self._module, schedule.document).trace
         chances = np.array([chance for _, chance in self._mutators])
+        packs = _packs(trace)
         for _ in range(MUTATIONS):
             number = int(rng.choice(len(chances), p=chances / chances.sum()))
             mutator, seed = self._mutators[number][0], int(rng.integers(1, SEEDS))
             mutated = mutate(mutator, trace, seed)
-            made = None if mutated is None else self._replayed(mutated, rng)
+            packed = packs == bool(rng.random() < KEEP_LAYOUT)
+            made = None if mutated is None else self._replayed(mutated, packed, rng)
             if made is not None and made.key != schedule.key:
                 return made
         return None
@@ -107,12 +129,27 @@ class TvmSpace:
             self._features.popitem(last=False)
         return np.array(rows, np.float32).reshape(-1, LEAF_NUMBERS)
 
+    def programs(self, schedules: Sequence[Schedule]) -> PackedAsts:
+        """See `go_rl.tuning.reuse.schedule_reuse.ProgramSpace`."""
+        made = (scheduled(self._module, each.document).mod for each in schedules)
+        return pack_asts([compact_ast(nest_from_tvm(module)) for module in made])
+
+    def adapted(self, document: Any) -> Schedule | None:
+        """See `go_rl.tuning.reuse.schedule_reuse.ProgramSpace`. Tiles that do not divide a loop of
+        this operator become one tile (TVM's ``SamplePerfectTile``)."""
+        try:
+            trace = scheduled(self._module, document).trace
+        except (*ILLEGAL, ValueError, TypeError):
+            return None  # other blocks or loops
+        return self._replayed(trace, _packs(trace), np.random.default_rng(0))
+
     @property
     def _generator(self) -> Any:
         return self._context.space_generator
 
-    def _replayed(self, trace: Any, rng: np.random.Generator) -> Schedule | None:
-        """Apply a trace, with random decisions where it has none; None: it is not legal."""
+    def _replayed(self, trace: Any, packed: bool, rng: np.random.Generator) -> Schedule | None:
+        """Apply a trace, with random decisions where it has none, weights packed or as they are;
+        None: it is not legal."""
         from tvm.s_tir.schedule import Schedule as TvmSchedule  # pyright: ignore[reportMissingImports]
 
         made = TvmSchedule(
@@ -121,9 +158,10 @@ class TvmSpace:
         try:
             trace.apply_to_schedule(made, remove_postproc=True)
             made.enter_postproc()
-            if not all(each.apply(made) for each in self._generator.postprocs):
+            steps = (each for each in self._generator.postprocs if packed or not _rewrites(each))
+            if not all(each.apply(made) for each in steps):
                 return None
-        except import_tvm().error.TVMError:
+        except ILLEGAL:
             return None
         return _schedule_of(made.trace)
 
@@ -144,6 +182,15 @@ class TvmSpace:
         found = PerStoreFeature().extract_from(self._context, candidates)
         for schedule, rows in zip(schedules, found, strict=True):
             self._features[schedule.key] = rows.numpy().sum(axis=0).astype(np.float32)
+
+
+def _rewrites(step: Any) -> bool:
+    return str(step).startswith(REWRITE) or type(step).__name__ == "RewriteLayout"
+
+
+def _packs(trace: Any) -> bool:
+    """Whether a trace brings the weights into a layout of their own."""
+    return any(str(each.kind.name) == PACKS for each in trace.insts)
 
 
 def _schedule_of(trace: Any) -> Schedule:

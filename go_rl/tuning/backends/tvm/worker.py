@@ -22,13 +22,15 @@ from go_rl.measure.programs.measure import bound_memory
 from go_rl.measure.tiles.measure import SAMPLE_SECONDS
 from go_rl.measure.timing import TimingSamples, visit
 from go_rl.programs.nests.tvm_lowering import import_meta_schedule
-from go_rl.programs.tasks.drawn_programs import codegen_target
 from go_rl.programs.tiles.stages import import_tvm
-from go_rl.tuning.backends.tvm.onnx_file import ModelInput
-from go_rl.tuning.backends.tvm.space import scheduled
+from go_rl.tuning.backends.tvm.codegen import CodeTarget
+from go_rl.tuning.backends.tvm.models.model import ModelInput
+from go_rl.tuning.backends.tvm.space import scheduled, with_packed_weights
 
 SLOW_SECONDS = 0.1
 """Calls that take longer are not repeated."""
+FLUSHED_RUNS = 4
+"""Runs of a sample, at most, between which caches are flushed."""
 PROBES = 4
 """Further calls that say how many make a sample: the first may have been disturbed."""
 
@@ -41,6 +43,9 @@ class Measuring:
     """Bytes that this process may address."""
     full_pace: float
     """See `go_rl.measure.core_speed.CoreSpeed`."""
+    flushed: int = 0
+    """Bytes that are written between two runs of an operator: in the network, the weights of all
+    others are read between them, and its own are not in the caches when it comes."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +56,8 @@ class ScheduleTask:
     """JSON of the module (`NetworkFunction.text`)."""
     document: Any
     """Of the schedule; None: the loops as they are."""
-    level: str
-    """Of x86-64."""
+    code: CodeTarget
+    """What it is compiled for."""
     measuring: Measuring
     timing: TimingConfig
 
@@ -109,9 +114,11 @@ SampleOf = Callable[[int], Callable[[], float]]
 
 def _schedule(asked: ScheduleTask) -> SampleOf:
     tvm, module = import_tvm(), _operator(asked.operator)
-    made = scheduled(module, asked.document)
-    kernel = tvm.compile(made.mod, target=codegen_target(asked.level)).jit()
-    operands = [_operand(tvm, buffer) for buffer in module["main"].params]
+    made = with_packed_weights(scheduled(module, asked.document).mod)
+    kernel = tvm.compile(made, target=asked.code.tvm()).jit()
+    operands = [_operand(tvm, buffer) for buffer in made["main"].params]
+    if asked.measuring.flushed:
+        return _flushed_sampler(kernel["main"], operands, asked.measuring.flushed)
     return _sampler(tvm, kernel, operands)
 
 
@@ -154,5 +161,24 @@ def _sampler(tvm: Any, runnable: Any, operands: list[Any] | None) -> SampleOf:
             return min(seconds, (time.process_time() - busy) / number)
 
         return sample
+
+    return sample_of
+
+
+def _flushed_sampler(run: Callable[..., Any], operands: list[Any], flushed: int) -> SampleOf:
+    """Time single runs, some bytes being written before each; what calling one costs is counted, as
+    it is in the network."""
+    scratch = np.zeros(flushed, np.uint8)
+
+    def once() -> float:
+        scratch.fill(1)
+        busy, began = time.process_time(), time.perf_counter()
+        run(*operands)
+        seconds = time.perf_counter() - began
+        return min(seconds, time.process_time() - busy)
+
+    def sample_of(number: int) -> Callable[[], float]:
+        runs = min(number, FLUSHED_RUNS)
+        return lambda: sum(once() for _ in range(runs)) / runs
 
     return sample_of

@@ -1,0 +1,237 @@
+"""The page of `go_placement_p100.py`."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+
+import numpy as np
+
+from experiments.pages import cell, geometric_mean
+from experiments.placement.go_rows import ROWS
+from experiments.placement.two_prices import ANALYTICAL, LEARNED
+
+SINGLE_RUN = "One run of a method that does not draw, and of *one*; mean over the seeds of others."
+AGAINST = "expert"
+"""Method against which steps are stated."""
+POLICIES = ("policy", "dispatch")
+"""Those that have control arms."""
+NEAR = 0.01
+"""Relative difference of steps up to which two methods count as level."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One method and seed on one row, under each of the prices."""
+
+    row: str
+    method: str
+    seed: int
+    samples: int
+    judged: dict[str, dict[str, float | None]] = field(default_factory=dict)
+    """By the prices of the search, then by those of the judge: ms a step; None: it does not fit."""
+    moved: dict[str, float] = field(default_factory=dict)
+    """By the prices of the search: FLOP on another device than in the plan of analytical prices."""
+    seconds: dict[str, float] = field(default_factory=dict)
+    """By the prices of the search: time of the search, compilation included."""
+    weights: str = "gpus-1.1"
+    """Of the learned prices."""
+
+
+class Table:
+    """Runs by row and method."""
+
+    def __init__(self, runs: Sequence[Run], methods: Sequence[str]) -> None:
+        self.runs = runs
+        self.methods = [m for m in methods if any(run.method == m for run in runs)]
+        self.rows = [row for row in ROWS if any(run.row == row for run in runs)]
+        self.prices = list(runs[0].judged) if runs else []
+
+    def step(self, row: str, method: str, found_with: str, judge: str) -> float:
+        """Mean ms a step over seeds; NaN without runs, or if a plan does not fit."""
+        steps = [run.judged[found_with][judge] for run in self._of(row, method)]
+        known = [np.nan if each is None else each for each in steps]
+        return float(np.mean(known)) if known else np.nan
+
+    def loss(self, row: str, method: str, found_with: str, judge: str) -> float:
+        """How much longer a plan takes, by the judge's prices, than that found with them."""
+        return self.step(row, method, found_with, judge) / self.step(row, method, judge, judge)
+
+    def best(self, row: str, found_with: str, judge: str) -> float:
+        """Step, by the judge's prices, of the plan that is the best by ``found_with``."""
+        steps = [self.step(row, method, found_with, found_with) for method in self.methods]
+        chosen = self.methods[int(np.nanargmin(steps))]
+        return self.step(row, chosen, found_with, judge)
+
+    def moved(self, row: str, method: str, found_with: str) -> float:
+        """Mean over seeds of `Run.moved`."""
+        known = [run.moved[found_with] for run in self._of(row, method)]
+        return float(np.mean(known)) if known else np.nan
+
+    def _of(self, row: str, method: str) -> list[Run]:
+        return [run for run in self.runs if (run.row, run.method) == (row, method)]
+
+
+def page(runs: Sequence[Run], methods: Sequence[str], samples: int, accuracy: str) -> str:
+    """Return the page.
+
+    Args:
+        runs: finished ones.
+        methods: order of the columns.
+        samples: of each search.
+        accuracy: table of the errors of both prices on the P100's rows.
+    """
+    table = Table(runs, methods)
+    out = io.StringIO()
+    _head(out, table, samples, accuracy)
+    _steps(out, table)
+    _ratios(out, table)
+    _losses(out, table)
+    _arms(out, table)
+    return out.getvalue()
+
+
+def _head(out: io.StringIO, table: Table, samples: int, accuracy: str) -> None:
+    hours = sum(sum(run.seconds.values()) for run in table.runs) / 3600
+    most = 1 + max((run.seed for run in table.runs), default=0)
+    weights = ", ".join(sorted({run.weights for run in table.runs}))
+    out.write(
+        "# GO's table by prices learned from the P100's real times\n\n"
+        f"Placement only, {samples} samples, the problems of `go_placement`. Every method searches "
+        "under each of three prices with the same seed, and every plan is judged by all of them: "
+        f"*analytical*, the roofline; *learned:gpus* ({weights}), fitted to launches on five GPUs, "
+        "the P100 among them, the host's part of each included; *learned, quick host*, the same "
+        "with the analytical model's 4 µs in place of the host's part. No plan was run on GPUs: a "
+        "loss is what the wrong prices cost if the judge's are right. Operators are priced as the "
+        "graph has them, one launch each, and each device waits for its own host only. "
+        f"{SINGLE_RUN} Seeds: up to {most}. Search {hours:.2f} hours, compilation included, "
+        "beside other work.\n\n"
+        f"## How right the prices are\n\n{accuracy}\n"
+    )
+
+
+def _steps(out: io.StringIO, table: Table) -> None:
+    for prices in (LEARNED, ANALYTICAL):
+        shown = [m for m in table.methods if "(" not in m]
+        out.write(f"## Milliseconds a step, found and judged by {prices}\n\n")
+        _heading(out, ["row", "devices", *shown])
+        for row in table.rows:
+            steps = [cell(table.step(row, m, prices, prices), 2) for m in shown]
+            _line(out, [row, str(ROWS[row][1]), *steps])
+        out.write("\n")
+
+
+def _ratios(out: io.StringIO, table: Table) -> None:
+    """Methods and control arms against the expert by each of the prices, and their rank."""
+    out.write(
+        f"## The ranking of methods\n\nStep over that of *{AGAINST}* found and judged by the same "
+        "prices, geometric means over the rows of the method, and the rank among methods that have "
+        "all rows.\n\n"
+    )
+    _heading(out, ["method", "rows", *(f"{p}, rank" for p in table.prices)])
+    ratios = {p: {m: _against_expert(table, m, p) for m in table.methods} for p in table.prices}
+    full = [m for m in table.methods if _row_count(table, m) == len(table.rows)]
+    for method in table.methods:
+        cells = []
+        for prices in table.prices:
+            own = ratios[prices][method]
+            rank = 1 + sum(ratios[prices][m] < own for m in full)
+            cells.append(f"{cell(own)}, {rank}" if method in full else cell(own))
+        _line(out, [method, str(_row_count(table, method)), *cells])
+    out.write(f"\n{_swaps(table, full)}\n\n")
+
+
+def _swaps(table: Table, methods: Sequence[str]) -> str:
+    """Of pairs of methods that differ under both prices, how many change their order."""
+    said = []
+    for prices in table.prices:
+        if prices == ANALYTICAL:
+            continue
+        swapped = counted = 0
+        for row in table.rows:
+            for one, other in combinations(methods, 2):
+                logs = [
+                    np.log(table.step(row, one, p, p) / table.step(row, other, p, p))
+                    for p in (ANALYTICAL, prices)
+                ]
+                if all(abs(each) > NEAR for each in logs):
+                    counted += 1
+                    swapped += logs[0] * logs[1] < 0
+        said.append(f"{swapped / max(1, counted):.0%} of {counted:,} under {prices}")
+    return (
+        f"Pairs of methods on a row that differ by more than {NEAR:.0%} under both prices, and "
+        f"change their order against *{ANALYTICAL}*: {'; '.join(said)}."
+    )
+
+
+def _losses(out: io.StringIO, table: Table) -> None:
+    """What plans lose under other prices than their own, and how far they are from each other."""
+    others = [p for p in table.prices if p != ANALYTICAL]
+    out.write(
+        "## What the wrong prices cost\n\nStep of the plan found with the first prices over that "
+        "of the plan that the same method found with the second, both judged by the second: "
+        "geometric mean over rows, smallest and largest. *moved*: share of the FLOP on another "
+        f"device than in the plan of *{ANALYTICAL}*, mean over rows.\n\n"
+    )
+    pairs = [pair for p in others for pair in ((ANALYTICAL, p), (p, ANALYTICAL))]
+    heads = [f"{one} judged by {two}" for one, two in pairs]
+    _heading(out, ["method", *heads, *(f"moved, {p}" for p in others)])
+    for method in table.methods:
+        losses = [[table.loss(row, method, *pair) for row in table.rows] for pair in pairs]
+        shares = [np.nanmean([table.moved(r, method, p) for r in table.rows]) for p in others]
+        _line(out, [method, *map(_spread, losses), *(cell(float(each), 2) for each in shares)])
+    best = [
+        [table.best(row, *pair) / table.best(row, pair[1], pair[1]) for row in table.rows]
+        for pair in pairs
+    ]
+    _line(out, ["best of all", *map(_spread, best), *("" for _ in others)])
+
+
+def _arms(out: io.StringIO, table: Table) -> None:
+    """Policies beside their control arms and others, paired by row."""
+    out.write(
+        "\n## Policies beside their control arms\n\nStep of the other method over that of the "
+        "policy, found and judged by the same prices: geometric mean over the rows that both have, "
+        "smallest and largest. Above 1 the policy is ahead.\n\n"
+    )
+    _heading(out, ["policy", "method", "rows", *table.prices])
+    for policy in POLICIES:
+        for method in table.methods if policy in table.methods else ():
+            if method == policy or method.partition(" (")[0] in set(POLICIES) - {policy}:
+                continue
+            ratios = {p: _over(table, method, policy, p) for p in table.prices}
+            rows = int(np.isfinite(ratios[ANALYTICAL]).sum())
+            _line(out, [policy, method, str(rows), *(_spread(ratios[p]) for p in table.prices)])
+
+
+def _over(table: Table, method: str, policy: str, prices: str) -> list[float]:
+    steps = [
+        [table.step(row, each, prices, prices) for row in table.rows] for each in (method, policy)
+    ]
+    return [one / other for one, other in zip(*steps, strict=True)]
+
+
+def _against_expert(table: Table, method: str, prices: str) -> float:
+    return geometric_mean(_over(table, method, AGAINST, prices))
+
+
+def _row_count(table: Table, method: str) -> int:
+    return sum(np.isfinite(table.step(row, method, ANALYTICAL, ANALYTICAL)) for row in table.rows)
+
+
+def _spread(values: Sequence[float]) -> str:
+    known = [value for value in values if np.isfinite(value)]
+    if not known:
+        return cell(np.nan)
+    return f"{geometric_mean(known):.3f} ({min(known):.2f} to {max(known):.2f})"
+
+
+def _heading(out: io.StringIO, heads: Sequence[str]) -> None:
+    _line(out, heads)
+    _line(out, ["---", *["---:"] * (len(heads) - 1)])
+
+
+def _line(out: io.StringIO, cells: Sequence[str]) -> None:
+    out.write(f"| {' | '.join(cells)} |\n")

@@ -1,0 +1,179 @@
+"""GO's table by prices learned from real times of the P100, beside the analytical ones.
+
+Run: ``python -m experiments.placement.go_placement_p100 [--rows NAME ...] [--methods NAME ...]``.
+The same problems as in `go_placement.py` (14 training graphs on P100s, decision placement, 200
+samples), each searched by every method under each of `PRICES` with the same seed; every plan is
+then judged by all of them. *policy* is ``graph-1.0`` (its families are those of the table),
+*dispatch* ``dispatch-1.1``, which never saw them; beside each its control arms (docs/policy.md).
+*one* learns on the single graph from untrained weights. Every finished run is kept in
+``results/go_placement_p100/runs.jsonl`` and not made again with the same weights of the prices.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from experiments.csv_rows import csv_text, read_rows, rows_table
+from experiments.pages import RESULTS, ROOT, rounded, run_script, write_page
+from experiments.placement.go_learners import ONE
+from experiments.placement.go_p100_report import Run, page
+from experiments.placement.go_rows import ROWS
+from experiments.placement.go_runs import keep_run, read_runs
+from experiments.placement.p100_prices import PriceError, price_errors
+from experiments.placement.two_prices import ANALYTICAL, LEARNED, moved, seconds_of, workspaces
+from go_rl.core import Budget, Objective, OpGraph, Optimizer, Plan
+from go_rl.core.files.whole_file import write_text
+from go_rl.core.presets import GPU_CHIPS
+from go_rl.cost import CostModel
+from go_rl.cost.learned_gpus import LearnedGpus
+from go_rl.cost.registry import GPU_WEIGHTS
+from go_rl.objectives.workspace import Workspace
+from go_rl.policy.agent import new_agent
+from go_rl.policy.config import CONTROLS, PolicyConfig
+from go_rl.policy.policy_search import PolicySearch
+from go_rl.policy.weights import load_weights
+from go_rl.predictors.operators.predictor import OperatorPredictor
+from go_rl.search import (
+    DefaultPlacement,
+    Heft,
+    MakespanAnnealing,
+    MakespanExpert,
+    MakespanMetis,
+    MakespanRandom,
+)
+from go_rl.train.fine_tune import FineTuned
+from go_rl.verify.check_plan import check_plan
+from go_rl.zoo import zoo_graph
+
+NAME = "go_placement_p100"
+QUICK_HOST = "learned, quick host"
+"""The learned prices with the analytical model's time of a launch in place of the host's."""
+WEIGHTS = {"policy": "graph-1.0", "dispatch": "dispatch-1.1"}
+SINGLE = ("default", "expert", "metis", "heft")
+"""Methods that do not draw."""
+LEARNS = "one"
+
+
+def _drawn(policy: str, control: str | None = None) -> Optimizer:
+    agent = load_weights(WEIGHTS[policy], Objective.MAKESPAN).agent
+    return PolicySearch(agent, control=control, name=policy)
+
+
+METHODS: dict[str, Callable[[], Optimizer]] = {
+    "default": DefaultPlacement,
+    "expert": MakespanExpert,
+    "metis": MakespanMetis,
+    "heft": Heft,
+    "random": MakespanRandom,
+    "annealing": MakespanAnnealing,
+    **{
+        policy if control is None else f"{policy} ({control})": partial(_drawn, policy, control)
+        for policy in WEIGHTS
+        for control in (None, *CONTROLS)
+    },
+    LEARNS: lambda: FineTuned(
+        new_agent(PolicyConfig(), 0, Objective.MAKESPAN), config=ONE, name=LEARNS
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """Command line of this experiment."""
+
+    rows: tuple[str, ...] = tuple(ROWS)
+    """Rows of the table."""
+    methods: tuple[str, ...] = tuple(METHODS)
+    """Methods to run; the page shows all that were ever run."""
+    samples: int = 200
+    """Placements that a search may price."""
+    seeds: int = 2
+    """Runs of each method that draws; *one* has a single run."""
+    folder: Path = RESULTS / NAME
+    """Where finished runs are kept."""
+    data: Path = ROOT.parent / "shared" / "data" / "neusight" / "train"
+    """Folder of measured operators, for the errors of the prices; where it is missing the page has
+    those found last."""
+
+
+def main(options: Options) -> None:
+    """Make the missing runs, then the page."""
+    path = options.folder / "runs.jsonl"
+    runs = [run for run in read_runs(Run, path)
+            if (run.samples, run.weights) == (options.samples, GPU_WEIGHTS)]  # fmt: skip
+    done = {(run.row, run.method, run.seed) for run in runs}
+    for row in options.rows:
+        name, devices = ROWS[row]
+        graph = zoo_graph(name)
+        spaces = workspaces(graph, f"p100x{devices}", "makespan", "placement", prices())
+        for method in options.methods:
+            for seed in range(1 if method in (*SINGLE, LEARNS) else options.seeds):
+                if (row, method, seed) not in done:
+                    searched = _searched(method, seed, spaces, options.samples)
+                    key = Run(row, method, seed, options.samples, weights=GPU_WEIGHTS)
+                    runs.append(_judged(key, searched, graph, spaces))
+                    keep_run(path, runs[-1])
+    errors = _errors(options)
+    accuracy = rows_table(errors) if errors else "Not known without the measured operators."
+    write_page(RESULTS / NAME, page(runs, tuple(METHODS), options.samples, accuracy), __file__)
+
+
+def _errors(options: Options) -> list[PriceError]:
+    path = options.folder / "prices.csv"
+    if options.data.is_dir():
+        errors = price_errors(options.data, OperatorPredictor.load(GPU_WEIGHTS))
+        write_text(path, csv_text(PriceError, errors))
+    return read_rows(PriceError, path)
+
+
+def prices() -> dict[str, str | CostModel]:
+    """Return the cost models by name."""
+    learned = OperatorPredictor.load(GPU_WEIGHTS)
+    launch = np.log(GPU_CHIPS["p100"].launch_seconds)
+    quick = {
+        group: {**of_group, "floor": np.full_like(of_group["floor"], launch)}
+        for group, of_group in learned.params.items()
+    }
+    host = LearnedGpus(replace(learned, params=quick), name=QUICK_HOST)
+    return {ANALYTICAL: ANALYTICAL, LEARNED: LEARNED, QUICK_HOST: host}
+
+
+Searched = dict[str, tuple[Plan, float]]
+"""By the prices of the search: its plan and its seconds."""
+
+
+def _searched(method: str, seed: int, spaces: dict[str, Workspace], samples: int) -> Searched:
+    """Plans of one method and seed under each of the prices."""
+    found: Searched = {}
+    optimizer = METHODS[method]()
+    for name, space in spaces.items():
+        started = time.perf_counter()
+        plan = optimizer.optimize(space.problem, Budget(samples=samples), seed)
+        found[name] = plan, time.perf_counter() - started
+        if plan.evaluation.status.ok:
+            verdict = check_plan(plan, space.problem)
+            assert verdict.ok, verdict.sentence
+    return found
+
+
+def _judged(key: Run, searched: Searched, graph: OpGraph, spaces: dict[str, Workspace]) -> Run:
+    """The run with what all prices say of its plans."""
+    base = searched[ANALYTICAL][0]
+    for found_with, (plan, seconds) in searched.items():
+        steps = {judge: 1e3 * seconds_of(plan, space) for judge, space in spaces.items()}
+        key.judged[found_with] = {
+            judge: rounded(step) if np.isfinite(step) else None for judge, step in steps.items()
+        }
+        key.moved[found_with] = rounded(moved(graph, base, plan), 3)
+        key.seconds[found_with] = rounded(seconds, 3)
+    return key
+
+
+if __name__ == "__main__":
+    run_script(main, Options, __doc__)

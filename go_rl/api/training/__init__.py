@@ -1,0 +1,1 @@
+"""Functions that train: policies, predictors and models of programs."""

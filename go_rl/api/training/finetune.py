@@ -1,0 +1,117 @@
+"""`finetune`: a policy learns on one model; the best plan and the trained weights come out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from go_rl.api.load import load
+from go_rl.api.options import options_from
+from go_rl.api.problem import problem_for
+from go_rl.api.training.learner_options import LearnerOptions
+from go_rl.core import Budget, Hardware, NodeId, Objective, OpGraph, Problem, SearchError
+from go_rl.policy.config import SHIPPED_NAMES
+from go_rl.train.config import FINE_TUNING, FineTuneConfig
+
+if TYPE_CHECKING:
+    from go_rl.policy.weights import Weights
+    from go_rl.portfolio import Result
+    from go_rl.readers.model_options import Inputs
+
+OPTIONS = ("objective", "decide", "rules", "cost", "weights", "control", "seed")
+"""Fields of `OptimizeOptions` that `finetune` takes."""
+DEFAULT_DECODER = "order"
+
+
+def finetune(
+    model: OpGraph | str | Path,
+    hardware: str | Path | Hardware | None = None,
+    *,
+    objective: str | None = None,
+    decide: str | Sequence[str] | None = None,
+    memory: bool | None = None,
+    samples: int = 200,
+    decoder: str = DEFAULT_DECODER,
+    config: FineTuneConfig | LearnerOptions | None = None,
+    fixed: Mapping[NodeId, int] | None = None,
+    dims: Mapping[str, int] | None = None,
+    inputs: Inputs | None = None,
+    report: Callable[[str], None] | None = None,
+    **options: Any,
+) -> tuple[Result, Weights]:
+    """Train a policy further on one model; return the plans and the trained weights.
+
+    Args:
+        model, hardware, objective, decide, memory, fixed, dims, inputs, report: as for
+            `go_rl.optimize`; the objective is ``ring`` or ``makespan``.
+        samples: plans to learn from.
+        decoder: ring only: ``order`` (scores, cut by dynamic programming) or ``placement`` (chips,
+            through the solver).
+        config: how it learns: changes as `LearnerOptions`, or the whole configuration.
+        options: fields of `OptimizeOptions`: ``rules``, ``cost``, ``weights``, ``control`` (the arm
+            where learning starts), ``seed``.
+
+    Raises:
+        GoRLError: bad input. A problem without a solution is a plan whose status says so.
+    """
+    from go_rl.policy.controls import controlled_name
+    from go_rl.policy.effort import SECONDS_AN_HOUR, Effort
+    from go_rl.policy.weights import Weights, load_weights
+    from go_rl.portfolio import methods_for, run, summarise
+    from go_rl.train.fine_tune import FineTuned
+
+    given = {"objective": objective, "decide": decide, **options}
+    chosen = options_from(given, "finetune", OPTIONS)
+    graph = model if isinstance(model, OpGraph) else load(model, dims, inputs=inputs)
+    problem = problem_for(graph, hardware, chosen, memory, fixed)
+    _check_asked(problem.objective, config, decoder)
+    source = chosen.weights or SHIPPED_NAMES[problem.objective]
+    before = load_weights(source, problem.objective)
+    if config is None or isinstance(config, LearnerOptions):
+        changes = config or LearnerOptions()
+        config = changes.config_for(problem.objective, before.agent.config.form)
+    learner = FineTuned(before.agent, decoder, config, control=chosen.control)
+    budget = Budget(samples=samples)
+    heuristic = run(problem, methods_for(problem)[0], None, chosen.seed, report).plans
+    if report is not None:
+        report(f"{controlled_name(learner.name, chosen.control)}: {samples} samples")
+    before_time = time.process_time()
+    plan, agent = learner.learn(problem, budget, chosen.seed)
+    hours = (time.process_time() - before_time) / SECONDS_AN_HOUR
+    effort = Effort(hours, plan.samples, 1)
+    name = f"{controlled_name(before.name, chosen.control)}+{problem.graph.name}"
+    card = _card(before, problem, samples) | effort.to_card()
+    if chosen.control is not None:
+        card["control"] = chosen.control
+    weights = Weights(agent, name, card)
+    return summarise(problem, [*heuristic, plan]), weights
+
+
+def _check_asked(
+    objective: Objective, config: FineTuneConfig | LearnerOptions | None, decoder: str
+) -> None:
+    """Refuse what has no meaning, before weights are read."""
+    if objective not in FINE_TUNING:
+        raise SearchError(
+            f"finetune: policies work on objectives {', '.join(FINE_TUNING)}, not {objective}"
+        )
+    if objective is not Objective.RING and decoder != DEFAULT_DECODER:
+        raise SearchError(f"decoder has no meaning for objective {objective}; leave it out")
+    if isinstance(config, LearnerOptions):
+        config.config_for(objective)
+    elif config is not None and not isinstance(config, FineTuneConfig):
+        raise SearchError(f"finetune: config must be a FineTuneConfig, not {config!r}")
+
+
+def _card(before: Any, problem: Problem, samples: int) -> dict[str, Any]:
+    """The model card of weights that learned on one problem: from which, where, how long."""
+    graph = problem.graph
+    hardware = problem.hardware.name
+    card = {"fine-tuned from": before.name, "graph": graph.name, "digest": graph.digest,
+            "hardware": hardware, "package": hardware, "cost": problem.cost_model,
+            "samples": samples, "before": dict(before.card)}  # fmt: skip
+    if problem.objective is Objective.RING:
+        return card | {"rules": problem.rules.name}
+    return card | {"decisions": list(problem.decisions), "tasks": list(problem.decisions)}

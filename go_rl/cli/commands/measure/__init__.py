@@ -1,0 +1,1 @@
+"""``go-rl measure``: one file for each command."""

@@ -1,0 +1,1 @@
+"""``go-rl train``: one file for each command."""

@@ -1,0 +1,197 @@
+"""``go-rl train policy``: pretrain a policy on the zoo, resuming what was interrupted."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+import tyro
+
+from go_rl.api.training.pretrain import ProcessConfig
+from go_rl.cli.configuration import from_json
+from go_rl.cli.console import console, counting, print_line
+from go_rl.cli.exit_codes import OK
+from go_rl.cli.folders import check_folder
+from go_rl.cli.next_command import EXAMPLE_MODEL, say_next
+from go_rl.cli.runtime_log import leaving_at_once
+from go_rl.core import Objective, ProblemError, TrainingError, decision_names
+from go_rl.core.files.strict_json import read_json
+from go_rl.train.config import (
+    WEIGHTS_FILE,
+    MakespanTrainConfig,
+    PPOConfig,
+    RingTrainConfig,
+    TrainConfig,
+    current_fields,
+)
+
+DecisionSets = tuple[tuple[str, ...], ...]
+
+
+def _decision_sets(words: list[str]) -> DecisionSets:
+    """Read ``placement,schedule,fusion placement``; a ValueError, for tyro, names a wrong one."""
+    try:
+        return tuple(decision_names(word) for word in words)
+    except ProblemError as error:
+        raise ValueError(str(error)) from error
+
+
+DECISION_SETS: tyro.constructors.PrimitiveConstructorSpec[DecisionSets] = (
+    tyro.constructors.PrimitiveConstructorSpec(
+        nargs="*",
+        metavar="NAME,NAME [NAME,NAME ...]",
+        instance_from_str=_decision_sets,
+        is_instance=lambda given: isinstance(given, tuple),
+        str_from_instance=lambda sets: [",".join(names) for names in sets],
+    )
+)
+
+
+@dataclass(frozen=True)
+class MakespanPPO(PPOConfig):
+    """One update."""
+
+    placement_entropy: Annotated[float, tyro.conf.Suppress] = PPOConfig.placement_entropy
+    """Not read: a policy for makespan has one entropy."""
+
+
+@dataclass(frozen=True)
+class MakespanTraining(MakespanTrainConfig):
+    """One pretraining run; the same configuration and machine give the same weights."""
+
+    decide: Annotated[DecisionSets, DECISION_SETS] = MakespanTrainConfig.decide
+    """Sets of decisions, each as often as it is listed."""
+    ppo: MakespanPPO = field(
+        default_factory=lambda: MakespanPPO(**asdict(MakespanTrainConfig().ppo))
+    )
+    """The learner."""
+
+    def plain(self) -> MakespanTrainConfig:
+        """Return the configuration that the library knows."""
+        values: dict[str, Any] = {
+            f.name: getattr(self, f.name) for f in fields(MakespanTrainConfig)
+        }
+        values["ppo"] = PPOConfig(**asdict(self.ppo))
+        return MakespanTrainConfig(**values)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions(ABC):
+    """Abstract: what the options of all objectives share."""
+
+    PREFIXED: ClassVar[bool] = True
+    out: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="DIR")]
+    """Folder of the run: checkpoints, log.jsonl, tensorboard, weights.npz."""
+    config: Annotated[str | None, tyro.conf.arg(metavar="FILE.json")] = None
+    """Read the whole configuration from a file instead (docs/policy.md); DIR/config.json is one."""
+    workers: Literal["local", "ray"] = "local"
+    """Where samples are solved and evaluated: this process, or Ray workers (pip install
+    'go_rl[ray]')."""
+    processes: ProcessConfig = field(default_factory=ProcessConfig)
+    """Processes that train together, on one host or many; the same command in each."""
+    objective: Literal["ring", "makespan"]
+    """What the policy minimises; the flags below are those of its configuration."""
+
+    @property
+    @abstractmethod
+    def given(self) -> TrainConfig:
+        """The configuration that the flags describe."""
+
+    @property
+    def chosen(self) -> TrainConfig:
+        """The configuration of the run, from its file where one is named."""
+        if self.config is None:
+            return self.given
+        return from_json(type(self.given), _document(Path(self.config)), self.config)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainRing(TrainOptions):
+    """Options of ``go-rl train policy``."""
+
+    objective: Literal["ring", "makespan"] = "ring"
+    """What the policy minimises; the flags below are those of its configuration."""
+    training: Annotated[RingTrainConfig, tyro.conf.arg(name="")] = field(
+        default_factory=RingTrainConfig
+    )
+
+    @property
+    def given(self) -> TrainConfig:
+        """The configuration that the flags describe."""
+        return self.training
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainMakespan(TrainOptions):
+    """Options of ``go-rl train policy --objective makespan``."""
+
+    objective: Literal["ring", "makespan"] = "makespan"
+    """What the policy minimises; the flags below are those of its configuration."""
+    training: Annotated[MakespanTraining, tyro.conf.arg(name="")] = field(
+        default_factory=MakespanTraining
+    )
+
+    @property
+    def given(self) -> TrainConfig:
+        """The configuration that the flags describe."""
+        return self.training.plain()
+
+
+def options_of(argv: Sequence[str]) -> type[TrainOptions]:
+    """Return the options for the objective that the arguments name."""
+    words = " ".join(argv).replace("=", " ").split()
+    named = words[words.index("--objective") + 1 :] if "--objective" in words else []
+    return TrainMakespan if named[:1] == [Objective.MAKESPAN] else TrainRing
+
+
+def run(config: TrainOptions) -> int:
+    """Run the command; returns the exit code."""
+    processes = config.processes
+    if not processes.several:
+        return _train(config)
+    number = "of this command" if processes.index is None else str(processes.index)
+    return leaving_at_once(lambda: _train(config), f"process {number}")
+
+
+def _train(config: TrainOptions) -> int:
+    folder, training = Path(config.out), config.chosen
+    if not config.processes.index:  # the others write nothing
+        check_folder(folder, "DIR")
+    from go_rl.api.training.pretrain import effort_sentence, pretrain
+
+    with counting(f"training {training.name}") as report:
+        weights = pretrain(
+            training, folder, report=report, workers=config.workers, processes=config.processes
+        )
+    if config.processes.index:
+        print_line(console(), f"done; process 0 has written to {folder}")
+        return OK
+    out, path = console(), folder / WEIGHTS_FILE
+    if curve := weights.card["validation"]:
+        updates, reward = max(curve, key=lambda point: point[1])
+        print_line(out, f"best validation reward {reward:+.4f} (higher is better) after "
+                        f"{updates:g} updates")  # fmt: skip
+    print_line(out, effort_sentence(weights.card))
+    print_line(out, f"written to {path}")
+    if config.objective == Objective.MAKESPAN:
+        use = ["optimize", EXAMPLE_MODEL, "--objective", config.objective]
+    else:
+        use = ["evaluate", "zoo:test", "--methods", "greedy", "policy"]
+    say_next(out, *use, "--weights", path)
+    return OK
+
+
+def _document(path: Path) -> dict[str, Any]:
+    """The fields of a training run in a JSON file."""
+    try:
+        document = read_json(path)
+    except OSError as error:
+        raise TrainingError(f"{path}: cannot be read ({error.strerror})") from error
+    except ValueError as error:
+        raise TrainingError(f"{path}: is not JSON ({error})") from error
+    if not isinstance(document, dict):
+        raise TrainingError(f"{path}: must be a JSON object with the fields of a training run")
+    return current_fields(document)

@@ -1,0 +1,1 @@
+"""``go-rl tune``: one file for each command."""

@@ -1,0 +1,1 @@
+"""The words of a command line: read, or refused in one sentence."""

@@ -1,0 +1,131 @@
+"""`parse`: the words of a command line as a command of the table and its options."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+import textwrap
+from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout, suppress
+from typing import Any
+
+import tyro
+from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
+
+from go_rl.api.options import Cost, Decide
+from go_rl.cli.exit_codes import EXIT_CODES, OK
+from go_rl.cli.parsing.parse_error import sentence
+from go_rl.cli.parsing.usage_error import UsageError
+from go_rl.cli.table import COMMANDS, GROUPS, Command, members
+from go_rl.core.errors import nearest
+
+DESCRIPTION = (
+    f"Partition, place, schedule and fuse neural networks, with proven bounds. {EXIT_CODES}"
+)
+HELP = ("-h", "--help")
+STYLE = (tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes)
+PREFIXED = (tyro.conf.FlagCreatePairsOff,)
+"""For configurations whose parts have fields of one name."""
+NAMED_TYPES = (Cost, Decide)
+"""What Python takes in several forms, and the command line by name."""
+_FLAG = re.compile(r"--[a-z][a-z0-9.-]*")
+
+
+def parse(argv: Sequence[str]) -> tuple[Command, Any]:
+    """Return the command that the words name, and its options.
+
+    Raises:
+        UsageError: a word is unknown (the nearest is named), missing, or has no such value.
+        SystemExit: help was asked for, and is printed.
+    """
+    if not argv:
+        raise UsageError(f"name a command: {', '.join(GROUPS)}; go-rl --help explains them")
+    if argv[0] in HELP:
+        _explain("go-rl COMMAND", DESCRIPTION, COMMANDS)
+    command, rest = _command_of(argv)
+    return command, _options(command, rest)
+
+
+def _command_of(argv: Sequence[str]) -> tuple[Command, list[str]]:
+    first, *rest = argv
+    if first not in GROUPS:
+        raise UsageError(f"no command {first!r}{nearest(first, GROUPS)} Commands: "
+                         f"{', '.join(GROUPS)}")  # fmt: skip
+    known = {command.words: command for command in members(first)}
+    if first in known:
+        return known[first], rest
+    if rest and rest[0] in HELP:
+        _explain(f"go-rl {first} COMMAND", "", members(first))
+    second = rest[0] if rest else ""
+    if f"{first} {second}" in known:
+        return known[f"{first} {second}"], rest[1:]
+    choices = [words.partition(" ")[2] for words in known]
+    end = nearest(second, choices) if second else "."
+    policy = " go-rl train DIR is called go-rl train policy DIR now." if first == "train" else ""
+    known_words = " or ".join(filter(None, (", ".join(choices[:-1]), choices[-1])))
+    raise UsageError(f"go-rl {first} takes {known_words}, not {second!r}{end}{policy}")
+
+
+def _explain(usage: str, description: str, commands: Sequence[Command]) -> None:
+    lines = [f"usage: {usage} [OPTIONS]", ""]
+    if description:
+        lines += [*textwrap.wrap(description, 100), ""]
+    for command in commands:
+        indent = " " * 20
+        lines += textwrap.wrap(command.summary, 100, initial_indent=f"  {command.words:18}",
+                               subsequent_indent=indent)  # fmt: skip
+    first = commands[0].words
+    sys.stdout.write("\n".join([*lines, "", f"go-rl {first} --help lists the options of one.\n"]))
+    raise SystemExit(OK)
+
+
+def _options(command: Command, argv: Sequence[str]) -> Any:
+    kind = command.kind(argv)
+    errors = io.StringIO()
+    try:
+        with redirect_stderr(errors):
+            return _read(command, kind, argv)
+    except SystemExit as leaving:
+        if leaving.code in (None, OK):
+            raise
+        said = sentence(errors.getvalue(), _flags(command, kind))
+        raise UsageError(f"{said} (go-rl {command.words} --help)") from None
+
+
+def _flags(command: Command, kind: type) -> list[str]:
+    """All flags that the command's help mentions."""
+    shown = io.StringIO()
+    with redirect_stdout(shown), suppress(SystemExit):
+        _read(command, kind, ["--help"])
+    return sorted({*_FLAG.findall(shown.getvalue())})
+
+
+def _read(command: Command, kind: type, argv: Sequence[str]) -> Any:
+    return tyro.cli(
+        kind,
+        args=list(argv),
+        prog=f"go-rl {command.words}",
+        description=command.summary,
+        config=PREFIXED if getattr(kind, "PREFIXED", False) else STYLE,
+        registry=_constructors(),
+    )
+
+
+def _constructors() -> ConstructorRegistry:
+    """How the command line reads what Python also takes in other forms."""
+    registry = ConstructorRegistry()
+
+    @registry.primitive_rule
+    def named(field: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
+        if field.type not in NAMED_TYPES:
+            return None
+        return PrimitiveConstructorSpec(
+            nargs=1,
+            metavar="NAME" if field.type == NAMED_TYPES[0] else "NAME,NAME",
+            instance_from_str=lambda words: words[0],
+            is_instance=lambda value: value is None or isinstance(value, str),
+            str_from_instance=lambda value: [str(value)],
+        )
+
+    return registry

@@ -1,0 +1,1 @@
+"""The operator graph: its arrays, its operators' kinds and its invariants."""

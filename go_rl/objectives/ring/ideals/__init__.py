@@ -1,0 +1,1 @@
+"""Bounded dynamic programming over ideals of the units."""

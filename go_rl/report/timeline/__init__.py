@@ -1,0 +1,1 @@
+"""A plan's timeline: as a picture, and as events for a viewer."""

@@ -1,0 +1,1 @@
+"""Draws of legal partitions from distributions over chips, before any propagation."""

@@ -1,0 +1,55 @@
+"""`TunableNetwork`: a network that TVM can compile, and its operands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class ModelInput:
+    """One operand of a network."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    """NumPy's name."""
+
+    def random(self, rng: np.random.Generator) -> np.ndarray:
+        """Return a random operand; whole numbers are 0 or 1, which any table of words, masks and
+        segments has."""
+        dtype = np.dtype(self.dtype)
+        if np.issubdtype(dtype, np.floating):
+            return rng.standard_normal(self.shape).astype(dtype)
+        return rng.integers(0, 2, self.shape).astype(dtype)
+
+
+@runtime_checkable
+class TunableNetwork(Protocol):
+    """A network with its weights, of fixed shapes."""
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        ...
+
+    @property
+    def inputs(self) -> tuple[ModelInput, ...]:
+        """What the compiled network is called with, in order."""
+        ...
+
+    def relax(self) -> Any:
+        """Return a module of TVM's Relax whose function ``main`` has weights as constants.
+
+        Raises:
+            MissingDependencyError: TVM is not installed.
+            TuningError: an operator cannot be translated; it is named.
+        """
+        ...
+
+    def results(self, operands: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Return what the network computes, by another implementation than TVM's."""
+        ...

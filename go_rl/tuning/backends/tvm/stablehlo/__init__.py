@@ -1,0 +1,1 @@
+"""StableHLO, which JAX functions and XLA's programs become, as TVM's Relax."""

@@ -1,0 +1,1 @@
+"""Tuning a model's kernels: which fusion, and which flags of each kernel."""

@@ -1,0 +1,307 @@
+"""Guides: who says which fusions, and which settings of a kernel, are measured first.
+
+The learned model prices a graph as the sum of its kernels' predicted seconds; the analytical model
+likewise. Both are corrected while tuning by what was measured, XLA's default before anything else
+(`PricedFusions`); the learned one also by what ``go-rl calibrate`` measured before. Their rivals
+draw lots, or measure all that there is as it comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float, Float32, Float64
+
+from go_rl.core import CheckpointError, Chip, HardwareError
+from go_rl.core.presets import HOST, load_hardware
+from go_rl.core.processor import own_target, processor_name
+from go_rl.cost.analytical import Analytical
+from go_rl.cost.kernel_work import kernel_work
+from go_rl.kernels import KernelSet
+from go_rl.measure.kernels.settings import FLAG_SETTINGS
+from go_rl.predictors.kernels.calibrated import CalibratedKernels, is_calibration
+from go_rl.predictors.kernels.predictor import KernelPredictor
+from go_rl.predictors.ranks.predictor import FlagRanks, RankPredictor, shipped_ranks
+from go_rl.predictors.residuals import FEWEST, ResidualExamples, Residuals, compared_features
+from go_rl.tuning.config import LEARNED, TuneConfig, TuningError
+from go_rl.tuning.kernels.fusions import GraphFusion
+
+KernelSeconds = Callable[[KernelSet], Float64[np.ndarray, "K"]]
+ELSEWHERE = "kernels-cpu-1"
+"""Weights that begin to guess on a machine that none ship for."""
+FIXED = "kernels are tried under the settings in the order of docs/tuning.md"
+
+
+@runtime_checkable
+class FusionRanks(Protocol):
+    """Orders fusions of one graph."""
+
+    def order(self, fusions: Sequence[GraphFusion]) -> Float64[np.ndarray, "C"]:
+        """Return [C] scores; the smallest is measured first."""
+        ...
+
+    def learn(self, measured: Mapping[str, float]) -> None:
+        """Hear the seconds of kernels by hash, all that are known so far."""
+        ...
+
+
+@runtime_checkable
+class SettingRanks(Protocol):
+    """Orders the settings of kernels."""
+
+    def order(self, kernels: KernelSet) -> Float[np.ndarray, "K S"]:
+        """Return [K, S] scores of `FLAG_SETTINGS`; the smallest is measured first."""
+        ...
+
+
+@dataclass(frozen=True)
+class Guide:
+    """Orders what may be measured."""
+
+    name: str
+    fusions: FusionRanks
+    settings: SettingRanks
+    predicts: bool = False
+    """Whether scores of fusions are predictions, worth a search before anything is measured."""
+    selective: bool = True
+    """False: all candidates are measured, not the first k."""
+    notes: tuple[str, ...] = ()
+    """What the user should know."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Priced:
+    """A kernel that was priced."""
+
+    seconds: float
+    features: Float32[np.ndarray, "F"]
+
+
+class PricedFusions:
+    """Scores are seconds: the sum over a fusion's kernels, each distinct one priced once.
+
+    A kernel that was measured costs what was measured, any other what is predicted, corrected by
+    how far predictions were off on those measured (`go_rl.predictors.residuals`).
+
+    Args:
+        price: predicts.
+    """
+
+    def __init__(self, price: KernelSeconds) -> None:
+        self._price = price
+        self._priced: dict[str, _Priced] = {}
+        self._expected: dict[str, float] = {}
+        """Seconds that count, of kernels that were asked for since the last `learn`."""
+        self._measured: dict[str, float] = {}
+        self._residuals: Residuals | None = None
+
+    def order(self, fusions: Sequence[GraphFusion]) -> Float64[np.ndarray, "C"]:
+        """See `FusionRanks`."""
+        return np.array([self._seconds(fusion.kernels) for fusion in fusions], np.float64)
+
+    def learn(self, measured: Mapping[str, float]) -> None:
+        """See `FusionRanks`; infinite seconds count, but nothing is learned from them."""
+        if measured == self._measured:
+            return
+        self._measured, self._expected = dict(measured), dict(measured)
+        usable = {h: s for h, s in measured.items() if h in self._priced and np.isfinite(s)}
+        if not usable:
+            return
+        self._residuals = None
+        if len(usable) >= FEWEST:
+            priced = [self._priced[h] for h in usable]
+            residual = np.log(list(usable.values())) - np.log([one.seconds for one in priced])
+            features = np.array([one.features for one in priced])
+            self._residuals = Residuals.fit(ResidualExamples(features, residual))
+
+    def _seconds(self, kernels: KernelSet) -> float:
+        new = {h: k for k, h in enumerate(kernels.hashes) if h not in self._priced}
+        if new:
+            some = kernels.take(np.array(list(new.values()), np.int64))
+            seconds = self._price(some)
+            rows = map(_Priced, seconds.tolist(), compared_features(some))
+            self._priced |= dict(zip(new, rows, strict=True))
+        if unknown := list(dict.fromkeys(h for h in kernels.hashes if h not in self._expected)):
+            self._expected |= dict(zip(unknown, self._put_right(unknown).tolist(), strict=True))
+        return sum(self._expected[h] for h in kernels.hashes)
+
+    def _put_right(self, hashes: Sequence[str]) -> Float64[np.ndarray, "J"]:
+        """[J] expected seconds of kernels that were priced."""
+        priced = [self._priced[h] for h in hashes]
+        seconds = np.array([one.seconds for one in priced])
+        if self._residuals is None:
+            return seconds
+        return seconds * np.exp(self._residuals.predict(np.array([one.features for one in priced])))
+
+
+class AsTheyCome:
+    """Scores are places."""
+
+    def order(self, fusions: Sequence[GraphFusion]) -> Float64[np.ndarray, "C"]:
+        """See `FusionRanks`."""
+        return np.arange(len(fusions), dtype=np.float64)
+
+    def learn(self, measured: Mapping[str, float]) -> None:
+        """See `FusionRanks`; nothing is learned."""
+
+
+class Shuffled:
+    """Scores are drawn at random."""
+
+    def __init__(self, seed: int) -> None:
+        self._rng = np.random.default_rng((seed, 1))
+
+    def order(self, fusions: Sequence[GraphFusion]) -> Float64[np.ndarray, "C"]:
+        """See `FusionRanks`."""
+        return self._rng.random(len(fusions))
+
+    def learn(self, measured: Mapping[str, float]) -> None:
+        """See `FusionRanks`; nothing is learned."""
+
+
+class FixedSettings:
+    """Scores are places in `FLAG_SETTINGS`, whatever the kernel."""
+
+    def order(self, kernels: KernelSet) -> Float[np.ndarray, "K S"]:
+        """See `SettingRanks`."""
+        return np.tile(np.arange(len(FLAG_SETTINGS), dtype=np.float64), (kernels.num_kernels, 1))
+
+
+class ShuffledSettings:
+    """Scores are drawn at random."""
+
+    def __init__(self, seed: int) -> None:
+        self._rng = np.random.default_rng((seed, 2))
+
+    def order(self, kernels: KernelSet) -> Float[np.ndarray, "K S"]:
+        """See `SettingRanks`."""
+        return self._rng.random((kernels.num_kernels, len(FLAG_SETTINGS)))
+
+
+def guide_of(config: TuneConfig) -> Guide:
+    """Return the guide that a configuration names.
+
+    Raises:
+        TuningError: no weights ship for the target, these are of another one or cannot be read.
+    """
+    if config.guide == "learned":
+        known = _calibrated(config)
+        weights = known.weights if known else _weights(config)
+        return learned_guide(weights, _settings(config, weights.target), known)
+    if config.guide == "analytical":
+        return _analytical(config.target)
+    if config.guide == "random":
+        return Guide("random", Shuffled(config.seed), ShuffledSettings(config.seed))
+    return Guide("everything", AsTheyCome(), FixedSettings(), selective=False)
+
+
+def learned_guide(
+    weights: KernelPredictor,
+    settings: SettingRanks | None = None,
+    calibrated: CalibratedKernels | None = None,
+) -> Guide:
+    """Return the guide that asks an ensemble.
+
+    Args:
+        weights: of the ensemble.
+        settings: who ranks them; None: nobody.
+        calibrated: corrects what it predicts, on this machine.
+    """
+    priced = PricedFusions(calibrated.predict if calibrated else weights.predict)
+    notes = () if settings else (f"No ranking of settings ships for {weights.target}: {FIXED}",)
+    notes = notes if calibrated else (*notes, *_elsewhere(weights, processor_name()))
+    return Guide("learned", priced, settings or FixedSettings(), predicts=True, notes=notes)
+
+
+def _elsewhere(weights: KernelPredictor, here: str) -> tuple[str, ...]:
+    """What to say if the kernels were measured on another processor than this machine's."""
+    if not weights.processor or not here or weights.processor == here:
+        return ()
+    return (
+        f"{weights.name} learned on a processor {weights.processor}, and this machine's is {here}: "
+        "its order begins as a guess; what is kept is decided by times measured here",
+    )
+
+
+def _settings(config: TuneConfig, target: str) -> SettingRanks | None:
+    """The ranking of settings that is named, or that ships for a target.
+
+    Raises:
+        CheckpointError: there is none of that name, or it is damaged.
+        TuningError: it does not rank settings.
+    """
+    if not config.ranks:
+        return shipped_settings(target)
+    found = RankPredictor.load(config.ranks)
+    if "flags" not in found.tasks:
+        raise TuningError(
+            f"--ranks {config.ranks}: ranks {' and '.join(found.tasks)}, not XLA's flags; give "
+            "go-rl train tiles kernels that were measured under flags (--kernels)"
+        )
+    return FlagRanks(found)
+
+
+def shipped_settings(target: str) -> SettingRanks | None:
+    """Return the ranking of settings that ships for a target; None: there is none."""
+    weights = shipped_ranks(target, "flags")
+    return FlagRanks(weights) if weights else None
+
+
+def _analytical(target: str) -> Guide:
+    chip, notes = _chip(target)
+    priced = PricedFusions(lambda kernels: Analytical().seconds(kernel_work(kernels), chip))
+    notes = (*notes, f"The analytical model does not tell settings apart: {FIXED}")
+    return Guide("analytical", priced, FixedSettings(), predicts=True, notes=notes)
+
+
+def _chip(target: str) -> tuple[Chip, tuple[str, ...]]:
+    try:
+        return load_hardware(target).chips[0], ()
+    except HardwareError:
+        note = f"No hardware is called {target!r}: the analytical model takes the chip of 'host'"
+        return replace(HOST, kind=target), (note,)
+
+
+def _calibrated(config: TuneConfig) -> CalibratedKernels | None:
+    """What go-rl calibrate wrote, if that is named.
+
+    Raises:
+        TuningError: it is of another processor.
+    """
+    path = Path(config.weights)
+    if not path.is_file() or not is_calibration(path):
+        return None
+    known = CalibratedKernels.load(path)
+    if known.processor != processor_name():
+        raise TuningError(
+            f"--cost {config.cost}: calibrated to a processor {known.processor}, and this "
+            f"machine's is {processor_name()}; run go-rl calibrate --device this --out FILE.npz"
+        )
+    return known
+
+
+def _weights(config: TuneConfig) -> KernelPredictor:
+    """On this machine, those of another processor may begin to guess: see `_elsewhere`."""
+    here = config.target == own_target()
+    try:
+        weights = KernelPredictor.load(config.weights)
+    except CheckpointError as error:
+        if here and config.cost == LEARNED:
+            return KernelPredictor.load(ELSEWHERE)
+        raise TuningError(f"--cost {config.cost}: {error}; {_OTHERWISE}") from error
+    if weights.target != config.target and not here:
+        raise TuningError(
+            f"--cost {config.cost}: learned from kernels of {weights.target!r}, and this machine "
+            f"is called {config.target!r} (--target); {_OTHERWISE}"
+        )
+    return weights
+
+
+_OTHERWISE = (
+    "take --guide analytical, or learn one from this machine's kernels (go-rl train kernels) and "
+    "give --cost learned:FILE.npz"
+)

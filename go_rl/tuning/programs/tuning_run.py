@@ -1,0 +1,169 @@
+"""`run_tuning`: the slot loop of a command: watched, ended by a number of trials or by Ctrl-C."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol, runtime_checkable
+
+from go_rl.tuning.programs.events import SlotReport
+from go_rl.tuning.programs.journal import Journal
+from go_rl.tuning.programs.nouns import (
+    Backend,
+    MakeInnerTuner,
+    Schedule,
+    Trial,
+    TunedOperator,
+)
+from go_rl.tuning.programs.slot_loop import tune_operators
+from go_rl.tuning.programs.slots import SlotConfig
+from go_rl.tuning.programs.tuning_state import TuningState
+from go_rl.tuning.progress import PartProgress, TuningProgress, Watch, unwatched
+from go_rl.tuning.reuse.schedule_reuse import ScheduleReuse
+from go_rl.tuning.schedulers.scheduler import Scheduler
+
+STOPPED = "Stopped early; the same command goes on"
+
+
+@runtime_checkable
+class LiveBackend(Backend, Protocol):
+    """A back end whose network is tuned on this machine, now."""
+
+    @property
+    def model(self) -> str:
+        """Name of the network."""
+        ...
+
+    @property
+    def untuned_seconds(self) -> tuple[float, ...]:
+        """Seconds of one run of each operator before tuning; infinite: not known yet."""
+        ...
+
+    @property
+    def default_seconds(self) -> float:
+        """Seconds of the network before tuning."""
+        ...
+
+    def lapse(self, seconds: float) -> None:
+        """Hear that so many seconds of the budget went by unused."""
+        ...
+
+
+def run_tuning(
+    backend: LiveBackend,
+    scheduler: Scheduler,
+    make_tuner: MakeInnerTuner,
+    slots: SlotConfig,
+    journal: Journal,
+    *,
+    known: Mapping[int, Sequence[Trial]],
+    watch: Watch = unwatched,
+    trials: int | None = None,
+    reuse: ScheduleReuse | None = None,
+) -> list[str]:
+    """Tune until the budget is over, and return what the user should know of the end. What was
+    measured is in the journal.
+
+    Args:
+        backend: builds and times.
+        scheduler: see `tune_operators`, also for the following.
+        make_tuner: makes the inner tuner of an operator.
+        slots: budget and slots.
+        journal: of the run, with its earlier batches.
+        known: trials that cost nothing.
+        watch: is told of the end of each slot, and of each improvement.
+        trials: measured by this run and the earlier ones of its journal, at most; None: as many as
+            the budget allows.
+        reuse: see `tune_operators`.
+    """
+    own = sum(len(b.trials) for b in journal.batches() if b.phase != "known")
+    limited = _LimitedBackend(backend, slots, watch, trials, own)
+    if limited.over:
+        return []
+    try:
+        tune_operators(
+            limited, scheduler, make_tuner, slots, journal=journal, listener=limited, known=known,
+            reuse=reuse,
+        )  # fmt: skip
+    except _EnoughTrials:
+        pass
+    except KeyboardInterrupt:
+        return [STOPPED]
+    return []
+
+
+class _EnoughTrials(Exception):  # noqa: N818 - what happened
+    """As many trials as were asked for are measured."""
+
+
+class _LimitedBackend:
+    """A back end that measures no more trials than are asked for, and what listens to tuning."""
+
+    def __init__(
+        self, backend: LiveBackend, slots: SlotConfig, watch: Watch, most: int | None, own: int
+    ) -> None:
+        self._backend, self._slots, self._watch = backend, slots, watch
+        self._most, self._own = most, own
+        self._gains: dict[int, float] = {}
+        self.target, self.peak_flops = backend.target, backend.peak_flops
+        self.fixed_seconds = backend.fixed_seconds
+        self.space, self.clock = backend.space, backend.clock
+
+    @property
+    def operators(self) -> tuple[TunedOperator, ...]:
+        """See `Backend`."""
+        return self._backend.operators
+
+    @property
+    def over(self) -> bool:
+        """Whether no further trial is wanted."""
+        return self._most is not None and self._own >= self._most
+
+    def measure(self, operator: int, schedules: Sequence[Schedule]) -> list[Trial]:
+        """See `Backend`."""
+        if self._most is not None:
+            schedules = schedules[: self._most - self._own]
+        trials = self._backend.measure(operator, schedules)
+        self._own += len(trials)
+        return trials
+
+    def on_trial(self, state: TuningState, operator: int, trial: Trial) -> None:
+        """See `TuningListener`."""
+        if trial is state.operators[operator].best or self.over:
+            self._tell(state, operator)
+        if self.over:
+            raise _EnoughTrials
+
+    def on_slot(self, state: TuningState, report: SlotReport) -> None:
+        """See `TuningListener`."""
+        if report.lapsed:
+            self._backend.lapse(report.seconds)
+        if report.predicted is not None:
+            self._gains[report.operator] = report.predicted
+        self._tell(state, report.operator)
+
+    def _tell(self, state: TuningState, operator: int) -> None:
+        parts = self._parts(state)
+        self._watch(
+            TuningProgress(
+                model=self._backend.model,
+                minutes=state.elapsed / 60.0,
+                of_minutes=self._slots.seconds / 60.0,
+                seconds=self.fixed_seconds + sum(part.uses * part.seconds for part in parts),
+                default_seconds=self._backend.default_seconds,
+                trials=sum(len(each.curve) for each in state.operators),
+                parts=parts,
+                doing=state.operators[operator].operator.name,
+            )
+        )
+
+    def _parts(self, state: TuningState) -> tuple[PartProgress, ...]:
+        """The operators of the network, those of the whole and former ones left out."""
+        total, untuned = max(state.elapsed, 1e-9), self._backend.untuned_seconds
+        return tuple(
+            PartProgress(
+                each.operator.name, each.operator.repeats, min(each.seconds, untuned[number]),
+                untuned[number], len(each.curve), each.spent / total, self._gains.get(number),
+            )
+            for number, each in enumerate(state.operators)
+            if each.operator.repeats and not each.operator.whole
+        )  # fmt: skip
