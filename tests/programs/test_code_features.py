@@ -28,10 +28,10 @@ from go_rl.programs.nests import (
     Access,
     ForLoop,
     Index,
+    IndexOperation,
     LoopNest,
     LoopVariable,
     NestBuffer,
-    Operation,
     Statement,
 )
 
@@ -101,9 +101,9 @@ def test_a_column_of_a_wide_array_shares_one_set_of_the_first_cache():
 
 
 def test_strides_of_expressions_that_are_not_affine():
-    (leaf,) = leaves_of(column_nest(Operation("//", I0, 2)))
+    (leaf,) = leaves_of(column_nest(IndexOperation("//", I0, 2)))
     assert leaf.strides[1].tolist() == [0]
-    (leaf,) = leaves_of(column_nest(Operation("min", Operation("*", I0, 3), 2), 2))
+    (leaf,) = leaves_of(column_nest(IndexOperation("min", IndexOperation("*", I0, 3), 2), 2))
     assert leaf.strides[1].tolist() == [2 * 4096]
 
 
