@@ -59,7 +59,7 @@ from go_rl.simulate import RingPricer
 from go_rl.tuning import TuningError
 from go_rl.tuning.kernels.budget import TuningBudget
 from go_rl.tuning.kernels.compilable import load_program
-from go_rl.tuning.kernels.fusions import Fusion, FusionSpace
+from go_rl.tuning.kernels.fusions import FusionSpace, GraphFusion
 from go_rl.tuning.kernels.kernel_timer import KernelTimer, Source, WorkerSource
 from go_rl.verify.check_plan import check_plan
 
@@ -137,7 +137,7 @@ class Bench:
     def sum_seconds(self, leader: Int64[np.ndarray, "N"]) -> tuple[float, int]:
         """Return the measured seconds of all kernels of a fusion, NaN if one cannot be timed, and
         how many kernels there are."""
-        parts = Fusion(self.graph, np.zeros_like(leader), leader, "judged").parts
+        parts = GraphFusion(self.graph, np.zeros_like(leader), leader, "judged").parts
         records = self.judge.measure_together([(part, AS_IT_COMES) for part in parts])
         seconds = [np.nan if r.seconds is None else r.seconds for r in records]
         return float(np.sum(seconds)), len(parts)

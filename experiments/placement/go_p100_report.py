@@ -16,6 +16,8 @@ from experiments.placement.two_prices import ANALYTICAL, LEARNED
 SINGLE_RUN = "One run of a method that does not draw, and of *one*; mean over the seeds of others."
 AGAINST = "expert"
 """Method against which steps are stated."""
+POLICIES = ("policy", "dispatch")
+"""Those that have control arms."""
 NEAR = 0.01
 """Relative difference of steps up to which two methods count as level."""
 
@@ -34,6 +36,8 @@ class Run:
     """By the prices of the search: FLOP on another device than in the plan of analytical prices."""
     seconds: dict[str, float] = field(default_factory=dict)
     """By the prices of the search: time of the search, compilation included."""
+    weights: str = "gpus-1.1"
+    """Of the learned prices."""
 
 
 class Table:
@@ -71,40 +75,39 @@ class Table:
 
 
 def page(runs: Sequence[Run], methods: Sequence[str], samples: int, accuracy: str) -> str:
-    """Return the page on all runs of so many samples.
+    """Return the page.
 
     Args:
-        runs: all finished ones.
+        runs: finished ones.
         methods: order of the columns.
         samples: of each search.
         accuracy: table of the errors of both prices on the P100's rows.
     """
-    table = Table([run for run in runs if run.samples == samples], methods)
+    table = Table(runs, methods)
     out = io.StringIO()
     _head(out, table, samples, accuracy)
     _steps(out, table)
     _ratios(out, table)
     _losses(out, table)
+    _arms(out, table)
     return out.getvalue()
 
 
 def _head(out: io.StringIO, table: Table, samples: int, accuracy: str) -> None:
     hours = sum(sum(run.seconds.values()) for run in table.runs) / 3600
-    counts = {
-        method: len({run.seed for run in table.runs if run.method == method})
-        for method in table.methods
-    }
-    most = max(counts.values(), default=0)
+    most = 1 + max((run.seed for run in table.runs), default=0)
+    weights = ", ".join(sorted({run.weights for run in table.runs}))
     out.write(
         "# GO's table by prices learned from the P100's real times\n\n"
         f"Placement only, {samples} samples, the problems of `go_placement`. Every method searches "
         "under each of three prices with the same seed, and every plan is judged by all of them: "
-        "*analytical*, the roofline; *learned:gpus*, fitted to 51,000 launches of five GPUs, the "
-        "P100 among them, the host's part of each launch included; *learned, quick host*, the same "
-        "with the analytical model's 4 µs in place of the host's part. Nothing was measured here: "
-        "a loss is what the wrong prices cost if the judge's are right. Operators are priced as "
-        f"the graph has them, one launch each. {SINGLE_RUN} Seeds: up to {most}. Search "
-        f"{hours:.2f} hours on two shared cores, compilation included.\n\n"
+        f"*analytical*, the roofline; *learned:gpus* ({weights}), fitted to launches on five GPUs, "
+        "the P100 among them, the host's part of each included; *learned, quick host*, the same "
+        "with the analytical model's 4 µs in place of the host's part. No plan was run on GPUs: a "
+        "loss is what the wrong prices cost if the judge's are right. Operators are priced as the "
+        "graph has them, one launch each, and each device waits for its own host only. "
+        f"{SINGLE_RUN} Seeds: up to {most}. Search {hours:.2f} hours, compilation included, "
+        "beside other work.\n\n"
         f"## How right the prices are\n\n{accuracy}\n"
     )
 
@@ -186,11 +189,32 @@ def _losses(out: io.StringIO, table: Table) -> None:
     _line(out, ["best of all", *map(_spread, best), *("" for _ in others)])
 
 
-def _against_expert(table: Table, method: str, prices: str) -> float:
-    return geometric_mean(
-        table.step(row, method, prices, prices) / table.step(row, AGAINST, prices, prices)
-        for row in table.rows
+def _arms(out: io.StringIO, table: Table) -> None:
+    """Policies beside their control arms and others, paired by row."""
+    out.write(
+        "\n## Policies beside their control arms\n\nStep of the other method over that of the "
+        "policy, found and judged by the same prices: geometric mean over the rows that both have, "
+        "smallest and largest. Above 1 the policy is ahead.\n\n"
     )
+    _heading(out, ["policy", "method", "rows", *table.prices])
+    for policy in POLICIES:
+        for method in table.methods if policy in table.methods else ():
+            if method == policy or method.partition(" (")[0] in set(POLICIES) - {policy}:
+                continue
+            ratios = {p: _over(table, method, policy, p) for p in table.prices}
+            rows = int(np.isfinite(ratios[ANALYTICAL]).sum())
+            _line(out, [policy, method, str(rows), *(_spread(ratios[p]) for p in table.prices)])
+
+
+def _over(table: Table, method: str, policy: str, prices: str) -> list[float]:
+    steps = [
+        [table.step(row, each, prices, prices) for row in table.rows] for each in (method, policy)
+    ]
+    return [one / other for one, other in zip(*steps, strict=True)]
+
+
+def _against_expert(table: Table, method: str, prices: str) -> float:
+    return geometric_mean(_over(table, method, AGAINST, prices))
 
 
 def _row_count(table: Table, method: str) -> int:

@@ -6,7 +6,7 @@ samples), each searched by every method under each of `PRICES` with the same see
 then judged by all of them. *policy* is ``graph-1.0`` (its families are those of the table),
 *dispatch* ``dispatch-1.1``, which never saw them; beside each its control arms (docs/policy.md).
 *one* learns on the single graph from untrained weights. Every finished run is kept in
-``results/go_placement_p100/runs.jsonl`` and not made again.
+``results/go_placement_p100/runs.jsonl`` and not made again with the same weights of the prices.
 """
 
 from __future__ import annotations
@@ -105,8 +105,9 @@ class Options:
 def main(options: Options) -> None:
     """Make the missing runs, then the page."""
     path = options.folder / "runs.jsonl"
-    runs = read_runs(Run, path)
-    done = {(run.row, run.method, run.seed) for run in runs if run.samples == options.samples}
+    runs = [run for run in read_runs(Run, path)
+            if (run.samples, run.weights) == (options.samples, GPU_WEIGHTS)]  # fmt: skip
+    done = {(run.row, run.method, run.seed) for run in runs}
     for row in options.rows:
         name, devices = ROWS[row]
         graph = zoo_graph(name)
@@ -115,7 +116,7 @@ def main(options: Options) -> None:
             for seed in range(1 if method in (*SINGLE, LEARNS) else options.seeds):
                 if (row, method, seed) not in done:
                     searched = _searched(method, seed, spaces, options.samples)
-                    key = Run(row, method, seed, options.samples)
+                    key = Run(row, method, seed, options.samples, weights=GPU_WEIGHTS)
                     runs.append(_judged(key, searched, graph, spaces))
                     keep_run(path, runs[-1])
     errors = _errors(options)

@@ -57,6 +57,8 @@ class Options:
     """Guides, which order the measurements."""
     minutes: float = 5.0
     """Of each run."""
+    trials: int | None = None
+    """Fusions and settings of each run, at most; None: as many as the minutes allow."""
     seeds: tuple[int, ...] = (0, 1)
     """Of the searches."""
     cost: str = LEARNED
@@ -169,10 +171,12 @@ def run(
         guide=guide,
         cost=options.cost,
         core=options.core,
+        trials=options.trials,
         seed=seed,
         check_rounds=options.check_rounds,
     )
     folder = options.folder / model / f"{guide}-{seed}"
+    folder.mkdir(parents=True, exist_ok=True)
     tuned = tune_kernels(program, folder, config, records=options.folder / "records")
     learned_on = KernelPredictor.load(config.weights).processor if guide == "learned" else ""
     row = replace(row_of(tuned, model, guide, seed, options.minutes), learned_on=learned_on)

@@ -12,12 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import onnx
 import tyro
 
 import go_rl
+from experiments.csv_rows import GrowingTable
 from experiments.pages import RESULTS, run_script, write_page
 from experiments.tuning.rivals import ONNX_RUNTIME, TVM, WORKER, XLA, Rivals
+from experiments.tuning.schedulers_replayed import Row
 from experiments.tuning.squeezenet import onnx_network
 from go_rl.core.files.whole_file import write_text
 from go_rl.measure.config import CollectConfig, TimingConfig
@@ -29,6 +32,10 @@ from go_rl.tuning.config import TuneProgramsConfig
 ONE_THREAD = {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false", "OMP_NUM_THREADS": "1",
               "TVM_NUM_THREADS": "1"}  # fmt: skip
 TIMEOUT = 600.0
+REPLAYED = "squeezenet"
+"""The same network among the recorded ones."""
+MOMENTS = (0.25, 0.5, 1.0)
+"""Shares of the minutes at which latencies are told."""
 HEADS = ("scheduler", "minutes", "trials", "untuned ms", "TVM tuned ms", "XLA ms",
          "ONNX Runtime ms", "XLA / tuned", "ONNX Runtime / tuned", "error")  # fmt: skip
 
@@ -47,6 +54,8 @@ class Options:
     schedulers: tuple[str, ...] = ("dynatune", "round-robin")
     core: int | None = None
     """Core that measures."""
+    replayed: Path = RESULTS / "schedulers_replayed.csv"
+    """Replayed runs, with which the order of the schedulers is compared."""
     beside: str = "nothing else"
     """What else the machine does; the page says so."""
 
@@ -92,11 +101,66 @@ def run(options: Options) -> None:
         f"each, one seed; measured beside {options.beside}. All networks compute in one process on "
         "one core, visited in turn (`go_rl.measure.timing`); a ratio above 1 says that the rival "
         "is slower than the tuned network. *Untuned*: the loops as they are under LLVM.\n\n"
-        f"{markdown_table(HEADS, rows)}"
+        f"{markdown_table(HEADS, rows)}\n{_order(options)}"
     )
     write_page(RESULTS / "live_tuning", text, __file__)
     table = "\n".join(",".join(row) for row in (HEADS, *rows))
     write_text(RESULTS / "live_tuning.csv", table + "\n")
+
+
+def _order(options: Options) -> str:
+    """Latency while tuning, beside what the replay of recorded curves says of each scheduler."""
+    regret = {row.scheduler: [] for row in replayed_rows(options)}
+    for row in replayed_rows(options):
+        regret[row.scheduler].append(row.regret_percent)
+    curves = {name: read_curve(options.folder / name / "curve.csv") for name in options.schedulers}
+    means = {name: mean_latency(curve, options.minutes) for name, curve in curves.items()}
+    replayed = {name: float(np.median(regret[name])) for name in means if name in regret}
+    cells = [
+        [
+            name, *(f"{1e3 * at(curves[name], options.minutes * share):.2f}" for share in MOMENTS),
+            f"{1e3 * means[name]:.2f}", _rank(means, name),
+            f"{replayed[name]:.1f}" if name in replayed else "–", _rank(replayed, name),
+        ]
+        for name in options.schedulers
+    ]  # fmt: skip
+    heads = ["scheduler", *(f"after {share:.0%}, ms" for share in MOMENTS), "mean, ms", "rank",
+             "replayed regret, %", "rank"]  # fmt: skip
+    return (
+        "\n## Order of the schedulers\n\nLatency as measured while tuning (sum of the best times), "
+        "after shares of the minutes, and its mean over them; beside it the mean latency above the "
+        f"oracle's on recorded curves of `{REPLAYED}` at 224 px (`schedulers_replayed`, median of "
+        f"the seeds).\n\n{markdown_table(heads, cells)}"
+    )
+
+
+def replayed_rows(options: Options) -> list[Row]:
+    """Return the replayed runs of the same network."""
+    rows = GrowingTable(Row, options.replayed).rows
+    return [row for row in rows if row.network == REPLAYED]
+
+
+def read_curve(path: Path) -> np.ndarray:
+    """Return [B, 2] minutes and seconds of the network from then on."""
+    lines = path.read_text().splitlines()[1:]
+    return np.array([[float(word) for word in line.split(",")[:2]] for line in lines])
+
+
+def at(curve: np.ndarray, minutes: float) -> float:
+    """Return the network's seconds after so many minutes."""
+    return float(curve[curve[:, 0] <= minutes][-1, 1])
+
+
+def mean_latency(curve: np.ndarray, minutes: float) -> float:
+    """Return the network's mean seconds over the first minutes."""
+    known = curve[curve[:, 0] < minutes]
+    lasts = np.diff(np.append(known[:, 0], minutes))
+    return float(lasts @ known[:, 1] / minutes)
+
+
+def _rank(values: dict[str, float], name: str) -> str:
+    ranked = sorted(values, key=lambda each: values[each])
+    return str(ranked.index(name) + 1) if name in values else "–"
 
 
 def _row(name: str, summary: dict[str, Any], times: Times) -> tuple[str, ...]:

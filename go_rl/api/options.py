@@ -55,7 +55,7 @@ class OptimizeOptions:
     all_chips: bool = False
     """Ring: every chip must be used."""
     cost: Cost = "auto"
-    """Cost model: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
+    """Cost model: auto, analytical, profiled, learned[:gpus|NAME|FILE] or measured:DIR
     (docs/costs.md)."""
     method: str = "auto"
     """auto (a portfolio), auto-classical (the same without a policy), all, or the name of one

@@ -27,7 +27,7 @@ class EvaluateConfig:
     decide: str | None = None
     """Connected devices: some of placement,schedule,fusion; None: all."""
     cost: str = "auto"
-    """Cost model: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
+    """Cost model: auto, analytical, profiled, learned[:gpus|NAME|FILE] or measured:DIR
     (docs/costs.md)."""
     memory: bool | None = None
     """Must weights and live tensors fit? None: unless a profile is on foreign hardware."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,18 +27,32 @@ def model_words(source: ModelArguments) -> list[str]:
     return [source.model, *changed_options(source)]
 
 
-def changed_options(options: Any) -> Iterator[str]:
-    """Yield the words of the options that are not the defaults; those of nested classes, too."""
+def changed_options(options: Any, defaults: Any = None) -> Iterator[str]:
+    """Yield the words of the options that are not the defaults; those of nested classes, too.
+
+    Args:
+        options: dataclass of a command line.
+        defaults: another of its kind; None: the defaults of its fields.
+    """
     for option in fields(options):
         value, flag = getattr(options, option.name), f"--{option.name.replace('_', '-')}"
-        made = option.default_factory
-        default = option.default if made is MISSING else made()
+        default = getattr(defaults, option.name) if defaults else _default(option)
         if default is MISSING or value == default:
             continue
         if is_dataclass(value):
-            yield from changed_options(value)
+            yield from changed_options(value, default)
         elif value is True:
             yield flag
         else:
             for one in value if isinstance(value, tuple) else (value,):
-                yield from (flag, str(one))
+                yield from (flag, _written(one))
+
+
+def _written(value: Any) -> str:
+    whole = isinstance(value, float) and value.is_integer()
+    return str(int(value) if whole else value)
+
+
+def _default(option: Field[Any]) -> Any:
+    made = option.default_factory
+    return option.default if made is MISSING else made()

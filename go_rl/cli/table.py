@@ -46,7 +46,8 @@ COMMANDS = (
     Command("train kernels", "train.kernels", "TrainKernels",
             "Train a cost model on measured kernels; --cost learned:OUT uses it."),
     Command("train tiles", "train.tiles", "TrainTiles",
-            "Train networks that rank tilings and XLA flags of kernels, for go-rl tune kernels."),
+            "Train networks that rank tilings and XLA flags of kernels; tune kernels --ranks OUT "
+            "takes those of flags."),
     Command("train operators", "train.operators", "TrainOperators",
             "Train the models of go-rl predict on operators that were measured on GPUs."),
     Command("train programs", "train.programs", "TrainPrograms",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from go_rl.cost.learned import Learned
 
 AUTO, LEARNED, MEASURED = "auto", "learned", "measured"
-GPUS, GPU_WEIGHTS = "gpus", "gpus-1.1"
+GPUS, GPU_WEIGHTS = "gpus", "gpus-1.2"
 """``learned:gpus`` prices GPUs by their data sheets, with these weights."""
 PLAIN: dict[str, type[Analytical] | type[Profiled]] = {
     "analytical": Analytical,
@@ -137,9 +137,10 @@ def _weights(source: str, hardware: Hardware) -> tuple[_File, str]:
     path = Path(name).absolute()
     if not path.is_file():
         what = "no such file" if path.suffix == ".npz" else "no such weights ship"
-        near = "." if path.suffix == ".npz" else nearest(name, shipped)
+        known = (*shipped, GPUS)
+        near = "." if path.suffix == ".npz" else nearest(name, known)
         raise CheckpointError(
-            f"--cost {LEARNED}:{name}: {what}{near} Shipped: {', '.join(shipped) or 'none'}; "
+            f"--cost {LEARNED}:{name}: {what}{near} Shipped: {', '.join(known)}; "
             "go-rl train kernels makes others"
         )
     return _seen(path), f"{LEARNED}:{path}"
@@ -157,8 +158,8 @@ def _for_chips_of(hardware: Hardware, shipped: tuple[str, ...]) -> str:
         f"--cost {LEARNED}: no learned cost model ships for chips of kind "
         f"{', '.join(map(repr, hardware.kinds))} (hardware {hardware.name!r}); shipped: "
         f"{', '.join(shipped) or 'none'}. Take --hardware cpu-1, cpu-1xN or cpu-1-ringN, "
-        "--cost analytical, or learn one from kernels measured there (go-rl measure kernels, "
-        "train kernels)"
+        f"--cost {LEARNED}:{GPUS} for GPUs, --cost analytical, or learn one from kernels measured "
+        "there (go-rl measure kernels, train kernels)"
     )
 
 

@@ -91,8 +91,8 @@ class EnvironmentConfig:
     failure_reward: float | None = None
     """Reward of an episode that ends without a usable plan; None: as the reward has it."""
     cost: str | CostModel = "auto"
-    """Cost model of ``graph``: ``auto``, ``analytical``, ``profiled``, ``learned[:NAME|FILE]``,
-    ``measured:DIR``, or a cost model."""
+    """Cost model of ``graph``: ``auto``, ``analytical``, ``profiled``,
+    ``learned[:gpus|NAME|FILE]``, ``measured:DIR``, or a cost model."""
     max_nodes: int = AS_NEEDED
     """Rows of the padded node features."""
     max_edges: int = AS_NEEDED

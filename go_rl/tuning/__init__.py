@@ -1,4 +1,4 @@
-"""Tuning on the real machine: which fusion of a model, and which flags of its kernels, are fast."""
+"""Tuning on the real machine: fusions and flags of kernels, schedules of tensor programs."""
 
 from go_rl.tuning.config import TuneConfig, TuningError
 

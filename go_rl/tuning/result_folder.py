@@ -28,8 +28,9 @@ def records_of(records: str | Path | None, folder: Path) -> tuple[str | Path, Pa
     database = database_of(records)
     if isinstance(database, Path) and not database.suffix and not database.exists():
         database = database / RECORDS  # a folder that is not there yet
-    shared = isinstance(database, Path) and database.name == RECORDS
-    return database, database.parent if shared else folder
+    if isinstance(database, Path) and database.name == RECORDS:
+        return database, database.parent
+    return database, folder
 
 
 def write_results(folder: Path, curve: Sequence[Any], documents: Mapping[str, Any]) -> None:

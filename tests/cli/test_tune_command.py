@@ -41,9 +41,16 @@ def test_a_small_network_is_tuned_for_real_and_resumes(command, tmp_path):
     assert nodes == ["dot_general.0", "dot_general.1", "tanh.0"]
     assert (tmp_path / "tuned" / "curve.png").stat().st_size > 0
     assert "XLA's default" in outcome.out
-    assert command(*asked).code == 0
+    assert outcome.out.splitlines()[-1] == (
+        "next: go-rl tune kernels small_mlp:mlp --minutes 4 --guide random --target cpu-1 "
+        "--k-kernel 1 --candidates 4 --seconds 0.001 --least-calls 2 --out tuned"
+    )
+    told = command(*asked, "--json")
     again = json.loads((tmp_path / "tuned" / "tuned.json").read_text())
-    assert again["measured"] == 0
+    assert json.loads(told.out) == again
+    assert (told.code, told.err, again["measured"]) == (0, "", 0)
+    other = command(*asked, "--seed", "1")
+    assert "is of another run (it differs in seed)" in other.err
     assert (again["speedup"], again["kernels"]) == (document["speedup"], document["kernels"])
 
 

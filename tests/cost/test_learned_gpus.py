@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from go_rl.core import HardwareError
+from go_rl.core import CheckpointError, HardwareError
 from go_rl.core.hardware import Chip
 from go_rl.core.presets import GPU_CHIPS, GPU_LINKS, load_hardware
 from go_rl.cost.cost_model import Kernels
@@ -27,7 +27,7 @@ WITH_TF32_PEAK = {*TENSOR_CORES, "p100", "v100"}
 
 @pytest.fixture(scope="module")
 def model():
-    return LearnedGpus(OperatorPredictor.load("gpus-1.1"))
+    return LearnedGpus(OperatorPredictor.load("gpus-1.2"))
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +78,7 @@ def test_it_is_named_and_identified():
     assert found is named_cost("learned:gpus", load_hardware("t4"))
     assert found is not None
     assert found.name == "learned:gpus"
-    assert cost_identity("learned:gpus", hardware) == "learned:gpus gpus-1.1"
+    assert cost_identity("learned:gpus", hardware) == "learned:gpus gpus-1.2"
 
 
 def test_other_chips_and_number_formats_are_refused(graph, model):
@@ -86,6 +86,10 @@ def test_other_chips_and_number_formats_are_refused(graph, model):
         model.seconds(_kernels(graph), Chip("abacus", 1e12, 1e9, 1e9))
     with pytest.raises(HardwareError, match="number format"):
         named_cost("learned:gpus", load_hardware("ring4"))
+    with pytest.raises(HardwareError, match="learned:gpus for GPUs"):
+        named_cost("learned", load_hardware("t4"))
+    with pytest.raises(CheckpointError, match="did you mean 'gpus'"):
+        named_cost("learned:gpu", load_hardware("t4"))
 
 
 @pytest.mark.parametrize("kind", sorted(set(GPU_CHIPS) - WITH_TF32_PEAK))

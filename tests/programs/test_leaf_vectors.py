@@ -25,11 +25,11 @@ from go_rl.programs.nests import (
     OPERATION_NAMES,
     Access,
     ForLoop,
+    IndexOperation,
     LoopNest,
     LoopVariable,
     NestBuffer,
     NestError,
-    Operation,
     Statement,
     nest_from_json,
     nest_to_json,
@@ -101,15 +101,15 @@ def test_a_product_by_hand():
 
 
 def test_a_remainder_is_taken_where_loops_stand_at_0():
-    fused = Operation("%", Operation("+", I0, 3), 4)
+    fused = IndexOperation("%", IndexOperation("+", I0, 3), 4)
     assert index_bounds(fused, {0: (0, 9)}) == (3, 3)
-    assert index_bounds(Operation("//", I0, 4), {0: (0, 9)}) == (0, 2)
-    assert index_bounds(Operation("%", Operation("%", I0, 6), 4), {0: (0, 9)}) == (0, 2)
-    assert index_bounds(Operation("%", Operation("%", I0, 3), 2), {0: (0, 9)}) == (0, 0)
+    assert index_bounds(IndexOperation("//", I0, 4), {0: (0, 9)}) == (0, 2)
+    assert index_bounds(IndexOperation("%", IndexOperation("%", I0, 6), 4), {0: (0, 9)}) == (0, 2)
+    assert index_bounds(IndexOperation("%", IndexOperation("%", I0, 3), 2), {0: (0, 9)}) == (0, 0)
 
 
 def test_bounds_widen_from_the_innermost_loop_outwards():
-    index = Operation("-", Operation("+", Operation("*", I0, 4), I1), 1)
+    index = IndexOperation("-", IndexOperation("+", IndexOperation("*", I0, 4), I1), 1)
     assert bounds_by_level(index, [(0, 3), (2, 5), (1, 4)]) == [(-1, 10), (-1, 2), (-1, 2)]
 
 
@@ -119,13 +119,13 @@ def test_bounds_widen_from_the_innermost_loop_outwards():
         (I1, 1),
         (7, 0),
         (I0, 0),
-        (Operation("*", I1, 4), 4),
-        (Operation("+", I1, I0), 1),
-        (Operation("+", Operation("*", I0, 8), I1), 1),
-        (Operation("+", I1, Operation("*", I0, 8)), 8),
-        (Operation("*", Operation("*", I1, 4), 7), 7),
-        (Operation("*", Operation("+", I1, I0), 7), 1),
-        (Operation("//", I1, 4), 1),
+        (IndexOperation("*", I1, 4), 4),
+        (IndexOperation("+", I1, I0), 1),
+        (IndexOperation("+", IndexOperation("*", I0, 8), I1), 1),
+        (IndexOperation("+", I1, IndexOperation("*", I0, 8)), 8),
+        (IndexOperation("*", IndexOperation("*", I1, 4), 7), 7),
+        (IndexOperation("*", IndexOperation("+", I1, I0), 7), 1),
+        (IndexOperation("//", I1, 4), 1),
     ],
 )
 def test_the_stride_follows_the_form_of_the_index(index: Any, stride: int):

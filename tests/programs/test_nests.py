@@ -15,11 +15,11 @@ from go_rl.programs.nests import (
     OPERATION_NAMES,
     Access,
     ForLoop,
+    IndexOperation,
     LoopNest,
     LoopVariable,
     NestBuffer,
     NestError,
-    Operation,
     Statement,
     affine,
     check_nest,
@@ -82,8 +82,8 @@ def indices() -> st.SearchStrategy[Any]:
     divisions = st.sampled_from(("//", "%"))
 
     def deeper(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-        divided = st.builds(Operation, divisions, inner, st.integers(1, 9))
-        return st.one_of(st.builds(Operation, kinds, inner, inner), divided)
+        divided = st.builds(IndexOperation, divisions, inner, st.integers(1, 9))
+        return st.one_of(st.builds(IndexOperation, kinds, inner, inner), divided)
 
     return st.recursive(leaves, deeper, max_leaves=8)
 
@@ -107,7 +107,7 @@ def test_the_text_of_an_index_is_the_index(index: Any):
 
 def computed(index: Any, at: list[int]) -> int:
     """The same, without its text."""
-    if not isinstance(index, Operation):
+    if not isinstance(index, IndexOperation):
         return value_of(index, at)
     left, right = computed(index.left, at), computed(index.right, at)
     results = {"+": left + right, "-": left - right, "*": left * right}
@@ -126,9 +126,9 @@ def test_an_affine_form_has_the_value_of_the_index(index: Any, at: list[int]):
 
 
 def test_quotients_and_extrema_are_not_affine():
-    assert affine(Operation("//", I0, 2)) is None
-    assert affine(Operation("*", I0, I1)) is None
-    assert affine(Operation("*", Operation("+", I0, 3), 4)) == (12, {0: 4})
+    assert affine(IndexOperation("//", I0, 2)) is None
+    assert affine(IndexOperation("*", I0, I1)) is None
+    assert affine(IndexOperation("*", IndexOperation("+", I0, 3), 4)) == (12, {0: 4})
 
 
 def changed(**fields: Any) -> LoopNest:
@@ -155,7 +155,7 @@ A_LOOP = ForLoop(2, body=(Statement(Access(2, (0, 0))),))
         (changed(body=(Statement(Access(0, (0,))),)), "1 indices into buffer 'A' of 2"),
         (changed(body=(Statement(Access(0, (I0, 0))),)), "loop 0 is not around it"),
         (
-            changed(body=(Statement(Access(0, (Operation("%", 3, 0), 0))),)),
+            changed(body=(Statement(Access(0, (IndexOperation("%", 3, 0), 0))),)),
             "divisor of '%' must be a whole number above 0",
         ),
         (changed(body=(Statement(Access(0, (0, 0)), operations=(1,)),)), "must be 16 whole"),

@@ -52,7 +52,7 @@ class Evaluate:
     decide: Annotated[str | None, tyro.conf.arg(metavar="NAME,NAME")] = None
     """Makespan: some of placement,schedule,fusion. Default: all."""
     cost: str = "auto"
-    """Cost model: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
+    """Cost model: auto, analytical, profiled, learned[:gpus|NAME|FILE] or measured:DIR
     (docs/costs.md)."""
     methods: Annotated[tuple[str, ...] | None, tyro.conf.arg(metavar="NAME ...")] = None
     """Methods of go-rl optimize, and the learned ones (docs/policy.md). Default: that of the

@@ -35,7 +35,7 @@ class FineTune:
     memory: Literal["auto", "on", "off"] = "auto"
     """Must weights and live tensors fit? auto: yes, except for a profile on foreign hardware."""
     cost: str = "auto"
-    """Cost model: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
+    """Cost model: auto, analytical, profiled, learned[:gpus|NAME|FILE] or measured:DIR
     (docs/costs.md)."""
     samples: int = 200
     """Plans to learn from."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from go_rl.api.predict import EVERY_DEVICE, WEIGHTS, Fusion
+from go_rl.api.predict import EVERY_DEVICE, THIS, WEIGHTS, Fusion
 from go_rl.cli.console import console, print_json, print_line, print_table, working
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.model_arguments import ModelArguments
@@ -35,6 +35,9 @@ class Predict:
     operators to their neighbours."""
     weights: Annotated[str, tyro.conf.arg(metavar="NAME|FILE.npz")] = WEIGHTS
     """Those that ship, or those of go-rl train operators; of this machine, of calibrate."""
+    launch_us: Annotated[float | None, tyro.conf.arg(metavar="MICROSECONDS")] = None
+    """What an addition of few elements takes on the GPU's host; by default that of its data sheet,
+    else of the usual host."""
     json: bool = False
     """Print one JSON document and nothing else."""
 
@@ -43,11 +46,11 @@ def run(config: Predict) -> int:
     """Run the command; returns the exit code."""
     from go_rl.api.predict import predict, predict_everywhere
 
-    source, model = config.source, model_words(config.source)
+    source, again = config.source, _again(config)
     options: dict[str, Any] = {
         "weights": config.weights, "fusion": config.fusion, "dims": source.dims,
         "unknown": source.unknown, "training": source.training, "inputs": source.inputs,
-        "trip_count": source.trip_count,
+        "trip_count": source.trip_count, "launch_us": config.launch_us,
     }  # fmt: skip
     if source.weights is not None:
         options["weight_positions"] = source.weights
@@ -58,7 +61,7 @@ def run(config: Predict) -> int:
             print_json({"devices": [{"device": p.device, **p.to_json()} for p in ranked]})
         else:
             _print_devices(ranked)
-            say_next(console(), "predict", *model, "--device", ranked[0].device)
+            say_next(console(), "predict", *again, "--device", ranked[0].device)
         return OK
     with working(f"reading {source.model}"):
         found = predict(source.model, config.device, **options)
@@ -66,8 +69,19 @@ def run(config: Predict) -> int:
         print_json(found.to_json())
     else:
         _print(found)
-        say_next(console(), "predict", *model, "--device", EVERY_DEVICE)
+        if config.device != THIS:
+            say_next(console(), "predict", *again, "--device", EVERY_DEVICE)
     return OK
+
+
+def _again(config: Predict) -> list[str]:
+    """The words of the same prediction, the device left out."""
+    words = [*model_words(config.source)]
+    if config.fusion != Predict.fusion:
+        words += ["--fusion", config.fusion]
+    if config.weights != WEIGHTS:
+        words += ["--weights", config.weights]
+    return words
 
 
 def _print(found: Prediction) -> None:
@@ -80,7 +94,15 @@ def _print(found: Prediction) -> None:
     if found.low_ms is not None and found.high_ms is not None:
         bounds = f" ({_number(found.low_ms)} to {_number(found.high_ms)})"
     said = f"unlike what was measured: {found.unlike:,} of {len(found.operators):,}"
-    print_line(console(), f"one after the other: {_number(found.latency_ms)} ms{bounds}; {said}")
+    total = f"{_number(found.latency_ms)} ms{bounds}"
+    if found.end_to_end_ms is None:
+        print_line(console(), f"one after the other: {total}; {said}")
+    else:
+        alone = f"{_number(found.alone_ms)} ms"
+        print_line(console(), f"one after the other, each alone: {alone}; {said}")
+        print_line(console(), f"issued ahead of the GPU: {total}")
+    for note in found.notes:
+        print_line(console(), note)
 
 
 def _print_rows(found: Prediction) -> None:
@@ -103,7 +125,7 @@ def _print_kernels(found: Prediction) -> None:
     cells = [
         (same[0].what, same[0].op, _sizes(same[0].sizes), f"{len(same):,}",
          _number(len(same) * same[0].latency_ms),
-         f"{len(same) * same[0].latency_ms / found.latency_ms:.1%}",
+         f"{len(same) * same[0].latency_ms / found.alone_ms:.1%}",
          *_milliseconds(same[0]), "yes" if same[0].unlike else "")
         for same in ranked[:SHOWN]
     ]  # fmt: skip
@@ -126,7 +148,7 @@ def _say_more(count: int) -> None:
 
 def _print_devices(ranked: tuple[Prediction, ...]) -> None:
     cells = [(each.device, _number(each.latency_ms), f"{each.unlike:,}") for each in ranked]
-    title = "Operators one after the other, the fastest device first"
+    title = "Latency by device, the fastest first"
     print_table(console(), TextTable(title, ("device", "ms", "unlike operators"), cells))
 
 

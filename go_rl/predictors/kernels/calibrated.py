@@ -151,6 +151,15 @@ class CalibratedKernels(Predictor[MeasuredKernels, KernelSet]):
         return cls._of(KernelPredictor.load(about[0]), about[0], measured, about[1])
 
 
+def is_calibration(path: Path) -> bool:
+    """Return whether a file of parameters holds `CalibratedKernels`.
+
+    Raises:
+        CheckpointError: it holds no parameters, or is damaged.
+    """
+    return read_parameters(path)[0].get("format") == FORMAT
+
+
 def _left_out(measured: ResidualExamples, smooth: bool) -> Float64[np.ndarray, "K"]:
     """[K] log of measured over predicted seconds of each kernel, by the others.
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd
 
-from go_rl.programs.nests import Index, LoopVariable, Operation
+from go_rl.programs.nests import Index, IndexOperation, LoopVariable
 from go_rl.programs.nests.index import loops_in
 
 Bounds = tuple[int, int]
@@ -136,7 +136,7 @@ class _Stride:
     def visit(self, index: Index) -> None:
         if isinstance(index, LoopVariable) and index.loop == self.loop:
             self.seen, self.stride = True, 2
-        if not isinstance(index, Operation):
+        if not isinstance(index, IndexOperation):
             return
         self.visit(index.left)
         self.visit(index.right)

@@ -2,7 +2,7 @@
 
 from go_rl.programs.nests.check_nest import MOST_LEAVES, check_nest
 from go_rl.programs.nests.errors import NestError
-from go_rl.programs.nests.index import Index, LoopVariable, Operation, affine, index_text
+from go_rl.programs.nests.index import Index, IndexOperation, LoopVariable, affine, index_text
 from go_rl.programs.nests.nest import (
     ANNOTATIONS,
     OPERATION_NAMES,
@@ -25,12 +25,12 @@ __all__ = [
     "Access",
     "ForLoop",
     "Index",
+    "IndexOperation",
     "LoopNest",
     "LoopVariable",
     "NestBuffer",
     "NestError",
     "NestLeaf",
-    "Operation",
     "Statement",
     "affine",
     "check_nest",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from go_rl.core.errors import nearest
 from go_rl.programs.nests.errors import NestError
-from go_rl.programs.nests.index import Index, LoopVariable, Operation
+from go_rl.programs.nests.index import Index, IndexOperation, LoopVariable
 from go_rl.programs.nests.nest import (
     ANNOTATIONS,
     FLOAT32,
@@ -107,7 +107,7 @@ def _broken_access(
 def _broken_index(index: Index, around: frozenset[int]) -> Iterator[str]:
     if isinstance(index, LoopVariable) and index.loop not in around:
         yield f"loop {index.loop} is not around it"
-    if not isinstance(index, Operation):
+    if not isinstance(index, IndexOperation):
         return
     divides = index.kind in ("//", "%")
     if divides and not (isinstance(index.right, int) and index.right > 0):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from go_rl.programs.nests.check_nest import check_nest
 from go_rl.programs.nests.errors import NestError
-from go_rl.programs.nests.index import Index, LoopVariable, Operation
+from go_rl.programs.nests.index import Index, IndexOperation, LoopVariable
 from go_rl.programs.nests.nest import (
     OPERATION_NAMES,
     SERIAL,
@@ -81,7 +81,7 @@ def nest_of_product(
 
     def staged(target: int, source: int, loop: int, columns_: int, row: Index, at: Index) -> Node:
         place = plus(times(LoopVariable(loop), count), lane)
-        i, j = Operation("//", place, columns_), Operation("%", place, columns_)
+        i, j = IndexOperation("//", place, columns_), IndexOperation("%", place, columns_)
         read = Access(source, (z, plus(row, i), plus(at, j)))
         loops = ceil_div(buffers[target].elements, count)
         return ForLoop(loops, SERIAL, (Statement(Access(target, (i, j)), (read,)),))
@@ -200,12 +200,12 @@ def around(loops: list[tuple[int, str]], body: tuple[Node, ...]) -> tuple[Node, 
 
 def plus(left: Index, right: Index) -> Index:
     """Return the sum of two indices."""
-    return left if right == 0 else Operation("+", left, right)
+    return left if right == 0 else IndexOperation("+", left, right)
 
 
 def times(index: Index, factor: int) -> Index:
     """Return a multiple of an index."""
-    return index if factor == 1 else Operation("*", index, factor)
+    return index if factor == 1 else IndexOperation("*", index, factor)
 
 
 def ceil_div(size: int, tile: int) -> int:

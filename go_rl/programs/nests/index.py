@@ -1,8 +1,8 @@
 """Index expressions: where in a buffer a statement reads or writes, from the numbers of loops.
 
-An expression is a whole number, a `LoopVariable` or an `Operation` on two expressions. It is kept
-in the form in which the compiler has it, for TVM's stride depends on that form; `affine` returns
-the coefficients of those that are affine.
+An expression is a whole number, a `LoopVariable` or an `IndexOperation` on two expressions. It is
+kept in the form in which the compiler has it, for TVM's stride depends on that form; `affine`
+returns the coefficients of those that are affine.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class LoopVariable:
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class IndexOperation:
     """Two expressions and what joins them."""
 
     kind: str
@@ -38,14 +38,14 @@ class Operation:
     right: Index
 
 
-Index: TypeAlias = Union[int, LoopVariable, Operation]  # noqa: UP007 - refers to itself
+Index: TypeAlias = Union[int, LoopVariable, IndexOperation]  # noqa: UP007 - refers to itself
 
 
 def loops_in(index: Index) -> Iterator[int]:
     """Yield the number of each loop that an expression names, as often as it does."""
     if isinstance(index, LoopVariable):
         yield index.loop
-    elif isinstance(index, Operation):
+    elif isinstance(index, IndexOperation):
         yield from loops_in(index.left)
         yield from loops_in(index.right)
 
@@ -86,7 +86,7 @@ def index_text(index: Index) -> str:
 
 def _inside(index: Index, text: str, loose: str) -> str:
     """Return the text in parentheses where its own operation binds no stronger than ``loose``."""
-    return f"({text})" if isinstance(index, Operation) and index.kind in loose else text
+    return f"({text})" if isinstance(index, IndexOperation) and index.kind in loose else text
 
 
 def index_to_json(index: Index) -> object:
@@ -109,7 +109,9 @@ def index_from_json(document: object) -> Index:
     if isinstance(document, str) and document[:1] == VARIABLE and document[1:].isdecimal():
         return LoopVariable(int(document[1:]))
     if isinstance(document, list) and len(document) == 3 and document[0] in OPERATIONS:
-        return Operation(document[0], index_from_json(document[1]), index_from_json(document[2]))
+        return IndexOperation(
+            document[0], index_from_json(document[1]), index_from_json(document[2])
+        )
     raise NestError(
         f"an index is a whole number, a loop such as 'i3', or [operation, left, right] with one of "
         f"{', '.join(OPERATIONS)}, not {shown(document)}"

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from go_rl.programs.nests.errors import NestError
-from go_rl.programs.nests.index import Index, LoopVariable, Operation
+from go_rl.programs.nests.index import Index, IndexOperation, LoopVariable
 from go_rl.programs.nests.nest import OPERATION_NAMES
 
 LOAD, CALL, CAST, CONSTANTS = "TensorLoad", "Call", "Cast", ("IntImm", "FloatImm")
@@ -105,7 +105,7 @@ def index_of(expression: Any, loops: Mapping[int, int]) -> Index:
         return LoopVariable(loops[hash(expression)])
     if kind in INDEX_OPERATIONS:
         left, right = index_of(expression.a, loops), index_of(expression.b, loops)
-        return Operation(INDEX_OPERATIONS[kind], left, right)
+        return IndexOperation(INDEX_OPERATIONS[kind], left, right)
     raise NestError(
         f"index {expression}: only loops, whole numbers and + - * // % min max are known"
     )

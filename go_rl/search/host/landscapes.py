@@ -17,7 +17,7 @@ from go_rl.objectives.host.max_load_cut_bound import cut_bound
 from go_rl.objectives.host.orders import block_orders, latency_orders
 from go_rl.search.host.interval_dp import split_for_latency
 from go_rl.search.host.latency_anneal import Members, anneal_latency
-from go_rl.search.host.max_load_anneal import Schedule, anneal
+from go_rl.search.host.max_load_anneal import CoolingSchedule, anneal
 from go_rl.search.host.max_load_dp import assignment_value, splits
 from go_rl.search.host.walkers import (
     SAFETY,
@@ -82,7 +82,7 @@ class LatencyLandscape(Landscape):
         hypergraph: Hypergraph,
         owner: Int32[np.ndarray, "N"],
         device: BlockDevices,
-        schedule: Schedule,
+        schedule: CoolingSchedule,
         rng: np.random.Generator,
     ) -> tuple[BlockDevices, float]:
         """Run `anneal_latency`."""
@@ -137,7 +137,7 @@ class MaxLoadLandscape(Landscape):
         hypergraph: Hypergraph,
         owner: Int32[np.ndarray, "N"],
         device: BlockDevices,
-        schedule: Schedule,
+        schedule: CoolingSchedule,
         rng: np.random.Generator,
     ) -> tuple[BlockDevices, float]:
         """Run the kernel of that name; the nodes behind a block do not matter."""

@@ -16,7 +16,7 @@ from go_rl.core import Progress
 from go_rl.objectives.host.hypergraph import Hypergraph
 from go_rl.objectives.host.workspace import HostWorkspace
 from go_rl.search.host.coarsening import carry_up, coarsen
-from go_rl.search.host.max_load_anneal import Schedule
+from go_rl.search.host.max_load_anneal import CoolingSchedule
 
 GROWTH = 1.3
 """Each round's moves, relative to the last round's."""
@@ -99,7 +99,7 @@ class Landscape(ABC):
         hypergraph: Hypergraph,
         owner: Int32[np.ndarray, "N"],
         device: BlockDevices,
-        schedule: Schedule,
+        schedule: CoolingSchedule,
         rng: np.random.Generator,
     ) -> tuple[BlockDevices, float]:
         """Anneal one level, the block of each node being ``owner`` [N].
@@ -167,7 +167,7 @@ class Walker:
         hot *= 10.0 ** (-self.settings.decades * self.rng.random())
         share = max(1, moves // len(graphs))
         for level in range(len(graphs) - 1, -1, -1):
-            last, schedule = device.copy(), Schedule(share, hot, min(cold, hot))
+            last, schedule = device.copy(), CoolingSchedule(share, hot, min(cold, hot))
             best, value = self.landscape.anneal(
                 graphs[level], owners[level], last, schedule, self.rng
             )

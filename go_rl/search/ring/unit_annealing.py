@@ -20,7 +20,7 @@ from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.objectives.ring.units import DROPPED
 from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
 from go_rl.search.ring.linear_dp import LinearDP
-from go_rl.search.ring.unit_moves import MoveState, anneal_moves, move_arrays, move_state
+from go_rl.search.ring.unit_moves import UnitMoveState, anneal_moves, move_arrays, move_state
 
 HOTTEST, HOT, COLD = 4e-2, 5e-4, 1e-5
 """Range of the first temperature, drawn by the seed, and the last one, in units of log T_max. Hot
@@ -119,7 +119,7 @@ def _units_on(workspace: RingWorkspace, device: Int16[np.ndarray, "N"]) -> Int64
     return chip
 
 
-def _nodes_on(workspace: RingWorkspace, state: MoveState) -> Int16[np.ndarray, "N"]:
+def _nodes_on(workspace: RingWorkspace, state: UnitMoveState) -> Int16[np.ndarray, "N"]:
     """[N] chips of nodes in the best state."""
     unit_of = workspace.units.unit_of
     return workspace.nodes_of(np.where(unit_of >= 0, state.best[np.maximum(unit_of, 0)], 0))

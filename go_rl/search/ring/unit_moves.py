@@ -58,7 +58,7 @@ class MoveArrays(KernelStruct):
 
 
 @dataclass(frozen=True, eq=False)
-class MoveState(KernelStruct):
+class UnitMoveState(KernelStruct):
     """What the kernel writes."""
 
     chip: Int64[np.ndarray, "U"]
@@ -123,10 +123,10 @@ def move_arrays(workspace: RingWorkspace, squeeze: float) -> MoveArrays:
     )
 
 
-def move_state(arrays: MoveArrays, chip: Int64[np.ndarray, "U"], seed: int) -> MoveState:
+def move_state(arrays: MoveArrays, chip: Int64[np.ndarray, "U"], seed: int) -> UnitMoveState:
     """Return the state of a legal plan."""
     chips, count = arrays.seconds.shape
-    state = MoveState(
+    state = UnitMoveState(
         chip=chip.astype(np.int64),
         load=np.zeros(chips),
         held=np.zeros(chips),
@@ -150,7 +150,7 @@ def move_state(arrays: MoveArrays, chip: Int64[np.ndarray, "U"], seed: int) -> M
 
 @kernel
 @no_type_check
-def _draw(s: MoveState) -> float:
+def _draw(s: UnitMoveState) -> float:
     """SplitMix64, in [0, 1)."""
     s.random[0] += np.uint64(0x9E3779B97F4A7C15)
     z = s.random[0]
@@ -162,7 +162,7 @@ def _draw(s: MoveState) -> float:
 
 @kernel
 @no_type_check
-def _carry(a: MoveArrays, s: MoveState, t: int, sign: float) -> None:
+def _carry(a: MoveArrays, s: UnitMoveState, t: int, sign: float) -> None:
     """Add (or take away) a tensor's seconds on the links behind its source up to its readers."""
     home = s.chip[a.tensor_source[t]]
     far = home
@@ -174,7 +174,7 @@ def _carry(a: MoveArrays, s: MoveState, t: int, sign: float) -> None:
 
 @kernel
 @no_type_check
-def _count_all(a: MoveArrays, s: MoveState) -> None:
+def _count_all(a: MoveArrays, s: UnitMoveState) -> None:
     for c in range(len(s.load)):
         s.load[c] = s.held[c] = s.traffic[c] = 0.0
         s.count[c] = 0
@@ -193,7 +193,7 @@ def _count_all(a: MoveArrays, s: MoveState) -> None:
 
 @kernel
 @no_type_check
-def _gather(a: MoveArrays, s: MoveState, unit: int, target: int) -> int:
+def _gather(a: MoveArrays, s: UnitMoveState, unit: int, target: int) -> int:
     """List the unit and all that must go along so that data flows upwards; 0: too many, or one of
     them may not be there."""
     stamp = s.stamp[0] + 1
@@ -230,7 +230,7 @@ def _gather(a: MoveArrays, s: MoveState, unit: int, target: int) -> int:
 
 @kernel
 @no_type_check
-def _place(a: MoveArrays, s: MoveState, v: int, target: int) -> None:
+def _place(a: MoveArrays, s: UnitMoveState, v: int, target: int) -> None:
     """Put a unit on a chip: everything but traffic follows."""
     c = s.chip[v]
     s.load[c] -= a.seconds[c, v]
@@ -252,7 +252,7 @@ def _place(a: MoveArrays, s: MoveState, v: int, target: int) -> None:
 
 @kernel
 @no_type_check
-def _tensors_of(a: MoveArrays, s: MoveState, size: int) -> int:
+def _tensors_of(a: MoveArrays, s: UnitMoveState, size: int) -> int:
     """List the tensors that the units of a move make or read."""
     stamp, found = s.stamp[0], 0
     for j in range(size):
@@ -268,7 +268,7 @@ def _tensors_of(a: MoveArrays, s: MoveState, size: int) -> int:
 
 @kernel
 @no_type_check
-def _legal(a: MoveArrays, s: MoveState) -> bool:
+def _legal(a: MoveArrays, s: UnitMoveState) -> bool:
     """Whether weights fit, no chip is skipped and no pair of chips has a second, longer way."""
     chips, ended = len(s.load), False
     for c in range(chips):
@@ -296,7 +296,7 @@ def _legal(a: MoveArrays, s: MoveState) -> bool:
 
 @kernel
 @no_type_check
-def _energy(a: MoveArrays, s: MoveState, power: float) -> float:
+def _energy(a: MoveArrays, s: UnitMoveState, power: float) -> float:
     """Log of the ``power``-norm of all loads and links; keep the largest of them."""
     worst = 0.0
     for c in range(len(s.load)):
@@ -315,7 +315,7 @@ def _energy(a: MoveArrays, s: MoveState, power: float) -> float:
 
 @kernel
 @no_type_check
-def _start_of_move(a: MoveArrays, s: MoveState) -> int:
+def _start_of_move(a: MoveArrays, s: UnitMoveState) -> int:
     """A unit, half of the time one of the chip or beside the link that sets the pace."""
     count = len(s.chip)
     unit = np.int64(_draw(s) * count)
@@ -341,7 +341,7 @@ def _start_of_move(a: MoveArrays, s: MoveState) -> int:
 
 @kernel
 @no_type_check
-def _target(a: MoveArrays, s: MoveState, unit: int) -> int:
+def _target(a: MoveArrays, s: UnitMoveState, unit: int) -> int:
     here, chips = s.chip[unit], len(s.load)
     if _draw(s) < BESIDE_A_NEIGHBOUR:
         before = a.pred_ptr[unit + 1] - a.pred_ptr[unit]
@@ -358,7 +358,9 @@ def _target(a: MoveArrays, s: MoveState, unit: int) -> int:
 
 @kernel
 @no_type_check
-def anneal_moves(a: MoveArrays, s: MoveState, moves: int, temperature: float, power: float) -> None:
+def anneal_moves(
+    a: MoveArrays, s: UnitMoveState, moves: int, temperature: float, power: float
+) -> None:
     """Try so many moves at one temperature; what was best is kept in ``best``, ``seconds[0]``."""
     energy = _energy(a, s, power)
     for _ in range(moves):

@@ -65,7 +65,7 @@ class TrainConfig(ABC):
     validation_hardware: tuple[str, ...] = ()
     """Hardware of the validation problems."""
     cost: str = "auto"
-    """Cost model: auto, analytical, profiled, learned[:NAME|FILE] or measured:DIR
+    """Cost model: auto, analytical, profiled, learned[:gpus|NAME|FILE] or measured:DIR
     (docs/costs.md)."""
     max_nodes: int = 2500
     """Larger graphs are left out of updates and validation: they cost too much."""

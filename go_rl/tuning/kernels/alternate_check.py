@@ -12,7 +12,7 @@ from itertools import zip_longest
 import numpy as np
 
 from go_rl.records import AS_IT_COMES
-from go_rl.tuning.kernels.fusions import Fusion
+from go_rl.tuning.kernels.fusions import GraphFusion
 from go_rl.tuning.kernels.kernel_timer import KernelTimer
 from go_rl.tuning.kernels.outcome import Check
 
@@ -21,7 +21,11 @@ Job = tuple[str, str]
 
 
 def check_alternately(
-    timer: KernelTimer, baseline: Fusion, best: Fusion, settings: Mapping[str, str], rounds: int
+    timer: KernelTimer,
+    baseline: GraphFusion,
+    best: GraphFusion,
+    settings: Mapping[str, str],
+    rounds: int,
 ) -> Check | str:
     """Return both times, or why there is none.
 

@@ -38,7 +38,7 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Fusion:
+class GraphFusion:
     """Which nodes share a kernel."""
 
     graph: OpGraph
@@ -77,26 +77,26 @@ class FusionSpace:
         self.graph = graph
         self._fuser = Fuser(graph)
         self._able = np.flatnonzero(self._fuser.may_fuse)
-        self._made: dict[str, Fusion] = {}
+        self._made: dict[str, GraphFusion] = {}
 
     @cached_property
-    def default(self) -> Fusion:
+    def default(self) -> GraphFusion:
         """All that may fuse, from the results backwards, as XLA does."""
         return self._fused(np.ones(self.graph.num_nodes, np.int64), "default")
 
     @cached_property
-    def none(self) -> Fusion:
+    def none(self) -> GraphFusion:
         """Each operator by itself."""
         return self._fused(np.full(self.graph.num_nodes, NO_FUSION, np.int64), "none")
 
-    def pool(self, count: int, rng: np.random.Generator) -> list[Fusion]:
+    def pool(self, count: int, rng: np.random.Generator) -> list[GraphFusion]:
         """Return at most ``count`` distinct fusions: the default, none, and random ones."""
         drawn = (self._random(share, rng) for share in cycle(SHARES))
         return _distinct(chain((self.default, self.none), drawn), count)
 
     def mutants(
-        self, parents: Sequence[Fusion], count: int, rng: np.random.Generator
-    ) -> list[Fusion]:
+        self, parents: Sequence[GraphFusion], count: int, rng: np.random.Generator
+    ) -> list[GraphFusion]:
         """Return at most ``count`` distinct fusions that differ from some parent in few
         priorities."""
         if not (parents and len(self._able)):
@@ -104,7 +104,7 @@ class FusionSpace:
         shares = cycle(MUTATED)
         return _distinct((self._mutant(p, next(shares), rng) for p in cycle(parents)), count)
 
-    def write(self, fusion: Fusion) -> Schedule:
+    def write(self, fusion: GraphFusion) -> Schedule:
         """Return a fusion as a schedule."""
         if len(self._made) > REMEMBERED:
             self._made.clear()
@@ -112,7 +112,7 @@ class FusionSpace:
         document = {ORIGIN: fusion.origin, PRIORITY: fusion.priority.tolist()}
         return Schedule(fusion.key, document)
 
-    def read(self, schedule: Schedule) -> Fusion:
+    def read(self, schedule: Schedule) -> GraphFusion:
         """Return the fusion that a schedule is."""
         if schedule.key in self._made:
             return self._made[schedule.key]
@@ -124,20 +124,21 @@ class FusionSpace:
         return [self.write(fusion) for fusion in self.pool(count, rng)]
 
     def neighbour(self, schedule: Schedule, rng: np.random.Generator) -> Schedule | None:
-        """Return a fusion that differs in few priorities; None: nothing may fuse."""
-        found = self.mutants([self.read(schedule)], 1, rng)
-        return self.write(found[0]) if found else None
+        """Return a fusion that differs in few priorities; None: none was found."""
+        drawn = self.mutants([self.read(schedule)], 2, rng)
+        others = [fusion for fusion in drawn if fusion.key != schedule.key]
+        return self.write(others[0]) if others else None
 
     def features(self, schedules: Sequence[Schedule]) -> Float32[np.ndarray, "S numbers"]:
         """Return [S, numbers] the features of their kernels, summed."""
         kernels = (self.read(schedule).kernels for schedule in schedules)
         return np.array([compared_features(each).sum(axis=0) for each in kernels], np.float32)
 
-    def _random(self, share: float, rng: np.random.Generator) -> Fusion:
+    def _random(self, share: float, rng: np.random.Generator) -> GraphFusion:
         count = self.graph.num_nodes
         return self._fused(random_priorities(count, share, rng), f"random {share:g}")
 
-    def _mutant(self, parent: Fusion, share: float, rng: np.random.Generator) -> Fusion:
+    def _mutant(self, parent: GraphFusion, share: float, rng: np.random.Generator) -> GraphFusion:
         size = max(1, round(share * len(self._able)))
         which = rng.choice(self._able, size, replace=False)
         priority = parent.priority.copy()
@@ -146,14 +147,16 @@ class FusionSpace:
         priority[which] = np.where(fuse, drawn, NO_FUSION)
         return self._fused(priority, "mutant")
 
-    def _fused(self, priority: Int64[np.ndarray, "N"], origin: str) -> Fusion:
+    def _fused(self, priority: Int64[np.ndarray, "N"], origin: str) -> GraphFusion:
         device = np.zeros((1, len(priority)), np.int64)
         leader = self._fuser.leaders(priority[None], device)[0]
-        return Fusion(self.graph, priority, leader, origin)
+        return GraphFusion(self.graph, priority, leader, origin)
 
 
-def _distinct(drawn: Iterable[Fusion] | Iterator[Fusion], count: int) -> list[Fusion]:
-    found: dict[str, Fusion] = {}
+def _distinct(
+    drawn: Iterable[GraphFusion] | Iterator[GraphFusion], count: int
+) -> list[GraphFusion]:
+    found: dict[str, GraphFusion] = {}
     for fusion in islice(drawn, TRIES * count):
         found.setdefault(fusion.key, fusion)
         if len(found) == count:

@@ -15,7 +15,7 @@ from go_rl.measure.kernels.settings import flag_settings
 from go_rl.records import AS_IT_COMES
 from go_rl.tuning.config import GUIDED, TuneConfig
 from go_rl.tuning.kernels.budget import TuningBudget
-from go_rl.tuning.kernels.fusions import Fusion
+from go_rl.tuning.kernels.fusions import GraphFusion
 from go_rl.tuning.kernels.guides import Guide
 from go_rl.tuning.kernels.kernel_times import KernelTimes
 from go_rl.tuning.kernels.kernel_trials import gain_of
@@ -75,7 +75,7 @@ class GuidedFusions:
         """See `InnerTuner`."""
         self._batches += 1
 
-    def _pool(self, number: int, searched: float) -> list[Fusion]:
+    def _pool(self, number: int, searched: float) -> list[GraphFusion]:
         """Fusions in the order of the guide."""
         times, config = self._times, self._config
         rng = np.random.default_rng((config.seed, 0, max(0, self._batches - 1), number))
@@ -85,7 +85,9 @@ class GuidedFusions:
             lambda: self._budget.spent >= searched,
         )  # fmt: skip
 
-    def _free(self, fresh: Sequence[Fusion], chosen: Sequence[Fusion]) -> list[Fusion]:
+    def _free(
+        self, fresh: Sequence[GraphFusion], chosen: Sequence[GraphFusion]
+    ) -> list[GraphFusion]:
         """Fusions whose kernels are all known once ``chosen`` are measured; where they are known
         already, only those that seem faster than the best."""
         times = self._times
@@ -151,6 +153,12 @@ class NotedTuner:
         """See `InnerTuner`."""
         self._times.observe(trials, self._kernel)
         self._tuner.observe([t for t in trials if t.schedule.key != AS_IT_COMES])
+
+
+def check_tuner(name: str) -> None:
+    """Raise a `TuningError` for a name that is no inner tuner's."""
+    if name != GUIDED:
+        inner_tuner(name)
 
 
 def kernel_tuner(

@@ -1,14 +1,16 @@
 """Guides: who says which fusions, and which settings of a kernel, are measured first.
 
 The learned model prices a graph as the sum of its kernels' predicted seconds; the analytical model
-likewise. Both are corrected while tuning by what was measured (`PricedFusions`). Their rivals draw
-lots, or measure all that there is as it comes.
+likewise. Both are corrected while tuning by what was measured, XLA's default before anything else
+(`PricedFusions`); the learned one also by what ``go-rl calibrate`` measured before. Their rivals
+draw lots, or measure all that there is as it comes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -21,11 +23,12 @@ from go_rl.cost.analytical import Analytical
 from go_rl.cost.kernel_work import kernel_work
 from go_rl.kernels import KernelSet
 from go_rl.measure.kernels.settings import FLAG_SETTINGS
+from go_rl.predictors.kernels.calibrated import CalibratedKernels, is_calibration
 from go_rl.predictors.kernels.predictor import KernelPredictor
-from go_rl.predictors.ranks.predictor import FlagRanks, shipped_ranks
+from go_rl.predictors.ranks.predictor import FlagRanks, RankPredictor, shipped_ranks
 from go_rl.predictors.residuals import FEWEST, ResidualExamples, Residuals, compared_features
 from go_rl.tuning.config import LEARNED, TuneConfig, TuningError
-from go_rl.tuning.kernels.fusions import Fusion
+from go_rl.tuning.kernels.fusions import GraphFusion
 
 KernelSeconds = Callable[[KernelSet], Float64[np.ndarray, "K"]]
 ELSEWHERE = "kernels-cpu-1"
@@ -37,7 +40,7 @@ FIXED = "kernels are tried under the settings in the order of docs/tuning.md"
 class FusionRanks(Protocol):
     """Orders fusions of one graph."""
 
-    def order(self, fusions: Sequence[Fusion]) -> Float64[np.ndarray, "C"]:
+    def order(self, fusions: Sequence[GraphFusion]) -> Float64[np.ndarray, "C"]:
         """Return [C] scores; the smallest is measured first."""
         ...
 
@@ -96,7 +99,7 @@ class PricedFusions:
         self._measured: dict[str, float] = {}
         self._residuals: Residuals | None = None
 
-    def order(self, fusions: Sequence[Fusion]) -> Float64[np.ndarray, "C"]:
+    def order(self, fusions: Sequence[GraphFusion]) -> Float64[np.ndarray, "C"]:
         """See `FusionRanks`."""
         return np.array([self._seconds(fusion.kernels) for fusion in fusions], np.float64)
 
@@ -138,7 +141,7 @@ class PricedFusions:
 class AsTheyCome:
     """Scores are places."""
 
-    def order(self, fusions: Sequence[Fusion]) -> Float64[np.ndarray, "C"]:
+    def order(self, fusions: Sequence[GraphFusion]) -> Float64[np.ndarray, "C"]:
         """See `FusionRanks`."""
         return np.arange(len(fusions), dtype=np.float64)
 
@@ -152,7 +155,7 @@ class Shuffled:
     def __init__(self, seed: int) -> None:
         self._rng = np.random.default_rng((seed, 1))
 
-    def order(self, fusions: Sequence[Fusion]) -> Float64[np.ndarray, "C"]:
+    def order(self, fusions: Sequence[GraphFusion]) -> Float64[np.ndarray, "C"]:
         """See `FusionRanks`."""
         return self._rng.random(len(fusions))
 
@@ -186,8 +189,9 @@ def guide_of(config: TuneConfig) -> Guide:
         TuningError: no weights ship for the target, these are of another one or cannot be read.
     """
     if config.guide == "learned":
-        weights = _weights(config)
-        return learned_guide(weights, shipped_settings(weights.target))
+        known = _calibrated(config)
+        weights = known.weights if known else _weights(config)
+        return learned_guide(weights, _settings(config, weights.target), known)
     if config.guide == "analytical":
         return _analytical(config.target)
     if config.guide == "random":
@@ -195,11 +199,21 @@ def guide_of(config: TuneConfig) -> Guide:
     return Guide("everything", AsTheyCome(), FixedSettings(), selective=False)
 
 
-def learned_guide(weights: KernelPredictor, settings: SettingRanks | None = None) -> Guide:
-    """Return the guide that asks an ensemble; ``settings``: who ranks them, if anybody."""
-    priced = PricedFusions(weights.predict)
+def learned_guide(
+    weights: KernelPredictor,
+    settings: SettingRanks | None = None,
+    calibrated: CalibratedKernels | None = None,
+) -> Guide:
+    """Return the guide that asks an ensemble.
+
+    Args:
+        weights: of the ensemble.
+        settings: who ranks them; None: nobody.
+        calibrated: corrects what it predicts, on this machine.
+    """
+    priced = PricedFusions(calibrated.predict if calibrated else weights.predict)
     notes = () if settings else (f"No ranking of settings ships for {weights.target}: {FIXED}",)
-    notes = (*notes, *_elsewhere(weights, processor_name()))
+    notes = notes if calibrated else (*notes, *_elsewhere(weights, processor_name()))
     return Guide("learned", priced, settings or FixedSettings(), predicts=True, notes=notes)
 
 
@@ -211,6 +225,24 @@ def _elsewhere(weights: KernelPredictor, here: str) -> tuple[str, ...]:
         f"{weights.name} learned on a processor {weights.processor}, and this machine's is {here}: "
         "its order begins as a guess; what is kept is decided by times measured here",
     )
+
+
+def _settings(config: TuneConfig, target: str) -> SettingRanks | None:
+    """The ranking of settings that is named, or that ships for a target.
+
+    Raises:
+        CheckpointError: there is none of that name, or it is damaged.
+        TuningError: it does not rank settings.
+    """
+    if not config.ranks:
+        return shipped_settings(target)
+    found = RankPredictor.load(config.ranks)
+    if "flags" not in found.tasks:
+        raise TuningError(
+            f"--ranks {config.ranks}: ranks {' and '.join(found.tasks)}, not XLA's flags; give "
+            "go-rl train tiles kernels that were measured under flags (--kernels)"
+        )
+    return FlagRanks(found)
 
 
 def shipped_settings(target: str) -> SettingRanks | None:
@@ -232,6 +264,24 @@ def _chip(target: str) -> tuple[Chip, tuple[str, ...]]:
     except HardwareError:
         note = f"No hardware is called {target!r}: the analytical model takes the chip of 'host'"
         return replace(HOST, kind=target), (note,)
+
+
+def _calibrated(config: TuneConfig) -> CalibratedKernels | None:
+    """What go-rl calibrate wrote, if that is named.
+
+    Raises:
+        TuningError: it is of another processor.
+    """
+    path = Path(config.weights)
+    if not path.is_file() or not is_calibration(path):
+        return None
+    known = CalibratedKernels.load(path)
+    if known.processor != processor_name():
+        raise TuningError(
+            f"--cost {config.cost}: calibrated to a processor {known.processor}, and this "
+            f"machine's is {processor_name()}; run go-rl calibrate --device this --out FILE.npz"
+        )
+    return known
 
 
 def _weights(config: TuneConfig) -> KernelPredictor:

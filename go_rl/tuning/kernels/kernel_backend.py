@@ -14,7 +14,7 @@ import numpy as np
 from go_rl.records import AS_IT_COMES
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.kernels.budget import TuningBudget
-from go_rl.tuning.kernels.fusions import Fusion, FusionSpace
+from go_rl.tuning.kernels.fusions import FusionSpace, GraphFusion
 from go_rl.tuning.kernels.kernel_timer import KernelTimer
 from go_rl.tuning.kernels.kernel_times import INCOMPLETE, KernelTimes
 from go_rl.tuning.kernels.kernel_trials import KernelTrials
@@ -160,7 +160,7 @@ _Outcome = tuple[Schedule, float | None, str, bool]
 """A schedule, its seconds or why there are none, and whether it is the best now."""
 
 
-def _seconds_of(times: KernelTimes, fusion: Fusion) -> tuple[float | None, str]:
+def _seconds_of(times: KernelTimes, fusion: GraphFusion) -> tuple[float | None, str]:
     """Seconds of a fusion, or why there are none."""
     if not times.knows_all(fusion):
         return None, INCOMPLETE

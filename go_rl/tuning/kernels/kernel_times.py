@@ -12,7 +12,7 @@ import numpy as np
 from go_rl.core import OpKind
 from go_rl.cost.kernel_work import kernel_work
 from go_rl.records import AS_IT_COMES
-from go_rl.tuning.kernels.fusions import Fusion, FusionSpace, Part
+from go_rl.tuning.kernels.fusions import FusionSpace, GraphFusion, Part
 from go_rl.tuning.kernels.kernel_timer import AGAIN
 from go_rl.tuning.programs.nouns import Trial, TunedOperator
 
@@ -57,7 +57,7 @@ class KernelTimes:
     """Times of kernels, and the best fusion and settings so far."""
 
     space: FusionSpace
-    best: Fusion
+    best: GraphFusion
     times: dict[Job, list[float]] = field(default_factory=dict)
     """Seconds of kernels under settings, each as often as it weighs; inf: it cannot be timed."""
     settings: dict[str, str] = field(default_factory=dict)
@@ -91,7 +91,7 @@ class KernelTimes:
         """Whether a kernel was measured as it comes."""
         return (hash_, AS_IT_COMES) in self.times
 
-    def knows_all(self, fusion: Fusion) -> bool:
+    def knows_all(self, fusion: GraphFusion) -> bool:
         """Whether all kernels of a fusion were measured as they come."""
         return all(self.knows(part.hash) for part in fusion.parts)
 
@@ -108,7 +108,7 @@ class KernelTimes:
         """Return the seconds of a kernel under its best setting."""
         return self.under(hash_, self.setting_of(hash_))
 
-    def total_of(self, fusion: Fusion) -> float:
+    def total_of(self, fusion: GraphFusion) -> float:
         """Return the seconds of a fusion whose kernels are known, under their best settings."""
         return sum(self.best_of(part.hash) for part in fusion.parts)
 
@@ -144,7 +144,7 @@ class KernelTimes:
             for each in times:
                 self.times[each.job] += AGAIN * [float(each.seconds or 0.0)]
 
-    def keep(self, fusion: Fusion) -> None:
+    def keep(self, fusion: GraphFusion) -> None:
         """Make a fusion the best one."""
         self.best = fusion
         uses = Counter(part.hash for part in fusion.parts)
@@ -174,7 +174,9 @@ class KernelTimes:
         self.notes += details.get(NOTES, ())
 
 
-def _operators(fusion: Fusion, parts: Sequence[Part], uses: Counter[str]) -> list[TunedOperator]:
+def _operators(
+    fusion: GraphFusion, parts: Sequence[Part], uses: Counter[str]
+) -> list[TunedOperator]:
     """Kernels of a fusion as operators that are tuned."""
     graph, flops = fusion.graph, kernel_work(fusion.kernels).flops
     row = {hash_: k for k, hash_ in enumerate(fusion.kernels.hashes)}

@@ -14,7 +14,7 @@ import numpy as np
 
 from go_rl.records import AS_IT_COMES, Record
 from go_rl.tuning.kernels.budget import TuningBudget
-from go_rl.tuning.kernels.fusions import Fusion, Part
+from go_rl.tuning.kernels.fusions import GraphFusion, Part
 from go_rl.tuning.kernels.kernel_timer import KernelTimer
 from go_rl.tuning.kernels.kernel_times import KernelTime, KernelTimes, MeasuredBatch
 
@@ -44,7 +44,7 @@ class KernelTrials:
         self.times, self.batch = times.copy(), MeasuredBatch()
         self._timer, self._budget = timer, budget
 
-    def measure_fusions(self, fusions: Sequence[Fusion], left: float) -> None:
+    def measure_fusions(self, fusions: Sequence[GraphFusion], left: float) -> None:
         """Measure what is new of fusions, in their order, together, until no more than ``left``
         seconds are left."""
         parts = {part.hash: part for fusion in fusions for part in fusion.parts}
@@ -62,7 +62,7 @@ class KernelTrials:
         self.batch.first += found
         self._note_failures(wanted, records, "")
 
-    def improve(self, fusions: Sequence[Fusion]) -> None:
+    def improve(self, fusions: Sequence[GraphFusion]) -> None:
         """Keep the best of fusions whose kernels are known, if it still is when measured again."""
         for fusion in fusions:
             if not np.isfinite(self.times.total_of(fusion)):
@@ -97,7 +97,7 @@ class KernelTrials:
             else:
                 refused.add(best)
 
-    def _stays_faster(self, fusion: Fusion) -> bool:
+    def _stays_faster(self, fusion: GraphFusion) -> bool:
         """Measure again what a fusion and the best do not share; False: or there was no time."""
         times = self.times
         new, old = _apart(fusion, times.best)
@@ -138,7 +138,7 @@ class KernelTrials:
         self.batch.notes.append(sentence)
 
 
-def gain_of(fusion: Fusion, times: KernelTimes) -> float:
+def gain_of(fusion: GraphFusion, times: KernelTimes) -> float:
     """Return the seconds that a fusion seems to be faster than the best, the margin taken off."""
     new, old = _apart(fusion, times.best)
     after, before = (sum(n * times.best_of(h) for h, n in each.items()) for each in (new, old))
@@ -150,7 +150,7 @@ def _time(wanted: Wanted, record: Record) -> KernelTime:
     return KernelTime(part.hash, setting, record.seconds)
 
 
-def _apart(one: Fusion, other: Fusion) -> tuple[Counter[str], Counter[str]]:
+def _apart(one: GraphFusion, other: GraphFusion) -> tuple[Counter[str], Counter[str]]:
     """How often each kernel occurs that one fusion has more often than the other, and reverse."""
     ours, theirs = (Counter(part.hash for part in fusion.parts) for fusion in (one, other))
     return ours - theirs, theirs - ours

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from go_rl.tuning.config import TuneConfig, TuningConfig
-from go_rl.tuning.kernels.fusions import Fusion
+from go_rl.tuning.kernels.fusions import GraphFusion
 from go_rl.tuning.result_folder import SUMMARY, write_results
 
 
@@ -51,7 +51,7 @@ class Tuned:
     target: str
     scheduler: str
     tuner: str
-    fusion: Fusion
+    fusion: GraphFusion
     """The fusion kept."""
     settings: Mapping[str, str]
     """Setting of each kernel that is not run as it comes, by hash."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 
 import numpy as np
 
-from go_rl.tuning.kernels.fusions import Fusion, FusionSpace
+from go_rl.tuning.kernels.fusions import FusionSpace, GraphFusion
 from go_rl.tuning.kernels.guides import Guide
 
 GENERATIONS = 3
@@ -18,11 +18,11 @@ PARENTS = 8
 def propose(
     space: FusionSpace,
     guide: Guide,
-    best: Fusion | None,
+    best: GraphFusion | None,
     count: int,
     rng: np.random.Generator,
     over: Callable[[], bool] = lambda: False,
-) -> list[Fusion]:
+) -> list[GraphFusion]:
     """Return distinct fusions, those first that the guide would measure first.
 
     Args:
@@ -47,8 +47,8 @@ def propose(
 
 
 def _ordered(
-    guide: Guide, pool: list[Fusion], known: Collection[str]
-) -> list[tuple[float, Fusion]]:
+    guide: Guide, pool: list[GraphFusion], known: Collection[str]
+) -> list[tuple[float, GraphFusion]]:
     """Distinct fusions that are not known, with their scores, by these."""
     new = list({f.key: f for f in pool if f.key not in known}.values())
     if not new:

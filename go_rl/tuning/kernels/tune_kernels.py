@@ -31,7 +31,7 @@ from go_rl.tuning.programs.tuning_run import run_tuning
 from go_rl.tuning.programs.tuning_state import TrialBatch
 from go_rl.tuning.progress import Watch, unwatched
 from go_rl.tuning.result_folder import JOURNAL, records_of
-from go_rl.tuning.schedulers.registry import SEQUENTIAL, scheduler_of
+from go_rl.tuning.schedulers.registry import SEQUENTIAL, WITH_BELIEF, live_scheduler
 from go_rl.tuning.schedulers.scheduler import Scheduler
 
 FAST_MATH = "xla_cpu_enable_fast_math"
@@ -78,14 +78,14 @@ def tune_kernels(
     ):
         budget = TuningBudget(60.0 * config.minutes)
         timer = KernelTimer(store, source, measuring, program.graph.name, budget)
-        run = KernelRun(FusionSpace(program.graph), guide, timer, budget, config, report, watch)
+        run = KernelTuning(FusionSpace(program.graph), guide, timer, budget, config, report, watch)
         tuned = run.tune(FileJournal(folder / JOURNAL, run.about))
     write_tuned(tuned, config, folder)
     return tuned
 
 
 @dataclass(frozen=True)
-class KernelRun:
+class KernelTuning:
     """Tunes the kernels of one graph."""
 
     space: FusionSpace
@@ -100,9 +100,11 @@ class KernelRun:
     def about(self) -> dict[str, Any]:
         """What a journal is of."""
         config = self.config
-        names = ("target", "seed", "scheduler", "tuner", "cost", "k_graph", "k_kernel",
+        names = ("target", "seed", "scheduler", "tuner", "cost", "ranks", "k_graph", "k_kernel",
                  "candidates")  # fmt: skip
         chosen = {name: getattr(config, name) for name in names}
+        if config.scheduler in WITH_BELIEF:
+            chosen["belief"] = config.belief
         return {"graph": self.space.graph.digest, "guide": self.guide.name, **chosen}
 
     def tune(self, journal: Journal) -> Tuned:
@@ -136,7 +138,7 @@ class KernelRun:
         name, share = self.config.scheduler, None
         if name == SEQUENTIAL:
             share = self.budget.seconds / (1 + self._kernels)
-        return scheduler_of(name, share=share)
+        return live_scheduler(name, self.config.belief, share)
 
     def _slots(self) -> SlotConfig:
         config = self.config

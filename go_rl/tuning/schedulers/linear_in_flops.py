@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 from go_rl.tuning.programs.tuning_state import TuningState
 
@@ -21,9 +22,10 @@ class LinearInFlops:
 
         def behind(k: int) -> float:
             each = state.operators[k]
-            return (each.slots + 1) / (each.operator.flops * each.operator.repeats)
+            flops = each.operator.flops * each.operator.repeats
+            return (each.slots + 1) / flops if flops else inf
 
-        return min(range(len(state.operators)), key=behind)
+        return min(state.arms, key=behind)
 
     def predicted(self, state: TuningState, operator: int) -> None:
         """Return None."""

@@ -1,5 +1,5 @@
-"""Rounds: the whole network, then its slowest operators, as the autotuner of kernels (Kaufman et
-al., "A Learned Performance Model for TPUs", MLSys 2021)."""
+"""`AlternatingRounds`: the whole network, then its slowest operators, as the autotuner of kernels
+(Kaufman et al., "A Learned Performance Model for TPUs", MLSys 2021)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ COVERAGE = 0.9
 
 
 @dataclass(frozen=True)
-class Rounds:
+class AlternatingRounds:
     """A slot for what is of the whole network, such as fusions, then one after the other for the
     slowest operators that are not finished; then anew."""
 

@@ -19,7 +19,7 @@ from go_rl.tuning.kernels.fusions import FusionSpace
 from go_rl.tuning.kernels.guides import Guide, guide_of
 from go_rl.tuning.kernels.kernel_timer import KernelTimer
 from go_rl.tuning.kernels.outcome import Tuned
-from go_rl.tuning.kernels.tune_kernels import KernelRun
+from go_rl.tuning.kernels.tune_kernels import KernelTuning
 from go_rl.tuning.programs.journal import Journal, MemoryJournal
 
 MEASURING, READING = 10.0, 0.01
@@ -94,5 +94,5 @@ def tune(
         budget = TuningBudget(60.0 * config.minutes, machine.clock)
         timer = KernelTimer(store, machine, config.measuring, "mlp", budget, machine.clock)
         guide = guide or guide_of(config)
-        run = KernelRun(space(), guide, timer, budget, config, report)
+        run = KernelTuning(space(), guide, timer, budget, config, report)
         return run.tune(journal or MemoryJournal())

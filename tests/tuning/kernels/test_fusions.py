@@ -11,7 +11,7 @@ from go_rl.core import Objective
 from go_rl.core.presets import load_hardware
 from go_rl.cost.make_problem import ProblemOptions, make_problem
 from go_rl.readers.jax.reader import trace_jax
-from go_rl.tuning.kernels.fusions import Fusion, FusionSpace
+from go_rl.tuning.kernels.fusions import FusionSpace, GraphFusion
 from go_rl.tuning.kernels.guides import FixedSettings, Guide
 from go_rl.tuning.kernels.proposals import propose
 from go_rl.verify.kernel_rules import legal_kernels
@@ -21,7 +21,7 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
-def assert_legal_and_distinct(fusions: list[Fusion]) -> None:
+def assert_legal_and_distinct(fusions: list[GraphFusion]) -> None:
     options = ProblemOptions(objective=Objective.MAKESPAN, decisions="fusion")
     problem = make_problem(program().graph, load_hardware("host"), options)
     device = np.zeros(program().graph.num_nodes, np.int64)

@@ -145,6 +145,20 @@ def test_a_ranking_that_ships_for_the_target_is_taken(monkeypatch):
     assert asked == [("cpu-1", "flags"), ("gpu-9", "flags")]
 
 
+def test_ranks_that_are_named_are_taken(monkeypatch, tmp_path):
+    path = tmp_path / "w.npz"
+    tiny_weights().save(path)
+    known, config = object.__new__(RankPredictor), TuneConfig(cost=f"learned:{path}", ranks="mine")
+    monkeypatch.setattr(RankPredictor, "load", lambda name: {"mine": known}[name])
+    monkeypatch.setattr(RankPredictor, "tasks", ("flags",))
+    settings = guide_of(config).settings
+    assert isinstance(settings, FlagRanks)
+    assert settings.predictor is known
+    monkeypatch.setattr(RankPredictor, "tasks", ("tiles",))
+    with pytest.raises(TuningError, match="--ranks mine: ranks tiles, not XLA's flags"):
+        guide_of(config)
+
+
 def test_lots_follow_the_seed_and_everything_is_taken_as_it_comes():
     one, two, other = (guide_of(TuneConfig(guide="random", seed=s)) for s in (1, 1, 2))
     drawn = one.fusions.order(BOTH * 5)

@@ -54,6 +54,41 @@ class Improves:
         return CurvePrediction(curve[-1], 0.0, self.by_length[len(curve)])
 
 
+def test_rounds_go_from_the_whole_to_the_slowest_and_back():
+    """Of 10 ms, a takes 6 and b 3.5: together more than nine tenths, so c has no turn."""
+    whole = TunedOperator("fusion of net", "w", 1, 3e7, whole=True)
+    named = (whole, *operators(2, 1, 1))
+    state = state_of(named, [], [1e-2, 3e-3, 3.5e-3, 5e-4])
+    rounds = scheduler_of("rounds")
+    assert state.latency == pytest.approx(1e-2)
+    chosen = []
+    for number in range(1, 6):
+        k = rounds.choose(state)
+        chosen.append(k)
+        trial = Trial(Schedule(f"s{number}"), 9e-3, 1.0)
+        state.add(TrialBatch("slot", k, number, (trial,), 1.0, exhausted=number in (2, 3)))
+    assert chosen == [0, 1, 2, 0, 0]
+    state.add(TrialBatch("slot", 0, 6, (), 1.0, exhausted=True))
+    assert rounds.choose(state) == 3
+
+
+def test_operators_join_and_leave():
+    state = state_of(operators(2, 1), [], [1e-3, 2e-3])
+    state.meet((*operators(0, 3), TunedOperator("conv2d c", "w2", 1, 1e7)))
+    assert state.latency == float("inf")
+    state.add(TrialBatch("known", 2, 0, (Trial(Schedule("a"), 4e-3, 0.0),), 0.0))
+    assert state.latency == pytest.approx(3 * 2e-3 + 4e-3)
+    assert (state.finished(0), state.unfinished) == (True, [1, 2])
+
+
+def test_a_verdict_counts_more_than_seconds():
+    state = state_of(operators(1), [], [2e-3])
+    for seconds, verdict in ((1e-3, False), (2.5e-3, True)):
+        trial = Trial(Schedule("x"), seconds, 1.0, verdict=verdict)
+        state.add(TrialBatch("slot", 0, 1, (trial,), 1.0))
+    assert state.latency == pytest.approx(2.5e-3)
+
+
 def test_the_upper_confidence_bound_by_hand():
     # a: 8 ms at first, now 2 ms = 5 GFLOP/s; 5 more are 1 ms less, three times in the network.
     state = state_of(operators(3, 9), [(0, 4e-3), (1, 5e-4), (0, 2e-3)], [8e-3, 5e-4])

@@ -108,10 +108,10 @@ class TvmBackend:
         processor = self._measurer.target if isinstance(self._measurer, RayMeasurer) else ""
         return self.network.code.of_records(processor)
 
-    @cached_property
+    @property
     def operators(self) -> tuple[TunedOperator, ...]:
         """See `Backend`."""
-        return tuple(function.operator for function in self.network.tuned)
+        return self._operators
 
     @property
     def fixed_seconds(self) -> float:
@@ -233,6 +233,10 @@ class TvmBackend:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @cached_property
+    def _operators(self) -> tuple[TunedOperator, ...]:
+        return tuple(function.operator for function in self.network.tuned)
 
     @cached_property
     def _common(self) -> Measuring:
