@@ -45,7 +45,8 @@ def changed_options(options: Any, defaults: Any = None) -> Iterator[str]:
             yield flag
         else:
             for one in value if isinstance(value, tuple) else (value,):
-                yield from (flag, str(one))
+                whole = isinstance(one, float) and one.is_integer()
+                yield from (flag, str(int(one) if whole else one))
 
 
 def _default(option: Field[Any]) -> Any:
