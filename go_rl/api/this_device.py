@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 NETWORKS = ("resnet18", "bert-mini", "gpt-6-layers", "vit-tiny", "mixer-s16", "conformer-s",
             "wavenet-2x18", "ncf")  # fmt: skip
 """Networks of the zoo whose kernels calibrate; none needs Keras."""
+NAMED = 6
+"""Operators by which a kernel is named, at most."""
 SOURCE = "kernels-cpu-1"
 """Cost model that is corrected."""
 
@@ -103,8 +105,13 @@ def calibrate(
     """
     from go_rl.measure.kernels.chosen import measure_chosen
     from go_rl.predictors.kernels.calibrated import CalibratedKernels, MeasuredKernels
+    from go_rl.predictors.residuals import FEWEST
 
     config, path = config or CalibrateConfig(), Path(out or this_weights())
+    if config.kernels < FEWEST:
+        raise TrainingError(
+            f"calibrate: {config.kernels} kernels are too few; {FEWEST} or more are needed"
+        )
     kernels, chosen = _chosen(config, report)
     path.parent.mkdir(parents=True, exist_ok=True)
     seconds = measure_chosen(
@@ -148,11 +155,13 @@ def predict_this(
         TrainingError: nothing was calibrated here, or on another processor.
         ReadError: the model cannot be read.
         ProblemError: the model is a table of operators.
+        OperatorError: the network computes in other types than float32.
         CheckpointError: the file is damaged.
     """
     from go_rl.api.load import load
     from go_rl.api.predict import Prediction, is_table
     from go_rl.core import OpGraph, ProblemError
+    from go_rl.programs.launches.operator_view import check_float32
 
     if is_table(model):
         raise ProblemError(
@@ -162,6 +171,7 @@ def predict_this(
     graph = model if isinstance(model, OpGraph) else load(
         model, weights=weight_positions, **options
     )  # fmt: skip
+    check_float32(graph)
     kernels, members = compiled_kernels(graph, fusion != "none")
     found = learned.interval(kernels)
     operators = tuple(
@@ -212,13 +222,15 @@ def _calibration(path: Path) -> CalibratedKernels:
 def _latency(
     graph: OpGraph, nodes: tuple[int, ...], milliseconds: tuple[float, ...], unlike: bool
 ) -> OperatorLatency:
-    """A kernel, named after the operator with most FLOP."""
+    """A kernel; its operator is the one with most FLOP."""
     from go_rl.api.predict import OperatorLatency
 
     heaviest = max(nodes, key=lambda node: graph.flops[node])
-    middle, low, high = map(float, milliseconds)
+    kinds = list(dict.fromkeys(graph.op_type[node] for node in nodes))
+    what = " + ".join(kinds[:NAMED]) + (" + …" if len(kinds) > NAMED else "")
+    latency, low, high = map(float, milliseconds)
     return OperatorLatency(
-        graph.op_type[heaviest], middle, low, high, unlike, "fused" if len(nodes) > 1 else "alone",
+        graph.op_type[heaviest], latency, low, high, unlike, what,
         nodes=tuple(str(graph.names[node]) for node in nodes),
     )  # fmt: skip
 

@@ -138,6 +138,9 @@ class TuneProgramsConfig:
     adaptive: bool = False
     """AdaTune's number of measurements, whoever proposes: two visits to a schedule whose times
     agree within 2 %, up to eight to others."""
+    only_heavy: float = 1.0
+    """Share of the network's FLOP: the fewest operators that make it up are tuned, each of the
+    others gets one batch of schedules like theirs, chosen by the transfer tuner's attention."""
     trials: int | None = None
     """Schedules measured in all, at most; None: as many as the minutes allow."""
     target: str = ""
@@ -169,6 +172,8 @@ class TuneProgramsConfig:
             raise TuningError(f"tune: minutes must be finite and above 0, not {self.minutes}")
         if self.trials is not None and self.trials < 1:
             raise TuningError(f"tune: trials must be >= 1, not {self.trials}")
+        if not 0 < self.only_heavy <= 1:
+            raise TuningError(f"tune: only-heavy must lie in (0, 1], not {self.only_heavy}")
         if self.batch < 1 or self.check_visits < 1:
             raise TuningError("tune: batch and check-visits must be >= 1")
         if self.seed < 0:

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from go_rl.api.this_device import CalibrateConfig, compiled_kernels, predict_this, this_weights
+from go_rl.api.this_device import (
+    CalibrateConfig,
+    calibrate,
+    compiled_kernels,
+    predict_this,
+    this_weights,
+)
 from go_rl.core import CheckpointError, ProblemError, TrainingError
 from go_rl.core.processor import processor_name
 from go_rl.predictors.kernels.calibrated import CalibratedKernels, MeasuredKernels
 from go_rl.predictors.kernels.predictor import KernelPredictor
+from go_rl.programs.operators import OperatorError
+from go_rl.readers.jax.reader import trace_jax
 from go_rl.tuning.config import TuneConfig, TuningError
 from go_rl.tuning.kernels.fusions import FusionSpace
 from go_rl.tuning.kernels.guides import guide_of
@@ -53,6 +63,7 @@ def test_a_network_is_the_sum_of_its_kernels(tmp_path, graph, calibrated):
     found = predict_this(graph, tmp_path / "this.npz")
     kernels, members = compiled_kernels(graph)
     assert found.latency_ms == pytest.approx(1e3 * calibrated.predict(kernels).sum())
+    assert any(each.what.startswith("dot_general + add") for each in found.operators)
     assert found.low_ms is not None
     assert found.low_ms <= found.latency_ms * (1 + 1e-9)
     busy = {str(graph.names[node]) for node in np.flatnonzero(~graph.is_fed).tolist()}
@@ -94,10 +105,15 @@ def test_bad_input(tmp_path, monkeypatch, graph, calibrated):
     calibrated.save(tmp_path / "this.npz")
     with pytest.raises(ProblemError, match="a table of operators is of GPUs"):
         predict_this("table.csv", tmp_path / "this.npz")
+    half = jax.ShapeDtypeStruct((8, 8), jnp.float16)
+    with pytest.raises(OperatorError, match="only float32 is priced"):
+        predict_this(trace_jax(lambda x: x @ x, half), tmp_path / "this.npz")
     few = compiled_kernels(graph)[0].take(np.arange(3))
     with pytest.raises(TrainingError, match="3 kernels have a time, and 8 are needed"):
         CalibratedKernels.fit(MeasuredKernels(few, np.ones(3), "cpu"))
     with pytest.raises(TrainingError, match="minutes must lie in"):
         CalibrateConfig(minutes=0.0)
+    with pytest.raises(TrainingError, match="7 kernels are too few; 8 or more are needed"):
+        calibrate(tmp_path / "new.npz", CalibrateConfig(kernels=7))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert this_weights().parent == tmp_path / "go_rl"

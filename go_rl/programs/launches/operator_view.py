@@ -57,7 +57,7 @@ class OperatorView:
         """[N] of the backward pass, and what only it reads: derivatives kept on the way."""
         self.live = self._live()
         """[N] whether it depends on what the user gives; what does not is computed once."""
-        self._check_types()
+        check_float32(graph)
 
     @cached_property
     def is_view(self) -> list[bool]:
@@ -174,14 +174,16 @@ class OperatorView:
             given[node] = given[node] or any(given[o] for o in self.operands[node])
         return given
 
-    def _check_types(self) -> None:
-        size, kind = self.graph.output_itemsize, self.graph.kind
-        product = np.isin(kind, HEAVY) & (size != FLOAT_BYTES) & (size > 0)
-        half = np.isin(kind, (ELEMENTWISE, int(OpKind.REDUCTION))) & (size == HALF)
-        wrong = np.flatnonzero(product | half)
-        if wrong.size:
-            node = int(wrong[0])
-            raise OperatorError(
-                f"{self.graph.name}: only float32 is priced, and {self.graph.names[node]!r} "
-                f"({self.graph.op_type[node]}) computes in elements of {size[node]:g} bytes"
-            )
+
+def check_float32(graph: OpGraph) -> None:
+    """Raise an `OperatorError` for products or arithmetic of another type than float32."""
+    size, kind = graph.output_itemsize, graph.kind
+    product = np.isin(kind, HEAVY) & (size != FLOAT_BYTES) & (size > 0)
+    half = np.isin(kind, (ELEMENTWISE, int(OpKind.REDUCTION))) & (size == HALF)
+    wrong = np.flatnonzero(product | half)
+    if wrong.size:
+        node = int(wrong[0])
+        raise OperatorError(
+            f"{graph.name}: only float32 is priced, and {graph.names[node]!r} "
+            f"({graph.op_type[node]}) computes in elements of {size[node]:g} bytes"
+        )
