@@ -84,14 +84,16 @@ class AsTheyCome:
 
 
 class Shuffled:
-    """Scores are drawn at random."""
+    """Scores are drawn at random, always the same of equal fusions: a run that goes on draws as it
+    would have."""
 
     def __init__(self, seed: int) -> None:
-        self._rng = np.random.default_rng((seed, 1))
+        self._seed = seed
 
     def order(self, fusions: Sequence[GraphFusion]) -> Float64[np.ndarray, "C"]:
         """See `FusionRanks`."""
-        return self._rng.random(len(fusions))
+        rngs = (np.random.default_rng((self._seed, 1, int(f.key, 16))) for f in fusions)
+        return np.array([rng.random() for rng in rngs], np.float64)
 
     def learn(self, measured: Mapping[str, float]) -> None:
         """See `FusionRanks`; nothing is learned."""
@@ -106,14 +108,16 @@ class FixedSettings:
 
 
 class ShuffledSettings:
-    """Scores are drawn at random."""
+    """Scores are drawn at random, always the same of equal kernels."""
 
     def __init__(self, seed: int) -> None:
-        self._rng = np.random.default_rng((seed, 2))
+        self._seed = seed
 
     def order(self, kernels: KernelSet) -> Float[np.ndarray, "K S"]:
         """See `SettingRanks`."""
-        return self._rng.random((kernels.num_kernels, len(FLAG_SETTINGS)))
+        rngs = (np.random.default_rng((self._seed, 2, int(h, 16))) for h in kernels.hashes)
+        drawn = [rng.random(len(FLAG_SETTINGS)) for rng in rngs]
+        return np.array(drawn, np.float64).reshape(kernels.num_kernels, len(FLAG_SETTINGS))
 
 
 def guide_of(config: TuneConfig) -> Guide:

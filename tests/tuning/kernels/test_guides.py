@@ -164,6 +164,11 @@ def test_lots_follow_the_seed_and_everything_is_taken_as_it_comes():
     drawn = one.fusions.order(BOTH * 5)
     assert drawn.tolist() == two.fusions.order(BOTH * 5).tolist()
     assert drawn.tolist() != other.fusions.order(BOTH * 5).tolist()
+    assert drawn.tolist() == 5 * one.fusions.order(BOTH).tolist()
+    kernels = space().none.kernels
+    scores = one.settings.order(kernels)
+    assert scores.tolist() == two.settings.order(kernels).tolist()
+    assert len({tuple(row) for row in scores.tolist()}) == len(set(kernels.hashes))
     everything = guide_of(TuneConfig(guide="everything"))
     assert everything.fusions.order(BOTH).tolist() == [0, 1]
     assert not everything.selective
