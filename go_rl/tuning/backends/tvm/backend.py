@@ -83,6 +83,14 @@ def lower(network: TunableNetwork, code: CodeTarget) -> LoweredNetwork:
     )
 
 
+def credible(outcome: dict[str, Any]) -> dict[str, Any]:
+    """Return an outcome whose ``seconds`` are the median where times disagree: some may be wrong on
+    the short side, and such a schedule would be taken for the best."""
+    if outcome["median"] <= APART * outcome["seconds"]:
+        return outcome
+    return {**outcome, "seconds": outcome["median"]}
+
+
 class TvmBackend:
     """See `go_rl.tuning.programs.tuning_run.LiveBackend`. Close it: it has a process.
 
@@ -281,12 +289,10 @@ class TvmBackend:
         return LocalMeasurer(self._config.measuring(target), self._folder, self.network.code.cores)
 
     def _possible(self, outcome: Outcome, flops: float) -> Outcome:
-        """The outcome, unless no processor is so fast. Times that disagree may be wrong on the
-        short side, and such a schedule would be taken for the best."""
+        """The outcome, unless no processor is so fast."""
         if isinstance(outcome, str):
             return outcome
-        if outcome["median"] > APART * outcome["seconds"]:
-            outcome = {**outcome, "seconds": outcome["median"]}
+        outcome = credible(outcome)
         if flops <= outcome["seconds"] * self.peak_flops:
             return outcome
         return f"timed at {outcome['seconds']:.3g} s, faster than the processor can be"
