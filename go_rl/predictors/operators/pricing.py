@@ -65,12 +65,12 @@ def log_seconds(
             continue
         if not known[group]:
             raise TrainingError(f"these weights have learned nothing of {group}")
-        parts = _of_group(
+        body, floor, start, uncached = _of_group(
             params[group], group, np.array(known[group]), sheets, inputs.take(rows), slower[rows]
         )
-        found.total[rows] = with_floor(*parts[:2], SHARPNESS[group], np)
-        for whole, part in zip(found[1:], parts, strict=True):
-            whole[rows] = part
+        found.total[rows] = with_floor(body, floor, SHARPNESS[group], np)
+        found.body[rows], found.floor[rows] = body, floor
+        found.start[rows], found.uncached[rows] = start, uncached
     return found
 
 
@@ -97,7 +97,7 @@ def _hosts(
 def _of_group(
     params: Mapping[str, np.ndarray], group: str, known: Int[np.ndarray, "G"],
     sheets: Sequence[DataSheet], inputs: OperatorInputs, slower: Float64[np.ndarray, "R"],
-) -> tuple[np.ndarray, ...]:  # fmt: skip
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
     """Body, floor, start and body without cache: means over the generations that a device's library
     may be of."""
     place = _places(inputs.devices, sheets, known)[inputs.device]
