@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard, get_args
 
 from go_rl.core import OpGraph, ProblemError
 from go_rl.core.errors import nearest
@@ -169,7 +169,7 @@ def train_operators(data: str | Path, out: str | Path) -> OperatorPredictor:
     return learned
 
 
-def is_table(model: object) -> bool:
+def is_table(model: object) -> TypeGuard[str | Path]:
     """Return whether a model is named as a table of operators."""
     return isinstance(model, str | Path) and str(model).lower().endswith(TABLES)
 
