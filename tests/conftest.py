@@ -18,12 +18,14 @@ from hypothesis import HealthCheck, settings
 from stale_kernels import drop_stale_kernels
 from type_checks import checked
 
-# Tests compile far more than they compute, and XLA's older emitters compile in half the time. JAX
+# Tests compile far more than they compute: XLA's older emitters compile in half the time, a program
+# in one piece in a seventh less than in 32 (both cores are busy with tests anyway). JAX
 # reads this when it first meets a device.
 os.environ.setdefault(
     "XLA_FLAGS",
     "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
-    "--xla_cpu_multi_thread_eigen=false --xla_cpu_use_fusion_emitters=false",
+    "--xla_cpu_multi_thread_eigen=false --xla_cpu_use_fusion_emitters=false "
+    "--xla_cpu_parallel_codegen_split_count=1",
 )
 # Two processes of tests have a core each: threads of boosted trees would wait for one another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")

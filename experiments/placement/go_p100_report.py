@@ -35,7 +35,7 @@ class Run:
     """By the prices of the search: FLOP on another device than in the plan of analytical prices."""
     seconds: dict[str, float] = field(default_factory=dict)
     """By the prices of the search: time of the search, compilation included."""
-    weights: str = "gpus-1.1"
+    weights: str = ""
     """Of the learned prices."""
 
 

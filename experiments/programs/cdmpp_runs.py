@@ -97,7 +97,7 @@ class Runs:
         self.made.append(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_text(path, json.dumps(found))
-        print(f"{name}: {found}", flush=True)
+        print(f"{name}: {found['wall_seconds']:.0f} s", flush=True)
         return found
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from experiments.pages import RESULTS, run_script, write_page
-from experiments.tuning.recorded_paths import PathStore, curves_of
+from experiments.tuning.replayed.recorded_paths import PathStore, curves_of
 from go_rl.report.file_tables import markdown_table
 from go_rl.tuning.backends.schedule_pool import FOLDER, PoolSet, load_pools
 from go_rl.tuning.belief.curve_belief import CurveBelief
@@ -36,6 +36,7 @@ DynaTune's figures on the pools of {network} (inner tuner `{tuner}`, seed {seed}
 
 - Gain, cost and FLOP by operator (their figure 2): rank correlation of FLOP with the gain
   {flop:.2f}, of the cost with the gain {cost:.2f}. ![gain and cost]({name}_gains.svg)
+- The transformation space of one convolution (figure 3): [its page](transformation_space.md).
 - Best performance after each trial, over the peak (figure 4). ![curves]({name}_curves.svg)
 - Segments at rises of more than 20 % (figure 13). ![segments]({name}_segments.svg)
 - Chains of the `log-power` belief behind {at} trials of the slowest operator (figure 19): mean

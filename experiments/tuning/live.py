@@ -8,16 +8,19 @@ and ``.csv``; what is tuned in FOLDER goes on. Needs the extras tvm, tuning and 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import onnx
 import tyro
 
 import go_rl
+from experiments.csv_rows import GrowingTable
 from experiments.pages import RESULTS, run_script, write_page
 from experiments.tuning.rivals import ONNX_RUNTIME, TVM, WORKER, XLA, Rivals
+from experiments.tuning.schedulers_replayed import Row
 from experiments.tuning.squeezenet import onnx_network
 from go_rl.core.files.whole_file import write_text
 from go_rl.measure.config import CollectConfig, TimingConfig
@@ -29,6 +32,10 @@ from go_rl.tuning.config import TuneProgramsConfig
 ONE_THREAD = {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false", "OMP_NUM_THREADS": "1",
               "TVM_NUM_THREADS": "1"}  # fmt: skip
 TIMEOUT = 600.0
+REPLAYED = "squeezenet"
+"""The same network among the recorded ones."""
+MOMENTS = (0.25, 0.5, 1.0)
+"""Shares of the minutes at which latencies are told."""
 HEADS = ("scheduler", "minutes", "trials", "untuned ms", "TVM tuned ms", "XLA ms",
          "ONNX Runtime ms", "XLA / tuned", "ONNX Runtime / tuned", "error")  # fmt: skip
 
@@ -45,15 +52,31 @@ class Options:
     minutes: float = 3.0
     """Of tuning, for each scheduler."""
     schedulers: tuple[str, ...] = ("dynatune", "round-robin")
+    only_heavy: tuple[float, ...] = ()
+    """Shares of the FLOP whose operators alone the first scheduler tunes: further runs."""
     core: int | None = None
     """Core that measures."""
+    replayed: Path = RESULTS / "schedulers_replayed.csv"
+    """Replayed runs, with which the order of the schedulers is compared."""
     beside: str = "nothing else"
     """What else the machine does; the page says so."""
 
 
-def tuned(options: Options, scheduler: str) -> dict[str, Any]:
+def configs(options: Options) -> dict[str, TuneProgramsConfig]:
+    """Return what is tuned how, by name."""
+    found = {
+        name: TuneProgramsConfig(minutes=options.minutes, scheduler=name, core=options.core)
+        for name in options.schedulers
+    }
+    first = options.schedulers[0]
+    for share in options.only_heavy:
+        found[f"{first}-heavy-{100 * share:.0f}"] = replace(found[first], only_heavy=share)
+    return found
+
+
+def tuned(options: Options, name: str) -> dict[str, Any]:
     """Return the summary of the tuned network; one that had its minutes is not tuned again."""
-    folder = options.folder / scheduler
+    folder = options.folder / name
     if (folder / "tuned.json").exists():
         known = json.loads((folder / "tuned.json").read_text())
         if known["minutes"] >= options.minutes:
@@ -61,8 +84,7 @@ def tuned(options: Options, scheduler: str) -> dict[str, Any]:
     folder.mkdir(parents=True, exist_ok=True)
     path = options.folder / "squeezenet.onnx"
     onnx.save(onnx_network(), str(path))
-    config = TuneProgramsConfig(minutes=options.minutes, scheduler=scheduler, core=options.core)
-    go_rl.tune_programs(path, folder, config, report=print)
+    go_rl.tune_programs(path, folder, configs(options)[name], report=print)
     return json.loads((folder / "tuned.json").read_text())
 
 
@@ -73,7 +95,7 @@ def compared(options: Options) -> Times:
     environment = {**worker_environment(config), **ONE_THREAD}
     modules = tuple(
         (f"{TVM}: {s}", str((options.folder / s / "module.so").absolute()))
-        for s in options.schedulers
+        for s in configs(options)
     )
     timing = TimingConfig(visits=24, seconds=0.03)
     asked = Rivals(modules, folder_pace(options.folder, config), timing)
@@ -83,7 +105,7 @@ def compared(options: Options) -> Times:
 
 def run(options: Options) -> None:
     """Tune, compare, write the page."""
-    summaries = {s: tuned(options, s) for s in options.schedulers}
+    summaries = {name: tuned(options, name) for name in configs(options)}
     times = compared(options)
     rows = [_row(name, summary, times) for name, summary in summaries.items()]
     text = (
@@ -91,12 +113,68 @@ def run(options: Options) -> None:
         f"One run of each scheduler over the inner tuner `annealing`, {options.minutes:g} minutes "
         f"each, one seed; measured beside {options.beside}. All networks compute in one process on "
         "one core, visited in turn (`go_rl.measure.timing`); a ratio above 1 says that the rival "
-        "is slower than the tuned network. *Untuned*: the loops as they are under LLVM.\n\n"
-        f"{markdown_table(HEADS, rows)}"
+        "is slower than the tuned network. *Untuned*: the loops as they are under LLVM. *heavy*: "
+        "``--only-heavy``, the percentage of the FLOP whose operators are tuned.\n\n"
+        f"{markdown_table(HEADS, rows)}\n{_order(options)}"
     )
     write_page(RESULTS / "live_tuning", text, __file__)
     table = "\n".join(",".join(row) for row in (HEADS, *rows))
     write_text(RESULTS / "live_tuning.csv", table + "\n")
+
+
+def _order(options: Options) -> str:
+    """Latency while tuning, beside what the replay of recorded curves says of each scheduler."""
+    regret = {row.scheduler: [] for row in replayed_rows(options)}
+    for row in replayed_rows(options):
+        regret[row.scheduler].append(row.regret_percent)
+    curves = {name: read_curve(options.folder / name / "curve.csv") for name in configs(options)}
+    means = {name: mean_latency(curve, options.minutes) for name, curve in curves.items()}
+    replayed = {name: float(np.median(regret[name])) for name in means if name in regret}
+    cells = [
+        [
+            name, *(f"{1e3 * at(curves[name], options.minutes * share):.2f}" for share in MOMENTS),
+            f"{1e3 * means[name]:.2f}", _rank(means, name),
+            f"{replayed[name]:.1f}" if name in replayed else "–", _rank(replayed, name),
+        ]
+        for name in curves
+    ]  # fmt: skip
+    heads = ["scheduler", *(f"after {share:.0%}, ms" for share in MOMENTS), "mean, ms", "rank",
+             "replayed regret, %", "rank"]  # fmt: skip
+    return (
+        "\n## Order of the schedulers\n\nLatency as measured while tuning (sum of the best times), "
+        "after shares of the minutes, and its mean over them; beside it the mean latency above the "
+        f"oracle's on recorded curves of `{REPLAYED}` at 224 px (`schedulers_replayed`, median of "
+        f"the seeds).\n\n{markdown_table(heads, cells)}"
+    )
+
+
+def replayed_rows(options: Options) -> list[Row]:
+    """Return the replayed runs of the same network."""
+    rows = GrowingTable(Row, options.replayed).rows
+    return [row for row in rows if row.network == REPLAYED]
+
+
+def read_curve(path: Path) -> np.ndarray:
+    """Return [B, 2] minutes and seconds of the network from then on."""
+    lines = path.read_text().splitlines()[1:]
+    return np.array([[float(word) for word in line.split(",")[:2]] for line in lines])
+
+
+def at(curve: np.ndarray, minutes: float) -> float:
+    """Return the network's seconds after so many minutes."""
+    return float(curve[curve[:, 0] <= minutes][-1, 1])
+
+
+def mean_latency(curve: np.ndarray, minutes: float) -> float:
+    """Return the network's mean seconds over the first minutes."""
+    known = curve[curve[:, 0] < minutes]
+    lasts = np.diff(np.append(known[:, 0], minutes))
+    return float(lasts @ known[:, 1] / minutes)
+
+
+def _rank(values: dict[str, float], name: str) -> str:
+    ranked = sorted(values, key=lambda each: values[each])
+    return str(ranked.index(name) + 1) if name in values else "–"
 
 
 def _row(name: str, summary: dict[str, Any], times: Times) -> tuple[str, ...]:

@@ -13,11 +13,12 @@ from pathlib import Path
 
 import matplotlib
 import numpy as np
+from matplotlib.axes import Axes
 
 from experiments.csv_rows import GrowingTable, csv_text, run_name
 from experiments.pages import RESULTS, run_script, write_page
-from experiments.tuning.recorded_paths import PathStore, library_of
-from experiments.tuning.replayed_runs import (
+from experiments.tuning.replayed.recorded_paths import PathStore, library_of
+from experiments.tuning.replayed.replayed_runs import (
     ALL,
     NEAR,
     TRANSFER,
@@ -99,18 +100,20 @@ def run(options: Options) -> None:
         library.save(SHIPPED)
     table = GrowingTable(Row, options.folder / "runs.csv")
     for pools in sets:
-        key = run_name(f"{pools.digest} {options.tuner} {options.batch} {options.patience}")
+        key = run_key(pools, options.tuner, options.batch, options.patience)
         for seed in range(options.seeds):
             own = own_belief(library, pools.network)
             paths = store.paths(pools, seed)
             setting = Setting(pools, paths, seed, options.batch, options.patience, own=own)
             _runs(setting, key, table, options.folder)
-    keys = {
-        run_name(f"{pools.digest} {options.tuner} {options.batch} {options.patience}")
-        for pools in sets
-    }
+    keys = {run_key(each, options.tuner, options.batch, options.patience) for each in sets}
     rows = [row for row in table.rows if row.run in keys and row.seed < options.seeds]
     _write(rows, sets, options)
+
+
+def run_key(pools: PoolSet, tuner: str, batch: int, patience: int) -> str:
+    """Return the name of runs on pools."""
+    return run_name(f"{pools.digest} {tuner} {batch} {patience}")
 
 
 def _runs(setting: Setting, key: str, table: GrowingTable[Row], folder: Path) -> None:
@@ -129,7 +132,7 @@ def _runs(setting: Setting, key: str, table: GrowingTable[Row], folder: Path) ->
         assert belief is not None
         state, points = setting.run(name)
         curve = at_moments(points, budget)
-        with whole_file(_curve_file(folder, key, network, seed, name)) as file:
+        with whole_file(curve_file(folder, key, network, seed, name)) as file:
             np.save(file, np.append(curve / final, budget))
         fits = name in (*TRANSFER, "dynatune", "epsilon-greedy", "softmax")
         table.add(Row(
@@ -147,7 +150,9 @@ def _sooner(points: np.ndarray, sequential: np.ndarray, latency: float) -> float
     return reached(sequential, latency) / reached(points, latency)
 
 
-def _curve_file(folder: Path, key: str, network: str, seed: int, name: str) -> Path:
+def curve_file(folder: Path, key: str, network: str, seed: int, name: str) -> Path:
+    """Return where a run's latency at `POINTS` moments over that which the sequential tuner ends
+    with is kept, and behind it the budget."""
     return folder / "curves" / f"{key}-{network}-{seed}-{name}.npy"
 
 
@@ -159,7 +164,7 @@ def _write(rows: Sequence[Row], sets: Sequence[PoolSet], options: Options) -> No
     )  # fmt: skip
     parts = [head, _table(rows, "sooner", "Sooner"), _table(rows, "sooner_near", "Within 1 %"),
              _table(rows, "regret_percent", "Regret, %"), _cost(rows), _facts(rows, sets),
-             f"![Latency over virtual time]({options.out.name}.svg)\n"]  # fmt: skip
+             f"![Latency over virtual time, and regret]({options.out.name}.svg)\n"]  # fmt: skip
     write_page(options.out, "\n\n".join(parts), __file__)
     write_text(options.out.with_suffix(".csv"), csv_text(Row, rows))
     _figure(rows, sets, options)
@@ -224,24 +229,22 @@ def _facts(rows: Sequence[Row], sets: Sequence[PoolSet]) -> str:
 
 
 def _figure(rows: Sequence[Row], sets: Sequence[PoolSet], options: Options) -> None:
-    figure, axes = plt.subplots(1, len(sets), figsize=(4.2 * len(sets), 3.6), squeeze=False)
+    """Above, latency over that which the sequential tuner ends with; below, regret."""
+    figure, axes = plt.subplots(2, len(sets), figsize=(4.2 * len(sets), 6.4), squeeze=False)
     shown = ("sequential", "dynamic-random", "ansor", "dynatune", "dynatune-transfer", "oracle")
-    for axis, pools in zip(axes[0], sets, strict=True):
+    for column, pools in zip(axes.T, sets, strict=True):
+        oracle = _curves(rows, pools, "oracle", options)
         for name in shown:
-            own = [r for r in rows if (r.network, r.scheduler) == (pools.network, name)]
-            if not own:
+            curves = _curves(rows, pools, name, options)
+            if curves is None:
                 continue
-            curves = np.array([
-                np.load(_curve_file(options.folder, r.run, r.network, r.seed, name))[:-1]
-                for r in own
-            ])  # fmt: skip
-            share = np.linspace(0, 1, curves.shape[1])
-            (line,) = axis.plot(share, np.median(curves, 0), label=name)
-            axis.fill_between(
-                share, curves.min(0), curves.max(0), color=line.get_color(), alpha=0.2
-            )
-        axis.set(title=pools.network, xlabel="share of the budget", yscale="log")
+            _band(column[0], name, curves)
+            if oracle is not None and name != "oracle" and len(oracle) == len(curves):
+                _band(column[1], name, 100 * (curves - oracle))
+        column[0].set(title=pools.network, yscale="log")
+        column[1].set(xlabel="share of the budget", yscale="symlog", ylim=(0, None))
     axes[0][0].set_ylabel("latency / sequential's final latency")
+    axes[1][0].set_ylabel("regret against the oracle, %")
     axes[0][-1].legend(fontsize=7)
     figure.tight_layout()
     options.out.parent.mkdir(parents=True, exist_ok=True)
@@ -250,6 +253,23 @@ def _figure(rows: Sequence[Row], sets: Sequence[PoolSet], options: Options) -> N
             options.out.with_suffix(ending), metadata={"Date": None} if ending == ".svg" else None
         )
     plt.close(figure)
+
+
+def _curves(rows: Sequence[Row], pools: PoolSet, name: str, options: Options) -> np.ndarray | None:
+    """[seeds, moments] of one scheduler, by seed; None where it did not run."""
+    own = [row for row in rows if (row.network, row.scheduler) == (pools.network, name)]
+    files = [
+        curve_file(options.folder, r.run, r.network, r.seed, name)
+        for r in sorted(own, key=lambda row: row.seed)
+    ]
+    return np.array([np.load(file)[:-1] for file in files]) if files else None
+
+
+def _band(axis: Axes, name: str, curves: np.ndarray) -> None:
+    """Draw the median and the range of the seeds."""
+    share = np.linspace(0, 1, curves.shape[1])
+    (line,) = axis.plot(share, np.median(curves, 0), label=name)
+    axis.fill_between(share, curves.min(0), curves.max(0), color=line.get_color(), alpha=0.2)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,15 @@ if TYPE_CHECKING:
     from go_rl.tuning.kernels.outcome import Tuned as Tuned
     from go_rl.tuning.programs.tuned_network import TunedNetwork as TunedNetwork
 
-__all__ = ["TuningProgress", "Watch", "summary", "tune_kernels", "tune_programs", "unwatched"]
+__all__ = [
+    "TuningConfig",
+    "TuningProgress",
+    "Watch",
+    "summary",
+    "tune_kernels",
+    "tune_programs",
+    "unwatched",
+]
 
 
 def tune_kernels(
@@ -48,10 +56,14 @@ def tune_kernels(
     from go_rl.report.tuning_curve import save_tuning_curve
     from go_rl.tuning.kernels import tune_kernels as tuning
     from go_rl.tuning.kernels.compilable import load_program
+    from go_rl.tuning.kernels.guided_tuner import check_tuner
     from go_rl.tuning.kernels.guides import guide_of
+    from go_rl.tuning.schedulers.registry import live_scheduler
     from go_rl.tuning.tuning_log import logged
 
     folder, config = Path(folder), config or TuneConfig()
+    live_scheduler(config.scheduler, config.belief)  # names are checked before anything is read
+    check_tuner(config.tuner)
     guide = guide_of(config)
     program = load_program(model)
     folder.mkdir(parents=True, exist_ok=True)

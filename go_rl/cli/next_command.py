@@ -45,7 +45,12 @@ def changed_options(options: Any, defaults: Any = None) -> Iterator[str]:
             yield flag
         else:
             for one in value if isinstance(value, tuple) else (value,):
-                yield from (flag, str(one))
+                yield from (flag, _written(one))
+
+
+def _written(value: Any) -> str:
+    whole = isinstance(value, float) and value.is_integer()
+    return str(int(value) if whole else value)
 
 
 def _default(option: Field[Any]) -> Any:

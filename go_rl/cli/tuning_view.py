@@ -22,10 +22,9 @@ from go_rl.cli.folders import check_folder
 from go_rl.cli.next_command import changed_options, say_next
 from go_rl.report.tables import unit_for
 from go_rl.report.text_table import TextTable
-from go_rl.tuning.config import TuningConfig
 
 if TYPE_CHECKING:
-    from go_rl.api.tune import TuningProgress
+    from go_rl.api.tune import TuningConfig, TuningProgress
 
 ROWS = 16
 """Parts that the dashboard shows, those with most of the model's time first."""

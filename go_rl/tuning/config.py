@@ -50,10 +50,17 @@ class TuneConfig:
     candidates: int = 64
     """Fusions that the guide orders at a time."""
     scheduler: str = ROUNDS
-    """Who gives the next time slot to the fusion or to a kernel."""
+    """Who gives the next time slot to the fusion or to a kernel.
+    rounds: the fusion, then the slowest kernels one after the other, and anew
+    any other: a scheduler of tune programs
+    """
+    belief: str = "log-power"
+    """What predicts gains, for schedulers that predict; see tune programs."""
     tuner: str = GUIDED
-    """Who proposes fusions and settings: guided, by the guide, or an inner tuner of tune programs
-    (annealing, evolution, chameleon, random)."""
+    """Who proposes fusions and settings.
+    guided: the guide puts them in order
+    any other: an inner tuner of tune programs, without a guide
+    """
     trials: int | None = None
     """Fusions and settings measured in all, at most; None: as many as the minutes allow."""
     seed: int = 0
@@ -110,7 +117,7 @@ class TuneProgramsConfig:
     round-robin: in turn
     linear: in proportion to FLOP
     sequential: one until it is finished, then the next
-    rounds: all operators in turn, as tune kernels does
+    rounds: the slowest ones, 90 % of the time, each until it is finished
     """
     belief: str = "log-power"
     """What predicts gains, for the first three schedulers.
@@ -131,6 +138,9 @@ class TuneProgramsConfig:
     adaptive: bool = False
     """AdaTune's number of measurements, whoever proposes: two visits to a schedule whose times
     agree within 2 %, up to eight to others."""
+    only_heavy: float = 1.0
+    """Share of the network's FLOP: the fewest operators that make it up are tuned, each of the
+    others gets one batch of schedules like theirs, chosen by the transfer tuner's attention."""
     trials: int | None = None
     """Schedules measured in all, at most; None: as many as the minutes allow."""
     target: str = ""
@@ -162,6 +172,8 @@ class TuneProgramsConfig:
             raise TuningError(f"tune: minutes must be finite and above 0, not {self.minutes}")
         if self.trials is not None and self.trials < 1:
             raise TuningError(f"tune: trials must be >= 1, not {self.trials}")
+        if not 0 < self.only_heavy <= 1:
+            raise TuningError(f"tune: only-heavy must lie in (0, 1], not {self.only_heavy}")
         if self.batch < 1 or self.check_visits < 1:
             raise TuningError("tune: batch and check-visits must be >= 1")
         if self.seed < 0:

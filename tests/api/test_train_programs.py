@@ -10,8 +10,10 @@ import pytest
 from go_rl.api.training.programs import TrainProgramsConfig, split_of, train_programs
 from go_rl.core import TrainingError
 from go_rl.predictors.programs import network, reading
+from go_rl.predictors.programs.code_trees import CodeTrees
 from go_rl.predictors.programs.predictor import ProgramPredictor
 from tests.predictors.programs.made_up import TINY, made_up_programs
+from tests.predictors.programs.with_nests import with_nests_and_traces
 
 FEW = TrainProgramsConfig(steps=20, members=1)
 
@@ -36,6 +38,19 @@ def test_writes_weights_and_judges_them(tmp_path, made_up):
     assert not np.array_equal(again.predict(inputs), weights.predict(inputs))
 
 
+@pytest.mark.parametrize("model", ["cdmpp-code", "code-trees"])
+def test_models_that_read_the_code_of_loops(tmp_path, monkeypatch, made_up, model):
+    if model == "code-trees":
+        pytest.importorskip("lightgbm", reason="an extra: pip install 'go_rl[trees]'")
+    examples = with_nests_and_traces(160, 20)
+    monkeypatch.setattr(reading, "read_examples", lambda *_: examples)
+    found = train_programs("any", tmp_path / "out", replace(FEW, model=model))
+    kind = CodeTrees if model == "code-trees" else ProgramPredictor
+    held = examples.inputs.take(np.arange(5))
+    assert (kind.load(found.path).predict(held) > 0).all()
+    assert found.errors["mape"] > 0
+
+
 def test_splits_by_name(made_up):
     by_model = TrainProgramsConfig(split="by_model", held_out=("red",))
     held_out = made_up.inputs.take(split_of(made_up, by_model).held_out)
@@ -48,6 +63,7 @@ def test_splits_by_name(made_up):
     ("config", "options", "message"),
     [
         (FEW, {"search": 1, "fine_tune": "x"}, "search or fine_tune, not both"),
+        (replace(FEW, model="code-trees"), {"search": 1}, "search and fine_tune are of networks"),
         (
             replace(FEW, split="by_target", held_out=("cpu v4",)),
             {},
@@ -68,6 +84,8 @@ def test_bad_configurations():
         TrainProgramsConfig(split="by_target")
     with pytest.raises(TrainingError, match="steps and members must be >= 1"):
         TrainProgramsConfig(steps=0)
+    with pytest.raises(TrainingError, match="no model 'code-tree'; did you mean 'code-trees'"):
+        TrainProgramsConfig(model="code-tree")  # pyright: ignore[reportArgumentType]
 
 
 def test_too_few_programs(tmp_path, monkeypatch):

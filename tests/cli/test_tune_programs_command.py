@@ -5,15 +5,21 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tuning" / "backends"))
 from onnx_networks import lone, saved, two_layers
+
+from go_rl.tuning.belief.registry import BELIEFS
+from go_rl.tuning.schedulers.registry import SCHEDULERS
+from go_rl.tuning.tuners.registry import TUNERS
 
 QUICK = ("--seconds", "0.001", "--least-calls", "1", "--pace-seconds", "0.05", "--batch", "2",
          "--check-visits", "3", "--tuner", "random")  # fmt: skip
@@ -63,6 +69,15 @@ def test_two_layers_are_tuned_killed_and_tuned_on(tmp_path):
         (("--trials", "0"), "trials must be >= 1"),
         (("--dim", "batch"), "--dim batch: must be NAME=SIZE"),
         (("--memory", "1"), "memory must be at least"),
+        (("--cores", "0"), "cores must be >= 1"),
+        (("--cores", "2", "--core", "0"), "several cores are the last ones of this process"),
+        (("--input", "x=ax8"), "--input x=ax8: must be NAME=SIZExSIZE"),
+        (("--weight-args", "one"), "--weight-args one: must be positions"),
+        (("--scheduler", "dynatun"), "unknown scheduler 'dynatun'; did you mean 'dynatune'"),
+        (("--belief", "log-powr"), "unknown belief 'log-powr'; did you mean 'log-power'"),
+        (("--tuner", "anealing"), "unknown inner tuner 'anealing'; did you mean 'annealing'"),
+        (("--scheduler", "oracle"), "cannot schedule what is measured live"),
+        (("--target", "x86-64v3"), "unknown target 'x86-64v3'; did you mean 'x86-64-v"),
     ],
 )
 def test_bad_options_are_named(command, tmp_path, arguments, sentence):
@@ -75,10 +90,8 @@ def test_bad_options_are_named(command, tmp_path, arguments, sentence):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("--target", "x86-64v3"), "unknown target 'x86-64v3'; did you mean 'x86-64-v"),
-        (("--scheduler", "dynatun"), "unknown scheduler 'dynatun'; did you mean 'dynatune'"),
-        (("--tuner", "anealing"), "unknown inner tuner 'anealing'; did you mean 'annealing'"),
         ((), "give --dim batch=<size>"),
+        (("--weight-args", "0"), "weights does not apply to ONNX"),
     ],
 )
 def test_what_the_back_end_does_not_know_is_named(command, tmp_path, arguments, sentence):
@@ -104,3 +117,40 @@ def test_without_tvm_the_command_that_installs_it_is_told(command, tmp_path, mon
     outcome = command("tune", "programs", "mlp.onnx", "--dim", "batch=1")
     assert outcome.code == 2
     assert "pip install 'go_rl[tvm]'" in outcome.err
+
+
+def test_help_tells_what_each_scheduler_belief_and_tuner_does(command):
+    lines = [line.strip("│ ") for line in command("tune", "programs", "--help").out.splitlines()]
+    for name in {*SCHEDULERS, *BELIEFS, *TUNERS} - {"oracle"}:
+        assert any(line.startswith(f"{name}: ") for line in lines), name
+
+
+@pytest.mark.parametrize(
+    ("model", "sentence"),
+    [
+        ("zoo:resnet17", "did you mean 'resnet18'"),
+        ("absent.onnx", "absent.onnx: no such file"),
+        ("broken.onnx", "broken.onnx: not a model that go_rl reads"),
+    ],
+)
+def test_what_is_no_model_is_named(command, tmp_path, model, sentence):
+    pytest.importorskip("tvm", reason="TVM is an optional extra: pip install 'go_rl[tvm]'")
+    (tmp_path / "broken.onnx").write_bytes(b"\xff\xff nothing")
+    outcome = command("tune", "programs", model)
+    assert outcome.code == 2
+    assert sentence in outcome.err
+
+
+def test_a_store_of_a_newer_version_is_refused_and_kept(command, tmp_path):
+    pytest.importorskip("tvm", reason="TVM is an optional extra: pip install 'go_rl[tvm]'")
+    saved(two_layers(), tmp_path / "mlp.onnx")
+    store = tmp_path / "newer.sqlite"
+    with closing(sqlite3.connect(store)) as connection, connection:
+        connection.execute("CREATE TABLE go_rl_records_version (version INTEGER)")
+        connection.execute("INSERT INTO go_rl_records_version VALUES (9)")
+    before = store.read_bytes()
+    words = ("mlp.onnx", "--dim", "batch=64", "--scheduler", "ansor", "--tuner", "random")
+    outcome = command("tune", "programs", *words, "--records", str(store))
+    assert outcome.code == 2
+    assert "newer.sqlite: its records are of version 9" in outcome.err
+    assert store.read_bytes() == before

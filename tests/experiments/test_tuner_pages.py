@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from experiments.tuning import inner_tuners, schedule_search
+from experiments.tuning import inner_tuners
+from experiments.tuning.guided import schedule_search
 from experiments.tuning.tuner_curves import CurveRow, band, median_found, row_of, seed_means
 from go_rl.core import ReadError
 from go_rl.tuning.backends.schedule_pool import PoolSet, SchedulePool
@@ -71,11 +72,13 @@ def test_both_scripts_on_a_small_pool(tmp_path, monkeypatch):
     assert (tmp_path / "inner_tuners.csv").read_text() == made
     assert len(made.splitlines()) == 1 + 2 * 2
     at = np.arange(30.0)
-    schedule_search.save_scores(scores, at.astype(np.uint64) + 1, np.abs(at - 12))
+    schedule_search.save_scores(scores, at.astype(np.uint64) + 1, np.abs(at - 12), 1e-3)
     schedule_search.main(schedule_search.Options(str(path), (f"knows={scores}",), 1, 2, tmp_path))
     text = (tmp_path / "schedule_search.md").read_text()
     assert "| knows | 1.000 ± 0.000" in text
     assert "knows, corrected" in text
+    assert "| random scores |" in text
+    assert "| knows |" in text.partition("## Time")[2]
 
 
 def test_scores_that_are_missing_or_misnamed_are_refused(tmp_path):

@@ -21,7 +21,7 @@ from go_rl.policy.policy_search import PolicySearch
 from go_rl.train.fine_tune import FineTuned
 
 HEADS = ("order", "placement")
-NODES, DISPATCH = replace(TINY, form="nodes"), replace(TINY, form="dispatch")
+NODES, DISPATCH = (replace(TINY, form=form, attention_layers=0) for form in ("nodes", "dispatch"))
 
 
 def lively(config: PolicyConfig, objective: Objective) -> Agent:

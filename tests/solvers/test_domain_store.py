@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 from reference.small_rings import legal_plans, random_ring, ring_problem
@@ -13,6 +15,12 @@ from go_rl.solvers.constraints.domain_store import OPEN
 from go_rl.verify.rules import legal
 
 DIAMOND = [(0, 1), (0, 2), (1, 3), (2, 3)]
+
+
+@cache
+def plans_of(seed: int) -> np.ndarray:
+    """[P, N] all legal plans of `random_ring`, which takes longer than what is tested."""
+    return legal_plans(random_ring(seed))
 
 
 def test_root_domains_of_a_chain_by_hand():
@@ -40,7 +48,7 @@ def test_set_propagates_and_undo_opens_again():
 def test_no_value_of_any_solution_is_removed(seed):
     """After random decisions the domains hold every plan that agrees with them."""
     problem = random_ring(seed)
-    plans, store = legal_plans(problem), DomainStore(problem)
+    plans, store = plans_of(seed), DomainStore(problem)
     if not store.feasible:
         assert len(plans) == 0
         assert store.clash
@@ -66,7 +74,7 @@ def test_no_value_of_any_solution_is_removed(seed):
 @pytest.mark.parametrize("seed", range(30))
 def test_possible_keeps_every_solution_and_lies_in_the_domain(seed):
     problem = random_ring(seed)
-    plans, store = legal_plans(problem), DomainStore(problem)
+    plans, store = plans_of(seed), DomainStore(problem)
     for node in range(problem.graph.num_nodes):
         possible = store.possible(node)
         assert not (possible & ~store.domains()[node]).any()

@@ -1,11 +1,11 @@
-"""`train_programs`: CDMPP on the user's own records of tensor programs."""
+"""`train_programs`: CDMPP, or boosted trees, on the user's own records of tensor programs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from go_rl.api.progress import Progress, count_updates, ignore, of_total
 from go_rl.core import TrainingError
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from go_rl.predictors.splits import Split
 
 SplitName = Literal["by_task", "within_task", "by_model", "by_target"]
-WEIGHTS = "weights.npz"
+ModelName = Literal["cdmpp", "cdmpp-code", "code-trees"]
+WEIGHTS, TREES = "weights.npz", "trees.txt"
 """In the folder of the output."""
 
 
@@ -31,6 +32,9 @@ class TrainProgramsConfig:
     held_out: tuple[str, ...] = ()
     """Networks, of ``by_model`` (default: those of the paper that were measured); the target, such
     as "DEVICE x86-64-v4", of ``by_target``."""
+    model: ModelName = "cdmpp"
+    """The paper's network; the same with numbers of what the compiler makes of each leaf; or
+    boosted trees on these, the most accurate (extra `trees`; docs/programs.md)."""
     network: Literal["small", "paper"] = "small"
     """Sizes: those of the weights that ship, or the paper's (13.8 M parameters)."""
     labels: Literal["box-cox", "yeo-johnson", "quantile", "log", "none"] = "box-cox"
@@ -47,6 +51,9 @@ class TrainProgramsConfig:
     """Measurements with a wider interval, relative to their time, are dropped."""
     slowest: float = 100.0
     """Programs slower than so many times their task's fastest are dropped."""
+    least_programs: int = 2
+    """Tasks with fewer distinct programs are dropped; 1 keeps those of one program, which seconds
+    can be learned of, ranks not."""
     search_steps: int = 600
     """Updates of a trial of the search."""
     devices: str | None = None
@@ -61,6 +68,11 @@ class TrainProgramsConfig:
             )
         if self.split == "by_target" and len(self.held_out) != 1:
             raise TrainingError("train programs: by_target needs the one target that is held_out")
+        known = get_args(ModelName)
+        if self.model not in known:
+            raise TrainingError(
+                f"train programs: no model {self.model!r}{nearest(self.model, known)}"
+            )
 
 
 @dataclass(frozen=True)
@@ -87,7 +99,8 @@ def train_programs(
     fine_tune: str | Path | None = None,
     report: Progress = ignore,
 ) -> TrainedPrograms:
-    """Train on measured tensor programs, and write the weights ``OUT/weights.npz``.
+    """Train on measured tensor programs, and write the weights ``OUT/weights.npz``, or trees
+    ``OUT/trees.txt``.
 
     Args:
         source: a folder of `measure_programs`, a data set, or a feature file of CDMPP.
@@ -103,9 +116,9 @@ def train_programs(
             wrong.
         ReadError, RecordError: the measurements cannot be read.
         CheckpointError: weights cannot be read or written.
-        MissingDependencyError: a search without Optuna.
+        MissingDependencyError: a search without Optuna, or trees without LightGBM.
     """
-    from go_rl.predictors.metrics import latency_metrics
+    from go_rl.predictors.programs.code_inputs import of_width
     from go_rl.predictors.programs.examples import KeepRules
     from go_rl.predictors.programs.predictor import ProgramPredictor, check_enough
     from go_rl.predictors.programs.reading import read_examples
@@ -113,11 +126,20 @@ def train_programs(
     config, out = config or TrainProgramsConfig(), Path(out)
     if search and fine_tune is not None:
         raise TrainingError("train programs: give search or fine_tune, not both")
-    rules = KeepRules(most_spread=config.most_spread, slowest=config.slowest)
+    if config.model == "code-trees" and (search or fine_tune is not None):
+        raise TrainingError(
+            "train programs: search and fine_tune are of networks, not of code-trees"
+        )
+    rules = KeepRules(config.most_spread, slowest=config.slowest,
+                      least_programs=config.least_programs)  # fmt: skip
     examples = read_examples(source, rules, config.devices)
     check_enough(examples)
     split = split_of(examples, config)
+    out.mkdir(parents=True, exist_ok=True)
+    if config.model == "code-trees":
+        return _trees(examples, split, out)
     run = _run(config)
+    examples = replace(examples, inputs=of_width(examples.inputs, run.network.leaf_numbers))
     if search:
         run = _searched(examples, split, out, config, run, search, report)
     train, validation = examples.take(split.train), examples.take(split.validation)
@@ -129,10 +151,8 @@ def train_programs(
         start = ProgramPredictor.load(fine_tune)
         unlabelled = examples.inputs.take(other)
         weights = start.fine_tuned(train, unlabelled, None, updates, validation)
-    judged = examples.take(split.held_out if len(split.held_out) else split.test)
-    errors = latency_metrics(weights.predict(judged.inputs), judged.seconds, _groups(judged))
+    errors = _judged(weights, examples, split)
     card = {**weights.card, "split": config.split, "judged": errors}
-    out.mkdir(parents=True, exist_ok=True)
     replace(weights, name=out.resolve().name, card=card).save(out / WEIGHTS)
     tasks = len(set(train.inputs.task.tolist()))
     return TrainedPrograms(out / WEIGHTS, len(train.seconds), tasks, examples.dropped, errors)
@@ -165,12 +185,35 @@ def split_of(examples: ProgramExamples, config: TrainProgramsConfig) -> Split:
     return splits.by_target(inputs.task, inputs.target, number, config.seed)
 
 
+def _trees(examples: ProgramExamples, split: Split, out: Path) -> TrainedPrograms:
+    from go_rl.predictors.programs.code_trees import CodeTrees
+
+    train = examples.take(split.train)
+    learned = CodeTrees.fit(train)
+    learned.save(out / TREES)
+    tasks = len(set(train.inputs.task.tolist()))
+    errors = _judged(learned, examples, split)
+    return TrainedPrograms(out / TREES, len(train.seconds), tasks, examples.dropped, errors)
+
+
+def _judged(learned: Any, examples: ProgramExamples, split: Split) -> dict[str, float]:
+    """Metrics on what was held out, else on the part for tests."""
+    from go_rl.predictors.metrics import latency_metrics
+
+    judged = examples.take(split.held_out if len(split.held_out) else split.test)
+    return latency_metrics(learned.predict(judged.inputs), judged.seconds, _groups(judged))
+
+
 def _run(config: TrainProgramsConfig) -> Any:
+    from go_rl.predictors.programs.code_inputs import WIDE_NUMBERS
     from go_rl.predictors.programs.network import NAMED_CONFIGS
     from go_rl.predictors.programs.training import ProgramTrainConfig
 
+    network = NAMED_CONFIGS[config.network]
+    if config.model == "cdmpp-code":
+        network = replace(network, leaf_numbers=WIDE_NUMBERS)
     return ProgramTrainConfig(
-        NAMED_CONFIGS[config.network], steps=config.steps, labels=config.labels,
+        network, steps=config.steps, labels=config.labels,
         loss=config.loss, seed=config.seed,
     )  # fmt: skip
 

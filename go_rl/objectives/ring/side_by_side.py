@@ -136,7 +136,7 @@ def _place(p: Piece, x: int, room: Room, left: int, used: int) -> int:
 @no_type_check
 def _add(units: RingUnits, p: Piece, begin: int, x: int, room: Room, left: int, used: int) -> int:
     """Add a unit to the piece that opens at ``begin``; return the chips in use, or `NO_STAGE`."""
-    root = -1
+    root = np.int64(-1)
     p.parent[x], p.load[x], p.held[x] = x, units.work[x], units.weight[x]
     for i in range(units.pred_ptr[x], units.pred_ptr[x + 1]):
         y = units.pred[i]
@@ -180,7 +180,7 @@ def _fewest(units: RingUnits, p: Piece, room: Room, crossing, following, fewest,
         if left <= 0:
             continue
         _clear(p)
-        used = 0
+        used = np.int64(0)
         for j in range(i + 1, count + 1):
             used = _add(units, p, i, p.order[j - 1], room, left, used)
             if used == NO_STAGE:
@@ -196,7 +196,7 @@ def _fewest(units: RingUnits, p: Piece, room: Room, crossing, following, fewest,
 def _write(units: RingUnits, p: Piece, room: Room, begin: int, end: int, base: int, stage) -> int:
     """Write the chips of one piece, numbered from ``base``; return how many."""
     _clear(p)
-    used = 0
+    used = np.int64(0)
     for j in range(begin, end):
         used = _add(units, p, begin, p.order[j], room, room.chips, used)
     for j in range(begin, end):

@@ -104,7 +104,8 @@ class Dispatcher:
 
     def roll_out(self, weights: HeadWeights) -> Dispatched:
         """Return the plans of [B] rollouts."""
-        select, place = (np.ascontiguousarray(rows, np.float32) for rows in weights)
+        # Copies: arrays of JAX are read-only, which is another type to Numba.
+        select, place = (np.array(rows, np.float32, order="C") for rows in weights)
         count, units = len(select), self.units.num_units
         count_decoder_calls(count)
         device, order = np.zeros((count, units), np.int16), np.zeros((count, units), np.int32)
@@ -163,8 +164,8 @@ def _dispatch(a, select, place, device, order):
     total, longest = max(total, 1e-300), max(longest, 1e-300)
     unit = total / count
     missing = a.pred_ptr[1:] - a.pred_ptr[:-1]
-    window, inside = np.zeros(WINDOW, np.int64), 0
-    heap, waiting = np.zeros(count, np.int64), 0
+    window, inside = np.zeros(WINDOW, np.int64), np.int64(0)
+    heap, waiting = np.zeros(count, np.int64), np.int64(0)
     for u in range(count):
         if missing[u] == 0:
             inside, waiting = join(a.tail, window, inside, heap, waiting, u)
@@ -172,7 +173,7 @@ def _dispatch(a, select, place, device, order):
     shown = np.zeros((devices, PLACED), np.float32)
     start, there, finish = np.zeros(devices), np.zeros(devices), np.zeros(devices)
     possible = np.zeros(devices, np.bool_)
-    done, last = 0.0, NOWHERE
+    done, last = 0.0, np.int64(NOWHERE)
     for turn in range(count):
         # Select.
         pick, best = 0, -np.inf
@@ -188,7 +189,7 @@ def _dispatch(a, select, place, device, order):
         see_devices(a, u, free, load, held, link, busy, end, arrival, pull, need, on_layer,
                      last_on, device, done, total, unit, longest, start, there, finish, possible,
                      shown)  # fmt: skip
-        best, where = -np.inf, NOWHERE
+        best, where = -np.inf, np.int64(NOWHERE)
         for d in range(devices):
             if possible[d]:
                 value = _score(place, shown[d])

@@ -29,6 +29,8 @@ class ProgramNetworkConfig:
 
     leaf_counts: tuple[int, ...] = ()
     """Leaf counts that have layers of their own; set by training."""
+    leaf_numbers: int = LEAF_NUMBERS
+    """Numbers of a leaf: the paper's 164, or `WIDE_NUMBERS` with those of its code."""
     input_units: int = 64
     encoder_layers: int = 2
     heads: int = 4
@@ -46,7 +48,8 @@ class ProgramNetworkConfig:
     def __post_init__(self) -> None:
         sizes = (
             self.input_units, self.encoder_layers, self.heads, self.feedforward_units,
-            self.embedding, *self.embedding_layers, *self.device_layers, *self.decoder_layers,
+            self.leaf_numbers, self.embedding, *self.embedding_layers, *self.device_layers,
+            *self.decoder_layers,
         )  # fmt: skip
         if min(sizes) < 1:
             raise TrainingError(f"program network: sizes must be >= 1, not {min(sizes)}")
@@ -74,7 +77,7 @@ class ProgramBatch(NamedTuple):
     """``B`` programs of ``L`` leaves each."""
 
     leaves: Any
-    """[B, L, 164] standardised leaf vectors, the positional encoding added."""
+    """[B, L, N] standardised leaf vectors, the positional encoding added."""
     devices: Any
     """[B, D] standardised numbers of their targets, 0 where unknown."""
     known: Any
@@ -140,10 +143,10 @@ def leaf_layers(leaves: int) -> str:
     return f"leaves_{leaves}"
 
 
-def empty_batch(leaves: int) -> ProgramBatch:
+def empty_batch(leaves: int, leaf_numbers: int = LEAF_NUMBERS) -> ProgramBatch:
     """Return a batch of one program; parameters' shapes follow from it."""
     numbers = jnp.zeros((1, len(TARGET_FEATURES)), jnp.float32)
-    return ProgramBatch(jnp.zeros((1, leaves, LEAF_NUMBERS), jnp.float32), numbers, numbers)
+    return ProgramBatch(jnp.zeros((1, leaves, leaf_numbers), jnp.float32), numbers, numbers)
 
 
 def initial_program_params(config: ProgramNetworkConfig, key: Array) -> Any:
@@ -156,7 +159,8 @@ def initial_program_params(config: ProgramNetworkConfig, key: Array) -> Any:
         raise TrainingError("program network: no leaf count has layers")
     first = config.leaf_counts[0]
     shared = replace(config, leaf_counts=())
-    merged = dict(initial_params(ProgramNetwork(shared), key, empty_batch(first))["params"])
+    batch = empty_batch(first, config.leaf_numbers)
+    merged = dict(initial_params(ProgramNetwork(shared), key, batch)["params"])
     own = Layers((*config.embedding_layers, config.embedding))
     for leaves in config.leaf_counts[1:]:
         flat = jnp.zeros((1, leaves * config.input_units), jnp.float32)

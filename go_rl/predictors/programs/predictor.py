@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float32, Float64
 
 from go_rl.core import TrainingError
 from go_rl.predictors.predictor import Predictor
+from go_rl.predictors.programs.code_inputs import of_width
 from go_rl.predictors.programs.examples import ProgramExamples, ProgramInputs
 from go_rl.predictors.programs.label_transform import LabelTransform
 from go_rl.predictors.programs.prepared import InputScale, prepare
@@ -73,7 +74,7 @@ class ProgramPredictor(Predictor[ProgramExamples, ProgramInputs]):
     transform: LabelTransform
     low: Float32[np.ndarray, "numbers"]
     high: Float32[np.ndarray, "numbers"]
-    """[164] least and largest standardised leaf vector learned from."""
+    """[N] least and largest standardised leaf vector learned from."""
     calibration: ProgramCalibration
     name: str
     card: Mapping[str, Any]
@@ -113,6 +114,7 @@ class ProgramPredictor(Predictor[ProgramExamples, ProgramInputs]):
         judged = judged.take(np.flatnonzero(np.isin(judged.inputs.leaves, examples.inputs.leaves)))
         counts = tuple(int(n) for n in np.unique(examples.inputs.leaves))
         config = replace(config, network=replace(config.network, leaf_counts=counts))
+        examples = _wide(examples, config)
         scale = InputScale.fit(examples.inputs)
         transform = LabelTransform.fit(config.labels, examples.seconds)
 
@@ -155,6 +157,9 @@ class ProgramPredictor(Predictor[ProgramExamples, ProgramInputs]):
         )
         own = self.config
         config = replace(config, network=own.network, labels=own.labels, positional=own.positional)
+        examples = _wide(examples, config)
+        if unlabelled is not None:
+            unlabelled = of_width(unlabelled, own.network.leaf_numbers)
 
         def train_one(seed: int, member: MemberReport) -> TrainedProgramNetwork:
             start = self.networks[seed - config.seed].params
@@ -216,12 +221,16 @@ class ProgramPredictor(Predictor[ProgramExamples, ProgramInputs]):
 
     def _prepared(self, inputs: ProgramInputs) -> Any:
         counts = self.config.network.leaf_counts
-        return prepare(inputs, self.scale, counts, self.config.positional)
+        return prepare(self._wide(inputs), self.scale, counts, self.config.positional)
+
+    def _wide(self, inputs: ProgramInputs) -> ProgramInputs:
+        return of_width(inputs, self.config.network.leaf_numbers)
 
     def _logs(
         self, inputs: ProgramInputs
     ) -> tuple[Float64[np.ndarray, "M P"], Bool[np.ndarray, "P"]]:
         """[M, P] logarithms of seconds by each member, and which programs lie outside."""
+        inputs = self._wide(inputs)
         programs = self._prepared(inputs)
         labels = np.stack([network.outputs(programs)[0] for network in self.networks])
         shifted = self.transform.mean + self.transform.deviation * labels.astype(np.float64)
@@ -242,6 +251,11 @@ def check_enough(examples: ProgramExamples) -> None:
             f"{examples.name}: {programs} programs of {tasks} tasks are left to learn from, and at "
             f"least {LEAST_EXAMPLES} of {LEAST_TASKS} are needed; measure more"
         )
+
+
+def _wide(examples: ProgramExamples, config: ProgramTrainConfig) -> ProgramExamples:
+    inputs = of_width(examples.inputs, config.network.leaf_numbers)
+    return replace(examples, inputs=inputs)
 
 
 def _range(

@@ -16,8 +16,10 @@ from go_rl.programs.features import positional_encoding
 FARTHEST = 8.0
 """Standardised numbers are cut off there: a rare number would else decide alone."""
 LEAST_DEVIATION = 1e-3
-SIZES = (32, 512)
-"""Programs of a batch for predicting."""
+SIZES = (32, 128, 512)
+"""Programs of a batch for predicting: few, as each is compiled for each leaf count."""
+MOST_FILL = 1.6
+"""Size of a batch, by the programs in it, up to which it is filled up with repetitions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +58,7 @@ class PreparedPrograms:
     """``P`` programs as networks read them."""
 
     leaves: Float32[np.ndarray, "S numbers"]
-    """[S, 164] standardised leaf vectors, the positional encoding added."""
+    """[S, N] standardised leaf vectors, the positional encoding added."""
     first_leaf: Int64[np.ndarray, "starts"]
     devices: Float32[np.ndarray, "G D"]
     known: Float32[np.ndarray, "G D"]
@@ -74,9 +76,10 @@ class PreparedPrograms:
         """Return all programs in batches of `SIZES`, and which they are. A batch is filled up by
         repeating its last program, so that few shapes are compiled."""
         for count, members in self.by_count.items():
-            for start in range(0, len(members), SIZES[-1]):
-                which = members[start : start + SIZES[-1]]
-                size = next(size for size in SIZES if size >= len(which))
+            start = 0
+            for size in batch_sizes(len(members)):
+                which = members[start : start + size]
+                start += size
                 filled = np.concatenate([which, np.full(size - len(which), which[-1])])
                 yield which, self.batch(filled, count)
 
@@ -106,7 +109,9 @@ def prepare(
     vectors = (inputs.asts.vectors - scale.mean) / scale.deviation
     vectors = np.clip(vectors, -FARTHEST, FARTHEST)
     if positional:
-        vectors = vectors + positional_encoding(inputs.asts.ordering)
+        ordering = inputs.asts.ordering  # few numbers: each is encoded once
+        table = positional_encoding(np.arange(ordering.max(initial=0) + 1), vectors.shape[1])
+        vectors = vectors + table.astype(np.float32)[ordering]
     known = np.isfinite(inputs.devices)
     devices = np.where(known, inputs.devices, 0.0) - scale.device_mean
     return PreparedPrograms(
@@ -117,6 +122,17 @@ def prepare(
         target=inputs.target,
         by_count={int(n): np.flatnonzero(leaves == n) for n in np.unique(leaves)},
     )
+
+
+def batch_sizes(count: int) -> Iterator[int]:
+    """Yield sizes of batches that hold so many programs: the size that holds all that are left
+    where they fill most of it, else the largest that they fill."""
+    while count > 0:
+        holds = next((size for size in SIZES if size >= count), SIZES[-1])
+        filled = max((size for size in SIZES if size <= count), default=SIZES[0])
+        size = holds if holds <= MOST_FILL * count else filled
+        yield size
+        count -= size
 
 
 def _deviation(spread: Float64[np.ndarray, "N"]) -> Float32[np.ndarray, "N"]:

@@ -18,7 +18,7 @@ from go_rl.predictors.programs.network import ProgramNetworkConfig, initial_prog
 from go_rl.predictors.programs.predictor import ProgramCalibration, ProgramPredictor
 from go_rl.predictors.programs.prepared import InputScale
 from go_rl.predictors.programs.training import ProgramTrainConfig, TrainedProgramNetwork
-from go_rl.programs.features import FEATURE_VERSION, LEAF_NUMBERS
+from go_rl.programs.features import FEATURE_VERSION
 from go_rl.runtime.parameter_file import (
     check_digest,
     check_parameters,
@@ -116,7 +116,7 @@ def _config(document: Mapping[str, Any]) -> ProgramTrainConfig:
 
 def _shapes(network: ProgramNetworkConfig, members: int) -> Any:
     one = jax.eval_shape(lambda: initial_program_params(network, jax.random.key(0)))
-    leaf, device = np.empty(LEAF_NUMBERS), np.empty(len(TARGET_FEATURES))
+    leaf, device = np.empty(network.leaf_numbers), np.empty(len(TARGET_FEATURES))
     return {
         NETWORKS: {str(i): one for i in range(members)},
         SCALE: {

@@ -66,6 +66,16 @@ def leaf_vectors(nest: LoopNest) -> tuple[Float64[np.ndarray, "L numbers"], tupl
     return vectors, tuple(leaf for _, leaf in rows.values())
 
 
+def described_leaves(nest: LoopNest) -> tuple[NestLeaf, ...]:
+    """Return the statements that have vectors, by the first write to their buffers: of each buffer
+    the last statement that writes it, those apart that write constants."""
+    last: dict[int, NestLeaf] = {}
+    for leaf in nest.leaves:
+        if not leaf.statement.constant:
+            last[leaf.statement.write.buffer] = leaf
+    return tuple(last.values())
+
+
 def _iterations_outside(nest: LoopNest) -> list[int]:
     """Return, for each buffer, how often it is allocated."""
     executed: dict[int, int] = {OUTSIDE: 1}

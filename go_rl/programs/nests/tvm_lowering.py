@@ -173,6 +173,9 @@ class _Walk:
         self._around.append(number)
         body = self.visit(loop.body)
         self._around.pop()
+        if not body:  # what it repeated is done once, when weights are packed
+            self._met = number
+            return []
         told = int(loop.annotations.get(AUTO_UNROLL, 0))
         return [ForLoop(extent, annotation, tuple(body), max(told, 0))]
 

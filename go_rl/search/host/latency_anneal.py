@@ -59,7 +59,7 @@ def anneal_latency(hypergraph, devices, members, device, schedule, rng):
     blocks, chips = hypergraph.size.shape[0], devices.kind.shape[0]
     node_device = np.empty(members.nodes.shape[0], device.dtype)
     for b in range(blocks):
-        _send(members, node_device, b, device[b])
+        _send(members, node_device, b, np.int64(device[b]))
     best = device.copy()
     now = quotient_makespan(members.place, rows, node_device, state.loads)
     over = _overfull(devices, state)
@@ -73,7 +73,7 @@ def anneal_latency(hypergraph, devices, members, device, schedule, rng):
         heat *= cooling
         b = int(rng.random() * blocks)
         other, to = _propose(hypergraph, members, chips, state, b, rng)
-        a = state.device[b]
+        a = np.int64(state.device[b])
         if to == a or not hypergraph.allowed[b, to]:
             continue
         if other >= 0 and not hypergraph.allowed[other, a]:

@@ -74,7 +74,7 @@ def anneal(hypergraph, devices, device, schedule, rng):
         heat *= cooling
         b = int(rng.random() * blocks)
         other, to = _propose(hypergraph, chips, state, b, rng)
-        a = state.device[b]
+        a = np.int64(state.device[b])
         if to == a or not hypergraph.allowed[b, to]:
             continue
         if other >= 0 and not hypergraph.allowed[other, a]:

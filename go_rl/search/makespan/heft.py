@@ -150,7 +150,8 @@ def _earliest_finish(
     for n in order:
         if fed[n]:
             continue
-        best, best_engine, best_idle, best_later = NOWHERE, NOWHERE, NOWHERE, NOWHERE
+        best = np.int64(NOWHERE)
+        best_engine, best_idle, best_later = NOWHERE, NOWHERE, NOWHERE
         best_end, best_start = np.inf, 0.0
         for d in range(devices):
             if not usable[d, n] or (home[leader[n]] >= 0 and home[leader[n]] != d):
@@ -158,7 +159,7 @@ def _earliest_finish(
             trial[:] = link[d]
             ready = _ready(
                 n, d, pred_ptr, pred, senders, tensor, busy, latency, fed, device, finish, arrival,
-                trial, queues, False,
+                trial, queues, np.bool_(False),
             )  # fmt: skip
             for r in range(engine_of[pool[d, n]], engine_of[pool[d, n] + 1]):
                 found, later, found_later = NOWHERE, NOWHERE, NOWHERE
@@ -175,7 +176,7 @@ def _earliest_finish(
             continue
         _ready(
             n, best, pred_ptr, pred, senders, tensor, busy, latency, fed, device, finish, arrival,
-            link[best], queues, True,
+            link[best], queues, np.bool_(True),
         )  # fmt: skip
         device[n], finish[n], home[leader[n]] = best, best_end, best
         if best_end == best_start:

@@ -132,7 +132,7 @@ def _below(w: Walk, count: int) -> int:
 @no_type_check
 def _propose(net: Network, w: Walk) -> bool:
     """Write a neighbour to `proposal`; False: nothing was changed."""
-    blocks, top = len(w.chip), 0
+    blocks, top = len(w.chip), np.int64(0)
     for b in range(blocks):
         w.proposal[b] = w.chip[b]
         top = max(top, w.chip[b])

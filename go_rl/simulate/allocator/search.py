@@ -291,7 +291,7 @@ def _release(state, count, bound, capacity):
     """Write the sort key of each member, its floor lifted if it was passed over; False if one can
     never be placed."""
     floor, size, member, keys = state.floor, state.size, state.member, state.key
-    lowest_end = NEVER
+    lowest_end = np.int64(NEVER)
     for m in range(count):
         i = member[m]
         keys[m] = (floor[i] << BITS) + i

@@ -155,6 +155,12 @@ class NotedTuner:
         self._tuner.observe([t for t in trials if t.schedule.key != AS_IT_COMES])
 
 
+def check_tuner(name: str) -> None:
+    """Raise a `TuningError` for a name that is no inner tuner's."""
+    if name != GUIDED:
+        inner_tuner(name)
+
+
 def kernel_tuner(
     times: KernelTimes, guide: Guide, budget: TuningBudget, config: TuneConfig
 ) -> MakeInnerTuner:

@@ -31,7 +31,7 @@ from go_rl.tuning.programs.tuning_run import run_tuning
 from go_rl.tuning.programs.tuning_state import TrialBatch
 from go_rl.tuning.progress import Watch, unwatched
 from go_rl.tuning.result_folder import JOURNAL, records_of
-from go_rl.tuning.schedulers.registry import SEQUENTIAL, scheduler_of
+from go_rl.tuning.schedulers.registry import SEQUENTIAL, WITH_BELIEF, live_scheduler
 from go_rl.tuning.schedulers.scheduler import Scheduler
 
 FAST_MATH = "xla_cpu_enable_fast_math"
@@ -103,6 +103,8 @@ class KernelTuning:
         names = ("target", "seed", "scheduler", "tuner", "cost", "ranks", "k_graph", "k_kernel",
                  "candidates")  # fmt: skip
         chosen = {name: getattr(config, name) for name in names}
+        if config.scheduler in WITH_BELIEF:
+            chosen["belief"] = config.belief
         return {"graph": self.space.graph.digest, "guide": self.guide.name, **chosen}
 
     def tune(self, journal: Journal) -> Tuned:
@@ -136,7 +138,7 @@ class KernelTuning:
         name, share = self.config.scheduler, None
         if name == SEQUENTIAL:
             share = self.budget.seconds / (1 + self._kernels)
-        return scheduler_of(name, share=share)
+        return live_scheduler(name, self.config.belief, share)
 
     def _slots(self) -> SlotConfig:
         config = self.config

@@ -10,13 +10,13 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, get_args, runtime_checkable
 
 from go_rl.core.files.strict_json import parse_json
 from go_rl.records import canonical_json
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.programs.nouns import Schedule, Trial
-from go_rl.tuning.programs.tuning_state import TrialBatch
+from go_rl.tuning.programs.tuning_state import Phase, TrialBatch
 
 FORMAT, VERSION = "go_rl tuning journal", 1
 
@@ -171,7 +171,7 @@ def read_batch(document: Any) -> TrialBatch:
         Trial(Schedule(key, schedule), seconds, spent, reason, *more)
         for key, schedule, seconds, spent, reason, *more in document["trials"]
     )
-    if document["phase"] not in ("known", "warm-up", "slot", "lapse"):
+    if document["phase"] not in get_args(Phase):
         raise ValueError(f"unknown phase {document['phase']!r}")
     return TrialBatch(
         document["phase"], int(document["operator"]), int(document["slot"]), trials,

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.programs.events import SlotReport, TuningListener, Unheard
 from go_rl.tuning.programs.journal import Journal, MemoryJournal
-from go_rl.tuning.programs.nouns import Backend, InnerTuner, MakeInnerTuner, Trial
+from go_rl.tuning.programs.nouns import Backend, InnerTuner, MakeInnerTuner, Schedule, Trial
 from go_rl.tuning.programs.slots import SlotConfig
 from go_rl.tuning.programs.tuning_state import Phase, TrialBatch, TuningState
+from go_rl.tuning.reuse.schedule_reuse import ScheduleReuse
 from go_rl.tuning.schedulers.scheduler import Scheduler
 
 
@@ -23,12 +24,14 @@ def tune_operators(
     journal: Journal | None = None,
     listener: TuningListener | None = None,
     known: Mapping[int, Sequence[Trial]] | None = None,
+    reuse: ScheduleReuse | None = None,
 ) -> TuningState:
     """Tune the operators of a network until the budget or the schedules are used up.
 
     A warm-up tries each operator until one schedule works, one that joins later, too; then the
-    scheduler gives slots. Each batch is in the journal before the next one begins: what a journal
-    holds is not measured again, and the run goes on behind it as if it had never stopped.
+    scheduler gives slots. At the end each operator that is too light to be tuned gets a batch of
+    schedules like the others'. Each batch is in the journal before the next one begins: what a
+    journal holds is not measured again, and the run goes on behind it as if it had never stopped.
 
     Args:
         backend: builds and times.
@@ -39,12 +42,20 @@ def tune_operators(
         listener: is told what happens.
         known: trials that cost nothing, by operator: of earlier runs, which a journal that has
             begun ignores, or of operators that joined. It is asked anew whenever one does.
+        reuse: chooses the schedules of operators that are not tuned; None: there are none, for
+            ``config`` says that all are tuned.
 
     Raises:
-        TuningError: the network has no tunable operator, or no schedule of one works.
+        TuningError: the network has no tunable operator, no schedule of one works, or nobody
+            chooses for those that are not tuned.
     """
+    if config.heavy < 1 and reuse is None:
+        raise TuningError("tuning: say which schedules operators that are not tuned reuse")
     loop = _SlotLoop(backend, scheduler, make_tuner, config, journal or MemoryJournal())
-    return loop.run(listener or Unheard(), {} if known is None else known)
+    state = loop.run(listener or Unheard(), {} if known is None else known)
+    if reuse is not None:
+        loop.reuse(reuse)
+    return state
 
 
 class _SlotLoop:
@@ -72,6 +83,7 @@ class _SlotLoop:
         self._known: Mapping[int, Sequence[Trial]] = {}
         self._last = 0.0
         self._last_reason = "there is none"
+        self._measured: dict[int, list[Trial]] = {}
 
     def run(self, listener: TuningListener, known: Mapping[int, Sequence[Trial]]) -> TuningState:
         state, started = self._state, False
@@ -89,6 +101,14 @@ class _SlotLoop:
             self._warm_up()
         return state
 
+    def reuse(self, reuse: ScheduleReuse) -> None:
+        """Measure schedules like those of the tuned operators of each that is not."""
+        state = self._state
+        for k in list(state.waiting):
+            known = {j: trials for j, trials in self._measured.items() if j not in state.waiting}
+            chosen = reuse.choose(k, known, state.config.batch, state.config.seed)
+            self._timed("reuse", k, 0, chosen)
+
     def _meet(self) -> None:
         """Give each operator that has none a state and an inner tuner."""
         operators = self._backend.operators
@@ -104,12 +124,12 @@ class _SlotLoop:
                 self._keep(TrialBatch("known", k, 0, tuple(trials), 0.0))
 
     def _warm_up(self) -> None:
-        """Try schedules one by one until each operator has one that works."""
+        """Try schedules one by one until each operator that is tuned has one that works."""
         for k in range(len(self._tuners)):
             each = self._state.operators[k]
             while each.best is None and not self._state.finished(k):
                 self._measure("warm-up", k, 0, 1)
-            if each.best is None and each.operator.repeats:
+            if each.best is None and each.operator.repeats and k in self._state.arms:
                 raise TuningError(
                     f"{each.operator.name}: none of {len(each.curve)} schedules works "
                     f"({self._last_reason}); nothing of what was measured is lost"
@@ -143,7 +163,9 @@ class _SlotLoop:
         return True
 
     def _measure(self, phase: Phase, operator: int, slot: int, count: int) -> None:
-        proposed = self._tuners[operator].propose(count)
+        self._timed(phase, operator, slot, self._tuners[operator].propose(count))
+
+    def _timed(self, phase: Phase, operator: int, slot: int, proposed: Sequence[Schedule]) -> None:
         trials = self._backend.measure(operator, proposed) if proposed else []
         now = self._backend.clock()
         seconds, self._last = now - self._last, now
@@ -159,6 +181,7 @@ class _SlotLoop:
     def _learn(self, batch: TrialBatch) -> None:
         self._state.add(batch)
         if batch.trials:
+            self._measured.setdefault(batch.operator, []).extend(batch.trials)
             self._tuners[batch.operator].observe(batch.trials)
             self._last_reason = batch.trials[-1].reason or "it was timed"
             self._meet()

@@ -29,6 +29,10 @@ class SlotConfig:
     """Trials without improvement behind which an operator is finished."""
     seed: int = 0
     """Random seed of scheduler, belief and inner tuners."""
+    heavy: float = 1.0
+    """Share of the network's FLOP whose operators are tuned
+    (`go_rl.tuning.programs.heavy_operators`); the others get one batch each, at the end, of
+    schedules like those that were found (`go_rl.tuning.reuse`)."""
     slot: float | None = None
     """Seconds of a slot; None: `LONGEST_SLOT` or the budget over `SLOTS_AN_OPERATOR` slots an
     operator, whichever is less."""
@@ -40,6 +44,8 @@ class SlotConfig:
             raise TuningError(
                 f"tuning: batch and patience must be >= 1, not {self.batch} and {self.patience}"
             )
+        if not 0 < self.heavy <= 1:
+            raise TuningError(f"tuning: the share of FLOP must lie in (0, 1], not {self.heavy}")
         if self.seed < 0:
             raise TuningError(f"tuning: seed must be >= 0, not {self.seed}")
         if self.slot is not None and not 0 < self.slot < inf:

@@ -13,7 +13,6 @@ from go_rl.records import RecordStore
 from go_rl.tuning.backends.tvm.backend import LoweredNetwork, TvmBackend, lower
 from go_rl.tuning.backends.tvm.codegen import code_target
 from go_rl.tuning.backends.tvm.models.model import TunableNetwork
-from go_rl.tuning.belief.registry import belief_of, check_belief
 from go_rl.tuning.config import TuneProgramsConfig
 from go_rl.tuning.programs.finish import Finish
 from go_rl.tuning.programs.journal import FileJournal
@@ -24,7 +23,8 @@ from go_rl.tuning.programs.tuned_network import TunedNetwork, write_tuned_networ
 from go_rl.tuning.programs.tuning_run import run_tuning
 from go_rl.tuning.progress import Watch, unwatched
 from go_rl.tuning.result_folder import JOURNAL, records_of
-from go_rl.tuning.schedulers.registry import WITH_BELIEF, scheduler_of
+from go_rl.tuning.reuse.registry import attention_reuse
+from go_rl.tuning.schedulers.registry import WITH_BELIEF, live_scheduler
 from go_rl.tuning.schedulers.scheduler import Scheduler
 from go_rl.tuning.tuners.registry import inner_tuner
 
@@ -70,10 +70,14 @@ def tune_network(
         known = known_trials(store, backend.target, backend.operators)
         before = sum(len(batch.trials) for batch in journal.batches())
         resumed = before or sum(map(len, known.values()))
-        slots = SlotConfig(seconds=60.0 * config.minutes, batch=config.batch, seed=config.seed)
+        slots = SlotConfig(
+            seconds=60.0 * config.minutes, batch=config.batch, seed=config.seed,
+            heavy=config.only_heavy,
+        )  # fmt: skip
         notes = run_tuning(
             backend, scheduler, make_tuner, slots, journal, known=known, watch=watch,
             trials=config.trials,
+            reuse=attention_reuse(backend) if config.only_heavy < 1 else None,
         )  # fmt: skip
         report("timing the best schedules again, and the network with them beside the untuned one")
         finish = Finish(network, lowered, backend, journal, slots)
@@ -89,10 +93,7 @@ def deciders(config: TuneProgramsConfig) -> tuple[Scheduler, MakeInnerTuner]:
         MissingDependencyError: what the scheduler's belief needs is not installed.
         TuningError: a name is unknown; or the scheduler sees recorded curves only.
     """
-    check_belief(config.belief)
-    make_tuner = inner_tuner(config.tuner)
-    belief = belief_of(config.belief) if config.scheduler in WITH_BELIEF else None
-    return scheduler_of(config.scheduler, belief), make_tuner
+    return live_scheduler(config.scheduler, config.belief), inner_tuner(config.tuner)
 
 
 def _about(
@@ -100,8 +101,9 @@ def _about(
 ) -> dict[str, object]:
     """What a journal is of."""
     belief = {"belief": config.belief} if config.scheduler in WITH_BELIEF else {}
+    heavy = {"only_heavy": config.only_heavy} if config.only_heavy < 1 else {}
     return {
-        "network": lowered.name, "target": backend.target, "seed": config.seed,
+        "network": lowered.name, "target": backend.target, "seed": config.seed, **heavy,
         "scheduler": config.scheduler, **belief, "tuner": config.tuner,
         "operators": [[x.workload, x.repeats] for x in backend.operators],
     }  # fmt: skip

@@ -18,6 +18,7 @@ from go_rl.tuning.programs.slot_loop import tune_operators
 from go_rl.tuning.programs.slots import SlotConfig
 from go_rl.tuning.programs.tuning_state import TuningState
 from go_rl.tuning.progress import PartProgress, TuningProgress, Watch, unwatched
+from go_rl.tuning.reuse.schedule_reuse import ScheduleReuse
 from go_rl.tuning.schedulers.scheduler import Scheduler
 
 STOPPED = "Stopped early; the same command goes on"
@@ -57,6 +58,7 @@ def run_tuning(
     known: Mapping[int, Sequence[Trial]],
     watch: Watch = unwatched,
     trials: int | None = None,
+    reuse: ScheduleReuse | None = None,
 ) -> list[str]:
     """Tune until the budget is over, and return what the user should know of the end. What was
     measured is in the journal.
@@ -71,6 +73,7 @@ def run_tuning(
         watch: is told of the end of each slot, and of each improvement.
         trials: measured by this run and the earlier ones of its journal, at most; None: as many as
             the budget allows.
+        reuse: see `tune_operators`.
     """
     own = sum(len(b.trials) for b in journal.batches() if b.phase != "known")
     limited = _LimitedBackend(backend, slots, watch, trials, own)
@@ -78,8 +81,9 @@ def run_tuning(
         return []
     try:
         tune_operators(
-            limited, scheduler, make_tuner, slots, journal=journal, listener=limited, known=known
-        )
+            limited, scheduler, make_tuner, slots, journal=journal, listener=limited, known=known,
+            reuse=reuse,
+        )  # fmt: skip
     except _EnoughTrials:
         pass
     except KeyboardInterrupt:

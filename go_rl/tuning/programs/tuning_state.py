@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Literal
 
+from go_rl.tuning.programs.heavy_operators import heavy_operators
 from go_rl.tuning.programs.nouns import Schedule, Trial, TunedOperator
 from go_rl.tuning.programs.slots import SlotConfig
 
-Phase = Literal["known", "warm-up", "slot", "lapse"]
+Phase = Literal["known", "warm-up", "slot", "lapse", "reuse"]
 """Why a batch is there: trials of earlier runs; the search for a first schedule that works; a slot
-of the scheduler; a static scheme's slot of a finished operator, which lapses."""
+of the scheduler; a static scheme's slot of a finished operator, which lapses; schedules like those
+of tuned operators, for one that is not tuned."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,8 @@ class TuningState:
     ) -> None:
         self.operators = [OperatorState(operator) for operator in operators]
         self.config, self.peak_flops = config, peak_flops
-        self.slot_seconds = config.slot_seconds(len(operators))
+        tuned = heavy_operators(operators, config.heavy)
+        self.slot_seconds = config.slot_seconds(len(tuned))
         self.elapsed = 0.0
         """Seconds of the clock since the start."""
         self.slot = 0
@@ -120,6 +123,9 @@ class TuningState:
         """Operator of that slot, while it lasts."""
         self.trials = 0
         """Measured in this run."""
+        self.waiting = [k for k in range(len(operators)) if k not in tuned]
+        """Operators that are not tuned and have had no schedules like those of others yet."""
+        self._light = frozenset(self.waiting)
         self._fixed = fixed_seconds
         self._in_slot = 0.0
 
@@ -131,26 +137,40 @@ class TuningState:
 
     @property
     def latency(self) -> float:
-        """Seconds of the network with the best schedules; infinite while an operator has none."""
-        parts = (each.weighted for each in self.operators if not each.operator.whole)
-        return self._fixed + sum(parts)
+        """Seconds of the network with the best schedules; infinite while an operator that is tuned
+        has none. Operators that are not tuned count from their first time on."""
+        return self._fixed + sum(each.weighted for each in self._counted)
 
     @property
     def untuned_latency(self) -> float:
         """Seconds of the network with the first schedules that worked."""
         first = (
             inf if each.first_seconds is None else each.first_seconds * each.operator.repeats
-            for each in self.operators
-            if each.operator.repeats and not each.operator.whole
+            for each in self._counted
+            if each.operator.repeats
         )  # fmt: skip
         return self._fixed + sum(first)
 
+    @property
+    def arms(self) -> list[int]:
+        """Operators that are tuned, by number; those that joined are."""
+        return [k for k in range(len(self.operators)) if k not in self._light]
+
+    @property
+    def _counted(self) -> list[OperatorState]:
+        """Operators that make up the network: those of the whole, and those that are not tuned and
+        have no time yet, left out."""
+        return [
+            each for k, each in enumerate(self.operators)
+            if not each.operator.whole and (k not in self._light or each.best is not None)
+        ]  # fmt: skip
+
     def finished(self, operator: int) -> bool:
-        """Whether an operator is done: no improvement for long, no schedules left, or not used any
-        more."""
+        """Whether an operator is done: no improvement for long, no schedules left, not tuned, or
+        not used any more."""
         each = self.operators[operator]
         done = each.exhausted or each.stale >= self.config.patience
-        return done or not each.operator.repeats
+        return done or operator in self._light or not each.operator.repeats
 
     @property
     def unfinished(self) -> list[int]:
@@ -159,8 +179,11 @@ class TuningState:
 
     @property
     def over(self) -> bool:
-        """Whether budget or schedules are used up."""
-        return self.elapsed >= self.config.seconds or not self.unfinished
+        """Whether the schedules are used up, or the budget but for the batches of operators that
+        wait for schedules of others."""
+        pace = self.elapsed / max(self.trials, 1)
+        kept = pace * self.config.batch * len(self.waiting)
+        return self.elapsed + kept >= self.config.seconds or not self.unfinished
 
     def add(self, batch: TrialBatch) -> None:
         """Take in a batch, in the order in which they were measured."""
@@ -172,6 +195,8 @@ class TuningState:
         state.add(batch)
         self.elapsed += batch.seconds
         self.trials += len(batch.trials) if batch.phase != "known" else 0
+        if batch.phase == "reuse":
+            self.waiting.remove(batch.operator)
         if batch.phase in ("slot", "lapse"):
             self._in_slot += batch.seconds
             if self._in_slot >= self.slot_seconds or self.finished(batch.operator) or self.over:

@@ -25,7 +25,7 @@ class LinearInFlops:
             flops = each.operator.flops * each.operator.repeats
             return (each.slots + 1) / flops if flops else inf
 
-        return min(range(len(state.operators)), key=behind)
+        return min(state.arms, key=behind)
 
     def predicted(self, state: TuningState, operator: int) -> None:
         """Return None."""

@@ -21,7 +21,7 @@ class RandomSlots:
 
     def choose(self, state: TuningState) -> int:
         """Return the operator of the next slot."""
-        choice = state.unfinished if self.dynamic else range(len(state.operators))
+        choice = state.unfinished if self.dynamic else state.arms
         return int(slot_rng(state).choice(choice))
 
     def predicted(self, state: TuningState, operator: int) -> None:

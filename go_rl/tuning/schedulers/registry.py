@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from go_rl.core.errors import nearest
 from go_rl.tuning.belief.belief import Belief
+from go_rl.tuning.belief.registry import belief_of, check_belief
 from go_rl.tuning.config import ROUNDS, TuningError
 from go_rl.tuning.programs.nouns import Trial
 from go_rl.tuning.schedulers.ansor_gradient import AnsorGradient
@@ -39,6 +40,22 @@ WITHOUT_BELIEF: Mapping[str, Callable[[], Scheduler]] = MappingProxyType({
 SEQUENTIAL, ORACLE = "sequential", "oracle"
 SCHEDULERS = (*WITH_BELIEF, *WITHOUT_BELIEF, SEQUENTIAL, ORACLE)
 """Names."""
+
+
+def live_scheduler(name: str, belief: str, share: float | None = None) -> Scheduler:
+    """Return the scheduler of a command.
+
+    Args:
+        name: one of `SCHEDULERS`.
+        belief: name of the belief of those that predict.
+        share: of the sequential one, see there.
+
+    Raises:
+        MissingDependencyError: what the belief needs is not installed.
+        TuningError: a name is unknown, or the scheduler sees recorded curves only.
+    """
+    check_belief(belief)
+    return scheduler_of(name, belief_of(belief) if name in WITH_BELIEF else None, share=share)
 
 
 def scheduler_of(

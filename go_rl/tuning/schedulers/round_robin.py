@@ -21,7 +21,7 @@ class RoundRobin:
     def choose(self, state: TuningState) -> int:
         """Return the operator of the next slot."""
         if not self.dynamic:
-            return state.slot % len(state.operators)
+            return state.arms[state.slot % len(state.arms)]
         return min(state.unfinished, key=lambda k: state.operators[k].slots)
 
     def predicted(self, state: TuningState, operator: int) -> None:

@@ -1,4 +1,4 @@
-"""Rivals of CDMPP: what they read, that they learn, their files, and their errors."""
+"""Rivals of CDMPP: what they read, and their errors (`test_program_contracts`: that they learn)."""
 
 from __future__ import annotations
 
@@ -8,17 +8,15 @@ from functools import cache
 import numpy as np
 import pytest
 
-from go_rl.core import CheckpointError, TrainingError
-from go_rl.predictors.boosted import BoostedConfig
+from go_rl.core import TrainingError
 from go_rl.predictors.programs.rivals.batched_training import RivalRun
-from go_rl.predictors.programs.rivals.lightgbm_trees import LightgbmPrograms
 from go_rl.predictors.programs.rivals.nest_trees import CLOSE, LEAF, tree_of
 from go_rl.predictors.programs.rivals.recursive_lstm import RecursiveLstm, RecursiveSizes
 from go_rl.predictors.programs.rivals.schedule_primitives import ARGUMENTS, KINDS, primitive_rows
 from go_rl.predictors.programs.rivals.summed_features import SUMMED_NAMES, summed_program_features
 from go_rl.predictors.programs.rivals.summed_mlp import MlpSizes, SummedMlp
 from go_rl.predictors.programs.rivals.tlp import TlpPrograms, TlpSizes
-from go_rl.predictors.programs.rivals.xgboost_trees import XgboostConfig, XgboostPrograms
+from go_rl.predictors.programs.rivals.xgboost_trees import XgboostConfig
 from tests.predictors.programs.with_nests import trace_of, with_nests_and_traces
 
 RUN = RivalRun(steps=300, learning_rate=1e-2, batch=8, weight_decay=0.0)
@@ -27,73 +25,11 @@ SIZES = {
     RecursiveLstm: RecursiveSizes((8,), 8, (8,)),
     TlpPrograms: TlpSizes(16, 2, 1, (16,)),
 }
-NETWORKS = pytest.mark.parametrize("kind", SIZES, ids=lambda kind: kind.__name__)
 
 
 @cache
 def examples():
     return with_nests_and_traces()
-
-
-@cache
-def fitted(kind):
-    slow = replace(RUN, steps=600, schedule="constant")  # one number tells schedules apart
-    return kind.fit(examples(), slow if kind is TlpPrograms else RUN, SIZES[kind])
-
-
-@NETWORKS
-def test_a_network_learns_eight_programs_by_heart(kind):
-    error = np.log(fitted(kind).predict(examples().inputs) / examples().seconds)
-    assert np.abs(error).mean() < 0.2 * np.log(examples().seconds).std()
-
-
-@NETWORKS
-def test_the_same_predictions_come_from_its_file(kind, tmp_path):
-    fitted(kind).save(tmp_path / "rival.npz")
-    again = kind.load(tmp_path / "rival.npz")
-    expected = fitted(kind).predict(examples().inputs)
-    np.testing.assert_array_equal(again.predict(examples().inputs), expected)
-    assert again.predict(examples().inputs.take(np.zeros(0, np.int64))).shape == (0,)
-
-
-@NETWORKS
-def test_the_file_of_another_rival_is_refused(kind, tmp_path):
-    other = SummedMlp if kind is not SummedMlp else TlpPrograms
-    fitted(other).save(tmp_path / "other.npz")
-    with pytest.raises(CheckpointError, match=f"is no file of {kind.what}"):
-        kind.load(tmp_path / "other.npz")
-
-
-def test_order_of_programs_does_not_matter():
-    order = np.random.default_rng(0).permutation(8)
-    found = fitted(RecursiveLstm).predict(examples().inputs.take(order))
-    expected = fitted(RecursiveLstm).predict(examples().inputs)[order]
-    assert found == pytest.approx(expected, rel=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("kind", "config"),
-    [
-        (XgboostPrograms, XgboostConfig(trees=30, learning_rate=0.3, row_share=1.0)),
-        (LightgbmPrograms, BoostedConfig(trees=30, leaves=4, learning_rate=0.3, least_rows=1)),
-    ],
-)
-def test_trees_learn_and_have_files(kind, config, tmp_path):
-    pytest.importorskip("xgboost", reason="an extra: pip install 'go_rl[tuning]'")
-    pytest.importorskip("lightgbm", reason="an extra: pip install 'go_rl[trees]'")
-    many = with_nests_and_traces(80, 10)
-    learned = kind.fit(many, config)
-    error = np.log(learned.predict(many.inputs) / many.seconds)
-    assert error.std() < 0.5 * np.log(many.seconds).std()
-    learned.save(tmp_path / "trees")
-    again = kind.load(tmp_path / "trees").predict(many.inputs)
-    np.testing.assert_array_equal(again, learned.predict(many.inputs))
-    assert learned.predict(many.inputs.take(np.zeros(0, np.int64))).shape == (0,)
-    (tmp_path / "trees").write_text("{}")
-    with pytest.raises(CheckpointError, match=f"is no file of {kind.what}"):
-        kind.load(tmp_path / "trees")
-    with pytest.raises(TrainingError, match="nothing is learned yet"):
-        kind(None)
 
 
 def test_summed_features_are_sums_and_the_target():

@@ -67,6 +67,23 @@ def test_schedules_of_a_seed_are_the_same_and_rebuilt_from_json(tmp_path):
     assert (features[0] != features[1]).any()
     again = scheduled(module, json.loads(json.dumps(drawn[1].document)))
     assert str(again.mod) == str(scheduled(module, drawn[1].document).mod)
+    assert space.adapted(drawn[1].document) == drawn[1]
+    np.testing.assert_allclose(space.programs(drawn[:2]).sums(), features[:2], rtol=1e-4)
+
+
+def test_schedules_of_other_operators_are_adapted_or_do_not_fit(tmp_path):
+    """A product of 96 rows takes over tiles of one of 64 rows; it has no place for tiles of a
+    convolution."""
+    spaces = []
+    for batch in (64, 96):
+        _, net = lowered(tmp_path, two_layers(), batch=batch)
+        spaces.append(TvmSpace(net.tuned[0].module, CODE))
+    drawn = spaces[0].draw(6, np.random.default_rng(0))
+    made = [spaces[1].adapted(schedule.document) for schedule in drawn]
+    assert sum(schedule is not None for schedule in made) >= 3
+    _, net = lowered(tmp_path, convolutions())
+    other = TvmSpace(net.tuned[0].module, CODE).draw(2, np.random.default_rng(0))
+    assert [spaces[1].adapted(schedule.document) for schedule in other] == [None, None]
 
 
 @pytest.mark.slow

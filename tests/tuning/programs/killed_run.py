@@ -11,7 +11,7 @@ import numpy as np
 
 from go_rl.tuning.backends.replay import ReplayBackend
 from go_rl.tuning.programs.journal import FileJournal
-from go_rl.tuning.programs.slot_loop import tune_programs
+from go_rl.tuning.programs.slot_loop import tune_operators
 from go_rl.tuning.programs.slots import SlotConfig
 from go_rl.tuning.schedulers import scheduler_of
 from go_rl.tuning.tuners import inner_tuner
@@ -37,7 +37,7 @@ def main(path: str) -> None:
     ))  # fmt: skip
     config = SlotConfig(seconds=20.0, batch=2, patience=40, seed=3)
     print(BEGUN, flush=True)
-    state = tune_programs(
+    state = tune_operators(
         SlowReplay(pools), scheduler_of("ansor"), inner_tuner("random"), config,
         journal=FileJournal(path, {"seed": 3}),
     )  # fmt: skip

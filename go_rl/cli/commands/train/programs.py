@@ -22,7 +22,7 @@ class TrainPrograms:
     """A folder of go-rl measure programs; a data set, by file or by the name of one that ships; or
     a feature file of CDMPP (docs/programs.md)."""
     out: Annotated[str, tyro.conf.arg(metavar="DIR")] = "programs-weights"
-    """Folder to be written: weights.npz, and the trials of a search."""
+    """Folder to be written: weights.npz (or trees.txt), and the trials of a search."""
     search: Annotated[int, tyro.conf.arg(metavar="TRIALS")] = 0
     """Trials of a search for sizes and hyper-parameters; those of earlier runs count."""
     fine_tune: Annotated[str | None, tyro.conf.arg(metavar="NAME|FILE.npz")] = None

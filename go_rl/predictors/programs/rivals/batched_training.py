@@ -143,10 +143,11 @@ def _size_within(members: int, largest: int) -> int:
 
 
 def outputs(
-    network: nn.Module, params: Params, programs: BatchedPrograms, count: int
-) -> Float32[np.ndarray, "P"]:
-    """Return [P] outputs; batches are filled up by repeating their last program."""
-    found = np.zeros(count, np.float32)
+    network: nn.Module, params: Params, programs: BatchedPrograms, count: int, width: int = 0
+) -> Float32[np.ndarray, "P *width"]:
+    """Return [P] outputs, or [P, width] where each is a vector; batches are filled up by repeating
+    their last program."""
+    found = np.zeros((count, width) if width else count, np.float32)
     for number, members in enumerate(programs.groups):
         for start in range(0, len(members), SIZES[-1]):
             which = members[start : start + SIZES[-1]]

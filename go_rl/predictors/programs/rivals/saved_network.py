@@ -90,7 +90,7 @@ class SavedNetwork(Predictor[ProgramExamples, ProgramInputs]):
 
     @classmethod
     def load(cls: type[Made], source: str | Path) -> Made:
-        """See `Predictor`; none ship."""
+        """See `Predictor`; a path, not the name of one that ships."""
         path = Path(source)
         manifest, arrays = read_parameters(path)
         if manifest.get("format") != cls.format:

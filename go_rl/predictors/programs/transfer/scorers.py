@@ -60,8 +60,11 @@ def tuner_scorer(
     return score
 
 
-def programs_of_task(asts: PackedAsts, task: TensorTask, target: ProgramTarget) -> ProgramInputs:
-    """Return programs of one task on one target, of which features alone are known."""
+def programs_of_task(
+    asts: PackedAsts, task: TensorTask | None, target: ProgramTarget
+) -> ProgramInputs:
+    """Return programs of one task on one target, of which features alone are known; None: nor is
+    the task."""
     zero = np.zeros(asts.num_programs, np.int64)
     return ProgramInputs(
         asts=asts, task=zero, target=zero, tasks=(task,), networks=((),), targets=(target,),

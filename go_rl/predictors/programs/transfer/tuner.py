@@ -159,6 +159,16 @@ class TransferTuner(SavedNetwork):
         out = outputs(self.module(self.sizes), self.params, programs, inputs.num_programs)
         return expit(out.astype(np.float64))
 
+    def states(self, inputs: ProgramInputs) -> Float32[np.ndarray, "P W"]:
+        """Return [P, 2 units] the last state of the attention head: what the throughput is read
+        from."""
+        width = 2 * self.sizes.units
+        if not inputs.num_programs:
+            return np.zeros((0, width), np.float32)
+        programs = statement_programs(inputs, self.scale)
+        network = TunerNetwork(self.sizes, states=True)
+        return outputs(network, self.params, programs, inputs.num_programs, width)
+
     def predict(self, inputs: ProgramInputs) -> Float64[np.ndarray, "P"]:
         """See `Predictor`."""
         return -self.throughput(inputs)

@@ -63,10 +63,12 @@ class TunerNetwork(nn.Module):
     """See above."""
 
     sizes: TunerSizes
+    states: bool = False
+    """Whether the last state of the attention head is returned instead of the logit."""
 
     @nn.compact
-    def __call__(self, batch: StatementBatch) -> Float[Array, "B"]:
-        """Return [B] the logit of relative throughput."""
+    def __call__(self, batch: StatementBatch) -> Float[Array, "B *width"]:
+        """Return [B] the logit of relative throughput, or [B, 2 units] states."""
         sizes, length = self.sizes, batch.leaves.shape[1]
         joint = nn.gelu(nn.Dense(sizes.units, name="joint")(batch.joint))
         leaves = nn.gelu(nn.Dense(sizes.units, name="statement")(batch.leaves))
@@ -85,4 +87,6 @@ class TunerNetwork(nn.Module):
         for _ in range(sizes.unrolling):
             read = attention(state[1][:, None], memory, mask=real[:, None, None, :])[:, 0]
             state, _ = cell(state, jnp.concatenate([query, read], axis=-1))
+        if self.states:
+            return state[1]
         return Layers((*sizes.output_layers, 1), name="output")(state[1])[:, 0]

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32
 
-from go_rl.programs.features import LEAF_NUMBERS
-from go_rl.programs.nests.tvm_lowering import import_meta_schedule
+from go_rl.programs.features import LEAF_NUMBERS, PackedAsts, compact_ast, pack_asts
+from go_rl.programs.nests.tvm_lowering import import_meta_schedule, nest_from_tvm
 from go_rl.programs.tasks.drawn_programs import scalar_space
-from go_rl.programs.tiles.stages import import_tvm
 from go_rl.records import canonical_json
 from go_rl.tuning.backends.tvm.codegen import CodeTarget
 from go_rl.tuning.programs.nouns import Schedule
@@ -33,6 +32,9 @@ KEPT = 4096
 """Feature vectors that are kept."""
 KEY_LENGTH = 24
 SEEDS = 2**31 - 1
+ILLEGAL = (RuntimeError, IndexError)
+"""What TVM raises where a trace does not fit: ``ScheduleError`` and ``InternalError`` are the
+first."""
 
 
 def scheduled(module: Any, document: Any) -> Any:
@@ -105,7 +107,7 @@ class TvmSpace:
         mutate = get_global_func(MUTATE)  # `Mutator.apply` takes no seed
         trace = scheduled(self._module, schedule.document).trace
         chances = np.array([chance for _, chance in self._mutators])
-        packs = any(str(each.kind.name) == PACKS for each in trace.insts)
+        packs = _packs(trace)
         for _ in range(MUTATIONS):
             number = int(rng.choice(len(chances), p=chances / chances.sum()))
             mutator, seed = self._mutators[number][0], int(rng.integers(1, SEEDS))
@@ -127,6 +129,20 @@ class TvmSpace:
             self._features.popitem(last=False)
         return np.array(rows, np.float32).reshape(-1, LEAF_NUMBERS)
 
+    def programs(self, schedules: Sequence[Schedule]) -> PackedAsts:
+        """See `go_rl.tuning.reuse.schedule_reuse.ProgramSpace`."""
+        made = (scheduled(self._module, each.document).mod for each in schedules)
+        return pack_asts([compact_ast(nest_from_tvm(module)) for module in made])
+
+    def adapted(self, document: Any) -> Schedule | None:
+        """See `go_rl.tuning.reuse.schedule_reuse.ProgramSpace`. Tiles that do not divide a loop of
+        this operator become one tile (TVM's ``SamplePerfectTile``)."""
+        try:
+            trace = scheduled(self._module, document).trace
+        except (*ILLEGAL, ValueError, TypeError):
+            return None  # other blocks or loops
+        return self._replayed(trace, _packs(trace), np.random.default_rng(0))
+
     @property
     def _generator(self) -> Any:
         return self._context.space_generator
@@ -145,7 +161,7 @@ class TvmSpace:
             steps = (each for each in self._generator.postprocs if packed or not _rewrites(each))
             if not all(each.apply(made) for each in steps):
                 return None
-        except import_tvm().error.TVMError:
+        except ILLEGAL:
             return None
         return _schedule_of(made.trace)
 
@@ -170,6 +186,11 @@ class TvmSpace:
 
 def _rewrites(step: Any) -> bool:
     return str(step).startswith(REWRITE) or type(step).__name__ == "RewriteLayout"
+
+
+def _packs(trace: Any) -> bool:
+    """Whether a trace brings the weights into a layout of their own."""
+    return any(str(each.kind.name) == PACKS for each in trace.insts)
 
 
 def _schedule_of(trace: Any) -> Schedule:

@@ -1,0 +1,102 @@
+"""Recorded schedules of a network with their compact ASTs: what predictors of programs read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from experiments.tuning.guided.schedule_search import pool_key
+from experiments.tuning.networks import tunable_operators
+from experiments.tuning.record_pools import CODEGEN
+from go_rl.core import ReadError
+from go_rl.measure.kernels.collect import RECORDS
+from go_rl.measure.programs.collect import NEST, TRACE
+from go_rl.measure.programs.data import ProgramTarget
+from go_rl.measure.programs.features_file import nest_features
+from go_rl.predictors.programs.examples import ProgramInputs
+from go_rl.predictors.programs.transfer.scorers import programs_of_task
+from go_rl.programs.tasks import TensorTask
+from go_rl.records import Record, RecordStore
+from go_rl.tuning.backends.pools_from_records import pools_from_records
+from go_rl.tuning.backends.schedule_pool import PoolSet, SchedulePool
+
+PEAK = 64 * 4.5e9
+"""FLOP/s that no operator exceeds: two 512-bit units at the fastest clock of a server."""
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedPrograms:
+    """A network's pools without failures, and the programs of each."""
+
+    pools: PoolSet
+    programs: tuple[ProgramInputs, ...]
+    """Of each pool, in its order."""
+    failed: int
+    """Schedules that failed when they were recorded, or have an impossible time."""
+
+    @property
+    def tasks(self) -> tuple[TensorTask, ...]:
+        """Of each pool."""
+        found = (each.tasks[0] for each in self.programs)
+        return tuple(task for task in found if task is not None)
+
+
+def recorded_programs(folder: Path, network: str) -> RecordedPrograms:
+    """Return what ``record_pools`` recorded of a network.
+
+    Raises:
+        ReadError: a pool has no schedule with a time.
+        RecordError: the records cannot be read.
+        TuningError: there is no record of an operator.
+    """
+    uses = tunable_operators(network)
+    with RecordStore(folder / RECORDS) as store:
+        records = [
+            record
+            for target in store.targets()
+            for record in store.find(target, [task.workload for task in uses])
+            if f'"codegen":"{CODEGEN}"' in record.setting
+        ]
+    whole = pools_from_records(network, uses, records, PEAK, {"codegen": CODEGEN})
+    nests = _nests(records)
+    kept = [_timed(pool, nests[pool.operator.workload]) for pool in whole.pools]
+    pools = PoolSet(network, whole.target, PEAK, tuple(kept), whole.provenance)
+    target = ProgramTarget(whole.target, CODEGEN)
+    programs = tuple(
+        _programs(pool, task, target, nests[task.workload], folder)
+        for pool, task in zip(pools.pools, uses, strict=True)
+    )
+    return RecordedPrograms(pools, programs, whole.schedules - pools.schedules)
+
+
+def _nests(records: Sequence[Record]) -> dict[str, dict[int, str]]:
+    """Loop nests by workload and key in the pool."""
+    found: dict[str, dict[int, str]] = {}
+    for record in records:
+        if record.seconds is not None and NEST in record.details:
+            own = found.setdefault(record.workload, {})
+            own[pool_key(str(record.details[TRACE]))] = str(record.details[NEST])
+    return found
+
+
+def _timed(pool: SchedulePool, nests: Mapping[int, str]) -> SchedulePool:
+    good = np.isfinite(pool.seconds) & np.array([key in nests for key in pool.keys.tolist()])
+    if not good.any():
+        raise ReadError(f"{pool.operator.name}: no recorded schedule has a time")
+    return SchedulePool(
+        pool.operator, pool.seconds[good], pool.spent[good], pool.features[good], pool.keys[good]
+    )
+
+
+def _programs(
+    pool: SchedulePool,
+    task: TensorTask,
+    target: ProgramTarget,
+    nests: Mapping[int, str],
+    folder: Path,
+) -> ProgramInputs:
+    texts = tuple(nests[key] for key in pool.keys.tolist())
+    return programs_of_task(nest_features(texts, folder), task, target)

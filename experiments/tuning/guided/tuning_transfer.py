@@ -1,0 +1,279 @@
+"""Tuning that transfers (Verma et al. 2023, Table 8): only the operators that matter are tuned, and
+schedules are reused for the others through the attention of the tuner.
+
+Run: ``python -m experiments.tuning.guided.tuning_transfer RECORDS`` with the folder that
+``record_pools --networks resnet50 mobilenet-v3-large inception-v3`` wrote. The tuner learned the
+data set that ships without any operator of these networks. Full tuning measures every recorded
+schedule of every operator; both columns of the paper's table, latency and time, are relative to it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import tyro
+
+from experiments.csv_rows import csv_text
+from experiments.pages import RESULTS, run_script, write_page
+from experiments.tuning.guided.cdmpp_scores import without
+from experiments.tuning.guided.recorded_programs import RecordedPrograms, recorded_programs
+from experiments.tuning.guided.transfer_runs import (
+    ARMS,
+    ATTENTION,
+    NO_TUNER,
+    OWN,
+    SECONDS_A_CANDIDATE,
+    TransferPlan,
+    TunedPools,
+    hidden,
+    memory_of,
+    outcome,
+    tuned_pools,
+)
+from experiments.tuning.tuner_curves import band
+from go_rl.core.files.whole_file import write_text
+from go_rl.predictors.programs.examples import ProgramExamples
+from go_rl.predictors.programs.reading import read_examples
+from go_rl.predictors.programs.transfer.prune import prune
+from go_rl.predictors.programs.transfer.tuner import TransferTuner
+from go_rl.predictors.programs.transfer.tuner_network import TunerSizes
+from go_rl.predictors.programs.transfer.tuner_training import TunerRun
+from go_rl.report.file_tables import markdown_table
+
+NAME = "tuning_transfer"
+WITHIN = 0.02
+"""Of the latency of full tuning: what is asked for."""
+SIZES = TunerSizes(units=32)
+EVERY = "no reuse: all operators by the tuner"
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of the script."""
+
+    folder: Annotated[Path, tyro.conf.Positional]
+    """Of the records; weights of the tuner are kept there, too."""
+    networks: tuple[str, ...] = ("resnet50", "mobilenet-v3-large", "inception-v3")
+    shares: tuple[float, ...] = (0.5, 0.7, 0.9, 1.0)
+    """Of FLOP whose operators are tuned."""
+    tried: tuple[int, ...] = (0, 8, 12, 16)
+    """Schedules of each of these that are measured; 0: all."""
+    measured: tuple[int, ...] = (0, 2, 4)
+    """Schedules of each other operator that are measured."""
+    shown: TransferPlan = field(default_factory=lambda: TransferPlan(0.9, 12, 4))
+    """Of the first table."""
+    seeds: int = 20
+    """Of the arms that draw."""
+    tuners: int = 4
+    """Tuners that are trained, each with its own seed."""
+    epochs: int = 30
+    out: Path = RESULTS / NAME
+
+
+@dataclass(frozen=True)
+class Row:
+    """Mean of one arm on one network."""
+
+    network: str
+    arm: str
+    share: float
+    tried: int
+    measured: int
+    tuned: int
+    """Operators that are tuned."""
+    operators: int
+    latency: float
+    """Over that of full tuning, mean."""
+    half_width: float
+    """Of its 95 % interval; NaN where nothing is drawn."""
+    time: float
+    """Over that of full tuning, mean."""
+
+    @property
+    def plan(self) -> TransferPlan:
+        """What is measured."""
+        return TransferPlan(self.share, self.tried, self.measured)
+
+
+def main(options: Options) -> None:
+    """Train what is missing, run all cells, write the page."""
+    recorded = [recorded_programs(options.folder, name) for name in options.networks]
+    held = without_all(read_examples("programs-1"), recorded)
+    tuners = [trained(held, options, seed) for seed in range(options.tuners)]
+    rows, sources = [], []
+    for each in recorded:
+        pools = [tuned_pools(each, tuner) for tuner in tuners]
+        rows += rows_of(pools, options)
+        sources.append(source_line(pools[0], options.shown))
+        print(f"{pools[0].network}: done", flush=True)
+    text = page(rows, recorded, sources, options, len(held.seconds))
+    write_page(options.out, text, __file__)
+    write_text(options.out.with_suffix(".csv"), csv_text(Row, rows))
+
+
+def without_all(examples: ProgramExamples, recorded: Sequence[RecordedPrograms]) -> ProgramExamples:
+    """Return the examples of tasks that no recorded network has, sizes hidden."""
+    held = without(examples, tuple(task for each in recorded for task in each.tasks))
+    pruned = held.take(prune(held).rows)
+    return replace(pruned, inputs=hidden(pruned.inputs))
+
+
+def trained(examples: ProgramExamples, options: Options, seed: int) -> TransferTuner:
+    """Return the tuner; one that was trained before is read."""
+    names = "-".join(sorted(options.networks))
+    path = options.folder / f"tuner-{names}-{options.epochs}-{seed}.npz"
+    if not path.exists():
+        print(f"tuner {seed}: {len(examples.seconds)} programs to learn from", flush=True)
+        run = TunerRun(epochs=options.epochs, batch=64, seed=seed)
+        tuner = TransferTuner.fit(
+            examples, run, SIZES, lambda update, loss: print(update, f"{loss:.4f}", flush=True)
+        )
+        tuner.save(path)
+    return TransferTuner.load(path)
+
+
+def rows_of(pools: Sequence[TunedPools], options: Options) -> list[Row]:
+    """Return the rows of one network.
+
+    Args:
+        pools: the network as each of several tuners sees it.
+        options: of the script.
+    """
+    plans = itertools.product(options.shares, options.tried, options.measured)
+    found = []
+    for arm, plan in itertools.product(ARMS, itertools.starmap(TransferPlan, plans)):
+        drawn = [pools[seed % len(pools)] for seed in range(options.seeds)]
+        learned = pools if arm in (ATTENTION, OWN) else drawn
+        cells = [
+            outcome(each, plan, arm, np.random.default_rng(seed))
+            for seed, each in enumerate(learned)
+        ]
+        mean, half = band(np.array([[cell.latency, cell.time] for cell in cells]))
+        found.append(Row(
+            pools[0].network, arm, plan.share, plan.tried, plan.measured, cells[0].tuned,
+            len(pools[0].seconds), float(mean[0]), float(half[0]), float(mean[1]),
+        ))  # fmt: skip
+    return found
+
+
+def source_line(pools: TunedPools, plan: TransferPlan) -> str:
+    """Return which tuned operators the heaviest untuned one attends to."""
+    heavy = pools.heavy(plan.share)
+    names = [pool.operator.name for pool in pools.recorded.pools.pools]
+    rest = [k for k in range(len(names)) if k not in heavy]
+    if not rest:
+        return f"- {pools.network}: all operators are tuned"
+    most = max(rest, key=lambda k: pools.repeats[k] * pools.flops[k])
+    tried = {k: pools.order(k)[: plan.tried or None] for k in heavy}
+    shares = memory_of(pools, tried).sources(pools.states[most])
+    told = ", ".join(f"{names[k]} {share:.0%}" for k, share in list(shares.items())[:3])
+    return f"- {pools.network}: {names[most]} attends to {told}"
+
+
+def page(
+    rows: Sequence[Row],
+    recorded: Sequence[RecordedPrograms],
+    sources: Sequence[str],
+    options: Options,
+    learned: int,
+) -> str:
+    """Return the page."""
+    sizes = [len(pool.seconds) for each in recorded for pool in each.pools.pools]
+    failed, plan = sum(each.failed for each in recorded), options.shown
+    return (
+        "# Tuning that transfers\n\n"
+        f"Recorded pools of {', '.join(each.pools.network for each in recorded)}: {min(sizes)} to "
+        f"{max(sizes)} measured random schedules of each operator ({failed} that failed are left "
+        "out). *Full tuning* measures all of them. *With transfer*: only the fewest operators that "
+        "make up a share of the FLOP are tuned: some of their schedules are measured, the first by "
+        "the tuner's prediction; of the others the first by a guide are measured, or the first is "
+        "taken as it is. *Time*: seconds of building and timing as recorded, and "
+        f"{SECONDS_A_CANDIDATE:g} s for each schedule that a guide reads. Published (Table 8, "
+        "CPU): 67 %, 30 % and 10 % of the time of full tuning at 102 %, 102 % and 98 % of its "
+        "latency.\n\n"
+        "Guides: *attention* of the tuner's head to what was measured of the tuned operators; "
+        "*tuner alone*: its own prediction; nearness to the best schedule of the tuned operator "
+        "nearest in FLOP, nearest in shape, or drawn; *no reuse*: a random schedule; *no tuner*: "
+        f"random ones of all operators. The tuner learned {learned:,} programs of other operators "
+        f"(pruned, {options.epochs} epochs, {SIZES.units} units, {options.tuners} seeds, ± half of "
+        f"the 95 % interval; the arms that draw: {options.seeds} seeds).\n\n"
+        f"## {plan.share:.0%} of the FLOP tuned by {plan.tried} schedules an operator, "
+        f"{plan.measured} of each other\n\n{_first(rows, options)}\n"
+        "Attention of the heaviest operator that is not tuned:\n\n"
+        + "\n".join(sources)
+        + f"\n\n## Least time within {WITHIN:.0%} of full tuning's latency\n\n"
+        f"{_least(rows, options)}\n## Plans that measure {plan.measured} schedules of each other "
+        "operator, attention and no tuner\n\n"
+        f"{_every(rows, options)}"
+    )
+
+
+def _first(rows: Sequence[Row], options: Options) -> str:
+    cells = []
+    for row in rows:
+        if row.plan == options.shown:
+            half = "" if np.isnan(row.half_width) else f" ± {100 * row.half_width:.1f}"
+            cells.append([
+                row.network, f"{row.tuned} of {row.operators}", row.arm,
+                f"{100 * row.latency:.1f}{half}", f"{100 * row.time:.0f}",
+            ])  # fmt: skip
+    heads = ["network", "tuned", "guide", "latency, % of full tuning", "time, %"]
+    return markdown_table(heads, cells)
+
+
+def _least(rows: Sequence[Row], options: Options) -> str:
+    """The plan of least time whose mean latency is near that of full tuning, of each arm."""
+    cells = []
+    for arm in (*ARMS, EVERY):
+        line = [arm]
+        for network in options.networks:
+            near = [
+                row for row in rows
+                if row.network == network and row.latency <= 1 + WITHIN and _of(row, arm)
+            ]  # fmt: skip
+            best = min(near, key=lambda row: row.time, default=None)
+            line.append("not reached" if best is None else f"{100 * best.time:.0f} % {_told(best)}")
+        cells.append(line)
+    note = (
+        "The best of all plans for each network, known only afterwards. In brackets: share of the "
+        "FLOP that is tuned, schedules measured of each operator that is, of each other.\n\n"
+    )
+    return note + markdown_table(["guide", *options.networks], cells)
+
+
+def _of(row: Row, arm: str) -> bool:
+    """Whether a row is of an arm; where all operators are tuned, nothing is reused."""
+    if arm == EVERY:
+        return row.arm == OWN and row.share == 1 and row.tried > 0
+    return row.arm == arm and row.share < 1
+
+
+def _told(row: Row) -> str:
+    return f"({row.share:.0%}, {row.tried or 'all'}, {row.measured})"
+
+
+def _every(rows: Sequence[Row], options: Options) -> str:
+    cells = []
+    shown = options.shown.measured
+    for row in (row for row in rows if (row.arm, row.measured) == (ATTENTION, shown)):
+        (other,) = (
+            each for each in rows
+            if (each.network, each.plan, each.arm) == (row.network, row.plan, NO_TUNER)
+        )  # fmt: skip
+        cells.append([
+            row.network, f"{row.share:.0%}", f"{row.tuned} of {row.operators}",
+            str(row.tried or "all"), f"{100 * row.latency:.1f}", f"{100 * row.time:.0f}",
+            f"{100 * other.latency:.1f}", f"{100 * other.time:.0f}",
+        ])  # fmt: skip
+    heads = ["network", "share", "tuned", "schedules", "attention: latency, %",
+             "time, %", "no tuner: latency, %", "time, %"]  # fmt: skip
+    return markdown_table(heads, cells)
+
+
+if __name__ == "__main__":
+    run_script(main, Options, __doc__)

@@ -1,0 +1,163 @@
+"""The transformation space of one convolution of ResNet-18 (DynaTune, figure 3).
+
+Run: ``taskset -c 1 python -m experiments.tuning.transformation_space``; needs the extra tvm. The
+base is the fastest of some random schedules; then the innermost tiles of input and output channels
+vary, and all its other decisions stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.csv_rows import csv_text
+from experiments.pages import RESULTS, run_script, write_page
+from experiments.tuning.make_pools import PEAK
+from experiments.tuning.record_pools import CODEGEN
+from go_rl.core.files.whole_file import write_text
+from go_rl.programs.tasks import TensorTask, task_module
+from go_rl.programs.tasks.drawn_programs import codegen_target
+from go_rl.programs.tiles.stages import import_tvm
+from go_rl.report.figures import new_figure, save_figure
+from go_rl.tuning.backends.tvm.codegen import CodeTarget
+from go_rl.tuning.backends.tvm.space import TvmSpace, scheduled
+from go_rl.tuning.programs.nouns import Schedule
+
+NAME = "transformation_space"
+OUTPUT, INPUT = 3, 6
+"""Places of output and input channels among the tiled loops: batch, height, width, output; height,
+width and channels of the kernel."""
+TILES = "SamplePerfectTile"
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of the script."""
+
+    sizes: tuple[int, ...] = (1, 28, 28, 128, 128, 3, 3, 1, 1, 1)
+    """Of the convolution."""
+    drawn: int = 32
+    """Random schedules of which the fastest is the base."""
+    largest: int = 64
+    """Innermost tile."""
+    calls: int = 9
+    """Of each schedule; the median counts."""
+    seed: int = 0
+    out: Path = RESULTS / NAME
+
+
+@dataclass(frozen=True)
+class TilePoint:
+    """One point of the space."""
+
+    output_tile: int
+    input_tile: int
+    gflops: float
+    """0: the schedule is not legal."""
+
+
+def main(options: Options) -> None:
+    """Measure, draw, write the page."""
+    task = TensorTask("conv2d", options.sizes)
+    space = TvmSpace(task_module(task), CodeTarget(CODEGEN))
+    drawn = space.draw(options.drawn, np.random.default_rng(options.seed))
+    speeds = [_gflops(task, schedule, options) for schedule in drawn]
+    base = drawn[int(np.argmax(speeds))]
+    channels = {"output": task.named["filters"], "input": task.named["channels"]}
+    tiles = {name: _divisors(count, options.largest) for name, count in channels.items()}
+    points = [
+        TilePoint(output, input, _varied(space, task, base, output, input, options))
+        for output in tiles["output"]
+        for input in tiles["input"]
+    ]
+    _figure(points, tiles, options)
+    found = np.array([point.gflops for point in points if point.gflops > 0])
+    text = (
+        f"# Transformation space of {task.title}\n\n"
+        "DynaTune's figure 3: innermost tiles of input and output channels of a convolution of "
+        f"ResNet-18 vary, everything else is that of the fastest of {options.drawn} random "
+        f"schedules ({max(speeds):.1f} GFLOP/s, {100e9 * max(speeds) / PEAK:.0f} % of the peak). "
+        f"{len(found)} of {len(points)} points are legal: {found.min():.1f} to {found.max():.1f} "
+        f"GFLOP/s, median {np.median(found):.1f}; one core, one run, median of {options.calls} "
+        f"calls.\n\n![GFLOP/s by tiles]({options.out.name}.svg)\n"
+    )
+    write_page(options.out, text, __file__)
+    write_text(options.out.with_suffix(".csv"), csv_text(TilePoint, points))
+
+
+def with_tiles(document: Any, changes: Mapping[int, int]) -> Any:
+    """Return a schedule's document with other innermost tiles.
+
+    Args:
+        document: trace as TVM's JSON: instructions, and decisions as pairs of the number of an
+            instruction and what it decided.
+        changes: innermost tiles, by the place of the loop among those that are tiled.
+    """
+    changed = deepcopy(document)
+    instructions, decisions = changed
+    places = [i for i, each in enumerate(instructions) if each[0] == TILES]
+    decided = {pair[0]: pair for pair in decisions}
+    for place, tile in changes.items():
+        pair = decided[places[place]]
+        pair[1] = _tiling(pair[1], tile)
+    return changed
+
+
+def _tiling(tiles: list[int], innermost: int) -> list[int]:
+    """The same loop with another innermost tile; middle ones stay where they divide what is left,
+    and the outermost is the rest."""
+    left, found = int(np.prod(tiles)) // innermost, [innermost]
+    for tile in reversed(tiles[1:-1]):
+        kept = tile if left % tile == 0 else 1
+        found.insert(0, kept)
+        left //= kept
+    return [left, *found]
+
+
+def _varied(
+    space: TvmSpace, task: TensorTask, base: Schedule, output: int, input: int, options: Options
+) -> float:
+    made = space.adapted(with_tiles(base.document, {OUTPUT: output, INPUT: input}))
+    return 0.0 if made is None else _gflops(task, made, options)
+
+
+def _gflops(task: TensorTask, schedule: Schedule, options: Options) -> float:
+    tvm, module = import_tvm(), task_module(task)
+    made = scheduled(module, schedule.document)
+    kernel = tvm.compile(made.mod, target=codegen_target(CODEGEN)).jit()
+    rng, device = np.random.default_rng(0), tvm.cpu()
+    operands = [
+        tvm.runtime.tensor(rng.random(tuple(map(int, each.shape)), np.float32), device)
+        for each in module["main"].params
+    ]
+    timed = kernel.time_evaluator("main", device, number=1, repeat=1)
+    timed(*operands)
+    calls = [float(timed(*operands).results[0]) for _ in range(options.calls)]
+    return task.flops / float(np.median(calls)) / 1e9
+
+
+def _divisors(count: int, largest: int) -> list[int]:
+    return [d for d in range(1, min(count, largest) + 1) if count % d == 0]
+
+
+def _figure(points: list[TilePoint], tiles: Mapping[str, list[int]], options: Options) -> None:
+    table = np.array([p.gflops for p in points]).reshape(len(tiles["output"]), -1)
+    picture = new_figure(5.0, 4.0)
+    axes = picture.subplots()
+    axes.grid(visible=False)
+    shown = axes.imshow(np.where(table > 0, table, np.nan), origin="lower", cmap="viridis")
+    axes.set_xticks(range(len(tiles["input"])), list(map(str, tiles["input"])))
+    axes.set_yticks(range(len(tiles["output"])), list(map(str, tiles["output"])))
+    axes.set_xlabel("innermost tile of input channels")
+    axes.set_ylabel("innermost tile of output channels")
+    picture.colorbar(shown, label="GFLOP/s")
+    save_figure(picture, options.out)
+
+
+if __name__ == "__main__":
+    run_script(main, Options, __doc__)
