@@ -56,8 +56,8 @@ def moved(graph: OpGraph, one: Plan, other: Plan) -> float:
 def reordered(graph: OpGraph, one: Plan, other: Plan) -> float:
     """Return the share of pairs of operators that two plans rank in another order."""
     busy = ~graph.is_fed
-    ranks = [_priority(plan)[busy].astype(np.float64) for plan in (one, other)]
-    tau = kendall(*ranks, np.zeros(int(busy.sum()), np.int64))
+    first, second = (_priority(plan)[busy].astype(np.float64) for plan in (one, other))
+    tau = kendall(first, second, np.zeros(int(busy.sum()), np.int64))
     return max(0.0, 0.5 * (1.0 - round(tau, 9)))
 
 
