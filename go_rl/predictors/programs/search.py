@@ -106,9 +106,10 @@ def search_programs(
         storage=f"sqlite:///{(folder / FILE).absolute()}",
         load_if_exists=True,
         direction="minimize",
-        sampler=optuna.samplers.TPESampler(seed=config.seed),
         pruner=optuna.pruners.MedianPruner(n_startup_trials=4),
     )
+    # A search that goes on is not to draw what was drawn before.
+    study.sampler = optuna.samplers.TPESampler(seed=config.seed + len(study.trials))
     rng = np.random.default_rng(config.seed)
     count = min(config.most_programs, len(data.train.seconds))
     rows = np.sort(rng.choice(len(data.train.seconds), count, replace=False))

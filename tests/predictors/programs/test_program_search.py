@@ -58,7 +58,7 @@ def test_goes_on_and_returns_the_best(tmp_path, monkeypatch):
         TINY_RUN,
         lambda _, sentence: said.append(sentence),
     )
-    assert len(rates) == 5
+    assert len(set(rates)) == 5
     assert len(said) == 3
     assert best.learning_rate == min(np.delete(rates, 1))
 
