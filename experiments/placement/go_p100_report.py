@@ -13,7 +13,6 @@ from experiments.pages import cell, geometric_mean
 from experiments.placement.go_rows import ROWS
 from experiments.placement.two_prices import ANALYTICAL, LEARNED
 
-SINGLE_RUN = "One run of a method that does not draw, and of *one*; mean over the seeds of others."
 AGAINST = "expert"
 """Method against which steps are stated."""
 POLICIES = ("policy", "dispatch")
@@ -36,7 +35,7 @@ class Run:
     """By the prices of the search: FLOP on another device than in the plan of analytical prices."""
     seconds: dict[str, float] = field(default_factory=dict)
     """By the prices of the search: time of the search, compilation included."""
-    weights: str = "gpus-1.1"
+    weights: str = ""
     """Of the learned prices."""
 
 
@@ -95,7 +94,8 @@ def page(runs: Sequence[Run], methods: Sequence[str], samples: int, accuracy: st
 
 def _head(out: io.StringIO, table: Table, samples: int, accuracy: str) -> None:
     hours = sum(sum(run.seconds.values()) for run in table.runs) / 3600
-    most = 1 + max((run.seed for run in table.runs), default=0)
+    several = {run.method for run in table.runs if run.seed}
+    drawn = ", ".join(method for method in table.methods if method in several) or "none"
     weights = ", ".join(sorted({run.weights for run in table.runs}))
     out.write(
         "# GO's table by prices learned from the P100's real times\n\n"
@@ -106,9 +106,11 @@ def _head(out: io.StringIO, table: Table, samples: int, accuracy: str) -> None:
         "with the analytical model's 4 µs in place of the host's part. No plan was run on GPUs: a "
         "loss is what the wrong prices cost if the judge's are right. Operators are priced as the "
         "graph has them, one launch each, and each device waits for its own host only. "
-        f"{SINGLE_RUN} Seeds: up to {most}. Search {hours:.2f} hours, compilation included, "
-        "beside other work.\n\n"
-        f"## How right the prices are\n\n{accuracy}\n"
+        f"Mean of several seeds: {drawn}; one run of all others, a dash where there is none. "
+        f"Search {hours:.2f} hours, compilation included, beside other work.\n\n"
+        "## How right the prices are\n\nMean absolute percentage error, and geometric mean of "
+        "predicted over measured, on all rows of the P100, of which up to 7,000 were learned from; "
+        f"`left_out_gpus` has the errors without them.\n\n{accuracy}\n"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 import numpy as np
 
@@ -14,13 +15,17 @@ from go_rl.cost import CostModel
 from go_rl.objectives.host.workspace import host_workspace
 from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.objectives.workspace import Workspace
+from go_rl.predictors.metrics import kendall
 
 ANALYTICAL, LEARNED = "analytical", "learned:gpus"
+Minimised = Literal["max-load", "makespan"]
+"""Objectives whose plans can be judged here."""
 
 
 def workspaces(
-    graph: OpGraph, hardware: str, objective: str, decide: str, costs: Mapping[str, str | CostModel]
-) -> dict[str, Workspace]:
+    graph: OpGraph, hardware: str, objective: Minimised, decide: str,
+    costs: Mapping[str, str | CostModel],
+) -> dict[str, Workspace]:  # fmt: skip
     """Return the same problem under several prices, by their names."""
     found: dict[str, Workspace] = {}
     for name, cost in costs.items():
@@ -50,11 +55,10 @@ def moved(graph: OpGraph, one: Plan, other: Plan) -> float:
 
 def reordered(graph: OpGraph, one: Plan, other: Plan) -> float:
     """Return the share of pairs of operators that two plans rank in another order."""
-    from scipy.stats import kendalltau
-
     busy = ~graph.is_fed
-    ranks = [_priority(plan)[busy] for plan in (one, other)]
-    return max(0.0, 0.5 * (1.0 - round(float(kendalltau(*ranks).statistic), 9)))
+    ranks = [_priority(plan)[busy].astype(np.float64) for plan in (one, other)]
+    tau = kendall(*ranks, np.zeros(int(busy.sum()), np.int64))
+    return max(0.0, 0.5 * (1.0 - round(tau, 9)))
 
 
 def regrouped(graph: OpGraph, one: Plan, other: Plan) -> float:

@@ -20,6 +20,7 @@ from experiments.pages import RESULTS, geometric_mean, rounded, run_script, writ
 from experiments.placement.two_prices import (
     ANALYTICAL,
     LEARNED,
+    Minimised,
     kernel_count,
     moved,
     regrouped,
@@ -34,7 +35,7 @@ from go_rl.report.file_tables import markdown_table
 
 NAME = "plans_on_gpus"
 METHOD = "auto-classical"
-DECISIONS = {
+DECISIONS: dict[str, tuple[Minimised, str]] = {
     "partition": ("max-load", "placement"),
     "placement": ("makespan", "placement"),
     "schedule": ("makespan", "placement,schedule"),

@@ -8,7 +8,7 @@ and ``.csv``; what is tuned in FOLDER goes on. Needs the extras tvm, tuning and 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -52,6 +52,8 @@ class Options:
     minutes: float = 3.0
     """Of tuning, for each scheduler."""
     schedulers: tuple[str, ...] = ("dynatune", "round-robin")
+    only_heavy: tuple[float, ...] = ()
+    """Shares of the FLOP whose operators alone the first scheduler tunes: further runs."""
     core: int | None = None
     """Core that measures."""
     replayed: Path = RESULTS / "schedulers_replayed.csv"
@@ -60,9 +62,21 @@ class Options:
     """What else the machine does; the page says so."""
 
 
-def tuned(options: Options, scheduler: str) -> dict[str, Any]:
+def configs(options: Options) -> dict[str, TuneProgramsConfig]:
+    """Return what is tuned how, by name."""
+    found = {
+        name: TuneProgramsConfig(minutes=options.minutes, scheduler=name, core=options.core)
+        for name in options.schedulers
+    }
+    first = options.schedulers[0]
+    for share in options.only_heavy:
+        found[f"{first}-heavy-{100 * share:.0f}"] = replace(found[first], only_heavy=share)
+    return found
+
+
+def tuned(options: Options, name: str) -> dict[str, Any]:
     """Return the summary of the tuned network; one that had its minutes is not tuned again."""
-    folder = options.folder / scheduler
+    folder = options.folder / name
     if (folder / "tuned.json").exists():
         known = json.loads((folder / "tuned.json").read_text())
         if known["minutes"] >= options.minutes:
@@ -70,8 +84,7 @@ def tuned(options: Options, scheduler: str) -> dict[str, Any]:
     folder.mkdir(parents=True, exist_ok=True)
     path = options.folder / "squeezenet.onnx"
     onnx.save(onnx_network(), str(path))
-    config = TuneProgramsConfig(minutes=options.minutes, scheduler=scheduler, core=options.core)
-    go_rl.tune_programs(path, folder, config, report=print)
+    go_rl.tune_programs(path, folder, configs(options)[name], report=print)
     return json.loads((folder / "tuned.json").read_text())
 
 
@@ -82,7 +95,7 @@ def compared(options: Options) -> Times:
     environment = {**worker_environment(config), **ONE_THREAD}
     modules = tuple(
         (f"{TVM}: {s}", str((options.folder / s / "module.so").absolute()))
-        for s in options.schedulers
+        for s in configs(options)
     )
     timing = TimingConfig(visits=24, seconds=0.03)
     asked = Rivals(modules, folder_pace(options.folder, config), timing)
@@ -92,7 +105,7 @@ def compared(options: Options) -> Times:
 
 def run(options: Options) -> None:
     """Tune, compare, write the page."""
-    summaries = {s: tuned(options, s) for s in options.schedulers}
+    summaries = {name: tuned(options, name) for name in configs(options)}
     times = compared(options)
     rows = [_row(name, summary, times) for name, summary in summaries.items()]
     text = (
@@ -100,7 +113,8 @@ def run(options: Options) -> None:
         f"One run of each scheduler over the inner tuner `annealing`, {options.minutes:g} minutes "
         f"each, one seed; measured beside {options.beside}. All networks compute in one process on "
         "one core, visited in turn (`go_rl.measure.timing`); a ratio above 1 says that the rival "
-        "is slower than the tuned network. *Untuned*: the loops as they are under LLVM.\n\n"
+        "is slower than the tuned network. *Untuned*: the loops as they are under LLVM. *heavy*: "
+        "``--only-heavy``, the percentage of the FLOP whose operators are tuned.\n\n"
         f"{markdown_table(HEADS, rows)}\n{_order(options)}"
     )
     write_page(RESULTS / "live_tuning", text, __file__)
@@ -113,7 +127,7 @@ def _order(options: Options) -> str:
     regret = {row.scheduler: [] for row in replayed_rows(options)}
     for row in replayed_rows(options):
         regret[row.scheduler].append(row.regret_percent)
-    curves = {name: read_curve(options.folder / name / "curve.csv") for name in options.schedulers}
+    curves = {name: read_curve(options.folder / name / "curve.csv") for name in configs(options)}
     means = {name: mean_latency(curve, options.minutes) for name, curve in curves.items()}
     replayed = {name: float(np.median(regret[name])) for name in means if name in regret}
     cells = [
@@ -122,7 +136,7 @@ def _order(options: Options) -> str:
             f"{1e3 * means[name]:.2f}", _rank(means, name),
             f"{replayed[name]:.1f}" if name in replayed else "–", _rank(replayed, name),
         ]
-        for name in options.schedulers
+        for name in curves
     ]  # fmt: skip
     heads = ["scheduler", *(f"after {share:.0%}, ms" for share in MOMENTS), "mean, ms", "rank",
              "replayed regret, %", "rank"]  # fmt: skip

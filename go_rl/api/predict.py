@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard, get_args
 
 from go_rl.core import OpGraph, ProblemError
 from go_rl.core.errors import nearest
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from go_rl.programs.launches import Launches
     from go_rl.programs.operators import OperatorRows
 
-WEIGHTS = "gpus-1.1"
+WEIGHTS = "gpus-1.2"
 """Name of the weights that ship."""
 EVERY_DEVICE, THIS = "all", "this"
 """In place of a device: all of the table; and the machine at hand (`go_rl.calibrate`)."""
@@ -60,18 +60,27 @@ class OperatorLatency:
 
 @dataclass(frozen=True)
 class Prediction:
-    """Operators that run one after the other on a device."""
+    """Operators on a device."""
 
     device: str
     operators: tuple[OperatorLatency, ...]
     """In the order of the table, or in that in which a network launches them."""
     low_ms: float | None = None
     high_ms: float | None = None
-    """Of a network: bounds of a 90 % interval of the sum."""
+    """Of a network: bounds of a 90 % interval of its latency."""
+    end_to_end_ms: float | None = None
+    """Of a network: with a host that issues launches ahead of the GPU."""
+    notes: tuple[str, ...] = ()
+    """What was assumed of the device."""
 
     @property
     def latency_ms(self) -> float:
-        """Sum over the operators."""
+        """Of a network from end to end; of a table the sum over the operators."""
+        return self.alone_ms if self.end_to_end_ms is None else self.end_to_end_ms
+
+    @property
+    def alone_ms(self) -> float:
+        """Sum over the operators, each run alone."""
         return float(sum(each.latency_ms for each in self.operators))
 
     @property
@@ -87,7 +96,7 @@ class Prediction:
         }
         if self.low_ms is not None:
             found |= {"low_ms": self.low_ms, "high_ms": self.high_ms}
-        return found
+        return found | ({"notes": list(self.notes)} if self.notes else {})
 
 
 def predict(
@@ -97,6 +106,7 @@ def predict(
     weights: str | Path = WEIGHTS,
     fusion: Fusion = "chains",
     dims: Mapping[str, int] | None = None,
+    launch_us: float | None = None,
     **options: Any,
 ) -> Prediction:
     """Price a float32 network, or a table of operators, on one device.
@@ -110,6 +120,8 @@ def predict(
         fusion: ``none``: eager PyTorch, operator by operator; ``chains``: element-wise operators
             join their neighbours. A table is priced as it is.
         dims: sizes of symbolic dimensions, of ``zoo:`` networks ``batch`` and ``sequence``.
+        launch_us: microseconds that an addition of few elements takes on the host of the device;
+            None: those of the data sheet's ``Launch_us``, else of the usual host.
         options: others of `go_rl.load`; its ``weights`` is ``weight_positions`` here.
 
     Raises:
@@ -119,13 +131,18 @@ def predict(
         DeviceError: there is no such device, or its data sheet is wrong.
         CheckpointError: there are no such weights.
     """
+    from go_rl.programs.devices import load_device, with_launch
+
     _check_fusion(fusion)
     if device == THIS:
+        if launch_us is not None:
+            raise ProblemError("launch_us is of a GPU's host; of this machine launches are timed")
         from go_rl.api.this_device import predict_this
 
         own = None if weights == WEIGHTS else weights
         return predict_this(model, own, fusion=fusion, dims=dims, **options)
-    return _predicted(model, [device], weights, fusion, {"dims": dims, **options})[0]
+    sheet = with_launch(load_device(device), launch_us)
+    return _predicted(model, [sheet], weights, fusion, {"dims": dims, **options})[0]
 
 
 def predict_everywhere(
@@ -134,6 +151,7 @@ def predict_everywhere(
     weights: str | Path = WEIGHTS,
     fusion: Fusion = "chains",
     dims: Mapping[str, int] | None = None,
+    launch_us: float | None = None,
     **options: Any,
 ) -> tuple[Prediction, ...]:
     """Price a network or a table of operators on every device of the table, the fastest first.
@@ -141,10 +159,11 @@ def predict_everywhere(
     Raises:
         See `predict`.
     """
-    from go_rl.programs.devices import device_names
+    from go_rl.programs.devices import device_names, find_device, with_launch
 
     _check_fusion(fusion)
-    found = _predicted(model, device_names(), weights, fusion, {"dims": dims, **options})
+    sheets = [with_launch(find_device(name), launch_us) for name in device_names()]
+    found = _predicted(model, sheets, weights, fusion, {"dims": dims, **options})
     return tuple(sorted(found, key=lambda each: each.latency_ms))
 
 
@@ -169,7 +188,7 @@ def train_operators(data: str | Path, out: str | Path) -> OperatorPredictor:
     return learned
 
 
-def is_table(model: object) -> bool:
+def is_table(model: object) -> TypeGuard[str | Path]:
     """Return whether a model is named as a table of operators."""
     return isinstance(model, str | Path) and str(model).lower().endswith(TABLES)
 
@@ -182,16 +201,14 @@ def _check_fusion(fusion: str) -> None:
 
 def _predicted(
     model: str | Path | OpGraph,
-    devices: Sequence[str | Path],
+    sheets: Sequence[DataSheet],
     weights: str | Path,
     fusion: str,
     options: Mapping[str, Any],
 ) -> tuple[Prediction, ...]:
     from go_rl.predictors.operators.predictor import OperatorPredictor
-    from go_rl.programs.devices import load_device
     from go_rl.programs.operators import read_operators
 
-    sheets = [load_device(device) for device in devices]
     if is_table(model):
         _refuse_options(model, options)
         rows = read_operators(model)
@@ -224,6 +241,7 @@ def _table(rows: OperatorRows, sheet: DataSheet, learned: OperatorPredictor) -> 
     import numpy as np
 
     from go_rl.predictors.operators.examples import OperatorInputs
+    from go_rl.programs.devices import assumed
 
     answer = learned.interval(OperatorInputs(rows, (sheet,), np.zeros(len(rows), np.int64)))
     each = zip(
@@ -233,18 +251,18 @@ def _table(rows: OperatorRows, sheet: DataSheet, learned: OperatorPredictor) -> 
         OperatorLatency(op, float(mid), float(low), float(high), unlike)
         for op, mid, low, high, unlike in each
     )
-    return Prediction(sheet.name, priced)
+    return Prediction(sheet.name, priced, notes=assumed(sheet))
 
 
 def _network(launches: Launches, sheet: DataSheet, learned: OperatorPredictor) -> Prediction:
-    import numpy as np
 
     from go_rl.predictors.launch_prices import launch_prices, total_bounds
-    from go_rl.simulate.replay import Operators, replay
+    from go_rl.programs.devices import assumed
+    from go_rl.simulate.issued_ahead import issued_ahead
 
     prices = launch_prices(launches, sheet, learned)
-    one_stream = np.zeros(len(launches), np.int64)
-    total = replay(Operators(prices.seconds, launches.before, one_stream)).seconds
+    parts = (prices.host, prices.start, prices.busy)
+    total = issued_ahead(*parts, launches.before).seconds
     low, high = total_bounds(launches, prices, total)
     names = launches.graph.names
     columns = (prices.seconds, prices.low, prices.high)
@@ -256,4 +274,5 @@ def _network(launches: Launches, sheet: DataSheet, learned: OperatorPredictor) -
         )
         for launch, mid, low_ms, high_ms, unlike in each
     )  # fmt: skip
-    return Prediction(sheet.name, priced, 1e3 * low, 1e3 * high)
+    bounds = (1e3 * low, 1e3 * high, 1e3 * total)
+    return Prediction(sheet.name, priced, *bounds, assumed(sheet))

@@ -228,8 +228,9 @@ def _latency(
     heaviest = max(nodes, key=lambda node: graph.flops[node])
     kinds = list(dict.fromkeys(graph.op_type[node] for node in nodes))
     what = " + ".join(kinds[:NAMED]) + (" + …" if len(kinds) > NAMED else "")
+    latency, low, high = map(float, milliseconds)
     return OperatorLatency(
-        graph.op_type[heaviest], *map(float, milliseconds), unlike, what,
+        graph.op_type[heaviest], latency, low, high, unlike, what,
         nodes=tuple(str(graph.names[node]) for node in nodes),
     )  # fmt: skip
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from go_rl.cost.learned import Learned
 
 AUTO, LEARNED, MEASURED = "auto", "learned", "measured"
-GPUS, GPU_WEIGHTS = "gpus", "gpus-1.1"
+GPUS, GPU_WEIGHTS = "gpus", "gpus-1.2"
 """``learned:gpus`` prices GPUs by their data sheets, with these weights."""
 PLAIN: dict[str, type[Analytical] | type[Profiled]] = {
     "analytical": Analytical,

@@ -38,11 +38,16 @@ def launch_prices(launches: Launches, sheet: DataSheet, predictor: PredictsOpera
         found.low[which] + extra,
         found.high[which] + extra,
         found.unlike[which] | launches.unlike,
+        found.host[which],
+        found.start[which],
+        found.busy[which] + extra,
     )
 
 
 def total_bounds(launches: Launches, prices: Interval, total: float) -> tuple[float, float]:
-    """Return bounds of a 90 % interval of a sum of launches.
+    """Return bounds of a 90 % interval of the seconds of all launches.
+
+    They are as far from ``total``, in proportion, as those of the sum of the launches are from it.
 
     A device that is faster than predicted at one product is so at all: errors of a group of
     operators add up, those of different groups partly cancel (`BETWEEN_GROUPS`).
@@ -53,4 +58,5 @@ def total_bounds(launches: Launches, prices: Interval, total: float) -> tuple[fl
         each = np.bincount(kind, sides)
         joint = BETWEEN_GROUPS * each.sum() ** 2 + (1 - BETWEEN_GROUPS) * (each**2).sum()
         bounds.append(float(np.sqrt(joint)))
-    return max(0.0, total - bounds[0]), total + bounds[1]
+    alone = float(prices.seconds.sum())
+    return total * max(0.0, 1 - bounds[0] / alone), total * (1 + bounds[1] / alone)

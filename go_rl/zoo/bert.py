@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from go_rl.core.errors import ReadError
+from go_rl.zoo.models.dropout import dropout
 
 Params = Mapping[str, Any]
 
@@ -27,6 +28,8 @@ class BertConfig:
     token_types: int = 2
     exact_gelu: bool = False
     """GELU by the error function, as PyTorch's BERT has it, instead of the hyperbolic tangent."""
+    dropout: float = 0.0
+    """In training, of embeddings, weights of attention and what is added to the residual."""
 
     def __post_init__(self) -> None:
         if self.hidden % self.heads:
@@ -114,7 +117,7 @@ def encode(
         word = jnp.take(tables["word"], token_ids, axis=0, mode="clip")
         kind = jnp.take(tables["token_type"], token_types, axis=0, mode="clip")
         place = tables["position"][: token_ids.shape[1]]
-        states = _layer_norm(tables["norm"], word + kind + place)
+        states = dropout(_layer_norm(tables["norm"], word + kind + place), config.dropout)
     bias = None
     if attention_mask is not None:
         bias = (1.0 - attention_mask[:, None, None, :].astype(jnp.float32)) * -1e9
@@ -126,19 +129,21 @@ def encode(
 
 def _layer(params: Params, config: BertConfig, states: Any, bias: Any) -> Any:
     with jax.named_scope("attention"):
-        attended = _attention(params["attention"], config.heads, states, bias)
+        attended = _attention(params["attention"], config, states, bias)
         states = _layer_norm(params["attention"]["norm"], states + attended)
     with jax.named_scope("feed_forward"):
         hidden = _gelu(config, _dense(params["intermediate"], states))
-        return _layer_norm(params["output"]["norm"], states + _dense(params["output"], hidden))
+        inner = dropout(_dense(params["output"], hidden), config.dropout)
+        return _layer_norm(params["output"]["norm"], states + inner)
 
 
 def _gelu(config: BertConfig, x: Any) -> Any:
     return jax.nn.gelu(x, approximate=not config.exact_gelu)
 
 
-def _attention(params: Params, heads: int, states: Any, bias: Any) -> Any:
+def _attention(params: Params, config: BertConfig, states: Any, bias: Any) -> Any:
     batch, sequence, hidden = states.shape
+    heads = config.heads
 
     def split(name: str) -> Any:
         return _dense(params[name], states).reshape(batch, sequence, heads, hidden // heads)
@@ -147,8 +152,9 @@ def _attention(params: Params, heads: int, states: Any, bias: Any) -> Any:
     scores = jnp.einsum("bqhd,bkhd->bhqk", query, key) / (hidden // heads) ** 0.5
     if bias is not None:
         scores = scores + bias
-    mixed = jnp.einsum("bhqk,bkhd->bqhd", jax.nn.softmax(scores), value)
-    return _dense(params["output"], mixed.reshape(batch, sequence, hidden))
+    weights = dropout(jax.nn.softmax(scores), config.dropout)
+    mixed = jnp.einsum("bhqk,bkhd->bqhd", weights, value)
+    return dropout(_dense(params["output"], mixed.reshape(batch, sequence, hidden)), config.dropout)
 
 
 def _mlm_logits(params: Params, config: BertConfig, states: Any) -> Any:

@@ -36,15 +36,33 @@ def test_predict_takes_a_data_sheet_and_python_agrees(command, operators, tmp_pa
     (tmp_path / "mine.json").write_text(json.dumps(sheet))
     found = command("predict", operators, "--device", "mine.json", "--json")
     assert found.code == 0
-    assert found.document == go_rl.predict(operators, "mine.json").to_json()
-    assert found.document == go_rl.predict(operators, "h100").to_json()
+    document = found.document
+    assert document == go_rl.predict(operators, "mine.json").to_json()
+    (note,) = document.pop("notes")
+    assert note == "mine: architecture and power are those of NVIDIA H100 80GB HBM3"
+    assert document == go_rl.predict(operators, "h100").to_json()
+
+
+def test_a_stated_host_is_told_by_file_or_flag(command, operators, tmp_path):
+    """Twice the usual host's 26 µs: the same by both ways, and slower."""
+    sheet = {"Dev_Mem": 15, "Mem_Bw": 320, "Num_Sm": 40, "Core_Per_SM": 64, "Freq": 1590,
+             "SingleFLOPs": 8141, "L2Cache": 4, "Launch_us": 52}  # fmt: skip
+    (tmp_path / "mine.json").write_text(json.dumps(sheet))
+    told = command("predict", operators, "--device", "mine.json", "--json").document
+    flag = command("predict", operators, "--device", "t4", "--launch-us", "52", "--json").document
+    assert told["operators"] == flag["operators"]
+    usual = command("predict", operators, "--device", "t4", "--json").document
+    assert flag["latency_ms"] > usual["latency_ms"]
+    wrong = command("predict", operators, "--device", "t4", "--launch-us", "-1")
+    assert wrong.code == 2
+    assert "t4: Launch_us must be a positive number, not -1.0" in wrong.err
 
 
 def test_predict_prints_a_table(command, operators):
     found = command("predict", operators, "--device", "a100-40gb")
     assert found.code == 0
     assert "linear" in found.out
-    assert "one after the other: " in found.out
+    assert "one after the other" in found.out
 
 
 def test_long_times_have_no_exponent_and_endings_any_case(command, operators, tmp_path):
@@ -70,9 +88,9 @@ def test_predict_prices_a_network(command):
     assert (found.code, found.err) == (0, "")
     document = found.document
     each = document["operators"]
-    assert document["latency_ms"] == pytest.approx(sum(row["latency_ms"] for row in each))
+    alone = sum(row["latency_ms"] for row in each)
+    assert 0.3 * alone < document["latency_ms"] < alone, "the host is ahead, or all there is"
     assert 0 < document["low_ms"] < document["latency_ms"] < document["high_ms"]
-    assert sum(row["low_ms"] for row in each) <= document["low_ms"]
     softmax = [row for row in each if row["op"] == "softmax"]
     assert len(softmax) == 2
     assert all(row["B"] == 8 * 2 * 128 and row["H"] == 128 for row in softmax)
@@ -110,7 +128,7 @@ def test_bad_input_is_one_line(command, operators, tmp_path):
     for flags, message in (
         ((operators, "--device", "tesla-t44"), "did you mean 'tesla-t4'"),
         (("none.csv", "--device", "t4"), "none.csv: cannot be read"),
-        ((operators, "--device", "t4", "--weights", "gpu-1.1"), "did you mean 'gpus-1.1'"),
+        ((operators, "--device", "t4", "--weights", "gpu-1.1"), "did you mean 'gpus-1.2'"),
     ):
         found = command("predict", *flags)
         assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)

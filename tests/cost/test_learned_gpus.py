@@ -27,7 +27,7 @@ WITH_TF32_PEAK = {*TENSOR_CORES, "p100", "v100"}
 
 @pytest.fixture(scope="module")
 def model():
-    return LearnedGpus(OperatorPredictor.load("gpus-1.1"))
+    return LearnedGpus(OperatorPredictor.load("gpus-1.2"))
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +78,7 @@ def test_it_is_named_and_identified():
     assert found is named_cost("learned:gpus", load_hardware("t4"))
     assert found is not None
     assert found.name == "learned:gpus"
-    assert cost_identity("learned:gpus", hardware) == "learned:gpus gpus-1.1"
+    assert cost_identity("learned:gpus", hardware) == "learned:gpus gpus-1.2"
 
 
 def test_other_chips_and_number_formats_are_refused(graph, model):

@@ -25,7 +25,8 @@ class Counting:
         count = len(inputs.rows)
         self.asked.append(count)
         one = np.full(count, 1e-3)
-        return Interval(one, 0.5 * one, 2 * one, np.zeros(count, bool))
+        half = 0.5 * one
+        return Interval(one, half, 2 * one, np.zeros(count, bool), 0 * one, 0 * one, one)
 
 
 def _launches(*each):
@@ -54,6 +55,7 @@ def test_fused_bytes_come_on_top_and_stand_ins_are_unlike():
     extra = 3.2e9 / (STREAMED_SHARE * 320e9)
     np.testing.assert_allclose(found.seconds, [1e-3, 1e-3 + extra, 1e-3])
     np.testing.assert_allclose(found.high, [2e-3, 2e-3 + extra, 2e-3])
+    np.testing.assert_allclose(found.busy, [1e-3, 1e-3 + extra, 1e-3])
     assert found.unlike.tolist() == [False, False, True]
 
 
@@ -65,3 +67,5 @@ def test_errors_of_a_group_add_and_of_groups_cancel_in_part():
         low, high = total_bounds(launches, prices, 2e-3)
         assert low == pytest.approx(2e-3 - times * 0.5e-3)
         assert high == pytest.approx(2e-3 + times * 1e-3)
+        bounds = total_bounds(launches, prices, 1e-3)
+        assert bounds == pytest.approx((low / 2, high / 2)), "in proportion"

@@ -7,7 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from go_rl.programs.devices import DeviceError, device_names, find_device, load_device
+from go_rl.programs.devices import (
+    DeviceError,
+    assumed,
+    device_names,
+    find_device,
+    load_device,
+    with_launch,
+)
 
 SHEET = {"Device": "Mine", "Dev_Mem": 16, "Mem_Bw": 500, "Num_Sm": 50, "Core_Per_SM": 64,
          "Freq": 1500, "SingleFLOPs": 9600, "L2Cache": 4}  # fmt: skip
@@ -53,7 +60,11 @@ def test_architecture_comes_from_the_name_or_the_nearest_numbers(tmp_path):
     named = SHEET | {"Device": "NVIDIA L4"}
     assert load_device(written(tmp_path, named)).architecture == "ada"
     far = SHEET | {"Mem_Bw": 50000, "L2Cache": 900}
-    assert load_device(written(tmp_path, far)).architecture is None
+    unknown = load_device(written(tmp_path, far))
+    assert unknown.architecture is None
+    assert assumed(unknown) == (
+        "Mine: no device of the table is like it; its architecture is unknown",
+    )
 
 
 def test_a_file_with_the_numbers_of_a_device_is_that_device(tmp_path):
@@ -61,7 +72,19 @@ def test_a_file_with_the_numbers_of_a_device_is_that_device(tmp_path):
                 "SingleFLOPs": 8141, "L2Cache": 4}  # fmt: skip
     t4 = find_device("t4")
     found = load_device(written(tmp_path, document))
-    assert replace(found, name=t4.name, device=t4.device) == t4
+    assert replace(found, name=t4.name, device=t4.device, like=None) == t4
+    assert assumed(found) == ("device: architecture and power are those of Tesla T4",)
+    assert assumed(t4) == ()
+
+
+def test_a_host_is_stated_in_microseconds(tmp_path):
+    stated = load_device(written(tmp_path, SHEET | {"Launch_us": 32}))
+    assert stated.launch_seconds == pytest.approx(32e-6)
+    assert load_device(written(tmp_path, SHEET)).launch_seconds is None
+    assert with_launch(find_device("t4"), 40.0).launch_seconds == pytest.approx(40e-6)
+    assert with_launch(find_device("t4"), None) == find_device("t4")
+    with pytest.raises(DeviceError, match="t4: Launch_us must be a positive number"):
+        with_launch(find_device("t4"), 0.0)
 
 
 @pytest.mark.parametrize(
@@ -73,6 +96,7 @@ def test_a_file_with_the_numbers_of_a_device_is_that_device(tmp_path):
         ({"Freq": -3}, "Freq must be a positive number, not -3"),
         ({"Freq": "fast"}, "Freq must be a positive number, not 'fast'"),
         ({"Num_Sm": 2.5}, "Num_Sm must be a whole number"),
+        ({"Launch_us": 0}, "Launch_us must be a positive number, not 0"),
         ({"L2Cache": True}, "L2Cache must be a positive number"),
         ({"Num_SM": 4}, "unknown field 'Num_SM'; did you mean 'Num_Sm'"),
         ({"Device": 7}, "Device must be a name"),

@@ -17,7 +17,11 @@ from go_rl.programs.operators import OperatorError
 from go_rl.readers.jax.reader import trace_jax
 from go_rl.zoo.bert import BertConfig, bert
 from go_rl.zoo.models.building import flax_model, floats, integers
-from go_rl.zoo.models.language.sized import decoder_training, written_out_gelu
+from go_rl.zoo.models.language.sized import (
+    decoder_training,
+    in_training,
+    written_out_gelu,
+)
 from go_rl.zoo.models.language.transformers import GPT
 
 PRODUCTS = ("bmm", "linear", "conv")
@@ -207,6 +211,23 @@ def test_training_of_a_decoder_by_hand():
     sums = {e.sizes["B"] for e in launches.each if e.what == "sum of gradients"}
     assert sums == {tokens}
     assert count["add", "sum of gradients"] == 4 * layers, "residuals; query, key and value"
+
+
+@pytest.mark.parametrize(
+    ("attention", "each", "once"), [({"joint": True}, 3, 1), ({"scaled_query": True}, 2, 0)]
+)
+def test_training_drops_what_hugging_face_drops(attention, each, once):
+    """Both residuals, of GPT-2 weights of attention and embeddings too; one kernel forward and one
+    backward."""
+    layers, model = 2, GPT(2, 64, 4, 50, 16, attention=attention)
+    counts = []
+    for module in (model, in_training(model)):
+        built = decoder_training(flax_model(module, integers(2, 16)))
+        launches = eager_launches(trace_jax(built[0], *built[1], weights=built[2]))
+        counts.append(Counter((launch.op, launch.what) for launch in launches.each))
+    more = counts[1] - counts[0]
+    dropped = each * layers + once
+    assert more == {("mulu", "dropout"): dropped, ("mulu", "gradient of scaling"): dropped}
 
 
 def test_launches_wait_for_earlier_ones_and_share_no_node():

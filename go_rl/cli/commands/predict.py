@@ -35,6 +35,9 @@ class Predict:
     operators to their neighbours."""
     weights: Annotated[str, tyro.conf.arg(metavar="NAME|FILE.npz")] = WEIGHTS
     """Those that ship, or those of go-rl train operators; of this machine, of calibrate."""
+    launch_us: Annotated[float | None, tyro.conf.arg(metavar="MICROSECONDS")] = None
+    """What an addition of few elements takes on the GPU's host; by default that of its data sheet,
+    else of the usual host."""
     json: bool = False
     """Print one JSON document and nothing else."""
 
@@ -47,7 +50,7 @@ def run(config: Predict) -> int:
     options: dict[str, Any] = {
         "weights": config.weights, "fusion": config.fusion, "dims": source.dims,
         "unknown": source.unknown, "training": source.training, "inputs": source.inputs,
-        "trip_count": source.trip_count,
+        "trip_count": source.trip_count, "launch_us": config.launch_us,
     }  # fmt: skip
     if source.weights is not None:
         options["weight_positions"] = source.weights
@@ -91,7 +94,15 @@ def _print(found: Prediction) -> None:
     if found.low_ms is not None and found.high_ms is not None:
         bounds = f" ({_number(found.low_ms)} to {_number(found.high_ms)})"
     said = f"unlike what was measured: {found.unlike:,} of {len(found.operators):,}"
-    print_line(console(), f"one after the other: {_number(found.latency_ms)} ms{bounds}; {said}")
+    total = f"{_number(found.latency_ms)} ms{bounds}"
+    if found.end_to_end_ms is None:
+        print_line(console(), f"one after the other: {total}; {said}")
+    else:
+        alone = f"{_number(found.alone_ms)} ms"
+        print_line(console(), f"one after the other, each alone: {alone}; {said}")
+        print_line(console(), f"issued ahead of the GPU: {total}")
+    for note in found.notes:
+        print_line(console(), note)
 
 
 def _print_rows(found: Prediction) -> None:
@@ -114,7 +125,7 @@ def _print_kernels(found: Prediction) -> None:
     cells = [
         (same[0].what, same[0].op, _sizes(same[0].sizes), f"{len(same):,}",
          _number(len(same) * same[0].latency_ms),
-         f"{len(same) * same[0].latency_ms / found.latency_ms:.1%}",
+         f"{len(same) * same[0].latency_ms / found.alone_ms:.1%}",
          *_milliseconds(same[0]), "yes" if same[0].unlike else "")
         for same in ranked[:SHOWN]
     ]  # fmt: skip
@@ -137,7 +148,7 @@ def _say_more(count: int) -> None:
 
 def _print_devices(ranked: tuple[Prediction, ...]) -> None:
     cells = [(each.device, _number(each.latency_ms), f"{each.unlike:,}") for each in ranked]
-    title = "Operators one after the other, the fastest device first"
+    title = "Latency by device, the fastest first"
     print_table(console(), TextTable(title, ("device", "ms", "unlike operators"), cells))
 
 

@@ -1,124 +1,167 @@
 """90 % intervals of GPUs that were not measured, learned by leaving out each measured one.
 
-Errors on left-out GPUs are pooled by operators and by what bounds them, each GPU of equal weight.
-A GPU errs as a whole: quantiles of pooled errors cover one GPU wholly and another hardly. So the
-quantiles are chosen by what they cover of one GPU when the others alone set the bounds.
+Host and GPU err apart. A host may be somewhat faster or much slower than the usual one
+(`FASTER_HOST`, `SLOWER_HOST`: assumed, for five hosts tell little); it scales the floor and the
+start of an operator. What the GPU takes beyond the start is uncertain by a factor that is learned:
+on each left-out GPU the half-width that covers nine rows in ten, its mean square over GPUs, drawn
+from few GPUs towards that of like operators (empirical Bayes), times one scale for all operators,
+such that GPUs are covered whose own errors set nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
-from jaxtyping import Float64, Int
+from jaxtyping import Bool, Float64, Int
 
 from go_rl.predictors.operators.examples import ERROR_GROUPS
+from go_rl.predictors.operators.launch_floor import SHARPNESS, with_floor
+from go_rl.predictors.operators.pricing import LogSeconds
 
-REGIMES = ("launch", "short", "long")
-"""Operators by what bounds them: the launch, or the GPU for less or more than `LONG`."""
-LAUNCH_BOUND = 1.5
-"""Times the floor up to which the launch bounds an operator."""
-LONG = 1e-3
-"""Seconds."""
-CELLS = len(ERROR_GROUPS) * len(REGIMES)
-LOW_TAILS = (0.01, 0.025, 0.05, 0.075, 0.1, 0.15)
-HIGH_TAILS = (0.85, 0.9, 0.925, 0.95, 0.975, 0.99)
-"""Candidates for the quantiles that bound an interval."""
-WANTED, LEAST, MOST = 0.9, 0.85, 0.95
-"""Coverage, and its range on each GPU."""
-OF_MEAN, OF_WIDTH = 1.0, 0.1
-"""Weights of the mean coverage and of the width of the interval beside coverage out of range."""
-NARROWEST = 0.03
+FASTER_HOST, SLOWER_HOST = 1.3, 1.9
+"""Factors by which a host that nobody measured may be faster or slower than the usual one."""
+STATED_HOST = 1.35
+"""The same, either way, of a host that the user states by one operator."""
+PRODUCTS = 3
+"""The first of `ERROR_GROUPS` are products, the others streams: two families."""
+LENGTHS = np.array([1.5, 2.5])
+"""Logarithms of the GPU's part over the floor that part short, middle and long operators."""
+REGIMES = len(LENGTHS) + 1
+CELLS = len(ERROR_GROUPS) * REGIMES
+EXPONENTS = np.array([SHARPNESS.get(group, SHARPNESS["streams"]) for group in ERROR_GROUPS])
+ROWS = 0.9
+"""Rows of a GPU that its half-width covers."""
+LIKE = 2.0
+"""GPUs that count as much as those of like operators together."""
+WANTED, MOST = 0.9, 0.95
+"""Mean coverage of GPUs left out, each counted up to the second number."""
+HALF_WIDTHS = np.linspace(0.0, 2.5, 126)
+SCALES = np.arange(0.7, 2.51, 0.05)
+FEWEST = 20
+"""Rows of a GPU that tell a half-width."""
 UNKNOWN = 0.7
-"""Logarithms: an interval is no narrower, and this wide where nothing was learned."""
-SLOW_HOST = 2.0
-"""Times as slow as the median host another may be: part of every interval, for few were seen."""
-POINTS = np.linspace(0.0, 1.0, 401)
+"""Half-width where nothing was learned."""
+WIDEST = 1.5
+"""Half-width of one GPU that counts, at most."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """Bounds of the logarithm of measured over predicted seconds."""
+    """How uncertain the GPU's part of an operator is."""
 
-    low: tuple[float, ...]
-    high: tuple[float, ...]
-    """[CELLS] of `cells`."""
+    half_width: tuple[float, ...]
+    """[CELLS] of `cells`, of the logarithm of seconds."""
 
 
-def cells(
-    error_group: Int[np.ndarray, "R"], seconds: Float64[np.ndarray, "R"],
-    floor: Float64[np.ndarray, "R"],
-) -> Int[np.ndarray, "R"]:  # fmt: skip
-    """Return [R] cells of intervals: operators of one group and regime.
+def cells(error_group: Int[np.ndarray, "R"], logs: LogSeconds) -> Int[np.ndarray, "R"]:
+    """Return [R] cells of half-widths: operators of one group and regime.
 
     Args:
         error_group: [R] index in `ERROR_GROUPS`.
-        seconds: [R] predicted.
-        floor: [R] seconds of the launch.
+        logs: what was predicted.
     """
-    regime = np.where(seconds < LAUNCH_BOUND * floor, 0, np.where(seconds < LONG, 1, 2))
-    return error_group * len(REGIMES) + regime
+    return error_group * REGIMES + np.digitize(_gpu_part(logs) - logs.floor, LENGTHS)
 
 
 def bounds(
-    found: Calibration, cell: Int[np.ndarray, "R"], seconds: Float64[np.ndarray, "R"],
-    floor: Float64[np.ndarray, "R"],
+    half_width: Float64[np.ndarray, "R"], error_group: Int[np.ndarray, "R"], logs: LogSeconds,
+    stated: Bool[np.ndarray, "R"],
 ) -> tuple[Float64[np.ndarray, "R"], Float64[np.ndarray, "R"]]:  # fmt: skip
-    """Return [R] lower and upper bounds of seconds; arguments as those of `cells`."""
-    low = seconds * np.exp(np.array(found.low)[cell])
-    high = seconds * np.exp(np.array(found.high)[cell])
-    return low, np.maximum(high, seconds + (SLOW_HOST - 1) * floor)
+    """Return [R] logarithms of lower and upper bounds; the upper one is that of a stream which
+    finds nothing in the cache.
+
+    Args:
+        half_width: [R] of the GPU's part.
+        error_group: [R] index in `ERROR_GROUPS`.
+        logs: what was predicted.
+        stated: [R] whether the user states the host.
+    """
+    part, exponent = _gpu_part(logs), EXPONENTS[error_group]
+    most = np.maximum(part, _gpu_part(logs._replace(body=logs.uncached)))
+    faster = np.log(np.where(stated, STATED_HOST, FASTER_HOST))
+    slower = np.log(np.where(stated, STATED_HOST, SLOWER_HOST))
+    ends = []
+    for gpu, host in ((part - half_width, -faster), (most + half_width, slower)):
+        body = np.logaddexp(gpu, logs.start + host)
+        ends.append(with_floor(body, logs.floor + host, exponent, np))
+    return ends[0], ends[1]
 
 
 def calibrate(
-    error: Float64[np.ndarray, "R"], slow: Float64[np.ndarray, "R"],
-    cell: Int[np.ndarray, "R"], device: Int[np.ndarray, "R"],
+    truth: Float64[np.ndarray, "R"], logs: LogSeconds,
+    error_group: Int[np.ndarray, "R"], device: Int[np.ndarray, "R"],
 ) -> Calibration:  # fmt: skip
-    """Return the bounds.
+    """Return half-widths.
 
     Args:
-        error: [R] logarithms of measured over predicted seconds, on GPUs that were left out.
-        slow: [R] those that a slow host explains.
-        cell: [R] of `cells`.
+        truth: [R] logarithms of measured seconds.
+        logs: what was predicted of each row's GPU by what was learned without it.
+        error_group: [R] index in `ERROR_GROUPS`.
         device: [R] index of the GPU.
     """
-    pairs = []
-    for each in range(CELLS):
-        rows = cell == each
-        pairs.append(_cell_bounds(error[rows], slow[rows], device[rows]))
-    low, high = zip(*pairs, strict=True)
-    return Calibration(low, high)
-
-
-def _cell_bounds(error: np.ndarray, slow: np.ndarray, device: np.ndarray) -> tuple[float, float]:
-    """Bounds by the tails that cover left-out GPUs best."""
     devices = np.unique(device)
     if len(devices) < 2:
-        return -UNKNOWN, UNKNOWN
-    own = np.stack([np.quantile(error[device == each], POINTS) for each in devices])
-    parts = [(error[device == each], slow[device == each]) for each in devices]
+        return Calibration((UNKNOWN,) * CELLS)
+    needed, cell = _needed(truth, logs, error_group), cells(error_group, logs)
+    own = np.stack([_quantiles(needed[device == d], cell[device == d]) for d in devices])
+    others = [_pooled(np.delete(own, place, axis=0)) for place in range(len(devices))]
+    ratio = np.concatenate([
+        needed[device == d] / others[place][cell[device == d]] for place, d in enumerate(devices)
+    ])  # fmt: skip
+    unit = np.concatenate([error_group[device == d] + len(ERROR_GROUPS) * d for d in devices])
 
-    def missed(tails: tuple[float, float]) -> float:
-        shares = []
-        for place, (wrong, excused) in enumerate(parts):
-            low, high = _quantiles(np.delete(own, place, axis=0), tails)
-            inside = (low <= wrong) & (wrong <= np.maximum(high, excused))
-            shares.append(inside.mean())
-        low, high = _quantiles(own, tails)
-        mean = abs(float(np.mean(shares)) - WANTED)
-        return _outside(shares) + OF_MEAN * mean + OF_WIDTH * (high - low)
+    def coverage(scale: float) -> float:
+        return float(
+            np.mean([min(MOST, (ratio[unit == u] <= scale).mean()) for u in np.unique(unit)])
+        )
 
-    return _quantiles(own, min(product(LOW_TAILS, HIGH_TAILS), key=missed))
-
-
-def _outside(shares: Sequence[float]) -> float:
-    """How far coverage lies outside its range, in total."""
-    return float(sum(max(LEAST - share, 0.0, share - MOST) for share in shares))
+    scale = next((each for each in SCALES if coverage(each) >= WANTED), SCALES[-1])
+    return Calibration(tuple((scale * _pooled(own)).tolist()))
 
 
-def _quantiles(own: np.ndarray, tails: tuple[float, float]) -> tuple[float, float]:
-    """Quantiles of pooled errors; ``own`` [GPUs, points] quantiles of each."""
-    low, high = np.quantile(own, tails)
-    return float(min(low, -NARROWEST)), float(max(high, NARROWEST))
+def _gpu_part(logs: LogSeconds) -> Float64[np.ndarray, "R"]:
+    """Logarithms of what the GPU takes beyond the start."""
+    return np.log(np.maximum(np.exp(logs.body) - np.exp(logs.start), 1e-9))
+
+
+def _needed(truth: np.ndarray, logs: LogSeconds, error_group: np.ndarray) -> np.ndarray:
+    """[R] least half-widths that cover the rows."""
+    found = np.full(len(truth), HALF_WIDTHS[-1])
+    host = np.zeros(len(truth), bool)
+    for width in HALF_WIDTHS[::-1]:
+        low, high = bounds(np.full(len(truth), width), error_group, logs, host)
+        found[(low <= truth) & (truth <= high)] = width
+    return found
+
+
+def _quantiles(needed: np.ndarray, cell: np.ndarray) -> np.ndarray:
+    """[groups, 1 + regimes] half-widths of one GPU: of all regimes, then of each; NaN where there
+    are too few rows."""
+    found = np.full((len(ERROR_GROUPS), 1 + REGIMES), np.nan)
+    for group in range(len(ERROR_GROUPS)):
+        for column in range(1 + REGIMES):
+            inside = (
+                cell // REGIMES == group if column == 0 else cell == group * REGIMES + column - 1
+            )
+            if inside.sum() >= FEWEST:
+                found[group, column] = min(np.quantile(needed[inside], ROWS), WIDEST)
+    return found
+
+
+def _pooled(own: np.ndarray) -> Float64[np.ndarray, "CELLS"]:
+    """[CELLS] half-widths from [GPUs, groups, 1 + regimes] those of GPUs: of a regime drawn towards
+    that of its group, that towards its family's."""
+    squares, counts = np.square(own), (~np.isnan(own)).sum(0)
+    mean = np.nansum(squares, axis=0) / np.maximum(counts, 1)
+    found = np.full((len(ERROR_GROUPS), REGIMES), np.square(UNKNOWN))
+    for family in (slice(0, PRODUCTS), slice(PRODUCTS, None)):
+        known = counts[family, 0] > 0
+        if known.any():
+            group = _drawn(mean[family, 0], counts[family, 0], mean[family, 0][known].mean())
+            found[family] = _drawn(mean[family, 1:], counts[family, 1:], group[:, None])
+    return np.maximum(np.sqrt(found), HALF_WIDTHS[1]).ravel()
+
+
+def _drawn(mean: np.ndarray, count: np.ndarray, towards: np.ndarray | float) -> np.ndarray:
+    return (count * mean + LIKE * towards) / (count + LIKE)

@@ -78,6 +78,9 @@ class OperatorInputs:
             bytes=self.rows.streamed_bytes(),
             length=self.rows.sizes["H"].astype(np.float64),
             bandwidth=self.fields("memory_bandwidth"),
+            l2=self.fields("l2_bytes"),
+            multiprocessors=self.fields("multiprocessors"),
+            clock=self.fields("clock_hz"),
         )
 
     def in_group(self, group: str) -> np.ndarray:

@@ -17,7 +17,9 @@ import optax
 
 from go_rl.core import TrainingError
 from go_rl.predictors.operators import product_model, stream_model
+from go_rl.predictors.operators.conv_residuals import fit_residuals
 from go_rl.predictors.operators.examples import STREAM_GROUP, OperatorExamples
+from go_rl.predictors.operators.launch_floor import SHARPNESS, with_floor
 from go_rl.predictors.operators.pooled_params import Arrays, initial_params, of_measured
 
 Loss = Callable[[Mapping[str, Any], Any], Any]
@@ -29,7 +31,12 @@ CHOICE_WEIGHT = 0.03
 PRIOR, ALIKE, OWN_LIKING = 3e-4, 1e-3, 1e-2
 """Weights of squares: of distances from the initial parameters, between tiles, and of what one GPU
 likes beyond its generation."""
-LENGTH_PRIOR, WIDER_PRIOR = 1e-4, 1e-2
+MORE_PRIOR = {"floor": 2e-2, "throttle": 1e-2}
+"""Further weights of distances from the initial parameters. The floor of convolutions, hardly any
+of which the host bounds, would else take the place of their latency; what power allows is known
+from two small boards only, one for each generation of kernels."""
+STREAM_PRIORS = {"length": 1e-4, "wider": 1e-2}
+"""Weights of squares: of distances of streams' parameters from the initial ones."""
 RATE = 0.06
 
 
@@ -80,7 +87,19 @@ def fit_pooled(
     params, last = _run(data, _stream_loss if is_stream else _product_loss, updates)
     if not np.isfinite(float(last)):
         raise TrainingError("operators: the loss became NaN; are all seconds positive?")
-    return {name: np.asarray(value) for name, value in params.items()}
+    found = {name: np.asarray(value) for name, value in params.items()}
+    return _with_residuals(found, examples, data) if group == "conv" else found
+
+
+def _with_residuals(params: Arrays, examples: OperatorExamples, data: FitData) -> Arrays:
+    """Parameters with what they leave of convolutions."""
+    x, rows = examples.inputs.product_inputs(), examples.inputs.rows
+    own = of_measured(params, np.asarray(data.place), np.asarray(data.generation), None, np)
+    body = product_model.log_body(own, x)
+    total = with_floor(body, own["floor"], SHARPNESS["conv"], np)
+    weight = np.asarray(data.weight, np.float64)
+    found = fit_residuals(rows, np.log(examples.seconds) - total, weight)
+    return params | {"residuals": found.astype(np.float32)}
 
 
 def _weights(device: np.ndarray, count: int, left_out: Collection[int]) -> np.ndarray:
@@ -97,22 +116,34 @@ def _product_loss(p: Mapping[str, Any], data: FitData) -> Any:
     choice = product_model.log_choice(own, per_tile, padding, jnp)
     known = (data.tile != UNKNOWN_TILE).astype(jnp.float32)
     column = jnp.maximum(data.tile, 0)[:, None]
-    expected = product_model.with_floor(own, (jnp.exp(choice) * per_tile).sum(1), jnp)
-    told = product_model.with_floor(own, jnp.take_along_axis(per_tile, column, 1)[:, 0], jnp)
+
+    def seconds(alone: Any) -> Any:
+        body = product_model.with_launch(own, alone, jnp)
+        return with_floor(body, own["floor"], SHARPNESS["linear"], jnp)
+
+    expected = seconds((jnp.exp(choice) * per_tile).sum(1))
+    told = seconds(jnp.take_along_axis(per_tile, column, 1)[:, 0])
     surprise = -jnp.take_along_axis(choice, column, 1)[:, 0]
     errors = jnp.abs(expected - data.target)
     errors = errors + known * (jnp.abs(told - data.target) + CHOICE_WEIGHT * surprise)
     prior = sum(jnp.square(p[name] - at).mean() for name, at in data.start.items())
     alike = sum(jnp.square(p[name] - p[name].mean()).mean() for name in OF_TILES)
     own_liking = jnp.square(p["liked_here"]).mean()
-    return (errors * data.weight).sum() + PRIOR * prior + ALIKE * alike + OWN_LIKING * own_liking
+    more = sum(
+        weight * jnp.square(p[name] - data.start[name]).mean()
+        for name, weight in MORE_PRIOR.items()
+    )
+    prior = PRIOR * prior + more
+    return (errors * data.weight).sum() + prior + ALIKE * alike + OWN_LIKING * own_liking
 
 
 def _stream_loss(p: Mapping[str, Any], data: FitData) -> Any:
     own = of_measured(p, data.place, data.generation, data.x.op, jnp)
-    errors = jnp.abs(stream_model.log_seconds(own, data.x, jnp) - data.target)
-    prior = (
-        LENGTH_PRIOR * jnp.square(p["length"]).sum() + WIDER_PRIOR * jnp.square(p["wider"]).sum()
+    body = stream_model.log_body(own, data.x, jnp)
+    errors = jnp.abs(with_floor(body, own["floor"], SHARPNESS[STREAM_GROUP], jnp) - data.target)
+    prior = sum(
+        weight * jnp.square(p[name] - data.start[name]).sum()
+        for name, weight in STREAM_PRIORS.items()
     )
     return (errors * data.weight).sum() + prior
 

@@ -1,8 +1,9 @@
 """Parameters that GPUs share, and the few that are of a generation or of one GPU and its host.
 
-Of a GPU that was not measured nothing of its own is known: its floor is the median of the measured
-hosts, its library likes the tiles that its generation likes; a generation that was never measured
-takes the mean of the answers of those that were.
+Of a GPU that was not measured nothing of its own is known: its floor is the lower median of the
+measured hosts, of which most are alike and few are slower; its library likes the tiles that its
+generation likes; a generation that was never measured takes the mean of the answers of those that
+were.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from jaxtyping import Int
 
 from go_rl.predictors.operators import product_model, stream_model
 from go_rl.predictors.operators.architectures import GENERATION_COUNT, PASCAL
+from go_rl.predictors.operators.conv_residuals import TERMS
 from go_rl.predictors.operators.examples import STREAM_GROUP
 from go_rl.predictors.operators.product_model import TILES
 from go_rl.programs.operators import STREAMS
@@ -25,26 +27,29 @@ OF_PLACE = ("floor", "liked_here", "liked_by", "stride", "stride_from")
 (both beside ``liked``, which is), [2] (Pascal and before, later) the last two."""
 UNMEASURED = -1
 """Place of a GPU without measurements."""
-FLOOR = -10.3
-"""Logarithm of the seconds of a launch from which learning starts."""
+FLOORS = {"bmm": -10.3, "linear": -9.8, "conv": -9.7, STREAM_GROUP: -10.3}
+"""Logarithms of the seconds of a launch from which learning starts, by group: what few elements
+take."""
 
 
 def initial_params(group: str, count: int) -> Arrays:
     """Return the parameters of a group from which learning starts, of so many GPUs; scalars are
     [1]."""
     if group == STREAM_GROUP:
-        floors = np.full((count, len(STREAMS)), FLOOR, np.float32)
+        floors = np.full((count, len(STREAMS)), FLOORS[group], np.float32)
         found = {**stream_model.initial_params(), "floor": floors}
     else:
         found = {
             **product_model.initial_params(),
-            "floor": np.full(count, FLOOR, np.float32),
+            "floor": np.full(count, FLOORS[group], np.float32),
             "liked": np.zeros(len(TILES), np.float32),
             "liked_by": np.zeros((GENERATION_COUNT, len(TILES)), np.float32),
             "liked_here": np.zeros((count, len(TILES)), np.float32),
             "stride": np.full(2, -3.0, np.float32),
             "stride_from": np.full(2, 5.0, np.float32),
         }
+        if group == "conv":
+            found["residuals"] = np.zeros(TERMS, np.float32)
     return {name: np.atleast_1d(each) for name, each in found.items()}
 
 
@@ -80,7 +85,7 @@ def of_unmeasured(
         op: see `of_measured`.
     """
     own = place != UNMEASURED
-    usual = np.median(p["floor"][known], axis=0)
+    usual = usual_floor(p["floor"], known)
     floor = p["floor"][place] if op is None else p["floor"][place, op]
     floor = np.where(own, floor, usual if op is None else usual[op])
     if op is not None:
@@ -88,6 +93,11 @@ def of_unmeasured(
     liked = p["liked"] + p["liked_by"][generation]
     liked = liked + np.where(own[:, None], p["liked_here"][place], 0.0)
     return {**p, "floor": floor, "liked": liked, **_strides(p, generation, np)}
+
+
+def usual_floor(floor: np.ndarray, known: Int[np.ndarray, "G"]) -> np.ndarray:
+    """Return the lower median over measured hosts of logarithms [GPUs, …]."""
+    return np.asarray(np.sort(floor[known], axis=0)[(len(known) - 1) // 2])
 
 
 def _strides(p: Mapping[str, Any], generation: Any, xp: Any) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float64
 
 from go_rl.core import CheckpointError, TrainingError
 from go_rl.core.files.shipped import shipped_or_given
-from go_rl.predictors.operators.calibration import CELLS, Calibration, bounds, calibrate, cells
+from go_rl.predictors.operators.calibration import Calibration, bounds, calibrate, cells
 from go_rl.predictors.operators.examples import (
     GROUPS,
     STREAM_GROUP,
@@ -25,7 +25,7 @@ from go_rl.predictors.operators.examples import (
     error_groups,
 )
 from go_rl.predictors.operators.pooled_params import Arrays, initial_params
-from go_rl.predictors.operators.pricing import Known, log_seconds
+from go_rl.predictors.operators.pricing import Known, LogSeconds, log_seconds
 from go_rl.predictors.operators.reach import Reach, reach_of
 from go_rl.predictors.predictor import Predictor
 from go_rl.programs.devices import DataSheet
@@ -37,7 +37,7 @@ from go_rl.runtime.parameter_file import (
     write_parameters,
 )
 
-FORMAT, INTERFACE = "go_rl-operators", 2
+FORMAT, INTERFACE = "go_rl-operators", 3
 SHIPPED = Path(__file__).parent / "pretrained"
 FEWEST_DEVICES, FEWEST_ROWS = 2, 20
 """GPUs, and rows of a group on each, without which nothing is learned."""
@@ -75,6 +75,13 @@ class Interval(NamedTuple):
     """[R] bounds of a 90 % interval."""
     unlike: Bool[np.ndarray, "R"]
     """[R] whether sizes or device lie outside what was learned."""
+    host: Float64[np.ndarray, "R"]
+    """[R] seconds for which the host is busy with the launch; ``seconds`` has them only where the
+    GPU waits for it."""
+    start: Float64[np.ndarray, "R"]
+    """[R] seconds after which the GPU begins; ``seconds`` has them."""
+    busy: Float64[np.ndarray, "R"]
+    """[R] seconds for which the GPU works."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,15 +160,22 @@ class OperatorPredictor(Predictor[OperatorExamples, OperatorInputs]):
         ]
         if not parts:
             nothing = np.zeros(0)
-            return Interval(nothing, nothing, nothing, np.zeros(0, bool))
+            unlike = np.zeros(0, bool)
+            return Interval(nothing, nothing, nothing, unlike, nothing, nothing, nothing)
         return Interval(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
     def _interval(self, inputs: OperatorInputs) -> Interval:
-        logs, floor = log_seconds(self.params, self.known, self.sheets, inputs)
-        seconds = np.exp(logs)
-        cell = cells(error_groups(inputs.rows), seconds, floor)
-        low, high = bounds(self.calibration, cell, seconds, floor)
-        return Interval(seconds, low, high, self.reach.outside(inputs))
+        logs = log_seconds(self.params, self.known, self.sheets, inputs)
+        group = error_groups(inputs.rows)
+        stated = np.array([sheet.launch_seconds is not None for sheet in inputs.devices])
+        half_width = np.array(self.calibration.half_width)[cells(group, logs)]
+        half_width = half_width * self.reach.wider(inputs)
+        low, high = bounds(half_width, group, logs, stated[inputs.device])
+        host, start = np.exp(logs.floor), np.exp(logs.start)
+        return Interval(
+            np.exp(logs.total), np.exp(low), np.exp(high), self.reach.outside(inputs),
+            host, start, np.exp(logs.body) - start,
+        )  # fmt: skip
 
     def save(self, path: Path) -> None:
         """See `Predictor`."""
@@ -186,8 +200,8 @@ class OperatorPredictor(Predictor[OperatorExamples, OperatorInputs]):
         check_digest(path, manifest, arrays)
         try:
             sheets = tuple(DataSheet(**sheet) for sheet in manifest["sheets"])
-            fields = {k: tuple(v) for k, v in manifest["calibration"].items()}
-            calibration, reach = Calibration(**fields), Reach(**manifest["reach"])
+            calibration = Calibration(tuple(map(float, manifest["calibration"]["half_width"])))
+            reach = Reach(**manifest["reach"])
             card = dict(manifest["card"])
             known = {group: tuple(map(int, manifest["known"][group])) for group in GROUPS}
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -243,15 +257,14 @@ def _calibrated(
 ) -> Calibration:
     """Intervals by what fits without each GPU say of it."""
     inputs = judged.inputs
-    count = len(judged.seconds)
-    logs, floor = np.zeros(count), np.ones(count)
+    logs = LogSeconds(*(np.zeros(len(judged.seconds)) for _ in LogSeconds._fields))
     for device in np.unique(inputs.device):
         rows = np.flatnonzero(inputs.device == device)
         without = left_out | {int(device)}
         others = {g: tuple(d for d in each if d != device) for g, each in known.items()}
         params = {g: fitted(g, without) for g, each in others.items() if device in known[g]}
-        logs[rows], floor[rows] = log_seconds(params, others, inputs.devices, inputs.take(rows))
-    seconds = np.exp(logs)
-    cell = cells(error_groups(inputs.rows), seconds, floor)
-    _, slow = bounds(Calibration((0.0,) * CELLS, (0.0,) * CELLS), cell, seconds, floor)
-    return calibrate(np.log(judged.seconds) - logs, np.log(slow) - logs, cell, inputs.device)
+        found = log_seconds(params, others, inputs.devices, inputs.take(rows))
+        for whole, part in zip(logs, found, strict=True):
+            whole[rows] = part
+    groups = error_groups(inputs.rows)
+    return calibrate(np.log(judged.seconds), logs, groups, inputs.device)

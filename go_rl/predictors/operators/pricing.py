@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import log
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float64, Int
@@ -10,21 +12,40 @@ from jaxtyping import Float64, Int
 from go_rl.core import TrainingError
 from go_rl.predictors.operators import product_model, stream_model
 from go_rl.predictors.operators.architectures import GENERATION_COUNT, generation_of
+from go_rl.predictors.operators.conv_residuals import residuals
 from go_rl.predictors.operators.examples import GROUPS, STREAM_GROUP, OperatorInputs
-from go_rl.predictors.operators.pooled_params import UNMEASURED, of_unmeasured
+from go_rl.predictors.operators.launch_floor import SHARPNESS, with_floor
+from go_rl.predictors.operators.pooled_params import UNMEASURED, of_unmeasured, usual_floor
 from go_rl.programs.devices import DataSheet
+from go_rl.programs.operators import STREAMS
 
 Known = Mapping[str, tuple[int, ...]]
 """Of each of `GROUPS`, indices of the GPUs from which it was learned."""
 SAME = ("memory_bandwidth", "vector_flops", "multiprocessors", "clock_hz", "l2_bytes")
 """Numbers of the data sheet by which a device is one that was measured."""
+HOST_OPERATOR = "add"
+"""The operator whose shortest time, stated for a host, says how slow all its launches are."""
+
+
+class LogSeconds(NamedTuple):
+    """Natural logarithms of seconds of ``R`` operators."""
+
+    total: Float64[np.ndarray, "R"]
+    body: Float64[np.ndarray, "R"]
+    """[R] what the GPU takes."""
+    floor: Float64[np.ndarray, "R"]
+    """[R] what the host needs for a launch."""
+    start: Float64[np.ndarray, "R"]
+    """[R] the part of the floor that adds to what the GPU takes; ``body`` has it."""
+    uncached: Float64[np.ndarray, "R"]
+    """[R] ``body`` if a stream found nothing in the cache, which is hardly measured."""
 
 
 def log_seconds(
     params: Mapping[str, Mapping[str, np.ndarray]], known: Known,
     sheets: Sequence[DataSheet], inputs: OperatorInputs,
-) -> tuple[Float64[np.ndarray, "R"], Float64[np.ndarray, "R"]]:  # fmt: skip
-    """Return [R] natural logarithms of seconds, and [R] seconds that the host needs for a launch.
+) -> LogSeconds:  # fmt: skip
+    """Return what operators take.
 
     Args:
         params: of groups.
@@ -33,42 +54,74 @@ def log_seconds(
         inputs: operators on any devices.
 
     Raises:
-        TrainingError: the group of some row was not learned.
+        TrainingError: the group of some row was not learned, or the host of a device is stated and
+            nothing was learned of `HOST_OPERATOR`.
     """
-    logs, floors = np.zeros(len(inputs.rows)), np.zeros(len(inputs.rows))
+    found = LogSeconds(*(np.zeros(len(inputs.rows)) for _ in LogSeconds._fields))
+    slower = _hosts(params, known, sheets, inputs.devices)[inputs.device]
     for group in GROUPS:
         rows = inputs.in_group(group)
         if not len(rows):
             continue
         if not known[group]:
             raise TrainingError(f"these weights have learned nothing of {group}")
-        logs[rows], floors[rows] = _of_group(
-            params[group], group, np.array(known[group]), sheets, inputs.take(rows)
+        body, floor, start, uncached = _of_group(
+            params[group], group, np.array(known[group]), sheets, inputs.take(rows), slower[rows]
         )
-    return logs, floors
+        found.total[rows] = with_floor(body, floor, SHARPNESS[group], np)
+        found.body[rows], found.floor[rows] = body, floor
+        found.start[rows], found.uncached[rows] = start, uncached
+    return found
+
+
+def _hosts(
+    params: Mapping[str, Mapping[str, np.ndarray]], known: Known,
+    sheets: Sequence[DataSheet], devices: Sequence[DataSheet],
+) -> Float64[np.ndarray, "devices"]:  # fmt: skip
+    """Logarithms by which the stated hosts of devices are slower than those that were learned, 0
+    where none is stated."""
+    stated = [sheet.launch_seconds for sheet in devices]
+    if not any(stated):
+        return np.zeros(len(devices))
+    among = np.array(known[STREAM_GROUP], np.int64)
+    if not len(among):
+        raise TrainingError(f"these weights have learned nothing of {HOST_OPERATOR}, so a host "
+                            "cannot be stated")  # fmt: skip
+    floor = params[STREAM_GROUP]["floor"][:, STREAMS.index(HOST_OPERATOR)]
+    place = _places(devices, sheets, among)
+    learned = np.where(place == UNMEASURED, usual_floor(floor, among), floor[place])
+    ratios = [log(own) - at if own else 0.0 for own, at in zip(stated, learned, strict=True)]
+    return np.array(ratios, np.float64)
 
 
 def _of_group(
     params: Mapping[str, np.ndarray], group: str, known: Int[np.ndarray, "G"],
-    sheets: Sequence[DataSheet], inputs: OperatorInputs,
-) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    """Mean over the generations that a device's library may be of."""
+    sheets: Sequence[DataSheet], inputs: OperatorInputs, slower: Float64[np.ndarray, "R"],
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
+    """Body, floor, start and body without cache: means over the generations that a device's library
+    may be of."""
     place = _places(inputs.devices, sheets, known)[inputs.device]
     measured = sorted({each for d in known if (each := generation_of(sheets[d])) is not None})
     if group == STREAM_GROUP:
         x = inputs.stream_inputs()
         own = of_unmeasured(params, known, place, np.zeros_like(place), x.op)
-        return stream_model.log_seconds(own, x), np.exp(own["floor"])
+        own["floor"] = own["floor"] + slower
+        body, uncached = (stream_model.log_body(own, x, is_cached=each) for each in (True, False))
+        return body, own["floor"], own["start"][x.op] + own["floor"], uncached
     may_be = np.array([_may_be(each, measured) for each in inputs.devices])[inputs.device]
-    logs, floor = np.zeros(len(place)), np.zeros(len(place))
+    body, floor = np.zeros(len(place)), np.zeros(len(place))
     for generation in np.flatnonzero(may_be.any(0)):
         rows = np.flatnonzero(may_be[:, generation])
         part = inputs.take(rows)
         same = np.full(len(rows), generation)
         own = of_unmeasured(params, known, place[rows], same, None)
-        floor[rows] = np.exp(own["floor"])
-        logs[rows] += product_model.log_seconds(own, part.product_inputs())
-    return logs / may_be.sum(1), floor
+        own["floor"] = own["floor"] + slower[rows]
+        floor[rows] = own["floor"]
+        body[rows] += product_model.log_body(own, part.product_inputs())
+    body = body / may_be.sum(1)
+    if group == "conv":
+        body = body + residuals(np.asarray(params["residuals"], np.float64), inputs.rows)
+    return body, floor, params["launch"] + floor, body
 
 
 def _places(

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from go_rl.predictors.operators.cache_residency import missed
 from go_rl.programs.operators.operator_rows import FLOAT_BYTES
 
 TILES = ((32, 32), (64, 32), (32, 64), (64, 64), (128, 32), (32, 128), (128, 64), (64, 128),
@@ -23,6 +24,8 @@ WIDTH, HEIGHT = (np.array(each, np.float32) for each in zip(*TILES, strict=True)
 LARGEST_TILE = 128.0 * 128.0
 WINOGRAD = 2.25
 """Multiplications of a convolution of kernel 3 and stride 1 over those that Winograd's needs."""
+CEILING_SHARPNESS = 8
+"""Exponent of the smooth maximum of what arithmetic takes and what its power allows."""
 Params = Mapping[str, Any]
 
 
@@ -50,27 +53,28 @@ class ProductInputs(NamedTuple):
 
 def initial_params() -> dict[str, np.ndarray]:
     """Return the shared parameters from which learning starts: [tiles], scalars, and ``throttle``
-    [4] (of power beyond the board's, of small tiles, what is long, of short kernels)."""
+    [4] (of power, of small tiles, what is long, of short kernels)."""
     each = {"share": 1.5, "prologue": 3.0, "loop": 1.5, "resident": 0.7}
     one = {
-        "whole_waves": 1.0, "memory": 1.0, "l2_rate": 0.0, "l2_keeps": -0.7, "launch": -12.0,
+        "whole_waves": 1.0, "memory": 1.0, "l2_rate": 0.0, "l2_keeps": -0.7, "launch": -1.7,
         "sharpness": 0.5, "choice": -1.5, "padding": 1.0, "splits": 0.5, "split_from": 5.5,
         "split_launch": -12.0,
     }  # fmt: skip
     params = {name: np.full(len(TILES), start, np.float32) for name, start in each.items()}
-    params["throttle"] = np.array([-0.5, 0.0, 0.0, -0.5], np.float32)
+    params["throttle"] = np.array([0.0, 0.0, 0.0, 0.5], np.float32)
     return params | {name: np.asarray(start, np.float32) for name, start in one.items()}
 
 
-def log_seconds(p: Params, x: ProductInputs, xp: Any = np) -> Any:
-    """Return [R] natural logarithms of expected seconds, by the tiles that would be chosen.
+def log_body(p: Params, x: ProductInputs, xp: Any = np) -> Any:
+    """Return [R] natural logarithms of expected seconds, by the tiles that would be chosen, on a
+    host that needs no time but the launch (`launch_floor.with_floor`).
 
     ``p`` has besides the shared parameters those of the rows' GPUs: ``floor`` [R], ``liked``
     [R, tiles], ``stride`` and ``stride_from`` [R].
     """
     per_tile, padding = tile_log_seconds(p, x, xp)
     chosen = xp.exp(log_choice(p, per_tile, padding, xp))
-    return with_floor(p, (chosen * per_tile).sum(1), xp)
+    return with_launch(p, (chosen * per_tile).sum(1), xp)
 
 
 def tile_log_seconds(p: Params, x: ProductInputs, xp: Any) -> tuple[Any, Any]:
@@ -110,14 +114,16 @@ def tile_log_seconds(p: Params, x: ProductInputs, xp: Any) -> tuple[Any, Any]:
 
 
 def _throttled(p: Params, seconds: Any, power_ratio: Any, xp: Any) -> Any:
-    """Slow-down where products take more power than the board may: more of kernels of a millisecond
-    and longer, and of small tiles, which move more for the same arithmetic."""
+    """Slow-down of each kind of tile where its arithmetic would take more power than the board may:
+    more of kernels of a millisecond and longer, and of small tiles, which move more for the same
+    arithmetic."""
     of_power, of_small, long_from, of_short = (p["throttle"][each] for each in range(4))
     is_long = _sigmoid(xp.log(seconds) - np.log(1e-3) - long_from, xp)
     small = 1 + _softplus(of_small - 2, xp) * np.log(LARGEST_TILE / (WIDTH * HEIGHT))
     always = _sigmoid(of_short, xp)
-    beyond = xp.exp(of_power) * xp.maximum(power_ratio - 1.0, 0.0)
-    return 1 + beyond * small * (always + (1 - always) * is_long)
+    taken = xp.exp(of_power) * _sigmoid(p["share"], xp) * power_ratio * small
+    taken = taken * (always + (1 - always) * is_long)
+    return (1 + taken**CEILING_SHARPNESS) ** (1 / CEILING_SHARPNESS)
 
 
 def _stride_penalty(p: Params, summed: Any, processors: Any, tiles: Any, l2: Any, xp: Any) -> Any:
@@ -131,7 +137,8 @@ def _stride_penalty(p: Params, summed: Any, processors: Any, tiles: Any, l2: Any
 
 def _memory_bytes(p: Params, x: ProductInputs, across: Any, down: Any, parts: Any, xp: Any) -> Any:
     """Bytes from memory: operands once if they stay in the cache, else once a wave for the rows and
-    columns that the wave shares; results once, and again for each part of a split sum."""
+    columns that the wave shares; results once, and again for each part of a split sum; hardly any
+    if all was in the cache before."""
     batch, rows, columns, summed = (each[:, None] for each in x[:4])
     tiles = batch * across * down
     wave = xp.minimum(x.multiprocessors[:, None] * xp.exp(p["resident"]), tiles)
@@ -143,7 +150,8 @@ def _memory_bytes(p: Params, x: ProductInputs, across: Any, down: Any, parts: An
     room = xp.log(x.l2[:, None] / (FLOAT_BYTES * summed * (rows + columns)))
     stays = _sigmoid(2 * (room + p["l2_keeps"]), xp)
     result = FLOAT_BYTES * batch * rows * columns
-    return stays * once + (1 - stays) * again + result * (2 * parts - 1)
+    moved = stays * once + (1 - stays) * again + result * (2 * parts - 1)
+    return moved * missed(once + result, x.l2[:, None], xp)
 
 
 def log_choice(p: Params, per_tile: Any, padding: Any, xp: Any) -> Any:
@@ -154,12 +162,9 @@ def log_choice(p: Params, per_tile: Any, padding: Any, xp: Any) -> Any:
     return liking - xp.log(xp.exp(liking).sum(1, keepdims=True))
 
 
-def with_floor(p: Params, seconds: Any, xp: Any) -> Any:
-    """Return logarithms of seconds with the launch, and no less than what the host needs."""
-    body = xp.exp(p["launch"]) + xp.exp(seconds)
-    floor = xp.exp(p["floor"])
-    high = xp.maximum(body, floor)
-    return xp.log(high) + xp.log((body / high) ** 8 + (floor / high) ** 8) / 8
+def with_launch(p: Params, seconds: Any, xp: Any) -> Any:
+    """Return logarithms of seconds with the launch, a part of what the host needs."""
+    return xp.log(xp.exp(p["launch"] + p["floor"]) + xp.exp(seconds))
 
 
 def _sigmoid(v: Any, xp: Any) -> Any:

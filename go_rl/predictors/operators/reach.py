@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Float64
 
 from go_rl.predictors.operators.architectures import generation_of
 from go_rl.predictors.operators.examples import OperatorInputs
@@ -16,6 +16,9 @@ from go_rl.programs.operators.operator_rows import CONV_KERNEL, CONV_STRIDE, siz
 COMPARED = ("memory_bandwidth", "vector_flops", "multiprocessors", "l2_bytes")
 BEYOND_SIZES, BEYOND_DEVICES = 2.0, 1.5
 """Factors outside the learned range up to which sizes and data sheets still count as alike."""
+BEYOND, OTHER_VENDOR = 1.3, 1.6
+"""Factors of intervals where the data sheet lies outside, and where the architecture is unknown or
+not NVIDIA's."""
 FIXED = {"kernel_size": CONV_KERNEL, "stride": CONV_STRIDE, "padding": 1}
 """Sizes of convolutions of which one value was measured."""
 
@@ -36,6 +39,16 @@ class Reach:
             rows = np.flatnonzero(inputs.rows.op == op)
             found[rows] |= self._beyond(str(op), {n: v[rows] for n, v in inputs.rows.sizes.items()})
         return found
+
+    def wider(self, inputs: OperatorInputs) -> Float64[np.ndarray, "R"]:
+        """Return [R] factors by which intervals are wider for the device's sake (assumed)."""
+        of_device = [self._factor(sheet) for sheet in inputs.devices]
+        return np.array(of_device, np.float64)[inputs.device]
+
+    def _factor(self, sheet: DataSheet) -> float:
+        if generation_of(sheet) is None:
+            return OTHER_VENDOR
+        return BEYOND if self._strange(sheet) else 1.0
 
     def _beyond(self, op: str, size: Mapping[str, np.ndarray]) -> np.ndarray:
         count = len(size["B"])

@@ -43,6 +43,10 @@ class DataSheet:
     l2_bytes: float
     board_watts: float | None = None
     """Power that the board may take; None: not stated."""
+    launch_seconds: float | None = None
+    """Of the host: what an element-wise addition of few elements takes; None: not stated."""
+    like: str | None = None
+    """Of a user's file: the device of the table whose vendor, architecture and power it has."""
 
 
 FIELDS = {
@@ -57,7 +61,9 @@ FIELDS = {
 ONE_PEAK, TWO_PEAKS = ("SingleFLOPs",), ("SingleFLOPsMM", "SingleFLOPsVEC")
 """Peak GFLOP/s: of all units, or of matrix and vector units."""
 WHOLE = ("Num_Sm", "Core_Per_SM")
-DEVICE = "Device"
+DEVICE, LAUNCH = "Device", "Launch_us"
+"""Fields that may be missing: the name; microseconds that an addition of few elements takes."""
+MICRO = 1e-6
 LARGEST = 1e12
 """No field is as large."""
 
@@ -75,7 +81,7 @@ def data_sheet(document: Any, where: str, name: str) -> DataSheet:
     """
     if not isinstance(document, Mapping):
         raise DeviceError(f"{where}: a data sheet is one JSON object, not {shown(document)}")
-    known = (DEVICE, *FIELDS, *ONE_PEAK, *TWO_PEAKS)
+    known = (DEVICE, LAUNCH, *FIELDS, *ONE_PEAK, *TWO_PEAKS)
     inner = [key for key, value in document.items() if isinstance(value, Mapping)]
     if inner and not any(field in document for field in known):
         raise DeviceError(f"{where}: holds data sheets by name ({shown(inner[0])}); give the inner "
@@ -87,7 +93,7 @@ def data_sheet(document: Any, where: str, name: str) -> DataSheet:
                 f"Fields: {', '.join(known)}"
             )
     peaks = _peaks(document, where)
-    for field in (*FIELDS, *peaks):
+    for field in (*FIELDS, *peaks, *([LAUNCH] if LAUNCH in document else [])):
         _check(document, field, where)
     title = document.get(DEVICE, name)
     if not isinstance(title, str) or not title.strip():
@@ -96,7 +102,8 @@ def data_sheet(document: Any, where: str, name: str) -> DataSheet:
     matrix, vector = (document[each] * 1e9 for each in (peaks[0], peaks[-1]))
     return DataSheet(
         name=title, device=title, vendor=None, architecture=None,
-        matrix_flops=matrix, vector_flops=vector, **values,
+        matrix_flops=matrix, vector_flops=vector,
+        launch_seconds=document[LAUNCH] * MICRO if LAUNCH in document else None, **values,
     )  # fmt: skip
 
 
@@ -115,13 +122,18 @@ def _peaks(document: Mapping[str, Any], where: str) -> tuple[str, ...]:
     return TWO_PEAKS if has_two else ONE_PEAK
 
 
+def check_positive(value: Any, what: str) -> None:
+    """Raise a `DeviceError` unless a value is a positive number that some field could have."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not number or not isfinite(value) or not 0 < value < LARGEST:
+        raise DeviceError(f"{what} must be a positive number, not {shown(value)}")
+
+
 def _check(document: Mapping[str, Any], field: str, where: str) -> None:
     """Raise a `DeviceError` unless a field is a positive number, whole where it counts."""
     if field not in document:
         raise DeviceError(f"{where}: has no {field}")
     value = document[field]
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not number or not isfinite(value) or not 0 < value < LARGEST:
-        raise DeviceError(f"{where}: {field} must be a positive number, not {shown(value)}")
+    check_positive(value, f"{where}: {field}")
     if field in WHOLE and value != int(value):
         raise DeviceError(f"{where}: {field} must be a whole number, not {shown(value)}")

@@ -9,7 +9,14 @@ from pathlib import Path
 
 from go_rl.core.errors import nearest
 from go_rl.core.files.strict_json import read_json
-from go_rl.programs.devices.data_sheet import DataSheet, DeviceError, data_sheet
+from go_rl.programs.devices.data_sheet import (
+    LAUNCH,
+    MICRO,
+    DataSheet,
+    DeviceError,
+    check_positive,
+    data_sheet,
+)
 
 TABLE = Path(__file__).with_name("data_sheets.json")
 COMPARED = ("memory_bandwidth", "multiprocessors", "clock_hz", "vector_flops", "l2_bytes")
@@ -76,9 +83,30 @@ def with_architecture(sheet: DataSheet) -> DataSheet:
     return sheet if _apart(nearest_one, sheet) > NEAR else _like(sheet, nearest_one)
 
 
+def with_launch(sheet: DataSheet, microseconds: float | None) -> DataSheet:
+    """Return a data sheet with what an addition of few elements takes on the host; None: as it is.
+
+    Raises:
+        DeviceError: that is no positive number.
+    """
+    if microseconds is None:
+        return sheet
+    check_positive(microseconds, f"{sheet.name}: {LAUNCH}")
+    return replace(sheet, launch_seconds=microseconds * MICRO)
+
+
+def assumed(sheet: DataSheet) -> tuple[str, ...]:
+    """Return what was assumed of a user's device, in sentences."""
+    if sheet.like is not None:
+        return (f"{sheet.name}: architecture and power are those of {sheet.like}",)
+    if sheet.architecture is None:
+        return (f"{sheet.name}: no device of the table is like it; its architecture is unknown",)
+    return ()
+
+
 def _like(sheet: DataSheet, alike: DataSheet) -> DataSheet:
     return replace(sheet, vendor=alike.vendor, architecture=alike.architecture,
-                   board_watts=alike.board_watts)  # fmt: skip
+                   board_watts=alike.board_watts, like=alike.device)  # fmt: skip
 
 
 def _apart(one: DataSheet, other: DataSheet) -> float:

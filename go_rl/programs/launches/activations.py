@@ -43,8 +43,10 @@ def random_nodes(view: OperatorView) -> set[int]:
     """Return the nodes that follow from random numbers alone: part of the dropout they serve."""
     found: set[int] = set()
     for node, op in enumerate(view.op):
-        operands = view.operands[node]
-        fed = [o for o in operands if view.live[o] and not view.graph.is_fed[o]]
+        fed = [
+            o for o in view.operands[node]
+            if (view.live[o] or o in found) and not view.graph.is_fed[o]
+        ]  # fmt: skip
         if op in RANDOM or (fed and all(o in found for o in fed)):
             found.add(node)
     return found

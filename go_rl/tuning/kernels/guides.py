@@ -8,13 +8,13 @@ draw lots, or measure all that there is as it comes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float, Float32, Float64
+from jaxtyping import Float, Float64
 
 from go_rl.core import CheckpointError, Chip, HardwareError
 from go_rl.core.presets import HOST, load_hardware
@@ -26,11 +26,10 @@ from go_rl.measure.kernels.settings import FLAG_SETTINGS
 from go_rl.predictors.kernels.calibrated import CalibratedKernels, is_calibration
 from go_rl.predictors.kernels.predictor import KernelPredictor
 from go_rl.predictors.ranks.predictor import FlagRanks, RankPredictor, shipped_ranks
-from go_rl.predictors.residuals import FEWEST, ResidualExamples, Residuals, compared_features
 from go_rl.tuning.config import LEARNED, TuneConfig, TuningError
 from go_rl.tuning.kernels.fusions import GraphFusion
+from go_rl.tuning.kernels.priced_fusions import PricedFusions
 
-KernelSeconds = Callable[[KernelSet], Float64[np.ndarray, "K"]]
 ELSEWHERE = "kernels-cpu-1"
 """Weights that begin to guess on a machine that none ship for."""
 FIXED = "kernels are tried under the settings in the order of docs/tuning.md"
@@ -73,71 +72,6 @@ class Guide:
     """What the user should know."""
 
 
-@dataclass(frozen=True, eq=False)
-class _Priced:
-    """A kernel that was priced."""
-
-    seconds: float
-    features: Float32[np.ndarray, "F"]
-
-
-class PricedFusions:
-    """Scores are seconds: the sum over a fusion's kernels, each distinct one priced once.
-
-    A kernel that was measured costs what was measured, any other what is predicted, corrected by
-    how far predictions were off on those measured (`go_rl.predictors.residuals`).
-
-    Args:
-        price: predicts.
-    """
-
-    def __init__(self, price: KernelSeconds) -> None:
-        self._price = price
-        self._priced: dict[str, _Priced] = {}
-        self._expected: dict[str, float] = {}
-        """Seconds that count, of kernels that were asked for since the last `learn`."""
-        self._measured: dict[str, float] = {}
-        self._residuals: Residuals | None = None
-
-    def order(self, fusions: Sequence[GraphFusion]) -> Float64[np.ndarray, "C"]:
-        """See `FusionRanks`."""
-        return np.array([self._seconds(fusion.kernels) for fusion in fusions], np.float64)
-
-    def learn(self, measured: Mapping[str, float]) -> None:
-        """See `FusionRanks`; infinite seconds count, but nothing is learned from them."""
-        if measured == self._measured:
-            return
-        self._measured, self._expected = dict(measured), dict(measured)
-        usable = {h: s for h, s in measured.items() if h in self._priced and np.isfinite(s)}
-        if not usable:
-            return
-        self._residuals = None
-        if len(usable) >= FEWEST:
-            priced = [self._priced[h] for h in usable]
-            residual = np.log(list(usable.values())) - np.log([one.seconds for one in priced])
-            features = np.array([one.features for one in priced])
-            self._residuals = Residuals.fit(ResidualExamples(features, residual))
-
-    def _seconds(self, kernels: KernelSet) -> float:
-        new = {h: k for k, h in enumerate(kernels.hashes) if h not in self._priced}
-        if new:
-            some = kernels.take(np.array(list(new.values()), np.int64))
-            seconds = self._price(some)
-            rows = map(_Priced, seconds.tolist(), compared_features(some))
-            self._priced |= dict(zip(new, rows, strict=True))
-        if unknown := list(dict.fromkeys(h for h in kernels.hashes if h not in self._expected)):
-            self._expected |= dict(zip(unknown, self._put_right(unknown).tolist(), strict=True))
-        return sum(self._expected[h] for h in kernels.hashes)
-
-    def _put_right(self, hashes: Sequence[str]) -> Float64[np.ndarray, "J"]:
-        """[J] expected seconds of kernels that were priced."""
-        priced = [self._priced[h] for h in hashes]
-        seconds = np.array([one.seconds for one in priced])
-        if self._residuals is None:
-            return seconds
-        return seconds * np.exp(self._residuals.predict(np.array([one.features for one in priced])))
-
-
 class AsTheyCome:
     """Scores are places."""
 
@@ -150,14 +84,16 @@ class AsTheyCome:
 
 
 class Shuffled:
-    """Scores are drawn at random."""
+    """Scores are drawn at random, always the same of equal fusions: a run that goes on draws as it
+    would have."""
 
     def __init__(self, seed: int) -> None:
-        self._rng = np.random.default_rng((seed, 1))
+        self._seed = seed
 
     def order(self, fusions: Sequence[GraphFusion]) -> Float64[np.ndarray, "C"]:
         """See `FusionRanks`."""
-        return self._rng.random(len(fusions))
+        rngs = (np.random.default_rng((self._seed, 1, int(f.key, 16))) for f in fusions)
+        return np.array([rng.random() for rng in rngs], np.float64)
 
     def learn(self, measured: Mapping[str, float]) -> None:
         """See `FusionRanks`; nothing is learned."""
@@ -172,14 +108,16 @@ class FixedSettings:
 
 
 class ShuffledSettings:
-    """Scores are drawn at random."""
+    """Scores are drawn at random, always the same of equal kernels."""
 
     def __init__(self, seed: int) -> None:
-        self._rng = np.random.default_rng((seed, 2))
+        self._seed = seed
 
     def order(self, kernels: KernelSet) -> Float[np.ndarray, "K S"]:
         """See `SettingRanks`."""
-        return self._rng.random((kernels.num_kernels, len(FLAG_SETTINGS)))
+        rngs = (np.random.default_rng((self._seed, 2, int(h, 16))) for h in kernels.hashes)
+        drawn = [rng.random(len(FLAG_SETTINGS)) for rng in rngs]
+        return np.array(drawn, np.float64).reshape(kernels.num_kernels, len(FLAG_SETTINGS))
 
 
 def guide_of(config: TuneConfig) -> Guide:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -145,10 +145,11 @@ class KernelTuning:
         count = max(config.k_graph, config.k_kernel)
         if not self.guide.selective and config.tuner == GUIDED:
             count = max(config.candidates, len(flag_settings()))
-        slots = SlotConfig(self.budget.seconds, count, ENDLESS, config.seed)
+        slots = SlotConfig(
+            seconds=self.budget.seconds, batch=count, patience=ENDLESS, seed=config.seed
+        )
         slot = slots.slot_seconds(1 + self._kernels)
-        slot = ONE_BATCH if config.scheduler == ROUNDS else slot
-        return SlotConfig(self.budget.seconds, count, ENDLESS, config.seed, slot)
+        return replace(slots, slot=ONE_BATCH if config.scheduler == ROUNDS else slot)
 
     @property
     def _kernels(self) -> int:

@@ -26,11 +26,11 @@ from go_rl.predictors.ranks.predictor import FlagRanks, RankPredictor
 from go_rl.tuning.config import TuneConfig, TuningError
 from go_rl.tuning.kernels.guides import (
     FixedSettings,
-    PricedFusions,
     guide_of,
     learned_guide,
     shipped_settings,
 )
+from go_rl.tuning.kernels.priced_fusions import PricedFusions
 
 BOTH = [space().default, space().none]
 
@@ -68,7 +68,7 @@ def test_measured_kernels_cost_what_was_measured_and_others_are_put_right(monkey
     assert priced.order(BOTH).tolist() == pytest.approx([2e-6, 6e-6])
     priced.learn(dict.fromkeys(default, 2e-6))
     assert priced.order(BOTH).tolist() == pytest.approx([4e-6, 6e-6])
-    for module in ("go_rl.predictors.residuals", "go_rl.tuning.kernels.guides"):
+    for module in ("go_rl.predictors.residuals", "go_rl.tuning.kernels.priced_fusions"):
         monkeypatch.setattr(f"{module}.FEWEST", 2)
     priced.learn(dict.fromkeys(default, 2e-6) | {"of another fusion": 5.0})
     assert priced.order(BOTH).tolist() == pytest.approx([4e-6, 12e-6])
@@ -164,6 +164,11 @@ def test_lots_follow_the_seed_and_everything_is_taken_as_it_comes():
     drawn = one.fusions.order(BOTH * 5)
     assert drawn.tolist() == two.fusions.order(BOTH * 5).tolist()
     assert drawn.tolist() != other.fusions.order(BOTH * 5).tolist()
+    assert drawn.tolist() == 5 * one.fusions.order(BOTH).tolist()
+    kernels = space().none.kernels
+    scores = one.settings.order(kernels)
+    assert scores.tolist() == two.settings.order(kernels).tolist()
+    assert len({tuple(row) for row in scores.tolist()}) == len(set(kernels.hashes))
     everything = guide_of(TuneConfig(guide="everything"))
     assert everything.fusions.order(BOTH).tolist() == [0, 1]
     assert not everything.selective

@@ -12,8 +12,10 @@ import pytest
 from go_rl.measure.config import CollectConfig
 from go_rl.records import RecordStore
 from go_rl.report.tuning_curve import save_network_curve
+from go_rl.tuning.backends.tvm.backend import credible
 from go_rl.tuning.backends.tvm.compiled import max_relative_error
 from go_rl.tuning.config import TuneProgramsConfig, TuningError
+from go_rl.tuning.programs.finish import fastest_schedules
 from go_rl.tuning.programs.nouns import Schedule, Trial, TunedOperator
 from go_rl.tuning.programs.trial_records import known_trials, trial_record
 from go_rl.tuning.programs.tuned_network import (
@@ -72,6 +74,26 @@ def test_a_folder_holds_summary_schedules_and_curve(tmp_path):
     rows = list(csv.DictReader((tmp_path / "curve.csv").read_text().splitlines()))
     assert [float(row["seconds"]) for row in rows] == [15.0, 13.8]
     assert (tmp_path / "curve.svg").stat().st_size > 0
+
+
+def test_the_fastest_schedules_are_distinct_and_in_order():
+    batches = [batch(0, 0.5, None, 0.2), batch(1, 4.0), batch(0, 0.3, 0.4)]
+    found = fastest_schedules(batches, 2)
+    assert {k: [schedule.key for schedule in each] for k, each in found.items()} == {
+        0: ["s0.2", "s0.3"], 1: ["s4.0"],
+    }  # fmt: skip
+
+
+def test_times_that_disagree_are_not_taken_at_their_least():
+    assert credible({"seconds": 1.0, "median": 1.4}) == {"seconds": 1.0, "median": 1.4}
+    assert credible({"seconds": 0.4, "median": 1.4}) == {"seconds": 1.4, "median": 1.4}
+
+
+def test_adaptive_is_adatunes_number_of_visits():
+    assert TuneProgramsConfig().schedule_timing == TuneProgramsConfig().timing
+    timing = TuneProgramsConfig(adaptive=True).schedule_timing
+    assert (timing.visits, timing.variation) == (8, 0.02)
+    assert TuneProgramsConfig(adaptive=True).measuring("here").timing == timing
 
 
 def test_trials_come_back_from_the_store(tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,12 @@ from go_rl.tuning.backends.tvm.operators import (
 )
 from go_rl.tuning.backends.tvm.ray_measurer import RayMeasurer
 from go_rl.tuning.backends.tvm.space import TvmSpace
-from go_rl.tuning.backends.tvm.worker import Measuring, NetworkTask, ScheduleTask
+from go_rl.tuning.backends.tvm.worker import (
+    SLOW_SECONDS,
+    Measuring,
+    NetworkTask,
+    ScheduleTask,
+)
 from go_rl.tuning.config import TuneProgramsConfig, TuningError
 from go_rl.tuning.programs.nouns import Schedule, Trial, TunedOperator
 from go_rl.tuning.programs.trial_records import trial_record
@@ -37,6 +42,8 @@ MOST_FLUSHED = 8 << 20
 """Bytes that are flushed, at most: more than a core's own caches hold."""
 APART = 1.5
 """Median over the quantile that counts, from which times disagree; the median counts then."""
+SLOWEST = 40.0
+"""Runs of an untuned network that one visit may take, at most."""
 TOGETHER = 8
 """Functions without a schedule that are timed in turn, and then kept."""
 NAME, CALLS = "function", "calls"
@@ -81,6 +88,14 @@ def lower(network: TunableNetwork, code: CodeTarget) -> LoweredNetwork:
     return LoweredNetwork(
         network.name, network.inputs, code, module, functions, weight_bytes(module)
     )
+
+
+def credible(outcome: dict[str, Any]) -> dict[str, Any]:
+    """Return an outcome whose ``seconds`` are the median where times disagree: some may be wrong on
+    the short side, and such a schedule would be taken for the best."""
+    if outcome["median"] <= APART * outcome["seconds"]:
+        return outcome
+    return {**outcome, "seconds": outcome["median"]}
 
 
 class TvmBackend:
@@ -210,12 +225,15 @@ class TvmBackend:
         Raises:
             TuningError: one cannot be run.
         """
-        timing = self._config.check_timing
+        expected, timing = self.default_seconds, self._config.check_timing
+        if expected > SLOW_SECONDS:
+            timing = replace(timing, least_calls=1)
         tasks = [
             NetworkTask(str(path.absolute()), self.network.inputs, self._common, timing)
             for path in paths
         ]
-        config = self._config.measuring(self.target, timing)
+        patient = max(self._config.timeout, SLOWEST * expected)
+        config = replace(self._config.measuring(self.target, timing), timeout=patient)
         outcomes = self._measurer.in_turn(tasks, config)
         for path, outcome in zip(paths, outcomes, strict=True):
             if isinstance(outcome, str):
@@ -281,12 +299,10 @@ class TvmBackend:
         return LocalMeasurer(self._config.measuring(target), self._folder, self.network.code.cores)
 
     def _possible(self, outcome: Outcome, flops: float) -> Outcome:
-        """The outcome, unless no processor is so fast. Times that disagree may be wrong on the
-        short side, and such a schedule would be taken for the best."""
+        """The outcome, unless no processor is so fast."""
         if isinstance(outcome, str):
             return outcome
-        if outcome["median"] > APART * outcome["seconds"]:
-            outcome = {**outcome, "seconds": outcome["median"]}
+        outcome = credible(outcome)
         if flops <= outcome["seconds"] * self.peak_flops:
             return outcome
         return f"timed at {outcome['seconds']:.3g} s, faster than the processor can be"

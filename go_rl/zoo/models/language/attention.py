@@ -9,6 +9,8 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
+from go_rl.zoo.models.dropout import dropout
+
 FORBIDDEN = -1e9
 """Added to the score of a position that may not be attended to."""
 
@@ -30,6 +32,8 @@ class Attention(nn.Module):
     """Scale the query instead of the scores, as OPT does."""
     joint: bool = False
     """Query, key and value of ``x`` in one product, as GPT-2 has them."""
+    dropout: float = 0.0
+    """Share of the weights of attention that is dropped, in training."""
 
     @nn.compact
     def __call__(self, x: Any, memory: Any = None, bias: Any = None) -> Any:
@@ -48,7 +52,8 @@ class Attention(nn.Module):
             scores = scores / self.size**0.5
         if bias is not None:
             scores = scores + bias
-        mixed = jnp.einsum("bhqk,bkhd->bqhd", nn.softmax(scores), value)
+        weights = dropout(nn.softmax(scores), self.dropout)
+        mixed = jnp.einsum("bhqk,bkhd->bqhd", weights, value)
         merge = nn.DenseGeneral(
             x.shape[-1], axis=(-2, -1), use_bias=self.use_bias, name="attention_output"
         )
@@ -117,15 +122,19 @@ class PreNormBlock(nn.Module):
     activation: Callable[[Any], Any] = nn.gelu
     attention: Mapping[str, Any] | None = None
     """Options of the self-attention, see `Attention`."""
+    dropout: float = 0.0
+    """Share of what is added to the residual that is dropped, in training."""
 
     @nn.compact
     def __call__(self, x: Any, memory: Any = None) -> Any:
         size = x.shape[-1] // self.heads
         bias = causal_bias(x.shape[1]) if self.causal else None
-        x = x + Attention(self.heads, size, **(self.attention or {}))(nn.LayerNorm()(x), bias=bias)
+        attention = Attention(self.heads, size, **(self.attention or {}))
+        x = x + dropout(attention(nn.LayerNorm()(x), bias=bias), self.dropout)
         if memory is not None:
             x = x + Attention(self.heads, size)(nn.LayerNorm()(x), memory)
-        return x + FeedForward(self.hidden, self.activation)(nn.LayerNorm()(x))
+        inner = FeedForward(self.hidden, self.activation)(nn.LayerNorm()(x))
+        return x + dropout(inner, self.dropout)
 
 
 class RootMeanSquareNorm(nn.Module):

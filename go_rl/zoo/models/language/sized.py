@@ -5,13 +5,14 @@ et al. 2022, table 1), GPT-3 XL (Brown et al. 2020, table 2.1, whose 24 heads of
 width of 2048; 16 heads of 128 as in open implementations of it, such as GPT-Neo 1.3B and
 Cerebras-GPT 1.3B). Details that decide which kernels are launched follow Hugging Face's code: an
 attention mask and exact GELU in BERT, one product for query, key and value and a GELU written out
-in GPT, a scaled query in OPT, logits of all positions.
+in GPT, a scaled query in OPT, logits of all positions; in training dropout of a tenth of what is
+added to residuals and, but for OPT, of embeddings and weights of attention.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -27,6 +28,8 @@ from go_rl.zoo.models.language.transformers import GPT
 BERT_LARGE = BertConfig(24, 1024, 16, 4096, exact_gelu=True)
 RATE = 1e-4
 """Of the descent."""
+DROPPED = 0.1
+"""In training: the default of Hugging Face's configurations of all these networks."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,8 @@ def decoder_training(built: Built) -> Built:
 
 def _masked_training(batch: int, sequence: int) -> Built:
     """A step of BERT's masked language model."""
-    forward, args, weights = bert(BERT_LARGE, batch, sequence, mlm_head=True)
+    config = replace(BERT_LARGE, dropout=DROPPED)
+    forward, args, weights = bert(config, batch, sequence, mlm_head=True)
 
     def loss(params: Any, ids: Any, types: Any, mask: Any, labels: Any) -> Any:
         return _cross_entropy(forward(params, ids, types, mask), labels)
@@ -103,6 +107,15 @@ def _gpt(layers: int, width: int, heads: int, positions: int) -> GPT:
                attention={"joint": True})  # fmt: skip
 
 
+def in_training(model: GPT) -> GPT:
+    """Return a decoder with the dropout that it has in training."""
+    options = dict(model.attention or {})
+    if options.get("scaled_query"):
+        return model.clone(dropout=DROPPED)
+    attention = {**options, "dropout": DROPPED}
+    return model.clone(dropout=DROPPED, embedding_dropout=DROPPED, attention=attention)
+
+
 _OPT = GPT(24, 2048, 32, vocabulary=50272, positions=2050, activation=nn.relu,
            attention={"scaled_query": True})  # fmt: skip
 _DECODERS = {
@@ -121,8 +134,8 @@ def _sized() -> Mapping[str, SizedModel]:
         "bert-large-training": SizedModel("bert", _masked_training, 512, 1, 384),
     }
     for name, (family, module, longest) in _DECODERS.items():
-        make = decoder(module)
-        found[name] = SizedModel(family, make, longest)
+        found[name] = SizedModel(family, decoder(module), longest)
+        make = decoder(in_training(module))
         found[f"{name}-training"] = SizedModel(
             family, lambda b, s, make=make: decoder_training(make(b, s)), longest
         )

@@ -9,6 +9,7 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
+from go_rl.zoo.models.dropout import dropout
 from go_rl.zoo.models.language.attention import (
     FORBIDDEN,
     Attention,
@@ -36,13 +37,18 @@ class GPT(nn.Module):
     activation: Callable[[Any], Any] = nn.gelu
     attention: Mapping[str, Any] | None = None
     """Options of the attention, see `Attention`."""
+    dropout: float = 0.0
+    """In training, of what is added to the residual."""
+    embedding_dropout: float = 0.0
+    """In training, of the embeddings."""
 
     @nn.compact
     def __call__(self, tokens: Any) -> Any:
         table = TokenTable(self.vocabulary, self.width, self.shards)
-        options = {"activation": self.activation, "attention": self.attention}
+        options = {"activation": self.activation, "attention": self.attention,
+                   "dropout": self.dropout}  # fmt: skip
         places = self.param("positions", nn.initializers.zeros, (self.positions, self.width))
-        x = table(tokens) + places[: tokens.shape[1]]
+        x = dropout(table(tokens) + places[: tokens.shape[1]], self.embedding_dropout)
         for _ in range(self.layers):
             x = PreNormBlock(self.heads, 4 * self.width, causal=True, **options)(x)
         return table.attend(nn.LayerNorm()(x[:, -1] if self.last_only else x))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from go_rl.core import ReadError
@@ -118,6 +119,6 @@ def _filled(leaf: Any) -> Any:
     """An argument, or zeros in place of one without numbers, which nothing reads."""
     if not isinstance(leaf, jax.ShapeDtypeStruct):
         return leaf
-    if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.extended):
+    if jnp.issubdtype(leaf.dtype, jax.dtypes.extended):
         raise ReadError(f"an argument of type {leaf.dtype} must be given as an array")
     return np.zeros(leaf.shape, leaf.dtype)

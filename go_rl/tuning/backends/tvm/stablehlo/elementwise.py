@@ -8,7 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from go_rl.tuning.backends.tvm.stablehlo.values import Emitter, HloCall, HloValue, Translate
+from go_rl.tuning.backends.tvm.stablehlo.values import (
+    Emitter,
+    HloCall,
+    HloValue,
+    Shape,
+    Translate,
+)
 
 _BINARY: Mapping[str, tuple[str, Callable[..., Any]]] = MappingProxyType({
     "add": ("add", np.add), "subtract": ("subtract", np.subtract),
@@ -61,12 +67,13 @@ def applied(
 
 def _simple(call: HloCall, emitter: Emitter) -> tuple[HloValue, ...]:
     name = call.name.partition(".")[2]
-    if name == "maximum" and not call.operands[0].known and _is_zero(call.operands[1]):
+    floats = call.dtype.startswith("float")
+    if name == "maximum" and floats and not call.operands[0].known and _is_zero(call.operands[1]):
         made = emitter.bind(emitter.op.nn.relu(call.operands[0].made))
         return (HloValue(made, call.shape, call.dtype),)
     if (name in _LOGICAL or name == "not") and call.dtype != "bool":
         raise call.refuse("it computes with bits")
-    if name == "divide" and not call.dtype.startswith("float"):
+    if name == "divide" and not floats:
         raise call.refuse("it divides whole numbers")
     names = _BINARY.get(name) or _LOGICAL.get(name) or _UNARY[name]
     return (applied(emitter, names, *call.operands, dtype=call.dtype),)
@@ -84,27 +91,24 @@ def _compare(call: HloCall, emitter: Emitter) -> tuple[HloValue, ...]:
 
 def _select(call: HloCall, emitter: Emitter) -> tuple[HloValue, ...]:
     chosen, one, other = call.operands
-    if chosen.shape != one.shape:  # a lone truth value for all elements
-        made = chosen.made.reshape((1,) * len(one.shape)) if chosen.known else emitter.reshaped(
-            chosen.made, (1,) * len(one.shape)
-        )  # fmt: skip
-        chosen = HloValue(made, one.shape, "bool")
+    chosen = _of_shape(chosen, one.shape, emitter)
     return (applied(emitter, ("where", np.where), chosen, one, other, dtype=call.dtype),)
 
 
 def _clamp(call: HloCall, emitter: Emitter) -> tuple[HloValue, ...]:
     low, value, high = call.operands
-    ones = (1,) * len(value.shape)
-    low, high = (
-        HloValue(
-            each.made.reshape(ones) if each.known else emitter.reshaped(each.made, ones),
-            value.shape, each.dtype,
-        )
-        if each.shape != value.shape else each
-        for each in (low, high)
-    )  # fmt: skip
+    low, high = (_of_shape(each, value.shape, emitter) for each in (low, high))
     raised = applied(emitter, _BINARY["maximum"], value, low, dtype=call.dtype)
     return (applied(emitter, _BINARY["minimum"], raised, high, dtype=call.dtype),)
+
+
+def _of_shape(value: HloValue, shape: Shape, emitter: Emitter) -> HloValue:
+    """An array of a shape, or a lone element for each place of it."""
+    if value.shape == shape:
+        return value
+    ones = (1,) * len(shape)
+    made = value.made.reshape(ones) if value.known else emitter.reshaped(value.made, ones)
+    return HloValue(made, shape, value.dtype)
 
 
 def _convert(call: HloCall, emitter: Emitter) -> tuple[HloValue, ...]:
@@ -117,36 +121,37 @@ def _convert(call: HloCall, emitter: Emitter) -> tuple[HloValue, ...]:
     return (HloValue(made, call.shape, call.dtype),)
 
 
-def _of_number(
-    inner: str, sign: float, first: str, number: float, names: tuple[str, ...] = ()
-) -> Translate:
-    """``sign * inner(x) + number``, or ``inner`` of ``x + number`` where ``first`` is "sum"."""
-
-    def translate(call: HloCall, emitter: Emitter) -> tuple[HloValue, ...]:
-        (value,) = call.operands
-        op, value = emitter.op, emitter.narrow(value)
-        constant = emitter.relax.const(np.float32(number), call.dtype)
-        if first == "sum":
-            made = getattr(op, inner)(emitter.bind(op.add(value, constant)))
-        else:
-            made = emitter.bind(getattr(op, inner)(value))
-            made = op.add(made, constant) if sign > 0 else op.subtract(constant, made)
-        return (HloValue(emitter.bind(made), call.shape, call.dtype),)
-
-    return translate
-
-
 def _erf(call: HloCall, emitter: Emitter) -> tuple[HloValue, ...]:
     made = emitter.bind(emitter.op.erf(emitter.narrow(call.operands[0])))
     return (HloValue(made, call.shape, call.dtype),)
 
 
+def _erfc(call: HloCall, emitter: Emitter) -> tuple[HloValue, ...]:
+    """1 - erf(x)."""
+    (found,) = _erf(call, emitter)
+    return (applied(emitter, _BINARY["subtract"], _one(found), found, dtype=call.dtype),)
+
+
+def _exponential_minus_one(call: HloCall, emitter: Emitter) -> tuple[HloValue, ...]:
+    found = applied(emitter, _UNARY["exponential"], *call.operands, dtype=call.dtype)
+    return (applied(emitter, _BINARY["subtract"], found, _one(found), dtype=call.dtype),)
+
+
+def _log_plus_one(call: HloCall, emitter: Emitter) -> tuple[HloValue, ...]:
+    (value,) = call.operands
+    found = applied(emitter, _BINARY["add"], value, _one(value), dtype=call.dtype)
+    return (applied(emitter, _UNARY["log"], found, dtype=call.dtype),)
+
+
+def _one(like: HloValue) -> HloValue:
+    return HloValue(np.ones((1,) * len(like.shape), like.dtype), like.shape, like.dtype)
+
+
 RULES: Mapping[str, Translate] = MappingProxyType({
     **{f"stablehlo.{name}": _simple for name in (*_BINARY, *_LOGICAL, *_UNARY)},
     "chlo.square": _simple, "chlo.tan": _simple, "chlo.erf": _erf,
-    "chlo.erfc": _of_number("erf", -1.0, "inner", 1.0),
-    "stablehlo.exponential_minus_one": _of_number("exp", 1.0, "inner", -1.0),
-    "stablehlo.log_plus_one": _of_number("log", 1.0, "sum", 1.0),
+    "chlo.erfc": _erfc, "stablehlo.exponential_minus_one": _exponential_minus_one,
+    "stablehlo.log_plus_one": _log_plus_one,
     "stablehlo.compare": _compare, "stablehlo.select": _select, "stablehlo.clamp": _clamp,
     "stablehlo.convert": _convert,
 })  # fmt: skip

@@ -177,7 +177,7 @@ def _dilated(value: HloValue, axis: int, factor: int, emitter: Emitter) -> HloVa
 
 def _reverse(call: HloCall, emitter: Emitter) -> tuple[HloValue, ...]:
     (value,) = call.operands
-    axes = [i for i in call.numbers("dimensions") if value.made_shape[i] > 1]
+    axes = tuple(i for i in call.numbers("dimensions") if value.made_shape[i] > 1)
     if value.known:
         return (HloValue(np.flip(value.made, axes), call.shape, call.dtype),)
     made = value.made
