@@ -28,12 +28,12 @@ from experiments.csv_rows import csv_text, read_rows
 from experiments.pages import RESULTS, geometric_mean, run_script, write_page
 from go_rl.core.plan import write_text
 from go_rl.core.processor import processor_name
-from go_rl.predictors.kernels.predictor import KernelPredictor
 from go_rl.readers.jax.stages import JaxProgram
 from go_rl.report.figures import GREY, LINE_COLOURS, LINE_STYLES, new_figure, save_figure
 from go_rl.tuning import TuneConfig, TuningError
 from go_rl.tuning.config import LEARNED, GuideName
 from go_rl.tuning.kernels.compilable import load_program
+from go_rl.tuning.kernels.guides import guide_weights
 from go_rl.tuning.kernels.outcome import Tuned
 from go_rl.tuning.kernels.tune_kernels import tune_kernels
 
@@ -178,7 +178,7 @@ def run(
     folder = options.folder / model / f"{guide}-{seed}"
     folder.mkdir(parents=True, exist_ok=True)
     tuned = tune_kernels(program, folder, config, records=options.folder / "records")
-    learned_on = KernelPredictor.load(config.weights).processor if guide == "learned" else ""
+    learned_on = guide_weights(config).processor if guide == "learned" else ""
     row = replace(row_of(tuned, model, guide, seed, options.minutes), learned_on=learned_on)
     return row, [
         Point(model, guide, seed, point.minutes, point.seconds, point.default_seconds)

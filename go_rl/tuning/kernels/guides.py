@@ -128,7 +128,7 @@ def guide_of(config: TuneConfig) -> Guide:
     """
     if config.guide == "learned":
         known = _calibrated(config)
-        weights = known.weights if known else _weights(config)
+        weights = known.weights if known else guide_weights(config)
         return learned_guide(weights, _settings(config, weights.target), known)
     if config.guide == "analytical":
         return _analytical(config.target)
@@ -222,8 +222,13 @@ def _calibrated(config: TuneConfig) -> CalibratedKernels | None:
     return known
 
 
-def _weights(config: TuneConfig) -> KernelPredictor:
-    """On this machine, those of another processor may begin to guess: see `_elsewhere`."""
+def guide_weights(config: TuneConfig) -> KernelPredictor:
+    """Return the weights of the learned guide; on this machine, those of another processor may
+    begin to guess.
+
+    Raises:
+        TuningError: there are none, or they are of another target.
+    """
     here = config.target == own_target()
     try:
         weights = KernelPredictor.load(config.weights)
