@@ -80,7 +80,12 @@ def test_all_ranks_the_devices(command, operators):
     names = [each["device"] for each in found.document["devices"]]
     assert latencies == sorted(latencies)
     assert names.index("h100") < names.index("t4") < names.index("k80")
-    assert "h100" in command("predict", operators, "--device", "all").out
+    ranked = command("predict", operators, "--device", "all").out
+    assert "h100" in ranked
+    assert "with --launch-us all have the same" in " ".join(ranked.split())
+    alike = command("predict", operators, "--device", "all", "--launch-us", "4.5").out
+    assert "with --launch-us" not in alike
+    assert "operators.csv --launch-us 4.5 --device" in alike
 
 
 def test_predict_prices_a_network(command):

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 SHOWN = 40
 """Operators that the table shows; --json has all."""
+HOSTS = (
+    "Each GPU that was measured has the host of then, the others the usual one; with --launch-us "
+    "all have the same."
+)
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,8 @@ def run(config: Predict) -> int:
             print_json({"devices": [{"device": p.device, **p.to_json()} for p in ranked]})
         else:
             _print_devices(ranked)
+            if config.launch_us is None:
+                print_line(console(), HOSTS)
             say_next(console(), "predict", *again, "--device", ranked[0].device)
         return OK
     with working(f"reading {source.model}"):
@@ -81,6 +87,8 @@ def _again(config: Predict) -> list[str]:
         words += ["--fusion", config.fusion]
     if config.weights != WEIGHTS:
         words += ["--weights", config.weights]
+    if config.launch_us is not None:
+        words += ["--launch-us", f"{config.launch_us:g}"]
     return words
 
 
