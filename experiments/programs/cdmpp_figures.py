@@ -178,7 +178,7 @@ def _errors(runs: WideRuns, outputs: Outputs) -> None:
 
 def _latents(runs: WideRuns, outputs: Outputs) -> dict[str, float]:
     """Figure 8: t-SNE of latents of networks learned from and of `TARGET_NETWORK`; CMD of both."""
-    from sklearn.manifold import TSNE
+    from sklearn.manifold import TSNE  # pyright: ignore[reportMissingImports]
 
     split, rng = runs.split(0), np.random.default_rng(0)
     own = split.held_out[_has(runs, TARGET_NETWORK)[split.held_out]]
