@@ -149,7 +149,6 @@ def _figure(points: list[TilePoint], tiles: Mapping[str, list[int]], options: Op
     table = np.array([p.gflops for p in points]).reshape(len(tiles["output"]), -1)
     picture = new_figure(5.0, 4.0)
     axes = picture.subplots()
-    axes.grid(visible=False)
     shown = axes.imshow(np.where(table > 0, table, np.nan), origin="lower", cmap="viridis")
     axes.set_xticks(range(len(tiles["input"])), list(map(str, tiles["input"])))
     axes.set_yticks(range(len(tiles["output"])), list(map(str, tiles["output"])))

@@ -192,7 +192,8 @@ def save_figure(figure: Figure, stem: Path) -> None:
 
     for axes in figure.axes:
         axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(axis="y", color="#dddddd", linewidth=0.6)
+        if not axes.images:
+            axes.grid(axis="y", color="#dddddd", linewidth=0.6)
         axes.set_axisbelow(True)
     # Both files share one layout, which takes as long as drawing.
     figure.draw_without_rendering()
