@@ -5,18 +5,15 @@ Needs LightGBM, an optional extra: ``pip install 'go_rl[trees]'``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
-
 import numpy as np
 from jaxtyping import Float32, Float64, Int64
 
 from go_rl.core import TrainingError
 from go_rl.predictors.boosted import BoostedConfig, BoostedTrees, SummedKernels
 from go_rl.predictors.metrics import mape
-from go_rl.predictors.predictor import Predictor
 from go_rl.predictors.programs.code_inputs import code_tree_features
-from go_rl.predictors.programs.examples import ProgramExamples, ProgramInputs
+from go_rl.predictors.programs.examples import ProgramExamples
+from go_rl.predictors.programs.program_trees import ProgramTrees
 from go_rl.predictors.splits import by_task
 
 CONFIG = BoostedConfig(trees=600, learning_rate=0.05, column_share=0.2)
@@ -24,8 +21,7 @@ FACTORS = np.exp(np.linspace(-0.5, 0.1, 61))
 """By which predictions may be multiplied."""
 
 
-@dataclass(frozen=True, eq=False)
-class CodeTrees(Predictor[ProgramExamples, ProgramInputs]):
+class CodeTrees(ProgramTrees):
     """Trees that learned the logarithm of the seconds times a factor.
 
     The mean of logarithms is a median of seconds; the least mean *percentage* error wants less, as
@@ -33,13 +29,7 @@ class CodeTrees(Predictor[ProgramExamples, ProgramInputs]):
     factor is the best one on a fifth of the tasks, by trees that learned the others.
     """
 
-    trees: BoostedTrees | None
-
-    what = BoostedTrees.what
-    unit = "seconds"
-
-    def __post_init__(self) -> None:
-        self.check_fitted(self.trees is not None)
+    features = staticmethod(code_tree_features)
 
     @classmethod
     def fit(
@@ -52,28 +42,10 @@ class CodeTrees(Predictor[ProgramExamples, ProgramInputs]):
             config: of the trees.
             factor: whether predictions are made smaller for the least percentage error.
         """
-        features, config = code_tree_features(examples.inputs), config or CONFIG
+        features, config = cls.features(examples.inputs), config or CONFIG
         task = examples.inputs.task
         by = relative_factor(features, examples.seconds, task, config) if factor else 1.0
         return cls(BoostedTrees.fit(SummedKernels(features, by * examples.seconds), config))
-
-    def predict(self, inputs: ProgramInputs) -> Float64[np.ndarray, "P"]:
-        """See `Predictor`."""
-        return self._trees.predict(code_tree_features(inputs))
-
-    def save(self, path: Path) -> None:
-        """See `Predictor`; LightGBM's own text."""
-        self._trees.save(path)
-
-    @classmethod
-    def load(cls, source: str | Path) -> CodeTrees:
-        """See `Predictor`; none ship."""
-        return cls(BoostedTrees.load(source))
-
-    @property
-    def _trees(self) -> BoostedTrees:
-        assert self.trees is not None  # `check_fitted`
-        return self.trees
 
 
 def relative_factor(
