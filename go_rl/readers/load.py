@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from go_rl.readers.hlo.stablehlo_reader import read_stablehlo
 from go_rl.readers.model_options import TRIP_COUNT, Inputs, ModelOptions, Unknown
 from go_rl.readers.profiles.dnn_partitioning import read_dnn_partitioning
 from go_rl.readers.profiles.pipedream import read_pipedream
-from go_rl.readers.recognise import Format, recognise
+from go_rl.readers.recognise import Format, names_function, recognise
 
 __all__ = ["Unknown", "load"]
 
@@ -54,14 +53,10 @@ def load(
     options = ModelOptions.of(dims, unknown, training, inputs, trip_count, weights)
     if not isinstance(model, str | Path):
         raise ReadError(f"a model is named by a file or module:function, not {model!r}")
-    if _is_target(str(model)) and not Path(model).exists():
+    if names_function(model):
         return _load_target(str(model), options)
     with reading(model):
         return _load_file(Path(model), options)
-
-
-def _is_target(model: str) -> bool:
-    return re.fullmatch(r"[^:\s]+:[A-Za-z_][\w.]*", model) is not None
 
 
 def _load_target(model: str, options: ModelOptions) -> OpGraph:

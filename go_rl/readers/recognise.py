@@ -33,6 +33,13 @@ _ONNX_WIRE = {1: _VARINT, 5: _VARINT} | dict.fromkeys((2, 3, 4, 6, 7, 8, 14, 20,
 """`ModelProto` field number to protobuf wire type (onnx.proto)."""
 
 
+def names_function(model: str | Path) -> bool:
+    """Return whether a model is named as ``module:function`` (``file.py:function``), and no file is
+    called so."""
+    is_target = re.fullmatch(r"[^:\s]+:[A-Za-z_][\w.]*", str(model)) is not None
+    return is_target and not Path(model).exists()
+
+
 def recognise(path: Path) -> Format:
     """Return the format of the file at ``path``.
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from go_rl.measure.kernels.exported import zoo_program
 from go_rl.readers.jax.stages import JaxProgram
 from go_rl.readers.jax.target import read_jax_program
+from go_rl.readers.recognise import names_function
 from go_rl.tuning.config import TuningError
-
-ZOO = "zoo:"
+from go_rl.zoo.load_model import ZOO_PREFIX
 
 
 def load_program(model: str) -> JaxProgram:
@@ -24,11 +23,11 @@ def load_program(model: str) -> JaxProgram:
         TuningError: a file of another format.
         ZooError: no such model of the zoo; the nearest is named.
     """
-    if model.startswith(ZOO):
+    if model.startswith(ZOO_PREFIX):
         from go_rl.zoo.models.inventory import zoo_model
 
-        return zoo_program(zoo_model(model.removeprefix(ZOO)))
-    if re.fullmatch(r"[^:\s]+:[A-Za-z_][\w.]*", model) and not Path(model).exists():
+        return zoo_program(zoo_model(model.removeprefix(ZOO_PREFIX)))
+    if names_function(model):
         return read_jax_program(model)
     what = "is a file: only" if Path(model).exists() else "is no model that can be tuned: only"
     raise TuningError(

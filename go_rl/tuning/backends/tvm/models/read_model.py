@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from go_rl.readers.model_options import Inputs, ModelOptions
-from go_rl.readers.recognise import Format, recognise
+from go_rl.readers.recognise import Format, names_function, recognise
 from go_rl.tuning.backends.tvm.models.model import TunableNetwork
 from go_rl.tuning.config import TuningError
-
-ZOO = "zoo:"
+from go_rl.zoo.load_model import ZOO_PREFIX
 
 
 def read_model(
@@ -39,9 +37,9 @@ def read_model(
         ZooError: the zoo has no such network.
     """
     options = ModelOptions.of(dims, inputs=inputs, weights=weights)
-    if str(model).startswith(ZOO) and not Path(model).exists():
-        return _zoo_network(str(model).removeprefix(ZOO), options, seed)
-    if re.fullmatch(r"[^:\s]+:[A-Za-z_][\w.]*", str(model)) and not Path(model).exists():
+    if str(model).startswith(ZOO_PREFIX) and not Path(model).exists():
+        return _zoo_network(str(model).removeprefix(ZOO_PREFIX), options, seed)
+    if names_function(model):
         return _function(str(model), options, seed)
     found = recognise(Path(model))
     taken = {Format.ONNX: ("dims", "inputs")}.get(found, ("weights",))
@@ -65,10 +63,10 @@ def _zoo_network(name: str, options: ModelOptions, seed: int) -> TunableNetwork:
     from go_rl.zoo.models.inventory import zoo_model
     from go_rl.zoo.sized import SIZED_NAMES, sized_network
 
-    options.refuse(f"{ZOO}{name}", Format.JAX, ("dims",))
+    options.refuse(f"{ZOO_PREFIX}{name}", Format.JAX, ("dims",))
     if name in SIZED_NAMES:
         return jax_network(name, *sized_network(name, options.dims), seed)
-    options.refuse(f"{ZOO}{name}", Format.JAX, ())
+    options.refuse(f"{ZOO_PREFIX}{name}", Format.JAX, ())
     return jax_network(name, *zoo_model(name).build(), seed)
 
 
