@@ -83,7 +83,6 @@ class _SlotLoop:
         self._known: Mapping[int, Sequence[Trial]] = {}
         self._last = 0.0
         self._last_reason = "there is none"
-        self._measured: dict[int, list[Trial]] = {}
 
     def run(self, listener: TuningListener, known: Mapping[int, Sequence[Trial]]) -> TuningState:
         state, started = self._state, False
@@ -105,9 +104,16 @@ class _SlotLoop:
         """Measure schedules like those of the tuned operators of each that is not."""
         state = self._state
         for k in list(state.waiting):
-            known = {j: trials for j, trials in self._measured.items() if j not in state.waiting}
-            chosen = reuse.choose(k, known, state.config.batch, state.config.seed)
+            chosen = reuse.choose(k, self._settled(), state.config.batch, state.config.seed)
             self._timed("reuse", k, 0, chosen)
+
+    def _settled(self) -> dict[int, list[Trial]]:
+        """Trials of the operators that wait for nobody, by number."""
+        found: dict[int, list[Trial]] = {}
+        for batch in self._journal.batches():
+            if batch.trials and batch.operator not in self._state.waiting:
+                found.setdefault(batch.operator, []).extend(batch.trials)
+        return found
 
     def _meet(self) -> None:
         """Give each operator that has none a state and an inner tuner."""
@@ -181,7 +187,6 @@ class _SlotLoop:
     def _learn(self, batch: TrialBatch) -> None:
         self._state.add(batch)
         if batch.trials:
-            self._measured.setdefault(batch.operator, []).extend(batch.trials)
             self._tuners[batch.operator].observe(batch.trials)
             self._last_reason = batch.trials[-1].reason or "it was timed"
             self._meet()
