@@ -88,9 +88,10 @@ def compile_program(asked: ScheduleTask | NetworkTask) -> tuple[Timed, dict[str,
     sample_of = _schedule(asked) if isinstance(asked, ScheduleTask) else _network(asked)
     about = {"compile_seconds": time.perf_counter() - start}
     pace = CoreSpeed(asked.measuring.full_pace)
-    first = sample_of(1)()  # behind a run of TVM's own, which does not count
+    run = sample_of(1)
+    first = run()  # behind a run of TVM's own, which does not count
     if first < SLOW_SECONDS:
-        first = min(first, *(sample_of(1)() for _ in range(PROBES)))
+        first = min(first, *(run() for _ in range(PROBES)))
     if isinstance(asked, ScheduleTask) and first > SLOW_SECONDS:
         once = TimingSamples(np.array([first]), np.array([pace()]), np.zeros(1))
         return lambda timing: once, about
