@@ -32,12 +32,12 @@ from go_rl.core.files.whole_file import write_text
 from go_rl.core.presets import GPU_CHIPS
 from go_rl.cost import CostModel
 from go_rl.cost.learned_gpus import LearnedGpus
-from go_rl.cost.registry import GPU_WEIGHTS
 from go_rl.objectives.workspace import Workspace
 from go_rl.policy.agent import new_agent
 from go_rl.policy.config import CONTROLS, PolicyConfig
 from go_rl.policy.policy_search import PolicySearch
 from go_rl.policy.weights import load_weights
+from go_rl.predictors.operators import GPU_WEIGHTS
 from go_rl.predictors.operators.predictor import OperatorPredictor
 from go_rl.search import (
     DefaultPlacement,

@@ -15,7 +15,7 @@ import numpy as np
 
 from experiments.csv_rows import csv_text, rows_table
 from experiments.pages import RESULTS, rounded, run_script, write_page
-from go_rl.api.predict import WEIGHTS
+from go_rl.api.predict import GPU_WEIGHTS
 from go_rl.core.files.whole_file import write_text
 from go_rl.predictors.launch_prices import launch_prices, total_bounds
 from go_rl.predictors.operators.examples import ERROR_GROUPS, error_groups
@@ -76,7 +76,7 @@ class Row:
 
 def main(options: Options) -> None:
     """Price all networks and write the page."""
-    learned = OperatorPredictor.load(WEIGHTS)
+    learned = OperatorPredictor.load(GPU_WEIGHTS)
     rows: list[Row] = []
     for name in SIZED_NAMES:
         if name.endswith("-training") and not options.training:

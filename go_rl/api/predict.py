@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeGuard, get_args
 
 from go_rl.core import OpGraph, ProblemError
 from go_rl.core.errors import nearest
+from go_rl.predictors.operators import GPU_WEIGHTS
 
 if TYPE_CHECKING:
     from go_rl.predictors.operators.predictor import OperatorPredictor
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from go_rl.programs.launches import Launches
     from go_rl.programs.operators import OperatorRows
 
-WEIGHTS = "gpus-1.2"
-"""Name of the weights that ship."""
 EVERY_DEVICE, THIS = "all", "this"
 """In place of a device: all of the table; and the machine at hand (`go_rl.calibrate`)."""
 Fusion = Literal["chains", "none"]
@@ -103,7 +102,7 @@ def predict(
     model: str | Path | OpGraph,
     device: str | Path,
     *,
-    weights: str | Path = WEIGHTS,
+    weights: str | Path = GPU_WEIGHTS,
     fusion: Fusion = "chains",
     dims: Mapping[str, int] | None = None,
     launch_us: float | None = None,
@@ -139,7 +138,7 @@ def predict(
             raise ProblemError("launch_us is of a GPU's host; of this machine launches are timed")
         from go_rl.api.this_device import predict_this
 
-        own = None if weights == WEIGHTS else weights
+        own = None if weights == GPU_WEIGHTS else weights
         return predict_this(model, own, fusion=fusion, dims=dims, **options)
     sheet = with_launch(load_device(device), launch_us)
     return _predicted(model, [sheet], weights, fusion, {"dims": dims, **options})[0]
@@ -148,7 +147,7 @@ def predict(
 def predict_everywhere(
     model: str | Path | OpGraph,
     *,
-    weights: str | Path = WEIGHTS,
+    weights: str | Path = GPU_WEIGHTS,
     fusion: Fusion = "chains",
     dims: Mapping[str, int] | None = None,
     launch_us: float | None = None,

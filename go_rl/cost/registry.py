@@ -13,13 +13,14 @@ from go_rl.core.errors import nearest
 from go_rl.cost.analytical import Analytical
 from go_rl.cost.cost_model import CostModel
 from go_rl.cost.profiled import Profiled
+from go_rl.predictors.operators import GPU_WEIGHTS
 
 if TYPE_CHECKING:
     from go_rl.cost.learned import Learned
 
 AUTO, LEARNED, MEASURED = "auto", "learned", "measured"
-GPUS, GPU_WEIGHTS = "gpus", "gpus-1.2"
-"""``learned:gpus`` prices GPUs by their data sheets, with these weights."""
+GPUS = "gpus"
+"""``learned:gpus`` prices GPUs by their data sheets, with `GPU_WEIGHTS`."""
 PLAIN: dict[str, type[Analytical] | type[Profiled]] = {
     "analytical": Analytical,
     "profiled": Profiled,

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from go_rl.api.predict import EVERY_DEVICE, THIS, WEIGHTS, Fusion
+from go_rl.api.predict import EVERY_DEVICE, GPU_WEIGHTS, THIS, Fusion
 from go_rl.cli.console import console, print_json, print_line, print_table, working
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.model_arguments import ModelArguments
-from go_rl.cli.next_command import model_words, say_next
+from go_rl.cli.next_command import changed_options, model_words, say_next
 from go_rl.report.text_table import TextTable
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Predict:
     fusion: Fusion = "chains"
     """Of a network: none is eager PyTorch, operator by operator; chains joins element-wise
     operators to their neighbours."""
-    weights: Annotated[str, tyro.conf.arg(metavar="NAME|FILE.npz")] = WEIGHTS
+    weights: Annotated[str, tyro.conf.arg(metavar="NAME|FILE.npz")] = GPU_WEIGHTS
     """Those that ship, or those of go-rl train operators; of this machine, of calibrate."""
     launch_us: Annotated[float | None, tyro.conf.arg(metavar="MICROSECONDS")] = None
     """What an addition of few elements takes on the GPU's host; by default that of its data sheet,
@@ -82,14 +82,7 @@ def run(config: Predict) -> int:
 
 def _again(config: Predict) -> list[str]:
     """The words of the same prediction, the device left out."""
-    words = [*model_words(config.source)]
-    if config.fusion != Predict.fusion:
-        words += ["--fusion", config.fusion]
-    if config.weights != WEIGHTS:
-        words += ["--weights", config.weights]
-    if config.launch_us is not None:
-        words += ["--launch-us", f"{config.launch_us:g}"]
-    return words
+    return [*model_words(config.source), *changed_options(replace(config, json=False))]
 
 
 def _print(found: Prediction) -> None:
