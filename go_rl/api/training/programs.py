@@ -119,12 +119,7 @@ def train_programs(
     from go_rl.predictors.programs.reading import read_examples
 
     config, out = config or TrainProgramsConfig(), Path(out)
-    if search and fine_tune is not None:
-        raise TrainingError("train programs: give search or fine_tune, not both")
-    if config.model == "code-trees" and (search or fine_tune is not None):
-        raise TrainingError(
-            "train programs: search and fine_tune are of networks, not of code-trees"
-        )
+    _check_asked(config, search, fine_tune)
     rules = KeepRules(config.most_spread, slowest=config.slowest,
                       least_programs=config.least_programs)  # fmt: skip
     examples = read_examples(source, rules, config.devices)
@@ -151,6 +146,15 @@ def train_programs(
     replace(weights, name=out.resolve().name, card=card).save(out / WEIGHTS)
     tasks = len(set(train.inputs.task.tolist()))
     return TrainedPrograms(out / WEIGHTS, len(train.seconds), tasks, examples.dropped, errors)
+
+
+def _check_asked(config: TrainProgramsConfig, search: int, fine_tune: str | Path | None) -> None:
+    if search and fine_tune is not None:
+        raise TrainingError("train programs: give search or fine_tune, not both")
+    if config.model == "code-trees" and (search or fine_tune is not None):
+        raise TrainingError(
+            "train programs: search and fine_tune are of networks, not of code-trees"
+        )
 
 
 def split_of(examples: ProgramExamples, config: TrainProgramsConfig) -> Split:
