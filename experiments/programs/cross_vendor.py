@@ -18,9 +18,9 @@ import numpy as np
 import tyro
 
 from experiments.pages import NOTHING, RESULTS, cell, run_script, write_page
-from experiments.programs.cdmpp.cross_model import COLUMNS, TUNING
-from experiments.programs.cdmpp.runs import Metrics, OutOfTimeError, RunFolder
-from experiments.programs.cross_vendor_arms import (
+from experiments.programs.cdmpp_cross_model import COLUMNS, TUNING
+from experiments.programs.cdmpp_runs import Metrics, OutOfTimeError, RunFolder
+from experiments.programs.hub.arms import (
     BOTH,
     FACTOR,
     Setting,
@@ -29,7 +29,7 @@ from experiments.programs.cross_vendor_arms import (
     simple,
     unmeasured,
 )
-from experiments.programs.hub_examples import AMD, NVIDIA, HubExamples, read_hub
+from experiments.programs.hub.examples import AMD, NVIDIA, HubExamples, read_hub
 from go_rl.predictors.metrics import latency_metrics
 from go_rl.predictors.programs.network import ProgramNetworkConfig
 from go_rl.predictors.programs.training import ProgramTrainConfig

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from experiments.pages import NOTHING, RESULTS, cell, run_script, write_page
-from experiments.programs.cdmpp.runs import Metrics, OutOfTimeError, Runs, TableOptions
+from experiments.programs.cdmpp_runs import Metrics, OutOfTimeError, Runs, TableOptions
 from experiments.programs.hetero_runs import (
     DATA,
     MARKS,

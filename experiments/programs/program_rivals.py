@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from experiments.pages import NOTHING, RESULTS, cell, run_script, write_page
-from experiments.programs.cdmpp.runs import (
+from experiments.programs.cdmpp_runs import (
     Metrics,
     OutOfTimeError,
     Runs,

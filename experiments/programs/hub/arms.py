@@ -12,7 +12,7 @@ from types import MappingProxyType
 import jax
 import numpy as np
 
-from experiments.programs.cdmpp.runs import OneNetwork, trained, tuned
+from experiments.programs.cdmpp_runs import OneNetwork, trained, tuned
 from go_rl.predictors.boosted import BoostedConfig
 from go_rl.predictors.programs.examples import TARGET_FEATURES, ProgramExamples, ProgramInputs
 from go_rl.predictors.programs.network import initial_program_params
