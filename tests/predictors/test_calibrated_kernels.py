@@ -16,7 +16,7 @@ from go_rl.api.this_device import (
 from go_rl.core import CheckpointError, ProblemError, TrainingError
 from go_rl.core.processor import processor_name
 from go_rl.kernels.compiled import compiled_network
-from go_rl.predictors.kernels.calibrated import CalibratedKernels, MeasuredKernels
+from go_rl.predictors.kernels.calibrated import SOURCE, CalibratedKernels, MeasuredKernels
 from go_rl.predictors.kernels.predictor import KernelPredictor
 from go_rl.programs.operators import OperatorError
 from go_rl.readers.jax.reader import trace_jax
@@ -37,13 +37,13 @@ def graph():
 def calibrated(graph) -> CalibratedKernels:
     """A machine on which every kernel takes twice as long as predicted."""
     kernels = compiled_network(graph).kernels
-    seconds = 2 * KernelPredictor.load("kernels-cpu-1").predict(kernels)
+    seconds = 2 * KernelPredictor.load(SOURCE).predict(kernels)
     return CalibratedKernels.fit(MeasuredKernels(kernels, seconds, processor_name()))
 
 
 def test_a_constant_factor_is_found(graph, calibrated):
     kernels = compiled_network(graph).kernels
-    expected = 2 * KernelPredictor.load("kernels-cpu-1").predict(kernels)
+    expected = 2 * KernelPredictor.load(SOURCE).predict(kernels)
     assert calibrated.predict(kernels) == pytest.approx(expected, rel=1e-3)
     assert calibrated.error < 0.1
     found = calibrated.interval(kernels)

@@ -24,7 +24,7 @@ from go_rl.predictors.residuals import (
 from go_rl.runtime.parameter_file import check_digest, read_parameters, write_parameters
 
 FORMAT, INTERFACE = "go_rl-calibrated-kernels", 2
-SOURCE = "kernels-cpu-1"
+SOURCE = "kernels-cpu-1-v2"
 """Cost model that is corrected."""
 FOLDS = 5
 TAILS = (0.05, 0.95)
