@@ -119,7 +119,7 @@ def page(
         "cost model that learned on another processor",
         f"({calibrations[0].kernels.source}), corrected by kernels of {len(NETWORKS)} other",
         f"networks. {len(calibrations)} calibrations, each with its own choice of kernels;",
-        "predictions are their means, errors those of each calibration. *Parts alone*: without what",
+        "predictions are their means, errors those of each. *Parts alone*: without what",
         "XLA computes again in several loops, and without the slow-down of convolutions that its",
         "library computes in one piece (docs/programs.md).",
         *([f"Meanwhile: {options.beside}."] if options.beside else []),
