@@ -118,10 +118,29 @@ def test_half_widths_cover_a_gpu_by_what_others_err():
     assert len(found.half_width) == CELLS
 
 
+def test_products_and_streams_have_a_scale_each():
+    """Products err alike on five GPUs, streams hardly on four and threefold on the fifth: the wide
+    scale of the latter is none of the former's. Half-width by hand: nine tenths of 0.2."""
+    count, even = 1000, np.linspace(-0.2, 0.2, 1000)
+    device = np.repeat(np.arange(5), 2 * count)
+    group = np.tile(np.repeat([1, 4], count), 5)
+    times = np.where((group == 4) & (device == 4), 3.0, 1.0)
+    logs = _logs(np.full(10 * count, 1e-2))
+    found = calibrate(logs.body + np.tile(even, 10) * times, logs, group, device)
+    alone = calibrate(logs.body + np.tile(even, 10), logs, np.full(10 * count, 1), device)
+    assert found.half_width[3:6] == pytest.approx(alone.half_width[3:6])
+    assert found.half_width[5] == pytest.approx(0.18, abs=0.02)
+    assert found.half_width[14] > 1.4 * found.half_width[5]
+    assert found.covered["linear"] == pytest.approx(0.9, abs=0.03)
+    assert 0.8 < found.covered["softmax"] < 1
+    assert set(found.covered) == {"linear", "softmax"}
+
+
 def test_one_gpu_tells_no_half_width():
     logs = _logs(np.full(50, 1e-2))
     found = calibrate(logs.body, logs, np.zeros(50, np.int64), np.zeros(50, np.int64))
     assert found.half_width == (0.7,) * CELLS
+    assert not found.covered
 
 
 def test_a_stated_host_scales_what_it_bounds():
