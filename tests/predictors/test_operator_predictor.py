@@ -9,6 +9,7 @@ import pytest
 from predictors.operators import DEVICES, FLOOR, SMALL, toy_examples, toy_predictor
 
 from go_rl.core import CheckpointError, TrainingError
+from go_rl.predictors.operators import GPU_WEIGHTS
 from go_rl.predictors.operators.architectures import AMPERE, VOLTA, generation_of, power_ratio
 from go_rl.predictors.operators.calibration import CELLS, bounds, calibrate, cells
 from go_rl.predictors.operators.examples import OperatorInputs
@@ -169,7 +170,7 @@ def test_another_version_is_one_clear_error(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def shipped() -> OperatorPredictor:
-    return OperatorPredictor.load("gpus-1.2")
+    return OperatorPredictor.load(GPU_WEIGHTS)
 
 
 @pytest.mark.parametrize("op", OPERATORS)
@@ -256,5 +257,5 @@ def test_what_lies_outside_is_flagged(op, device, change, unlike, shipped):
 def test_the_file_that_ships_is_small():
     from go_rl.predictors.operators.predictor import SHIPPED
 
-    assert (SHIPPED / "gpus-1.2.npz").stat().st_size < 2_000_000
+    assert (SHIPPED / f"{GPU_WEIGHTS}.npz").stat().st_size < 2_000_000
     assert DEVICES

@@ -109,7 +109,7 @@ def tile_log_seconds(p: Params, x: ProductInputs, xp: Any) -> tuple[Any, Any]:
     scale = xp.maximum(arithmetic, memory)
     ratios = [(each / scale) ** power for each in (arithmetic, cached, loop, memory)]
     seconds = scale * sum(ratios) ** (1 / power)
-    seconds = seconds + xp.minimum(parts - 1.0, 1.0) * xp.exp(p["split_launch"])
+    seconds = seconds + xp.where(parts > 1.0, xp.exp(p["split_launch"]), 0.0)
     return xp.log(seconds), xp.log(across * WIDTH * down * HEIGHT / (rows * columns))
 
 
@@ -163,7 +163,7 @@ def log_choice(p: Params, per_tile: Any, padding: Any, xp: Any) -> Any:
 
 
 def with_launch(p: Params, seconds: Any, xp: Any) -> Any:
-    """Return logarithms of seconds with the launch, told as a part of what the host needs."""
+    """Return logarithms of seconds with the launch, a part of what the host needs."""
     return xp.log(xp.exp(p["launch"] + p["floor"]) + xp.exp(seconds))
 
 
