@@ -165,8 +165,9 @@ def _page(
         f"at random: {', '.join(NVIDIA)} are learned from, targets are below. Errors are those of",
         "programs that were learned from on no GPU; pairs, top-1 and top-5 are of a kernel's test",
         f"programs. Rows left out: {dropped} (their median counts).",
-        f"Means of {options.seeds} runs, {options.steps:,} updates of each network, a fifth of",
-        f"them to fine-tune; random choices: {options.draws}, in the first run.",
+        f"Runs of which a cell is the mean: {options.seeds}, {options.steps:,} updates of each",
+        "network, a fifth of them, at a fifth of the rate, to fine-tune; random choices:",
+        f"{options.draws}, in the first run. Longer learning is not in this table.",
         "", NOTES,
     ]  # fmt: skip
     for target, runs in found.items():
