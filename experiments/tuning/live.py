@@ -2,12 +2,14 @@
 XLA's and ONNX Runtime's on the same core.
 
 ``python -m experiments.tuning.live FOLDER --minutes 3`` writes `experiments/results/live_tuning.md`
-and ``.csv``; what is tuned in FOLDER goes on. Needs the extras tvm, tuning and onnxruntime.
+and ``.csv``; what is tuned in FOLDER goes on. ``--seeds 0 1 2`` tells the spread. Needs the extras
+tvm, tuning and onnxruntime.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -36,10 +38,12 @@ REPLAYED = "squeezenet"
 """The same network among the recorded ones."""
 MOMENTS = (0.25, 0.5, 1.0)
 """Shares of the minutes at which latencies are told."""
-HEADS = ("scheduler", "minutes", "trials", "untuned ms", "TVM tuned ms", "XLA ms",
+HEADS = ("scheduler", "seeds", "minutes", "trials", "untuned ms", "TVM tuned ms", "XLA ms",
          "ONNX Runtime ms", "XLA / tuned", "ONNX Runtime / tuned", "error")  # fmt: skip
 
 
+SEED = "-seed-"
+"""Between a run's scheduler and its seed, where that is not 0."""
 Times = dict[str, dict[str, float]]
 
 
@@ -52,35 +56,54 @@ class Options:
     minutes: float = 3.0
     """Of tuning, for each scheduler."""
     schedulers: tuple[str, ...] = ("dynatune", "round-robin")
+    seeds: tuple[int, ...] = (0,)
+    """Of the schedulers; the further runs of ``--only-heavy`` have the first one alone."""
     only_heavy: tuple[float, ...] = ()
     """Shares of the FLOP whose operators alone the first scheduler tunes: further runs."""
     core: int | None = None
     """Core that measures."""
     replayed: Path = RESULTS / "schedulers_replayed.csv"
     """Replayed runs, with which the order of the schedulers is compared."""
+    finished: bool = False
+    """Tune nothing: report the runs of the folder that have had their minutes."""
     beside: str = "nothing else"
     """What else the machine does; the page says so."""
 
 
 def configs(options: Options) -> dict[str, TuneProgramsConfig]:
-    """Return what is tuned how, by name."""
+    """Return what is tuned how, by the name of its folder: seed by seed, all schedulers in turn."""
+    first, lowest = options.schedulers[0], options.seeds[0]
+    plain = TuneProgramsConfig(minutes=options.minutes, core=options.core)
     found = {
-        name: TuneProgramsConfig(minutes=options.minutes, scheduler=name, core=options.core)
+        folder_name(name, seed): replace(plain, scheduler=name, seed=seed)
+        for seed in options.seeds
         for name in options.schedulers
     }
-    first = options.schedulers[0]
     for share in options.only_heavy:
-        found[f"{first}-heavy-{100 * share:.0f}"] = replace(found[first], only_heavy=share)
+        name = folder_name(f"{first}-heavy-{100 * share:.0f}", lowest)
+        found[name] = replace(plain, scheduler=first, seed=lowest, only_heavy=share)
+    if options.finished:
+        found = {name: each for name, each in found.items() if known_summary(options, name)}
     return found
+
+
+def folder_name(scheduler: str, seed: int) -> str:
+    """Return the name of a run's folder."""
+    return scheduler if seed == 0 else f"{scheduler}{SEED}{seed}"
+
+
+def known_summary(options: Options, name: str) -> dict[str, Any] | None:
+    """Return the summary of a run that has had its minutes; None: there is none."""
+    path = options.folder / name / "tuned.json"
+    known = json.loads(path.read_text()) if path.exists() else {}
+    return known if known.get("minutes", 0) >= options.minutes else None
 
 
 def tuned(options: Options, name: str) -> dict[str, Any]:
     """Return the summary of the tuned network; one that had its minutes is not tuned again."""
+    if known := known_summary(options, name):
+        return known
     folder = options.folder / name
-    if (folder / "tuned.json").exists():
-        known = json.loads((folder / "tuned.json").read_text())
-        if known["minutes"] >= options.minutes:
-            return known
     folder.mkdir(parents=True, exist_ok=True)
     path = options.folder / "squeezenet.onnx"
     onnx.save(onnx_network(), str(path))
@@ -107,12 +130,15 @@ def run(options: Options) -> None:
     """Tune, compare, write the page."""
     summaries = {name: tuned(options, name) for name in configs(options)}
     times = compared(options)
-    rows = [_row(name, summary, times) for name, summary in summaries.items()]
+    groups = grouped(summaries)
+    rows = [_row(name, [summaries[x] for x in runs], [times[f"{TVM}: {x}"] for x in runs], times)
+            for name, runs in groups.items()]  # fmt: skip
     text = (
         "# Live tuning of SqueezeNet 1.1 (128 x 128) through TVM on one core\n\n"
-        f"One run of each scheduler over the inner tuner `annealing`, {options.minutes:g} minutes "
-        f"each, one seed; measured beside {options.beside}. All networks compute in one process on "
-        "one core, visited in turn (`go_rl.measure.timing`); a ratio above 1 says that the rival "
+        f"Each scheduler over the inner tuner `annealing`, {options.minutes:g} minutes a run; "
+        "medians over the seeds, in brackets their range; measured beside "
+        f"{options.beside}. All networks compute in one process on one core, visited in turn "
+        "(`go_rl.measure.timing`); a ratio above 1 says that the rival "
         "is slower than the tuned network. *Untuned*: the loops as they are under LLVM. *heavy*: "
         "``--only-heavy``, the percentage of the FLOP whose operators are tuned.\n\n"
         f"{markdown_table(HEADS, rows)}\n{_order(options)}"
@@ -128,15 +154,24 @@ def _order(options: Options) -> str:
     for row in replayed_rows(options):
         regret[row.scheduler].append(row.regret_percent)
     curves = {name: read_curve(options.folder / name / "curve.csv") for name in configs(options)}
-    means = {name: mean_latency(curve, options.minutes) for name, curve in curves.items()}
-    replayed = {name: float(np.median(regret[name])) for name in means if name in regret}
+    groups = grouped(curves)
+    means = {
+        name: [1e3 * mean_latency(curves[each], options.minutes) for each in runs]
+        for name, runs in groups.items()
+    }
+    middle = {name: float(np.median(each)) for name, each in means.items()}
+    replayed = {name: float(np.median(regret[name])) for name in groups if name in regret}
     cells = [
         [
-            name, *(f"{1e3 * at(curves[name], options.minutes * share):.2f}" for share in MOMENTS),
-            f"{1e3 * means[name]:.2f}", _rank(means, name),
+            name,
+            *(
+                spread([1e3 * at(curves[each], options.minutes * share) for each in runs])
+                for share in MOMENTS
+            ),
+            spread(means[name]), _rank(middle, name),
             f"{replayed[name]:.1f}" if name in replayed else "–", _rank(replayed, name),
         ]
-        for name in curves
+        for name, runs in groups.items()
     ]  # fmt: skip
     heads = ["scheduler", *(f"after {share:.0%}, ms" for share in MOMENTS), "mean, ms", "rank",
              "replayed regret, %", "rank"]  # fmt: skip
@@ -177,13 +212,35 @@ def _rank(values: dict[str, float], name: str) -> str:
     return str(ranked.index(name) + 1) if name in values else "–"
 
 
-def _row(name: str, summary: dict[str, Any], times: Times) -> tuple[str, ...]:
-    ours = times[f"{TVM}: {name}"]
-    seconds = ours["seconds"], times[XLA]["seconds"], times[ONNX_RUNTIME]["seconds"]
+def grouped(runs: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return names of runs by scheduler, seeds together."""
+    found: dict[str, list[str]] = {}
+    for name in runs:
+        found.setdefault(name.partition(SEED)[0], []).append(name)
+    return found
+
+
+def spread(values: Sequence[float]) -> str:
+    """Return the median of values and, of several, their range."""
+    told = f"{float(np.median(values)):.2f}"
+    return told if len(values) == 1 else f"{told} ({min(values):.2f}–{max(values):.2f})"
+
+
+def _row(
+    name: str,
+    summaries: Sequence[dict[str, Any]],
+    ours: Sequence[dict[str, float]],
+    times: Times,
+) -> tuple[str, ...]:
+    rivals = times[XLA]["seconds"], times[ONNX_RUNTIME]["seconds"]
+    middle = {key: float(np.median([summary[key] for summary in summaries]))
+              for key in ("minutes", "trials", "untuned_ms")}  # fmt: skip
     return (
-        name, f"{summary['minutes']:.2f}", f"{summary['trials']}", f"{summary['untuned_ms']:.3g}",
-        *(f"{1e3 * s:.3g}" for s in seconds), *(f"{s / seconds[0]:.2f}" for s in seconds[1:]),
-        f"{ours['error']:.1e}",
+        name, f"{len(summaries)}", f"{middle['minutes']:.2f}", f"{middle['trials']:.0f}",
+        f"{middle['untuned_ms']:.3g}", spread([1e3 * each["seconds"] for each in ours]),
+        *(f"{1e3 * seconds:.3g}" for seconds in rivals),
+        *(spread([seconds / each["seconds"] for each in ours]) for seconds in rivals),
+        f"{max(each['error'] for each in ours):.1e}",
     )  # fmt: skip
 
 

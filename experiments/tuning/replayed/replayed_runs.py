@@ -82,6 +82,10 @@ class Setting:
         return scheduler_of(TRANSFER[name], self.own)
 
     def run(self, name: str) -> tuple[TuningState, Float64[np.ndarray, "B 2"]]:
+        """Return `walked` by a scheduler of `ALL`."""
+        return self.walked(self.scheduler(name))
+
+    def walked(self, scheduler: Scheduler) -> tuple[TuningState, Float64[np.ndarray, "B 2"]]:
         """Return where a run ends, and [B, 2] virtual seconds and latency after each batch, from
         the end of the warm-up on."""
         journal = MemoryJournal()
@@ -91,7 +95,7 @@ class Setting:
             seed=self.seed,
         )  # fmt: skip
         state = tune_operators(
-            backend, self.scheduler(name), lambda *_: RecordedPath(next(paths)), config,
+            backend, scheduler, lambda *_: RecordedPath(next(paths)), config,
             journal=journal,
         )  # fmt: skip
         again = TuningState(backend.operators, 0.0, backend.peak_flops, config)

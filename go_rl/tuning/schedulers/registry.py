@@ -43,8 +43,10 @@ WITHOUT_BELIEF: Mapping[str, Callable[[], Scheduler]] = MappingProxyType({
     ROUNDS: AlternatingRounds,
 })  # fmt: skip
 SEQUENTIAL, ORACLE = "sequential", "oracle"
-SCHEDULERS = (*WITH_BELIEF, *WITHOUT_BELIEF, SEQUENTIAL, ORACLE)
-"""Names."""
+LIVE = (*WITH_BELIEF, *WITHOUT_BELIEF, SEQUENTIAL)
+"""Names of those that schedule what is measured now."""
+SCHEDULERS = (*LIVE, ORACLE)
+"""Names of all: the oracle sees recorded curves only."""
 
 
 def live_scheduler(name: str, belief: str, share: float | None = None) -> Scheduler:
@@ -60,6 +62,8 @@ def live_scheduler(name: str, belief: str, share: float | None = None) -> Schedu
         TuningError: a name is unknown, or the scheduler sees recorded curves only.
     """
     check_belief(belief)
+    if name != ORACLE:
+        _check_name(name, LIVE)
     return scheduler_of(name, belief_of(belief) if name in WITH_BELIEF else None, share=share)
 
 
@@ -81,6 +85,7 @@ def scheduler_of(
         MissingDependencyError: the belief needs emcee, which is not installed.
         TuningError: the name is unknown, or the oracle has no curves to see.
     """
+    _check_name(name, SCHEDULERS)
     if name in WITH_BELIEF:
         if belief is None:
             from go_rl.tuning.belief.curve_belief import CurveBelief
@@ -91,11 +96,14 @@ def scheduler_of(
         return WITHOUT_BELIEF[name]()
     if name == SEQUENTIAL:
         return Sequential() if share is None else Sequential(share)
-    if name == ORACLE:
-        if paths is None:
-            raise TuningError(
-                "the oracle sees recorded curves; it cannot schedule what is measured live"
-            )
-        return Oracle(paths)
-    known = ", ".join(SCHEDULERS)
-    raise TuningError(f"unknown scheduler {name!r}{nearest(name, SCHEDULERS)} There are {known}")
+    if paths is None:
+        raise TuningError(
+            "the oracle sees recorded curves; it cannot schedule what is measured live"
+        )
+    return Oracle(paths)
+
+
+def _check_name(name: str, names: Sequence[str]) -> None:
+    if name not in names:
+        known = ", ".join(names)
+        raise TuningError(f"unknown scheduler {name!r}{nearest(name, names)} There are {known}")

@@ -18,7 +18,7 @@ from go_rl.tuning.programs.tuning_state import TrialBatch, TuningState
 from go_rl.tuning.schedulers import SCHEDULERS, scheduler_of
 from go_rl.tuning.schedulers.ansor_gradient import AnsorGradient
 from go_rl.tuning.schedulers.predicted_gains import PredictedGains
-from go_rl.tuning.schedulers.registry import WITH_BELIEF
+from go_rl.tuning.schedulers.registry import WITH_BELIEF, live_scheduler
 from go_rl.tuning.schedulers.sequential import Sequential
 from go_rl.tuning.schedulers.upper_confidence_bound import RELATIVE, UpperConfidenceBound
 from go_rl.tuning.tuners import inner_tuner
@@ -220,6 +220,8 @@ def test_names_that_are_not_there():
         scheduler_of("dynatun")
     with pytest.raises(TuningError, match="the oracle sees recorded curves"):
         scheduler_of("oracle")
+    with pytest.raises(TuningError, match=r"unknown scheduler 'oracl'\. There are .*sequential$"):
+        live_scheduler("oracl", "log-power")  # which there is no sense in naming
     with pytest.raises(TuningError, match="share must be above 0 seconds, not 0"):
         scheduler_of("sequential", share=0.0)
     for name in SCHEDULERS:
