@@ -140,7 +140,7 @@ def _page(found: dict[str, list[float]], counts: Sequence[int], options: Options
         "target repeated: two codegen targets of one processor, not two devices. Without anything",
         f"of the new target: {_mean(found, 'none')} %; with its inputs alone (CMD): "
         f"{_mean(found, 'cmd')} %.",
-        f"Means of {runs} runs, tasks divided anew for each; random choice: mean (least to largest)",
+        f"Means of {runs} runs, tasks divided anew each time; random: mean (least to largest)",
         f"of {options.draws} draws, each the mean of the runs.", "",
         "| tasks measured | k-means | random |", "|---|---|---|",
     ]  # fmt: skip
