@@ -2,7 +2,7 @@
 
 Run: ``python -m experiments.programs.cdmpp_search``; Optuna: ``pip install 'go_rl[search]'``.
 Trials learn a subset of the training rows of `experiments.programs.cdmpp_cross_model`, programs of
-up to three leaves, beside inputs of the networks held out, and are judged on its validation rows;
+up to two leaves, beside inputs of the networks held out, and are judged on its validation rows;
 those behind the median of others are pruned. Winner and default then learn all training rows, and
 are judged on rows that no trial was judged on.
 """
@@ -30,7 +30,7 @@ from go_rl.predictors.programs.search import (
 from go_rl.predictors.programs.training import ProgramTrainConfig
 
 NAME = "cdmpp_search"
-MOST_LEAVES = 3
+MOST_LEAVES = 2
 """Of the programs of a trial: each leaf count is compiled for each trial."""
 ARMS = ("default", "winner")
 
@@ -39,11 +39,11 @@ ARMS = ("default", "winner")
 class Options(TableOptions):
     """Options of this table."""
 
-    trials: int = 24
+    trials: int = 20
     """Of the search."""
     programs: int = 2000
     """That a trial learns."""
-    updates: int = 300
+    updates: int = 240
     """Of a trial."""
     chunk: int = 8
     """Trials of a call; the next call goes on."""
@@ -127,7 +127,7 @@ def _page(options: Options, folder: Path, found: dict[str, list[Metrics]]) -> st
         f"errors on validation programs: {best.value:.1f} % (the best), median",
         f"{np.median([t.value for t in trials if t.state.name == 'COMPLETE']):.1f} %. "
         f"The best: {values}.", "",
-        f"Then {options.steps:,} updates on all rows, judged on programs by which no trial was judged;",
+        f"Then {options.steps:,} updates on all rows, judged on programs by which no trial was;",
         "split of `cdmpp_cross_model`, means of n runs.", "",
     ]  # fmt: skip
     heads = [f"{part}: {what}" for part in PARTS.values() for what in ("MAPE %", "median %")]

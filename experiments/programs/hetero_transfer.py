@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 
 import numpy as np
 
@@ -49,10 +50,8 @@ class Options(TableOptions):
 
     runs: str = "build/hetero_transfer"
     """Folder of finished cells."""
-    batch: int = 16
-    """Of the tuner in the convergence figure, the paper's."""
-    tuning_batch: int = 64
-    """Of the tuner that is fine-tuned."""
+    batch: int = 64
+    """Of the tuner that is fine-tuned; the paper has 16."""
     converging: int = 1500
     """Rows that the convergence figure learns, before they are pruned."""
     share: float = 0.4
@@ -88,18 +87,13 @@ def main(options: Options) -> None:
     cells, rules = Cells(runs), options.rules
     pruned: dict[tuple[str, str, str], list[Metrics]] = {}
     importance = cells.kept("importance", lambda: importance_cell(runs))
-    for seed in range(options.seeds):
-        for split in SPLITS:
-            for model in MODELS:
-                for data in (*DATA, RANDOM):
-                    share = "" if data == DATA[0] else f"-{options.share:g}"
-                    found = cells.kept(
-                        f"{model}-{split}-{data}{share}-{seed}",
-                        lambda m=model, s=split, d=data, n=seed: pruned_cell(
-                            runs, m, s, d, n, rules
-                        ),
-                    )
-                    pruned.setdefault((split, model, data), []).extend([found] if found else [])
+    for data, seed, split, model in product((*DATA, RANDOM), range(options.seeds), SPLITS, MODELS):
+        share = "" if data == DATA[0] else f"-{options.share:g}"
+        found = cells.kept(
+            f"{model}-{split}-{data}{share}-{seed}",
+            lambda m=model, s=split, d=data, n=seed: pruned_cell(runs, m, s, d, n, rules),
+        )
+        pruned.setdefault((split, model, data), []).extend([found] if found else [])
     tried = {
         split: [
             cells.kept(
@@ -111,24 +105,23 @@ def main(options: Options) -> None:
         for split in SPLITS
     }
     of_learner = [(who, data) for who in LEARNERS for data in DATA if who not in TUNERS]
-    of_tuner = [(TUNERS[0], DATA[0]), (TUNERS[0], DATA[1]), (TUNERS[1], DATA[0])]
+    of_tuner = [("tuner", data) for data in DATA] + [(who, DATA[0]) for who in TUNERS]
 
     def converge(who: str, data: str) -> Metrics:
         name = f"converge-{who.replace(', ', '-').replace(' ', '-')}-{data}"
         name += "" if data == DATA[0] else f"-{options.share:g}"
-        name += f"-{options.batch}" if who in TUNERS else ""
+        batch = TUNERS.get(who, 0)
+        name += f"-{batch}" if batch and "batch" not in who else ""
         return cells.kept(
             f"{name}-{options.converging}",
-            lambda: convergence_cell(runs, who, data, rules, options.batch, options.converging),
+            lambda: convergence_cell(runs, who, data, rules, batch, options.converging),
         )
 
     converged = {key: converge(*key) for key in of_learner}
     transfer = {
         data: cells.kept(
             f"transfer-{data}{'' if data == DATA[0] else f'-{options.share:g}'}",
-            lambda d=data: transfer_cell(
-                runs, d, rules, options.transfer_epochs, options.tuning_batch
-            ),
+            lambda d=data: transfer_cell(runs, d, rules, options.transfer_epochs, options.batch),
         )
         for data in DATA
     }
@@ -140,7 +133,7 @@ def main(options: Options) -> None:
     lines = [
         *_head(runs.examples, options), *_kernels(runs.examples), *_rules(runs, rules),
         *_tried(tried), *_sizes(pruned), *order_table(runs, pruned),
-        *converged_lines(converged, options.converging, options.batch),
+        *converged_lines(converged, options.converging),
         *_sweep(swept), *_transferred(transfer, options), *_importance(importance),
     ]  # fmt: skip
     lines += ["", "## Not run yet", "", "; ".join(cells.missing) + "."] if cells.missing else []
